@@ -1,0 +1,258 @@
+import Type from 'typebox';
+import type { Static, TSchema } from 'typebox';
+
+/**
+ * The shapes of the item bank's data files: `items/<subject>/<level>.json` (arrays of items) and
+ * `items/english/passages.json` (an array of passages). `items/README.md` says what each field means to a writer.
+ */
+
+const closed = { additionalProperties: false };
+const object = <T extends Record<string, TSchema>>(properties: T) => Type.Object(properties, closed);
+const oneOf = <const T extends readonly string[]>(names: T) => Type.Enum(names as unknown as [...T]);
+
+export const subjects = ['digital', 'english', 'maths'] as const;
+export type Subject = (typeof subjects)[number];
+
+/** `entry` is for digital only, whose standards have one Entry level; `entry1`..`entry3` for the other two. */
+export const levels = ['entry', 'entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'] as const;
+export type Level = (typeof levels)[number];
+
+export const levelsOf: Record<Subject, readonly Level[]> = {
+  digital: ['entry', 'level1', 'level2', 'level3'],
+  english: ['entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'],
+  maths: ['entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'],
+};
+
+export const domainsOf = {
+  digital: ['devices_information', 'creating_editing', 'communicating', 'transacting', 'safe_online'],
+  english: ['reading', 'spelling', 'punctuation', 'grammar', 'writing'],
+  maths: ['number', 'measures_shape', 'data'],
+} as const satisfies Record<Subject, readonly string[]>;
+export type Domain = (typeof domainsOf)[Subject][number];
+const domains = [...domainsOf.digital, ...domainsOf.english, ...domainsOf.maths] as const;
+
+/** Where the writers aim b: a range per level, on the logistic metric (D = 1), overlapping its neighbours. */
+export const targetB: Record<Level, readonly [least: number, most: number]> = {
+  entry: [-2.4, -0.6],
+  entry1: [-3.0, -1.6],
+  entry2: [-2.4, -1.0],
+  entry3: [-1.7, -0.3],
+  level1: [-0.8, 0.6],
+  level2: [0.2, 1.6],
+  level3: [1.1, 2.8],
+};
+
+export const Text = Type.String({ minLength: 1, maxLength: 2000, pattern: '\\S' });
+const ShortId = Type.String({ pattern: '^[a-z0-9_]{1,24}$' });
+export const ItemId = Type.String({ pattern: '^(dig|eng|mat)-(e|e1|e2|e3|l1|l2|l3)-[a-z]{2,8}-[0-9]{3}$' });
+export const PassageId = Type.String({ pattern: '^pas-(e1|e2|e3|l1|l2|l3)-[a-z0-9-]{2,30}$' });
+
+/** One thing that can be chosen, ordered or matched. `cells` are further columns, in the order of the field's `columns`. */
+const Option = object({ id: ShortId, text: Text, cells: Type.Optional(Type.Array(Type.String({ maxLength: 200 }))) });
+const Options = Type.Array(Option, { minItems: 2, maxItems: 30 });
+export type Option = Static<typeof Option>;
+
+// ---- figures: data that the renderer turns into a table or a picture with the same facts in text ----
+
+const Point = object({ label: Text, value: Type.Number() });
+export const Figure = Type.Union([
+  object({ kind: Type.Literal('table'), caption: Text, header: Type.Array(Type.String(), { minItems: 1 }), rows: Type.Array(Type.Array(Type.String()), { minItems: 1 }) }),
+  object({ kind: Type.Literal('notice'), caption: Text, lines: Type.Array(Type.String(), { minItems: 1 }) }),
+  object({ kind: oneOf(['bar_chart', 'line_graph', 'pie_chart', 'pictogram']), caption: Text, x_label: Type.Optional(Text), y_label: Type.Optional(Text), unit: Type.Optional(Type.String()), per_symbol: Type.Optional(Type.Number()), points: Type.Array(Point, { minItems: 2, maxItems: 16 }) }),
+  object({ kind: Type.Literal('diagram'), caption: Text, description: Text, lines: Type.Optional(Type.Array(Type.String(), { minItems: 1 })) }),
+]);
+export type Figure = Static<typeof Figure>;
+
+// ---- keys ----
+
+/**
+ * A number's key. `value` and `tolerance` are written as text so that they stay exact: a decimal (`12.50`), a
+ * fraction (`3/4`) or a mixed number (`1 3/4`). The response is right when |response − value| ≤ tolerance (0 if absent).
+ */
+export const NumericKey = object({
+  value: Type.String({ pattern: '^-?([0-9]+(\\.[0-9]+)?|[0-9]+/[0-9]+|[0-9]+ [0-9]+/[0-9]+)$' }),
+  tolerance: Type.Optional(Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?$' })),
+  /** Units that may be typed after (or, for £ and $, before) the number, each meaning the unit of `value`. */
+  units: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 24 }))),
+  /** True when a bare number is wrong, because the question asks for the unit. */
+  unit_required: Type.Optional(Type.Boolean()),
+  /** What the form of the number must be, where the question says so. */
+  form: Type.Optional(oneOf(['any', 'fraction_simplest', 'decimal', 'whole'])),
+});
+export type NumericKey = Static<typeof NumericKey>;
+
+/** Every right text is listed; nothing is matched approximately. */
+export const TextKey = object({
+  accept: Type.Array(Text, { minItems: 1, maxItems: 40 }),
+  case_sensitive: Type.Optional(Type.Boolean()),
+  /** True where spaces carry no meaning, as in a spreadsheet formula or a postcode. */
+  ignore_spaces: Type.Optional(Type.Boolean()),
+  /** True where one full stop at the end makes no difference. */
+  ignore_final_stop: Type.Optional(Type.Boolean()),
+});
+export type TextKey = Static<typeof TextKey>;
+
+// ---- what every item has ----
+
+const common = {
+  id: ItemId,
+  subject: oneOf(subjects),
+  level: oneOf(levels),
+  domain: oneOf(domains),
+  /** What the standard asks for, in a few words, such as "Recognise and use HTTPS". */
+  skill: Text,
+  /** Discrimination, logistic metric (D = 1), capped at 1.3 until calibrated on real answers. */
+  a: Type.Number({ minimum: 0.3, maximum: 1.3 }),
+  /** Difficulty, on the scale of θ. */
+  b: Type.Number({ minimum: -4, maximum: 4 }),
+  /** Pseudo-guessing: 1/options for choice items and single hotspots (4 decimals), 0 for the rest. */
+  c: Type.Number({ minimum: 0, maximum: 0.5 }),
+  calibration: oneOf(['provisional', 'calibrated']),
+  /** Ids of items that must not be given in the same sitting, because one helps with the other. Symmetric. */
+  enemies: Type.Array(ItemId, { uniqueItems: true }),
+  /** Maths only: whether the learner may use a calculator. */
+  calculator: Type.Optional(Type.Boolean()),
+  /** Whether the item may be read aloud without giving away what it measures. */
+  read_aloud: Type.Boolean(),
+};
+
+const content = {
+  /** Paragraphs in the bank's markup. The last one asks the question. */
+  stem: Type.Array(Text, { minItems: 1, maxItems: 8 }),
+  passage: Type.Optional(PassageId),
+  figure: Type.Optional(Figure),
+  /** Why the key is right: a worked solution in maths. */
+  rationale: Text,
+  /** Wrong response → the real error that leads to it. Every wrong option of a choice item has one. */
+  distractor_rationales: Type.Record(Type.String(), Text),
+};
+
+const singleChoice = { options: Type.Array(Option, { minItems: 3, maxItems: 6 }), key: ShortId };
+const multipleChoice = { options: Type.Array(Option, { minItems: 4, maxItems: 8 }), key: Type.Array(ShortId, { minItems: 2, maxItems: 6, uniqueItems: true }) };
+const numeric = {
+  /** What stands before and after the box, such as £ or cm. */
+  prefix: Type.Optional(Type.String({ maxLength: 8 })),
+  suffix: Type.Optional(Type.String({ maxLength: 24 })),
+  key: NumericKey,
+};
+const shortText = {
+  /** The box's width in characters: a hint at length, so the same for every answer of that kind. */
+  width: Type.Optional(Type.Integer({ minimum: 2, maximum: 60 })),
+  key: TextKey,
+};
+const ordering = { options: Type.Array(Option, { minItems: 3, maxItems: 7 }), key: Type.Array(ShortId, { minItems: 3, maxItems: 7, uniqueItems: true }) };
+const matching = {
+  left: Type.Array(Option, { minItems: 3, maxItems: 7 }),
+  right: Type.Array(Option, { minItems: 3, maxItems: 9 }),
+  key: Type.Record(ShortId, ShortId),
+};
+
+/** A picture made of labelled boxes on a 100 × 60 board, or words in a text; either way also a list for the keyboard. */
+const Surface = Type.Union([
+  object({
+    kind: Type.Literal('picture'),
+    description: Text,
+    spots: Type.Array(object({
+      id: ShortId, label: Text,
+      x: Type.Number({ minimum: 0, maximum: 100 }), y: Type.Number({ minimum: 0, maximum: 60 }),
+      width: Type.Number({ minimum: 4, maximum: 100 }), height: Type.Number({ minimum: 4, maximum: 60 }),
+    }), { minItems: 4, maxItems: 12 }),
+  }),
+  /** Paragraphs in which each spot is written `[[id|words]]`. */
+  object({ kind: Type.Literal('text'), lines: Type.Array(Text, { minItems: 1, maxItems: 12 }) }),
+]);
+const hotspot = { surface: Surface, key: Type.Array(ShortId, { minItems: 1, maxItems: 5, uniqueItems: true }) };
+
+// ---- tasks: a small simulated screen, which is a plain form ----
+
+export const taskKinds = ['mail_form', 'file_list', 'browser_bar', 'settings_page', 'message_thread', 'web_form', 'document_editor', 'spreadsheet'] as const;
+
+const fieldCommon = { id: ShortId, label: Text, hint: Type.Optional(Text) };
+export const TaskField = Type.Union([
+  /** `buttons` are radios that look like buttons of the simulated program. */
+  object({ ...fieldCommon, control: oneOf(['radios', 'select', 'buttons']), options: Options, columns: Type.Optional(Type.Array(Text)), initial: Type.Optional(ShortId) }),
+  object({ ...fieldCommon, control: Type.Literal('checkboxes'), options: Type.Array(Option, { minItems: 1, maxItems: 30 }), columns: Type.Optional(Type.Array(Text)), initial: Type.Optional(Type.Array(ShortId)) }),
+  object({ ...fieldCommon, control: Type.Literal('text'), width: Type.Optional(Type.Integer({ minimum: 2, maximum: 60 })), initial: Type.Optional(Type.String({ maxLength: 200 })) }),
+]);
+export type TaskField = Static<typeof TaskField>;
+
+/** What stands on the screen, in order. Every field is placed exactly once, by a `field` block. */
+export const TaskBlock = Type.Union([
+  object({ block: Type.Literal('heading'), text: Text }),
+  object({ block: Type.Literal('text'), text: Text }),
+  object({ block: Type.Literal('address_bar'), address: Text, padlock: oneOf(['closed', 'open', 'none']), tabs: Type.Optional(Type.Array(Text)) }),
+  object({ block: Type.Literal('details'), rows: Type.Array(object({ name: Text, value: Text }), { minItems: 1 }) }),
+  object({ block: Type.Literal('message'), from: Text, when: Type.Optional(Text), lines: Type.Array(Text, { minItems: 1 }) }),
+  object({ block: Type.Literal('document'), lines: Type.Array(Text, { minItems: 1 }) }),
+  object({ block: Type.Literal('pop_up'), heading: Text, text: Text }),
+  object({ block: Type.Literal('sheet'), caption: Text, rows: Type.Array(Type.Array(Type.String()), { minItems: 1 }) }),
+  object({ block: Type.Literal('table'), caption: Text, header: Type.Array(Type.String()), rows: Type.Array(Type.Array(Type.String()), { minItems: 1 }) }),
+  object({ block: Type.Literal('field'), field: ShortId }),
+]);
+export type TaskBlock = Static<typeof TaskBlock>;
+
+/**
+ * The right value of each field: an option's id (radios, select, buttons), a list of ids (checkboxes; `[]` for none),
+ * `{accept: […]}` or `{value: …}` (text). A field that is not named may hold anything. All or nothing.
+ */
+const TaskKey = Type.Record(ShortId, Type.Union([ShortId, Type.Array(ShortId, { uniqueItems: true }), TextKey, NumericKey]));
+
+const task = {
+  kind: oneOf(taskKinds),
+  /** The simulated program's name, generic, such as "Email". */
+  title: Text,
+  screen: Type.Array(TaskBlock, { minItems: 1, maxItems: 30 }),
+  fields: Type.Array(TaskField, { minItems: 1, maxItems: 12 }),
+  key: TaskKey,
+};
+
+const forms = {
+  single_choice: object({ type: Type.Literal('single_choice'), ...content, ...singleChoice }),
+  multiple_choice: object({ type: Type.Literal('multiple_choice'), ...content, ...multipleChoice }),
+  numeric: object({ type: Type.Literal('numeric'), ...content, ...numeric }),
+  short_text: object({ type: Type.Literal('short_text'), ...content, ...shortText }),
+  ordering: object({ type: Type.Literal('ordering'), ...content, ...ordering }),
+  matching: object({ type: Type.Literal('matching'), ...content, ...matching }),
+  hotspot: object({ type: Type.Literal('hotspot'), ...content, ...hotspot }),
+  task: object({ type: Type.Literal('task'), ...content, ...task }),
+};
+
+/** The part of an item that is shown and marked: what a template makes, and what is stored with the answer. */
+export const RenderedItem = Type.Union(Object.values(forms) as [typeof forms.single_choice, typeof forms.multiple_choice, typeof forms.numeric, typeof forms.short_text, typeof forms.ordering, typeof forms.matching, typeof forms.hotspot, typeof forms.task]);
+export type RenderedItem = Static<typeof RenderedItem>;
+
+const written = <T extends Record<string, TSchema>>(form: { properties: T }) => object({ ...common, ...form.properties });
+
+export const TemplateItem = object({
+  ...common,
+  type: Type.Literal('template'),
+  /** A name in the table of `templates.ts`. */
+  template: Type.String({ pattern: '^[a-z0-9_]{3,48}$' }),
+  /** The type of what the template makes. */
+  renders: oneOf(['single_choice', 'numeric', 'short_text', 'ordering', 'matching']),
+  rationale: Text,
+});
+export type TemplateItem = Static<typeof TemplateItem>;
+
+export const Item = Type.Union([
+  written(forms.single_choice), written(forms.multiple_choice), written(forms.numeric), written(forms.short_text),
+  written(forms.ordering), written(forms.matching), written(forms.hotspot), written(forms.task), TemplateItem,
+]);
+export type Item = Static<typeof Item>;
+export type ItemType = Item['type'];
+export const itemTypes = ['single_choice', 'multiple_choice', 'numeric', 'short_text', 'ordering', 'matching', 'hotspot', 'task', 'template'] as const satisfies readonly ItemType[];
+
+/** A text that several reading items share. */
+export const Passage = object({
+  id: PassageId,
+  level: oneOf(levels),
+  title: Text,
+  /** What it is, such as "email", "notice", "article". Shown above the text. */
+  genre: Text,
+  /** Paragraphs in the bank's markup. */
+  paragraphs: Type.Array(Text, { minItems: 1, maxItems: 20 }),
+});
+export type Passage = Static<typeof Passage>;
+
+export const ItemFile = Type.Array(Item);
+export const PassageFile = Type.Array(Passage);
