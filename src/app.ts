@@ -1,0 +1,17 @@
+import type { Clock } from './clock.ts';
+import type { Database } from './db/database.ts';
+import type { Log } from './log.ts';
+import type { Random } from './random.ts';
+import type { Secrets } from './secrets.ts';
+import type { Settings } from './settings.ts';
+
+/** Everything that the code needs from outside itself, and nothing more. */
+export type App = {
+  db: Database;
+  clock: Clock;
+  random: Random;
+  settings: Settings;
+  /** Keys derived from the service's secret, one for each purpose. */
+  secrets: Secrets;
+  log: Log;
+};

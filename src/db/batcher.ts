@@ -1,0 +1,32 @@
+/**
+ * Joins calls that wait at the same time into one batch: natural batching. While a batch is under way the next one
+ * gathers, so the batch grows with the load and a lone call waits for nobody.
+ * @param runBatch answers every call of the batch, in order; when it throws, every call of the batch fails
+ * @param most calls in one batch
+ */
+export function batcher<In, Out>(runBatch: (calls: In[]) => Promise<Out[]>, most: number): (call: In) => Promise<Out> {
+  type Waiting = { call: In; resolve(out: Out): void; reject(error: unknown): void };
+  let waiting: Waiting[] = [];
+  let running = false;
+
+  async function work(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting.length > most ? waiting.splice(0, most) : waiting;
+      if (batch === waiting) waiting = [];
+      try {
+        const results = await runBatch(batch.map((entry) => entry.call));
+        for (let i = 0; i < batch.length; i++) batch[i]!.resolve(results[i]!);
+      } catch (error) {
+        for (const entry of batch) entry.reject(error);
+      }
+    }
+    running = false;
+  }
+  return (call) => new Promise<Out>((resolve, reject) => {
+    waiting.push({ call, resolve, reject });
+    if (running) return;
+    running = true;
+    // The calls that arrived in this turn of the event loop go together.
+    setImmediate(() => void work());
+  });
+}

@@ -1,0 +1,213 @@
+import pg from 'pg';
+import type { Log } from '../log.ts';
+import { errorFields } from '../log.ts';
+
+/** A prepared statement: PostgreSQL parses and plans it once per connection under its name. */
+export type Statement = { name: string; text: string };
+
+export function statement(name: string, text: string): Statement {
+  return { name, text };
+}
+
+/** A row as the driver gives it; columns are named by the statement. */
+export type Row = Record<string, any>;
+
+/** What a statement can be run on: a transaction, or the pool for a single read. */
+export type Tx = {
+  query<R = Row>(sql: Statement | string, values?: readonly unknown[]): Promise<R[]>;
+};
+
+/** The database can't be reached, or ended the connection: the caller may try again later. */
+export class DatabaseUnavailable extends Error {
+  readonly code: string | undefined;
+  constructor(cause: unknown) {
+    super('the database is not available', { cause });
+    this.code = (cause as { code?: string } | null)?.code;
+  }
+}
+
+const unavailableCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EPIPE', 'ETIMEDOUT', 'ENOENT', 'EAI_AGAIN', 'EHOSTUNREACH',
+  '57P01', '57P02', '57P03', '53300', '53400', '55P03', '57014', '25P03', '25006', '08000', '08001', '08003', '08004', '08006', '58000']);
+
+/** Turns the driver's many ways of saying "no connection" into one. */
+export function namedFailure(error: unknown): unknown {
+  if (error instanceof DatabaseUnavailable) return error;
+  const { code, message } = error as { code?: string; message?: string };
+  if (code !== undefined && unavailableCodes.has(code)) return new DatabaseUnavailable(error);
+  if (code === undefined && message !== undefined && /connection|timeout|not queryable/i.test(message)) return new DatabaseUnavailable(error);
+  return error;
+}
+
+const int8 = 20;
+const int8Array = 1016;
+const types: pg.CustomTypesConfig = {
+  // Positions, times and counts stay below 2^53, so they travel as numbers.
+  getTypeParser: ((oid: number, format: 'text' | 'binary') => {
+    if (format === 'text' && oid === int8) return Number;
+    if (format === 'text' && oid === int8Array) return (text: string) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number));
+    return pg.types.getTypeParser(oid, format);
+  }) as pg.CustomTypesConfig['getTypeParser'],
+};
+
+function asQuery(sql: Statement | string, values: readonly unknown[]) {
+  return typeof sql === 'string' ? { text: sql, values: values as unknown[] } : { name: sql.name, text: sql.text, values: values as unknown[] };
+}
+
+async function run<R>(client: pg.Client | pg.PoolClient, sql: Statement | string, values: readonly unknown[] = []): Promise<R[]> {
+  try {
+    return (await client.query(asQuery(sql, values))).rows as R[];
+  } catch (error) {
+    throw namedFailure(error);
+  }
+}
+
+/** The service's connections to its one database. */
+export type Database = Tx & {
+  /** Runs `inside` in one transaction; commits when it returns, rolls back when it throws. */
+  transaction<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
+  /** A connection of its own for one hot statement or for notifications; it reconnects by itself. */
+  dedicated(options?: { synchronousCommit?: boolean }): Dedicated;
+  close(): Promise<void>;
+};
+
+export type Dedicated = Tx & {
+  /** Calls back on every notification of the channel, and with null whenever notifications may have been missed. */
+  listen(channel: string, onNotify: (payload: string | null) => void): Promise<void>;
+  close(): Promise<void>;
+};
+
+/**
+ * Opens the pool; nothing is connected before the first statement.
+ * @param url a postgres:// address
+ * @param size connections at most, dedicated ones not counted
+ */
+export function openDatabase(url: string, log: Log, size = 16): Database {
+  const common: pg.ClientConfig = {
+    connectionString: url, types, keepAlive: true, connectionTimeoutMillis: 5000, application_name: 'ars',
+    lock_timeout: 15_000, idle_in_transaction_session_timeout: 60_000,
+  };
+  const pool = new pg.Pool({ ...common, max: size, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
+  pool.on('error', (error) => log.error('database.connection_lost', errorFields(error)));
+  const open = new Set<Dedicated>();
+
+  async function connect(): Promise<pg.PoolClient> {
+    try {
+      return await pool.connect();
+    } catch (error) {
+      throw namedFailure(error) instanceof DatabaseUnavailable ? namedFailure(error) : new DatabaseUnavailable(error);
+    }
+  }
+
+  return {
+    async query<R>(sql: Statement | string, values?: readonly unknown[]) {
+      const client = await connect();
+      let broken = false;
+      try {
+        return await run<R>(client, sql, values);
+      } catch (error) {
+        broken = error instanceof DatabaseUnavailable;
+        throw error;
+      } finally {
+        client.release(broken);
+      }
+    },
+    async transaction(inside) {
+      const client = await connect();
+      let broken = false;
+      try {
+        await run(client, 'begin');
+        const result = await inside({ query: (sql, values) => run(client, sql, values) });
+        await run(client, 'commit');
+        return result;
+      } catch (error) {
+        broken = error instanceof DatabaseUnavailable;
+        if (!broken) await run(client, 'rollback').catch(() => { broken = true; });
+        throw error;
+      } finally {
+        client.release(broken);
+      }
+    },
+    dedicated(options = {}) {
+      const connection = openDedicated(common, options.synchronousCommit ?? true, log, () => open.delete(connection));
+      open.add(connection);
+      return connection;
+    },
+    async close() {
+      await Promise.all([...open].map((connection) => connection.close()));
+      await pool.end();
+    },
+  };
+}
+
+function openDedicated(config: pg.ClientConfig, synchronousCommit: boolean, log: Log, onClose: () => void): Dedicated {
+  let current: Promise<pg.Client> | null = null;
+  let closed = false;
+  let retry: NodeJS.Timeout | null = null;
+  const channels = new Map<string, (payload: string | null) => void>();
+
+  async function connect(): Promise<pg.Client> {
+    const client = new pg.Client({ ...config, pipeline: true } as pg.ClientConfig);
+    client.on('error', () => {});
+    client.on('notification', (message) => channels.get(message.channel)?.(message.payload ?? ''));
+    client.once('end', () => {
+      current = null;
+      if (closed || channels.size === 0) return;
+      log.error('database.connection_lost', {});
+      for (const notify of channels.values()) notify(null);
+      reconnect();
+    });
+    try {
+      await client.connect();
+      if (!synchronousCommit) await client.query('set synchronous_commit = off');
+      for (const channel of channels.keys()) await client.query(`listen ${channel}`);
+    } catch (error) {
+      current = null;
+      client.end().catch(() => {});
+      throw new DatabaseUnavailable(error);
+    }
+    for (const notify of channels.values()) notify(null);
+    return client;
+  }
+  function reconnect() {
+    if (closed || retry !== null) return;
+    retry = setTimeout(() => {
+      retry = null;
+      if (!closed) client().catch(reconnect);
+    }, 500);
+    retry.unref();
+  }
+  function client(): Promise<pg.Client> {
+    current ??= connect();
+    return current;
+  }
+  return {
+    async query<R>(sql: Statement | string, values?: readonly unknown[]) {
+      if (closed) throw new DatabaseUnavailable(null);
+      const connected = await client();
+      try {
+        return await run<R>(connected, sql, values);
+      } catch (error) {
+        if (error instanceof DatabaseUnavailable) {
+          current = null;
+          connected.end().catch(() => {});
+        }
+        throw error;
+      }
+    },
+    async listen(channel, onNotify) {
+      channels.set(channel, onNotify);
+      try {
+        await (await client()).query(`listen ${channel}`);
+      } catch {
+        reconnect();
+      }
+    },
+    async close() {
+      closed = true;
+      if (retry !== null) clearTimeout(retry);
+      onClose();
+      const connected = await current?.catch(() => null);
+      await connected?.end().catch(() => {});
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { limits } from '../limits.ts';
+
+/**
+ * Positions in an organisation's feed (microseconds since 1970). The lock row is held from `lockFeed` to the commit,
+ * so the order of positions is the order of commits, and nothing becomes visible below what was visible before
+ * (proved by test/laws). Statements that read what they stamp must come after the lock, each with its own snapshot.
+ */
+export type Feed = {
+  readonly organisationId: number;
+  /** The last position handed out, in this unit of work or before. */
+  readonly position: number;
+  /** Reserves `count` positions, each a step above the one before, and returns the first. */
+  reserve(count: number): number;
+  /** What a group set renders to has changed (rename, archive, reactivation). */
+  groupsChanged(): void;
+};
+
+const lock = statement('feed.lock', 'select position from feed where organisation_id = $1 for update');
+const move = statement('feed.move', 'update feed set position = $2, groups_version = groups_version + $3 where organisation_id = $1');
+
+/** Takes the organisation's feed lock, once in a unit of work. Every writer of feed tables takes it before any other row lock. */
+export async function lockFeed(work: Work, organisationId: number): Promise<Feed> {
+  const key = `feed:${organisationId}`;
+  const held = work.opened.get(key);
+  if (held !== undefined) return held as Feed;
+  const [row] = await work.tx.query<{ position: number }>(lock, [organisationId]);
+  if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
+  let last = row.position;
+  let groups = 0;
+  const feed: Feed = {
+    organisationId,
+    get position() { return last; },
+    reserve(count) {
+      if (count === 0) return last;
+      const first = Math.max(last, work.app.clock.nowMs() * 1000) + limits.positionStepUs;
+      last = first + (count - 1) * limits.positionStepUs;
+      return first;
+    },
+    groupsChanged() { groups = 1; },
+  };
+  work.opened.set(key, feed);
+  work.beforeCommit(async () => {
+    if (last !== row.position || groups !== 0) await work.tx.query(move, [organisationId, last, groups]);
+  });
+  return feed;
+}

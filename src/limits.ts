@@ -1,0 +1,47 @@
+/** Every number that the contract sets, with the sentence it stands for (api-spec.md, Limits; decisions in docs/decisions). */
+export const limits = {
+  /** Page size when the request names none. */
+  pageDefault: 100,
+  /** Largest page. */
+  pageMax: 500,
+  /** Group ids in one group_id filter. */
+  filterGroups: 20,
+  /** Active groups, teams not counted, that an organisation may have. */
+  groupsPerOrganisation: 500,
+  /** Groups in one provisioning request. */
+  groupsPerProvisioning: 20,
+  /** Characters of a learner's reference. */
+  learnerRefChars: 100,
+  /** Characters of a group's reference. */
+  groupRefChars: 100,
+  /** Characters of a group's name. */
+  groupNameChars: 200,
+  /** Characters of a learner's full name. */
+  fullNameChars: 200,
+  /** Characters of an e-mail address (RFC 5321 path, without the brackets). */
+  emailChars: 254,
+  /** Learner references in one membership request. */
+  refsPerRequest: 500,
+  /** Groups that one webhook endpoint may be scoped to. */
+  webhookGroups: 50,
+  /** Webhook endpoints of one organisation. */
+  webhooksPerOrganisation: 20,
+  /** Characters of a webhook endpoint's address. */
+  webhookUrlChars: 2048,
+  /** Bytes of a request body. */
+  bodyBytes: 1024 * 1024,
+  /** Bytes of a request's address and query. */
+  urlBytes: 16 * 1024,
+  /** The sliding window of the rate limit. */
+  rateWindowMs: 60_000,
+  /** Failed sign-ins from one address in a window, after which further failures get 429. */
+  failedAttempts: 60,
+  /** How long a reply is kept for its Idempotency-Key. */
+  idempotencyMs: 24 * 3600_000,
+  /** How long a request may hold its Idempotency-Key without an answer before a repeat may take it over. */
+  idempotencyLeaseMs: 60_000,
+  /** How long an invitation can be opened. */
+  invitationMs: 28 * 24 * 3600_000,
+  /** Microseconds between two records' positions, so that one millisecond never holds more than 50. */
+  positionStepUs: 20,
+} as const;
