@@ -8,7 +8,7 @@ import type { Static, TSchema } from 'typebox';
 
 const closed = { additionalProperties: false };
 const object = <T extends Record<string, TSchema>>(properties: T) => Type.Object(properties, closed);
-const oneOf = <const T extends readonly string[]>(names: T) => Type.Enum(names as unknown as [...T]);
+const oneOf = <const T extends readonly string[]>(names: T) => Type.Unsafe<T[number]>(Type.Enum([...names]));
 
 export const subjects = ['digital', 'english', 'maths'] as const;
 export type Subject = (typeof subjects)[number];
@@ -29,6 +29,22 @@ export const domainsOf = {
   maths: ['number', 'measures_shape', 'data'],
 } as const satisfies Record<Subject, readonly string[]>;
 export type Domain = (typeof domainsOf)[Subject][number];
+/** A domain's name in results, as the standards name it. */
+export const domainNames: Record<Domain, string> = {
+  devices_information: 'Using devices and handling information',
+  creating_editing: 'Creating and editing',
+  communicating: 'Communicating',
+  transacting: 'Transacting',
+  safe_online: 'Being safe and responsible online',
+  reading: 'Reading',
+  spelling: 'Spelling',
+  punctuation: 'Punctuation',
+  grammar: 'Grammar',
+  writing: 'Writing composition',
+  number: 'Number and the number system',
+  measures_shape: 'Common measures, shape and space',
+  data: 'Handling information and data',
+};
 const domains = [...domainsOf.digital, ...domainsOf.english, ...domainsOf.maths] as const;
 
 /** Where the writers aim b: a range per level, on the logistic metric (D = 1), overlapping its neighbours. */
@@ -218,7 +234,9 @@ const forms = {
 };
 
 /** The part of an item that is shown and marked: what a template makes, and what is stored with the answer. */
-export const RenderedItem = Type.Union(Object.values(forms) as [typeof forms.single_choice, typeof forms.multiple_choice, typeof forms.numeric, typeof forms.short_text, typeof forms.ordering, typeof forms.matching, typeof forms.hotspot, typeof forms.task]);
+export const RenderedItem = Type.Union([
+  forms.single_choice, forms.multiple_choice, forms.numeric, forms.short_text, forms.ordering, forms.matching, forms.hotspot, forms.task,
+]);
 export type RenderedItem = Static<typeof RenderedItem>;
 
 const written = <T extends Record<string, TSchema>>(form: { properties: T }) => object({ ...common, ...form.properties });
@@ -234,9 +252,16 @@ export const TemplateItem = object({
 });
 export type TemplateItem = Static<typeof TemplateItem>;
 
+/** The shape of each type of item. */
+export const itemForms = {
+  single_choice: written(forms.single_choice), multiple_choice: written(forms.multiple_choice), numeric: written(forms.numeric),
+  short_text: written(forms.short_text), ordering: written(forms.ordering), matching: written(forms.matching),
+  hotspot: written(forms.hotspot), task: written(forms.task), template: TemplateItem,
+};
+
 export const Item = Type.Union([
-  written(forms.single_choice), written(forms.multiple_choice), written(forms.numeric), written(forms.short_text),
-  written(forms.ordering), written(forms.matching), written(forms.hotspot), written(forms.task), TemplateItem,
+  itemForms.single_choice, itemForms.multiple_choice, itemForms.numeric, itemForms.short_text, itemForms.ordering,
+  itemForms.matching, itemForms.hotspot, itemForms.task, itemForms.template,
 ]);
 export type Item = Static<typeof Item>;
 export type ItemType = Item['type'];

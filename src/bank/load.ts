@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { solveCuts } from '../scoring/cuts.ts';
+import type { Cut, ScoredItem } from '../scoring/cuts.ts';
+import { seededRandom } from '../random.ts';
+import { domainNames, domainsOf, levelsOf, subjects } from './schema.ts';
+import type { Item, Passage, RenderedItem, Subject } from './schema.ts';
+import { templates } from './templates.ts';
+import { itemFaults, passageFaults } from './validate.ts';
+
+/** Items and passages as the files have them. */
+export type BankFiles = { number: number; items: Item[]; passages: Passage[] };
+
+export type SubjectBank = {
+  items: readonly Item[];
+  /** The same items, in the same order, as scoring and delivery count them; `domain` is the published name. */
+  scored: readonly ScoredItem[];
+  /** Published domain names, in the order in which results show them. */
+  domains: readonly string[];
+  /** The cuts of all levels, lowest first: mean probability 0.65 over a level's items. */
+  cuts: readonly Cut[];
+};
+
+export type Bank = {
+  /** `<number>-<first 12 hex digits of the content's SHA-256>`, frozen into every sitting and result. */
+  version: string;
+  number: number;
+  /** SHA-256 over all items and passages, and over what the templates make of fixed seeds. */
+  sha256: string;
+  subjects: Record<Subject, SubjectBank>;
+  item(id: string): Item | undefined;
+  passage(id: string): Passage | undefined;
+};
+
+export const itemsDirectory = new URL('./items/', import.meta.url);
+
+/** A fault in the bank's files; the message lists up to ten, one a line. */
+export class BankFileFault extends Error {
+  readonly faults: readonly string[];
+  constructor(faults: readonly string[]) {
+    super([`The item bank has ${faults.length} fault${faults.length === 1 ? '' : 's'}:`, ...faults.slice(0, 10)].join('\n'));
+    this.faults = faults;
+  }
+}
+
+function readJson(url: URL): unknown {
+  const text = readFileSync(url, 'utf8');
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new BankFileFault([`${url.pathname.split('/items/').at(-1)} is not JSON: ${(cause as Error).message}`]);
+  }
+}
+
+function arrayIn(directory: URL, path: string): unknown[] {
+  const url = new URL(path, directory);
+  if (!existsSync(url)) return [];
+  const value = readJson(url);
+  if (!Array.isArray(value)) throw new BankFileFault([`${path} is not an array.`]);
+  return value;
+}
+
+/**
+ * Reads every file of a bank's directory and validates the shape of each item and passage, that ids are unique and that
+ * each item is in its own file. Throws `BankFileFault` with everything that is wrong.
+ */
+export function readBankFiles(directory: URL = itemsDirectory): BankFiles {
+  const faults: string[] = [];
+  const items: Item[] = [];
+  const ids = new Set<string>();
+  for (const subject of subjects) {
+    for (const level of levelsOf[subject]) {
+      arrayIn(directory, `${subject}/${level}.json`).forEach((value, at) => {
+        const wrong = itemFaults(value);
+        const item = value as Item;
+        const name = typeof item?.id === 'string' ? item.id : `${subject}/${level}.json item ${at + 1}`;
+        if (wrong.length === 0 && (item.subject !== subject || item.level !== level)) wrong.push(`is in ${subject}/${level}.json`);
+        if (ids.has(name)) wrong.push('has an id that another item has');
+        ids.add(name);
+        faults.push(...wrong.map((fault) => `${name}: ${fault}`));
+        items.push(item);
+      });
+    }
+  }
+  const passages = arrayIn(directory, 'english/passages.json').map((value, at) => {
+    const wrong = passageFaults(value);
+    const passage = value as Passage;
+    const name = typeof passage?.id === 'string' ? passage.id : `passages.json passage ${at + 1}`;
+    if (ids.has(name)) wrong.push('has an id that another passage has');
+    ids.add(name);
+    faults.push(...wrong.map((fault) => `${name}: ${fault}`));
+    return passage;
+  });
+  if (faults.length > 0) throw new BankFileFault(faults);
+  const { number } = readJson(new URL('bank.json', directory)) as { number: number };
+  return { number, items, passages };
+}
+
+const fingerprintSeeds = ['1', '2', '3', '4'];
+
+/** The content's SHA-256: independent of the order of files, of white space, and of the order of an object's members. */
+export function contentHash(files: Pick<BankFiles, 'items' | 'passages'>): string {
+  const hash = createHash('sha256');
+  const byId = <T extends { id: string }>(list: readonly T[]) => [...list].sort((a, b) => (a.id < b.id ? -1 : 1));
+  for (const entry of [...byId(files.items), ...byId(files.passages)]) hash.update(canonical(entry)).update('\n');
+  const used = new Set(files.items.flatMap((item) => (item.type === 'template' ? [item.template] : [])));
+  for (const id of [...used].sort()) {
+    for (const seed of fingerprintSeeds) hash.update(canonical(templates.get(id)?.make(seededRandom(seed)) ?? null)).update('\n');
+  }
+  return hash.digest('hex');
+}
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (value !== null && typeof value === 'object') {
+    const members = Object.entries(value).filter(([, member]) => member !== undefined).sort(([a], [b]) => (a < b ? -1 : 1));
+    return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
+  }
+  return JSON.stringify(value);
+}
+
+export function scoredItem(item: Item): ScoredItem {
+  return { id: item.id, subject: item.subject, domain: domainNames[item.domain], level: item.level, a: item.a, b: item.b, c: item.c };
+}
+
+/** Makes the bank of some files. Throws scoring's `BankFault` where cuts can't be solved or don't rise. */
+export function bankOf(files: BankFiles): Bank {
+  const sha256 = contentHash(files);
+  const items = new Map(files.items.map((item) => [item.id, item]));
+  const passages = new Map(files.passages.map((passage) => [passage.id, passage]));
+  const of = (subject: Subject): SubjectBank => {
+    const own = files.items.filter((item) => item.subject === subject);
+    const scored = own.map(scoredItem);
+    return { items: own, scored, domains: domainsOf[subject].map((domain) => domainNames[domain]), cuts: solveCuts(subject, scored) };
+  };
+  return {
+    version: `${files.number}-${sha256.slice(0, 12)}`, number: files.number, sha256,
+    subjects: { digital: of('digital'), english: of('english'), maths: of('maths') },
+    item: (id) => items.get(id),
+    passage: (id) => passages.get(id),
+  };
+}
+
+let shipped: Bank | undefined;
+
+/** The bank that the service ships with, read and validated once. */
+export function loadBank(): Bank {
+  shipped ??= bankOf(readBankFiles());
+  return shipped;
+}
+
+/**
+ * What one learner is shown: the item itself, or what its template makes of `seed`. Store the seed and the outcome with the
+ * answer, and mark the stored outcome, so that a later change of a template changes no result.
+ */
+export function renderItem(item: Item, seed: string): RenderedItem {
+  if (item.type !== 'template') return item;
+  const template = templates.get(item.template);
+  if (!template) throw new BankFileFault([`${item.id}: there is no template ${item.template}.`]);
+  return template.make(seededRandom(`${item.id}:${seed}`));
+}

@@ -1,0 +1,143 @@
+import type { NumericKey, RenderedItem, TaskField, TextKey } from './schema.ts';
+import { atMost, difference, fractionOf, readNumber } from './number.ts';
+import { comparable, textMatches } from './text.ts';
+
+/** What a form sent, by field name (see `render-model.ts` for the names): one value, or a list for check boxes. */
+export type Answer = Readonly<Record<string, string | readonly string[]>>;
+
+/**
+ * What a page may ask the learner to mend before the answer is taken. It never says whether the answer is right:
+ * `not_a_number` text that can't be read as a number · `incomplete` some parts are empty · `repeated` one position given
+ * twice · `wrong_count` not as many chosen as the question says.
+ */
+export type Problem = 'not_a_number' | 'incomplete' | 'repeated' | 'wrong_count';
+
+export type Marked = { answered: boolean; correct: boolean; problem: Problem | null };
+
+export const fieldNames = {
+  answer: 'answer',
+  position: (optionId: string) => `position_${optionId}`,
+  match: (leftId: string) => `match_${leftId}`,
+  task: (fieldId: string) => `task_${fieldId}`,
+};
+
+const longestText = 500;
+
+function one(answer: Answer, name: string): string {
+  const value = Object.hasOwn(answer, name) ? answer[name] : undefined;
+  if (typeof value === 'string') return value.slice(0, longestText);
+  return value?.length === 1 ? value[0]!.slice(0, longestText) : '';
+}
+
+function many(answer: Answer, name: string): string[] {
+  const value = Object.hasOwn(answer, name) ? answer[name] : undefined;
+  const list = typeof value === 'string' ? [value] : [...(value ?? [])];
+  return [...new Set(list.filter((entry) => entry !== ''))];
+}
+
+const sameSet = (given: readonly string[], key: readonly string[]): boolean =>
+  given.length === key.length && given.every((id) => key.includes(id));
+
+const unanswered: Marked = { answered: false, correct: false, problem: null };
+const marked = (correct: boolean, problem: Problem | null = null): Marked => ({ answered: true, correct, problem });
+
+function numberRight(text: string, key: NumericKey, besideTheBox: readonly string[]): { right: boolean; readable: boolean } {
+  const read = readNumber(text, [...(key.units ?? []), ...besideTheBox]);
+  if (!read) return { right: false, readable: false };
+  const near = atMost(difference(read.value, fractionOf(key.value)), fractionOf(key.tolerance ?? '0'));
+  const isFraction = read.form === 'fraction' || read.form === 'mixed';
+  const formRight =
+    key.form === 'fraction_simplest' ? (isFraction && read.lowestTerms) || (read.form === 'whole' && !key.value.includes('/'))
+    : key.form === 'decimal' ? !isFraction
+    : key.form === 'whole' ? read.form === 'whole'
+    : true;
+  const unitRight = !key.unit_required || read.unit !== null;
+  return { right: near && formRight && unitRight, readable: true };
+}
+
+function choices(given: readonly string[], key: readonly string[]): Marked {
+  if (given.length === 0) return unanswered;
+  return marked(sameSet(given, key), given.length === key.length ? null : 'wrong_count');
+}
+
+function ordering(options: readonly { id: string }[], key: readonly string[], answer: Answer): Marked {
+  const positions = options.map((option) => one(answer, fieldNames.position(option.id)));
+  const filled = positions.filter((position) => position !== '');
+  if (filled.length === 0) return unanswered;
+  if (filled.length < options.length) return marked(false, 'incomplete');
+  if (new Set(filled).size < filled.length) return marked(false, 'repeated');
+  return marked(key.every((id, at) => one(answer, fieldNames.position(id)) === String(at + 1)));
+}
+
+function matching(left: readonly { id: string }[], key: Readonly<Record<string, string>>, answer: Answer): Marked {
+  const given = left.map(({ id }) => one(answer, fieldNames.match(id)));
+  const filled = given.filter((id) => id !== '').length;
+  if (filled === 0) return unanswered;
+  if (filled < left.length) return marked(false, 'incomplete');
+  return marked(left.every(({ id }, at) => given[at] === key[id]));
+}
+
+type TaskKeyValue = string | readonly string[] | TextKey | NumericKey;
+
+function taskFieldRight(field: TaskField, key: TaskKeyValue, answer: Answer): boolean {
+  const name = fieldNames.task(field.id);
+  if (field.control === 'checkboxes') return Array.isArray(key) && sameSet(many(answer, name), key);
+  const given = one(answer, name);
+  if (field.control !== 'text') return given === key;
+  if (typeof key === 'string' || Array.isArray(key)) return false;
+  return 'accept' in key ? textMatches(given, key) : numberRight(given, key as NumericKey, []).right;
+}
+
+/** A task's screen is filled in from the start, so it is answered once something differs from that start. */
+function changed(field: TaskField, answer: Answer): boolean {
+  const name = fieldNames.task(field.id);
+  if (field.control === 'checkboxes') return !sameSet(many(answer, name), [field.initial ?? []].flat());
+  if (field.control === 'text') return comparable(one(answer, name), {}) !== comparable(field.initial ?? '', {});
+  return one(answer, name) !== '' && one(answer, name) !== (field.initial ?? '');
+}
+
+/** Marks one answer, all or nothing. Pure: the same item and answer always give the same mark. */
+export function mark(item: RenderedItem, answer: Answer): Marked {
+  switch (item.type) {
+    case 'single_choice': return choices(many(answer, fieldNames.answer), [item.key]);
+    case 'multiple_choice':
+    case 'hotspot': return choices(many(answer, fieldNames.answer), item.key);
+    case 'numeric': {
+      const text = one(answer, fieldNames.answer);
+      if (text.trim() === '') return unanswered;
+      const { right, readable } = numberRight(text, item.key, [item.prefix ?? '', item.suffix ?? '']);
+      return marked(right, readable ? null : 'not_a_number');
+    }
+    case 'short_text': {
+      const text = one(answer, fieldNames.answer);
+      return comparable(text, {}) === '' ? unanswered : marked(textMatches(text, item.key));
+    }
+    case 'ordering': return ordering(item.options, item.key, answer);
+    case 'matching': return matching(item.left, item.key, answer);
+    case 'task': {
+      if (!item.fields.some((field) => changed(field, answer))) return unanswered;
+      return marked(item.fields.every((field) => {
+        const key = Object.hasOwn(item.key, field.id) ? item.key[field.id] : undefined;
+        return key === undefined || taskFieldRight(field, key, answer);
+      }));
+    }
+  }
+}
+
+/** The answer that a learner who knows the key would send: for checks, examples and simulated sittings. */
+export function rightAnswer(item: RenderedItem): Answer {
+  switch (item.type) {
+    case 'single_choice': return { [fieldNames.answer]: item.key };
+    case 'multiple_choice':
+    case 'hotspot': return { [fieldNames.answer]: item.key };
+    case 'numeric': return { [fieldNames.answer]: item.key.unit_required ? `${item.key.value} ${item.key.units?.[0] ?? ''}` : item.key.value };
+    case 'short_text': return { [fieldNames.answer]: item.key.accept[0]! };
+    case 'ordering': return Object.fromEntries(item.key.map((id, at) => [fieldNames.position(id), String(at + 1)]));
+    case 'matching': return Object.fromEntries(Object.entries(item.key).map(([left, right]) => [fieldNames.match(left), right]));
+    case 'task': return Object.fromEntries(item.fields.map((field) => {
+      const key = Object.hasOwn(item.key, field.id) ? item.key[field.id] : undefined;
+      const value = key === undefined ? field.initial ?? '' : typeof key === 'string' || Array.isArray(key) ? key : 'accept' in key ? key.accept[0]! : key.value;
+      return [fieldNames.task(field.id), value];
+    }));
+  }
+}

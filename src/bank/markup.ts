@@ -1,0 +1,65 @@
+/**
+ * The bank's markup, parsed to plain data so that no page, package or check ever handles markup as HTML:
+ * `**important**`, `` `exact text` ``, `____` (a gap), and in a hotspot's lines `[[id|words]]`. A paragraph that begins with
+ * `- ` is a list item, one that begins with `> ` is quoted.
+ */
+export type Inline =
+  | { kind: 'text' | 'strong' | 'exact'; text: string }
+  | { kind: 'gap' }
+  | { kind: 'spot'; id: string; text: string };
+
+export type Block =
+  | { kind: 'paragraph' | 'quote'; inline: Inline[] }
+  | { kind: 'list'; items: Inline[][] };
+
+const mark = /\*\*([^*]+)\*\*|`([^`]+)`|(_{4,})|\[\[([a-z0-9_]{1,24})\|([^\]]+)\]\]/gu;
+
+export function parseInline(text: string): Inline[] {
+  const out: Inline[] = [];
+  let from = 0;
+  const plain = (to: number) => {
+    if (to > from) out.push({ kind: 'text', text: text.slice(from, to) });
+  };
+  for (const found of text.matchAll(mark)) {
+    plain(found.index);
+    if (found[1] !== undefined) out.push({ kind: 'strong', text: found[1] });
+    else if (found[2] !== undefined) out.push({ kind: 'exact', text: found[2] });
+    else if (found[3] !== undefined) out.push({ kind: 'gap' });
+    else out.push({ kind: 'spot', id: found[4]!, text: found[5]! });
+    from = found.index + found[0].length;
+  }
+  plain(text.length);
+  return out;
+}
+
+export function parseBlocks(paragraphs: readonly string[]): Block[] {
+  const out: Block[] = [];
+  for (const paragraph of paragraphs) {
+    if (paragraph.startsWith('- ')) {
+      const last = out.at(-1);
+      const item = parseInline(paragraph.slice(2));
+      if (last?.kind === 'list') last.items.push(item);
+      else out.push({ kind: 'list', items: [item] });
+    } else if (paragraph.startsWith('> ')) {
+      out.push({ kind: 'quote', inline: parseInline(paragraph.slice(2)) });
+    } else {
+      out.push({ kind: 'paragraph', inline: parseInline(paragraph) });
+    }
+  }
+  return out;
+}
+
+/** The words alone, as a screen reader says them: a gap is "blank". */
+export function plainText(inline: readonly Inline[]): string {
+  return inline.map((part) => (part.kind === 'gap' ? 'blank' : part.text)).join('');
+}
+
+/** A mark that was opened and not closed, or a spot that could not be read; null if there is none. */
+export function markupFault(text: string): string | null {
+  const rest = parseInline(text).map((part) => (part.kind === 'text' ? part.text : '')).join('\u0000');
+  if (rest.includes('**')) return '** without its other half';
+  if (rest.includes('`')) return '` without its other half';
+  if (/\[\[|\]\]/u.test(rest)) return '[[id|words]] that cannot be read';
+  if (/<\/?[a-z][^>]*>/iu.test(rest)) return 'something that looks like HTML';
+  return null;
+}

@@ -1,0 +1,110 @@
+/** Exact fractions, so that no answer is marked by binary rounding. The denominator is positive. */
+export type Fraction = { n: bigint; d: bigint };
+
+/** How a number was written, for questions that ask for a form. */
+export type Written = { value: Fraction; form: 'whole' | 'decimal' | 'fraction' | 'mixed'; lowestTerms: boolean; unit: string | null };
+
+const longestAnswer = 60;
+
+const gcd = (a: bigint, b: bigint): bigint => (b === 0n ? (a < 0n ? -a : a) : gcd(b, a % b));
+
+export function difference(a: Fraction, b: Fraction): Fraction {
+  const n = a.n * b.d - b.n * a.d;
+  return { n: n < 0n ? -n : n, d: a.d * b.d };
+}
+
+/** True if a ≤ b. */
+export function atMost(a: Fraction, b: Fraction): boolean {
+  return a.n * b.d <= b.n * a.d;
+}
+
+/** A key's value or tolerance, in the forms that the schema allows. Throws a RangeError for anything else. */
+export function fractionOf(text: string): Fraction {
+  const read = readPlain(text);
+  if (!read) throw new RangeError(`not a number: ${text}`);
+  return read.value;
+}
+
+const vulgar: Record<string, string> = {
+  '½': '1/2', '⅓': '1/3', '⅔': '2/3', '¼': '1/4', '¾': '3/4', '⅕': '1/5', '⅖': '2/5', '⅗': '3/5', '⅘': '4/5', '⅙': '1/6',
+  '⅚': '5/6', '⅐': '1/7', '⅛': '1/8', '⅜': '3/8', '⅝': '5/8', '⅞': '7/8', '⅑': '1/9', '⅒': '1/10',
+};
+
+/** One spelling for what keyboards and copied text spell in many ways: spaces, minus signs, fraction characters, full-width digits. */
+function plainSigns(text: string): string {
+  return text
+    .replace(/[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]/gu, (sign) => ` ${vulgar[sign]!}`)
+    .normalize('NFKC')
+    .replace(/[\u200b-\u200f\u2060\ufeff\u00ad]/gu, '')
+    .replace(/[\u2010-\u2015\u2212\ufe63]/gu, '-')
+    .replace(/[\u2044\u2215]/gu, '/')
+    .replace(/\s+/gu, ' ')
+    .trim();
+}
+
+/** Units are compared without case, spaces, full stops and the sign of a power: `m²`, `m2`, `M^2` are one. */
+function plainUnit(unit: string): string {
+  return plainSigns(unit).toLowerCase().replace(/[ .^]/gu, '');
+}
+
+/** A number without a unit: `12`, `-3.5`, `.5`, `1,234`, `1 234`, `3/4`, `1 3/4`; null if it is none of these. */
+function readPlain(text: string): Omit<Written, 'unit'> | null {
+  const signed = /^([+-]?) ?(.*)$/u.exec(text)!;
+  const sign = signed[1] === '-' ? -1n : 1n;
+  const body = signed[2]!;
+
+  const fraction = /^(?:(\d{1,12}) )?(\d{1,12}) ?\/ ?(\d{1,12})$/u.exec(body);
+  if (fraction) {
+    const n = BigInt(fraction[2]!);
+    const d = BigInt(fraction[3]!);
+    if (d === 0n) return null;
+    const whole = fraction[1];
+    const lowestTerms = gcd(n, d) === 1n && (whole === undefined || n < d) && d > 1n;
+    const value = { n: sign * (BigInt(whole ?? '0') * d + n), d };
+    return { value, form: whole === undefined ? 'fraction' : 'mixed', lowestTerms };
+  }
+
+  const grouped = /^\d{1,3}(?:,\d{3})+(?:\.\d*)?$/u.test(body) || /^\d{1,3}(?: \d{3})+(?:\.\d*)?$/u.test(body);
+  const digits = grouped ? body.replace(/[, ]/gu, '') : body;
+  const decimal = /^(\d*)(?:\.(\d*))?$/u.exec(digits);
+  if (!decimal || !/\d/u.test(digits)) return null;
+  const places = (decimal[2] ?? '').replace(/0+$/u, '');
+  const value = { n: sign * BigInt(`${decimal[1]!}${places}` || '0'), d: 10n ** BigInt(places.length) };
+  return { value, form: places === '' ? 'whole' : 'decimal', lowestTerms: true };
+}
+
+/**
+ * Reads a typed number. `units` are what may stand before or after it, once; anything else beside the number makes the
+ * answer unreadable (null), which is not the same as wrong: the page can ask for a number again.
+ */
+export function readNumber(text: string, units: readonly string[]): Written | null {
+  if (text.length > longestAnswer) return null;
+  const plain = plainSigns(text);
+  const bare = readPlain(plain);
+  if (bare) return { ...bare, unit: null };
+
+  // The unit is whatever stands before the first or after the last digit, apart from a sign and a decimal point.
+  const parts = /^([+-]?)([^\d.+-]*)([+-]?)(\.?\d.*?)((?:[^\d].*)?)$/u;
+  for (const unit of units) {
+    const wanted = plainUnit(unit);
+    if (wanted === '') continue;
+    const found = parts.exec(plain);
+    if (!found) return null;
+    const [, signBefore, before, signAfter] = found as unknown as [string, string, string, string];
+    const rest = plain.slice(signBefore.length + before.length + signAfter.length);
+    if (signBefore !== '' && signAfter !== '') return null;
+    const sign = signBefore || signAfter;
+    if (before !== '') {
+      if (plainUnit(before) !== wanted) continue;
+      const number = readPlain(sign + rest);
+      if (number) return { ...number, unit };
+      continue;
+    }
+    for (let end = rest.length - 1; end > 0; end -= 1) {
+      if (plainUnit(rest.slice(end)) !== wanted) continue;
+      const number = readPlain(sign + rest.slice(0, end).trim());
+      if (number) return { ...number, unit };
+    }
+  }
+  return null;
+}

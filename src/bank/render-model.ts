@@ -1,0 +1,185 @@
+import { fieldNames } from './mark.ts';
+import { parseBlocks, parseInline, plainText } from './markup.ts';
+import type { Block, Inline } from './markup.ts';
+import type { Domain, Figure, Item, Level, Passage, RenderedItem, Subject, TaskBlock, TaskField } from './schema.ts';
+
+/**
+ * An item as the player, the checks and the exports see it: parsed text and form fields, without key or rationale. A page
+ * that shows every part of it and sends every field under its name can deliver any item.
+ */
+export type RenderModel = {
+  id: string;
+  subject: Subject;
+  level: Level;
+  domain: Domain;
+  type: RenderedItem['type'];
+  /** Null where the question doesn't arise (not maths). */
+  calculator: boolean | null;
+  readAloud: boolean;
+  passage: { id: string; title: string; genre: string; blocks: Block[] } | null;
+  stem: Block[];
+  figure: Figure | null;
+  /** The simulated screen of a task. `field` parts say where the fields of that name stand. */
+  task: { kind: string; title: string; screen: ScreenPart[] } | null;
+  /** What a hotspot is chosen on; the field lists the same spots for the keyboard. */
+  surface:
+    | { kind: 'picture'; description: string; spots: { id: string; label: string; x: number; y: number; width: number; height: number }[] }
+    | { kind: 'text'; lines: Inline[][] }
+    | null;
+  fields: Field[];
+};
+
+export type FieldOption = { value: string; label: Inline[]; text: string; cells: string[] };
+
+/** One form control or one group of them. `label` is its accessible name; the page may show it as a legend. */
+export type Field = {
+  name: string;
+  control: 'radios' | 'checkboxes' | 'buttons' | 'select' | 'text';
+  label: Inline[];
+  hint: string | null;
+  options: FieldOption[];
+  /** Headings of the options' columns, the first for the option itself; empty if they have none. */
+  columns: string[];
+  initial: string | string[] | null;
+  /** How many may be chosen, where the number is part of the question. */
+  choose: number | null;
+  /** For text: keyboard, size in characters, and what stands beside the box. Spelling help is always off. */
+  input: { mode: 'text' | 'decimal'; width: number; prefix: string | null; suffix: string | null } | null;
+};
+
+export type ScreenPart =
+  | { part: 'heading'; inline: Inline[] }
+  | { part: 'text'; inline: Inline[] }
+  | { part: 'address_bar'; address: string; padlock: 'closed' | 'open' | 'none'; tabs: string[] }
+  | { part: 'details'; rows: { name: string; value: Inline[] }[] }
+  | { part: 'message'; from: string; when: string | null; blocks: Block[] }
+  | { part: 'document'; blocks: Block[] }
+  | { part: 'pop_up'; heading: Inline[]; inline: Inline[] }
+  | { part: 'sheet'; caption: string; columns: string[]; rows: { number: number; cells: string[] }[] }
+  | { part: 'table'; caption: string; header: string[]; rows: string[][] }
+  | { part: 'field'; name: string };
+
+/** Column names of a spreadsheet: A … Z, AA, AB … */
+export function columnName(index: number): string {
+  const letter = String.fromCharCode(65 + (index % 26));
+  return index < 26 ? letter : columnName(Math.floor(index / 26) - 1) + letter;
+}
+
+function screenPart(block: TaskBlock): ScreenPart {
+  switch (block.block) {
+    case 'heading': return { part: 'heading', inline: parseInline(block.text) };
+    case 'text': return { part: 'text', inline: parseInline(block.text) };
+    case 'address_bar': return { part: 'address_bar', address: block.address, padlock: block.padlock, tabs: block.tabs ?? [] };
+    case 'details': return { part: 'details', rows: block.rows.map((row) => ({ name: row.name, value: parseInline(row.value) })) };
+    case 'message': return { part: 'message', from: block.from, when: block.when ?? null, blocks: parseBlocks(block.lines) };
+    case 'document': return { part: 'document', blocks: parseBlocks(block.lines) };
+    case 'pop_up': return { part: 'pop_up', heading: parseInline(block.heading), inline: parseInline(block.text) };
+    case 'sheet': {
+      const width = Math.max(...block.rows.map((row) => row.length));
+      return {
+        part: 'sheet', caption: block.caption,
+        columns: Array.from({ length: width }, (_, at) => columnName(at)),
+        rows: block.rows.map((row, at) => ({ number: at + 1, cells: Array.from({ length: width }, (_, column) => row[column] ?? '') })),
+      };
+    }
+    case 'table': return { part: 'table', caption: block.caption, header: block.header, rows: block.rows };
+    case 'field': return { part: 'field', name: fieldNames.task(block.field) };
+  }
+}
+
+const option = (given: { id: string; text: string; cells?: string[] }): FieldOption => {
+  const label = parseInline(given.text);
+  return { value: given.id, label, text: plainText(label), cells: given.cells ?? [] };
+};
+
+const say = (text: string): Inline[] => [{ kind: 'text', text }];
+
+const bare = { hint: null, columns: [], initial: null, choose: null, input: null, options: [] as FieldOption[] } satisfies Partial<Field>;
+
+function taskField(field: TaskField): Field {
+  const common = { ...bare, name: fieldNames.task(field.id), label: parseInline(field.label), hint: field.hint ?? null, initial: field.initial ?? null };
+  if (field.control === 'text') return { ...common, control: 'text', input: { mode: 'text', width: field.width ?? 20, prefix: null, suffix: null } };
+  return { ...common, control: field.control, options: field.options.map(option), columns: field.columns ?? [] };
+}
+
+function surfaceOf(item: RenderedItem): RenderModel['surface'] {
+  if (item.type !== 'hotspot') return null;
+  if (item.surface.kind === 'picture') return item.surface;
+  return { kind: 'text', lines: item.surface.lines.map(parseInline) };
+}
+
+/** The spots of a hotspot, in reading order. A repeated word gets its number, so that the list can be told apart. */
+function spotOptions(surface: NonNullable<RenderModel['surface']>): FieldOption[] {
+  const spots = surface.kind === 'picture'
+    ? surface.spots.map((spot) => ({ id: spot.id, text: spot.label }))
+    : surface.lines.flat().flatMap((part) => (part.kind === 'spot' ? [{ id: part.id, text: part.text }] : []));
+  const all = new Map<string, number>();
+  for (const { text } of spots) all.set(text, (all.get(text) ?? 0) + 1);
+  const met = new Map<string, number>();
+  return spots.map(({ id, text }) => {
+    met.set(text, (met.get(text) ?? 0) + 1);
+    const shown = all.get(text)! > 1 ? `${text} (${ordinal(met.get(text)!)} in the text)` : text;
+    return { value: id, label: say(shown), text: shown, cells: [] };
+  });
+}
+
+function ordinal(n: number): string {
+  return ['first', 'second', 'third', 'fourth', 'fifth'][n - 1] ?? `number ${n}`;
+}
+
+/** A small number pad only where neither a fraction nor a minus sign can be wanted, so that it gives nothing away. */
+function numericMode(level: Level, key: string): 'text' | 'decimal' {
+  return level.startsWith('entry') && !/[/-]/u.test(key) ? 'decimal' : 'text';
+}
+
+function fieldsOf(item: RenderedItem, level: Level): Field[] {
+  const answer = { ...bare, name: fieldNames.answer };
+  switch (item.type) {
+    case 'single_choice':
+      return [{ ...answer, control: 'radios', label: say('Choose one answer'), options: item.options.map(option), choose: 1 }];
+    case 'multiple_choice':
+      return [{ ...answer, control: 'checkboxes', label: say(`Choose ${item.key.length} answers`), options: item.options.map(option), choose: item.key.length }];
+    case 'numeric':
+      return [{
+        ...answer, control: 'text', label: say('Your answer'),
+        input: { mode: numericMode(level, item.key.value), width: 10, prefix: item.prefix ?? null, suffix: item.suffix ?? null },
+      }];
+    case 'short_text':
+      return [{ ...answer, control: 'text', label: say('Your answer'), input: { mode: 'text', width: item.width ?? 20, prefix: null, suffix: null } }];
+    case 'ordering': {
+      const positions = item.options.map((_, at) => ({ value: String(at + 1), label: say(String(at + 1)), text: String(at + 1), cells: [] }));
+      return item.options.map((given) => ({
+        ...bare, name: fieldNames.position(given.id), control: 'select', label: parseInline(given.text), hint: 'Position', options: positions,
+      }));
+    }
+    case 'matching': {
+      const right = item.right.map(option);
+      return item.left.map((given) => ({ ...bare, name: fieldNames.match(given.id), control: 'select', label: parseInline(given.text), options: right }));
+    }
+    case 'hotspot': {
+      const one = item.key.length === 1;
+      return [{
+        ...answer, control: one ? 'radios' : 'checkboxes', label: say(one ? 'Choose one place' : `Choose ${item.key.length} places`),
+        options: spotOptions(surfaceOf(item)!), choose: item.key.length,
+      }];
+    }
+    case 'task': return item.fields.map(taskField);
+  }
+}
+
+/** The item's own properties that the form of the question doesn't change. */
+export type ItemHead = Pick<Item, 'id' | 'subject' | 'level' | 'domain' | 'calculator' | 'read_aloud'>;
+
+/** `rendered` is the item itself, or what its template made of the sitting's seed. */
+export function renderModel(head: ItemHead, rendered: RenderedItem, passage: Passage | null): RenderModel {
+  return {
+    id: head.id, subject: head.subject, level: head.level, domain: head.domain, type: rendered.type,
+    calculator: head.calculator ?? null, readAloud: head.read_aloud,
+    passage: passage && { id: passage.id, title: passage.title, genre: passage.genre, blocks: parseBlocks(passage.paragraphs) },
+    stem: parseBlocks(rendered.stem),
+    figure: rendered.figure ?? null,
+    task: rendered.type === 'task' ? { kind: rendered.kind, title: rendered.title, screen: rendered.screen.map(screenPart) } : null,
+    surface: surfaceOf(rendered),
+    fields: fieldsOf(rendered, head.level),
+  };
+}
