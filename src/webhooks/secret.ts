@@ -1,0 +1,83 @@
+import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
+import type { Random } from '../random.ts';
+
+/**
+ * Signing secrets of webhook endpoints, and their encryption at rest: AES-256-GCM (NIST SP 800-38D) under a key
+ * that HKDF-SHA256 (RFC 5869) derives from the service's secret.
+ */
+
+/** A signing secret: `whsec_` and 32 random bytes in base64url, 49 characters. `random` must be the system's. */
+export function newSecret(random: Random): string {
+  return `whsec_${random.bytes(32).toString('base64url')}`;
+}
+
+export type Keyring = {
+  /** Encrypts with the current key. `context` names the row that holds the result; only the same context opens it. */
+  encrypt(plain: string, context: string): string;
+  /** Throws SecretUnreadableError if the key is unknown, or if the text was altered or belongs to another context. */
+  decrypt(encrypted: string, context: string): string;
+  /** False if an older key encrypted it, so that it should be encrypted again. */
+  isCurrent(encrypted: string): boolean;
+};
+
+export class SecretUnreadableError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'SecretUnreadableError';
+  }
+}
+
+type Key = { id: string; bytes: Uint8Array };
+
+function deriveKey(serviceSecret: string): Key {
+  const derive = (purpose: string, length: number): Buffer =>
+    Buffer.from(hkdfSync('sha256', serviceSecret, '', `assessment-results-service/webhook-secret/${purpose}/1`, length));
+  return { id: derive('key-id', 6).toString('base64url'), bytes: derive('key', 32) };
+}
+
+const form = /^1\.([\w-]{8})\.([\w-]{16})\.([\w-]{22,})$/;
+const tagBytes = 16;
+
+/**
+ * A keyring over the service's secrets, the current one first; older ones only decrypt.
+ * The result's form is `1.<key id>.<nonce>.<ciphertext and tag>`, the last three in base64url.
+ */
+export function createKeyring(serviceSecrets: readonly string[], random: Random): Keyring {
+  const keys = serviceSecrets.map(deriveKey);
+  const current = keys[0];
+  if (current === undefined || serviceSecrets.some((secret) => secret === '')) {
+    throw new RangeError('A keyring needs at least one service secret, and none may be empty.');
+  }
+  // The context has a fixed place after the key id, so a row's text neither moves to another row nor changes its key.
+  const bound = (keyId: string, context: string): Buffer => Buffer.from(`1.${keyId}.${context}`);
+  const parse = (encrypted: string): { keyId: string; nonce: Buffer; sealed: Buffer } => {
+    const match = form.exec(encrypted);
+    if (match === null) throw new SecretUnreadableError('The stored webhook secret does not have the form of an encrypted secret.');
+    return { keyId: match[1]!, nonce: Buffer.from(match[2]!, 'base64url'), sealed: Buffer.from(match[3]!, 'base64url') };
+  };
+  return {
+    encrypt(plain, context) {
+      const nonce = random.bytes(12);
+      const cipher = createCipheriv('aes-256-gcm', current.bytes, nonce, { authTagLength: tagBytes });
+      cipher.setAAD(bound(current.id, context));
+      const sealed = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+      return `1.${current.id}.${nonce.toString('base64url')}.${sealed.toString('base64url')}`;
+    },
+    decrypt(encrypted, context) {
+      const { keyId, nonce, sealed } = parse(encrypted);
+      const key = keys.find((candidate) => candidate.id === keyId);
+      if (key === undefined) {
+        throw new SecretUnreadableError(`A webhook secret was encrypted under another service secret (key ${keyId}): restore that ARS_SECRET, or rotate the endpoint's secret.`);
+      }
+      const decipher = createDecipheriv('aes-256-gcm', key.bytes, nonce, { authTagLength: tagBytes });
+      decipher.setAAD(bound(keyId, context));
+      decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes));
+      try {
+        return Buffer.concat([decipher.update(sealed.subarray(0, sealed.length - tagBytes)), decipher.final()]).toString('utf8');
+      } catch {
+        throw new SecretUnreadableError('A stored webhook secret was altered, or moved from another endpoint.');
+      }
+    },
+    isCurrent: (encrypted) => parse(encrypted).keyId === current.id,
+  };
+}

@@ -1,0 +1,208 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIP, type LookupFunction } from 'node:net';
+import { Agent, type Dispatcher } from 'undici';
+import type { Clock } from '../clock.ts';
+import { checkAddress, checkUrl, isLocalhost, loopbackAddresses, type Network } from './address.ts';
+import { createResolver, DnsError, type Resolve } from './resolve.ts';
+import { parseRetryAfter } from './retry.ts';
+
+/** How an attempt ended. `aborted` is the worker's own doing (it is stopping) and says nothing about the endpoint. */
+export type Outcome =
+  | 'succeeded' | 'http_error' | 'redirect' | 'timeout' | 'dns_error' | 'address_refused' | 'tls_error' | 'connection_error'
+  | 'response_too_large' | 'aborted';
+
+export type Attempt = {
+  outcome: Outcome;
+  /** Null if no status line arrived. */
+  status_code: number | null;
+  /** From the call to its end, in whole milliseconds. */
+  duration_ms: number;
+  /** One sentence for the endpoint's owner; null if it succeeded. Never part of the response, an address or a URL. */
+  error: string | null;
+  /** What a 429 or 503 asked for. */
+  retry_after_ms: number | null;
+};
+
+export type SendRequest = { url: string; headers: Record<string, string>; body: Uint8Array | string; signal?: AbortSignal | undefined };
+
+export type Sender = {
+  /** Makes one POST and never throws. The response's body is read to its end, bounded, and thrown away. */
+  send(request: SendRequest): Promise<Attempt>;
+  /** Waits for the attempts under way, each of which ends by its time limit, and closes all connections. */
+  close(): Promise<void>;
+};
+
+class AddressRefusedError extends Error {}
+
+/** A connection stays at the address that was checked when it was made; after this long a new one asks the name server again. */
+const connectionLifetimeMs = 5 * 60_000;
+const idleConnectionMs = 10_000;
+const maxIdleConnectionMs = 60_000;
+
+/**
+ * The lookup of every new connection. Each address that the name has is checked, one that is refused refuses the name,
+ * and exactly the checked addresses go to the socket: there is no second question whose answer could differ
+ * (DNS rebinding).
+ */
+function checkedLookup(resolve: Resolve, networks: readonly Network[]): LookupFunction {
+  const checked = async (hostname: string): Promise<string[]> => {
+    if (isLocalhost(hostname)) return loopbackAddresses.filter((address) => checkAddress(address, networks).ok);
+    const addresses = await resolve(hostname);
+    for (const address of addresses) {
+      const verdict = checkAddress(address, networks);
+      if (!verdict.ok) throw new AddressRefusedError(`The host was refused: ${verdict.reason}.`);
+    }
+    return addresses;
+  };
+  return (hostname, options, callback) => {
+    checked(hostname).then((addresses) => {
+      const [first] = addresses;
+      if (first === undefined) callback(new DnsError('ENODATA', 'The host name has no address.'), '');
+      else if (options.all === true) callback(null, addresses.map((address) => ({ address, family: isIP(address) })));
+      else callback(null, first, isIP(first));
+    }, (error: Error) => callback(error, ''));
+  };
+}
+
+function outcomeOf(error: Error & { code?: unknown }): { outcome: Outcome; error: string } {
+  const code = typeof error.code === 'string' && /^[A-Z0-9_]{1,60}$/.test(error.code) ? error.code : 'unknown';
+  if (error instanceof AddressRefusedError) return { outcome: 'address_refused', error: error.message };
+  if (error instanceof DnsError) return { outcome: 'dns_error', error: error.message };
+  if (code === 'UND_ERR_CLOSED' || code === 'UND_ERR_DESTROYED') return { outcome: 'aborted', error: 'The sender is closed.' };
+  if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return { outcome: 'timeout', error: 'The connection was not made in time.' };
+  if (code === 'UND_ERR_HEADERS_OVERFLOW' || code === 'HPE_HEADER_OVERFLOW') return { outcome: 'response_too_large', error: 'The response headers are too large.' };
+  if (/^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH|.*CERT)/.test(code)) {
+    return { outcome: 'tls_error', error: `The TLS connection was not trusted or not understood (${code}).` };
+  }
+  return { outcome: 'connection_error', error: `The connection failed (${code}).` };
+}
+
+/** One attempt: collects what undici reports and settles once, whatever else happens afterwards. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly done: Promise<Omit<Attempt, 'duration_ms'>>;
+  #settle!: (attempt: Omit<Attempt, 'duration_ms'>) => void;
+  #settled = false;
+  #controller: Dispatcher.DispatchController | null = null;
+  #status: number | null = null;
+  #retryAfterMs: number | null = null;
+  #bytes = 0;
+  readonly #maxResponseBytes: number;
+  readonly #clock: Clock;
+
+  constructor(maxResponseBytes: number, clock: Clock) {
+    this.#maxResponseBytes = maxResponseBytes;
+    this.#clock = clock;
+    this.done = new Promise((resolve) => { this.#settle = resolve; });
+  }
+
+  end(outcome: Outcome, error: string | null): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    this.#settle({ outcome, status_code: this.#status, error, retry_after_ms: this.#retryAfterMs });
+  }
+
+  /** Ends the attempt now; the connection goes with it, because an answer may still be on its way. */
+  cut(outcome: Outcome, error: string): void {
+    this.end(outcome, error);
+    this.#controller?.abort(new Error(outcome));
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // An attempt that ended while its connection was being made must not be sent after all.
+    if (this.#settled) controller.abort(new Error('ended'));
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200) return;
+    this.#status = status;
+    if (status === 429 || status === 503) this.#retryAfterMs = parseRetryAfter(headers['retry-after'], this.#clock.nowMs());
+    if (Number(headers['content-length'] ?? 0) > this.#maxResponseBytes) this.#tooLarge();
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#maxResponseBytes) this.#tooLarge();
+  }
+
+  onResponseEnd(): void {
+    // undici calls this while the connection is still marked busy; a delivery sent at once would open a second one.
+    setImmediate(() => this.#complete());
+  }
+
+  #complete(): void {
+    const status = this.#status ?? 0;
+    if (status >= 200 && status < 300) this.end('succeeded', null);
+    else if (status >= 300 && status < 400) this.end('redirect', `The endpoint answered with a redirect (${status}); redirects are not followed.`);
+    else this.end('http_error', `The endpoint answered ${status}.`);
+  }
+
+  onResponseError(controller: Dispatcher.DispatchController, error: Error): void {
+    const { outcome, error: sentence } = outcomeOf(error);
+    this.end(outcome, sentence);
+  }
+
+  #tooLarge(): void {
+    this.cut('response_too_large', `The response body has more than ${this.#maxResponseBytes} bytes.`);
+  }
+}
+
+/**
+ * The sender of webhook deliveries: `https` only, addresses checked and pinned, redirects not followed, time and size
+ * bounded. Certificates are judged against the system's roots and `NODE_EXTRA_CA_CERTS`.
+ */
+export function createSender({ clock, allowNetworks = [], timeoutMs = 15_000, maxResponseBytes = 262_144, resolve = createResolver() }: {
+  clock: Clock; allowNetworks?: readonly Network[]; timeoutMs?: number; maxResponseBytes?: number; resolve?: Resolve;
+}): Sender {
+  const agent = new Agent({
+    // HTTP/2 would put several endpoints' deliveries on one connection, where one that is cut cuts the others.
+    allowH2: false,
+    clientTtl: connectionLifetimeMs,
+    keepAliveTimeout: idleConnectionMs,
+    keepAliveMaxTimeout: maxIdleConnectionMs,
+    // The time limit of the whole attempt is kept by send(); undici's own are coarser and only part of the way.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: {
+      lookup: checkedLookup(resolve, allowNetworks),
+      autoSelectFamily: true,
+      timeout: timeoutMs,
+      // Said here so that NODE_TLS_REJECT_UNAUTHORIZED=0, set for something else, can't reach deliveries.
+      rejectUnauthorized: true,
+      minVersion: 'TLSv1.2',
+    },
+  });
+
+  const attempt = async ({ url, headers, body, signal }: SendRequest): Promise<Omit<Attempt, 'duration_ms'>> => {
+    const exchange = new Exchange(maxResponseBytes, clock);
+    const verdict = checkUrl(url, { allowNetworks });
+    if (!verdict.ok) {
+      exchange.end('address_refused', `The URL was refused: ${verdict.reason}.`);
+      return exchange.done;
+    }
+    const abort = (): void => exchange.cut('aborted', 'The attempt was broken off because the service is stopping.');
+    if (signal?.aborted === true) {
+      abort();
+      return exchange.done;
+    }
+    const timer = setTimeout(() => exchange.cut('timeout', `The endpoint did not answer within ${timeoutMs} ms.`), timeoutMs);
+    signal?.addEventListener('abort', abort, { once: true });
+    try {
+      const { origin, pathname, search } = verdict.url;
+      agent.dispatch({ origin, path: pathname + search, method: 'POST', headers, body }, exchange);
+      return await exchange.done;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    }
+  };
+
+  return {
+    async send(request) {
+      const startMs = clock.monotonicMs();
+      const ended = await attempt(request).catch((error: Error) => ({ ...outcomeOf(error), status_code: null, retry_after_ms: null }));
+      return { ...ended, duration_ms: Math.round(clock.monotonicMs() - startMs) };
+    },
+    close: () => agent.close(),
+  };
+}

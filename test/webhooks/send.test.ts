@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createServer } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { systemClock } from '../../src/clock.ts';
+import { parseNetworks } from '../../src/webhooks/address.ts';
+import { createResolver } from '../../src/webhooks/resolve.ts';
+import { createSender, type Attempt } from '../../src/webhooks/send.ts';
+import { deliveryHeaders, verify } from '../../src/webhooks/signing.ts';
+import { startNameServer, type NameServer, type Zone } from './name-server.ts';
+import {
+  answer, caFile, dropConnection, endlessBody, hang, hangInBody, inTurn, redirect, startReceiver, trustTestAuthority, type Receiver,
+} from './receiver.ts';
+
+trustTestAuthority();
+
+const loopback = parseNetworks('127.0.0.0/8');
+const body = '{"event":"assessment.completed"}';
+const post = (url: string) => ({ url, headers: { 'Content-Type': 'application/json' }, body });
+const outline = ({ outcome, status_code }: Attempt) => ({ outcome, status_code });
+
+describe('a sender to an opened network', () => {
+  let receiver: Receiver;
+  const sender = createSender({ clock: systemClock, allowNetworks: loopback, maxResponseBytes: 10_000 });
+  const impatient = createSender({ clock: systemClock, allowNetworks: loopback, timeoutMs: 300 });
+  before(async () => { receiver = await startReceiver(); });
+  after(async () => {
+    await sender.close();
+    await impatient.close();
+    await receiver.close();
+  });
+
+  it('delivers exactly the signed bytes', async () => {
+    const secret = 'whsec_test';
+    const text = '{"full_name":"Zoë Ōtani"}';
+    const headers = deliveryHeaders({ deliveryId: 'd-1', secrets: [secret], body: text, nowMs: 1_700_000_000_000 });
+    const attempt = await sender.send({ url: receiver.url, headers, body: text });
+    assert.deepEqual({ ...attempt, duration_ms: 0 }, { outcome: 'succeeded', status_code: 204, duration_ms: 0, error: null, retry_after_ms: null });
+    const [request] = receiver.received;
+    assert.equal(request?.method, 'POST');
+    assert.equal(request?.path, '/hook');
+    assert.equal(request?.headers['x-svc-delivery-id'], 'd-1');
+    verify({ secret, header: request?.headers['x-svc-signature-256'], body: request!.body, nowMs: 1_700_000_000_000 });
+  });
+
+  it('keeps the connection for the next delivery', async () => {
+    receiver.behave(answer(200, {}, 'thanks'));
+    await sender.send(post(receiver.url));
+    await sender.send(post(receiver.url));
+    const [before, last] = receiver.received.slice(-2);
+    assert.equal(before!.connection, last!.connection);
+  });
+
+  it('sends the query of the URL', async () => {
+    await sender.send(post(`https://127.0.0.1:${receiver.port}/a%20b?c=d&e`));
+    assert.equal(receiver.received.at(-1)?.path, '/a%20b?c=d&e');
+  });
+
+  for (const [name, behaviour, expected] of [
+    ['a server error', answer(500), { outcome: 'http_error', status_code: 500 }],
+    ['a refusal for good', answer(410), { outcome: 'http_error', status_code: 410 }],
+    ['an endpoint that hangs', hang, { outcome: 'timeout', status_code: null }],
+    ['an endpoint that hangs within its body', hangInBody, { outcome: 'timeout', status_code: 200 }],
+    ['a body without end', endlessBody, { outcome: 'response_too_large', status_code: 200 }],
+    ['a body announced as too large', answer(200, { 'content-length': '10001' }, 'a'.repeat(10_001)), { outcome: 'response_too_large', status_code: 200 }],
+    ['headers that are too large', answer(200, { 'x-large': 'a'.repeat(20_000) }), { outcome: 'response_too_large', status_code: null }],
+    ['a connection that breaks', dropConnection, { outcome: 'connection_error', status_code: null }],
+    ['an early hint before the answer', (...[, response]) => { response.writeEarlyHints({ link: '</a>; rel=preload' }); response.writeHead(201).end(); }, { outcome: 'succeeded', status_code: 201 }],
+  ] as [string, Parameters<Receiver['behave']>[0], ReturnType<typeof outline>][]) {
+    it(`names the outcome of ${name}`, async () => {
+      receiver.behave(behaviour);
+      const attempt = await (expected.outcome === 'timeout' ? impatient : sender).send(post(receiver.url));
+      assert.deepEqual(outline(attempt), expected);
+      assert.equal(attempt.error === null, expected.outcome === 'succeeded');
+    });
+  }
+
+  it('does not follow a redirect', async () => {
+    const count = receiver.received.length;
+    receiver.behave(redirect(receiver.url));
+    assert.deepEqual(outline(await sender.send(post(receiver.url))), { outcome: 'redirect', status_code: 302 });
+    assert.equal(receiver.received.length, count + 1);
+  });
+
+  it('reads Retry-After of 429 and 503 only', async () => {
+    receiver.behave(inTurn(answer(429, { 'retry-after': '7' }), answer(503, { 'retry-after': '8' }), answer(500, { 'retry-after': '9' })));
+    const waits = [];
+    for (let n = 0; n < 3; n++) waits.push((await sender.send(post(receiver.url))).retry_after_ms);
+    assert.deepEqual(waits, [7_000, 8_000, null]);
+  });
+
+  it('is not delayed by an endpoint that hangs', async () => {
+    const hanging = await startReceiver({ behaviour: hang });
+    receiver.behave(answer(200));
+    const ended: string[] = [];
+    const slow = impatient.send(post(hanging.url)).then(() => ended.push('hanging'));
+    await hanging.arrived(1);
+    await impatient.send(post(receiver.url)).then(() => ended.push('healthy'));
+    await slow;
+    assert.deepEqual(ended, ['healthy', 'hanging']);
+    await hanging.close();
+  });
+
+  it('breaks off when told to', async () => {
+    receiver.behave(hang);
+    const stop = new AbortController();
+    const sending = sender.send({ ...post(receiver.url), signal: stop.signal });
+    await receiver.arrived(receiver.received.length + 1);
+    stop.abort();
+    assert.equal((await sending).outcome, 'aborted');
+    assert.equal((await sender.send({ ...post(receiver.url), signal: stop.signal })).outcome, 'aborted');
+  });
+
+  it('survives a header that HTTP does not allow', async () => {
+    const attempt = await sender.send({ ...post(receiver.url), headers: { 'X-Bad': 'a\r\nb: c' } });
+    assert.equal(attempt.outcome, 'connection_error');
+  });
+
+  it('names a port where nobody listens', async () => {
+    const closed = await startReceiver();
+    await closed.close();
+    assert.equal((await sender.send(post(closed.url))).outcome, 'connection_error');
+  });
+});
+
+describe('certificates', () => {
+  const sender = createSender({ clock: systemClock, allowNetworks: loopback, timeoutMs: 5_000 });
+  after(() => sender.close());
+
+  for (const certificate of ['expired', 'elsewhere'] as const) {
+    it(`refuses one that is ${certificate}, even with NODE_TLS_REJECT_UNAUTHORIZED=0`, async () => {
+      const receiver = await startReceiver({ certificate });
+      process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+      try {
+        assert.equal((await sender.send(post(receiver.url))).outcome, 'tls_error');
+        assert.equal(receiver.received.length, 0);
+      } finally {
+        delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+        await receiver.close();
+      }
+    });
+  }
+
+  it('refuses an endpoint that speaks plain HTTP', async () => {
+    const plain = createServer((socket) => socket.on('error', () => {}).on('data', () => socket.end('HTTP/1.1 200 OK\r\n\r\n')));
+    await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+    const { port } = plain.address() as { port: number };
+    assert.equal((await sender.send(post(`https://127.0.0.1:${port}/`))).outcome, 'tls_error');
+    await new Promise((resolve) => plain.close(resolve));
+  });
+
+  it('trusts a private authority only through NODE_EXTRA_CA_CERTS', async () => {
+    const receiver = await startReceiver();
+    const program = `
+      import { systemClock } from './src/clock.ts';
+      import { parseNetworks } from './src/webhooks/address.ts';
+      import { createSender } from './src/webhooks/send.ts';
+      const sender = createSender({ clock: systemClock, allowNetworks: parseNetworks('127.0.0.1') });
+      console.log((await sender.send({ url: '${receiver.url}', headers: {}, body: '{}' })).outcome);
+      await sender.close();`;
+    const run = async (extra: Record<string, string>): Promise<string> => {
+      const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
+      const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+        cwd: new URL('../..', import.meta.url), env: { ...env, ...extra },
+      });
+      return stdout.trim();
+    };
+    assert.deepEqual(await Promise.all([run({}), run({ NODE_EXTRA_CA_CERTS: caFile })]), ['tls_error', 'succeeded']);
+    await receiver.close();
+  });
+});
+
+describe('names', () => {
+  const open: (() => Promise<void>)[] = [];
+  after(async () => { for (const close of open.reverse()) await close(); });
+
+  const withZone = async (zone: Zone, allowNetworks = loopback, timeoutMs = 5_000) => {
+    const nameServer: NameServer = await startNameServer(zone);
+    const sender = createSender({ clock: systemClock, allowNetworks, timeoutMs, resolve: createResolver({ servers: [nameServer.address] }) });
+    open.push(nameServer.close, sender.close);
+    return { nameServer, sender };
+  };
+  const started = async (options: Parameters<typeof startReceiver>[0] = {}): Promise<Receiver> => {
+    const receiver = await startReceiver(options);
+    open.push(receiver.close);
+    return receiver;
+  };
+
+  it('connects to the address that was checked, with one question for each connection', async () => {
+    const receiver = await started();
+    const { nameServer, sender } = await withZone(() => ['127.0.0.1']);
+    const url = `https://hooks.example.test:${receiver.port}/`;
+    assert.equal((await sender.send(post(url))).outcome, 'succeeded');
+    assert.equal((await sender.send(post(url))).outcome, 'succeeded');
+    assert.deepEqual(nameServer.questions.toSorted(), ['A hooks.example.test', 'AAAA hooks.example.test']);
+    assert.equal(receiver.received[0]?.headers['host'], `hooks.example.test:${receiver.port}`);
+  });
+
+  it('refuses a name that is rebound to a closed address, without connecting to it', async () => {
+    const inside = await started({ host: '127.0.0.2' });
+    const outside = await started({ port: inside.port, behaviour: answer(200, { connection: 'close' }) });
+    let asked = 0;
+    const { sender } = await withZone((_name, type) => (type === 'A' ? [asked++ === 0 ? '127.0.0.1' : '127.0.0.2'] : []), parseNetworks('127.0.0.1/32'));
+    const url = `https://hooks.example.test:${inside.port}/`;
+    assert.equal((await sender.send(post(url))).outcome, 'succeeded');
+    assert.equal((await sender.send(post(url))).outcome, 'address_refused');
+    assert.equal(outside.received.length, 1);
+    assert.equal(inside.connections(), 0);
+  });
+
+  it('refuses a name if any one of its addresses is closed', async () => {
+    const receiver = await started();
+    for (const bad of ['127.0.0.2', '10.0.0.1', '169.254.169.254', '::1', 'fd00:ec2::254', '::ffff:10.0.0.1']) {
+      const { sender } = await withZone(() => ['127.0.0.1', bad], parseNetworks('127.0.0.1/32'));
+      assert.equal((await sender.send(post(`https://hooks.example.test:${receiver.port}/`))).outcome, 'address_refused', bad);
+    }
+    assert.equal(receiver.connections(), 0);
+  });
+
+  it('says so if a name does not exist, or has no address', async () => {
+    const { sender } = await withZone((name) => (name.startsWith('none') ? null : []));
+    const missing = await sender.send(post('https://none.example.test/'));
+    assert.deepEqual([missing.outcome, missing.error], ['dns_error', 'The host name does not exist.']);
+    const empty = await sender.send(post('https://empty.example.test/'));
+    assert.deepEqual([empty.outcome, empty.error], ['dns_error', 'The host name has no address.']);
+  });
+
+  it('never sends an attempt whose time ran out before its connection was made', async () => {
+    const receiver = await started();
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => { release = resolve; });
+    const sender = createSender({
+      clock: systemClock, allowNetworks: loopback, timeoutMs: 50,
+      // A name server can't be made to answer after a given event; this waits until the attempt has ended.
+      resolve: async () => { await held; return ['127.0.0.1']; },
+    });
+    const attempt = await sender.send(post(`https://hooks.example.test:${receiver.port}/`));
+    assert.equal(attempt.outcome, 'timeout');
+    release();
+    await sender.close();
+    assert.equal(receiver.received.length, 0);
+  });
+
+  it('gives up on a silent name server at its own time limit', async () => {
+    const { sender } = await withZone(() => 'silent', loopback, 100);
+    assert.equal((await sender.send(post('https://hooks.example.test/'))).outcome, 'timeout');
+  });
+});
