@@ -115,19 +115,20 @@ type Running = { server: Postmaster; adopted: boolean; password: string };
 /** Called in turn only. `mayCreate` is false for a revival: a data folder that was removed meanwhile stays removed. */
 async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Promise<Running> {
   const began = systemClock.monotonicMs();
-  const credentials = await readCredentials(cluster.base);
+  const credentials = await ensureCluster(cluster, log, mayCreate);
   const { password } = credentials;
-  await ensureCluster(cluster, credentials, log, mayCreate);
   for (;;) {
     const found = readPostmaster(cluster.path);
     const server = found ?? await launchOnSomePort(cluster, credentials);
-    const client = await connectWhenReady(cluster, server.pid, password);
-    // The server we found was on its way out.
-    if (!client) continue;
     try {
-      await ensureRoleAndDatabase(client, password);
-    } finally {
-      await client.end();
+      const client = await connectWhenReady(cluster, server.pid, password);
+      // The server we found was on its way out.
+      if (!client) continue;
+      await ensureRoleAndDatabase(client, password).finally(() => client.end());
+    } catch (error) {
+      // Nobody would end a server that we started and then could not use.
+      if (!found) await shutDown(cluster);
+      throw error;
     }
     const now = readPostmaster(cluster.path) ?? server;
     if (credentials.port !== now.port) await writeCredentials(cluster.base, { ...credentials, port: now.port });
@@ -137,30 +138,33 @@ async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Pr
   }
 }
 
-async function ensureCluster(cluster: Cluster, credentials: Credentials, log: Log, mayCreate: boolean): Promise<void> {
-  const major = await clusterMajor(cluster.path);
-  if (major === cluster.binaries.major) {
-    if (!credentials.initialised) {
-      credentials.initialised = true;
-      await writeCredentials(cluster.base, credentials);
-    }
-    return;
+async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Promise<Credentials> {
+  const { path, base, binaries } = cluster;
+  const known = await readCredentials(base);
+  const major = await clusterMajor(path);
+  if (major !== null && !known) {
+    throw new Error(`The embedded database's password is missing from ${credentialsPath(base)}: restore that file.`);
   }
-  if (major !== null) {
+  if (major !== null && major !== binaries.major) {
     throw new Error(
-      `The data in ${cluster.path} were made by PostgreSQL ${major} and the embedded one is ${cluster.binaries.major}: `
-      + 'set DATABASE_URL to a server of the older version, or move the data across with pg_dump.',
+      `The data in ${path} were made by PostgreSQL ${major} and the embedded one is ${binaries.major}: `
+      + 'set DATABASE_URL to a server of that version, or move the data across with its pg_dump.',
     );
   }
-  if (credentials.initialised || !mayCreate) {
-    throw new Error(`The embedded database's data are missing from ${cluster.path}: restore them, or remove ${cluster.base} to begin anew.`);
+  if (major === null && (known?.initialised || !mayCreate)) {
+    throw new Error(`The embedded database's data are missing from ${path}: restore them, or remove ${base} to begin anew.`);
   }
-  // The password is on disk before the cluster that needs it.
-  await writeCredentials(cluster.base, credentials);
-  log('The embedded PostgreSQL is set up for the first time.');
-  await createCluster(cluster, credentials.password);
-  credentials.initialised = true;
-  await writeCredentials(cluster.base, credentials);
+  const credentials = known ?? { password: systemRandom.bytes(24).toString('base64url'), port: null, initialised: false };
+  if (major === null) {
+    // The password is on disk before the cluster that needs it.
+    await writeCredentials(base, credentials);
+    log('The embedded PostgreSQL is set up for the first time.');
+    await createCluster(cluster, credentials.password);
+  }
+  if (credentials.initialised) return credentials;
+  const initialised = { ...credentials, initialised: true };
+  await writeCredentials(base, initialised);
+  return initialised;
 }
 
 async function launchOnSomePort(cluster: Cluster, credentials: Credentials): Promise<Postmaster> {
@@ -208,7 +212,7 @@ async function connectWhenReady(cluster: Cluster, pid: number, password: string)
         const { code, message } = error as { code?: string; message: string };
         if (code === '28P01') {
           throw new Error(
-            `The embedded PostgreSQL refuses the password in ${join(cluster.base, 'server.json')}: `
+            `The embedded PostgreSQL refuses the password in ${credentialsPath(cluster.base)}: `
             + 'restore that file from the backup of the data folder.',
           );
         }
@@ -236,21 +240,21 @@ async function ensureRoleAndDatabase(client: pg.Client, password: string): Promi
   if (!rows[0]!.databases) await client.query(`create database ${database} owner ${role}`);
 }
 
-async function readCredentials(base: string): Promise<Credentials> {
-  const path = join(base, 'server.json');
+const credentialsPath = (base: string): string => join(base, 'server.json');
+
+async function readCredentials(base: string): Promise<Credentials | null> {
+  const path = credentialsPath(base);
   try {
     return JSON.parse(await readFile(path, 'utf8')) as Credentials;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-      return { password: systemRandom.bytes(24).toString('base64url'), port: null, initialised: false };
-    }
-    throw new Error(`The embedded PostgreSQL's password cannot be read from ${path}: run this as the user who runs the service.`);
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new Error(`The embedded PostgreSQL's password cannot be read from ${path}: run as the user who runs the service.`);
   }
 }
 
 /** Replaced as a whole, so that no reader and no power loss meets half of it. */
 async function writeCredentials(base: string, credentials: Credentials): Promise<void> {
-  const path = join(base, 'server.json');
+  const path = credentialsPath(base);
   const file = await open(`${path}.new`, 'w', 0o600);
   try {
     await file.writeFile(`${JSON.stringify(credentials)}\n`);
