@@ -1,0 +1,53 @@
+import { bisect, probability } from './irt.ts';
+import type { ItemParameters } from './irt.ts';
+import { levelName, levelsOf } from './levels.ts';
+import type { Level, Subject } from './levels.ts';
+
+/** The standard: the expected share right on a level's items of somebody who just meets that level. */
+export const TAU = 0.65;
+
+/** One item as scoring sees it. `domain` is the domain's name as results show it. */
+export type ScoredItem = ItemParameters & { id: string; subject: Subject; domain: string; level: Level };
+
+/** The cut of each level, lowest level first, in θ. */
+export type Cut = { level: Level; theta: number };
+
+/** The bank can't be scored with: the message says which level or item, and why. */
+export class BankFault extends Error {}
+
+const SEARCH_BOUND = 20;
+
+/**
+ * The ability at which the mean probability over `items` equals τ (test characteristic curve method).
+ * Throws `BankFault` where there is none: no items, or guessing alone reaches τ.
+ */
+export function cutFor(items: readonly ItemParameters[], tau: number = TAU): number {
+  if (items.length === 0) throw new BankFault('A cut score needs at least one item of its level.');
+  const mean = (theta: number) => items.reduce((sum, item) => sum + probability(item, theta), 0) / items.length;
+  if (mean(-SEARCH_BOUND) >= tau || mean(SEARCH_BOUND) <= tau) {
+    throw new BankFault(`No ability between ±${SEARCH_BOUND} gives a mean probability of ${tau}.`);
+  }
+  return bisect((theta) => mean(theta) < tau, -SEARCH_BOUND, SEARCH_BOUND);
+}
+
+/**
+ * The cuts of all levels of a subject from the whole bank. The same cuts serve both engines, so "65 % of Level 1" and
+ * "θ at the Level 1 cut" are one standard. Throws `BankFault` if a level has no items or the cuts do not rise.
+ */
+export function solveCuts(subject: Subject, items: readonly ScoredItem[], tau: number = TAU): Cut[] {
+  const cuts = levelsOf(subject).map((level): Cut => {
+    const own = items.filter((item) => item.level === level);
+    if (own.length === 0) throw new BankFault(`The ${subject} bank has no ${levelName(level)} items.`);
+    return { level, theta: cutFor(own, tau) };
+  });
+  for (let i = 1; i < cuts.length; i++) {
+    const lower = cuts[i - 1]!;
+    const upper = cuts[i]!;
+    if (upper.theta <= lower.theta) {
+      throw new BankFault(
+        `The ${subject} cuts must rise with level: ${levelName(upper.level)} (${upper.theta.toFixed(3)}) is not above ${levelName(lower.level)} (${lower.theta.toFixed(3)}).`,
+      );
+    }
+  }
+  return cuts;
+}

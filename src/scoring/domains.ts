@@ -1,0 +1,54 @@
+import { eap, probability } from './irt.ts';
+import type { EapEstimate } from './irt.ts';
+import type { ScoredItem } from './cuts.ts';
+import type { Level } from './levels.ts';
+import type { ScoredAnswer } from './rules.ts';
+
+/** Fewer scored items than this say nothing about a domain. */
+export const DOMAIN_MIN_ITEMS = 3;
+/** Spread of domain abilities about the overall one: the prior of a domain's own estimate. */
+export const DOMAIN_PRIOR_SD = 0.5;
+export const SECURE_FROM_PCT = 65;
+export const DEVELOPING_FROM_PCT = 40;
+
+export type DomainStatus = 'secure' | 'developing' | 'needs_support';
+
+/**
+ * One domain of a result. `scorePct` is the expected share right, in whole per cent, on the domain's whole pool at the
+ * deciding level: the raw share would be 50–60 % for everybody, because delivery adapts. Null with too few items.
+ */
+export type DomainResult = {
+  name: string;
+  scorePct: number | null;
+  status: DomainStatus | null;
+  right: number;
+  /** Scored items: right, wrong and skipped. */
+  items: number;
+  /** Bank items of the domain at the deciding level, over which the share is expected. */
+  poolItems: number;
+  theta: number | null;
+  se: number | null;
+};
+
+/** The domains in the order given, each judged at `level` from its own answers and the overall estimate. */
+export function scoreDomains(
+  domains: readonly string[], level: Level, bank: readonly ScoredItem[], answers: readonly ScoredAnswer[], overall: EapEstimate,
+): DomainResult[] {
+  return domains.map((name) => {
+    const own = answers.filter((answer) => answer.item.domain === name);
+    const pool = bank.filter((item) => item.domain === name && item.level === level);
+    const counts = { name, right: own.filter((answer) => answer.right).length, items: own.length, poolItems: pool.length };
+    if (own.length < DOMAIN_MIN_ITEMS || pool.length === 0) return { ...counts, scorePct: null, status: null, theta: null, se: null };
+    const prior = { mean: overall.theta, sd: DOMAIN_PRIOR_SD };
+    const estimate = eap(own.map((answer) => answer.item), own.map((answer) => (answer.right ? 1 : 0)), prior);
+    const share = pool.reduce((sum, item) => sum + probability(item, estimate.theta), 0) / pool.length;
+    const scorePct = Math.round(share * 100);
+    return { ...counts, scorePct, status: domainStatus(scorePct), theta: estimate.theta, se: estimate.sd };
+  });
+}
+
+/** The status of a published percentage, so that figure and word never contradict each other. */
+export function domainStatus(scorePct: number): DomainStatus {
+  if (scorePct >= SECURE_FROM_PCT) return 'secure';
+  return scorePct >= DEVELOPING_FROM_PCT ? 'developing' : 'needs_support';
+}

@@ -1,0 +1,75 @@
+import type { Cut } from './cuts.ts';
+import { levelsOf, orderOf } from './levels.ts';
+import type { Level, Order, Placement, RuleLevel, Subject } from './levels.ts';
+
+/** The engines' placements and the one that counts. */
+export type Reconciliation = {
+  placement: Placement;
+  /** The engines are a full level or more apart; Entry sub-levels do not count. */
+  needsReview: boolean;
+  /** Which rule of reconciliation applied. */
+  basis: 'equal' | 'irt_within_one' | 'midpoint';
+  /** Distance of the engines in full levels. */
+  apart: number;
+};
+
+/** The Level 1, 2 or 3 cut that decides whether a placement is close to a boundary. */
+export type DecidingRule = {
+  level: RuleLevel;
+  /** The cut, in θ. */
+  threshold: number;
+  /** Where the ability estimate lies. At the cut counts as met. */
+  side: 'at_or_above' | 'below';
+  /** Whether the reconciled placement meets the level; differs from `side` only where the engines were far apart. */
+  met: boolean;
+  /** The cut lies inside the 95 % confidence interval, its end points included. */
+  isBorderline: boolean;
+};
+
+/** The highest level whose cut the ability reaches. `cuts` rise. */
+export function placeByIrt(cuts: readonly Cut[], theta: number): Placement {
+  let placement: Placement = 'below_entry';
+  for (const cut of cuts) if (theta >= cut.theta) placement = cut.level;
+  return placement;
+}
+
+/** Equal: that level. One apart: IRT's. Two or more apart: the midpoint, rounded down. */
+export function reconcile(subject: Subject, irt: Placement, rules: Placement): Reconciliation {
+  const irtOrder = orderOf(irt);
+  const ruleOrder = orderOf(rules);
+  const apart = Math.abs(irtOrder - ruleOrder);
+  if (apart === 0) return { placement: irt, needsReview: false, basis: 'equal', apart };
+  if (apart === 1) return { placement: irt, needsReview: true, basis: 'irt_within_one', apart };
+  const middle = Math.floor((irtOrder + ruleOrder) / 2) as Order;
+  return { placement: placementAt(subject, middle, irt), needsReview: true, basis: 'midpoint', apart };
+}
+
+/** Where the midpoint is Entry, which neither engine named, the sub-level is the one nearest to IRT's placement. */
+function placementAt(subject: Subject, order: Order, irt: Placement): Placement {
+  if (order === -1) return 'below_entry';
+  const candidates: Level[] = levelsOf(subject).filter((level) => orderOf(level) === order);
+  return orderOf(irt) < order ? candidates[0]! : candidates.at(-1)!;
+}
+
+/**
+ * Of the Level 1, 2 and 3 cuts on either side of the placement, the one nearer to the ability (at equal distance the
+ * one that was passed). Below Level 1 it is always the Level 1 cut.
+ */
+export function decidingRule(
+  cuts: readonly Cut[], placement: Placement, theta: number, ci: { low: number; high: number },
+): DecidingRule {
+  const order = orderOf(placement);
+  const around = cuts.filter((cut) => {
+    const cutOrder = orderOf(cut.level);
+    return cutOrder >= 1 && (order < 1 ? cutOrder === 1 : cutOrder === order || cutOrder === order + 1);
+  });
+  let nearest = around[0]!;
+  for (const cut of around) if (Math.abs(cut.theta - theta) < Math.abs(nearest.theta - theta)) nearest = cut;
+  return {
+    level: nearest.level as RuleLevel,
+    threshold: nearest.theta,
+    side: theta >= nearest.theta ? 'at_or_above' : 'below',
+    met: order >= orderOf(nearest.level),
+    isBorderline: ci.low <= nearest.theta && nearest.theta <= ci.high,
+  };
+}

@@ -1,0 +1,57 @@
+import { probability } from './irt.ts';
+import type { Cut, ScoredItem } from './cuts.ts';
+import type { Level, Placement } from './levels.ts';
+
+/** A level is judged only on at least this many scored items in its band. */
+export const BAND_MIN_ITEMS = 8;
+
+/** An item that counts, and whether the answer was right (a skipped item counts as wrong). */
+export type ScoredAnswer = { item: ScoredItem; right: boolean };
+
+/**
+ * The rule for one level, checkable by hand. The band is the level with the one below and the one above.
+ * `s` is S_L = Σ P(cut) over the band's items; `needed` is the smallest whole number right that reaches it.
+ */
+export type LevelRule = {
+  level: Level;
+  band: Level[];
+  bandRight: number;
+  bandItems: number;
+  s: number | null;
+  needed: number | null;
+  outcome: 'pass' | 'fail' | 'not_judged';
+  /** Right and given among the level's own items, for the reader; they decide nothing alone. */
+  right: number;
+  items: number;
+};
+
+export type RulePlacement = { placement: Placement; levels: LevelRule[] };
+
+/**
+ * The number-right engine. Placed at the highest level passed with no failure below it; levels with too few items in
+ * their band are neither passed nor failed. Nothing passed, or a failure before the first pass: below Entry.
+ */
+export function placeByRules(cuts: readonly Cut[], answers: readonly ScoredAnswer[]): RulePlacement {
+  const levels = cuts.map((_, i) => judge(cuts, i, answers));
+  let placement: Placement = 'below_entry';
+  for (const rule of levels) {
+    if (rule.outcome === 'fail') break;
+    if (rule.outcome === 'pass') placement = rule.level;
+  }
+  return { placement, levels };
+}
+
+function judge(cuts: readonly Cut[], index: number, answers: readonly ScoredAnswer[]): LevelRule {
+  const { level, theta } = cuts[index]!;
+  const band = cuts.slice(Math.max(0, index - 1), index + 2).map((cut) => cut.level);
+  const inBand = answers.filter((answer) => band.includes(answer.item.level));
+  const own = inBand.filter((answer) => answer.item.level === level);
+  const bandRight = inBand.filter((answer) => answer.right).length;
+  const facts = {
+    level, band, bandRight, bandItems: inBand.length,
+    right: own.filter((answer) => answer.right).length, items: own.length,
+  };
+  if (inBand.length < BAND_MIN_ITEMS) return { ...facts, s: null, needed: null, outcome: 'not_judged' };
+  const s = inBand.reduce((sum, answer) => sum + probability(answer.item, theta), 0);
+  return { ...facts, s, needed: Math.ceil(s), outcome: bandRight >= s ? 'pass' : 'fail' };
+}

@@ -1,0 +1,182 @@
+import { STANDARD_PRIOR, confidenceInterval, eap, mle, wle } from './irt.ts';
+import type { MleEstimate, Prior, Response, WleEstimate } from './irt.ts';
+import { BankFault, TAU, solveCuts } from './cuts.ts';
+import type { Cut, ScoredItem } from './cuts.ts';
+import { scoreDomains } from './domains.ts';
+import type { DomainResult, DomainStatus } from './domains.ts';
+import { publishedLevels } from './levels.ts';
+import type { Placement, PublishedLevels, Subject } from './levels.ts';
+import { decidingRule, placeByIrt, reconcile } from './reconcile.ts';
+import type { DecidingRule, Reconciliation } from './reconcile.ts';
+import { placeByRules } from './rules.ts';
+import type { LevelRule, ScoredAnswer } from './rules.ts';
+
+/** Raised by hand whenever a figure could come out differently; frozen into every result. */
+export const ENGINE_VERSIONS = { irt: '1.0.0', rules: '1.0.0', reconciliation: '1.0.0' } as const;
+
+/** A sitting with fewer answers, or answers in fewer domains, has no result. */
+export const MIN_ANSWERED = 12;
+export const MIN_DOMAINS = 3;
+
+/** What scoring reads of a bank version. `domains` are in the order in which results show them. */
+export type BankVersion<Item extends ScoredItem = ScoredItem> = {
+  subject: Subject;
+  version: string;
+  domains: readonly { name: string; share: number }[];
+  items: readonly Item[];
+};
+
+/**
+ * What became of one item that was shown. `skipped` was passed over after a warning and counts as wrong in both
+ * engines; `not_reached` was on the screen when time ran out and counts as not administered.
+ */
+export type ItemOutcome = 'right' | 'wrong' | 'skipped' | 'not_reached';
+export type ItemResponse = { itemId: string; outcome: ItemOutcome };
+
+/** A bank version made ready: cuts solved, items by id. Made once per version, read by any number of scorings. */
+export type ScoringBank = { bank: BankVersion; cuts: readonly Cut[]; tau: number; itemsById: ReadonlyMap<string, ScoredItem> };
+
+export type Counts = { shown: number; scored: number; answered: number; right: number; skipped: number; notReached: number; domainsAnswered: number };
+
+export type VoidSitting = { outcome: 'void'; reason: 'too_few_answers' | 'too_few_domains'; counts: Counts };
+
+/** `ceiling`, `floor`: every scored item right, or wrong; the estimate is then bounded by the prior more than by answers. */
+export type ResultFlag = 'needs_review' | 'borderline' | 'ceiling' | 'floor';
+
+/** A result with everything that is needed to print, defend and recompute it. Abilities are in logits. */
+export type ScoredResult = {
+  outcome: 'scored';
+  subject: Subject;
+  published: PublishedLevels;
+  isBorderline: boolean;
+  needsReview: boolean;
+  placement: Placement;
+  reconciliation: Reconciliation;
+  deciding: DecidingRule;
+  irt: {
+    placement: Placement;
+    prior: Prior;
+    theta: number;
+    se: number;
+    ci: { low: number; high: number };
+    mle: MleEstimate;
+    wle: WleEstimate;
+  };
+  rules: { placement: Placement; levels: LevelRule[] };
+  cuts: Cut[];
+  tau: number;
+  domains: DomainResult[];
+  flags: ResultFlag[];
+  counts: Counts;
+  versions: { bank: string; irt: string; rules: string; reconciliation: string };
+};
+
+/** The responses don't fit the bank version: an unknown item, or one given twice. */
+export class ResponseFault extends Error {}
+
+/** Solves the cuts and checks the items once. Throws `BankFault`. */
+export function prepareBank(bank: BankVersion, tau: number = TAU): ScoringBank {
+  const names = new Set(bank.domains.map((domain) => domain.name));
+  const itemsById = new Map<string, ScoredItem>();
+  for (const item of bank.items) {
+    if (itemsById.has(item.id)) throw new BankFault(`Item ${item.id} stands twice in bank version ${bank.version}.`);
+    if (item.subject !== bank.subject) throw new BankFault(`Item ${item.id} is not a ${bank.subject} item.`);
+    if (!names.has(item.domain)) throw new BankFault(`Item ${item.id} has the domain "${item.domain}", which the blueprint lacks.`);
+    if (!(item.a > 0 && item.c >= 0 && item.c < 1 && Number.isFinite(item.a) && Number.isFinite(item.b))) {
+      throw new BankFault(`Item ${item.id} needs a above 0, a finite b, and c from 0 to below 1.`);
+    }
+    itemsById.set(item.id, item);
+  }
+  return { bank, cuts: solveCuts(bank.subject, bank.items, tau), tau, itemsById };
+}
+
+/**
+ * Scores a sitting. A pure function of the bank version, the item ids and what became of them: the same input gives
+ * the same result on every machine, at any time. Throws `ResponseFault`.
+ */
+export function score(prepared: ScoringBank, responses: readonly ItemResponse[]): ScoredResult | VoidSitting {
+  const { bank, cuts, tau } = prepared;
+  const answers = scoredAnswers(prepared, responses);
+  const counts = countsOf(responses, answers, prepared);
+  if (counts.answered < MIN_ANSWERED) return { outcome: 'void', reason: 'too_few_answers', counts };
+  if (counts.domainsAnswered < MIN_DOMAINS) return { outcome: 'void', reason: 'too_few_domains', counts };
+
+  const items = answers.map((answer) => answer.item);
+  const scores = answers.map((answer): Response => (answer.right ? 1 : 0));
+  const ability = eap(items, scores, STANDARD_PRIOR);
+  const ci = confidenceInterval(ability);
+  const irtPlacement = placeByIrt(cuts, ability.theta);
+  const rules = placeByRules(cuts, answers);
+  const reconciliation = reconcile(bank.subject, irtPlacement, rules.placement);
+  const deciding = decidingRule(cuts, reconciliation.placement, ability.theta, ci);
+
+  const flags: ResultFlag[] = [];
+  if (reconciliation.needsReview) flags.push('needs_review');
+  if (deciding.isBorderline) flags.push('borderline');
+  if (counts.right === counts.scored) flags.push('ceiling');
+  if (counts.right === 0) flags.push('floor');
+
+  return {
+    outcome: 'scored',
+    subject: bank.subject,
+    published: publishedLevels(bank.subject, reconciliation.placement),
+    isBorderline: deciding.isBorderline,
+    needsReview: reconciliation.needsReview,
+    placement: reconciliation.placement,
+    reconciliation,
+    deciding,
+    irt: {
+      placement: irtPlacement, prior: { ...STANDARD_PRIOR }, theta: ability.theta, se: ability.sd, ci,
+      mle: mle(items, scores), wle: wle(items, scores),
+    },
+    rules,
+    cuts: cuts.map((cut) => ({ ...cut })),
+    tau,
+    domains: scoreDomains(bank.domains.map((domain) => domain.name), deciding.level, bank.items, answers, ability),
+    flags,
+    counts,
+    versions: { bank: bank.version, ...ENGINE_VERSIONS },
+  };
+}
+
+/** The scored part of a published assessment, in the names of the API. */
+export type PublishedResult = PublishedLevels & {
+  is_borderline: boolean;
+  needs_review: boolean;
+  domains: { name: string; score_pct: number | null; status: DomainStatus | null }[];
+};
+
+export function publishedResult(result: ScoredResult): PublishedResult {
+  return {
+    ...result.published,
+    is_borderline: result.isBorderline,
+    needs_review: result.needsReview,
+    domains: result.domains.map(({ name, scorePct, status }) => ({ name, score_pct: scorePct, status })),
+  };
+}
+
+function scoredAnswers(prepared: ScoringBank, responses: readonly ItemResponse[]): ScoredAnswer[] {
+  const seen = new Set<string>();
+  const answers: ScoredAnswer[] = [];
+  for (const { itemId, outcome } of responses) {
+    const item = prepared.itemsById.get(itemId);
+    if (!item) throw new ResponseFault(`Item ${itemId} is not in bank version ${prepared.bank.version}.`);
+    if (seen.has(itemId)) throw new ResponseFault(`Item ${itemId} was given twice.`);
+    seen.add(itemId);
+    if (outcome !== 'not_reached') answers.push({ item, right: outcome === 'right' });
+  }
+  return answers;
+}
+
+function countsOf(responses: readonly ItemResponse[], answers: readonly ScoredAnswer[], prepared: ScoringBank): Counts {
+  const answered = responses.filter(({ outcome }) => outcome === 'right' || outcome === 'wrong');
+  return {
+    shown: responses.length,
+    scored: answers.length,
+    answered: answered.length,
+    right: answers.filter((answer) => answer.right).length,
+    skipped: responses.filter(({ outcome }) => outcome === 'skipped').length,
+    notReached: responses.filter(({ outcome }) => outcome === 'not_reached').length,
+    domainsAnswered: new Set(answered.map(({ itemId }) => prepared.itemsById.get(itemId)!.domain)).size,
+  };
+}
