@@ -2,7 +2,7 @@ import { fastRandom } from '../random.ts';
 import { workingCalendar } from './calendar.ts';
 import type { WorkingCalendar } from './calendar.ts';
 import { fullName } from './people.ts';
-import { memberships, plannedGroups, plannedTeams } from './provider.ts';
+import { memberships, mixed, plannedGroups, plannedTeams } from './provider.ts';
 import type { GroupKey, PlannedGroup, PlannedMove, PlannedTeam } from './provider.ts';
 import { resultsOf } from './results.ts';
 import type { PlannedResult } from './results.ts';
@@ -43,8 +43,8 @@ const NO_REF_SHARE = 0.03;
  * Distinct prefixes and the number keep them unique. None is two letters and six digits, the shape of a National
  * Insurance number, even where separators are left out.
  */
-function refOf(seed: string, number: number): string | null {
-  const kind = fastRandom(`${seed}\0ref\0${number}`).float();
+function refOf(salt: number, number: number): string | null {
+  const kind = mixed(number ^ salt) / 2 ** 32;
   const digits = String(number).padStart(6, '0');
   if (kind < NO_REF_SHARE) return null;
   if (kind < 0.84) return `LRN-${digits}`;
@@ -55,9 +55,9 @@ function refOf(seed: string, number: number): string | null {
   return `${digits}`;
 }
 
-function planLearner(seed: string, number: number, calendar: WorkingCalendar): PlannedLearner {
+function planLearner(seed: string, salt: number, number: number, calendar: WorkingCalendar): PlannedLearner {
   // A stream for each part of the learner, so that more names or another rule for groups leave the results as they were.
-  const ref = refOf(seed, number);
+  const ref = refOf(salt, number);
   const full_name = fullName(fastRandom(`${seed}\0name\0${number}`));
   const { startMs, results } = resultsOf(fastRandom(`${seed}\0results\0${number}`), calendar, seed, number, { ref, full_name });
   const { groups, moves } = ref === null
@@ -73,13 +73,14 @@ function planLearner(seed: string, number: number, calendar: WorkingCalendar): P
  */
 export function planSandbox(options: { seed: string; learners: number; nowMs: number }): SandboxPlan {
   const { seed, learners: total } = options;
+  const salt = Math.floor(fastRandom(`${seed}\0ref`).float() * 2 ** 32);
   const calendar = workingCalendar(options.nowMs);
-  const learner = (number: number): PlannedLearner => planLearner(seed, number, calendar);
+  const learner = (number: number): PlannedLearner => planLearner(seed, salt, number, calendar);
   return {
     organisation: { name: 'Riverside Skills and Training (sandbox)', plan: 'standard', credits: 25_000 },
     referenceMs: calendar.referenceMs,
     groups: plannedGroups(seed, total, calendar),
-    teams: plannedTeams((number) => refOf(seed, number) !== null),
+    teams: plannedTeams((number) => refOf(salt, number) !== null),
     * learners() {
       for (let number = 1; number <= total; number += 1) yield learner(number);
     },

@@ -254,8 +254,8 @@ export function memberships(
   return { groups, moves };
 }
 
-/** A well-spread 32-bit hash of a learner's number, so that team membership can be asked without planning the learner. */
-function mixed(number: number): number {
+/** A well-spread 32-bit hash, so that a learner's team and kind of reference can be asked without planning the learner. */
+export function mixed(number: number): number {
   let x = Math.imul(number ^ 0x9e3779b9, 0x85ebca6b);
   x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35);
   return (x ^ (x >>> 16)) >>> 0;

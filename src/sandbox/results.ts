@@ -100,9 +100,14 @@ const BORDERLINE_HALF_WIDTH = 0.071;
 const REVIEW_SHARE = 0.073;
 const REVIEW_SHARE_BORDERLINE = 0.14;
 
-/** Standard normal, by Box and Muller. */
+/**
+ * Nearly standard normal: six uniform draws, summed and scaled to mean 0 and variance 1. Additions give the same bits
+ * everywhere; a logarithm and a cosine may differ between engines.
+ */
 export function normal(random: Random): number {
-  return Math.sqrt(-2 * Math.log(1 - random.float())) * Math.cos(2 * Math.PI * random.float());
+  let sum = 0;
+  for (let i = 0; i < 6; i += 1) sum += random.float();
+  return (sum - 3) * Math.SQRT2;
 }
 
 export type Outcome = Omit<PlannedRecord, 'assessment_id' | 'learner' | 'assessed_at'>;

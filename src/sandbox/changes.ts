@@ -1,0 +1,158 @@
+import { formatMs } from '../clock.ts';
+import { pick } from '../random.ts';
+import type { Random } from '../random.ts';
+import type { GroupKey, GroupType, PlannedGroup } from './provider.ts';
+import type { PlannedLearner } from './plan.ts';
+import { abilityAtRung, amendmentOf, normal, outcomeAt, rungsOf, subjects, withdrawalReason } from './results.ts';
+import type { AmendableFields, PlannedRecord, Subject } from './results.ts';
+
+/** What a change needs to know of a learner: active memberships of client-managed groups, completed results oldest first. */
+export type KnownLearner = {
+  ref: string | null;
+  full_name: string;
+  groups: readonly GroupKey[];
+  results: readonly PlannedRecord[];
+};
+
+/** The part of the sandbox that the next change is chosen from. `learners` is a fresh sample; 20 or so are enough at any size. */
+export type SandboxState = {
+  /** The instant of the change, milliseconds since 1970. */
+  nowMs: number;
+  learners: readonly KnownLearner[];
+  /** The client-managed groups, archived ones included. */
+  groups: readonly PlannedGroup[];
+  /** The learner who enrols next: `plan.learner(number)` with the first number that is not taken. */
+  nextLearner: PlannedLearner;
+};
+
+export type Change =
+  | { kind: 'completion'; record: PlannedRecord }
+  | { kind: 'move'; learner_ref: string; remove: GroupKey[]; add: GroupKey[] }
+  | { kind: 'amendment'; assessment_id: string; reason: string; fields: AmendableFields }
+  | { kind: 'withdrawal'; assessment_id: string; reason: string }
+  | { kind: 'enrolment'; learner: { ref: string | null; full_name: string; groups: { type: GroupType; ref: string; name: string }[] } }
+  | { kind: 'rename'; group: GroupKey; name: string };
+
+/** How often each kind is drawn, in percent. */
+export const changeShares: readonly (readonly [Change['kind'], number])[] = [
+  ['completion', 45], ['move', 25], ['amendment', 12], ['withdrawal', 6], ['enrolment', 7], ['rename', 5],
+];
+
+/** Of the types that learners really change; nobody changes the year group on a Tuesday. */
+const movableTypes: readonly GroupType[] = ['class', 'teaching_group', 'registration_group', 'caseload', 'employer', 'campus'];
+const nameEndings = ['', ' (room B12)', ' (room C3)', ' (new time)', ' (moved online)'];
+const GROUP_NAME_MAX = 200;
+
+function completion(random: Random, state: SandboxState): Change | null {
+  // A result of a learner without a reference could not be tied to that learner.
+  const known = state.learners.filter((learner) => learner.ref !== null);
+  if (known.length === 0) return null;
+  const learner = pick(random, known);
+  const last = learner.results.at(-1);
+  const subject: Subject = last !== undefined && random.float() < 0.55 ? last.subject : pick(random, subjects);
+  const before = learner.results.findLast((result) => result.subject === subject && result.working_level !== null);
+  const rung = before === undefined ? -1 : rungsOf(subject).indexOf(before.working_level!);
+  const ability = rung < 0 ? normal(random) : abilityAtRung(subject, rung) + 0.28 + 0.3 * normal(random);
+  return {
+    kind: 'completion',
+    record: {
+      assessment_id: random.uuid(),
+      learner: { ref: learner.ref, full_name: learner.full_name },
+      assessed_at: formatMs(state.nowMs),
+      ...outcomeAt(random, subject, ability),
+    },
+  };
+}
+
+function move(random: Random, state: SandboxState): Change | null {
+  const known = state.learners.filter((learner) => learner.ref !== null);
+  if (known.length === 0) return null;
+  const learner = pick(random, known);
+  const held = learner.groups.filter((group) => movableTypes.includes(group.type));
+  const from = held.length === 0 ? null : pick(random, held);
+  const type = from?.type ?? 'class';
+  const open = state.groups.filter((group) => group.type === type && !group.archived
+    && !learner.groups.some((own) => own.type === type && own.ref === group.ref));
+  const target = open.length === 0 ? null : pick(random, open);
+  const style = random.float();
+  const leaves = from !== null && (target === null || style < 0.85);
+  const joins = target !== null && (from === null || style < 0.65 || style >= 0.85);
+  if (!leaves && !joins) return null;
+  return {
+    kind: 'move',
+    learner_ref: learner.ref!,
+    remove: leaves ? [{ type: from.type, ref: from.ref }] : [],
+    add: joins ? [{ type: target.type, ref: target.ref }] : [],
+  };
+}
+
+function pickResult(random: Random, state: SandboxState): PlannedRecord | null {
+  const withResults = state.learners.filter((learner) => learner.results.length > 0);
+  return withResults.length === 0 ? null : pick(random, pick(random, withResults).results);
+}
+
+function amendment(random: Random, state: SandboxState): Change | null {
+  const record = pickResult(random, state);
+  return record === null ? null : { kind: 'amendment', assessment_id: record.assessment_id, ...amendmentOf(random, record) };
+}
+
+function withdrawal(random: Random, state: SandboxState): Change | null {
+  const record = pickResult(random, state);
+  return record === null
+    ? null
+    : { kind: 'withdrawal', assessment_id: record.assessment_id, reason: withdrawalReason(random) };
+}
+
+function enrolment(state: SandboxState): Change {
+  const { ref, full_name, groups } = state.nextLearner;
+  return {
+    kind: 'enrolment',
+    learner: {
+      ref,
+      full_name,
+      groups: groups.flatMap((key) => {
+        const group = state.groups.find((one) => one.type === key.type && one.ref === key.ref && !one.archived);
+        return group === undefined ? [] : [{ type: group.type, ref: group.ref, name: group.name }];
+      }),
+    },
+  };
+}
+
+/** An ending is exchanged, never piled up, so that a sandbox left running for weeks keeps readable names. */
+function rename(random: Random, state: SandboxState): Change | null {
+  const active = state.groups.filter((group) => !group.archived);
+  if (active.length === 0) return null;
+  const group = pick(random, active);
+  const ending = nameEndings.find((one) => one !== '' && group.name.endsWith(one)) ?? '';
+  const plain = group.name.slice(0, group.name.length - ending.length);
+  const name = plain + pick(random, nameEndings.filter((one) => one !== ending));
+  return name.length > GROUP_NAME_MAX ? null : { kind: 'rename', group: { type: group.type, ref: group.ref }, name };
+}
+
+function drawKind(random: Random): Change['kind'] {
+  let left = random.float() * changeShares.reduce((sum, [, share]) => sum + share, 0);
+  for (const [kind, share] of changeShares) {
+    left -= share;
+    if (left < 0) return kind;
+  }
+  return 'completion';
+}
+
+function attempt(kind: Change['kind'], random: Random, state: SandboxState): Change | null {
+  switch (kind) {
+    case 'completion': return completion(random, state);
+    case 'move': return move(random, state);
+    case 'amendment': return amendment(random, state);
+    case 'withdrawal': return withdrawal(random, state);
+    case 'enrolment': return enrolment(state);
+    case 'rename': return rename(random, state);
+  }
+}
+
+/**
+ * What happens next in a living sandbox. A kind that the state has nothing for (no result to amend, nobody to move)
+ * gives way to a completion, and that to an enrolment, so every call describes a change.
+ */
+export function nextChange(random: Random, state: SandboxState): Change {
+  return attempt(drawKind(random), random, state) ?? completion(random, state) ?? enrolment(state);
+}
