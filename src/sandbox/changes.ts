@@ -1,4 +1,5 @@
 import { formatMs } from '../clock.ts';
+import { limits } from '../limits.ts';
 import { pick } from '../random.ts';
 import type { Random } from '../random.ts';
 import type { GroupKey, GroupType, PlannedGroup } from './provider.ts';
@@ -41,7 +42,6 @@ export const changeShares: readonly (readonly [Change['kind'], number])[] = [
 /** Of the types that learners really change; nobody changes the year group on a Tuesday. */
 const movableTypes: readonly GroupType[] = ['class', 'teaching_group', 'registration_group', 'caseload', 'employer', 'campus'];
 const nameEndings = ['', ' (room B12)', ' (room C3)', ' (new time)', ' (moved online)'];
-const GROUP_NAME_MAX = 200;
 
 function completion(random: Random, state: SandboxState): Change | null {
   // A result of a learner without a reference could not be tied to that learner.
@@ -126,7 +126,7 @@ function rename(random: Random, state: SandboxState): Change | null {
   const ending = nameEndings.find((one) => one !== '' && group.name.endsWith(one)) ?? '';
   const plain = group.name.slice(0, group.name.length - ending.length);
   const name = plain + pick(random, nameEndings.filter((one) => one !== ending));
-  return name.length > GROUP_NAME_MAX ? null : { kind: 'rename', group: { type: group.type, ref: group.ref }, name };
+  return name.length > limits.groupNameChars ? null : { kind: 'rename', group: { type: group.type, ref: group.ref }, name };
 }
 
 function drawKind(random: Random): Change['kind'] {
