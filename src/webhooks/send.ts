@@ -126,11 +126,6 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    // undici calls this while the connection is still marked busy; a delivery sent at once would open a second one.
-    setImmediate(() => this.#complete());
-  }
-
-  #complete(): void {
     const status = this.#status ?? 0;
     if (status >= 200 && status < 300) this.end('succeeded', null);
     else if (status >= 300 && status < 400) this.end('redirect', `The endpoint answered with a redirect (${status}); redirects are not followed.`);

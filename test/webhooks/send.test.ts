@@ -44,12 +44,12 @@ describe('a sender to an opened network', () => {
     verify({ secret, header: request?.headers['x-svc-signature-256'], body: request!.body, nowMs: 1_700_000_000_000 });
   });
 
-  it('keeps the connection for the next delivery', async () => {
+  it('keeps connections for later deliveries', async () => {
     receiver.behave(answer(200, {}, 'thanks'));
-    await sender.send(post(receiver.url));
-    await sender.send(post(receiver.url));
-    const [before, last] = receiver.received.slice(-2);
-    assert.equal(before!.connection, last!.connection);
+    const before = receiver.connections();
+    for (let n = 0; n < 10; n++) await sender.send(post(receiver.url));
+    // undici frees a connection one turn of the event loop after its response, so a chain of deliveries may take turns on two.
+    assert.ok(receiver.connections() - before <= 2);
   });
 
   it('sends the query of the URL', async () => {
@@ -191,9 +191,9 @@ describe('names', () => {
     const receiver = await started();
     const { nameServer, sender } = await withZone(() => ['127.0.0.1']);
     const url = `https://hooks.example.test:${receiver.port}/`;
-    assert.equal((await sender.send(post(url))).outcome, 'succeeded');
-    assert.equal((await sender.send(post(url))).outcome, 'succeeded');
-    assert.deepEqual(nameServer.questions.toSorted(), ['A hooks.example.test', 'AAAA hooks.example.test']);
+    for (let n = 0; n < 10; n++) assert.equal((await sender.send(post(url))).outcome, 'succeeded');
+    assert.deepEqual(new Set(nameServer.questions), new Set(['A hooks.example.test', 'AAAA hooks.example.test']));
+    assert.equal(nameServer.questions.length, 2 * receiver.connections());
     assert.equal(receiver.received[0]?.headers['host'], `hooks.example.test:${receiver.port}`);
   });
 
