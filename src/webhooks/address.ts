@@ -18,6 +18,14 @@ export type UrlVerdict = { ok: true; url: URL } | { ok: false; reason: string };
 const refuse = (reason: string): { ok: false; reason: string } => ({ ok: false, reason });
 const v6 = (text: string): ipaddr.IPv6 => ipaddr.IPv6.parse(text);
 
+/**
+ * IPv6 goes through the WHATWG parser first: ipaddr.js takes `::8.8.8.8` for the mapped `::ffff:8.8.8.8`, which is a
+ * different address to everybody else.
+ */
+function parseIp(text: string): Ip {
+  return ipaddr.parse(isIP(text) === 6 ? new URL(`http://[${text}]/`).hostname.slice(1, -1) : text);
+}
+
 /** Reads a list such as `10.0.0.0/8, fd12::/16`; an empty text opens nothing. Throws a RangeError that says what is wrong. */
 export function parseNetworks(text: string): Network[] {
   const items = text.split(',').map((item) => item.trim()).filter((item) => item !== '');
@@ -29,11 +37,12 @@ export function parseNetworks(text: string): Network[] {
     if (version === 0 || address.includes('%') || length > longest || rest.length > 0) {
       throw new RangeError(`"${item}" is not a network; write it as 10.1.0.0/16 or fd12:3456::/32.`);
     }
-    const parsed = ipaddr.parse(address);
+    const parsed = parseIp(address);
     if (parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress()) {
       throw new RangeError(`"${item}" is an IPv4 network in IPv6 form; write it as IPv4.`);
     }
-    const first = version === 4 ? ipaddr.IPv4.networkAddressFromCIDR(`${address}/${length}`) : ipaddr.IPv6.networkAddressFromCIDR(`${address}/${length}`);
+    const range = `${parsed.toString()}/${length}`;
+    const first = version === 4 ? ipaddr.IPv4.networkAddressFromCIDR(range) : ipaddr.IPv6.networkAddressFromCIDR(range);
     if (first.toString() !== parsed.toString()) {
       throw new RangeError(`"${item}" has bits beyond its prefix; its network is ${first.toString()}/${length}.`);
     }
@@ -60,7 +69,7 @@ const metadataAddresses = new Set([
   'fd00:42::42', // Scaleway
   'fd00:c1::a9fe:a9fe', // Oracle
   'fe80::a9fe:a9fe', // OpenStack
-].map((text) => ipaddr.parse(text).toString()));
+].map((text) => parseIp(text).toString()));
 
 function lastIpv4(high: number, low: number): ipaddr.IPv4 {
   return new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff]);
@@ -107,7 +116,7 @@ function judge(address: Ip, networks: readonly Network[]): Verdict {
 /** Judges an address as a resolver gives it: four decimal parts, or IPv6 without a zone. */
 export function checkAddress(ip: string, networks: readonly Network[]): Verdict {
   if (isIP(ip) === 0 || ip.includes('%')) return refuse('the address can\'t be read');
-  return judge(ipaddr.parse(ip), networks);
+  return judge(parseIp(ip), networks);
 }
 
 /** True for `localhost` and names under it, which resolve to this machine without any name server (RFC 6761). */
