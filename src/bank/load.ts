@@ -60,40 +60,44 @@ function arrayIn(directory: URL, path: string): unknown[] {
   return value;
 }
 
+export type FileFault = { id: string; fault: string };
+
 /**
- * Reads every file of a bank's directory and validates the shape of each item and passage, that ids are unique and that
- * each item is in its own file. Throws `BankFileFault` with everything that is wrong.
+ * Reads every file of a bank's directory. Items and passages of a wrong shape, with another's id or in the wrong file are
+ * left out and reported. Throws `BankFileFault` where a file is not a JSON array at all.
  */
-export function readBankFiles(directory: URL = itemsDirectory): BankFiles {
-  const faults: string[] = [];
-  const items: Item[] = [];
+export function scanBankFiles(directory: URL = itemsDirectory): { files: BankFiles; faults: FileFault[] } {
+  const faults: FileFault[] = [];
   const ids = new Set<string>();
-  for (const subject of subjects) {
-    for (const level of levelsOf[subject]) {
-      arrayIn(directory, `${subject}/${level}.json`).forEach((value, at) => {
-        const wrong = itemFaults(value);
-        const item = value as Item;
-        const name = typeof item?.id === 'string' ? item.id : `${subject}/${level}.json item ${at + 1}`;
-        if (wrong.length === 0 && (item.subject !== subject || item.level !== level)) wrong.push(`is in ${subject}/${level}.json`);
-        if (ids.has(name)) wrong.push('has an id that another item has');
-        ids.add(name);
-        faults.push(...wrong.map((fault) => `${name}: ${fault}`));
-        items.push(item);
-      });
-    }
-  }
-  const passages = arrayIn(directory, 'english/passages.json').map((value, at) => {
-    const wrong = passageFaults(value);
-    const passage = value as Passage;
-    const name = typeof passage?.id === 'string' ? passage.id : `passages.json passage ${at + 1}`;
-    if (ids.has(name)) wrong.push('has an id that another passage has');
-    ids.add(name);
-    faults.push(...wrong.map((fault) => `${name}: ${fault}`));
-    return passage;
-  });
-  if (faults.length > 0) throw new BankFileFault(faults);
+  const sound = <T extends { id: string }>(path: string, wrongWith: (value: unknown) => string[]): T[] =>
+    arrayIn(directory, path).flatMap((value, at) => {
+      const wrong = wrongWith(value);
+      const entry = value as T;
+      const id = typeof entry?.id === 'string' ? entry.id : `${path}[${at}]`;
+      if (ids.has(id)) wrong.push('has an id that is already in use');
+      ids.add(id);
+      faults.push(...wrong.map((fault) => ({ id, fault })));
+      return wrong.length === 0 ? [entry] : [];
+    });
+
+  const items = subjects.flatMap((subject) => levelsOf[subject].flatMap((level) => {
+    const path = `${subject}/${level}.json`;
+    return sound<Item>(path, (value) => {
+      const wrong = itemFaults(value);
+      const { subject: s, level: l } = value as Item;
+      return wrong.length === 0 && (s !== subject || l !== level) ? [`belongs in ${s}/${l}.json, not in ${path}`] : wrong;
+    });
+  }));
+  const passages = sound<Passage>('english/passages.json', passageFaults);
   const { number } = readJson(new URL('bank.json', directory)) as { number: number };
-  return { number, items, passages };
+  return { files: { number, items, passages }, faults };
+}
+
+/** Reads a bank's directory. Throws `BankFileFault` with everything that is wrong. */
+export function readBankFiles(directory: URL = itemsDirectory): BankFiles {
+  const { files, faults } = scanBankFiles(directory);
+  if (faults.length > 0) throw new BankFileFault(faults.map(({ id, fault }) => `${id}: ${fault}`));
+  return files;
 }
 
 const fingerprintSeeds = ['1', '2', '3', '4'];
