@@ -1,0 +1,138 @@
+import type { Block, DomainBar, EvidenceDocument } from './content.ts';
+import { belowEntry, shortLevel } from './content.ts';
+import { sittingSections, scaleOf } from './document-sitting.ts';
+import type { EvidenceInput } from './input.ts';
+import { borderlineWords, dateTime, domainStatus, levelCodeWords, plainText, reviewWords, subjectName } from './wording.ts';
+
+export type { Block, EvidenceDocument } from './content.ts';
+export type { EvidenceDomain, EvidenceInput, EvidenceSitting } from './input.ts';
+
+/** The version of the content model: it rises when the same input would say something else. */
+export const documentVersion = 1;
+
+/** Builds the content of the evidence pack. Pure: no clock, no locale. Throws RangeError for a malformed date-time or address. */
+export function buildDocument(input: EvidenceInput): EvidenceDocument {
+  if (!/^https?:\/\/[\x21-\x7e]+$/.test(input.verify_url)) throw new RangeError('verify_url must be a plain ASCII http or https address');
+  const subject = subjectName(plainText(input.subject));
+  const sitting = input.sitting;
+  const id = plainText(input.assessment_id);
+  return {
+    version: documentVersion,
+    language: 'en-GB',
+    title: `Evidence pack ${id}, edition ${input.edition}`,
+    reference: `Result ${id}, edition ${input.edition}`,
+    organisation: plainText(input.organisation_name),
+    heading: 'Evidence of assessed level',
+    subheading: [subject, ...(input.framework === null ? [] : [plainText(input.framework)])].join(' · '),
+    learner: { label: 'Learner', value: plainText(input.learner.full_name) || 'No name recorded' },
+    verify: { url: input.verify_url, label: 'Check this file' },
+    blocks: [
+      { kind: 'facts', facts: [
+        { label: 'Learner reference', value: input.learner.ref === null ? 'None recorded' : plainText(input.learner.ref) },
+        { label: 'Assessed', value: dateTime(input.assessed_at) },
+        { label: 'Subject', value: subject },
+        { label: 'Organisation', value: plainText(input.organisation_name) },
+        { label: 'Result', value: id },
+        { label: 'Edition', value: input.edition === 1 ? '1 (first)' : `${input.edition} (replaces edition ${input.edition - 1})` },
+      ] },
+      placement(input),
+      ...ladder(input),
+      ...domains(input),
+      ...(sitting === undefined ? importedSections(input) : sittingSections(input, sitting)),
+      { kind: 'heading', text: 'Countersignature' },
+      { kind: 'paragraph', text: 'For the provider: I have seen this evidence and confirm that it belongs to the learner named on the first page.' },
+      { kind: 'countersign', fields: ['Name', 'Role', 'Signature', 'Date'] },
+      ...verification(input),
+    ],
+  };
+}
+
+function placement(input: EvidenceInput): Block {
+  const level = input.working_level ?? input.rqf_level;
+  const sentences: string[] = [];
+  if (input.rqf_level !== null) {
+    sentences.push(`RQF level: ${plainText(input.rqf_level)}${levelCodeWords(input.rqf_level_code)}.`);
+  } else if (input.below_level_1 === true) {
+    sentences.push('RQF level: none. The result is below Entry Level 1, so no level or level code is given.');
+  } else {
+    sentences.push('RQF level: not recorded.');
+  }
+  if (input.below_level_1 !== null) sentences.push(input.below_level_1 ? 'The result is below Level 1.' : 'The result is at Level 1 or above.');
+  if (input.recommended_next_level !== null) sentences.push(`Recommended next level: ${plainText(input.recommended_next_level)}.`);
+  else if (level !== null) sentences.push('Recommended next level: none above this one is given.');
+  sentences.push('This is an assessed level of skill. It is not a qualification.');
+  const flags = [
+    ...(input.is_borderline === true ? [{ label: 'Borderline', text: borderlineWords }] : []),
+    ...(input.needs_review === true ? [{ label: 'Needs review', text: reviewWords }] : []),
+  ];
+  return { kind: 'placement', level: level === null ? 'Not placed' : plainText(level), sentences, flags };
+}
+
+const entryRungs = ['Entry Level 1', 'Entry Level 2', 'Entry Level 3'];
+const upperRungs = ['Level 1', 'Level 2', 'Level 3'];
+function ladder(input: EvidenceInput): Block[] {
+  const placed = input.working_level ?? input.rqf_level;
+  if (placed === null) return [];
+  if (input.sitting !== undefined) {
+    const { scale, rungs, caption, description } = scaleOf(input.sitting, placed);
+    return [{ kind: 'heading', text: 'Where the result stands' }, { kind: 'ladder', rungs, scale, caption, description }];
+  }
+  const levels = [belowEntry, ...(input.subject === 'digital' || placed === 'Entry Level' ? ['Entry Level'] : entryRungs), ...upperRungs];
+  // Imported results may use names of their own: a ladder that doesn't hold the placement would only mislead.
+  if (!levels.includes(placed)) return [];
+  return [
+    { kind: 'heading', text: 'Where the result stands' },
+    {
+      kind: 'ladder', scale: null,
+      rungs: levels.map((level) => ({ label: level, short: shortLevel(level), from: null, to: null, placed: level === placed })),
+      caption: 'The rungs are drawn equally wide. No score and no confidence interval were recorded with this result.',
+      description: `Ladder of levels from ${levels[0]} to ${levels.at(-1)}; the result is at ${placed}. No confidence interval was recorded.`,
+    },
+  ];
+}
+
+function domains(input: EvidenceInput): Block[] {
+  if (input.domains.length === 0) {
+    return [{ kind: 'heading', text: 'Domains' }, { kind: 'paragraph', text: 'No domain scores were recorded with this result.' }];
+  }
+  const counted = input.domains.some((domain) => domain.answered !== undefined && domain.answered !== null);
+  const rows = input.domains.map((domain): DomainBar => ({
+    name: plainText(domain.name),
+    percent: domain.score_pct === null ? null : Math.min(100, Math.max(0, domain.score_pct)),
+    figure: domain.score_pct === null ? 'No score' : `${domain.score_pct}%`,
+    status: domainStatus(domain.status === null ? null : plainText(domain.status)),
+    answered: counted ? (domain.answered === undefined || domain.answered === null ? 'Not known' : String(domain.answered)) : null,
+  }));
+  const caption = input.sitting === undefined
+    ? 'Scores as they were recorded with the result. The ticks stand at 40% and 65%.'
+    : 'Score: the share of the domain\'s questions at the deciding level that the learner is expected to answer correctly, not the '
+      + 'share of the questions given. Ticks at 40% (developing) and 65% (secure). A domain with fewer than 3 answers has no score.';
+  return [{ kind: 'heading', text: 'Domains' }, { kind: 'bars', rows, marks: [40, 65], caption }];
+}
+
+function importedSections(input: EvidenceInput): Block[] {
+  return [
+    { kind: 'heading', text: 'What is known, and what is not' },
+    { kind: 'paragraph', text: input.source === 'imported'
+      ? `This result was made elsewhere and recorded here by ${plainText(input.organisation_name)}. This document shows what was recorded and adds nothing to it.`
+      : 'The details of the sitting behind this result are no longer held. This document shows what was recorded and adds nothing to it.' },
+    { kind: 'list', items: [
+      'Not recorded here: start and finish, supervision, adjustments, the questions and answers, the scores behind the placement, the engines and their versions, and the learner\'s declaration.',
+      input.is_borderline === null ? 'Whether the placement is close to a level boundary was not recorded.'
+        : `Recorded as ${input.is_borderline ? '' : 'not '}close to a level boundary.`,
+      input.needs_review === null ? 'Whether two methods of scoring disagreed was not recorded.'
+        : `Recorded as ${input.needs_review ? 'needing' : 'not needing'} review.`,
+    ] },
+  ];
+}
+
+function verification(input: EvidenceInput): Block[] {
+  return [
+    { kind: 'heading', text: 'How to verify this document' },
+    { kind: 'list', items: [
+      `Open ${input.verify_url} and choose the PDF file. The browser computes the file's SHA-256 hash on your own computer; only the hash is compared, the file is not sent.`,
+      'Or compute the SHA-256 hash yourself and compare it with report_sha256 of this result. The hash stands outside the file: no file can contain its own.',
+      'A paper copy can\'t be verified: ask the provider for the file. A later edition replaces this one; older editions stay on record.',
+    ] },
+  ];
+}

@@ -1,0 +1,66 @@
+/** A domain of the result. `answered` is how many of its questions were answered, where that is known. */
+export type EvidenceDomain = { name: string; score_pct: number | null; status: string | null; answered?: number | null };
+
+/** What a sitting adds to the result. Abilities are on the logistic scale of the bank, population N(0, 1). */
+export type EvidenceSitting = {
+  started_at: string;
+  finished_at: string;
+  /** Minutes of working time. */
+  minutes: number;
+  /** How the sitting was supervised, in words. */
+  supervision: string;
+  /** `date` is when this version of the standard was published, as `YYYY-MM-DD`. */
+  standard: { name: string; version: string; date: string };
+  /** Levels as `working_level` writes them. */
+  irt_level: string;
+  rule_level: string;
+  reconciled_level: string;
+  /** The cut that decided: its level, its ability, whether the estimate reaches it, whether the interval holds it. */
+  deciding_rule: { level: string; theta: number; met: boolean; inside_interval: boolean };
+  /** The share of a level's questions that stands for meeting the level, 0.65. */
+  threshold_share: number;
+  theta: number;
+  se: number;
+  /** Ends of the 95% confidence interval. */
+  ci: readonly [number, number];
+  /** One cut for each level, rising. */
+  cuts: readonly { level: string; theta: number }[];
+  /** The rule engine's table: answers right, questions given in the band, and the number needed (null: too few given). */
+  levels: readonly { level: string; right: number; given: number; needed: number | null }[];
+  /** Every answer right, every answer wrong, or neither. */
+  extreme: 'all_right' | 'all_wrong' | null;
+  adjustments: readonly string[];
+  not_assessed: readonly string[];
+  items: readonly { id: string; right: boolean }[];
+  /** Bank and engines, in the order in which they are printed. */
+  versions: readonly { name: string; version: string }[];
+  declaration: { text: string; at: string } | null;
+};
+
+/**
+ * Everything that can be known about one edition of one result. Date-times are RFC 3339 in UTC.
+ * A shape once published is never changed: stored editions are rendered again from it to verify them.
+ */
+export type EvidenceInput = {
+  version: 1;
+  source: 'imported' | 'sitting';
+  organisation_name: string;
+  learner: { full_name: string; ref: string | null };
+  assessment_id: string;
+  /** 1 for the first, one more for each amendment. */
+  edition: number;
+  subject: string;
+  framework: string | null;
+  assessed_at: string;
+  rqf_level: string | null;
+  rqf_level_code: number | null;
+  below_level_1: boolean | null;
+  working_level: string | null;
+  recommended_next_level: string | null;
+  is_borderline: boolean | null;
+  needs_review: boolean | null;
+  domains: readonly EvidenceDomain[];
+  /** The public page where a file can be checked; plain ASCII. It names no learner. */
+  verify_url: string;
+  sitting?: EvidenceSitting;
+};

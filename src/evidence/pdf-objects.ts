@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { zlibSync } from 'fflate';
+
+/** A reference to an indirect object: its number, as `PdfFile.allocate` gave it. */
+export type Ref = number;
+
+/** `12 0 R`, the way one object names another. */
+export const refTo = (ref: Ref): string => `${ref} 0 R`;
+
+/**
+ * A number for a content stream or dictionary: at most three decimals, never an exponent, never "-0".
+ * Three decimals of a point are 0.35 micrometres, and rounding hides the last bits of floating-point sums.
+ */
+export function pdfNumber(value: number): string {
+  const rounded = Math.round(value * 1000) / 1000;
+  return rounded === 0 ? '0' : String(rounded);
+}
+
+/** A text string as hexadecimal UTF-16BE with a byte-order mark: any character, nothing to escape. */
+export function pdfText(text: string): string {
+  return `<FEFF${utf16Hex(text)}>`;
+}
+
+/** UTF-16BE code units in upper-case hexadecimal. */
+export function utf16Hex(text: string): string {
+  let hex = '';
+  for (let i = 0; i < text.length; i++) hex += text.charCodeAt(i).toString(16).toUpperCase().padStart(4, '0');
+  return hex;
+}
+
+/** A literal string of printable ASCII, for addresses and identifiers. */
+export function pdfAscii(text: string): string {
+  if (!/^[\x20-\x7e]*$/.test(text)) throw new RangeError('a PDF literal string must be printable ASCII');
+  return `(${text.replace(/[\\()]/g, '\\$&')})`;
+}
+
+const latin1 = (text: string): Uint8Array => Buffer.from(text, 'latin1');
+
+/**
+ * The objects of one PDF 1.4 file, serialised in the order of their numbers.
+ *
+ * Streams are deflated in JavaScript: the bytes that a system zlib produces differ between its builds,
+ * so the runtime's own zlib would let the machine show in the file.
+ */
+export class PdfFile {
+  readonly #bodies: (Uint8Array | undefined)[] = [];
+
+  allocate(): Ref {
+    this.#bodies.push(undefined);
+    return this.#bodies.length;
+  }
+
+  /** Fills an allocated object with the text of a dictionary, array or number. */
+  set(ref: Ref, body: string): void {
+    this.#fill(ref, latin1(body));
+  }
+
+  add(body: string): Ref {
+    const ref = this.allocate();
+    this.set(ref, body);
+    return ref;
+  }
+
+  /** Fills an allocated object with a stream; `entries` is the inside of its dictionary, without the length. */
+  setStream(ref: Ref, entries: string, data: Uint8Array, compress = true): void {
+    const payload = compress ? zlibSync(data, { level: 6 }) : data;
+    const filter = compress ? '/Filter/FlateDecode' : '';
+    this.#fill(ref, Buffer.concat([
+      latin1(`<<${entries}${filter}/Length ${payload.length}>>\nstream\n`), payload, latin1('\nendstream'),
+    ]));
+  }
+
+  addStream(entries: string, data: Uint8Array, compress = true): Ref {
+    const ref = this.allocate();
+    this.setStream(ref, entries, data, compress);
+    return ref;
+  }
+
+  /** The whole file. Its identifier is taken from the content, so it is as stable as the content is. */
+  toBytes(root: Ref, info: Ref): Buffer {
+    // Four bytes above 127 tell transfer programs that the file is binary.
+    const parts: Uint8Array[] = [latin1('%PDF-1.4\n%\xe2\xe3\xcf\xd3\n')];
+    let offset = parts[0]!.length;
+    const digest = createHash('sha256');
+    const entries: string[] = ['0000000000 65535 f \n'];
+    this.#bodies.forEach((body, index) => {
+      if (body === undefined) throw new Error(`PDF object ${index + 1} was allocated and never filled`);
+      entries.push(`${String(offset).padStart(10, '0')} 00000 n \n`);
+      const head = latin1(`${index + 1} 0 obj\n`);
+      const tail = latin1('\nendobj\n');
+      parts.push(head, body, tail);
+      digest.update(body);
+      offset += head.length + body.length + tail.length;
+    });
+    const id = digest.digest('hex').slice(0, 32).toUpperCase();
+    parts.push(latin1(
+      `xref\n0 ${entries.length}\n${entries.join('')}`
+      + `trailer\n<</Size ${entries.length}/Root ${refTo(root)}/Info ${refTo(info)}/ID[<${id}><${id}>]>>\n`
+      + `startxref\n${offset}\n%%EOF\n`,
+    ));
+    return Buffer.concat(parts);
+  }
+
+  #fill(ref: Ref, body: Uint8Array): void {
+    if (this.#bodies[ref - 1] !== undefined) throw new Error(`PDF object ${ref} was filled twice`);
+    this.#bodies[ref - 1] = body;
+  }
+}

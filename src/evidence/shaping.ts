@@ -1,0 +1,235 @@
+import bidiFactory from 'bidi-js';
+import { bold, face, faceFor, regular } from './faces.ts';
+
+/**
+ * One glyph in the order in which it is drawn. Lengths are in thousandths of the font size.
+ * `width` is what the font program says, `advance` how far the pen moves here; `text` is what it copies as.
+ */
+export type Glyph = { key: string; gid: number; text: string; width: number; advance: number; dx: number; dy: number };
+
+/** Glyphs of one face. `actual` is the logical text where the glyphs alone would not copy as it. */
+export type Run = { face: string; glyphs: Glyph[]; actual: string | null };
+
+/** One line of text, runs from left to right; `width` in thousandths of the font size. */
+export type Line = { runs: Run[]; width: number };
+
+export type Weight = 'regular' | 'bold';
+
+const bidi = bidiFactory();
+
+// Shaping is a pure function of its arguments, so what happens to be cached can't change a result.
+// The limit keeps a process that renders a million different names from growing.
+const cacheLimit = 4000;
+const lineCache = new Map<string, Line>();
+
+/** Text direction of a paragraph: that of its first letter with one. */
+export function isRightToLeft(text: string): boolean {
+  return text !== '' && (bidi.getEmbeddingLevels(text).paragraphs[0]?.level ?? 0) % 2 === 1;
+}
+
+/** Chooses faces, orders the directions, substitutes and positions: text that is already one line. */
+export function shapeLine(text: string, weight: Weight, rightToLeft = isRightToLeft(text)): Line {
+  const key = `${weight}\n${rightToLeft ? 'rtl' : 'ltr'}\n${text}`;
+  let line = lineCache.get(key);
+  if (line === undefined) {
+    if (lineCache.size >= cacheLimit) lineCache.clear();
+    line = shape(text, weight, rightToLeft);
+    lineCache.set(key, line);
+  }
+  return line;
+}
+
+type Segment = { text: string; face: string; level: number; standsFor: string | null };
+
+function shape(text: string, weight: Weight, rightToLeft: boolean): Line {
+  const language = hasKana(text) ? 'JAN ' : undefined;
+  const runs = inVisualOrder(segments(text, weight, rightToLeft)).map((segment) => shapeSegment(segment, language));
+  const width = runs.reduce((sum, run) => sum + run.glyphs.reduce((part, glyph) => part + glyph.advance, 0), 0);
+  return { runs, width };
+}
+
+function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[] {
+  const { levels } = bidi.getEmbeddingLevels(text, rightToLeft ? 'rtl' : 'ltr');
+  const primary = weight === 'bold' ? bold : regular;
+  const found: Segment[] = [];
+  let current: string | null = null;
+  let at = 0;
+  for (const character of text) {
+    const level = levels[at] ?? 0;
+    at += character.length;
+    const codePoint = character.codePointAt(0)!;
+    const name = faceFor(codePoint, primary, current);
+    const last = found.at(-1);
+    if (name === null) {
+      found.push({ text: notation(codePoint), face: primary, level: level + (level % 2), standsFor: character });
+      current = null;
+    } else {
+      if (last !== undefined && last.standsFor === null && last.face === name && last.level === level) last.text += character;
+      else found.push({ text: character, face: name, level, standsFor: null });
+      current = name;
+    }
+  }
+  return found;
+}
+
+/** What stands on the page for a character that no vendored font has: its code, as in `[U+1F600]`. */
+export function notation(codePoint: number): string {
+  return `[U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}]`;
+}
+
+/** Rule L2 of the Unicode bidirectional algorithm, over segments of one level each. */
+function inVisualOrder(logical: readonly Segment[]): Segment[] {
+  const visual = [...logical];
+  const highest = visual.reduce((max, { level }) => Math.max(max, level), 0);
+  for (let level = highest; level >= 1; level--) {
+    for (let start = 0; start < visual.length; start++) {
+      if (visual[start]!.level < level) continue;
+      let end = start;
+      while (end + 1 < visual.length && visual[end + 1]!.level >= level) end++;
+      visual.splice(start, end - start + 1, ...visual.slice(start, end + 1).reverse());
+      start = end;
+    }
+  }
+  return visual;
+}
+
+function shapeSegment(segment: Segment, language: string | undefined): Run {
+  const rightToLeft = segment.level % 2 === 1;
+  const { font, unitsPerEm, source } = face(segment.face);
+  const shown = rightToLeft ? mirrored(segment.text) : segment.text;
+  const { glyphs, positions } = font.layout(shown, [], undefined, language, rightToLeft ? 'rtl' : 'ltr');
+  const toThousand = 1000 / unitsPerEm;
+  const texts = glyphTexts([...segment.text], glyphs.map((glyph) => glyph.codePoints), rightToLeft);
+  const out: Glyph[] = glyphs.map((glyph, i) => {
+    const position = positions[i]!;
+    return {
+      key: `${glyph.id}\n${texts.texts[i]!}`, gid: glyph.id, text: texts.texts[i]!,
+      width: source.metrics(glyph.id).advance * toThousand,
+      advance: position.xAdvance * toThousand, dx: position.xOffset * toThousand, dy: position.yOffset * toThousand,
+    };
+  });
+  const moved = out.some((glyph) => glyph.dx !== 0 || glyph.dy !== 0 || glyph.advance === 0);
+  // Readers reverse the text of right-to-left runs themselves; a replacement text there would be reversed too.
+  const actual = segment.standsFor ?? (!rightToLeft && (!texts.exact || moved) ? segment.text : null);
+  return { face: segment.face, glyphs: out, actual };
+}
+
+/**
+ * What each glyph copies as. The shaper says which code points a glyph came from, but repeats them where one letter
+ * became several glyphs and gives a space for characters that are never drawn; here every code point of the text is
+ * given to exactly one glyph where the order allows it. `exact` says whether the glyphs in order spell the text.
+ */
+function glyphTexts(text: readonly string[], codePoints: readonly number[][], rightToLeft: boolean): { texts: string[]; exact: boolean } {
+  const texts = codePoints.map(() => '');
+  const order = codePoints.map((_, i) => i);
+  if (rightToLeft) order.reverse();
+  let next = 0;
+  let exact = true;
+  for (const index of order) {
+    const own = codePoints[index]!;
+    if (own.length === 1 && own[0] === 0x20 && text[next] !== ' ' && isInvisible(text[next])) {
+      texts[index] = text[next]!;
+      next += 1;
+      continue;
+    }
+    const matches = own.length > 0 && own.every((codePoint, i) => {
+      const expected = text[next + i];
+      return expected !== undefined && (expected.codePointAt(0) === codePoint || bidi.getMirroredCharacter(expected)?.codePointAt(0) === codePoint);
+    });
+    if (matches) {
+      texts[index] = text.slice(next, next + own.length).join('');
+      next += own.length;
+    } else {
+      exact = false;
+      texts[index] = String.fromCodePoint(...own);
+    }
+  }
+  return { texts, exact: exact && next === text.length };
+}
+
+const isInvisible = (character: string | undefined): boolean =>
+  character !== undefined && /^[\u034f\u061c\u115f\u1160\u17b4\u17b5\u200b-\u200f\u2060-\u206f]$/.test(character);
+
+/** Brackets and the like turn round where text runs from right to left. */
+function mirrored(text: string): string {
+  let out = '';
+  for (const character of text) out += bidi.getMirroredCharacter(character) ?? character;
+  return out;
+}
+
+function hasKana(text: string): boolean {
+  for (const character of text) {
+    const codePoint = character.codePointAt(0)!;
+    if (codePoint >= 0x3040 && codePoint <= 0x30ff) return true;
+  }
+  return false;
+}
+
+const isIdeographic = (codePoint: number): boolean =>
+  (codePoint >= 0x2e80 && codePoint <= 0x9fff) || (codePoint >= 0xac00 && codePoint <= 0xd7a3)
+  || (codePoint >= 0xf900 && codePoint <= 0xfaff) || (codePoint >= 0xff00 && codePoint <= 0xffef) || codePoint >= 0x20000;
+
+/** Pieces between which a line may end: words with the space after them, ideographs singly. */
+function pieces(text: string): string[] {
+  const out: string[] = [];
+  let piece = '';
+  for (const character of text) {
+    const ideograph = isIdeographic(character.codePointAt(0)!);
+    if (ideograph && piece !== '') { out.push(piece); piece = ''; }
+    piece += character;
+    if (character === ' ' || ideograph) { out.push(piece); piece = ''; }
+  }
+  if (piece !== '') out.push(piece);
+  return out;
+}
+
+/**
+ * Breaks text into lines no wider than `maxWidth` thousandths of the font size, each shaped and in visual order.
+ * A word that is wider than a line is broken between characters, never before a combining mark or a joiner.
+ */
+export function breakLines(text: string, weight: Weight, maxWidth: number): Line[] {
+  const whole = shapeLine(text, weight);
+  if (whole.width <= maxWidth) return [whole];
+  const rightToLeft = isRightToLeft(text);
+  const measure = (part: string): number => shapeLine(part, weight, rightToLeft).width;
+  const lines: string[] = [];
+  let line = '';
+  let width = 0;
+  const place = (piece: string): void => {
+    const trimmed = measure(piece.trimEnd());
+    if (line !== '' && width + trimmed > maxWidth) {
+      lines.push(line);
+      line = '';
+      width = 0;
+    }
+    line += piece;
+    width += measure(piece);
+  };
+  for (const piece of pieces(text)) {
+    if (measure(piece.trimEnd()) <= maxWidth) place(piece);
+    else for (const part of splitWord(piece, weight, maxWidth)) place(part);
+  }
+  if (line !== '') lines.push(line);
+  return lines.map((part) => shapeLine(part.trimEnd(), weight, rightToLeft));
+}
+
+function splitWord(word: string, weight: Weight, maxWidth: number): string[] {
+  const clusters: string[] = [];
+  for (const character of word) {
+    const attaches = bidi.getBidiCharTypeName(character) === 'NSM' || isInvisible(character)
+      || isInvisible(clusters.at(-1)?.at(-1));
+    if (attaches && clusters.length > 0) clusters[clusters.length - 1] += character;
+    else clusters.push(character);
+  }
+  const parts: string[] = [];
+  let part = '';
+  let width = 0;
+  for (const cluster of clusters) {
+    const own = shapeLine(cluster, weight).width;
+    if (part !== '' && width + own > maxWidth) { parts.push(part); part = ''; width = 0; }
+    part += cluster;
+    width += own;
+  }
+  if (part !== '') parts.push(part);
+  return parts;
+}

@@ -1,0 +1,63 @@
+/**
+ * Text as it may stand on the page: without control characters, direction overrides, tags, variation selectors, soft
+ * hyphens and byte-order marks, without lone surrogates, with single spaces. Joiners stay: several scripts need them.
+ */
+export function plainText(text: string): string {
+  return text
+    .replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, '\ufffd')
+    .replace(/[\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g, ' ')
+    .replace(/[\u00ad\u061c\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufffb\ufffe\uffff]/g, '')
+    .replace(/[\u{e0000}-\u{e0fff}]/gu, '')
+    .replace(/ {2,}/g, ' ')
+    .replace(/^ | $/g, '');
+}
+
+const months = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'];
+
+/** `20 November 2026` from an RFC 3339 date or date-time. Throws RangeError when it is neither. */
+export function date(iso: string): string {
+  const match = /^(\d{4})-(0[1-9]|1[0-2])-(\d\d)(T|$)/.exec(iso);
+  if (match === null) throw new RangeError('expected an RFC 3339 date');
+  return `${Number(match[3])} ${months[Number(match[2]) - 1]} ${match[1]}`;
+}
+
+/** `20 November 2026, 09:49 UTC`; UTC because a local time would need the zone rules of the day it was printed. */
+export function dateTime(iso: string): string {
+  const match = /^\d{4}-\d\d-\d\dT(\d\d):(\d\d):\d\d(?:\.\d+)?Z$/.exec(iso);
+  if (match === null) throw new RangeError('expected an RFC 3339 date-time in UTC');
+  return `${date(iso)}, ${match[1]}:${match[2]} UTC`;
+}
+
+/** Two decimals with a real minus sign, never "−0.00". */
+export function decimal(value: number, places = 2): string {
+  const text = Math.abs(value).toFixed(places);
+  return value < 0 && Number(text) !== 0 ? `\u2212${text}` : text;
+}
+
+export function subjectName(subject: string): string {
+  const names: Record<string, string> = { digital: 'Digital skills', english: 'English', maths: 'Maths' };
+  return Object.hasOwn(names, subject) ? names[subject]! : subject;
+}
+
+export function domainStatus(status: string | null): string {
+  if (status === null) return 'Not judged';
+  const words: Record<string, string> = {
+    secure: 'Secure', developing: 'Developing', needs_support: 'Needs support', not_assessed: 'Not assessed',
+  };
+  return Object.hasOwn(words, status) ? words[status]! : status;
+}
+
+export function levelCodeWords(code: number | null): string {
+  return code === null ? '' : ` (ILR PriorLevel code ${code}, used here for assessed skill, not for a qualification held)`;
+}
+
+export const borderlineWords =
+  'The 95% confidence interval holds the threshold of the deciding rule: the placement is close to a level boundary, and a second sitting could fall on its other side.';
+
+export const reviewWords =
+  'The two scoring engines placed this result a full level or more apart. The reconciled level is shown; someone who knows the learner should look at the result before it is relied on.';
+
+/** `one thing`, `one thing and another`, `one, two and three`. */
+export function joined(parts: readonly string[]): string {
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+}
