@@ -74,10 +74,10 @@ function parseHttpDate(text: string, nowMs: number): number | null {
     if (month < 0 || day < 1 || day > 31 || h > 23 || m > 59 || s > 60) return null;
     let year = Number(parts['year']);
     if (parts['year']!.length === 2) {
-      // Two digits mean the year that lies at most 50 years ahead (RFC 9110).
+      // Two digits mean the latest such year that lies at most 50 years ahead (RFC 9110).
       const thisYear = new Date(nowMs).getUTCFullYear();
-      year += thisYear - (thisYear % 100);
-      if (year > thisYear + 50) year -= 100;
+      year += thisYear - (thisYear % 100) + 100;
+      while (year > thisYear + 50) year -= 100;
     }
     return Date.UTC(year, month, day, h, m, s);
   }
