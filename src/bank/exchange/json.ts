@@ -1,0 +1,31 @@
+import type { BankFiles } from '../load.ts';
+import type { Item, Passage } from '../schema.ts';
+
+/** What any exchange format holds. Shapes are validated by the importer, not by the format. */
+export type Exchanged = { items: Item[]; passages: Passage[] };
+
+/** The file can't be read as the format that it is said to be. */
+export class ExchangeFault extends Error {}
+
+const format = 'assessment-item-bank';
+
+/** The bank as one JSON document. */
+export function toJson(files: BankFiles): string {
+  return `${JSON.stringify({ format, format_version: 1, bank_number: files.number, items: files.items, passages: files.passages }, null, 1)}\n`;
+}
+
+/** Reads such a document; a bare array of items will do too. */
+export function fromJson(text: string): Exchanged {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.replace(/^\ufeff/u, ''));
+  } catch (cause) {
+    throw new ExchangeFault(`The file is not JSON: ${(cause as Error).message}`);
+  }
+  if (Array.isArray(value)) return { items: value as Item[], passages: [] };
+  const document = value as { format?: unknown; items?: unknown; passages?: unknown } | null;
+  if (document?.format !== format || !Array.isArray(document.items) || !Array.isArray(document.passages)) {
+    throw new ExchangeFault(`The file is neither an array of items nor a document of the format ${format}.`);
+  }
+  return { items: document.items as Item[], passages: document.passages as Passage[] };
+}
