@@ -108,8 +108,6 @@ function judge(address: Ip, networks: readonly Network[]): Verdict {
   if (address.range() !== 'unicast') return refuse('the address is not public');
   // Only 2000::/3 has been given out for use on the public internet (IANA); the rest has no owner to ask.
   if (address instanceof ipaddr.IPv6 && !address.match(v6('2000::'), 3)) return refuse('the address is not public');
-  // Named here as well as in ipaddr.js, so that an older copy of it can't open them: RFC 9637 documentation.
-  if (address instanceof ipaddr.IPv6 && address.match(v6('3fff::'), 20)) return refuse('the address is not public');
   return { ok: true };
 }
 

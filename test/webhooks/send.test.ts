@@ -65,6 +65,7 @@ describe('a sender to an opened network', () => {
     ['a body without end', endlessBody, { outcome: 'response_too_large', status_code: 200 }],
     ['a body announced as too large', answer(200, { 'content-length': '10001' }, 'a'.repeat(10_001)), { outcome: 'response_too_large', status_code: 200 }],
     ['headers that are too large', answer(200, { 'x-large': 'a'.repeat(20_000) }), { outcome: 'response_too_large', status_code: null }],
+    ['an endpoint that hangs after an early hint', (...[, response]) => response.writeEarlyHints({ link: '</a>; rel=preload' }), { outcome: 'timeout', status_code: null }],
     ['a connection that breaks', dropConnection, { outcome: 'connection_error', status_code: null }],
     ['an early hint before the answer', (...[, response]) => { response.writeEarlyHints({ link: '</a>; rel=preload' }); response.writeHead(201).end(); }, { outcome: 'succeeded', status_code: 201 }],
   ] as [string, Parameters<Receiver['behave']>[0], ReturnType<typeof outline>][]) {
@@ -73,6 +74,19 @@ describe('a sender to an opened network', () => {
       const attempt = await (expected.outcome === 'timeout' ? impatient : sender).send(post(receiver.url));
       assert.deepEqual(outline(attempt), expected);
       assert.equal(attempt.error === null, expected.outcome === 'succeeded');
+    });
+  }
+
+  for (const [name, behaviour] of [['its time is out', hang], ['the body is too large', endlessBody]] as const) {
+    it(`cuts the connection when ${name}`, async () => {
+      const closed = new Promise<void>((resolve) => {
+        receiver.behave((request, response, incoming) => {
+          response.once('close', () => resolve());
+          behaviour(request, response, incoming);
+        });
+      });
+      await impatient.send(post(receiver.url));
+      await closed;
     });
   }
 

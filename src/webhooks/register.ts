@@ -1,0 +1,30 @@
+import type { Work } from '../db/work.ts';
+import { ApiError } from '../errors.ts';
+import { lockFeed } from '../feed/position.ts';
+import { knownGroups } from '../groups/find.ts';
+import { limits } from '../limits.ts';
+import { newSecret } from './secret.ts';
+import type { EndpointRow } from './store.ts';
+import { countEndpoints, insertEndpoint } from './store.ts';
+
+/** What an endpoint's secret is encrypted for: it opens nowhere else. */
+export function secretContext(organisationId: number, endpointId: string): string {
+  return `${organisationId}/${endpointId}`;
+}
+
+/**
+ * POST /webhooks. The feed's lock keeps two registrations from passing the limit together, and puts the registration
+ * before or after every event, never between an event and its fan-out.
+ * @throws ApiError unknown_group, webhook_limit_exceeded
+ */
+export async function registerEndpoint(work: Work, organisationId: number, given: { url: string; eventTypes: string[]; groupIds: string[] | null }): Promise<{ row: EndpointRow; secret: string }> {
+  await lockFeed(work, organisationId);
+  if (given.groupIds !== null && (await knownGroups(work.tx, organisationId, given.groupIds)).size < given.groupIds.length) throw new ApiError('unknown_group');
+  if (await countEndpoints(work.tx, organisationId) >= limits.webhooksPerOrganisation) throw new ApiError('webhook_limit_exceeded');
+  const endpointId = work.uuid();
+  const secret = newSecret(work.app.random);
+  const row = await insertEndpoint(work.tx, organisationId, {
+    endpointId, ...given, secret: work.app.keyring.encrypt(secret, secretContext(organisationId, endpointId)), at: new Date(work.nowMs),
+  });
+  return { row, secret };
+}

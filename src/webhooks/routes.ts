@@ -1,0 +1,80 @@
+import { ApiError } from '../errors.ts';
+import { holdsNationalInsuranceNumber } from '../personal-data.ts';
+import { isUuid } from '../http/query.ts';
+import type { Route } from '../http/route.ts';
+import { json } from '../http/route.ts';
+import { cacheHeaders } from '../http/list-reply.ts';
+import { limits } from '../limits.ts';
+import { lockFeed } from '../feed/position.ts';
+import { checkUrl, parseNetworks } from './address.ts';
+import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, eventTypes } from './schema.ts';
+import type { EndpointRow } from './store.ts';
+import { listEndpoints, removeEndpoint } from './store.ts';
+import { registerEndpoint } from './register.ts';
+import Type from 'typebox';
+
+function payload(row: EndpointRow) {
+  return {
+    id: row.endpoint_id, url: row.url, event_types: row.event_types, group_ids: row.group_ids, status: row.status,
+    disabled_reason: row.disabled_reason, created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString(),
+  };
+}
+
+const endpointExample = {
+  id: '0b9f2f0e-4c7e-4f0a-9d0c-3f6f2f5f1a11', url: 'https://portfolio.example.org/hooks/ars', event_types: ['assessment.completed'], group_ids: null,
+  status: 'active', disabled_reason: null, created_at: '2026-01-31T09:00:00.000Z', updated_at: '2026-01-31T09:00:00.000Z',
+};
+
+export const webhookRoutes: Route[] = [
+  {
+    method: 'GET', path: '/webhooks', id: 'listWebhooks', tag: 'Webhooks', summary: 'List the registered endpoints', query: [], codes: ['unknown_parameter'],
+    description: 'Every endpoint of the organisation, oldest first. Secrets are never returned.',
+    answers: { 200: { description: 'The endpoints.', schema: Type.Object({ data: Type.Array(WebhookEndpoint) }), example: { data: [endpointExample] } } },
+    handle: async (call) => {
+      const rows = await listEndpoints(call.app.db, call.caller.organisationId);
+      return json(200, rows.map(payload), { headers: cacheHeaders });
+    },
+  },
+  {
+    method: 'POST', path: '/webhooks', id: 'registerWebhook', tag: 'Webhooks', summary: 'Register an endpoint',
+    description: 'The reply holds the signing secret, this once only.',
+    body: WebhookInput, bodyExample: { url: 'https://portfolio.example.org/hooks/ars', event_types: ['assessment.completed', 'learner.groups.updated'] },
+    codes: ['invalid_url', 'invalid_event_types', 'invalid_group_ids', 'unknown_field', 'unknown_group', 'webhook_limit_exceeded'],
+    answers: { 201: { description: 'Registered.', schema: Type.Object({ data: RegisteredWebhookEndpoint }),
+      example: { data: { ...endpointExample, secret: 'whsec_ZXhhbXBsZS1vZi1hLXNlY3JldC1vZi0zMi1ieXRlcy4uLg' } } } },
+    handle: async (call) => {
+      const { body, app, caller } = call;
+      const url = body.get('url');
+      const expected = 'url must be an https address that the public internet can reach, without credentials or fragment, of at most 2,048 characters.';
+      if (typeof url !== 'string' || url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(url)) throw ApiError.field('invalid_url', expected);
+      const verdict = checkUrl(url, { allowNetworks: parseNetworks(app.settings.webhookAllowNetworks.join(',')) });
+      if (!verdict.ok) throw ApiError.field('invalid_url', `${expected} ${verdict.reason}`);
+      const types = body.list('event_types', 'invalid_event_types', eventTypes.length, `of ${eventTypes.join(', ')}`, (text) => (eventTypes as readonly string[]).includes(text));
+      const groupIds = body.list('group_ids', 'invalid_group_ids', limits.webhookGroups, 'group UUIDs', isUuid);
+      body.rejectUnknown(['url', 'event_types', 'group_ids']);
+      return call.change(async (work) => {
+        const { row, secret } = await registerEndpoint(work, caller.organisationId, {
+          url, eventTypes: types ?? ['assessment.completed'],
+          groupIds: groupIds === undefined ? null : [...new Set(groupIds.map((id) => id.toLowerCase()))],
+        });
+        return json(201, { ...payload(row), secret }, { resource: row.endpoint_id });
+      });
+    },
+  },
+  {
+    method: 'DELETE', path: '/webhooks/{id}', id: 'removeWebhook', tag: 'Webhooks', summary: 'Remove an endpoint',
+    description: 'Deliveries that still wait for it are dropped.',
+    params: { id: { description: 'The endpoint\'s id.', schema: { type: 'string', format: 'uuid' } } },
+    codes: ['not_found'],
+    answers: { 204: { description: 'Removed.' } },
+    handle: async (call) => {
+      const id = call.params.id!;
+      if (!isUuid(id)) throw new ApiError('not_found');
+      return call.change(async (work) => {
+        await lockFeed(work, call.caller.organisationId);
+        if (!await removeEndpoint(work.tx, call.caller.organisationId, id)) throw new ApiError('not_found');
+        return { status: 204, body: null, resource: id.toLowerCase() };
+      });
+    },
+  },
+];
