@@ -4,6 +4,7 @@ import {
   STANDARD_PRIOR, confidenceInterval, information, logPriorAt, logProbabilities, momentsOf, quadratureNodes,
 } from '../scoring/irt.ts';
 import type { EapEstimate, Prior } from '../scoring/irt.ts';
+import { levelsOf, orderOf } from '../scoring/levels.ts';
 import type { Level, Subject } from '../scoring/levels.ts';
 import { prepareBank } from '../scoring/score.ts';
 import type { BankVersion, ItemResponse } from '../scoring/score.ts';
@@ -17,7 +18,12 @@ import type { BankVersion, ItemResponse } from '../scoring/score.ts';
  */
 
 /** An item as delivery sees it. Enemies give each other away; items on one passage share a text. */
-export type DeliveryItem = ScoredItem & { enemies?: readonly string[]; passage?: string | null };
+export type DeliveryItem = ScoredItem & {
+  enemies?: readonly string[];
+  passage?: string | null;
+  /** The share of sittings that may use the item at all, 1 if left out: exposure control, see `drawWithheld`. */
+  admission?: number;
+};
 
 /** Frozen with each sitting. */
 export type DeliverySettings = {
@@ -30,11 +36,18 @@ export type DeliverySettings = {
   earlyItems: number;
   maxPerPassage: number;
   prior: Prior;
+  /** The sitting goes on while the interval holds the cut of one of these. */
+  stoppingLevels: readonly Level[];
 };
 
+/**
+ * The stopping levels are the lowest one and Levels 1 to 3, the borders between full levels. The cuts of Entry 2 and 3
+ * lie closer together than an interval is wide after 40 items, so waiting for them would only make every sitting longest.
+ */
 export function defaultSettings(subject: Subject): DeliverySettings {
+  const stoppingLevels = levelsOf(subject).filter((level, i) => i === 0 || orderOf(level) > 0);
   return {
-    minItems: subject === 'digital' ? 20 : 24, maxItems: 40, minPerDomain: 3,
+    stoppingLevels, minItems: subject === 'digital' ? 20 : 24, maxItems: 40, minPerDomain: 3,
     bestOf: 5, earlyBestOf: 8, earlyItems: 5, maxPerPassage: 3, prior: STANDARD_PRIOR,
   };
 }
@@ -43,7 +56,8 @@ export function defaultSettings(subject: Subject): DeliverySettings {
 export type DeliveryPool = {
   bank: BankVersion<DeliveryItem>;
   settings: DeliverySettings;
-  cuts: readonly Cut[];
+  /** The cuts of the stopping levels. */
+  stoppingCuts: readonly Cut[];
   nodes: Float64Array;
   logPrior: Float64Array;
   /** log P and log(1 − P) of each item at each node. */
@@ -80,7 +94,7 @@ export function preparePool(bank: BankVersion<DeliveryItem>, settings: DeliveryS
   const domainIndex = new Map(bank.domains.map((domain, d) => [domain.name, d]));
   const domainOfItem = bank.items.map((item) => domainIndex.get(item.domain)!);
   return {
-    bank, settings, cuts, nodes, logPrior: logPriorAt(settings.prior, nodes), logRight, logWrong, indexById, domainOfItem,
+    bank, settings, stoppingCuts: cuts.filter((cut) => settings.stoppingLevels.includes(cut.level)), nodes, logPrior: logPriorAt(settings.prior, nodes), logRight, logWrong, indexById, domainOfItem,
     itemsByDomain: bank.domains.map((_, d) => bank.items.flatMap((_item, i) => (domainOfItem[i] === d ? [i] : []))),
     enemies: enemies.map((set) => [...set]),
   };
@@ -103,7 +117,7 @@ export type Choice = {
   itemId: string;
 };
 
-/** `precise`: the interval holds no level cut. `no_items`: nothing allowed is left in the bank for this learner. */
+/** `precise`: the interval holds no stopping cut. `no_items`: nothing allowed is left in the bank for this learner. */
 export type StopReason = 'precise' | 'max_items' | 'time_limit' | 'no_items';
 
 export type Stop = {
@@ -113,7 +127,7 @@ export type Stop = {
   theta: number;
   se: number;
   ci: { low: number; high: number };
-  /** Levels whose cuts lie inside the interval. */
+  /** Stopping levels whose cuts lie inside the interval. */
   cutsInside: Level[];
 };
 
@@ -187,12 +201,12 @@ export class AdaptiveSitting {
     if (this.given.length >= maxItems) return 'max_items';
     if (this.given.length < minItems || this.#perDomain.some((n) => n < minPerDomain)) return null;
     const { low, high } = confidenceInterval(this.ability);
-    return this.pool.cuts.some((cut) => low <= cut.theta && cut.theta <= high) ? null : 'precise';
+    return this.pool.stoppingCuts.some((cut) => low <= cut.theta && cut.theta <= high) ? null : 'precise';
   }
 
   #stop(reason: StopReason): Stop {
     const ci = confidenceInterval(this.ability);
-    const cutsInside = this.pool.cuts.filter((cut) => ci.low <= cut.theta && cut.theta <= ci.high).map((cut) => cut.level);
+    const cutsInside = this.pool.stoppingCuts.filter((cut) => ci.low <= cut.theta && cut.theta <= ci.high).map((cut) => cut.level);
     return { kind: 'stop', reason, given: this.given.length, theta: this.ability.theta, se: this.ability.sd, ci, cutsInside };
   }
 
@@ -252,13 +266,33 @@ export function resumeSitting(pool: DeliveryPool, history: readonly ItemResponse
   return sitting;
 }
 
-/** A whole sitting of a learner who answers by `answers(item index)`; for simulation. */
-export function deliver(
-  pool: DeliveryPool, answers: (index: number) => boolean, random: Draw, rule: ItemRule = 'information',
-): AdaptiveSitting {
-  const sitting = new AdaptiveSitting(pool, [], rule);
+/**
+ * The ids that this sitting will do without, drawn once when it begins and stored with it; pass them on with `seen`.
+ *
+ * Exposure control by admission: each item is let into a sitting with a fixed probability of its own, found by
+ * simulation (Sympson & Hetter 1985), applied to the whole sitting as in van der Linden & Veldkamp (2004), so that
+ * every later step stays a plain function of what was stored.
+ */
+export function drawWithheld(pool: DeliveryPool, random: Draw): string[] {
+  const withheld: string[] = [];
+  for (const { id, admission = 1 } of pool.bank.items) if (admission < 1 && random.float() >= admission) withheld.push(id);
+  return withheld;
+}
+
+/** A whole adaptive sitting of a learner who answers by `answers(item index)`; for simulation. */
+export function deliver(pool: DeliveryPool, answers: (index: number) => boolean, random: Draw): AdaptiveSitting {
+  return playOut(new AdaptiveSitting(pool, drawWithheld(pool, random)), answers, random);
+}
+
+/** The yardstick: `length` items drawn without regard to information, under all other rules of delivery. */
+export function deliverAtRandom(pool: DeliveryPool, answers: (index: number) => boolean, random: Draw, length: number): AdaptiveSitting {
+  const settings = { ...pool.settings, minItems: length, maxItems: length };
+  return playOut(new AdaptiveSitting({ ...pool, settings }, [], 'random'), answers, random);
+}
+
+function playOut(sitting: AdaptiveSitting, answers: (index: number) => boolean, random: Draw): AdaptiveSitting {
   for (let step = sitting.next(random); step.kind === 'item'; step = sitting.next(random)) {
-    const index = pool.indexById.get(step.itemId)!;
+    const index = sitting.pool.indexById.get(step.itemId)!;
     sitting.recordIndex(index, answers(index));
   }
   return sitting;

@@ -5,7 +5,7 @@ import { seededRandom } from '../../src/random.ts';
 import type { DeliveryItem } from '../../src/sittings/selection.ts';
 
 const CENTRES: Record<Level, number> = {
-  entry: -2, entry1: -2.6, entry2: -1.9, entry3: -1.2, level1: -0.4, level2: 0.6, level3: 1.6,
+  entry: -2.2, entry1: -2.7, entry2: -2.1, entry3: -1.5, level1: -0.9, level2: 0.2, level3: 1.3,
 };
 
 const DOMAINS: Record<Subject, { name: string; share: number }[]> = {

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { seededRandom } from '../../src/random.ts';
+import { judgeGoals } from '../../src/scoring/goals.ts';
+import { simulate } from '../../src/scoring/simulate.ts';
+import type { SimulationReport } from '../../src/scoring/simulate.ts';
+import { deliver, deliverAtRandom, preparePool } from '../../src/sittings/selection.ts';
+import { syntheticBank } from './synthetic-bank.ts';
+
+const bank = syntheticBank('digital', 12);
+
+function report(learners: number, seed: string): SimulationReport {
+  const pool = preparePool(bank);
+  return simulate({
+    bank, learners, minPerDomain: 3,
+    adaptive: (answers, random) => deliver(pool, answers, random),
+    random: (answers, random, length) => deliverAtRandom(pool, answers, random, length),
+    seed: (name) => seededRandom(`${seed}:${name}`),
+  });
+}
+
+test('the same seed gives the same report, another seed another one', () => {
+  const first = report(40, 'one');
+  assert.deepEqual(report(40, 'one'), first);
+  assert.notDeepEqual(report(40, 'two').population, first.population);
+});
+
+test('the figures of a sound bank are in the range that theory gives', () => {
+  const r = report(400, 'range');
+  const p = r.population;
+  assert.deepEqual([r.subject, r.items, p.learners], ['digital', bank.items.length, 400]);
+  assert.ok(p.meanItems >= 20 && p.meanItems <= 40);
+  // The posterior SD is the error that the model expects, so over many learners it must match the error made.
+  assert.ok(Math.abs(p.rmse / p.meanSe - 1) < 0.15, `${p.rmse} against ${p.meanSe}`);
+  assert.ok(Math.abs(p.reliability! - (1 - p.rmse ** 2)) < 0.05);
+  assert.ok(p.coverage > 0.91 && p.coverage < 0.98);
+  assert.ok(Math.abs(p.gate.right + p.gate.falseAbove + p.gate.falseBelow - 1) < 1e-12);
+  assert.ok(p.gate.right > 0.87 && p.gate.rightWhenClear! > 0.97 && p.equalsFullBank! > 0.88);
+  assert.ok(p.rqf.right > 0.72 && p.rqf.withinOne > 0.99 && p.rqf.workingLevelRight <= p.rqf.right + 1e-12);
+  assert.ok(r.rmseGain > 0.1 && p.blueprintMet === 1);
+  assert.ok(r.exposure.highest > r.exposure.overlap && r.exposure.overlap > p.meanItems / bank.items.length);
+  assert.deepEqual(r.atCuts.map((x) => x.level), ['entry', 'level1', 'level2', 'level3']);
+});
+
+test('stress moves the estimate the way that it must', () => {
+  const { population, stress } = report(400, 'stress');
+  const by = (name: string) => stress.find((s) => s.name === name)!.figures;
+  assert.ok(by('skips_blind').bias < by('skips').bias && by('skips').bias < population.bias + 0.02);
+  assert.ok(by('population_lower').bias > 0 && by('population_higher').bias < 0, 'the prior pulls towards its mean');
+  assert.ok(by('b_error').rmse > population.rmse);
+});
+
+test('goals are judged at their bounds, and a missing figure meets none', () => {
+  const r = report(40, 'goals');
+  const at = structuredClone(r);
+  at.population.gate = { right: 0.91, rightWhenClear: null, clear: 0, falseBelow: 0.05, falseAbove: 0.0501 };
+  at.population.coverage = 0.97;
+  const met = new Map(judgeGoals(at).map((g) => [g.goal, g.met]));
+  assert.equal(met.get('Level 1 decision right'), true);
+  assert.equal(met.get('Level 1 decision right where the interval is clear of the cut'), false);
+  assert.equal(met.get('wrongly below Level 1'), true);
+  assert.equal(met.get('wrongly at or above Level 1'), false);
+  assert.equal(met.get('95 % interval holds the truth, all learners'), false);
+  assert.equal(judgeGoals(r).length, 24);
+});

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { seededRandom } from '../../src/random.ts';
+import { confidenceInterval, eap, information, probability } from '../../src/scoring/irt.ts';
+import { SUBJECTS } from '../../src/scoring/levels.ts';
+import type { ItemResponse } from '../../src/scoring/score.ts';
+import { AdaptiveSitting, defaultSettings, deliver, deliverAtRandom, drawWithheld, preparePool, resumeSitting } from '../../src/sittings/selection.ts';
+import type { Choice, DeliveryPool, Stop } from '../../src/sittings/selection.ts';
+import { syntheticBank } from '../scoring/synthetic-bank.ts';
+
+type Played = { choices: Choice[]; stop: Stop; history: ItemResponse[] };
+
+/** A whole sitting by ids, as a caller with a stored history would run it: one seed per step. */
+function play(pool: DeliveryPool, theta: number, seed: string, seen: string[] = []): Played {
+  const answer = seededRandom(`${seed}:answers`);
+  const choices: Choice[] = [];
+  const history: ItemResponse[] = [];
+  for (;;) {
+    const step = resumeSitting(pool, history, seen).next(seededRandom(`${seed}:${history.length}`));
+    if (step.kind === 'stop') return { choices, stop: step, history };
+    const item = pool.bank.items[pool.indexById.get(step.itemId)!]!;
+    choices.push(step);
+    history.push({ itemId: step.itemId, outcome: answer.float() < probability(item, theta) ? 'right' : 'wrong' });
+  }
+}
+
+const pools = SUBJECTS.map((subject) => preparePool(syntheticBank(subject)));
+const maths = pools[2]!;
+const digital = pools[0]!;
+const anyPool = fc.constantFrom(...pools);
+const anyTheta = fc.double({ min: -3.5, max: 3.5, noNaN: true });
+
+describe('choice', () => {
+  test('takes the domain furthest below its share, and draws among the best five (eight at first) by information', () => {
+    fc.assert(fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
+      const { choices, history } = play(pool, theta, String(seed));
+      choices.forEach((choice, k) => {
+        const before = history.slice(0, k).map((r) => r.itemId);
+        const greatest = Math.max(...choice.domains.filter((d) => d.available > 0).map((d) => d.need));
+        assert.ok(choice.domains.find((d) => d.name === choice.domain)!.need >= greatest - 1e-9);
+        const allowed = pool.bank.items.filter((item) => item.domain === choice.domain && !before.includes(item.id));
+        const best = allowed.map((item) => information(item, choice.theta)).sort((x, y) => y - x).slice(0, k < 5 ? 8 : 5);
+        assert.deepEqual(choice.candidates.map((c) => c.information), best);
+        assert.ok(choice.candidates.some((c) => c.itemId === choice.itemId));
+      });
+    }), { numRuns: 12 });
+  });
+
+  test('starts at the prior mean, and its running estimate is the EAP of the answers so far', () => {
+    const { choices, history } = play(maths, 0.8, 'estimate');
+    assert.deepEqual([choices[0]!.theta, choices[0]!.se, choices[0]!.position], [0, 1, 1]);
+    const at = 17;
+    const items = history.slice(0, at).map((r) => maths.bank.items[maths.indexById.get(r.itemId)!]!);
+    const reference = eap(items, history.slice(0, at).map((r) => (r.outcome === 'right' ? 1 : 0)));
+    assert.ok(Math.abs(choices[at]!.theta - reference.theta) < 1e-12 && Math.abs(choices[at]!.se - reference.sd) < 1e-12);
+  });
+
+  test('the explanation replays the choice from its draws', () => {
+    const { choices } = play(digital, -0.3, 'replay');
+    for (const choice of choices) {
+      const draw = choice.draws.at(-1)!;
+      assert.equal(choice.candidates[Math.floor(draw * choice.candidates.length)]!.itemId, choice.itemId);
+    }
+    assert.equal(choices[0]!.draws.length, 2, 'equal shares at the start need a draw among the domains');
+    assert.deepEqual(play(digital, -0.3, 'replay').choices, choices);
+  });
+
+  test('a sitting resumed from its history goes on exactly as the one in memory', () => {
+    const random = seededRandom('live');
+    const live = new AdaptiveSitting(maths);
+    const history: ItemResponse[] = [];
+    for (let k = 0; k < 20; k++) {
+      const step = live.next(random) as Choice;
+      history.push({ itemId: step.itemId, outcome: k % 3 === 0 ? 'wrong' : 'right' });
+      live.record(history.at(-1)!);
+      assert.deepEqual(resumeSitting(maths, history).next(seededRandom(`x${k}`)), live.next(seededRandom(`x${k}`)));
+    }
+  });
+});
+
+describe('what is never given', () => {
+  test('an item twice, or one that the learner has seen', () => {
+    fc.assert(fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
+      const first = play(pool, theta, `${seed}:1`).history.map((r) => r.itemId);
+      const second = play(pool, theta, `${seed}:2`, first).history.map((r) => r.itemId);
+      assert.equal(new Set([...first, ...second]).size, first.length + second.length);
+    }), { numRuns: 6 });
+  });
+
+  test('an enemy of an item given, whichever of the two names the other', () => {
+    const bank = syntheticBank('maths');
+    const items = bank.items.map((item, i) => (i % 2 === 0 ? { ...item, enemies: [bank.items[i + 1]!.id] } : item));
+    const pool = preparePool({ ...bank, items });
+    for (let seed = 0; seed < 6; seed++) {
+      const pairs = play(pool, seed / 3 - 1, `enemy${seed}`).history.map((r) => Math.floor(pool.indexById.get(r.itemId)! / 2));
+      assert.equal(new Set(pairs).size, pairs.length);
+    }
+  });
+
+  test('more than three items on one passage', () => {
+    const bank = syntheticBank('english');
+    const items = bank.items.map((item, i) => (item.domain === 'Reading' ? { ...item, passage: `p${Math.floor(i / 8)}` } : item));
+    const pool = preparePool({ ...bank, items });
+    const { history } = play(pool, 0, 'passage');
+    const counts = Map.groupBy(history.flatMap((r) => items.find((item) => item.id === r.itemId)!.passage ?? []), (p) => p);
+    assert.ok(counts.size > 1);
+    for (const [passage, list] of counts) assert.ok(list.length <= 3, `${passage}: ${list.length}`);
+  });
+});
+
+describe('stopping', () => {
+  test('comes at 24 items (digital 20) or later once the interval holds no cut, else at 40, with the blueprint met', () => {
+    const reasons = new Set<string>();
+    fc.assert(fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
+      const { choices, stop } = play(pool, theta, String(seed));
+      reasons.add(stop.reason);
+      const { minItems } = defaultSettings(pool.bank.subject);
+      assert.ok(stop.given >= minItems && stop.given <= 40);
+      if (stop.reason === 'precise') assert.deepEqual(stop.cutsInside, []);
+      else assert.deepEqual([stop.reason, stop.given], ['max_items', 40]);
+      for (const { theta: at, se, position } of choices.slice(minItems)) {
+        const { low, high } = confidenceInterval({ theta: at, sd: se });
+        assert.ok(pool.stoppingCuts.some((cut) => low <= cut.theta && cut.theta <= high), `item ${position} was not needed`);
+      }
+      for (const { name, share } of pool.bank.domains) {
+        const given = choices.filter((choice) => choice.domain === name).length;
+        assert.ok(given >= 3 && Math.abs(given - share * stop.given) <= 1.5, `${name}: ${given} of ${stop.given}`);
+      }
+    }), { numRuns: 30, examples: [[maths, 3.5, 1], [maths, 0, 1]] });
+    assert.deepEqual([...reasons].sort(), ['max_items', 'precise']);
+  });
+
+  test('the time limit ends it at once, and the item on the screen counts for nothing', () => {
+    const sitting = new AdaptiveSitting(maths);
+    const step = sitting.next(seededRandom('time')) as Choice;
+    sitting.record({ itemId: step.itemId, outcome: 'not_reached' });
+    const stop = sitting.next(seededRandom('time'), true) as Stop;
+    assert.deepEqual([stop.reason, stop.given, stop.theta, stop.se], ['time_limit', 0, 0, 1]);
+  });
+
+  test('a learner who has seen the whole bank is told that nothing is left', () => {
+    const stop = new AdaptiveSitting(maths, maths.bank.items.map((item) => item.id)).next(seededRandom('none')) as Stop;
+    assert.deepEqual([stop.kind, stop.reason], ['stop', 'no_items']);
+  });
+
+  test('a domain that runs out gives way to the next', () => {
+    const bank = syntheticBank('maths');
+    const kept = bank.items.filter((item) => item.domain !== 'Data' || item.id.endsWith('-0'));
+    const { stop, history } = play(preparePool({ ...bank, items: kept }), 0, 'scarce');
+    assert.equal(stop.given, 40);
+    assert.equal(history.filter((r) => r.itemId.includes('-2-')).length, 6);
+  });
+});
+
+test('the stopping cuts are the borders between full levels', () => {
+  assert.deepEqual(maths.stoppingCuts.map((cut) => cut.level), ['entry1', 'level1', 'level2', 'level3']);
+  assert.deepEqual(digital.stoppingCuts.map((cut) => cut.level), ['entry', 'level1', 'level2', 'level3']);
+});
+
+test('an item is admitted to the share of sittings that its admission says, and withheld items are never given', () => {
+  const bank = syntheticBank('maths');
+  const pool = preparePool({ ...bank, items: bank.items.map((item, i) => (i % 2 === 0 ? { ...item, admission: 0.3 } : item)) });
+  const random = seededRandom('admission');
+  let withheldTotal = 0;
+  for (let k = 0; k < 100; k++) {
+    const withheld = drawWithheld(pool, random);
+    withheldTotal += withheld.length;
+    assert.ok(withheld.every((id) => pool.indexById.get(id)! % 2 === 0));
+    if (k < 5) assert.ok(play(pool, 0, `withheld${k}`, withheld).history.every((r) => !withheld.includes(r.itemId)));
+  }
+  assert.ok(Math.abs(withheldTotal / 100 / (bank.items.length / 2) - 0.7) < 0.03);
+});
+
+test('adaptive choice measures better than random choice of the same length', () => {
+  let adaptive = 0;
+  let random = 0;
+  for (let k = 0; k < 60; k++) {
+    const theta = (k % 12) / 3 - 2;
+    const draw = seededRandom(String(k));
+    const answers = (i: number) => draw.float() < probability(maths.bank.items[i]!, theta);
+    const sitting = deliver(maths, answers, draw);
+    const yardstick = deliverAtRandom(maths, answers, draw, sitting.given.length);
+    assert.equal(yardstick.given.length, sitting.given.length);
+    adaptive += sitting.ability.sd / 60;
+    random += yardstick.ability.sd / 60;
+  }
+  assert.ok(adaptive < 0.9 * random, `${adaptive} against ${random}`);
+});
