@@ -1,7 +1,8 @@
 import type { Template } from './template.ts';
 import { entryTemplates } from './templates/entry.ts';
+import { level1Templates } from './templates/level1.ts';
 
 /** Every template of the bank: one list for each file in `templates/`. */
-const lists: readonly (readonly Template[])[] = [entryTemplates];
+const lists: readonly (readonly Template[])[] = [entryTemplates, level1Templates];
 
 export const templates: ReadonlyMap<string, Template> = new Map(lists.flat().map((template) => [template.id, template]));

@@ -25,7 +25,7 @@ const entry1: Template[] = [
     const left = first - gone;
     if (left < 3 || left === gone) return null;
     const name = pick(random, names);
-    const [thing, verb] = pick(random, [['tickets', 'sells'], ['cakes', 'sells'], ['apples', 'uses'], ['stamps', 'uses'], ['chairs', 'moves out']] as const);
+    const [thing, verb] = pick(random, [['tickets', 'sells'], ['cakes', 'sells'], ['apples', 'uses'], ['stamps', 'uses'], ['pens', 'gives away']] as const);
     return numeric({
       stem: [`${name} has ${first} ${thing}. ${name} ${verb} ${gone} of them.`, `How many ${thing} are left?`],
       value: String(left), solution: `${first} − ${gone} = ${left}`,
@@ -33,10 +33,10 @@ const entry1: Template[] = [
     });
   }),
   template('e1_hours_later', (random) => {
-    const start = whole(random, 1, 8);
+    const start = whole(random, 1, 5);
     const hours = whole(random, 2, 4);
     const end = start + hours;
-    if (end > 11 || start === hours) return null;
+    if (start === hours) return null;
     const [what, does] = pick(random, [['A class', 'lasts'], ['A film', 'lasts'], ['A meeting', 'lasts'], ['A bus trip', 'takes']] as const);
     return numeric({
       stem: [`${what} starts at ${start} o’clock in the afternoon. It ${does} ${hours} hours.`, 'At what time does it end?'],
@@ -91,9 +91,9 @@ const entry2: Template[] = [
     const groups = whole(random, 3, 9);
     const each = pick(random, [4, 6, 8, 9, 11, 12]);
     if (groups === each || groups * each < 20) return null;
-    const [holder, thing] = pick(random, [['boxes', 'mugs'], ['rows', 'chairs'], ['packs', 'batteries'], ['trays', 'plants'], ['bags', 'rolls']] as const);
+    const [holders, holder, thing] = pick(random, [['boxes', 'box', 'mugs'], ['shelves', 'shelf', 'books'], ['packs', 'pack', 'batteries'], ['trays', 'tray', 'plants'], ['bags', 'bag', 'rolls']] as const);
     return numeric({
-      stem: [`There are ${groups} ${holder}. There are ${each} ${thing} in each of the ${holder}.`, `How many ${thing} are there in total?`],
+      stem: [`There are ${groups} ${holders}. Each ${holder} holds ${each} ${thing}.`, `How many ${thing} are there in total?`],
       value: String(groups * each), solution: `${groups} × ${each} = ${groups * each}`,
       wrong: [[String(groups + each), 'Added instead of multiplying.'], [String(groups * (each - 1)), `Went one step too low in the ${groups} times table.`]],
     });
@@ -104,12 +104,12 @@ const entry2: Template[] = [
     const over = whole(random, 1, size - 1);
     const total = size * full + over;
     if (total > 80 || over === full) return null;
-    const [thing, holder] = pick(random, [['eggs', 'box'], ['cakes', 'tray'], ['pens', 'pack'], ['tins', 'bag'], ['candles', 'box']] as const);
+    const [thing, holder, holders] = pick(random, [['eggs', 'box', 'boxes'], ['cakes', 'box', 'boxes'], ['pens', 'pack', 'packs'], ['tins', 'bag', 'bags'], ['candles', 'box', 'boxes']] as const);
     const name = pick(random, names);
     return numeric({
-      stem: [`${name} has ${total} ${thing}. ${name} puts ${size} ${thing} in each ${holder}, and fills as many as possible.`, `How many ${thing} are left over?`],
+      stem: [`${name} has ${total} ${thing}. ${name} puts ${size} ${thing} in each ${holder}, and fills as many ${holders} as possible.`, `How many ${thing} are left over?`],
       value: String(over), solution: `${total} ÷ ${size} = ${full} remainder ${over}, because ${size} × ${full} = ${size * full} and ${total} − ${size * full} = ${over}`,
-      wrong: [[String(full), `Gives how many are full: one ${holder} for each ${size}.`], [String(size - over), `Gives how many more would fill one more ${holder}.`]],
+      wrong: [[String(full), `Gives the number of full ${holders}.`], [String(size - over), `Gives how many more would fill one more ${holder}.`]],
     });
   }),
   template('e2_change_from_pound', (random) => {
@@ -127,13 +127,13 @@ const entry2: Template[] = [
   }),
   template('e2_hours_open', (random) => {
     const open = whole(random, 7, 11);
-    const close = whole(random, 15, 21);
+    const close = whole(random, 15, 19);
     const place = pick(random, ['library', 'shop', 'post office', 'gym', 'swimming pool', 'café']);
     const day = pick(random, days);
     return numeric({
       stem: [`On ${day} a ${place} opens at ${timeOfDay(open * 60)} and closes at ${timeOfDay(close * 60)}.`, 'For how many hours is it open?'],
       value: String(close - open), unit: 'hours', solution: `From ${timeOfDay(open * 60)} to ${timeOfDay(close * 60)} is ${close} − ${open} = ${close - open} hours.`,
-      wrong: [[String(Math.abs(close - 10 - open)), `Read ${close}:00 as ${close - 10} o’clock.`], [String(close - open + 1), 'Counted the opening hour and the closing hour.']],
+      wrong: [[String(close + 2 - open), `Read ${close}:00 as ${close - 10} pm.`], [String(close - open + 1), 'Counted the opening hour and the closing hour.']],
     });
   }),
   template('e2_bar_compare', (random) => {
@@ -233,7 +233,7 @@ const entry3: Template[] = [
     const to = whole(random, 2, 3);
     const rise = points[to]! - points[from]!;
     if (new Set(points).size < 5 || rise === points[from] || rise < 2) return null;
-    const place = pick(random, ['a store room', 'a garden', 'a building site', 'a greenhouse']);
+    const place = pick(random, ['a store room', 'a garden', 'an office', 'a greenhouse']);
     return numeric({
       stem: [`The graph shows the temperature in ${place} through one day.`, `By how many degrees did it rise from ${shown[from]} to ${shown[to]}?`],
       figure: { kind: 'line_graph', caption: `Temperature in ${place}`, x_label: 'Time', y_label: 'Temperature', unit: '°C', points: shown.map((label, at) => ({ label, value: points[at]! })) },
