@@ -16,7 +16,7 @@ export type Block =
   | { kind: 'bars'; caption: string; marks: number[]; rows: DomainBar[] }
   | { kind: 'table'; caption: string; columns: Column[]; rows: string[][] }
   | { kind: 'answers'; answers: { id: string; outcome: string }[] }
-  | { kind: 'countersign'; fields: string[] };
+  | { kind: 'countersign'; fields: { label: string; width: number }[] };
 
 /** The evidence pack as data, complete: rendering adds no fact. `title` and `reference` hold no personal data. */
 export type EvidenceDocument = {

@@ -30,8 +30,6 @@ export function buildDocument(input: EvidenceInput): EvidenceDocument {
       { kind: 'facts', facts: [
         { label: 'Learner reference', value: input.learner.ref === null ? 'None recorded' : plainText(input.learner.ref) },
         { label: 'Assessed', value: dateTime(input.assessed_at) },
-        { label: 'Subject', value: subject },
-        { label: 'Organisation', value: plainText(input.organisation_name) },
         { label: 'Result', value: id },
         { label: 'Edition', value: input.edition === 1 ? '1 (first)' : `${input.edition} (replaces edition ${input.edition - 1})` },
       ] },
@@ -41,7 +39,9 @@ export function buildDocument(input: EvidenceInput): EvidenceDocument {
       ...(sitting === undefined ? importedSections(input) : sittingSections(input, sitting)),
       { kind: 'heading', text: 'Countersignature' },
       { kind: 'paragraph', text: 'For the provider: I have seen this evidence and confirm that it belongs to the learner named on the first page.' },
-      { kind: 'countersign', fields: ['Name', 'Role', 'Signature', 'Date'] },
+      { kind: 'countersign', fields: [
+        { label: 'Name', width: 4 }, { label: 'Role', width: 3 }, { label: 'Signature', width: 5 }, { label: 'Date', width: 2 },
+      ] },
       ...verification(input),
     ],
   };
@@ -53,13 +53,13 @@ function placement(input: EvidenceInput): Block {
   if (input.rqf_level !== null) {
     sentences.push(`RQF level: ${plainText(input.rqf_level)}${levelCodeWords(input.rqf_level_code)}.`);
   } else if (input.below_level_1 === true) {
-    sentences.push('RQF level: none. The result is below Entry Level 1, so no level or level code is given.');
+    sentences.push(`RQF level: none. The result is below ${input.subject === 'digital' ? 'Entry Level' : 'Entry Level 1'}, so no level or level code is given.`);
   } else {
     sentences.push('RQF level: not recorded.');
   }
-  if (input.below_level_1 !== null) sentences.push(input.below_level_1 ? 'The result is below Level 1.' : 'The result is at Level 1 or above.');
-  if (input.recommended_next_level !== null) sentences.push(`Recommended next level: ${plainText(input.recommended_next_level)}.`);
-  else if (level !== null) sentences.push('Recommended next level: none above this one is given.');
+  const gate = input.below_level_1 === null ? [] : [input.below_level_1 ? 'The result is below Level 1.' : 'The result is at Level 1 or above.'];
+  const next = input.recommended_next_level === null ? [] : [`Recommended next level: ${plainText(input.recommended_next_level)}.`];
+  if (gate.length + next.length > 0) sentences.push([...gate, ...next].join(' '));
   sentences.push('This is an assessed level of skill. It is not a qualification.');
   const flags = [
     ...(input.is_borderline === true ? [{ label: 'Borderline', text: borderlineWords }] : []),
@@ -70,6 +70,7 @@ function placement(input: EvidenceInput): Block {
 
 const entryRungs = ['Entry Level 1', 'Entry Level 2', 'Entry Level 3'];
 const upperRungs = ['Level 1', 'Level 2', 'Level 3'];
+
 function ladder(input: EvidenceInput): Block[] {
   const placed = input.working_level ?? input.rqf_level;
   if (placed === null) return [];
@@ -110,29 +111,28 @@ function domains(input: EvidenceInput): Block[] {
   return [{ kind: 'heading', text: 'Domains' }, { kind: 'bars', rows, marks: [40, 65], caption }];
 }
 
+/** Without a sitting the page says what it does not know, rather than leaving it out. */
 function importedSections(input: EvidenceInput): Block[] {
+  const origin = input.source === 'imported'
+    ? `This result was made elsewhere and recorded here for ${plainText(input.organisation_name)}.`
+    : 'The details of the sitting behind this result are not held here.';
+  const borderline = input.is_borderline === null ? 'Whether it is close to a level boundary was not recorded'
+    : `It was recorded as ${input.is_borderline ? '' : 'not '}close to a level boundary`;
+  const review = input.needs_review === null ? 'whether two methods of scoring disagreed was not recorded'
+    : `${input.is_borderline === null ? 'it was recorded as ' : ''}${input.needs_review ? 'needing' : 'not needing'} review`;
   return [
     { kind: 'heading', text: 'What is known, and what is not' },
-    { kind: 'paragraph', text: input.source === 'imported'
-      ? `This result was made elsewhere and recorded here by ${plainText(input.organisation_name)}. This document shows what was recorded and adds nothing to it.`
-      : 'The details of the sitting behind this result are no longer held. This document shows what was recorded and adds nothing to it.' },
-    { kind: 'list', items: [
-      'Not recorded here: start and finish, supervision, adjustments, the questions and answers, the scores behind the placement, the engines and their versions, and the learner\'s declaration.',
-      input.is_borderline === null ? 'Whether the placement is close to a level boundary was not recorded.'
-        : `Recorded as ${input.is_borderline ? '' : 'not '}close to a level boundary.`,
-      input.needs_review === null ? 'Whether two methods of scoring disagreed was not recorded.'
-        : `Recorded as ${input.needs_review ? 'needing' : 'not needing'} review.`,
-    ] },
+    { kind: 'paragraph', text: `${origin} This document shows what was recorded and adds nothing to it. ${borderline}, and ${review}. `
+      + 'Not recorded here: start and finish, supervision, adjustments, the questions and answers, the scores behind the placement, '
+      + 'how it was decided, and the learner\'s declaration.' },
   ];
 }
 
 function verification(input: EvidenceInput): Block[] {
   return [
     { kind: 'heading', text: 'How to verify this document' },
-    { kind: 'list', items: [
-      `Open ${input.verify_url} and choose the PDF file. The browser computes the file's SHA-256 hash on your own computer; only the hash is compared, the file is not sent.`,
-      'Or compute the SHA-256 hash yourself and compare it with report_sha256 of this result. The hash stands outside the file: no file can contain its own.',
-      'A paper copy can\'t be verified: ask the provider for the file. A later edition replaces this one; older editions stay on record.',
-    ] },
+    { kind: 'paragraph', text: `Open ${input.verify_url} and choose the PDF file: your browser computes its SHA-256 hash and sends only the hash, never the file. `
+      + 'Or compare the hash with report_sha256 of this result yourself; it stands outside the file, because no file can contain its own. '
+      + 'A paper copy can\'t be verified: ask the provider for the file. A later edition replaces this one; older ones stay on record.' },
   ];
 }

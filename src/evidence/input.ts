@@ -42,7 +42,8 @@ export type EvidenceSitting = {
  * A shape once published is never changed: stored editions are rendered again from it to verify them.
  */
 export type EvidenceInput = {
-  version: 1;
+  /** The shape of this value; absent means 1. */
+  version?: 1;
   source: 'imported' | 'sitting';
   organisation_name: string;
   learner: { full_name: string; ref: string | null };

@@ -14,8 +14,8 @@ export const white: Colour = [1, 1, 1];
 
 export const margin = 48;
 export const contentWidth = pageWidth - 2 * margin;
-const top = 46;
-export const bottom = pageHeight - 54;
+const top = 42;
+export const bottom = pageHeight - 50;
 export const bodySize = 9;
 export const smallSize = 7.8;
 export const leading = 1.38;

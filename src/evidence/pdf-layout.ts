@@ -18,33 +18,41 @@ export function layOut(document: EvidenceDocument, canvas: Canvas, root: Element
   document.blocks.forEach((block, index) => {
     if (block.kind === 'heading') {
       section = root.add('Sect');
-      // A heading stays with what it announces, as far as that fits a page.
-      flow.need(26 + Math.min(260, heightOf(document.blocks[index + 1])));
+      // A short section stays together; a long one has at least its beginning under its heading.
+      flow.need(30 + Math.min(200, sectionHeight(document.blocks, index + 1)));
     }
     drawBlock(flow, block, section);
   });
   runningFeet(canvas, document);
 }
 
-function heightOf(block: Block | undefined): number {
-  switch (block?.kind) {
-    case undefined: case 'heading': return 0;
-    case 'paragraph': return textBox(block.text, contentWidth, bodySize).height;
-    case 'list': return block.items.reduce((sum, item) => sum + textBox(item, contentWidth - 12, bodySize).height + 2, 0);
+/** About how high the blocks from `start` to the next heading are, in points. */
+function sectionHeight(blocks: readonly Block[], start: number): number {
+  let height = 0;
+  for (let i = start; i < blocks.length && blocks[i]!.kind !== 'heading'; i++) height += heightOf(blocks[i]!);
+  return height;
+}
+
+function heightOf(block: Block): number {
+  switch (block.kind) {
+    case 'heading': return 0;
+    case 'paragraph': return textBox(block.text, contentWidth, bodySize).height + 5;
+    case 'list': return block.items.reduce((sum, item) => sum + textBox(item, contentWidth - 12, bodySize).height + 2, 4);
     case 'facts': return Math.ceil(block.facts.length / 2) * 26;
     case 'placement': return 120;
     case 'ladder': return 96;
     case 'bars': return 30 + block.rows.length * 18;
     case 'table': return 30 + block.rows.length * 17;
-    case 'answers': return 60;
-    case 'countersign': return 60;
+    case 'answers': return Math.ceil(block.answers.length / 4) * smallSize * 1.5;
+    case 'countersign': return 44;
   }
 }
 
 function masthead(flow: Flow, document: EvidenceDocument, root: Element): void {
   const { canvas } = flow;
   const qrSide = 62;
-  const left = contentWidth - qrSide - 24;
+  const addressWidth = 124;
+  const left = contentWidth - addressWidth - 16;
   const section = root.add('Sect');
   let y = flow.y;
   const write = (element: Element, text: string, size: number, weight: Weight, colour: Colour, gap: number): void => {
@@ -71,14 +79,13 @@ function masthead(flow: Flow, document: EvidenceDocument, root: Element): void {
   let qrY = flow.y + qrSide + 4;
   const address = document.verify.url.replace(/^https?:\/\//, '');
   const link = section.add('P').add('Link');
-  const width = qrSide + 20;
-  const boxes = [textBox(document.verify.label, width, smallSize, 'bold'), textBox(address, width, 7)];
+  const boxes = [textBox(document.verify.label, addressWidth, smallSize, 'bold'), textBox(address, addressWidth, 7)];
   const linkTop = qrY;
   canvas.tagged(link, () => boxes.forEach((box, i) => {
     drawText(canvas, box, margin + contentWidth, qrY, i === 0 ? ink : accent, 'right');
     qrY += box.height;
   }));
-  canvas.link(link, margin + contentWidth - width, linkTop, width, qrY - linkTop, document.verify.url, 'Open the page where this file can be checked');
+  canvas.link(link, margin + contentWidth - addressWidth, linkTop, addressWidth, qrY - linkTop, document.verify.url, 'Open the page where this file can be checked');
   flow.y = Math.max(y, qrY) + 4;
 }
 
@@ -98,7 +105,7 @@ function drawBlock(flow: Flow, block: Block, section: Element): void {
 }
 
 function heading(flow: Flow, text: string, section: Element): void {
-  flow.y += 9;
+  flow.y += 8;
   const box = textBox(text, contentWidth, 11.5, 'bold');
   flow.canvas.tagged(section.add('H2'), () => drawText(flow.canvas, box, margin, flow.y, accent));
   flow.y += box.height + 3;
@@ -217,25 +224,26 @@ function answers(flow: Flow, block: Block & { kind: 'answers' }, section: Elemen
 }
 
 function countersign(flow: Flow, block: Block & { kind: 'countersign' }, section: Element): void {
-  const gap = 20;
-  const width = (contentWidth - gap) / 2;
-  for (let i = 0; i < block.fields.length; i += 2) {
-    flow.need(34);
-    flow.y += 20;
-    block.fields.slice(i, i + 2).forEach((field, column) => {
-      const x = margin + column * (width + gap);
-      flow.canvas.artifact(() => flow.canvas.line(x, flow.y, x + width, flow.y, ink, 0.7));
-      const box = textBox(field, width, smallSize);
-      flow.canvas.tagged(section.add('P'), () => drawText(flow.canvas, box, x, flow.y + 1, muted));
-    });
-    flow.y += 14;
+  const gap = 12;
+  const total = block.fields.reduce((sum, field) => sum + field.width, 0);
+  const unit = (contentWidth - gap * (block.fields.length - 1)) / total;
+  flow.need(44);
+  flow.y += 28;
+  let x = margin;
+  for (const field of block.fields) {
+    const width = field.width * unit;
+    const start = x;
+    flow.canvas.artifact(() => flow.canvas.line(start, flow.y, start + width, flow.y, ink, 0.7));
+    const box = textBox(field.label, width, smallSize);
+    flow.canvas.tagged(section.add('P'), () => drawText(flow.canvas, box, start, flow.y + 1, muted));
+    x += width + gap;
   }
-  flow.y += 2;
+  flow.y += 16;
 }
 
 function runningFeet(canvas: Canvas, document: EvidenceDocument): void {
   const total = canvas.pages.length;
-  const y = pageHeight - 36;
+  const y = pageHeight - 34;
   for (let page = 0; page < total; page++) {
     canvas.artifactOn(page, () => {
       canvas.line(margin, y - 6, margin + contentWidth, y - 6, rule, 0.6);

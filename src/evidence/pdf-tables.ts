@@ -3,7 +3,7 @@ import type { Flow, TextBox } from './pdf-flow.ts';
 import { accent, bodySize, contentWidth, drawText, ink, lines, margin, muted, rule, smallSize, textBox, tint } from './pdf-flow.ts';
 import type { Element } from './pdf-structure.ts';
 
-const pad = 5;
+const pad = 7;
 
 type Laid = { x: number; width: number; align: 'left' | 'right' };
 
@@ -69,7 +69,7 @@ export function drawTable(flow: Flow, block: Block & { kind: 'table' }, section:
 export function drawBars(flow: Flow, block: Block & { kind: 'bars' }, section: Element): void {
   const counted = block.rows.some((row) => row.answered !== null);
   const columns: Column[] = [
-    { label: 'Domain', width: 33, align: 'left' }, { label: 'Score', width: 42, align: 'left' }, { label: 'Status', width: 17, align: 'left' },
+    { label: 'Domain', width: 37, align: 'left' }, { label: 'Score', width: 38, align: 'left' }, { label: 'Status', width: 17, align: 'left' },
     ...(counted ? [{ label: 'Answered', width: 12, align: 'right' } as const] : []),
   ];
   const laid = columnsOf(columns);
@@ -84,7 +84,7 @@ export function drawBars(flow: Flow, block: Block & { kind: 'bars' }, section: E
     const row = table.add('TR');
     boxes.forEach((box, i) => drawCell(flow, i === 0 ? row.add('TH', { scope: 'Row' }) : row.add('TD'), box, laid[i]!, ink));
     const cell = laid[1]!;
-    if (domain.percent !== null) bar(flow, cell.x + pad + figureWidth, cell.width - 2 * pad - figureWidth, flow.y + height / 2, domain.percent, block.marks);
+    if (domain.percent !== null) bar(flow, cell.x + pad + figureWidth, cell.width - 2 * pad - figureWidth, flow.y + 2.5 + bodySize * 0.69, domain.percent, block.marks);
     flow.y += height;
     rowLine(flow);
   }

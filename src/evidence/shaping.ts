@@ -21,23 +21,34 @@ const bidi = bidiFactory();
 // The limit keeps a process that renders a million different names from growing.
 const cacheLimit = 4000;
 const lineCache = new Map<string, Line>();
+const paragraphCache = new Map<string, Line[]>();
+
+function cached<T>(cache: Map<string, T>, key: string, make: () => T): T {
+  let value = cache.get(key);
+  if (value === undefined) {
+    if (cache.size >= cacheLimit) cache.clear();
+    value = make();
+    cache.set(key, value);
+  }
+  return value;
+}
+
+// No character below the Hebrew block runs from right to left.
+const leftToRightOnly = /^[\0-\u058f]*$/;
 
 /** Text direction of a paragraph: that of its first letter with one. */
-export function isRightToLeft(text: string): boolean {
-  return text !== '' && (bidi.getEmbeddingLevels(text).paragraphs[0]?.level ?? 0) % 2 === 1;
+function isRightToLeft(text: string): boolean {
+  return !leftToRightOnly.test(text) && (bidi.getEmbeddingLevels(text).paragraphs[0]?.level ?? 0) % 2 === 1;
 }
 
 /** Chooses faces, orders the directions, substitutes and positions: text that is already one line. */
 export function shapeLine(text: string, weight: Weight, rightToLeft = isRightToLeft(text)): Line {
   const key = `${weight}\n${rightToLeft ? 'rtl' : 'ltr'}\n${text}`;
-  let line = lineCache.get(key);
-  if (line === undefined) {
-    if (lineCache.size >= cacheLimit) lineCache.clear();
-    line = shape(text, weight, rightToLeft);
-    lineCache.set(key, line);
-  }
-  return line;
+  return cached(lineCache, key, () => shape(text, weight, rightToLeft));
 }
+
+// The vendored Latin face has no minus sign; the shape of an en dash stands for it and copies as the minus sign.
+const drawnAs: Readonly<Record<string, string>> = { '\u2212': '\u2013' };
 
 type Segment = { text: string; face: string; level: number; standsFor: string | null };
 
@@ -49,7 +60,7 @@ function shape(text: string, weight: Weight, rightToLeft: boolean): Line {
 }
 
 function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[] {
-  const { levels } = bidi.getEmbeddingLevels(text, rightToLeft ? 'rtl' : 'ltr');
+  const levels = !rightToLeft && leftToRightOnly.test(text) ? [] : bidi.getEmbeddingLevels(text, rightToLeft ? 'rtl' : 'ltr').levels;
   const primary = weight === 'bold' ? bold : regular;
   const found: Segment[] = [];
   let current: string | null = null;
@@ -57,7 +68,7 @@ function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[]
   for (const character of text) {
     const level = levels[at] ?? 0;
     at += character.length;
-    const codePoint = character.codePointAt(0)!;
+    const codePoint = (drawnAs[character] ?? character).codePointAt(0)!;
     const name = faceFor(codePoint, primary, current);
     const last = found.at(-1);
     if (name === null) {
@@ -96,7 +107,8 @@ function inVisualOrder(logical: readonly Segment[]): Segment[] {
 function shapeSegment(segment: Segment, language: string | undefined): Run {
   const rightToLeft = segment.level % 2 === 1;
   const { font, unitsPerEm, source } = face(segment.face);
-  const shown = rightToLeft ? mirrored(segment.text) : segment.text;
+  let shown = '';
+  for (const character of segment.text) shown += shapeOf(character, rightToLeft);
   const { glyphs, positions } = font.layout(shown, [], undefined, language, rightToLeft ? 'rtl' : 'ltr');
   const toThousand = 1000 / unitsPerEm;
   const texts = glyphTexts([...segment.text], glyphs.map((glyph) => glyph.codePoints), rightToLeft);
@@ -109,9 +121,8 @@ function shapeSegment(segment: Segment, language: string | undefined): Run {
     };
   });
   const moved = out.some((glyph) => glyph.dx !== 0 || glyph.dy !== 0 || glyph.advance === 0);
-  // Readers reverse the text of right-to-left runs themselves; a replacement text there would be reversed too.
-  const actual = segment.standsFor ?? (!rightToLeft && (!texts.exact || moved) ? segment.text : null);
-  return { face: segment.face, glyphs: out, actual };
+  if (rightToLeft) return { face: segment.face, glyphs: lettersBeforeMarks(out), actual: null };
+  return { face: segment.face, glyphs: out, actual: segment.standsFor ?? (!texts.exact || moved ? segment.text : null) };
 }
 
 /**
@@ -134,7 +145,7 @@ function glyphTexts(text: readonly string[], codePoints: readonly number[][], ri
     }
     const matches = own.length > 0 && own.every((codePoint, i) => {
       const expected = text[next + i];
-      return expected !== undefined && (expected.codePointAt(0) === codePoint || bidi.getMirroredCharacter(expected)?.codePointAt(0) === codePoint);
+      return expected !== undefined && shapeOf(expected, rightToLeft).codePointAt(0) === codePoint;
     });
     if (matches) {
       texts[index] = text.slice(next, next + own.length).join('');
@@ -147,14 +158,29 @@ function glyphTexts(text: readonly string[], codePoints: readonly number[][], ri
   return { texts, exact: exact && next === text.length };
 }
 
+/**
+ * In a right-to-left run marks come before their letter from left to right; here each letter is drawn first and its
+ * marks after it, at the same places, so that the content keeps letter and marks in the order of the text.
+ */
+function lettersBeforeMarks(glyphs: readonly Glyph[]): Glyph[] {
+  const out: Glyph[] = [];
+  for (let i = 0; i < glyphs.length; i++) {
+    const start = i;
+    while (i + 1 < glyphs.length && glyphs[i]!.advance === 0 && !isInvisible(glyphs[i]!.text)) i++;
+    const letter = glyphs[i]!;
+    out.push(letter);
+    for (let mark = i - 1; mark >= start; mark--) out.push({ ...glyphs[mark]!, dx: glyphs[mark]!.dx - letter.advance });
+  }
+  return out;
+}
+
 const isInvisible = (character: string | undefined): boolean =>
   character !== undefined && /^[\u034f\u061c\u115f\u1160\u17b4\u17b5\u200b-\u200f\u2060-\u206f]$/.test(character);
 
-/** Brackets and the like turn round where text runs from right to left. */
-function mirrored(text: string): string {
-  let out = '';
-  for (const character of text) out += bidi.getMirroredCharacter(character) ?? character;
-  return out;
+/** The character whose shape is drawn: brackets and the like turn round where text runs from right to left. */
+function shapeOf(character: string, rightToLeft: boolean): string {
+  const drawn = drawnAs[character] ?? character;
+  return rightToLeft ? bidi.getMirroredCharacter(drawn) ?? drawn : drawn;
 }
 
 function hasKana(text: string): boolean {
@@ -169,7 +195,7 @@ const isIdeographic = (codePoint: number): boolean =>
   (codePoint >= 0x2e80 && codePoint <= 0x9fff) || (codePoint >= 0xac00 && codePoint <= 0xd7a3)
   || (codePoint >= 0xf900 && codePoint <= 0xfaff) || (codePoint >= 0xff00 && codePoint <= 0xffef) || codePoint >= 0x20000;
 
-/** Pieces between which a line may end: words with the space after them, ideographs singly. */
+/** Pieces between which a line may end: words with the space or slash after them, ideographs singly. */
 function pieces(text: string): string[] {
   const out: string[] = [];
   let piece = '';
@@ -177,7 +203,7 @@ function pieces(text: string): string[] {
     const ideograph = isIdeographic(character.codePointAt(0)!);
     if (ideograph && piece !== '') { out.push(piece); piece = ''; }
     piece += character;
-    if (character === ' ' || ideograph) { out.push(piece); piece = ''; }
+    if (character === ' ' || character === '/' || ideograph) { out.push(piece); piece = ''; }
   }
   if (piece !== '') out.push(piece);
   return out;
@@ -188,6 +214,10 @@ function pieces(text: string): string[] {
  * A word that is wider than a line is broken between characters, never before a combining mark or a joiner.
  */
 export function breakLines(text: string, weight: Weight, maxWidth: number): Line[] {
+  return cached(paragraphCache, `${weight}\n${maxWidth}\n${text}`, () => linesOf(text, weight, maxWidth));
+}
+
+function linesOf(text: string, weight: Weight, maxWidth: number): Line[] {
   const whole = shapeLine(text, weight);
   if (whole.width <= maxWidth) return [whole];
   const rightToLeft = isRightToLeft(text);

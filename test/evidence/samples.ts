@@ -80,6 +80,7 @@ export const names: readonly { script: string; name: string; rightToLeft?: boole
   { script: 'Greek', name: 'Ἀθηνᾶ Παπαδοπούλου' },
   { script: 'Cyrillic', name: 'Ђорђе Щербаков-Ґалаґан Ӯтемұратов' },
   { script: 'Arabic', name: 'محمد عبد الله الحسيني', rightToLeft: true },
+  { script: 'Arabic, with vowel marks', name: 'مُحَمَّد عَلِيّ', rightToLeft: true },
   { script: 'Persian, with a joiner', name: 'علی\u200cرضا پورحسینی', rightToLeft: true },
   { script: 'Urdu', name: 'ٹیپو سلطان بھٹی', rightToLeft: true },
   { script: 'Hebrew', name: 'יעל בן-דוד', rightToLeft: true },
