@@ -1,9 +1,16 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { resolve } from 'node:path';
 import { checkBank, reportText } from '../src/bank/check.ts';
 import { proofSeeds } from '../src/bank/checks/template-proof.ts';
-import { BankFileFault, itemsDirectory, scanBankFiles } from '../src/bank/load.ts';
-import { subjects } from '../src/bank/schema.ts';
+import { fromCsv, toCsv } from '../src/bank/exchange/csv.ts';
+import { ExchangeFault, fromJson, toJson } from '../src/bank/exchange/json.ts';
+import type { Exchanged } from '../src/bank/exchange/json.ts';
+import { fromQti, toQti } from '../src/bank/exchange/qti-package.ts';
+import { bankToExtend, foreignDefaults, mergeBank, writeBankFiles } from '../src/bank/import.ts';
+import { BankFileFault, contentHash, itemsDirectory, readBankFiles, scanBankFiles } from '../src/bank/load.ts';
+import { domainsOf, levelsOf, subjects } from '../src/bank/schema.ts';
+import type { Domain, Level, Subject } from '../src/bank/schema.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Call, Command } from './command.ts';
 
@@ -23,10 +30,19 @@ function reading<T>(read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    if (cause instanceof BankFileFault) throw new Failure(cause.message);
+    if (cause instanceof BankFileFault || cause instanceof ExchangeFault || cause instanceof RangeError) throw new Failure(cause.message);
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') throw new Failure('The file does not exist or cannot be read.');
     throw cause;
   }
 }
+
+function oneOf<T extends string>(call: Call, name: string, allowed: readonly T[]): T | undefined {
+  const value = option(call, name);
+  if (value !== undefined && !(allowed as readonly string[]).includes(value)) throw new Misuse(`--${name} is one of ${allowed.join(', ')}.`);
+  return value as T | undefined;
+}
+
+const subjectOf = (call: Call): Subject | undefined => oneOf(call, 'subject', subjects);
 
 const check: Command = {
   name: 'bank check',
@@ -37,13 +53,12 @@ const check: Command = {
   async run(call) {
     const seeds = Number(option(call, 'seeds') ?? proofSeeds);
     if (!Number.isInteger(seeds) || seeds < 1 || seeds > 100_000) throw new Misuse('--seeds is a whole number from 1 to 100000.');
-    const subject = option(call, 'subject');
-    if (subject !== undefined && !(subjects as readonly string[]).includes(subject)) throw new Misuse(`--subject is one of ${subjects.join(', ')}.`);
+    const subject = subjectOf(call);
     const { files, faults } = reading(() => scanBankFiles(directory(call)));
     const report = checkBank(files, faults, seeds);
     if (subject !== undefined) {
       const own = new Set(files.items.filter((item) => item.subject === subject).flatMap((item) => (item.type === 'template' ? [item.id, item.template] : [item.id])));
-      const prefix = { digital: 'dig-', english: 'eng-', maths: 'mat-' }[subject as 'digital'];
+      const prefix = { digital: 'dig-', english: 'eng-', maths: 'mat-' }[subject];
       report.subjects = report.subjects.filter((count) => count.subject === subject);
       report.findings = report.findings.filter(({ id, message }) =>
         id === null ? message.includes(subject) : own.has(id) || id.startsWith(prefix) || id.startsWith(`${subject}/`) || (subject === 'english' && id.startsWith('pas-')));
@@ -53,4 +68,83 @@ const check: Command = {
   },
 };
 
-export const commands: Command[] = [check];
+const formats = ['json', 'csv', 'qti'] as const;
+type Format = (typeof formats)[number];
+
+/** The format that was asked for, or that the file's name says. */
+function formatOf(call: Call, path: string | undefined): Format {
+  const given = oneOf(call, 'format', formats);
+  if (given) return given;
+  const named = ({ '.json': 'json', '.csv': 'csv', '.zip': 'qti', '.xml': 'qti' } as Record<string, Format>)[extname(path ?? '').toLowerCase()];
+  if (!named) throw new Misuse(`Say the format: --format ${formats.join('|')}.`);
+  return named;
+}
+
+const exportBank: Command = {
+  name: 'bank export',
+  summary: 'Write the item bank as JSON, CSV or a QTI 3.0 package.',
+  usage: '[--format json|csv|qti] [--subject digital|english|maths] [--dir DIR] FILE',
+  options: { format: { type: 'string' }, subject: { type: 'string' }, dir: { type: 'string' } },
+  positionals: [1, 1],
+  async run(call) {
+    const [path] = call.positionals as [string];
+    const format = formatOf(call, path);
+    const subject = subjectOf(call);
+    const files = reading(() => readBankFiles(directory(call)));
+    const version = `${files.number}-${contentHash(files).slice(0, 12)}`;
+    const items = subject === undefined ? files.items : files.items.filter((item) => item.subject === subject);
+    const passages = subject === undefined || subject === 'english' ? files.passages : [];
+    const content = format === 'json' ? toJson({ ...files, items, passages }) : format === 'csv' ? toCsv({ items, passages }) : toQti({ items, passages }, version);
+    writeFileSync(path, content);
+    return {
+      json: { format, file: path, version, items: items.length, passages: passages.length },
+      text: `${items.length} items and ${passages.length} passages of bank ${version} written as ${format}.`,
+    };
+  },
+};
+
+/** Where items of another system belong; null if nothing was said, which is right for the bank's own exports. */
+function place(call: Call): { subject: Subject; level: Level; domain: Domain } | null {
+  const subject = subjectOf(call);
+  if (subject === undefined) return null;
+  const level = oneOf(call, 'level', levelsOf[subject]);
+  const domain = oneOf<Domain>(call, 'domain', domainsOf[subject]);
+  if (level === undefined || domain === undefined) throw new Misuse('--subject, --level and --domain go together.');
+  return { subject, level, domain };
+}
+
+const importBank: Command = {
+  name: 'bank import',
+  summary: 'Add items from JSON, CSV or a QTI 3.0 package to the item bank.',
+  usage: '[--format json|csv|qti] [--replace] [--subject S --level L --domain D] [--dir DIR] FILE',
+  options: {
+    format: { type: 'string' }, replace: { type: 'boolean' }, subject: { type: 'string' }, level: { type: 'string' },
+    domain: { type: 'string' }, dir: { type: 'string' },
+  },
+  positionals: [1, 1],
+  async run(call) {
+    const [path] = call.positionals as [string];
+    const format = formatOf(call, path);
+    const where = place(call);
+    const target = directory(call);
+    const read = reading((): Exchanged => {
+      const content = readFileSync(path);
+      if (format === 'json') return fromJson(content.toString('utf8'));
+      if (format === 'csv') return fromCsv(content.toString('utf8'));
+      return fromQti(content, where === null ? {} : foreignDefaults(where));
+    });
+    const { files, outcome } = reading(() => mergeBank(bankToExtend(target), read, call.options.replace === true));
+    if (outcome.added.length + outcome.replaced.length > 0) writeBankFiles(target, files);
+    const { added, replaced, unchanged, rejected, number } = outcome;
+    return {
+      json: { added: added.length, replaced: replaced.length, unchanged: unchanged.length, rejected, bank_number: number },
+      text: [
+        `${added.length} added, ${replaced.length} replaced, ${unchanged.length} unchanged, ${rejected.length} rejected. The bank's number is ${number}.`,
+        ...rejected.map(({ id, reason }) => `rejected: ${id}: ${reason}`),
+      ].join('\n'),
+      exitCode: rejected.length > 0 ? 1 : 0,
+    };
+  },
+};
+
+export const commands: Command[] = [check, exportBank, importBank];

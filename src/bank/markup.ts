@@ -5,7 +5,8 @@
  */
 export type Inline =
   | { kind: 'text' | 'strong' | 'exact'; text: string }
-  | { kind: 'gap' }
+  /** `text` is the underscores, for pages that show them; it is read aloud as "blank". */
+  | { kind: 'gap'; text: string }
   | { kind: 'spot'; id: string; text: string };
 
 export type Block =
@@ -24,7 +25,7 @@ export function parseInline(text: string): Inline[] {
     plain(found.index);
     if (found[1] !== undefined) out.push({ kind: 'strong', text: found[1] });
     else if (found[2] !== undefined) out.push({ kind: 'exact', text: found[2] });
-    else if (found[3] !== undefined) out.push({ kind: 'gap' });
+    else if (found[3] !== undefined) out.push({ kind: 'gap', text: found[3] });
     else out.push({ kind: 'spot', id: found[4]!, text: found[5]! });
     from = found.index + found[0].length;
   }

@@ -43,7 +43,7 @@ function chooseChance(from: number, choose: number): number {
 }
 
 /** A constructed response has no guessing parameter, so a guess must be rare: at most this often right. */
-export const guessLimit = 1 / 8;
+export const guessLimit = 1 / 6;
 
 /** For the report on answer patterns: where the right option stands, and whether it is the longest by itself. */
 export function keyPosition(item: Item | RenderedItem): { at: number; of: number; longest: boolean } | null {

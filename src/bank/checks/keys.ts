@@ -161,6 +161,6 @@ export function keyFaults(item: RenderedItem): string[] {
   if (!right.correct || right.problem) faults.push('its own key is not marked right');
   if (mark(item, {}).answered) faults.push('an empty answer counts as answered');
   const choice = item.type === 'single_choice' || item.type === 'multiple_choice' || (item.type === 'hotspot' && item.key.length === 1);
-  if (!choice && guessChance(item) > guessLimit) faults.push(`a guess is right with probability ${guessChance(item).toFixed(2)}; at most ${guessLimit} without a guessing parameter`);
+  if (!choice && guessChance(item) > guessLimit) faults.push(`a guess is right with probability ${guessChance(item).toFixed(2)}; at most ${guessLimit.toFixed(2)} without a guessing parameter`);
   return faults;
 }

@@ -16,9 +16,14 @@ export function element(name: string, attributes: Record<string, string | number
   return { name, attributes: Object.fromEntries(given), children: children.flat() };
 }
 
-/** Elements in which white space carries meaning, so that nothing may be added inside. */
+/** Elements that hold running text, in which nothing may be added, even where they happen to hold only elements. */
+const textElements = new Set([
+  'p', 'li', 'td', 'th', 'dt', 'dd', 'caption', 'strong', 'code', 'span', 'title', 'text', 'object',
+  'qti-simple-choice', 'qti-simple-associable-choice', 'qti-prompt', 'qti-value', 'qti-base-value', 'qti-hottext',
+]);
+
 function holdsText(node: XmlElement): boolean {
-  return node.children.some((child) => typeof child === 'string');
+  return textElements.has(node.name) || node.children.some((child) => typeof child === 'string');
 }
 
 function write(node: XmlNode, indent: string | null): string {

@@ -1,0 +1,128 @@
+import type { Item, Passage } from '../schema.ts';
+import { itemForms } from '../schema.ts';
+import { ExchangeFault } from './json.ts';
+import { fromIdentifier, lineOf, markupOf, paragraphsOf } from './xhtml.ts';
+import { elementsIn, findAll, findOne, localName, textIn } from './xml.ts';
+import type { XmlElement } from './xml.ts';
+
+/** Members of an item or a passage, not yet validated. */
+type Members = Record<string, unknown>;
+
+const valuesOf = (declaration: XmlElement | undefined): string[] =>
+  declaration ? findAll(findOne(declaration, 'qti-correct-response') ?? declaration, 'qti-value').map((node) => textIn(node).trim()) : [];
+
+const optionOf = (node: XmlElement): Members => ({ id: fromIdentifier(node.attributes.identifier ?? ''), text: markupOf(node) });
+
+function responseMembers(body: XmlElement, declaration: XmlElement | undefined): Members {
+  const right = valuesOf(declaration);
+  const identifiers = right.map(fromIdentifier);
+  const choice = findOne(body, 'qti-choice-interaction');
+  if (choice) {
+    const options = findAll(choice, 'qti-simple-choice').map(optionOf);
+    return declaration?.attributes.cardinality === 'multiple'
+      ? { type: 'multiple_choice', options, key: identifiers }
+      : { type: 'single_choice', options, key: identifiers[0] };
+  }
+  const order = findOne(body, 'qti-order-interaction');
+  if (order) return { type: 'ordering', options: findAll(order, 'qti-simple-choice').map(optionOf), key: identifiers };
+  const match = findOne(body, 'qti-match-interaction');
+  if (match) {
+    const [left = [], rightSet = []] = findAll(match, 'qti-simple-match-set').map((set) => findAll(set, 'qti-simple-associable-choice').map(optionOf));
+    return { type: 'matching', left, right: rightSet, key: Object.fromEntries(right.map((pair) => pair.split(/\s+/u).map(fromIdentifier))) };
+  }
+  const hottext = findOne(body, 'qti-hottext-interaction');
+  if (hottext) return { type: 'hotspot', surface: { kind: 'text', lines: paragraphsOf(hottext) }, key: identifiers };
+  const picture = findOne(body, 'qti-hotspot-interaction');
+  if (picture) return { type: 'hotspot', surface: pictureOf(picture), key: identifiers };
+  if (findOne(body, 'qti-text-entry-interaction') || findOne(body, 'qti-extended-text-interaction')) {
+    if (declaration?.attributes['base-type'] === 'string') return textMembers(declaration, right);
+    return { type: 'numeric', key: { value: right[0] } };
+  }
+  return {};
+}
+
+function textMembers(declaration: XmlElement, right: readonly string[]): Members {
+  const entries = findAll(declaration, 'qti-map-entry').filter((entry) => Number(entry.attributes['mapped-value']) > 0);
+  const accept = entries.map((entry) => entry.attributes['map-key'] ?? '');
+  for (const text of right) if (!accept.includes(text)) accept.unshift(text);
+  const caseSensitive = entries.length > 0 && entries.every((entry) => entry.attributes['case-sensitive'] === 'true');
+  return { type: 'short_text', width: 20, key: caseSensitive ? { accept, case_sensitive: true } : { accept } };
+}
+
+function pictureOf(interaction: XmlElement): Members {
+  const object = findOne(interaction, 'object') ?? findOne(interaction, 'img');
+  const width = Number(object?.attributes.width) || 1000;
+  const height = Number(object?.attributes.height) || 600;
+  const spots = findAll(interaction, 'qti-hotspot-choice').map((spot) => {
+    const [left = 0, top = 0, right = 0, bottom = 0] = (spot.attributes.coords ?? '').split(',').map(Number);
+    const across = (at: number) => Math.round((at / width) * 1000) / 10;
+    const down = (at: number) => Math.round((at / height) * 600) / 10;
+    return {
+      id: fromIdentifier(spot.attributes.identifier ?? ''), label: spot.attributes['hotspot-label'] ?? '',
+      x: across(left), y: down(top), width: across(right - left), height: down(bottom - top),
+    };
+  });
+  return { kind: 'picture', description: (object && lineOf(object)) || object?.attributes.alt || '', spots };
+}
+
+function stemOf(body: XmlElement): string[] {
+  const own = elementsIn(body).find((child) => child.attributes.class === 'stem');
+  if (own) return paragraphsOf(own);
+  // In other tools' items the question is the text before the interaction, and its prompt.
+  const before = elementsIn(body).filter((child) => findAll({ ...body, children: [child] }, 'qti-rubric-block').length === 0 && !localName(child).endsWith('-interaction'));
+  return [...paragraphsOf({ ...body, children: before }), ...findAll(body, 'qti-prompt').map((prompt) => lineOf(prompt))].filter((text) => text !== '');
+}
+
+function rationaleOf(body: XmlElement): Members {
+  const rubric = findAll(body, 'qti-rubric-block').find((block) => block.attributes.class === 'rationale');
+  if (!rubric) return { distractor_rationales: {} };
+  const terms = findAll(rubric, 'dt').map((node) => textIn(node));
+  const reasons = findAll(rubric, 'dd').map((node) => textIn(node));
+  return {
+    rationale: textIn(findOne(rubric, 'p') ?? { name: 'p', attributes: {}, children: [] }),
+    distractor_rationales: Object.fromEntries(terms.map((term, at) => [term, reasons[at] ?? ''])),
+  };
+}
+
+/** What QTI's own words say about an item. */
+export function readNative(xml: XmlElement): Members {
+  const body = findOne(xml, 'qti-item-body');
+  if (!body) throw new ExchangeFault(`The item ${xml.attributes.identifier ?? ''} has no body.`);
+  const stimulus = findOne(xml, 'qti-assessment-stimulus-ref');
+  return {
+    id: xml.attributes.identifier, skill: xml.attributes.title, stem: stemOf(body),
+    ...(stimulus ? { passage: stimulus.attributes.identifier } : {}),
+    ...rationaleOf(body),
+    ...responseMembers(body, findOne(xml, 'qti-response-declaration')),
+  };
+}
+
+function own(xml: XmlElement): Members {
+  const json = xml.attributes['data-ars'];
+  if (json === undefined) return {};
+  try {
+    const value: unknown = JSON.parse(json);
+    if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value as Members;
+  } catch {
+    // Falls through to the one message for everything that is not an object.
+  }
+  throw new ExchangeFault(`The item ${xml.attributes.identifier ?? ''} has a data-ars attribute that is not a JSON object.`);
+}
+
+/**
+ * An item of a QTI 3.0 document. `defaults` fill what another tool's item can't say (subject, level, domain, parameters). The
+ * outcome is not validated here.
+ */
+export function itemFromXml(xml: XmlElement, defaults: Members = {}): Item {
+  if (localName(xml) !== 'qti-assessment-item') throw new ExchangeFault(`A QTI 3.0 item begins with qti-assessment-item, not ${xml.name}.`);
+  const merged: Members = { ...defaults, ...readNative(xml), ...own(xml) };
+  const form = typeof merged.type === 'string' && Object.hasOwn(itemForms, merged.type) ? itemForms[merged.type as keyof typeof itemForms] : null;
+  if (!form) throw new ExchangeFault(`The item ${xml.attributes.identifier ?? ''} has no interaction that the bank knows.`);
+  return Object.fromEntries(Object.entries(merged).filter(([name]) => name in form.properties)) as unknown as Item;
+}
+
+export function passageFromXml(xml: XmlElement): Passage {
+  if (localName(xml) !== 'qti-assessment-stimulus') throw new ExchangeFault(`A QTI 3.0 stimulus begins with qti-assessment-stimulus, not ${xml.name}.`);
+  const body = findOne(xml, 'qti-stimulus-body');
+  return { id: xml.attributes.identifier, title: xml.attributes.title, paragraphs: body ? paragraphsOf(body) : [], ...own(xml) } as Passage;
+}

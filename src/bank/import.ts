@@ -1,0 +1,112 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import { seededRandom } from '../random.ts';
+import { idPrefix } from './checks/items.ts';
+import { keyFaults } from './checks/keys.ts';
+import type { Exchanged } from './exchange/json.ts';
+import { scanBankFiles } from './load.ts';
+import type { BankFiles } from './load.ts';
+import { targetB } from './schema.ts';
+import type { Domain, Item, Level, Passage, Subject } from './schema.ts';
+import { templates } from './templates.ts';
+import { itemFaults, passageFaults } from './validate.ts';
+
+export type ImportOutcome = {
+  added: string[];
+  replaced: string[];
+  unchanged: string[];
+  rejected: { id: string; reason: string }[];
+  /** The bank's number after the import: one more if anything changed. */
+  number: number;
+};
+
+const ownId = /^(?:dig|eng|mat)-(?:e|e1|e2|e3|l1|l2|l3)-[a-z]{2,8}-\d{3}$/u;
+
+/** What another system's item can't say, once its place in the bank is known: an average item of its level. */
+export function foreignDefaults(place: { subject: Subject; level: Level; domain: Domain }): Record<string, unknown> {
+  const [least, most] = targetB[place.level];
+  return {
+    ...place, skill: 'Imported', rationale: 'Not given by the source.', a: 1, b: Math.round(50 * (least + most)) / 100, c: 0,
+    calibration: 'provisional', enemies: [], read_aloud: false, ...(place.subject === 'maths' ? { calculator: false } : {}),
+  };
+}
+
+/** An item of another system gets the next free id of its place, and the c that the bank's rule fixes. */
+function adopt(item: Item, taken: ReadonlySet<string>): Item {
+  if (typeof item.id === 'string' && ownId.test(item.id)) return item;
+  let n = 1;
+  const idOf = (at: number) => `${idPrefix(item)}${String(at).padStart(3, '0')}`;
+  while (taken.has(idOf(n))) n += 1;
+  return { ...item, id: idOf(n) };
+}
+
+function faultOf(item: Item): string | null {
+  const shape = itemFaults(item);
+  if (shape.length > 0) return shape.join('; ');
+  if (item.type !== 'template') return keyFaults(item).join('; ') || null;
+  const template = templates.get(item.template);
+  return template ? keyFaults(template.make(seededRandom(item.id))).join('; ') || null : `there is no template ${item.template}`;
+}
+
+type Entry = { id: string };
+
+/** Adds to `list`, in place; an entry of the same id is replaced only if `replace`. */
+function merge<T extends Entry>(list: T[], entry: T, fault: string | null, replace: boolean, outcome: ImportOutcome): void {
+  const id = typeof entry?.id === 'string' ? entry.id : '(without id)';
+  if (fault !== null) {
+    outcome.rejected.push({ id, reason: fault });
+    return;
+  }
+  const at = list.findIndex((other) => other.id === id);
+  if (at === -1) {
+    list.push(entry);
+    outcome.added.push(id);
+  } else if (isDeepStrictEqual(list[at], entry)) {
+    outcome.unchanged.push(id);
+  } else if (replace) {
+    list[at] = entry;
+    outcome.replaced.push(id);
+  } else {
+    outcome.rejected.push({ id, reason: 'the bank has another item of this id (use --replace)' });
+  }
+}
+
+/** Merges what was read into a bank's files; pure. Items of a wrong shape or with a wrong key are rejected one by one. */
+export function mergeBank(files: BankFiles, read: Exchanged, replace: boolean): { files: BankFiles; outcome: ImportOutcome } {
+  const items = [...files.items];
+  const passages = [...files.passages];
+  const outcome: ImportOutcome = { added: [], replaced: [], unchanged: [], rejected: [], number: files.number };
+  for (const passage of read.passages) merge<Passage>(passages, passage, passageFaults(passage).join('; ') || null, replace, outcome);
+  const taken = new Set(items.map((item) => item.id));
+  for (const given of read.items) {
+    const item = adopt(given, taken);
+    taken.add(item.id);
+    const missing = 'passage' in item && item.passage !== undefined && !passages.some((passage) => passage.id === item.passage);
+    merge<Item>(items, item, faultOf(item) ?? (missing ? `is on ${String(item.passage)}, which the bank does not have` : null), replace, outcome);
+  }
+  if (outcome.added.length + outcome.replaced.length > 0) outcome.number += 1;
+  return { files: { number: outcome.number, items, passages }, outcome };
+}
+
+function writeJson(url: URL, value: unknown): void {
+  const text = `${JSON.stringify(value, null, 2)}\n`;
+  if (existsSync(url) && isDeepStrictEqual(JSON.parse(readFileSync(url, 'utf8')), value)) return;
+  mkdirSync(new URL('./', url), { recursive: true });
+  writeFileSync(url, text);
+}
+
+/** Writes a bank's files; those whose content doesn't change are left as they are. */
+export function writeBankFiles(directory: URL, files: BankFiles): void {
+  const byFile = Map.groupBy(files.items, (item) => `${item.subject}/${item.level}.json`);
+  for (const [path, items] of byFile) writeJson(new URL(path, directory), items);
+  if (files.passages.length > 0) writeJson(new URL('english/passages.json', directory), files.passages);
+  writeJson(new URL('bank.json', directory), { number: files.number });
+}
+
+/** Reads a bank's directory for an import. A directory without a bank is an empty one. Throws if its own files have faults. */
+export function bankToExtend(directory: URL): BankFiles {
+  if (!existsSync(new URL('bank.json', directory))) return { number: 0, items: [], passages: [] };
+  const { files, faults } = scanBankFiles(directory);
+  if (faults.length > 0) throw new RangeError(`The bank to import into has ${faults.length} faults; the first: ${faults[0]!.id}: ${faults[0]!.fault}`);
+  return files;
+}
