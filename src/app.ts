@@ -4,6 +4,7 @@ import type { Log } from './log.ts';
 import type { Random } from './random.ts';
 import type { Secrets } from './secrets.ts';
 import type { Settings } from './settings.ts';
+import type { Keyring } from './webhooks/secret.ts';
 
 /** Everything that the code needs from outside itself, and nothing more. */
 export type App = {
@@ -13,5 +14,7 @@ export type App = {
   settings: Settings;
   /** Keys derived from the service's secret, one for each purpose. */
   secrets: Secrets;
+  /** Encrypts the signing secrets of webhook endpoints at rest. */
+  keyring: Keyring;
   log: Log;
 };

@@ -1,4 +1,4 @@
-import { randomBytes, createHash } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 
 /** Randomness, injected: nothing else in the source tree may make random numbers (a test keeps this). */
 export type Random = {
@@ -25,7 +25,7 @@ function fromBytes(bytes: (n: number) => Buffer): Random {
   };
 }
 
-export const systemRandom: Random = fromBytes((n) => randomBytes(n));
+export const systemRandom: Random = { ...fromBytes((n) => randomBytes(n)), uuid: () => randomUUID() };
 
 /** The same seed gives the same sequence on every machine: SHA-256 in counter mode. Never for secrets. */
 export function seededRandom(seed: string): Random {

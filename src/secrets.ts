@@ -2,15 +2,13 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual
 import type { Random } from './random.ts';
 
 /** What keys are derived for; each purpose has its own key (HKDF, RFC 5869), so that one use can't be turned into another. */
-export type Purpose = 'cursor' | 'invitation' | 'idempotency' | 'webhook' | 'session';
+export type Purpose = 'cursor' | 'invitation' | 'idempotency' | 'session';
 
 export type Secrets = {
   /** HMAC-SHA256 of the text, cut to `bytes`. */
   mac(purpose: Purpose, text: string, bytes?: number): Buffer;
   /** True when the MAC is the text's, in constant time. */
   check(purpose: Purpose, text: string, mac: Buffer): boolean;
-  /** The raw 256-bit key of a purpose, for AES-256-GCM elsewhere. */
-  key(purpose: Purpose): Buffer;
   /** AES-256-GCM: 12 bytes of nonce, 16 of tag, then the text. */
   seal(purpose: Purpose, text: string, random: Random): Buffer;
   /** The sealed text; throws when it was sealed under another secret or changed. */
@@ -32,7 +30,6 @@ export function deriveSecrets(secret: string): Secrets {
   return {
     mac,
     check: (purpose, text, given) => given.length >= 12 && given.length <= 32 && timingSafeEqual(mac(purpose, text, given.length), given),
-    key,
     seal: (purpose, text, random) => {
       const nonce = random.bytes(12);
       const cipher = createCipheriv('aes-256-gcm', key(purpose), nonce);

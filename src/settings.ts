@@ -1,4 +1,6 @@
-import { isIP } from 'node:net';
+import type { Network } from './webhooks/address.ts';
+import { parseNetworks } from './webhooks/address.ts';
+import { parseSchedule } from './webhooks/retry.ts';
 
 /** Settings as the rest of the code reads them. */
 export type Settings = {
@@ -11,9 +13,12 @@ export type Settings = {
   dataDir: string;
   /** Undefined: generated under dataDir, which only the embedded database may do. */
   secret: string | undefined;
+  /** Secrets before the current one: they only decrypt. */
+  previousSecrets: string[];
   rateLimit: number;
-  webhookRetrySchedule: string;
-  webhookAllowNetworks: string[];
+  /** Waits in milliseconds after the first attempt. */
+  webhookRetryScheduleMs: number[];
+  webhookAllowNetworks: Network[];
   log: 'all' | 'errors' | 'none';
 };
 
@@ -32,18 +37,6 @@ function whole(text: string, least: number, most: number): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < least || value > most) throw new Error(`must be a whole number from ${least} to ${most}`);
   return value;
-}
-
-function networks(text: string): string[] {
-  const list = text.split(',').map((part) => part.trim()).filter((part) => part !== '');
-  for (const network of list) {
-    const [address = '', bits, ...rest] = network.split('/');
-    const family = isIP(address);
-    if (family === 0 || rest.length > 0 || bits === undefined || !/^\d+$/.test(bits) || Number(bits) > (family === 4 ? 32 : 128)) {
-      throw new Error('must be a comma-separated list of networks such as 10.0.0.0/8,fd00::/8');
-    }
-  }
-  return list;
 }
 
 /** Every setting: the operator's guide is made from this table. */
@@ -74,15 +67,16 @@ export const settingsTable: Row[] = [
       if (text !== '' && text.length < 32) throw new Error('must have at least 32 characters');
       s.secret = text === '' ? undefined : text;
     } },
+  { name: 'ARS_PREVIOUS_SECRETS', default: '', meaning: 'Comma-separated earlier values of ARS_SECRET, which still decrypt webhook secrets after a change. Cursors, links to assessments and kept replies of before the change end with it.',
+    read: (text, s) => { s.previousSecrets = text === '' ? [] : text.split(','); } },
   { name: 'ARS_RATE_LIMIT', default: '300', meaning: 'Requests per key in any 60 seconds. Up to 1,000 it is exact to the millisecond; above, requests are counted in steps of 250 ms and never too many are admitted.',
     read: (text, s) => { s.rateLimit = whole(text, 1, 1_000_000_000); } },
   { name: 'ARS_WEBHOOK_RETRY_SCHEDULE', default: '5s,5m,30m,2h,5h,10h,14h,20h,24h', meaning: 'Waits after the first attempt of a webhook delivery.',
     read: (text, s) => {
-      if (!/^\d+(ms|s|m|h)(,\d+(ms|s|m|h))*$/.test(text)) throw new Error('must be a comma-separated list of waits such as 5s,5m,2h');
-      s.webhookRetrySchedule = text;
+      s.webhookRetryScheduleMs = parseSchedule(text);
     } },
   { name: 'ARS_WEBHOOK_ALLOW_NETWORKS', default: '', meaning: 'Private networks (CIDR list) in which webhook endpoints may be.',
-    read: (text, s) => { s.webhookAllowNetworks = networks(text); } },
+    read: (text, s) => { s.webhookAllowNetworks = parseNetworks(text); } },
   { name: 'ARS_LOG', default: 'all', meaning: 'all: a line for every request and delivery attempt; errors: only failures; none.',
     read: (text, s) => {
       if (text !== 'all' && text !== 'errors' && text !== 'none') throw new Error('must be all, errors or none');
@@ -101,7 +95,8 @@ export function readSettings(environment: Record<string, string | undefined>): S
     try {
       row.read(text === undefined || text === '' ? row.default : text, settings);
     } catch (error) {
-      throw new SettingsError(`${row.name} ${(error as Error).message}.`);
+      const { message } = error as Error;
+      throw new SettingsError(message.startsWith('must ') ? `${row.name} ${message}.` : `${row.name} is not valid: ${message}`);
     }
   }
   if (settings.databaseUrl !== undefined && settings.secret === undefined) {

@@ -65,6 +65,8 @@ async function run<R>(client: pg.Client | pg.PoolClient, sql: Statement | string
 export type Database = Tx & {
   /** Runs `inside` in one transaction; commits when it returns, rolls back when it throws. */
   transaction<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Runs reads in one snapshot, so that several statements see the same state. */
+  snapshot<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
   /** A connection of its own for one hot statement or for notifications; it reconnects by itself. */
   dedicated(options?: { synchronousCommit?: boolean }): Dedicated;
   close(): Promise<void>;
@@ -98,6 +100,23 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
     }
   }
 
+  async function within<T>(begin: string, inside: (tx: Tx) => Promise<T>): Promise<T> {
+    const client = await connect();
+    let broken = false;
+    try {
+      await run(client, begin);
+      const result = await inside({ query: (sql, values) => run(client, sql, values) });
+      await run(client, 'commit');
+      return result;
+    } catch (error) {
+      broken = error instanceof DatabaseUnavailable;
+      if (!broken) await run(client, 'rollback').catch(() => { broken = true; });
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
   return {
     async query<R>(sql: Statement | string, values?: readonly unknown[]) {
       const client = await connect();
@@ -111,22 +130,8 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
         client.release(broken);
       }
     },
-    async transaction(inside) {
-      const client = await connect();
-      let broken = false;
-      try {
-        await run(client, 'begin');
-        const result = await inside({ query: (sql, values) => run(client, sql, values) });
-        await run(client, 'commit');
-        return result;
-      } catch (error) {
-        broken = error instanceof DatabaseUnavailable;
-        if (!broken) await run(client, 'rollback').catch(() => { broken = true; });
-        throw error;
-      } finally {
-        client.release(broken);
-      }
-    },
+    transaction: (inside) => within('begin', inside),
+    snapshot: (inside) => within('begin isolation level repeatable read read only', inside),
     dedicated(options = {}) {
       const connection = openDedicated(common, options.synchronousCommit ?? true, log, () => open.delete(connection));
       open.add(connection);

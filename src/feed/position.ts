@@ -11,8 +11,10 @@ export type Feed = {
   readonly organisationId: number;
   /** The last position handed out, in this unit of work or before. */
   readonly position: number;
-  /** Reserves `count` positions, each a step above the one before, and returns the first. */
-  reserve(count: number): number;
+  /** The first free position; it stays free until `used` says how many a statement took, each a step above the one before. */
+  next(): number;
+  /** A statement took `count` positions from the last `next` on; none leaves the feed, and so every ETag, as it was. */
+  used(count: number): void;
   /** What a group set renders to has changed (rename, archive, reactivation). */
   groupsChanged(): void;
 };
@@ -28,15 +30,17 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   const [row] = await work.tx.query<{ position: number }>(lock, [organisationId]);
   if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
   let last = row.position;
+  let first = 0;
   let groups = 0;
   const feed: Feed = {
     organisationId,
     get position() { return last; },
-    reserve(count) {
-      if (count === 0) return last;
-      const first = Math.max(last, work.app.clock.nowMs() * 1000) + limits.positionStepUs;
-      last = first + (count - 1) * limits.positionStepUs;
+    next() {
+      first = Math.max(last, work.app.clock.nowMs() * 1000) + limits.positionStepUs;
       return first;
+    },
+    used(count) {
+      if (count > 0) last = first + (count - 1) * limits.positionStepUs;
     },
     groupsChanged() { groups = 1; },
   };

@@ -6,7 +6,7 @@ import { json } from '../http/route.ts';
 import { cacheHeaders } from '../http/list-reply.ts';
 import { limits } from '../limits.ts';
 import { lockFeed } from '../feed/position.ts';
-import { checkUrl, parseNetworks } from './address.ts';
+import { checkUrl } from './address.ts';
 import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, eventTypes } from './schema.ts';
 import type { EndpointRow } from './store.ts';
 import { listEndpoints, removeEndpoint } from './store.ts';
@@ -47,7 +47,7 @@ export const webhookRoutes: Route[] = [
       const url = body.get('url');
       const expected = 'url must be an https address that the public internet can reach, without credentials or fragment, of at most 2,048 characters.';
       if (typeof url !== 'string' || url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(url)) throw ApiError.field('invalid_url', expected);
-      const verdict = checkUrl(url, { allowNetworks: parseNetworks(app.settings.webhookAllowNetworks.join(',')) });
+      const verdict = checkUrl(url, { allowNetworks: app.settings.webhookAllowNetworks });
       if (!verdict.ok) throw ApiError.field('invalid_url', `${expected} ${verdict.reason}`);
       const types = body.list('event_types', 'invalid_event_types', eventTypes.length, `of ${eventTypes.join(', ')}`, (text) => (eventTypes as readonly string[]).includes(text));
       const groupIds = body.list('group_ids', 'invalid_group_ids', limits.webhookGroups, 'group UUIDs', isUuid);

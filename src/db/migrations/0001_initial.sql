@@ -213,8 +213,8 @@ create table webhook_endpoint (
   group_ids       uuid[],
   status          text not null default 'active' check (status in ('active', 'paused', 'disabled')),
   disabled_reason text,
-  secret          bytea not null,
-  previous_secret bytea,
+  secret          text not null,
+  previous_secret text,
   previous_secret_until timestamptz,
   failing_since   timestamptz,
   created_at      timestamptz not null,
@@ -247,3 +247,18 @@ create table delivery (
 );
 create index delivery_due on delivery (endpoint_id, next_attempt_at) where status = 'pending';
 create index delivery_listed on delivery (organisation_id, endpoint_id, created_at);
+
+-- Evidence PDFs as they were first made: an amended result gets a new edition, older ones stay for the auditor.
+create table evidence (
+  organisation_id int8 not null,
+  assessment_id   uuid not null,
+  edition         int4 not null,
+  sha256          text not null,
+  pdf             bytea not null,
+  -- What the PDF was made from, so that it can be made again and compared.
+  input           text not null,
+  created_at      timestamptz not null,
+  primary key (organisation_id, assessment_id, edition)
+);
+alter table evidence alter column pdf set storage external;
+create index evidence_sha256 on evidence (sha256);

@@ -1,0 +1,37 @@
+import type { Work } from '../db/work.ts';
+import { ApiError } from '../errors.ts';
+import { lockFeed } from '../feed/position.ts';
+import { contentOf, storedTexts } from './body.ts';
+import type { Amendment } from './schema.ts';
+import { emptyAssessment, findLive, recordChanges, refreshLastAssessed, replaceBodies, stampAssessments } from './store.ts';
+
+/**
+ * Amends a live result. What the specification calls immutable can't be amended: withdraw it and record it again.
+ * @returns false when nothing differs: then nothing changes, not even an ETag
+ * @throws ApiError not_found
+ */
+export async function amendAssessment(work: Work, organisationId: number, assessmentId: string, amendment: Amendment, why: { actor: string; reason: string }): Promise<boolean> {
+  const feed = await lockFeed(work, organisationId);
+  const row = await findLive(work.tx, organisationId, assessmentId);
+  if (row === undefined) throw new ApiError('not_found');
+  const texts = storedTexts(assessmentId, { ...contentOf(row.body, row.assessed_at), ...amendment });
+  if (texts.body === row.body) return false;
+  await replaceBodies(work.tx, organisationId, [{ assessment_id: assessmentId, ...texts }]);
+  await recordChanges(work, organisationId, { kind: 'amended', ...why }, [{ assessment_id: assessmentId, before: row.body }]);
+  await stampAssessments(work, feed, [row]);
+  await refreshLastAssessed(work, feed, [row.learner_id]);
+  return true;
+}
+
+/**
+ * Withdraws a live result for good: a tombstone takes its place in the feed, and its content is deleted.
+ * @throws ApiError not_found, also when it is withdrawn already
+ */
+export async function withdrawAssessment(work: Work, organisationId: number, assessmentId: string, why: { actor: string; reason: string }): Promise<void> {
+  const feed = await lockFeed(work, organisationId);
+  const row = await findLive(work.tx, organisationId, assessmentId);
+  if (row === undefined) throw new ApiError('not_found');
+  await emptyAssessment(work, feed, row);
+  await recordChanges(work, organisationId, { kind: 'withdrawn', ...why }, [{ assessment_id: assessmentId, before: null }]);
+  await refreshLastAssessed(work, feed, [row.learner_id]);
+}

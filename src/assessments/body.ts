@@ -1,0 +1,66 @@
+import { formatPosition } from '../feed/time.ts';
+import type { Subject } from './facet.ts';
+import { facetOf } from './facet.ts';
+
+/** A result's content, without what cascades and the feed add. */
+export type ResultContent = {
+  assessed_at_us: number;
+  subject: Subject;
+  framework: string;
+  rqf_level: string | null;
+  rqf_level_code: number | null;
+  below_level_1: boolean | null;
+  working_level: string | null;
+  recommended_next_level: string | null;
+  is_borderline: boolean;
+  needs_review: boolean;
+  domains: { name: string; score_pct: number | null; status: string | null }[];
+};
+
+/** The texts of a result that are stored ready to send. */
+export type StoredTexts = { facet: number; body: string; summary: string };
+
+/** Makes the stored texts once, at completion: pages only splice them. */
+export function storedTexts(assessmentId: string, content: ResultContent): StoredTexts {
+  const assessed_at = formatPosition(content.assessed_at_us);
+  const { rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level } = content;
+  const level = { rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level };
+  const facet = facetOf(content.subject, content);
+  if (facet === undefined) throw new Error('the level fields contradict each other');
+  return {
+    facet,
+    body: JSON.stringify({
+      assessed_at, subject: content.subject, framework: content.framework, ...level,
+      is_borderline: content.is_borderline, needs_review: content.needs_review,
+      domains: content.domains.map(({ name, score_pct, status }) => ({ name, score_pct, status })),
+    }).slice(1, -1),
+    summary: JSON.stringify({ subject: content.subject, assessment_id: assessmentId, assessed_at, ...level }),
+  };
+}
+
+/** The content back out of a stored body. */
+export function contentOf(body: string, assessedAtUs: number): ResultContent {
+  const { assessed_at: _, ...content } = JSON.parse(`{${body}}`);
+  return { assessed_at_us: assessedAtUs, ...content };
+}
+
+export function learnerJson(ref: string | null, fullName: string): string {
+  return JSON.stringify({ ref, full_name: fullName });
+}
+
+/** Columns that a whole assessment is sent from. */
+export type AssessmentColumns = { assessment_id: string; position: number; learner: string; body: string; report_sha256: string | null };
+
+/** Splices a whole Assessment. `reportBase` is the absolute address under which reports are, up to the id. */
+export function assessmentJson(row: AssessmentColumns, groupsJson: string, reportBase: string): string {
+  return `{"assessment_id":"${row.assessment_id}","status":"completed","updated_at":"${formatPosition(row.position)}","learner":${row.learner},${row.body}`
+    + `,"evidence_pack_url":"${reportBase}${row.assessment_id}/report.pdf","report_sha256":${row.report_sha256 === null ? 'null' : `"${row.report_sha256}"`},"groups":${groupsJson}}`;
+}
+
+export function tombstoneJson(assessmentId: string, position: number): string {
+  return `{"assessment_id":"${assessmentId}","status":"deleted","updated_at":"${formatPosition(position)}"}`;
+}
+
+export function scopeExitJson(assessmentId: string, position: number): string {
+  return `{"assessment_id":"${assessmentId}","updated_at":"${formatPosition(position)}","removed":{"reason":"left_scope","scope":"group_id"}}`;
+}

@@ -1,0 +1,32 @@
+import type { Work } from '../db/work.ts';
+import { emitAssessmentCompleted } from '../events/emit.ts';
+import type { Feed } from '../feed/position.ts';
+import { renderSets } from '../groups/sets.ts';
+import { limits } from '../limits.ts';
+import { groupSetsOf } from '../learners/learners.ts';
+import { assessmentJson } from './body.ts';
+import type { NewAssessment } from './store.ts';
+import { insertAssessments, refreshLastAssessed } from './store.ts';
+
+/** The absolute address under which evidence PDFs are, up to the assessment's id. */
+export function reportBase(baseUrl: string): string {
+  return `${baseUrl}/api/v1/assessments/`;
+}
+
+/**
+ * Records completed results: into the feed, onto their learners and, where wanted, into events, in one unit of work
+ * whose feed lock is held. The learners exist.
+ */
+export async function recordAssessments(work: Work, feed: Feed, rows: NewAssessment[], options: { events: boolean }): Promise<void> {
+  if (rows.length === 0) return;
+  const first = await insertAssessments(work, feed, rows);
+  await refreshLastAssessed(work, feed, [...new Set(rows.map((row) => row.learner_id))]);
+  if (!options.events) return;
+  const setOf = await groupSetsOf(work.tx, feed.organisationId, [...new Set(rows.map((row) => row.learner_id))]);
+  const sets = await renderSets(work.tx, feed.organisationId, [...new Set(setOf.values())]);
+  await emitAssessmentCompleted(work, feed.organisationId, rows.map((row, i) => {
+    const set = sets.get(setOf.get(row.learner_id)!)!;
+    const columns = { ...row, position: first + i * limits.positionStepUs };
+    return { json: assessmentJson(columns, set.json, reportBase(work.app.settings.baseUrl)), groupIds: set.groupIds };
+  }));
+}

@@ -1,0 +1,65 @@
+import { formatMs } from '../clock.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+
+/** What subscribers can be told (api-spec.md, Event types). */
+export type EventType = 'assessment.completed' | 'learner.groups.updated';
+
+/** The channel that wakes the delivery workers; the payload is empty. */
+export const deliveryChannel = 'ars_delivery';
+
+const insert = statement('event.insert', `
+  with told as (
+    insert into event (organisation_id, event_id, type, occurred_at, payload)
+    select $1, event_id, $2, $3, payload from unnest($4::uuid[], $5::text[]) as e(event_id, payload)
+    returning event_id),
+  listed as (
+    select event_id, group_id from unnest($6::uuid[], $7::uuid[]) as g(event_id, group_id)),
+  fanned as (
+    insert into delivery (organisation_id, delivery_id, endpoint_id, event_id, next_attempt_at, created_at)
+    select $1, md5(told.event_id::text || w.endpoint_id)::uuid, w.endpoint_id, told.event_id, $3, $3
+      from told, webhook_endpoint w
+     where w.organisation_id = $1 and $2 = any(w.event_types)
+       and (w.group_ids is null or exists (
+         select from listed where listed.event_id = told.event_id and listed.group_id = any(w.group_ids)))
+    returning 1)
+  select count(*) as count from fanned`);
+
+type Occurrence = { payload: string; groupIds: string[] };
+
+/**
+ * Writes events and one delivery for each subscribed endpoint, by one statement, in the transaction of their cause.
+ * A paused or disabled endpoint gets its rows too: they wait, and can be sent later.
+ */
+async function emit(work: Work, organisationId: number, type: EventType, occurrences: Occurrence[]): Promise<void> {
+  if (occurrences.length === 0) return;
+  const ids = occurrences.map(() => work.uuid());
+  const pairs = occurrences.flatMap((occurrence, i) => occurrence.groupIds.map((groupId) => [ids[i]!, groupId] as const));
+  const [row] = await work.tx.query<{ count: number }>(insert, [organisationId, type, new Date(work.nowMs), ids,
+    occurrences.map((occurrence) => occurrence.payload), pairs.map((pair) => pair[0]), pairs.map((pair) => pair[1])]);
+  if (row!.count > 0 && !work.opened.has(deliveryChannel)) {
+    work.opened.set(deliveryChannel, true);
+    await work.tx.query(`notify ${deliveryChannel}`);
+  }
+}
+
+/** One event for each learner whose groups changed; either an added or a removed group matches a scoped endpoint. */
+export function emitGroupsUpdated(work: Work, organisationId: number, changes: { learner_ref: string; added: string[]; removed: string[] }[]): Promise<void> {
+  const occurred_at = formatMs(work.nowMs);
+  return emit(work, organisationId, 'learner.groups.updated', changes.map((change) => ({
+    payload: JSON.stringify({ event: 'learner.groups.updated', learner_ref: change.learner_ref, added: change.added, removed: change.removed, occurred_at }),
+    groupIds: [...change.added, ...change.removed],
+  })));
+}
+
+/**
+ * `json` is byte for byte what GET /assessments/{id} gives under `data` once the transaction is committed. An endpoint
+ * scoped to groups is told by any membership, as the group_id filter is; `group_ids` names them all, archived ones too.
+ */
+export function emitAssessmentCompleted(work: Work, organisationId: number, completed: { json: string; groupIds: string[] }[]): Promise<void> {
+  const occurredAt = formatMs(work.nowMs);
+  return emit(work, organisationId, 'assessment.completed', completed.map(({ json, groupIds }) => ({
+    payload: `{"event":"assessment.completed","occurred_at":"${occurredAt}","data":${json},"group_ids":${JSON.stringify(groupIds)}}`,
+    groupIds,
+  })));
+}

@@ -1,0 +1,61 @@
+import { hash } from 'node:crypto';
+import type { App } from '../app.ts';
+import { contentOf } from '../assessments/body.ts';
+import { attachReport, findLive } from '../assessments/report.ts';
+import { statement } from '../db/database.ts';
+import { inWork } from '../db/work.ts';
+import { formatPosition } from '../feed/time.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import type { EvidenceInput } from './document.ts';
+import { buildDocument } from './document.ts';
+import { renderPdf } from './pdf.ts';
+
+export type Report = { pdf: Buffer; sha256: string };
+
+const current = statement('evidence.current', `
+  select e.pdf, e.sha256 from assessment a
+    join evidence e on e.organisation_id = a.organisation_id and e.assessment_id = a.assessment_id and e.sha256 = a.report_sha256
+   where a.organisation_id = $1 and a.assessment_id = $2 order by e.edition desc limit 1`);
+const editions = statement('evidence.editions', `
+  select coalesce(max(edition), 0) as newest from evidence where organisation_id = $1 and assessment_id = $2`);
+const insert = statement('evidence.insert', `
+  insert into evidence (organisation_id, assessment_id, edition, sha256, pdf, input, created_at) values ($1, $2, $3, $4, $5, $6, $7)`);
+
+/**
+ * The evidence PDF of a live result: the stored bytes, or the first ones, which are stored before they are served. The
+ * PDF is made outside the transaction; if the result changed meanwhile it is made again.
+ * @returns undefined when there is no such live result
+ */
+export async function readReport(app: App, organisationId: number, assessmentId: string): Promise<Report | undefined> {
+  for (;;) {
+    const [stored] = await app.db.query<Report>(current, [organisationId, assessmentId]);
+    if (stored !== undefined) return stored;
+    const made = await makeReport(app, organisationId, assessmentId);
+    if (made !== 'changed') return made;
+  }
+}
+
+async function makeReport(app: App, organisationId: number, assessmentId: string): Promise<Report | undefined | 'changed'> {
+  const row = await findLive(app.db, organisationId, assessmentId);
+  if (row === undefined) return undefined;
+  const organisation = await readOrganisation(app.db, organisationId);
+  const [{ newest } = { newest: 0 }] = await app.db.query<{ newest: number }>(editions, [organisationId, assessmentId]);
+  const content = contentOf(row.body, row.assessed_at);
+  const input: EvidenceInput = {
+    version: 1,
+    organisation_name: organisation.name, learner: JSON.parse(row.learner), assessment_id: assessmentId, edition: newest + 1,
+    subject: content.subject, framework: content.framework, assessed_at: formatPosition(row.assessed_at),
+    rqf_level: content.rqf_level, rqf_level_code: content.rqf_level_code, below_level_1: content.below_level_1,
+    working_level: content.working_level, recommended_next_level: content.recommended_next_level,
+    is_borderline: content.is_borderline, needs_review: content.needs_review, domains: content.domains,
+    verify_url: `${app.settings.baseUrl}/verify`, source: row.source,
+  };
+  const pdf = renderPdf(buildDocument(input));
+  const sha256 = hash('sha256', pdf, 'hex');
+  return inWork(app, async (work) => {
+    // Under the feed's lock: the first generation is a change that mirrors must see.
+    if (!await attachReport(work, organisationId, row, sha256)) return 'changed' as const;
+    await work.tx.query(insert, [organisationId, assessmentId, newest + 1, sha256, pdf, JSON.stringify(input), new Date(work.nowMs)]);
+    return { pdf, sha256 };
+  });
+}

@@ -1,0 +1,63 @@
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { limits } from '../limits.ts';
+import type { Feed } from './position.ts';
+
+/**
+ * Gives new positions to what a change shows up in. Each statement runs after the lock, so that it reads the newest
+ * committed group sets (a statement that both waited for the lock and read would stamp a stale one). Records keep
+ * their order among themselves.
+ */
+
+const step = limits.positionStepUs;
+
+function assessmentsWhere(name: string, whose: string) {
+  return statement(`feed.stamp_assessments_${name}`, `
+    with moving as materialized (
+      select f.learner_id, f.assessment_id, l.group_set_id, row_number() over (order by f.position) - 1 as n
+        from assessment_feed f
+        join learner_feed l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
+       where f.organisation_id = $1 and not f.deleted and f.learner_id ${whose}),
+    moved as (
+      update assessment_feed f set position = $3 + ${step} * m.n, group_set_id = m.group_set_id
+        from moving m
+       where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id
+      returning 1)
+    select count(*) as count from moved`);
+}
+
+function learnersWhere(name: string, whose: string) {
+  return statement(`feed.stamp_learners_${name}`, `
+    with moving as materialized (
+      select l.learner_id, row_number() over (order by l.position) - 1 as n
+        from learner_feed l where l.organisation_id = $1 and l.learner_id ${whose}),
+    moved as (
+      update learner_feed l set position = $3 + ${step} * m.n
+        from moving m where l.organisation_id = $1 and l.learner_id = m.learner_id
+      returning 1)
+    select count(*) as count from moved`);
+}
+
+const these = '= any($2::uuid[])';
+const members = 'in (select learner_id from membership where organisation_id = $1 and group_id = $2::uuid and left_position is null)';
+const assessmentsOfThese = assessmentsWhere('these', these);
+const assessmentsOfMembers = assessmentsWhere('members', members);
+const learnersThese = learnersWhere('these', these);
+const learnersMembers = learnersWhere('members', members);
+
+async function stamp(work: Work, feed: Feed, statements: ReturnType<typeof statement>[], whose: string | string[]): Promise<void> {
+  for (const sql of statements) {
+    const [row] = await work.tx.query<{ count: number }>(sql, [feed.organisationId, whose, feed.next()]);
+    feed.used(row!.count);
+  }
+}
+
+/** These learners' payloads changed, and with them the payloads of all their live assessments. */
+export function stampLearnersAndAssessments(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
+  return stamp(work, feed, [assessmentsOfThese, learnersThese], learnerIds);
+}
+
+/** A group that is shown with its active members changed. */
+export function stampMembers(work: Work, feed: Feed, groupId: string): Promise<void> {
+  return stamp(work, feed, [assessmentsOfMembers, learnersMembers], groupId);
+}

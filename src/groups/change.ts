@@ -1,0 +1,34 @@
+import type { Work } from '../db/work.ts';
+import { ApiError } from '../errors.ts';
+import { lockFeed } from '../feed/position.ts';
+import { stampMembers } from '../feed/stamp.ts';
+import { limits } from '../limits.ts';
+import type { GroupRow } from './store.ts';
+import { countActiveGroups, findGroup, updateGroup } from './store.ts';
+import { teamType } from './types.ts';
+
+/**
+ * Renames, archives or reactivates a group. Whatever shows the group gets a new position; a change to what already
+ * is changes nothing.
+ * @throws ApiError not_found, team_group_managed, group_limit_exceeded (on reactivation)
+ */
+export async function changeGroup(work: Work, organisationId: number, groupId: string, change: { name?: string; active?: boolean },
+  options: { managingTeams?: boolean } = {}): Promise<GroupRow> {
+  const feed = await lockFeed(work, organisationId);
+  const group = await findGroup(work.tx, organisationId, groupId);
+  if (group === undefined) throw new ApiError('not_found');
+  if (group.type === teamType && options.managingTeams !== true) throw new ApiError('team_group_managed');
+  const changed = { ...group, name: change.name ?? group.name, active: change.active ?? group.active };
+  if (changed.name === group.name && changed.active === group.active) return group;
+  if (changed.active && !group.active && group.type !== teamType
+    && await countActiveGroups(work.tx, organisationId) >= limits.groupsPerOrganisation) {
+    throw new ApiError('group_limit_exceeded');
+  }
+  changed.position = feed.next();
+  await updateGroup(work.tx, organisationId, changed);
+  feed.used(1);
+  feed.groupsChanged();
+  // A renamed archived group shows nowhere.
+  if (changed.active || group.active) await stampMembers(work, feed, groupId);
+  return changed;
+}

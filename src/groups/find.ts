@@ -1,0 +1,2 @@
+/** What other nouns may ask of groups. */
+export { findGroup, knownGroups } from './store.ts';

@@ -1,0 +1,61 @@
+import type { App } from '../app.ts';
+import { batcher } from '../db/batcher.ts';
+import type { Dedicated } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Tx } from '../db/database.ts';
+
+/** One answered call, or one act at the command line. Never a reference, a name or an address. */
+export type AuditEntry = {
+  /** 0 for a caller that proved no organisation. */
+  organisationId: number;
+  atMs: number; requestId: string;
+  /** An access key id, `operator`, or `-`. */
+  actor: string;
+  /** Method and route, such as `GET /learners/{ref}`, or a command. */
+  action: string;
+  /** The id of the thing acted on, where it has one. */
+  resource: string | null;
+  status: number;
+};
+
+const insert = statement('audit.insert', `
+  insert into audit (organisation_id, at, request_id, actor, action, resource, status)
+  select * from unnest($1::int8[], $2::timestamptz[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::int2[])`);
+
+function values(entries: AuditEntry[]) {
+  return [entries.map((e) => e.organisationId), entries.map((e) => new Date(e.atMs)), entries.map((e) => e.requestId), entries.map((e) => e.actor),
+    entries.map((e) => e.action), entries.map((e) => e.resource), entries.map((e) => e.status)];
+}
+
+/** Returns once the entry is committed: a reply that waits for it can't be missing from the log (law 5). */
+export type Audit = (entry: AuditEntry) => Promise<void>;
+
+export function auditor(connection: Dedicated): Audit {
+  return batcher<AuditEntry, void>(async (entries) => {
+    await connection.query(insert, values(entries));
+    return new Array<void>(entries.length).fill(undefined);
+  }, 1000);
+}
+
+/** Writes an entry in the transaction of its cause: what the command line does is in the log exactly when it happened. */
+export async function auditInside(tx: Tx, entry: AuditEntry): Promise<void> {
+  await tx.query(insert, values([entry]));
+}
+
+const page = statement('audit.page', `
+  select audit_id, at, request_id, actor, action, resource, status from audit
+   where organisation_id = $1 and audit_id > $2 and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
+   order by audit_id limit $5`);
+
+export type AuditRow = { audit_id: number; at: Date; request_id: string; actor: string; action: string; resource: string | null; status: number };
+
+/** The organisation's log in order, in bounded memory. */
+export async function* readAudit(app: App, organisationId: number, from: Date | null, to: Date | null): AsyncGenerator<AuditRow> {
+  let last = 0;
+  for (;;) {
+    const rows = await app.db.query<AuditRow>(page, [organisationId, last, from, to, 1000]);
+    yield* rows;
+    if (rows.length < 1000) return;
+    last = rows.at(-1)!.audit_id;
+  }
+}

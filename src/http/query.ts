@@ -1,0 +1,158 @@
+import type { ErrorCode } from '../errors.ts';
+import { ApiError } from '../errors.ts';
+import { formatPosition, parseInstant, parseLowerBound } from '../feed/time.ts';
+import { limits } from '../limits.ts';
+import { isOpaqueRef } from '../personal-data.ts';
+
+/** A parsed value and the one text that stands for it, whatever way it was written. */
+type Parsed<T> = { value: T; canonical: string };
+
+/** One query parameter: how its values are read, and the error code when they aren't what was expected. */
+export type Parameter<T = unknown> = {
+  name: string;
+  code: ErrorCode;
+  description: string;
+  /** JSON Schema of one value, for OpenAPI. */
+  schema: Record<string, unknown>;
+  list: boolean;
+  /** @returns undefined when the values aren't valid; an ErrorCode's own error is thrown for a rule with a code of its own */
+  parse(values: string[]): Parsed<T> | undefined;
+};
+
+/** `limit` and `cursor` are read beside the table: one never fails, the other is bound to all the rest. */
+export const limitSchema = { type: 'integer', minimum: 1, maximum: limits.pageMax, default: limits.pageDefault };
+
+/** Splits a raw query string: decoded once, repeated keys gathered. A key or value with broken percent-encoding keeps it. */
+export function splitQuery(raw: string): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const part of raw.split('&')) {
+    if (part === '') continue;
+    const equals = part.indexOf('=');
+    const key = decode(equals < 0 ? part : part.slice(0, equals));
+    const value = equals < 0 ? '' : decode(part.slice(equals + 1));
+    const values = found.get(key);
+    if (values === undefined) found.set(key, [value]);
+    else values.push(value);
+  }
+  return found;
+}
+
+function decode(text: string): string {
+  if (!/[%+]/.test(text)) return text;
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return '\uFFFD';
+  }
+}
+
+/** Page size: clamped to 1..500; anything that isn't one integer means the default. */
+export function readLimit(values: string[] | undefined): number {
+  if (values === undefined || values.length !== 1 || !/^-?\d{1,15}$/.test(values[0]!)) return limits.pageDefault;
+  return Math.min(limits.pageMax, Math.max(1, Number(values[0])));
+}
+
+/** A query that passed its table. */
+export type ParsedQuery = {
+  values: Record<string, any>;
+  /** Every parameter but limit and cursor, in the table's order, percent-encoded: what cursors are bound to and `next` repeats. */
+  canonical: string;
+  limit: number;
+  cursor: string | null;
+};
+
+/**
+ * Reads a query string by its table. Several faults: the first in the table's order is told, an unknown parameter before all.
+ * @throws ApiError
+ */
+export function readQuery(raw: string, table: readonly Parameter[], options: { paged: boolean }): ParsedQuery {
+  const given = splitQuery(raw);
+  const values: Record<string, unknown> = {};
+  const canonical: string[] = [];
+  let fault: ApiError | null = null;
+  for (const key of given.keys()) {
+    if (!table.some((parameter) => parameter.name === key) && !(options.paged && (key === 'limit' || key === 'cursor'))) throw new ApiError('unknown_parameter');
+  }
+  const cursors = given.get('cursor');
+  for (const parameter of table) {
+    const texts = given.get(parameter.name);
+    if (texts === undefined) continue;
+    try {
+      const parsed = parameter.parse(texts);
+      if (parsed === undefined) throw new ApiError(parameter.code, hint(parameter, texts));
+      values[parameter.name] = parsed.value;
+      canonical.push(`${parameter.name}=${encodeURIComponent(parsed.canonical)}`);
+    } catch (error) {
+      fault ??= error as ApiError;
+    }
+    // `since` comes before the cursor in the list of codes, everything else after it.
+    if (fault !== null && (parameter.name === 'since' || cursors === undefined)) throw fault;
+  }
+  // A cursor can't have been minted under parameters that aren't valid.
+  if (cursors !== undefined && (fault !== null || cursors.length !== 1 || cursors[0] === '')) throw new ApiError('invalid_cursor');
+  return { values, canonical: canonical.join('&'), limit: readLimit(given.get('limit')), cursor: cursors?.[0] ?? null };
+}
+
+function hint(parameter: Parameter, texts: string[]): string | undefined {
+  if (parameter.schema.format === 'date-time' && texts.length === 1 && parseInstant(texts[0]!.replace(' ', '+')) !== null && texts[0]!.includes(' ')) {
+    return `${parameter.name} has a space where its zone has a +: send + as %2B, or use Z.`;
+  }
+  return undefined;
+}
+
+const single = <T>(read: (text: string) => Parsed<T> | undefined) => (values: string[]) => (values.length === 1 ? read(values[0]!) : undefined);
+
+/** All members of all values; undefined when one is empty. Duplicates collapse, and order doesn't matter. */
+function members(values: string[]): string[] | undefined {
+  const list = values.flatMap((value) => value.split(','));
+  return list.includes('') ? undefined : [...new Set(list)].sort();
+}
+
+export function instant(name: string, code: ErrorCode, description: string, bound: 'lower' | 'upper'): Parameter<number> {
+  return { name, code, description, list: false, schema: { type: 'string', format: 'date-time' },
+    parse: single((text) => {
+      const us = bound === 'lower' ? parseLowerBound(text) : parseInstant(text);
+      return us === null ? undefined : { value: us, canonical: Number.isFinite(us) ? formatInstant(us) : text };
+    }) };
+}
+
+function formatInstant(us: number): string {
+  return Math.abs(us) <= 8.64e18 ? formatPosition(us) : String(us);
+}
+
+export function oneOf(name: string, code: ErrorCode, description: string, allowed: readonly string[]): Parameter<string> {
+  return { name, code, description, list: false, schema: { type: 'string', enum: [...allowed] },
+    parse: single((text) => (allowed.includes(text) ? { value: text, canonical: text } : undefined)) };
+}
+
+export function someOf(name: string, code: ErrorCode, description: string, allowed: readonly string[]): Parameter<string[]> {
+  return { name, code, description, list: true, schema: { type: 'string', enum: [...allowed] },
+    parse: (values) => {
+      const list = members(values);
+      return list !== undefined && list.every((one) => allowed.includes(one)) ? { value: list, canonical: list.join(',') } : undefined;
+    } };
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** True for a UUID in its usual form, in any case. */
+export function isUuid(text: string): boolean {
+  return uuid.test(text);
+}
+
+export function groupIds(): Parameter<string[]> {
+  return { name: 'group_id', code: 'invalid_group_id', list: true, schema: { type: 'string', format: 'uuid' },
+    description: `At most ${limits.filterGroups} group ids: assessments of the groups' active members. Mutable: with since, scope exits tell what left.`,
+    parse: (values) => {
+      const list = members(values.map((value) => value.toLowerCase()));
+      if (list === undefined || !list.every(isUuid)) return undefined;
+      if (list.length > limits.filterGroups) throw new ApiError('too_many_groups');
+      return { value: list, canonical: list.join(',') };
+    } };
+}
+
+export function learnerRef(): Parameter<string> {
+  return { name: 'learner_ref', code: 'invalid_learner_ref', list: false, description: 'One learner by your own reference.',
+    schema: { type: 'string', maxLength: limits.learnerRefChars, pattern: '^[A-Za-z0-9][A-Za-z0-9._:/-]*$' },
+    parse: single((text) => (isOpaqueRef(text) ? { value: text, canonical: text } : undefined)) };
+}

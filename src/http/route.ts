@@ -1,0 +1,73 @@
+import type Type from 'typebox';
+import type { App } from '../app.ts';
+import type { SetCache } from '../groups/sets.ts';
+import type { Work } from '../db/work.ts';
+import { inWork } from '../db/work.ts';
+import type { ErrorCode, FieldCode } from '../errors.ts';
+import type { Admission } from './admission.ts';
+import type { Body } from './body.ts';
+import type { KeptReply } from './idempotency.ts';
+import type { Parameter } from './query.ts';
+
+/** What a handler gets. */
+export type Call = {
+  app: App;
+  sets: SetCache;
+  caller: Admission;
+  /** Path parameters, decoded once. */
+  params: Record<string, string>;
+  rawQuery: string;
+  /** Path under the API's base, for cursors and links. */
+  path: string;
+  body: Body;
+  ifNoneMatch: string | undefined;
+  range: string | undefined;
+  /** Runs a change in one unit of work and keeps its reply for the Idempotency-Key, where the request has one, in the same transaction. */
+  change(inside: (work: Work) => Promise<Reply>): Promise<Reply>;
+};
+
+export type Reply = {
+  status: number;
+  /** JSON text, bytes, or nothing. */
+  body: string | Buffer | null;
+  headers?: Record<string, string>;
+  /** For the audit log: the id of the thing acted on. */
+  resource?: string;
+};
+
+/** One endpoint: what it takes, what it answers, and the function that does it. OpenAPI is made from the same table. */
+export type Route = {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Under /api/v1, parameters in braces. */
+  path: string;
+  id: string;
+  tag: string;
+  summary: string;
+  description?: string;
+  params?: Record<string, { description: string; schema: Record<string, unknown> }>;
+  query?: readonly Parameter[];
+  paged?: boolean;
+  body?: Type.TSchema;
+  bodyExample?: unknown;
+  answers: Record<number, { description: string; schema?: Type.TSchema; type?: string; example?: unknown; headers?: Record<string, string> }>;
+  /** Codes beside those that every endpoint can answer with. */
+  codes: readonly (ErrorCode | FieldCode)[];
+  handle(call: Call): Promise<Reply>;
+};
+
+export function json(status: number, value: unknown, extra: Partial<Reply> = {}): Reply {
+  return { status, body: JSON.stringify({ data: value }), ...extra };
+}
+
+/** Already serialised. */
+export function jsonText(status: number, data: string, extra: Partial<Reply> = {}): Reply {
+  return { status, body: `{"data":${data}}`, ...extra };
+}
+
+export function changer(app: App, keep: ((work: Work, reply: KeptReply) => Promise<void>) | null): Call['change'] {
+  return (inside) => inWork(app, async (work) => {
+    const reply = await inside(work);
+    if (keep !== null) work.beforeCommit(() => keep(work, { status: reply.status, body: String(reply.body), headers: reply.headers ?? {} }));
+    return reply;
+  });
+}

@@ -1,0 +1,263 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Fastify from 'fastify';
+import type { Socket } from 'node:net';
+import type { App } from '../app.ts';
+import { DatabaseUnavailable } from '../db/database.ts';
+import { ApiError, errorBody } from '../errors.ts';
+import { SetCache } from '../groups/sets.ts';
+import { limits } from '../limits.ts';
+import { errorFields } from '../log.ts';
+import { holdsNationalInsuranceNumber } from '../personal-data.ts';
+import type { Admission, Admit } from './admission.ts';
+import { admitter } from './admission.ts';
+import type { Audit } from './audit.ts';
+import { auditor } from './audit.ts';
+import { Body } from './body.ts';
+import { FailedAttempts } from './failed-attempts.ts';
+import type { Claim, KeptReply } from './idempotency.ts';
+import { claimKey } from './idempotency.ts';
+import { readJsonObject } from './json.ts';
+import { readQuery } from './query.ts';
+import type { Call, Reply, Route } from './route.ts';
+import { changer } from './route.ts';
+import { routes } from './routes.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Admission | null;
+    /** Method and route for the audit log and the request's log line. */
+    action: string;
+    resource: string | null;
+    startedMs: number;
+  }
+}
+
+/** Where the API is. */
+export const apiBase = '/api/v1';
+
+/** A running server's parts that the pages share. */
+export type HttpServer = { fastify: FastifyInstance; audit: Audit };
+
+/**
+ * Builds the HTTP server; nothing listens yet. Order of every API call: credentials, rate limit, route, shape, existence,
+ * rule, conflict, credits, commit, audit, reply.
+ * @param pages registers what is served beside the API
+ */
+export async function buildServer(app: App, pages: (fastify: FastifyInstance, audit: Audit) => void | Promise<void>): Promise<HttpServer> {
+  const fastify = Fastify({
+    logger: false, bodyLimit: limits.bodyBytes, routerOptions: { maxParamLength: limits.urlBytes, ignoreTrailingSlash: false, caseSensitive: true },
+    http: { maxHeaderSize: 2 * limits.urlBytes }, keepAliveTimeout: 75_000, requestTimeout: 60_000, forceCloseConnections: 'idle',
+    exposeHeadRoutes: false, genReqId: () => app.random.uuid(), frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
+    clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket),
+  });
+  fastify.decorateRequest('caller', null);
+  fastify.decorateRequest('action', '');
+  fastify.decorateRequest('resource', null);
+  fastify.decorateRequest('startedMs', 0);
+  fastify.setErrorHandler((error, request, reply) => sendError(app, error, request, reply));
+  fastify.setNotFoundHandler((request, reply) => sendError(app, new ApiError('not_found'), request, reply));
+  fastify.addHook('onRequest', (request, _reply, done) => { request.startedMs = app.clock.monotonicMs(); done(); });
+  fastify.addHook('onResponse', (request, reply, done) => {
+    const level = reply.statusCode >= 500 ? 'error' : 'info';
+    app.log[level]('request', {
+      request_id: request.id, action: request.action === '' ? `${request.method} (page)` : request.action, status: reply.statusCode,
+      key: request.caller?.keyId, ms: Math.round((app.clock.monotonicMs() - request.startedMs) * 100) / 100,
+    });
+    done();
+  });
+
+  // Text stays text until the route reads it, so that credentials and route are checked before the body.
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser(/^application\/json\s*(;|$)/i, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => done(null, request.is404 ? body : unsupported));
+
+  const audit = auditor(app.db.dedicated());
+  const admit = admitter(app, app.db.dedicated({ synchronousCommit: false }));
+  await fastify.register(async (api) => registerApi(app, api, admit, audit), { prefix: apiBase });
+  await pages(fastify, audit);
+  return { fastify, audit };
+}
+
+/** Stands for a body of another media type than JSON. */
+const unsupported = Symbol('unsupported media type');
+
+function registerApi(app: App, api: FastifyInstance, admit: Admit, audit: Audit): void {
+  const sets = new SetCache();
+  const failed = new FailedAttempts(app.clock);
+  const policy = `"default";q=${app.settings.rateLimit};w=${limits.rateWindowMs / 1000}`;
+
+  api.addHook('onRequest', async (request, reply) => {
+    if (request.action === '') request.action = `${request.method} (no route)`;
+    const keyId = request.headers['x-access-key-id'];
+    const secret = request.headers['x-secret-access-key'];
+    // Missing credentials go the same way as wrong ones, so that they can't be told apart by time.
+    const caller = await admit({ keyId: typeof keyId === 'string' ? keyId.slice(0, 200) : '', secret: typeof secret === 'string' ? secret.slice(0, 500) : '' });
+    if (caller === null) {
+      const wait = failed.count(request.socket.remoteAddress ?? '');
+      if (wait > 0) throw new ApiError('rate_limited', undefined, { 'retry-after': String(wait) });
+      throw new ApiError('invalid_credentials', undefined, { 'www-authenticate': 'AccessKey realm="api"' });
+    }
+    request.caller = caller;
+    reply.headers({ 'ratelimit-policy': policy, ratelimit: `"default";r=${caller.remaining};t=${caller.resetSeconds}` });
+    if (!caller.granted) throw new ApiError('rate_limited', undefined, { 'retry-after': String(caller.resetSeconds) });
+  });
+
+  // Answered means audited: no byte of the reply leaves before its row is committed.
+  api.addHook('onSend', async (request, reply, payload) => {
+    if (reply.statusCode === 503) return payload;
+    try {
+      await audit({
+        organisationId: request.caller?.organisationId ?? 0, atMs: app.clock.nowMs(), requestId: request.id, actor: request.caller?.keyId ?? '-',
+        action: request.action, resource: request.resource, status: reply.statusCode,
+      });
+      return payload;
+    } catch (error) {
+      app.log.error('audit.failed', errorFields(error));
+      for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
+      const unavailable = new ApiError('service_unavailable');
+      reply.code(503).headers({ 'content-type': jsonType, 'retry-after': '1' });
+      return errorBody(unavailable.code, unavailable.message);
+    }
+  });
+
+  for (const route of routes) {
+    const wildcard = route.path.includes('{ref}');
+    const path = wildcard ? route.path.replace('{ref}', '*') : route.path.replace(/\{(\w+)\}/g, ':$1');
+    const methods = route.method === 'GET' ? ['GET', 'HEAD'] as const : [route.method];
+    api.route({
+      method: [...methods], url: path, bodyLimit: limits.bodyBytes,
+      handler: (request, reply) => handle(app, sets, route, request, reply),
+    });
+  }
+  api.setNotFoundHandler((request, reply) => {
+    const allowed = allowedMethods(request.raw.url ?? '');
+    if (allowed.length > 0) return sendError(app, new ApiError('method_not_allowed', undefined, { allow: allowed.join(', ') }), request, reply);
+    return sendError(app, new ApiError('not_found'), request, reply);
+  });
+}
+
+const patterns = routes.map((route) => ({
+  method: route.method,
+  pattern: new RegExp(`^${apiBase}${route.path.replace('{ref}', '.+').replace(/\{\w+\}/g, '[^/]+')}$`),
+}));
+
+function allowedMethods(url: string): string[] {
+  const path = url.split('?', 1)[0]!;
+  const methods = patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method as string);
+  if (methods.includes('GET')) methods.push('HEAD');
+  return [...new Set(methods)].sort();
+}
+
+const jsonType = 'application/json; charset=utf-8';
+const noFields = new Body({});
+
+async function handle(app: App, sets: SetCache, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  request.action = `${route.method} ${route.path}`;
+  const caller = request.caller!;
+  const url = request.raw.url!;
+  const question = url.indexOf('?');
+  const path = (question < 0 ? url : url.slice(0, question)).slice(apiBase.length);
+  const rawQuery = question < 0 ? '' : url.slice(question + 1);
+
+  if (route.query === undefined || route.query.length === 0) readQuery(rawQuery, [], { paged: false });
+  const isPost = route.method === 'POST';
+  let fields = noFields;
+  let text = '';
+  if (route.body !== undefined) {
+    if (request.body === unsupported) throw new ApiError('unsupported_media_type');
+    const bytes = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
+    text = bytes.toString('utf8');
+    if (text.includes('\uFFFD') && !Buffer.from(text).equals(bytes)) throw new ApiError('invalid_json', 'The body must be encoded in UTF-8.');
+    fields = new Body(readJsonObject(text));
+  }
+  const kept = isPost ? await startIdempotent(app, request, caller, `${path}\n${text}`) : null;
+  if (kept !== null && 'status' in kept) return send(reply, request, { ...kept, headers: { ...kept.headers, 'idempotency-replayed': 'true' } });
+
+  const claim = kept as Claim | null;
+  const call: Call = {
+    app, sets, caller, params: pathParams(route, path), rawQuery, path: route.path.includes('{') ? path : route.path, body: fields,
+    ifNoneMatch: request.headers['if-none-match'], range: request.headers.range,
+    change: changer(app, claim === null ? null : (work, outcome) => claim.keep(work.tx, outcome)),
+  };
+  try {
+    return send(reply, request, await route.handle(call));
+  } catch (error) {
+    if (claim !== null) await settle(app, claim, error);
+    throw error;
+  }
+}
+
+/** A refusal is the first reply too, and is kept; a fault of ours is not, so that the request can be repeated. */
+async function settle(app: App, claim: Claim, error: unknown): Promise<void> {
+  try {
+    if (error instanceof ApiError) await claim.keep(app.db, { status: error.status, body: errorBody(error.code, error.message), headers: error.headers });
+    else await claim.release();
+  } catch (failure) {
+    app.log.error('idempotency.unsettled', errorFields(failure));
+  }
+}
+
+async function startIdempotent(app: App, request: FastifyRequest, caller: Admission, requestText: string): Promise<KeptReply | Claim | null> {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (typeof key !== 'string' || !/^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(key) || holdsNationalInsuranceNumber(key)) throw new ApiError('invalid_idempotency_key');
+  return claimKey(app, caller.organisationId, key, requestText);
+}
+
+/** Parameters out of the raw path, decoded once; broken percent-encoding names nothing. */
+function pathParams(route: Route, path: string): Record<string, string> {
+  const found = /\{(\w+)\}/.exec(route.path);
+  if (found === null) return {};
+  const before = route.path.slice(0, found.index);
+  const after = route.path.slice(found.index + found[0].length);
+  const raw = path.slice(before.length, after === '' ? undefined : -after.length);
+  try {
+    return { [found[1]!]: decodeURIComponent(raw) };
+  } catch {
+    throw new ApiError('not_found');
+  }
+}
+
+function send(reply: FastifyReply, request: FastifyRequest, answer: Reply): FastifyReply {
+  if (answer.resource !== undefined) request.resource = answer.resource;
+  reply.code(answer.status);
+  if (answer.headers !== undefined) reply.headers(answer.headers);
+  if (typeof answer.body === 'string') reply.header('content-type', jsonType);
+  if (request.method === 'HEAD' && answer.body !== null) {
+    reply.header('content-length', Buffer.byteLength(answer.body));
+    return reply.send();
+  }
+  return reply.send(answer.body ?? undefined);
+}
+
+type Failure = Error & { statusCode?: number; code?: string };
+
+/** Whatever went wrong, in the one error shape. Nothing of the error's own text goes out unless we wrote it. */
+function sendError(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const answer = asApiError(app, error as Failure, request);
+  reply.code(answer.status).headers({ ...answer.headers, 'content-type': jsonType });
+  if (answer.status === 401 || answer.status >= 500) reply.header('cache-control', 'no-store');
+  return reply.send(request.method === 'HEAD' ? undefined : errorBody(answer.code, answer.message));
+}
+
+function asApiError(app: App, error: Failure, request: FastifyRequest): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof DatabaseUnavailable) {
+    app.log.error('database.unavailable', { request_id: request.id, code: error.code });
+    return new ApiError('service_unavailable', undefined, { 'retry-after': '1' });
+  }
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new ApiError('payload_too_large', `The body may have at most ${limits.bodyBytes} bytes.`);
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' || error.statusCode === 415) return new ApiError('unsupported_media_type');
+  if (error.code === 'FST_ERR_BAD_URL') return new ApiError('not_found');
+  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) return new ApiError('bad_request');
+  app.log.error('request.failed', { request_id: request.id, action: request.action, ...errorFields(error) });
+  return new ApiError('internal_error');
+}
+
+/** HTTP that couldn't be read as a request: the one error shape, then the connection ends. */
+function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) { socket.destroy(); return; }
+  const refusal = new ApiError('bad_request', error.code === 'HPE_HEADER_OVERFLOW' ? 'The request\'s headers are too large.' : undefined);
+  const body = errorBody(refusal.code, refusal.message);
+  socket.end(`HTTP/1.1 400 Bad Request\r\nContent-Type: ${jsonType}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+}

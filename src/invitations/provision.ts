@@ -1,0 +1,62 @@
+import { renameLearner } from '../assessments/rename-learner.ts';
+import type { Work } from '../db/work.ts';
+import { ApiError } from '../errors.ts';
+import { emitGroupsUpdated } from '../events/emit.ts';
+import { lockFeed } from '../feed/position.ts';
+import { stampLearnersAndAssessments } from '../feed/stamp.ts';
+import { ensureGroups } from '../groups/create.ts';
+import { joinGroups } from '../groups/members.ts';
+import { renderSets } from '../groups/sets.ts';
+import type { GroupInput } from '../groups/schema.ts';
+import { findLearner, groupSetsOf, insertLearners, updateLearner } from '../learners/learners.ts';
+import { readOrganisation, spendCredits } from '../organisations/organisations.ts';
+import { assessmentUrl, createInvitation, findOpenInvitation } from './invitations.ts';
+
+export type ProvisionRequest = { full_name: string; email: string | null; ref: string | null; groups: GroupInput[] };
+
+/**
+ * POST /learners: the learner, its groups, its invitation and the credit, all or nothing. A learner whose reference
+ * exists is updated; groups are added, never removed. An invitation that is still open is given again, without a credit.
+ * @throws ApiError group_autocreate_disabled, group_limit_exceeded, insufficient_credits
+ */
+export async function provisionLearner(work: Work, organisationId: number, request: ProvisionRequest) {
+  const feed = await lockFeed(work, organisationId);
+  const organisation = await readOrganisation(work.tx, organisationId);
+  const known = request.ref === null ? undefined : await findLearner(work.tx, organisationId, request.ref);
+  const groups = await ensureGroups(work, feed, request.groups, { autocreate: organisation.group_autocreate });
+
+  const learnerId = known?.learner_id ?? work.uuid();
+  let changed = false;
+  if (known === undefined) {
+    await insertLearners(work, feed, [{ learner_id: learnerId, ref: request.ref, full_name: request.full_name, email: request.email }]);
+  } else if (known.full_name !== request.full_name) {
+    await renameLearner(work, organisationId, known, request.full_name, request.email);
+    changed = true;
+  } else if (request.email !== null) {
+    await updateLearner(work.tx, organisationId, learnerId, request.full_name, request.email);
+  }
+  const joined = await joinGroups(work, feed, groups.map(({ row }) => ({ group_id: row.group_id, learner_id: learnerId })));
+  if (known !== undefined && (changed || joined.length > 0)) await stampLearnersAndAssessments(work, feed, [learnerId]);
+  if (known !== undefined && known.ref !== null && joined.length > 0) {
+    await emitGroupsUpdated(work, organisationId, [{ learner_ref: known.ref, added: joined.map((pair) => pair.group_id), removed: [] }]);
+  }
+
+  let invitation = known === undefined ? undefined : await findOpenInvitation(work, organisationId, learnerId);
+  const created = invitation === undefined;
+  if (invitation === undefined) {
+    const spent = await spendCredits(work.tx, organisation, 1);
+    if (spent === null) throw new ApiError('insufficient_credits');
+    invitation = await createInvitation(work, organisationId, { learnerId, subjects: organisation.default_subjects, creditSpent: spent });
+  }
+  const setId = (await groupSetsOf(work.tx, organisationId, [learnerId])).get(learnerId)!;
+  const set = (await renderSets(work.tx, organisationId, [setId])).get(setId)!;
+  return {
+    created,
+    reply: {
+      ref: request.ref, full_name: request.full_name,
+      assessment_url: assessmentUrl(work.app.settings.baseUrl, work.app.secrets, invitation),
+      invitation_id: invitation.invitation_id, expires_at: invitation.expires_at.toISOString(),
+      groups: JSON.parse(set.json) as unknown[], created_at: invitation.created_at.toISOString(),
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import Type from 'typebox';
+import { Assessment, LastAssessed } from '../assessments/schema.ts';
+import { formatPosition } from '../feed/time.ts';
+import { GroupInput, GroupSummary } from '../groups/schema.ts';
+import { limits } from '../limits.ts';
+
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+const learnerProperties = {
+  ref: nullable(Type.String({ description: 'Your own learner reference.' })),
+  full_name: Type.String(),
+  last_assessed_at: nullable(Type.String({ format: 'date-time' })),
+  last_assessed: Type.Array(LastAssessed, { description: 'The newest completed result of each subject.' }),
+  groups: Type.Array(GroupSummary, { description: 'Active groups.' }),
+  updated_at: Type.String({ format: 'date-time', description: 'What since is evaluated against.' }),
+};
+
+export const Learner = Type.Object(learnerProperties, { $id: 'Learner' });
+
+export const LearnerDetail = Type.Object({
+  ...learnerProperties,
+  assessments: Type.Array(Assessment, { description: 'Completed results, newest first.' }),
+}, { $id: 'LearnerDetail' });
+
+export const refPattern = '^[A-Za-z0-9][A-Za-z0-9._:/-]*$';
+
+export const ProvisionInput = Type.Object({
+  full_name: Type.String({ minLength: 1, maxLength: limits.fullNameChars }),
+  email: Type.Optional(Type.String({ format: 'email', maxLength: limits.emailChars })),
+  ref: Type.Optional(Type.String({ pattern: refPattern, minLength: 1, maxLength: limits.learnerRefChars })),
+  groups: Type.Optional(Type.Array(GroupInput, { maxItems: limits.groupsPerProvisioning, description: 'Requires ref. Missing groups are created, existing ones joined.' })),
+}, { additionalProperties: false, $id: 'ProvisionInput' });
+
+export const Provisioned = Type.Object({
+  ref: nullable(Type.String()),
+  full_name: Type.String(),
+  assessment_url: Type.String({ format: 'uri', description: 'Where the learner sits the assessment. Hand it to this learner only.' }),
+  invitation_id: Type.String({ format: 'uuid' }),
+  expires_at: Type.String({ format: 'date-time' }),
+  groups: Type.Array(GroupSummary),
+  created_at: Type.String({ format: 'date-time' }),
+}, { $id: 'Provisioned' });
+
+export type LearnerColumns = { ref: string | null; full_name: string; position: number; last_assessed_at: number | null; last_assessed: string };
+
+/** The learner's JSON up to its groups, without the closing brace, so that a detail can go on. */
+export function learnerPayload(row: LearnerColumns, groupsJson: string, more = ''): string {
+  return `{"ref":${JSON.stringify(row.ref)},"full_name":${JSON.stringify(row.full_name)}`
+    + `,"last_assessed_at":${row.last_assessed_at === null ? 'null' : `"${formatPosition(row.last_assessed_at)}"`}`
+    + `,"last_assessed":${row.last_assessed},"groups":${groupsJson},"updated_at":"${formatPosition(row.position)}"${more}}`;
+}

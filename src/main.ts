@@ -1,0 +1,86 @@
+import type { App } from './app.ts';
+import type { Clock } from './clock.ts';
+import { systemClock } from './clock.ts';
+import { openDatabase } from './db/database.ts';
+import type { EmbeddedDatabase } from './db/embedded.ts';
+import { startEmbedded } from './db/embedded.ts';
+import { migrate } from './db/migrate.ts';
+import { pruneIdempotency } from './http/idempotency.ts';
+import type { HttpServer } from './http/server.ts';
+import { buildServer } from './http/server.ts';
+import { errorFields, streamLog } from './log.ts';
+import { registerPages } from './pages.ts';
+import type { Random } from './random.ts';
+import { systemRandom } from './random.ts';
+import { deriveSecrets } from './secrets.ts';
+import { serviceSecret } from './service-secret.ts';
+import type { Settings } from './settings.ts';
+import { createKeyring } from './webhooks/secret.ts';
+
+/** An app with its database, and how to let go of both. */
+export type OpenApp = { app: App; close(): Promise<void> };
+
+/**
+ * Settings → database (embedded unless DATABASE_URL says otherwise) → migrations → app.
+ * @param given what tests inject
+ */
+export async function openApp(settings: Settings, given: { clock?: Clock; random?: Random; logTo?: { write(text: string): unknown } } = {}): Promise<OpenApp> {
+  const clock = given.clock ?? systemClock;
+  const random = given.random ?? systemRandom;
+  const log = streamLog(clock, settings.log, given.logTo ?? process.stdout);
+  let embedded: EmbeddedDatabase | null = null;
+  if (settings.databaseUrl === undefined) embedded = await startEmbedded({ dataDir: settings.dataDir, log: (line) => log.info('database', { line }) });
+  const db = openDatabase(settings.databaseUrl ?? embedded!.url, log);
+  const close = async () => {
+    await db.close();
+    await embedded?.stop();
+  };
+  try {
+    const secret = await serviceSecret(settings, random);
+    await migrate(db, clock);
+    const app: App = {
+      db, clock, random, settings, log, secrets: deriveSecrets(secret),
+      keyring: createKeyring([secret, ...settings.previousSecrets], random),
+    };
+    return { app, close };
+  } catch (error) {
+    await close().catch(() => {});
+    throw error;
+  }
+}
+
+export type Role = 'all' | 'web' | 'worker';
+
+/** A service that answers. */
+export type Service = { app: App; http: HttpServer | null; url: string; stop(): Promise<void> };
+
+const housekeepingMs = 60_000;
+
+/** Starts what the role asks for on an open app; stops in the reverse order, after the requests under way. */
+export async function startService(opened: OpenApp, role: Role): Promise<Service> {
+  const { app } = opened;
+  const stops: (() => Promise<void>)[] = [() => opened.close()];
+  const stop = async () => { for (const step of stops.reverse().splice(0)) await step(); };
+  try {
+    let http: HttpServer | null = null;
+    let url = app.settings.baseUrl;
+    if (role !== 'worker') {
+      http = await buildServer(app, (fastify, audit) => registerPages(app, fastify, audit));
+      const server = http;
+      stops.push(() => server.fastify.close());
+      url = await http.fastify.listen({ host: app.settings.host, port: app.settings.port });
+      // With port 0 the public origin is known only now; it is settled before anything is answered with it.
+      if (app.settings.baseUrl === '') app.settings.baseUrl = url;
+    }
+    const timer = setInterval(() => {
+      pruneIdempotency(app).catch((error: unknown) => app.log.error('housekeeping.failed', errorFields(error)));
+    }, housekeepingMs);
+    timer.unref();
+    stops.push(async () => clearInterval(timer));
+    app.log.info('service.started', { role, url });
+    return { app, http, url, stop };
+  } catch (error) {
+    await stop().catch(() => {});
+    throw error;
+  }
+}
