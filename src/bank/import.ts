@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { seededRandom } from '../random.ts';
 import { idPrefix } from './checks/items.ts';
+import { fixedC } from './checks/guessing.ts';
 import { keyFaults } from './checks/keys.ts';
 import type { Exchanged } from './exchange/json.ts';
 import { scanBankFiles } from './load.ts';
@@ -20,24 +21,36 @@ export type ImportOutcome = {
   number: number;
 };
 
+const unexplained = 'Not given by the source.';
 const ownId = /^(?:dig|eng|mat)-(?:e|e1|e2|e3|l1|l2|l3)-[a-z]{2,8}-\d{3}$/u;
 
 /** What another system's item can't say, once its place in the bank is known: an average item of its level. */
 export function foreignDefaults(place: { subject: Subject; level: Level; domain: Domain }): Record<string, unknown> {
   const [least, most] = targetB[place.level];
   return {
-    ...place, skill: 'Imported', rationale: 'Not given by the source.', a: 1, b: Math.round(50 * (least + most)) / 100, c: 0,
+    ...place, skill: 'Imported', rationale: unexplained, a: 1, b: Math.round(50 * (least + most)) / 100, c: 0,
     calibration: 'provisional', enemies: [], read_aloud: false, ...(place.subject === 'maths' ? { calculator: false } : {}),
   };
 }
 
-/** An item of another system gets the next free id of its place, and the c that the bank's rule fixes. */
+/**
+ * An item of another system gets the next free id of its place, the c that the bank's rule fixes, and a word for each wrong
+ * option that its source doesn't explain.
+ */
 function adopt(item: Item, taken: ReadonlySet<string>): Item {
   if (typeof item.id === 'string' && ownId.test(item.id)) return item;
   let n = 1;
   const idOf = (at: number) => `${idPrefix(item)}${String(at).padStart(3, '0')}`;
   while (taken.has(idOf(n))) n += 1;
-  return { ...item, id: idOf(n) };
+  const adopted = { ...item, id: idOf(n) };
+  if (itemFaults(adopted).length > 0 || adopted.type === 'template') return adopted;
+  adopted.c = fixedC(adopted);
+  if (adopted.type === 'single_choice' || adopted.type === 'multiple_choice') {
+    const right = [adopted.key].flat();
+    const wrong = adopted.options.filter((option) => !right.includes(option.id));
+    adopted.distractor_rationales = Object.fromEntries(wrong.map(({ id }) => [id, adopted.distractor_rationales[id] ?? unexplained]));
+  }
+  return adopted;
 }
 
 function faultOf(item: Item): string | null {
