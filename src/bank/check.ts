@@ -108,6 +108,7 @@ export function checkBank(files: BankFiles, faults: readonly FileFault[] = [], s
     findings.push(...proof.faults.map(({ seed, fault }) => error('templates', proof.template, seed === '' ? fault : `${fault} (seed ${seed})`)));
   }
   findings.push(...itemFindings(bank), ...readingFindings(bank), ...duplicateFindings(bank), ...coverageFindings(files.items), ...cutFindings(files));
+  if (files.admission.sha256 !== contentHash(files)) findings.push(warning('exposure', null, 'the exposure plan is of another version of the bank: run ars bank simulate --plan-exposure'));
   findings.sort((a, b) => (a.severity < b.severity ? -1 : a.severity > b.severity ? 1 : 0));
   return {
     version: `${files.number}-${contentHash(files).slice(0, 12)}`,

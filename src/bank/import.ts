@@ -5,7 +5,7 @@ import { idPrefix } from './checks/items.ts';
 import { fixedC } from './checks/guessing.ts';
 import { keyFaults } from './checks/keys.ts';
 import type { Exchanged } from './exchange/json.ts';
-import { scanBankFiles } from './load.ts';
+import { noAdmission, scanBankFiles } from './load.ts';
 import type { BankFiles } from './load.ts';
 import { targetB } from './schema.ts';
 import type { Domain, Item, Level, Passage, Subject } from './schema.ts';
@@ -98,7 +98,7 @@ export function mergeBank(files: BankFiles, read: Exchanged, replace: boolean): 
     merge<Item>(items, item, faultOf(item) ?? (missing ? `is on ${String(item.passage)}, which the bank does not have` : null), replace, outcome);
   }
   if (outcome.added.length + outcome.replaced.length > 0) outcome.number += 1;
-  return { files: { number: outcome.number, items, passages }, outcome };
+  return { files: { ...files, number: outcome.number, items, passages }, outcome };
 }
 
 function writeJson(url: URL, value: unknown): void {
@@ -118,7 +118,7 @@ export function writeBankFiles(directory: URL, files: BankFiles): void {
 
 /** Reads a bank's directory for an import. A directory without a bank is an empty one. Throws if its own files have faults. */
 export function bankToExtend(directory: URL): BankFiles {
-  if (!existsSync(new URL('bank.json', directory))) return { number: 0, items: [], passages: [] };
+  if (!existsSync(new URL('bank.json', directory))) return { number: 0, items: [], passages: [], admission: noAdmission };
   const { files, faults } = scanBankFiles(directory);
   if (faults.length > 0) throw new RangeError(`The bank to import into has ${faults.length} faults; the first: ${faults[0]!.id}: ${faults[0]!.fault}`);
   return files;

@@ -3,20 +3,40 @@ import { existsSync, readFileSync } from 'node:fs';
 import { solveCuts } from '../scoring/cuts.ts';
 import type { Cut, ScoredItem } from '../scoring/cuts.ts';
 import { seededRandom } from '../random.ts';
-import { domainNames, domainsOf, levelsOf, subjects } from './schema.ts';
+import { domainNames, domainShares, domainsOf, levelsOf, subjects } from './schema.ts';
 import type { Item, Passage, RenderedItem, Subject } from './schema.ts';
 import { templates } from './templates.ts';
 import { itemFaults, passageFaults } from './validate.ts';
 
 /** Items and passages as the files have them. */
-export type BankFiles = { number: number; items: Item[]; passages: Passage[] };
+export type BankFiles = {
+  number: number;
+  items: Item[];
+  passages: Passage[];
+  /** Exposure control, made by `ars bank simulate --plan-exposure`: admissions below 1 by item id, for the content of that hash. */
+  admission: { sha256: string; items: Record<string, number> };
+};
+
+export const noAdmission: BankFiles['admission'] = { sha256: '', items: {} };
+
+/** An item as scoring and delivery count it; `domain` is the published name. */
+export type CountedItem = ScoredItem & {
+  enemies: readonly string[];
+  passage: string | null;
+  /** The share of sittings that may use the item at all; 1 where its exposure needs no limit. */
+  admission: number;
+};
 
 export type SubjectBank = {
   items: readonly Item[];
-  /** The same items, in the same order, as scoring and delivery count them; `domain` is the published name. */
-  scored: readonly ScoredItem[];
-  /** Published domain names, in the order in which results show them. */
-  domains: readonly string[];
+  /** The same items, in the same order, as `preparePool` and `prepareBank` take them. */
+  version: {
+    subject: Subject;
+    version: string;
+    /** Published domain names with their shares of a sitting, in the order in which results show them. */
+    domains: readonly { name: string; share: number }[];
+    items: readonly CountedItem[];
+  };
   /** The cuts of all levels, lowest first: mean probability 0.65 over a level's items. */
   cuts: readonly Cut[];
 };
@@ -90,7 +110,9 @@ export function scanBankFiles(directory: URL = itemsDirectory): { files: BankFil
   }));
   const passages = sound<Passage>('english/passages.json', passageFaults);
   const { number } = readJson(new URL('bank.json', directory)) as { number: number };
-  return { files: { number, items, passages }, faults };
+  const planned = new URL('admission.json', directory);
+  const admission = existsSync(planned) ? (readJson(planned) as BankFiles['admission']) : noAdmission;
+  return { files: { number, items, passages, admission }, faults };
 }
 
 /** Reads a bank's directory. Throws `BankFileFault` with everything that is wrong. */
@@ -127,18 +149,28 @@ export function scoredItem(item: Item): ScoredItem {
   return { id: item.id, subject: item.subject, domain: domainNames[item.domain], level: item.level, a: item.a, b: item.b, c: item.c };
 }
 
+function countedItem(item: Item, admission: Record<string, number>): CountedItem {
+  return {
+    ...scoredItem(item), enemies: item.enemies,
+    passage: item.type === 'template' ? null : item.passage ?? null,
+    admission: admission[item.id] ?? 1,
+  };
+}
+
 /** Makes the bank of some files. Throws scoring's `BankFault` where cuts can't be solved or don't rise. */
 export function bankOf(files: BankFiles): Bank {
   const sha256 = contentHash(files);
   const items = new Map(files.items.map((item) => [item.id, item]));
   const passages = new Map(files.passages.map((passage) => [passage.id, passage]));
+  const version = `${files.number}-${sha256.slice(0, 12)}`;
   const of = (subject: Subject): SubjectBank => {
     const own = files.items.filter((item) => item.subject === subject);
-    const scored = own.map(scoredItem);
-    return { items: own, scored, domains: domainsOf[subject].map((domain) => domainNames[domain]), cuts: solveCuts(subject, scored) };
+    const counted = own.map((item) => countedItem(item, files.admission.items));
+    const domains = domainsOf[subject].map((domain) => ({ name: domainNames[domain], share: domainShares[domain] }));
+    return { items: own, version: { subject, version, domains, items: counted }, cuts: solveCuts(subject, counted) };
   };
   return {
-    version: `${files.number}-${sha256.slice(0, 12)}`, number: files.number, sha256,
+    version, number: files.number, sha256,
     subjects: { digital: of('digital'), english: of('english'), maths: of('maths') },
     item: (id) => items.get(id),
     passage: (id) => passages.get(id),
