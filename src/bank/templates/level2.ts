@@ -74,7 +74,7 @@ export const level2Templates: readonly Template[] = [
     const thing = pick(random, ['water butt', 'tank', 'drum', 'planter']);
     return numeric({
       stem: [`A ${thing} is a cylinder with a radius of ${radius} cm and a height of ${height} cm.`, `How many litres does it hold? Use π = 3.14 and give your answer to the **nearest litre**. (1 litre = 1,000 cm³)`],
-      value: String(key), unit: 'litres', solution: `3.14 × ${radius}² × ${height} = ${grouped(Math.round(litres * 1000))} cm³. ÷ 1,000 = ${decimal(Math.round(litres * 1000), 3)} litres, which is ${key} to the nearest litre.`,
+      value: String(key), unit: 'litres', tolerance: '0.5', solution: `3.14 × ${radius}² × ${height} = ${grouped(Math.round(litres * 1000))} cm³. ÷ 1,000 = ${decimal(Math.round(litres * 1000), 3)} litres, which is ${key} to the nearest litre.`,
       wrong: [[String(Math.round((2 * 3.14 * radius * height) / 1000)), 'Used 2πrh, the area of the curved side.'], [String(Math.round(litres * 4)), 'Used the diameter as the radius.'], [String(Math.round((radius * radius * height) / 1000)), 'Left out π.']],
     });
   }),
@@ -125,11 +125,12 @@ export const level2Templates: readonly Template[] = [
     const [a, b] = pick(random, [[[1, 3], [1, 4]], [[2, 5], [1, 4]], [[1, 2], [2, 5]], [[1, 6], [3, 8]], [[3, 8], [1, 4]], [[2, 3], [1, 5]], [[1, 4], [1, 6]], [[3, 10], [1, 4]], [[1, 5], [1, 3]], [[2, 7], [1, 2]]] as const);
     const n = a[0] * b[1] + b[0] * a[1];
     const d = a[1] * b[1];
-    const [one, two, three] = pick(random, [['rent', 'food', 'income'], ['wages', 'stock', 'budget'], ['staff', 'heating', 'budget'], ['bills', 'travel', 'income']] as const);
+    const name = pick(random, names);
+    const [whose, one, two] = pick(random, [[`${name}’s income`, 'rent', 'food'], ['a café’s budget', 'wages', 'stock'], ['a charity’s budget', 'staff', 'heating'], [`${name}’s income`, 'bills', 'travel']] as const);
     return numeric({
-      stem: [`${a[0]}/${a[1]} of an ${three === 'budget' ? 'annual budget' : three} goes on ${one} and ${b[0]}/${b[1]} goes on ${two}.`, 'What fraction is left? Write it in its simplest form.'],
+      stem: [`${a[0]}/${a[1]} of ${whose} goes on ${one} and ${b[0]}/${b[1]} goes on ${two}.`, 'What fraction is left? Write it in its simplest form.'],
       value: simplest(d - n, d), form: 'fraction_simplest', solution: `${a[0]}/${a[1]} + ${b[0]}/${b[1]} = ${simplest(n, d)}. 1 − ${simplest(n, d)} = ${simplest(d - n, d)}`,
-      wrong: [[simplest(n, d), 'Gives the fraction that is spent.'], [`${a[1] + b[1] - a[0] - b[0]}/${a[1] + b[1]}`, 'Added the tops and added the bottoms.']],
+      wrong: [[simplest(n, d), 'Gives the fraction that is spent.'], [`${a[1] + b[1] - a[0] - b[0]}/${a[1] + b[1]}`, 'Added the tops and added the bottoms before taking away from 1.']],
     });
   }),
 ];
