@@ -114,7 +114,7 @@ function domains(input: EvidenceInput): Block[] {
 /** Without a sitting the page says what it does not know, rather than leaving it out. */
 function importedSections(input: EvidenceInput): Block[] {
   const origin = input.source === 'imported'
-    ? `This result was made elsewhere and recorded here for ${plainText(input.organisation_name)}.`
+    ? 'This result was made elsewhere and recorded here for the provider named above.'
     : 'The details of the sitting behind this result are not held here.';
   const borderline = input.is_borderline === null ? 'Whether it is close to a level boundary was not recorded'
     : `It was recorded as ${input.is_borderline ? '' : 'not '}close to a level boundary`;

@@ -4,7 +4,7 @@ import { pdfNumber, pdfText, refTo } from './pdf-objects.ts';
 import { SubsetFont } from './pdf-font.ts';
 import type { Element } from './pdf-structure.ts';
 import { linkAnnotation } from './pdf-structure.ts';
-import type { Line } from './shaping.ts';
+import type { Glyph, Line } from './shaping.ts';
 
 /** Red, green, blue, each from 0 to 1. */
 export type Colour = readonly [number, number, number];
@@ -119,9 +119,9 @@ export class Canvas {
       out.push(
         ...(run.actual === null ? [] : [`/Span <</ActualText ${pdfText(run.actual)}>> BDC`]),
         `BT /${font.resource} ${pdfNumber(size)} Tf 1 0 0 1 ${pdfNumber(pen)} ${pdfNumber(pageHeight - baseline)} Tm`,
-        ...showOperators(run.glyphs.map((glyph) => ({ ...glyph, cid: font.cid(glyph) })), size), 'ET',
-        ...(run.actual === null ? [] : ['EMC']),
       );
+      pushGlyphs(out, run.glyphs, font, size);
+      out.push(run.actual === null ? 'ET' : 'ET\nEMC');
       for (const glyph of run.glyphs) pen += (glyph.advance * size) / 1000;
     }
     this.#push(out.join('\n'));
@@ -166,37 +166,31 @@ export class Canvas {
 
 const rgb = (colour: Colour): string => colour.map(pdfNumber).join(' ');
 
-type Shown = { cid: number; width: number; advance: number; dx: number; dy: number };
-
 /** The operators that show glyphs in one text object: adjustments in thousandths of the size, marks raised and lowered. */
-function showOperators(glyphs: readonly Shown[], size: number): string[] {
-  const out: string[] = [];
-  let parts: string[] = [];
+function pushGlyphs(out: string[], glyphs: readonly Glyph[], font: SubsetFont, size: number): void {
+  let array = '';
   let hex = '';
   let rise = 0;
   // How far the pen is to the right of where the font program leaves it, in thousandths.
   let owed = 0;
-  const flushHex = (): void => { if (hex !== '') { parts.push(`<${hex}>`); hex = ''; } };
-  const flush = (): void => {
-    flushHex();
-    if (parts.length > 0) out.push(`[${parts.join('')}] TJ`);
-    parts = [];
-  };
   for (const glyph of glyphs) {
     if (glyph.dy !== rise) {
-      flush();
+      if (hex !== '') array += `<${hex}>`;
+      if (array !== '') out.push(`[${array}] TJ`);
+      hex = array = '';
       out.push(`${pdfNumber((glyph.dy * size) / 1000)} Ts`);
       rise = glyph.dy;
     }
     const shift = owed + glyph.dx;
-    if (Math.abs(shift) > 0.01) {
-      flushHex();
-      parts.push(pdfNumber(-shift));
+    if (shift > 0.01 || shift < -0.01) {
+      if (hex !== '') array += `<${hex}>`;
+      hex = '';
+      array += pdfNumber(-shift);
     }
-    hex += glyph.cid.toString(16).toUpperCase().padStart(4, '0');
+    hex += font.cidHex(glyph);
     owed = glyph.advance - glyph.width - glyph.dx;
   }
-  flush();
+  if (hex !== '') array += `<${hex}>`;
+  if (array !== '') out.push(`[${array}] TJ`);
   if (rise !== 0) out.push('0 Ts');
-  return out;
 }

@@ -18,7 +18,7 @@ const top = 42;
 export const bottom = pageHeight - 50;
 export const bodySize = 9;
 export const smallSize = 7.8;
-export const leading = 1.38;
+export const leading = 1.35;
 
 /** Where the next thing goes. Everything draws itself at `y` and moves it down. */
 export class Flow {
@@ -51,6 +51,11 @@ export function textBox(text: string, width: number, size: number, weight: Weigh
 function lineHeight(lines: readonly Line[], size: number): number {
   const latin = lines.every(({ runs }) => runs.every((run) => run.face.startsWith('NotoSans-')));
   return size * (latin ? leading : 1.75);
+}
+
+/** The height of the first line: cells of one row are moved down to share the tallest one's middle. */
+export function firstLine(box: TextBox): number {
+  return box.height / Math.max(1, box.lines.length);
 }
 
 /** Draws the lines with their top at `y` and their left or right ends at `x`; call inside tagged or artifact content. */

@@ -14,7 +14,7 @@ export class SubsetFont {
   readonly ref: Ref;
   readonly #file: PdfFile;
   readonly #index: number;
-  readonly #cids = new Map<string, number>();
+  readonly #cids = new Map<string, string>();
   readonly #gids: number[] = [0];
   readonly #texts: string[] = [''];
 
@@ -28,17 +28,18 @@ export class SubsetFont {
   /** The name of this font in the resources of every page. */
   get resource(): string { return `F${this.#index}`; }
 
-  cid(glyph: Glyph): number {
-    let cid = this.#cids.get(glyph.key);
-    if (cid === undefined) {
-      cid = this.#gids.push(glyph.gid) - 1;
+  /** The character identifier that shows a glyph, as four hexadecimal digits. */
+  cidHex(glyph: Glyph): string {
+    let hex = this.#cids.get(glyph.key);
+    if (hex === undefined) {
+      hex = cidHex(this.#gids.push(glyph.gid) - 1);
       this.#texts.push(glyph.text);
-      this.#cids.set(glyph.key, cid);
+      this.#cids.set(glyph.key, hex);
     }
-    return cid;
+    return hex;
   }
 
-  /** Writes the font program, its descriptor, widths and text mapping; call once, after the last `cid`. */
+  /** Writes the font program, its descriptor, widths and text mapping; call once, after the last `cidHex`. */
   embed(): void {
     const { face } = this;
     const file = this.#file;
@@ -71,7 +72,7 @@ export class SubsetFont {
   #unicodeMap(): string {
     const entries: string[] = [];
     this.#texts.forEach((text, cid) => {
-      if (text !== '') entries.push(`<${cid.toString(16).toUpperCase().padStart(4, '0')}> <${utf16Hex(text)}>`);
+      if (text !== '') entries.push(`<${cidHex(cid)}> <${utf16Hex(text)}>`);
     });
     const blocks: string[] = [];
     // The format allows at most 100 entries in one block.
@@ -86,6 +87,8 @@ export class SubsetFont {
       + `${blocks.join('')}endcmap\nCMapName currentdict /CMap defineresource pop\nend\nend\n`;
   }
 }
+
+const cidHex = (cid: number): string => cid.toString(16).toUpperCase().padStart(4, '0');
 
 /** Six capital letters that tell the subsets of one document apart. */
 function subsetTag(index: number): string {

@@ -14,8 +14,8 @@ type Band = { rung: Rung; x: number; width: number };
 /** The rungs from left to right, the estimate and its interval above them where there is a scale. */
 export function drawLadder(flow: Flow, block: Block & { kind: 'ladder' }, section: Element): void {
   const { scale } = block;
-  const above = scale === null ? 4 : 30;
-  const below = scale === null ? 6 : 18;
+  const above = scale === null ? 1 : 30;
+  const below = scale === null ? 4 : 18;
   const height = above + rungHeight + below;
   flow.need(height + 24);
   const start = flow.y;

@@ -19,7 +19,7 @@ export function layOut(document: EvidenceDocument, canvas: Canvas, root: Element
     if (block.kind === 'heading') {
       section = root.add('Sect');
       // A short section stays together; a long one has at least its beginning under its heading.
-      flow.need(30 + Math.min(200, sectionHeight(document.blocks, index + 1)));
+      flow.need(26 + Math.min(200, sectionHeight(document.blocks, index + 1)));
     }
     drawBlock(flow, block, section);
   });
@@ -36,7 +36,7 @@ function sectionHeight(blocks: readonly Block[], start: number): number {
 function heightOf(block: Block): number {
   switch (block.kind) {
     case 'heading': return 0;
-    case 'paragraph': return textBox(block.text, contentWidth, bodySize).height + 5;
+    case 'paragraph': return textBox(block.text, contentWidth, bodySize).height;
     case 'list': return block.items.reduce((sum, item) => sum + textBox(item, contentWidth - 12, bodySize).height + 2, 4);
     case 'facts': return Math.ceil(block.facts.length / 2) * 26;
     case 'placement': return 120;
@@ -105,7 +105,7 @@ function drawBlock(flow: Flow, block: Block, section: Element): void {
 }
 
 function heading(flow: Flow, text: string, section: Element): void {
-  flow.y += 8;
+  flow.y += 7;
   const box = textBox(text, contentWidth, 11.5, 'bold');
   flow.canvas.tagged(section.add('H2'), () => drawText(flow.canvas, box, margin, flow.y, accent));
   flow.y += box.height + 3;
@@ -228,7 +228,7 @@ function countersign(flow: Flow, block: Block & { kind: 'countersign' }, section
   const total = block.fields.reduce((sum, field) => sum + field.width, 0);
   const unit = (contentWidth - gap * (block.fields.length - 1)) / total;
   flow.need(44);
-  flow.y += 28;
+  flow.y += 26;
   let x = margin;
   for (const field of block.fields) {
     const width = field.width * unit;

@@ -63,8 +63,11 @@ export class PdfFile {
 
   /** Fills an allocated object with a stream; `entries` is the inside of its dictionary, without the length. */
   setStream(ref: Ref, entries: string, data: Uint8Array, compress = true): void {
-    const payload = compress ? zlibSync(data, { level: 6 }) : data;
-    const filter = compress ? '/Filter/FlateDecode' : '';
+    // Deflating a few bytes makes them more.
+    const deflate = compress && data.length > 64;
+    // The size of the compressor's table is fixed here: its default takes a logarithm, which platforms may round differently.
+    const payload = deflate ? zlibSync(data, { level: 6, mem: 2 }) : data;
+    const filter = deflate ? '/Filter/FlateDecode' : '';
     this.#fill(ref, Buffer.concat([
       latin1(`<<${entries}${filter}/Length ${payload.length}>>\nstream\n`), payload, latin1('\nendstream'),
     ]));

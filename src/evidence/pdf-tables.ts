@@ -1,6 +1,6 @@
 import type { Block, Column } from './content.ts';
 import type { Flow, TextBox } from './pdf-flow.ts';
-import { accent, bodySize, contentWidth, drawText, ink, lines, margin, muted, rule, smallSize, textBox, tint } from './pdf-flow.ts';
+import { accent, bodySize, contentWidth, drawText, firstLine, ink, lines, margin, muted, rule, smallSize, textBox, tint } from './pdf-flow.ts';
 import type { Element } from './pdf-structure.ts';
 
 const pad = 7;
@@ -18,15 +18,22 @@ function columnsOf(columns: readonly Column[]): Laid[] {
   });
 }
 
-function drawCell(flow: Flow, element: Element, box: TextBox, cell: Laid, colour: typeof ink): void {
+/** Draws a cell whose first line stands in the middle of a line `first` points high. */
+function drawCell(flow: Flow, element: Element, box: TextBox, cell: Laid, first: number): void {
   const x = cell.align === 'left' ? cell.x + pad : cell.x + cell.width - pad;
-  flow.canvas.tagged(element, () => drawText(flow.canvas, box, x, flow.y + 2.5, colour, cell.align));
+  flow.canvas.tagged(element, () => drawText(flow.canvas, box, x, flow.y + 2.5 + (first - firstLine(box)) / 2, ink, cell.align));
+}
+
+/** How high a row is, and how high its first line. */
+function measure(boxes: readonly TextBox[]): { first: number; height: number } {
+  const first = Math.max(...boxes.map(firstLine));
+  return { first, height: Math.max(...boxes.map((box) => (first - firstLine(box)) / 2 + box.height)) + 5 };
 }
 
 /** The heading row; on later pages it is repeated as decoration, because readers keep the first one. */
 function headingRow(flow: Flow, columns: readonly Column[], laid: readonly Laid[], row: Element | null): void {
   const boxes = columns.map(({ label }, i) => textBox(label, laid[i]!.width - 2 * pad, smallSize, 'bold'));
-  const height = Math.max(...boxes.map((box) => box.height)) + 5;
+  const { first, height } = measure(boxes);
   flow.canvas.artifact(() => {
     flow.canvas.rectangle(margin, flow.y, contentWidth, height, tint);
     flow.canvas.line(margin, flow.y + height, margin + contentWidth, flow.y + height, accent, 0.8);
@@ -37,7 +44,7 @@ function headingRow(flow: Flow, columns: readonly Column[], laid: readonly Laid[
       });
     }
   });
-  if (row !== null) boxes.forEach((box, i) => drawCell(flow, row.add('TH', { scope: 'Column' }), box, laid[i]!, ink));
+  if (row !== null) boxes.forEach((box, i) => drawCell(flow, row.add('TH', { scope: 'Column' }), box, laid[i]!, first));
   flow.y += height;
 }
 
@@ -55,10 +62,10 @@ export function drawTable(flow: Flow, block: Block & { kind: 'table' }, section:
   headingRow(flow, block.columns, laid, table.add('TR'));
   for (const cells of block.rows) {
     const boxes = cells.map((cell, i) => textBox(cell, laid[i]!.width - 2 * pad, bodySize));
-    const height = Math.max(...boxes.map((box) => box.height)) + 5;
+    const { first, height } = measure(boxes);
     if (flow.need(height)) headingRow(flow, block.columns, laid, null);
     const row = table.add('TR');
-    boxes.forEach((box, i) => drawCell(flow, i === 0 ? row.add('TH', { scope: 'Row' }) : row.add('TD'), box, laid[i]!, ink));
+    boxes.forEach((box, i) => drawCell(flow, i === 0 ? row.add('TH', { scope: 'Row' }) : row.add('TD'), box, laid[i]!, first));
     flow.y += height;
     rowLine(flow);
   }
@@ -79,12 +86,12 @@ export function drawBars(flow: Flow, block: Block & { kind: 'bars' }, section: E
   for (const domain of block.rows) {
     const boxes = [domain.name, domain.figure, domain.status, ...(domain.answered === null ? [] : [domain.answered])]
       .map((text, i) => textBox(text, i === 1 ? figureWidth : laid[i]!.width - 2 * pad, bodySize, i === 1 && domain.percent !== null ? 'bold' : 'regular'));
-    const height = Math.max(...boxes.map((box) => box.height)) + 5;
+    const { first, height } = measure(boxes);
     if (flow.need(height)) headingRow(flow, columns, laid, null);
     const row = table.add('TR');
-    boxes.forEach((box, i) => drawCell(flow, i === 0 ? row.add('TH', { scope: 'Row' }) : row.add('TD'), box, laid[i]!, ink));
+    boxes.forEach((box, i) => drawCell(flow, i === 0 ? row.add('TH', { scope: 'Row' }) : row.add('TD'), box, laid[i]!, first));
     const cell = laid[1]!;
-    if (domain.percent !== null) bar(flow, cell.x + pad + figureWidth, cell.width - 2 * pad - figureWidth, flow.y + 2.5 + bodySize * 0.69, domain.percent, block.marks);
+    if (domain.percent !== null) bar(flow, cell.x + pad + figureWidth, cell.width - 2 * pad - figureWidth, flow.y + 2.5 + first / 2, domain.percent, block.marks);
     flow.y += height;
     rowLine(flow);
   }

@@ -5,7 +5,7 @@ import { bold, face, faceFor, regular } from './faces.ts';
  * One glyph in the order in which it is drawn. Lengths are in thousandths of the font size.
  * `width` is what the font program says, `advance` how far the pen moves here; `text` is what it copies as.
  */
-export type Glyph = { key: string; gid: number; text: string; width: number; advance: number; dx: number; dy: number };
+export type Glyph = Readonly<{ key: string; gid: number; text: string; width: number; advance: number; dx: number; dy: number }>;
 
 /** Glyphs of one face. `actual` is the logical text where the glyphs alone would not copy as it. */
 export type Run = { face: string; glyphs: Glyph[]; actual: string | null };
@@ -19,9 +19,11 @@ const bidi = bidiFactory();
 
 // Shaping is a pure function of its arguments, so what happens to be cached can't change a result.
 // The limit keeps a process that renders a million different names from growing.
-const cacheLimit = 4000;
+const cacheLimit = 2000;
 const lineCache = new Map<string, Line>();
 const paragraphCache = new Map<string, Line[]>();
+// Lines share their glyphs: the same letter in the same place beside the same neighbour is one object.
+const glyphCache = new Map<string, Glyph>();
 
 function cached<T>(cache: Map<string, T>, key: string, make: () => T): T {
   let value = cache.get(key);
@@ -113,12 +115,12 @@ function shapeSegment(segment: Segment, language: string | undefined): Run {
   const toThousand = 1000 / unitsPerEm;
   const texts = glyphTexts([...segment.text], glyphs.map((glyph) => glyph.codePoints), rightToLeft);
   const out: Glyph[] = glyphs.map((glyph, i) => {
-    const position = positions[i]!;
-    return {
-      key: `${glyph.id}\n${texts.texts[i]!}`, gid: glyph.id, text: texts.texts[i]!,
-      width: source.metrics(glyph.id).advance * toThousand,
-      advance: position.xAdvance * toThousand, dx: position.xOffset * toThousand, dy: position.yOffset * toThousand,
-    };
+    const { xAdvance, xOffset, yOffset } = positions[i]!;
+    const text = texts.texts[i]!;
+    return cached(glyphCache, `${segment.face} ${glyph.id} ${xAdvance} ${xOffset} ${yOffset} ${text}`, () => ({
+      key: `${glyph.id}\n${text}`, gid: glyph.id, text, width: source.metrics(glyph.id).advance * toThousand,
+      advance: xAdvance * toThousand, dx: xOffset * toThousand, dy: yOffset * toThousand,
+    }));
   });
   const moved = out.some((glyph) => glyph.dx !== 0 || glyph.dy !== 0 || glyph.advance === 0);
   if (rightToLeft) return { face: segment.face, glyphs: lettersBeforeMarks(out), actual: null };
