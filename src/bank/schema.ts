@@ -229,7 +229,8 @@ const task = {
   key: TaskKey,
 };
 
-const forms = {
+/** The part of each type that is shown and marked. */
+export const renderedForms = {
   single_choice: object({ type: Type.Literal('single_choice'), ...content, ...singleChoice }),
   multiple_choice: object({ type: Type.Literal('multiple_choice'), ...content, ...multipleChoice }),
   numeric: object({ type: Type.Literal('numeric'), ...content, ...numeric }),
@@ -242,7 +243,8 @@ const forms = {
 
 /** The part of an item that is shown and marked: what a template makes, and what is stored with the answer. */
 export const RenderedItem = Type.Union([
-  forms.single_choice, forms.multiple_choice, forms.numeric, forms.short_text, forms.ordering, forms.matching, forms.hotspot, forms.task,
+  renderedForms.single_choice, renderedForms.multiple_choice, renderedForms.numeric, renderedForms.short_text,
+  renderedForms.ordering, renderedForms.matching, renderedForms.hotspot, renderedForms.task,
 ]);
 export type RenderedItem = Static<typeof RenderedItem>;
 
@@ -261,9 +263,9 @@ export type TemplateItem = Static<typeof TemplateItem>;
 
 /** The shape of each type of item. */
 export const itemForms = {
-  single_choice: written(forms.single_choice), multiple_choice: written(forms.multiple_choice), numeric: written(forms.numeric),
-  short_text: written(forms.short_text), ordering: written(forms.ordering), matching: written(forms.matching),
-  hotspot: written(forms.hotspot), task: written(forms.task), template: TemplateItem,
+  single_choice: written(renderedForms.single_choice), multiple_choice: written(renderedForms.multiple_choice), numeric: written(renderedForms.numeric),
+  short_text: written(renderedForms.short_text), ordering: written(renderedForms.ordering), matching: written(renderedForms.matching),
+  hotspot: written(renderedForms.hotspot), task: written(renderedForms.task), template: TemplateItem,
 };
 
 export const Item = Type.Union([

@@ -1,7 +1,6 @@
 import Schema from 'typebox/schema';
 import type { TSchema } from 'typebox';
-import { itemForms, Passage, RenderedItem } from './schema.ts';
-import type { ItemType } from './schema.ts';
+import { itemForms, Passage, renderedForms } from './schema.ts';
 
 type Validator = { Check(value: unknown): boolean; Errors(value: unknown): [boolean, { instancePath: string; message: string; params: object }[]] };
 const compiled = new Map<TSchema, Validator>();
@@ -19,19 +18,23 @@ function faults(schema: TSchema, value: unknown): string[] {
   return [...new Set(errors.map((error) => `${error.instancePath || 'the item'} ${error.message}`))];
 }
 
-/** What is wrong with the shape of an item, in sentences without a subject; empty if nothing is. */
-export function itemFaults(value: unknown): string[] {
+function faultsByType(forms: Record<string, TSchema>, value: unknown): string[] {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return ['is not an object'];
   const type = (value as { type?: unknown }).type;
-  if (typeof type !== 'string' || !Object.hasOwn(itemForms, type)) return [`has no known type (${JSON.stringify(type)})`];
-  return faults(itemForms[type as ItemType], value);
+  if (typeof type !== 'string' || !Object.hasOwn(forms, type)) return [`has no known type (${JSON.stringify(type)})`];
+  return faults(forms[type]!, value);
 }
 
-export function passageFaults(value: unknown): string[] {
-  return faults(Passage, value);
+/** What is wrong with the shape of an item, in sentences without a subject; empty if nothing is. */
+export function itemFaults(value: unknown): string[] {
+  return faultsByType(itemForms, value);
 }
 
 /** What is wrong with the shape of what a template made. */
 export function renderedFaults(value: unknown): string[] {
-  return faults(RenderedItem, value);
+  return faultsByType(renderedForms, value);
+}
+
+export function passageFaults(value: unknown): string[] {
+  return faults(Passage, value);
 }

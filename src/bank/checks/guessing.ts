@@ -1,5 +1,5 @@
-import { plainText, parseInline } from '../markup.ts';
-import type { Item, RenderedItem } from '../schema.ts';
+import { parseInline } from '../markup.ts';
+import type { RenderedItem } from '../schema.ts';
 
 function spotCount(item: Extract<RenderedItem, { type: 'hotspot' }>): number {
   if (item.surface.kind === 'picture') return item.surface.spots.length;
@@ -44,11 +44,3 @@ function chooseChance(from: number, choose: number): number {
 
 /** A constructed response has no guessing parameter, so a guess must be rare: at most this often right. */
 export const guessLimit = 1 / 6;
-
-/** For the report on answer patterns: where the right option stands, and whether it is the longest by itself. */
-export function keyPosition(item: Item | RenderedItem): { at: number; of: number; longest: boolean } | null {
-  if (item.type !== 'single_choice') return null;
-  const at = item.options.findIndex((option) => option.id === item.key);
-  const lengths = item.options.map((option) => plainText(parseInline(option.text)).length);
-  return { at, of: lengths.length, longest: lengths.every((length, i) => i === at || length < lengths[at]!) };
-}

@@ -26,7 +26,7 @@ export function idPrefix(item: Pick<Item, 'subject' | 'level' | 'domain'>): stri
 /** Where b may lie before somebody should look again: the level's range and a little more. */
 const bMargin = 0.3;
 const discriminationRange = [0.9, 1.3] as const;
-/** From this many letters on, a key that is the longest option by itself is looked at as a pattern. */
+/** With random lengths a key among four is the longest option by itself in a quarter of items at most. */
 const longestKeyShare = 0.45;
 
 function headFindings(item: Item, rendered: RenderedItem): Finding[] {
@@ -111,6 +111,7 @@ function patternFindings(bank: CheckedBank): Finding[] {
     const choices = bank.items.flatMap((item) => {
       if (item.subject !== subject || item.type !== 'single_choice') return [];
       const at = item.options.findIndex((option) => option.id === item.key);
+      if (at === -1) return [];
       const longest = item.options.every((option, i) => i === at || option.text.length < item.options[at]!.text.length);
       return [{ at, longest }];
     });
