@@ -183,10 +183,11 @@ const dayRange = statement('assessment.day_range', `
 const learnerByRef = statement('assessment.learner_by_ref', 'select learner_id from learner where organisation_id = $1 and ref = $2');
 
 /**
- * Learners that left one of the requested groups at or after `since` and are in none of them now: their live
- * assessments leave the scope, their deleted ones are tombstones. The exit stands where the assessment stands: leaving
- * gave it a new position. "Has an assessment after the cursor" and "in none of the groups" are conditions inside the
- * limited part.
+ * Learners that left one of the requested groups at or after `since`: their live assessments leave the scope unless the
+ * learner is in one of the groups again, and what was deleted while they were away is a tombstone, even if they are
+ * back. Both show in the set of groups that the feed row has: a live one's is the learner's, a deleted one's is that of
+ * the deletion. The exit stands where the assessment stands: leaving gave it a new position. "Has an assessment after
+ * the cursor" and "in none of the groups" are conditions inside the limited part.
  */
 function exitPlan(walk: Walk, learnerId: string | null): { plan: Plan; values: unknown[] } {
   const shape = new Shape(walk.organisationId);
@@ -198,10 +199,8 @@ function exitPlan(walk: Walk, learnerId: string | null): { plan: Plan; values: u
   const rest = residual(shape, walk.filter, { facets: true, groupSets: null, learnerId });
   const stream = `
     select ${narrow} from (
-      select m.learner_id, max(m.left_position) as left_position from membership m
+      select m.learner_id, min(m.left_position) as left_position from membership m
        where m.organisation_id = $1 and m.group_id = any(${groups}::uuid[]) and m.left_position >= ${since}
-         and not exists (select from membership n where n.organisation_id = $1 and n.learner_id = m.learner_id
-                            and n.group_id = any(${groups}::uuid[]) and n.left_position is null)
        group by m.learner_id) gone
     join assessment_feed f on ${fromOrganisation} and f.learner_id = gone.learner_id and f.position >= gone.left_position
    where not exists (select from group_set_group g where g.organisation_id = $1 and g.group_set_id = f.group_set_id
