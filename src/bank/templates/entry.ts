@@ -211,6 +211,19 @@ const entry3: Template[] = [
       wrong: [[poundsValue((price - pence) * count + pence), 'Multiplied the pounds but not the pence.'], [poundsValue((price - pence) * count + ((pence * count) % 100)), 'Multiplied the pence but did not carry the pounds.'], [poundsValue(price + count * 100), `Added ${count} instead of multiplying by ${count}.`]],
     });
   }),
+  template('e3_weekly_pay', (random) => {
+    const hours = whole(random, 14, 38);
+    const rate = whole(random, 12, 19);
+    const total = hours * rate;
+    if (total > 600 || hours % 10 === 0 || hours === rate) return null;
+    const name = pick(random, names);
+    const [tens, ones] = [hours - (hours % 10), hours % 10];
+    return numeric({
+      stem: [`${name} works ${hours} hours in a week. The pay is £${rate} an hour.`, `How much does ${name} earn in the week?`],
+      value: String(total), unit: 'pounds', solution: `${hours} × £${rate} = ${hours} × 10 + ${hours} × ${rate - 10} = ${hours * 10} + ${hours * (rate - 10)} = £${total}`,
+      wrong: [[String(tens * 10 + ones * (rate - 10)), 'Multiplied the tens by the tens and the ones by the ones only.'], [String(hours + rate), 'Added instead of multiplying.'], [String(hours * (rate - 9)), 'Forgot that the 1 in the pay is a ten.']],
+    });
+  }),
   template('e3_minutes_between', (random) => {
     const start = whole(random, 7 * 60 + 20, 16 * 60 + 55, 5);
     const length = whole(random, 35, 115, 5);
