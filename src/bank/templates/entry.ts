@@ -116,7 +116,7 @@ const entry2: Template[] = [
     const first = whole(random, 15, 55);
     const second = whole(random, 12, 45);
     const change = 100 - first - second;
-    if (change < 5 || first === second || (first + second) % 10 === 0) return null;
+    if (change < 5 || first === second || change === first || change === second || (first + second) % 10 === 0) return null;
     const [one, two] = pick(random, [['An apple', 'a banana'], ['A roll', 'an apple'], ['A pen', 'a card'], ['A stamp', 'an envelope']] as const);
     const name = pick(random, names);
     return numeric({
@@ -128,6 +128,7 @@ const entry2: Template[] = [
   template('e2_hours_open', (random) => {
     const open = whole(random, 7, 11);
     const close = whole(random, 15, 19);
+    if (close - open === open) return null;
     const place = pick(random, ['library', 'shop', 'post office', 'gym', 'swimming pool', 'café']);
     const day = pick(random, days);
     return numeric({
@@ -170,7 +171,7 @@ const entry3: Template[] = [
     });
   }),
   template('e3_round', (random) => {
-    const value = whole(random, 112, 968);
+    const value = whole(random, 152, 968);
     const place = pick(random, [10, 100]);
     const rest = value % place;
     if (rest === 0 || rest === place / 2 || value >= 950 || value % 10 === 0 || value % 10 === 5) return null;
@@ -229,7 +230,7 @@ const entry3: Template[] = [
     const length = whole(random, 35, 115, 5);
     const end = start + length;
     const crosses = Math.floor(end / 60) - Math.floor(start / 60);
-    if (start % 60 === 0 || end % 60 === 0 || crosses < 1 || end % 60 >= start % 60 || length === 60) return null;
+    if (start % 60 === 0 || end % 60 === 0 || crosses < 1 || end % 60 >= start % 60 || [60, start % 60, end % 60].includes(length)) return null;
     const what = pick(random, ['A bus', 'A train', 'A coach']);
     const asHundreds = Math.floor(end / 60) * 100 + (end % 60) - Math.floor(start / 60) * 100 - (start % 60);
     return numeric({
@@ -245,7 +246,7 @@ const entry3: Template[] = [
     const from = whole(random, 0, 1);
     const to = whole(random, 2, 3);
     const rise = points[to]! - points[from]!;
-    if (new Set(points).size < 5 || rise === points[from] || rise < 2) return null;
+    if (new Set(points).size < 5 || points.includes(rise) || [2, 8, 10, 12].includes(rise) || rise < 2 || points[4]! <= points[from]!) return null;
     const place = pick(random, ['a store room', 'a garden', 'an office', 'a greenhouse']);
     return numeric({
       stem: [`The graph shows the temperature in ${place} through one day.`, `By how many degrees did it rise from ${shown[from]} to ${shown[to]}?`],

@@ -25,7 +25,7 @@ export const level2Templates: readonly Template[] = [
     const percent = pick(random, [10, 15, 20, 25, 30, 40]);
     const paid = (original * (100 - percent)) / 100;
     const added = paid * (100 + percent);
-    if (!Number.isInteger(paid) || paid === original - percent) return null;
+    if (!Number.isInteger(paid) || paid === original - percent || original === percent) return null;
     const thing = pick(random, ['cooker', 'sofa', 'laptop', 'rail ticket', 'carpet', 'tent']);
     const name = pick(random, names);
     return choice(random, {

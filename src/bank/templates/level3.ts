@@ -27,7 +27,7 @@ export const level3Templates: readonly Template[] = [
     const total = compound(principal, tenths, years);
     let yearly = principal;
     for (let year = 0; year < years; year += 1) yearly = compound(yearly, tenths, 1);
-    if (Math.abs(yearly - total) > 1) return null;
+    if (Math.abs(yearly - total) > 1 || !clearRounding(principal * (1 + tenths / 1000) ** years, 0)) return null;
     const rate = decimal(tenths, 1);
     const name = pick(random, names);
     return numeric({
@@ -87,7 +87,7 @@ export const level3Templates: readonly Template[] = [
     const eye = whole(random, 145, 175, 5);
     const radians = (degrees * Math.PI) / 180;
     const height = distance * Math.tan(radians) + eye / 100;
-    if (!clearRounding(height, 1) || degrees === 45) return null;
+    if (!clearRounding(height, 1) || degrees === 45 || Math.round(height * 10) % 10 === 0) return null;
     const thing = pick(random, ['tower', 'wind turbine', 'block of flats', 'mast', 'crane']);
     const name = pick(random, names);
     return numeric({
@@ -138,7 +138,7 @@ export const level3Templates: readonly Template[] = [
     const values = Array.from({ length: 11 }, () => whole(random, 12, 68)).sort((a, b) => a - b);
     const [lower, upper] = [values[2]!, values[8]!];
     const range = values[10]! - values[0]!;
-    if (new Set(values).size < 11 || upper - lower === range || upper - lower < 8 || upper - lower === values[5]) return null;
+    if (new Set(values).size < 11 || upper - lower === range || upper - lower < 8 || [11, ...values].includes(upper - lower)) return null;
     const what = pick(random, ['The ages of the 11 people in a choir', 'The waiting times, in minutes, of 11 patients', 'The scores of 11 trainees in a test', 'The lengths, in minutes, of 11 calls']);
     return numeric({
       stem: [`${what} are, in order:`, `> ${values.join(', ')}`, 'Find the **interquartile range**. Take each quartile as the median of the five values below or above the median.'],
@@ -153,7 +153,7 @@ export const level3Templates: readonly Template[] = [
     const mean = total / 5;
     const squares = sum(values.map((value) => (value - mean) ** 2));
     const deviation = Math.sqrt(squares / 5);
-    if (!clearRounding(deviation, 1) || deviation < 2 || deviation > 9.9 || new Set(values).size < 5) return null;
+    if (!clearRounding(deviation, 1) || Math.round(deviation * 10) % 10 === 0 || deviation < 2 || deviation > 9.9 || new Set(values).size < 5) return null;
     const what = pick(random, ['The journey times, in minutes, of a bus on five days', 'The masses, in grams, of five samples', 'The numbers of orders on five days', 'The ages, in months, of five machines']);
     return numeric({
       stem: [`${what} were:`, `> ${values.join(', ')}`, 'Work out the standard deviation. Treat these five values as the whole population (divide by 5). Give your answer to 1 decimal place.'],
