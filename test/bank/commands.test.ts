@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { commands } from '../../cli/bank.ts';
+import { Failure, Misuse } from '../../cli/command.ts';
+import type { Output } from '../../cli/command.ts';
+import { guideItems } from './examples.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ars-bank-'));
+after(() => rmSync(folder, { recursive: true }));
+const place = (name: string): string => join(folder, name);
+
+async function ars(name: string, positionals: string[], options: Record<string, string | boolean> = {}): Promise<Output> {
+  const command = commands.find((one) => one.name === `bank ${name}`)!;
+  return command.run({ options, positionals, json: true, progress: () => {}, signal: new AbortController().signal });
+}
+
+const written = guideItems.filter((item) => item.type !== 'template');
+const source = place('items.json');
+writeFileSync(source, JSON.stringify(written));
+
+type Imported = { added: number; replaced: number; unchanged: number; rejected: { id: string; reason: string }[]; bank_number: number };
+const imported = async (file: string, options: Record<string, string | boolean>): Promise<Imported> => (await ars('import', [file], options)).json as Imported;
+
+describe('bank import and export', () => {
+  it('carries items through every format into a new bank, and finds nothing changed when they come again', async () => {
+    const first = place('first');
+    assert.deepEqual(await imported(source, { dir: first }), { added: 8, replaced: 0, unchanged: 0, rejected: [], bank_number: 1 });
+    for (const file of ['bank.json', 'bank.csv', 'bank.zip']) {
+      const out = place(file);
+      assert.equal(((await ars('export', [out], { dir: first })).json as { items: number }).items, 8);
+      assert.deepEqual(await imported(out, { dir: first }), { added: 0, replaced: 0, unchanged: 8, rejected: [], bank_number: 1 }, file);
+      const copy = place(`copy-of-${file}`);
+      assert.equal((await imported(out, { dir: copy })).added, 8, file);
+      assert.deepEqual(readdirSync(copy).toSorted(), ['bank.json', 'digital', 'english', 'maths']);
+      assert.deepEqual(readFileSync(join(copy, 'english/level1.json')), readFileSync(join(first, 'english/level1.json')), file);
+    }
+  });
+
+  it('replaces only when asked, raises the number, and exits 1 for what it rejects', async () => {
+    const dir = place('second');
+    await imported(source, { dir });
+    const changed = place('changed.json');
+    writeFileSync(changed, JSON.stringify([{ ...written[0]!, b: 0.2 }, { ...written[1]!, a: 5 }]));
+    const refused = await ars('import', [changed], { dir });
+    assert.equal(refused.exitCode, 1);
+    assert.deepEqual((refused.json as Imported).rejected.map(({ id }) => id), [written[0]!.id, written[1]!.id]);
+    const done = await imported(changed, { dir, replace: true });
+    assert.deepEqual([done.replaced, done.rejected.length, done.bank_number], [1, 1, 2]);
+  });
+
+  it('exports one subject', async () => {
+    const dir = place('third');
+    await imported(source, { dir });
+    const { json } = await ars('export', [place('maths.csv')], { dir, subject: 'maths' });
+    assert.deepEqual((json as { items: number; passages: number }).items, 2);
+  });
+
+  it('says in a sentence what is wrong with the call or the file', async () => {
+    await assert.rejects(ars('export', [place('bank.txt')]), Misuse);
+    await assert.rejects(ars('export', [place('bank.csv')], { subject: 'physics' }), Misuse);
+    await assert.rejects(ars('import', [source], { dir: place('x'), subject: 'maths' }), Misuse);
+    await assert.rejects(ars('import', [place('nothing.json')], { dir: place('x') }), Failure);
+    writeFileSync(place('broken.zip'), 'PK');
+    await assert.rejects(ars('import', [place('broken.zip')], { dir: place('x') }), Failure);
+  });
+});
+
+describe('bank check', () => {
+  it('exits 1 with its findings, in text and in JSON', async () => {
+    const dir = place('fourth');
+    await imported(source, { dir });
+    const { json, text, exitCode } = await ars('check', [], { dir, seeds: '2' });
+    const report = json as { ok: boolean; items: number; findings: { severity: string; rule: string; message: string }[] };
+    assert.equal(exitCode, 1);
+    assert.deepEqual([report.ok, report.items], [false, 8]);
+    assert.ok(report.findings.some(({ rule, message }) => rule === 'coverage' && message === 'english: 4 of at least 150 items.'));
+    assert.match(text, /error: coverage: english: 4 of at least 150 items\./u);
+    const english = (await ars('check', [], { dir, seeds: '2', subject: 'english' })).json as typeof report;
+    assert.ok(english.findings.every(({ message }) => !message.startsWith('maths')));
+  });
+  it('refuses a number of seeds that is none', async () => {
+    await assert.rejects(ars('check', [], { seeds: 'many' }), Misuse);
+    await assert.rejects(ars('simulate', [], { learners: '3' }), Misuse);
+  });
+});

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { readXml, findAll, textIn } from '../../src/bank/exchange/xml.ts';
+import type { SubjectBank } from '../../src/bank/load.ts';
+import { bankInformation, informationGaps, wantedInformation } from '../../src/bank/simulation/gaps.ts';
+import { plotSvg } from '../../src/bank/simulation/plots.ts';
+
+/** A bank of two domains with `perDomain` items each, spread evenly in b. */
+function bank(perDomain: number, a: number): SubjectBank {
+  const domains = [{ name: 'One', share: 0.5 }, { name: 'Two', share: 0.5 }];
+  const items = domains.flatMap(({ name }) => Array.from({ length: perDomain }, (_, n) => ({
+    id: `${name}-${n}`, subject: 'digital' as const, level: 'level1' as const, domain: name, a, b: -3 + (6 * n) / (perDomain - 1), c: 0,
+    enemies: [], passage: null, admission: 1,
+  })));
+  return { items: [], version: { subject: 'digital', version: 'x', domains, items }, cuts: [] };
+}
+
+describe('gaps', () => {
+  it('finds none in a rich bank, and one at every ability in a poor one', () => {
+    assert.deepEqual(informationGaps(bank(200, 1.3)), []);
+    const gaps = informationGaps(bank(20, 0.6));
+    assert.equal(gaps.length, 9);
+    for (const gap of gaps) assert.ok(gap.reachable < wantedInformation && gap.items > 0 && gap.b[0] < gap.theta && gap.theta < gap.b[1]);
+  });
+  it('names the domain that gives least', () => {
+    const poor = bank(60, 1.3);
+    const items = poor.version.items.map((item) => (item.domain === 'Two' ? { ...item, a: 0.5 } : item));
+    assert.deepEqual(new Set(informationGaps({ ...poor, version: { ...poor.version, items } }).map((gap) => gap.domain)), new Set(['Two']));
+  });
+  it('adds information up over all items', () => {
+    const [first] = bank(2, 1).version.items;
+    assert.ok(Math.abs(bankInformation([first!, first!], first!.b) - 0.5) < 1e-12);
+  });
+});
+
+describe('plots', () => {
+  const plot = {
+    title: 'A & B', description: 'What <it> shows.', xLabel: 'θ', yLabel: 'I', x: [-3, 3] as const, yMost: 10, marks: [{ x: 0.5, label: 'Level 1' }],
+    series: [{ name: 'one', points: [[-3, 0], [0, 5], [3, 20]] as const }, { name: 'two', dashed: true, points: [[-3, 1], [3, 1]] as const }],
+  };
+  it('are well-formed SVG with a name and a description', () => {
+    const svg = readXml(plotSvg(plot));
+    assert.equal(svg.attributes.role, 'img');
+    assert.deepEqual(['title', 'desc'].map((name) => textIn(findAll(svg, name)[0]!)), ['A & B', 'What <it> shows.']);
+    assert.equal(findAll(svg, 'polyline').length, 2);
+  });
+  it('keep inside their frame, and are the same for the same data', () => {
+    const [line] = findAll(readXml(plotSvg(plot)), 'polyline');
+    for (const point of line!.attributes.points!.split(' ')) {
+      const [x, y] = point.split(',').map(Number) as [number, number];
+      assert.ok(x >= 64 && x <= 704 && y >= 40 && y <= 348, point);
+    }
+    assert.equal(plotSvg(plot), plotSvg(structuredClone(plot)));
+  });
+});
