@@ -43,7 +43,8 @@ const assessmentQuery = [
 async function list(call: Call): Promise<Reply> {
   const query = readQuery(call.rawQuery, assessmentQuery, { paged: true });
   const { values } = query;
-  if (values.sort !== undefined && values.since !== undefined) throw new ApiError('sort_with_since');
+  // No cursor is minted under a refused pair, and invalid_cursor comes first in the list of codes.
+  if (values.sort !== undefined && values.since !== undefined) throw new ApiError(query.cursor === null ? 'sort_with_since' : 'invalid_cursor');
   const filter: AssessmentFilter = {
     sinceUs: values.since ?? null, learnerRef: values.learner_ref ?? null,
     facets: facetsMatching({

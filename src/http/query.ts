@@ -112,12 +112,14 @@ export function instant(name: string, code: ErrorCode, description: string, boun
   return { name, code, description, list: false, schema: { type: 'string', format: 'date-time' },
     parse: single((text) => {
       const us = bound === 'lower' ? parseLowerBound(text) : parseInstant(text);
-      return us === null ? undefined : { value: us, canonical: Number.isFinite(us) ? formatInstant(us) : text };
+      return us === null ? undefined : { value: us, canonical: canonicalInstant(us, text) };
     }) };
 }
 
-function formatInstant(us: number): string {
-  return Math.abs(us) <= 8.64e18 ? formatPosition(us) : String(us);
+/** In UTC; as it was written where its zone carries it out of the years that RFC 3339 can write. */
+function canonicalInstant(us: number, text: string): string {
+  const utc = formatPosition(us);
+  return parseInstant(utc) === null ? text : utc;
 }
 
 export function oneOf(name: string, code: ErrorCode, description: string, allowed: readonly string[]): Parameter<string> {
