@@ -108,10 +108,21 @@ function writeJson(url: URL, value: unknown): void {
   writeFileSync(url, text);
 }
 
+/** The order of an item's members in a file, whatever format they came in. */
+const memberOrder = [
+  'id', 'subject', 'level', 'domain', 'type', 'skill', 'stem', 'passage', 'figure', 'kind', 'title', 'screen', 'fields', 'prefix', 'suffix', 'width',
+  'options', 'left', 'right', 'surface', 'template', 'renders', 'key', 'rationale', 'distractor_rationales', 'a', 'b', 'c', 'calibration', 'enemies',
+  'calculator', 'read_aloud',
+];
+
+function inOrder(item: Item): object {
+  return Object.fromEntries(Object.entries(item).sort(([a], [b]) => memberOrder.indexOf(a) - memberOrder.indexOf(b)));
+}
+
 /** Writes a bank's files; those whose content doesn't change are left as they are. */
 export function writeBankFiles(directory: URL, files: BankFiles): void {
   const byFile = Map.groupBy(files.items, (item) => `${item.subject}/${item.level}.json`);
-  for (const [path, items] of byFile) writeJson(new URL(path, directory), items);
+  for (const [path, items] of byFile) writeJson(new URL(path, directory), items.map(inOrder));
   if (files.passages.length > 0) writeJson(new URL('english/passages.json', directory), files.passages);
   writeJson(new URL('bank.json', directory), { number: files.number });
 }
