@@ -129,7 +129,7 @@ export const level3Templates: readonly Template[] = [
     if (tenths === 5) return null;
     const [what, tries] = pick(random, [['a call to a busy helpline gets through', 'calls are made'], ['a seed of a rare plant grows', 'seeds are sown'], ['a customer takes up an offer', 'customers get the offer'], ['a sensor fails within a year', 'sensors are in use']] as const);
     return numeric({
-      stem: [`The probability that ${what} is ${decimal(tenths, 1)}. ${trials} ${tries}, and they don’t affect each other.`, 'What is the probability that it happens **at least once**? Give the exact decimal.'],
+      stem: [`The probability that ${what} is ${decimal(tenths, 1)}. In all, ${trials} ${tries}, and they don’t affect each other.`, 'What is the probability that it happens **at least once**? Give the exact decimal.'],
       value: decimal(value, trials), solution: `P(never) = ${decimal(10 - tenths, 1)}^${trials} = ${decimal(none, trials)}. 1 − ${decimal(none, trials)} = ${decimal(value, trials)}`,
       wrong: [[decimal(none, trials), 'Gives the probability that it never happens.'], [decimal(tenths ** trials, trials), 'Gives the probability that it happens every time.'], [decimal(tenths * trials, 1), `Multiplied ${decimal(tenths, 1)} by ${trials}.`]],
     });
