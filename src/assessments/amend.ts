@@ -1,9 +1,10 @@
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
+import { stampLearners } from '../feed/stamp.ts';
 import { contentOf, storedTexts } from './body.ts';
 import type { Amendment } from './schema.ts';
-import { emptyAssessment, findLive, recordChanges, refreshLastAssessed, replaceBodies, stampAssessments } from './store.ts';
+import { emptyAssessment, findLive, recordChanges, replaceBodies, stampAssessments } from './store.ts';
 
 /**
  * Amends a live result. What the specification calls immutable can't be amended: withdraw it and record it again.
@@ -14,12 +15,12 @@ export async function amendAssessment(work: Work, organisationId: number, assess
   const feed = await lockFeed(work, organisationId);
   const row = await findLive(work.tx, organisationId, assessmentId);
   if (row === undefined) throw new ApiError('not_found');
-  const texts = storedTexts(assessmentId, { ...contentOf(row.body, row.assessed_at), ...amendment });
+  const texts = storedTexts({ ...contentOf(row.body, row.assessed_at), ...amendment });
   if (texts.body === row.body) return false;
   await replaceBodies(work.tx, organisationId, [{ assessment_id: assessmentId, ...texts }]);
   await recordChanges(work, organisationId, { kind: 'amended', ...why }, [{ assessment_id: assessmentId, before: row.body }]);
   await stampAssessments(work, feed, [row]);
-  await refreshLastAssessed(work, feed, [row.learner_id]);
+  await stampLearners(work, feed, [row.learner_id]);
   return true;
 }
 
@@ -33,5 +34,5 @@ export async function withdrawAssessment(work: Work, organisationId: number, ass
   if (row === undefined) throw new ApiError('not_found');
   await emptyAssessment(work, feed, row);
   await recordChanges(work, organisationId, { kind: 'withdrawn', ...why }, [{ assessment_id: assessmentId, before: null }]);
-  await refreshLastAssessed(work, feed, [row.learner_id]);
+  await stampLearners(work, feed, [row.learner_id]);
 }

@@ -18,10 +18,10 @@ export type ResultContent = {
 };
 
 /** The texts of a result that are stored ready to send. */
-export type StoredTexts = { facet: number; body: string; summary: string };
+export type StoredTexts = { facet: number; body: string };
 
 /** Makes the stored texts once, at completion: pages only splice them. */
-export function storedTexts(assessmentId: string, content: ResultContent): StoredTexts {
+export function storedTexts(content: ResultContent): StoredTexts {
   const assessed_at = formatPosition(content.assessed_at_us);
   const { rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level } = content;
   const level = { rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level };
@@ -34,8 +34,13 @@ export function storedTexts(assessmentId: string, content: ResultContent): Store
       is_borderline: content.is_borderline, needs_review: content.needs_review,
       domains: content.domains.map(({ name, score_pct, status }) => ({ name, score_pct, status })),
     }).slice(1, -1),
-    summary: JSON.stringify({ subject: content.subject, assessment_id: assessmentId, assessed_at, ...level }),
   };
+}
+
+/** A learner's `last_assessed` entry, out of a result's stored body. */
+export function lastAssessedJson(assessmentId: string, body: string): string {
+  const { assessed_at, subject, rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level } = JSON.parse(`{${body}}`);
+  return JSON.stringify({ subject, assessment_id: assessmentId, assessed_at, rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level });
 }
 
 /** The content back out of a stored body. */

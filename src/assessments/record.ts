@@ -1,12 +1,13 @@
 import type { Work } from '../db/work.ts';
 import { emitAssessmentCompleted } from '../events/emit.ts';
 import type { Feed } from '../feed/position.ts';
+import { stampLearners } from '../feed/stamp.ts';
 import { renderSets } from '../groups/sets.ts';
 import { limits } from '../limits.ts';
 import { groupSetsOf } from '../learners/learners.ts';
 import { assessmentJson } from './body.ts';
 import type { NewAssessment } from './store.ts';
-import { insertAssessments, refreshLastAssessed } from './store.ts';
+import { insertAssessments } from './store.ts';
 
 /** The absolute address under which evidence PDFs are, up to the assessment's id. */
 export function reportBase(baseUrl: string): string {
@@ -20,7 +21,7 @@ export function reportBase(baseUrl: string): string {
 export async function recordAssessments(work: Work, feed: Feed, rows: NewAssessment[], options: { events: boolean }): Promise<void> {
   if (rows.length === 0) return;
   const first = await insertAssessments(work, feed, rows);
-  await refreshLastAssessed(work, feed, [...new Set(rows.map((row) => row.learner_id))]);
+  await stampLearners(work, feed, [...new Set(rows.map((row) => row.learner_id))]);
   if (!options.events) return;
   const setOf = await groupSetsOf(work.tx, feed.organisationId, [...new Set(rows.map((row) => row.learner_id))]);
   const sets = await renderSets(work.tx, feed.organisationId, [...new Set(setOf.values())]);

@@ -1,7 +1,8 @@
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
+import { stampLearners } from '../feed/stamp.ts';
 import type { StoredAssessment } from './store.ts';
-import { findLive, refreshLastAssessed, setReportSha256, stampAssessments } from './store.ts';
+import { findLive, setReportSha256, stampAssessments } from './store.ts';
 
 export { findLive } from './store.ts';
 
@@ -15,6 +16,6 @@ export async function attachReport(work: Work, organisationId: number, from: Sto
   if (row === undefined || row.report_sha256 !== null || row.body !== from.body || row.learner !== from.learner) return false;
   await setReportSha256(work.tx, organisationId, row.assessment_id, sha256);
   await stampAssessments(work, feed, [row]);
-  await refreshLastAssessed(work, feed, [row.learner_id]);
+  await stampLearners(work, feed, [row.learner_id]);
   return true;
 }

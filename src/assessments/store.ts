@@ -9,19 +9,19 @@ const step = limits.positionStepUs;
 /** A new result, with its texts ready to send. */
 export type NewAssessment = {
   assessment_id: string; learner_id: string; source: 'imported' | 'sitting'; assessed_at: number; facet: number;
-  learner: string; body: string; summary: string; report_sha256: string | null;
+  learner: string; body: string; report_sha256: string | null;
 };
 
 const insert = statement('assessment.insert', `
   with given as (
     select g.*, row_number() over () - 1 as n
-      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::int8[], $6::int2[], $7::text[], $8::text[], $9::text[], $10::text[])
-        as g(assessment_id, learner_id, source, assessed_at, facet, learner, body, summary, report_sha256)),
+      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::int8[], $6::int2[], $7::text[], $8::text[], $9::text[])
+        as g(assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256)),
   stored as (
-    insert into assessment (organisation_id, assessment_id, learner_id, source, assessed_at, facet, learner, body, summary, report_sha256)
-    select $1, assessment_id, learner_id, source, assessed_at, facet, learner, body, summary, report_sha256 from given)
+    insert into assessment (organisation_id, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256)
+    select $1, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256 from given)
   insert into assessment_feed (organisation_id, position, assessment_id, learner_id, group_set_id, assessed_at, assessed_day, facet)
-  select $1, $11 + ${step} * g.n, g.assessment_id, g.learner_id, l.group_set_id, g.assessed_at, g.assessed_at / 86400000000, g.facet
+  select $1, $10 + ${step} * g.n, g.assessment_id, g.learner_id, l.group_set_id, g.assessed_at, g.assessed_at / 86400000000, g.facet
     from given g join learner_feed l on l.organisation_id = $1 and l.learner_id = g.learner_id`);
 
 /** Stores results in the given order and returns the first one's position; the feed's lock is held. */
@@ -29,28 +29,9 @@ export async function insertAssessments(work: Work, feed: Feed, rows: NewAssessm
   const column = <K extends keyof NewAssessment>(key: K) => rows.map((row) => row[key]);
   const first = feed.next();
   await work.tx.query(insert, [feed.organisationId, column('assessment_id'), column('learner_id'), column('source'), column('assessed_at'),
-    column('facet'), column('learner'), column('body'), column('summary'), column('report_sha256'), first]);
+    column('facet'), column('learner'), column('body'), column('report_sha256'), first]);
   feed.used(rows.length);
   return first;
-}
-
-const refreshLearners = statement('assessment.refresh_learners', `
-  with asked as (select learner_id, row_number() over () - 1 as n from unnest($2::uuid[]) as a(learner_id)),
-  newest as (
-    select distinct on (a.learner_id, a.facet >> 3) a.learner_id, a.facet >> 3 as subject, a.assessed_at, a.summary
-      from asked join assessment a on a.organisation_id = $1 and a.learner_id = asked.learner_id and a.summary is not null
-     order by a.learner_id, a.facet >> 3, a.assessed_at desc, a.assessment_id desc),
-  last as (
-    select learner_id, max(assessed_at) as assessed_at, '[' || string_agg(summary, ',' order by subject) || ']' as json
-      from newest group by learner_id)
-  update learner_feed l set position = $3 + ${step} * asked.n, last_assessed_at = last.assessed_at, last_assessed = coalesce(last.json, '[]')
-    from asked left join last on last.learner_id = asked.learner_id
-   where l.organisation_id = $1 and l.learner_id = asked.learner_id`);
-
-/** Brings these distinct learners' newest results up to date and gives each learner a new position. */
-export async function refreshLastAssessed(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
-  await work.tx.query(refreshLearners, [feed.organisationId, learnerIds, feed.next()]);
-  feed.used(learnerIds.length);
 }
 
 export type StoredAssessment = {
@@ -93,8 +74,8 @@ export function findStored(tx: Tx, organisationId: number, ids: string[]) {
 }
 
 const replaceTexts = statement('assessment.replace_texts', `
-  with given as (select * from unnest($2::uuid[], $3::text[], $4::text[]) as g(assessment_id, body, summary))
-  update assessment a set body = g.body, summary = g.summary, report_sha256 = null
+  with given as (select * from unnest($2::uuid[], $3::text[]) as g(assessment_id, body))
+  update assessment a set body = g.body, report_sha256 = null
     from given g where a.organisation_id = $1 and a.assessment_id = g.assessment_id`);
 const replaceLearner = statement('assessment.replace_learner', `
   update assessment set learner = $3 where organisation_id = $1 and learner_id = $2 and body is not null`);
@@ -106,7 +87,7 @@ const stampThese = statement('assessment.stamp', `
     from given g where f.organisation_id = $1 and f.learner_id = g.learner_id and f.assessment_id = g.assessment_id`);
 const empty = statement('assessment.empty', `
   with emptied as (
-    update assessment set learner = null, body = null, summary = null, report_sha256 = null where organisation_id = $1 and assessment_id = $2),
+    update assessment set learner = null, body = null, report_sha256 = null where organisation_id = $1 and assessment_id = $2),
   forgotten as (
     update assessment_change set before = null where organisation_id = $1 and assessment_id = $2),
   dropped as (
@@ -118,8 +99,8 @@ const insertChange = statement('assessment.insert_change', `
   on conflict (organisation_id, assessment_id, at) do update set reason = assessment_change.reason || '; ' || excluded.reason`);
 
 /** Stores amended texts; the report of the older edition stays, and the next read makes a new one. */
-export async function replaceBodies(tx: Tx, organisationId: number, rows: { assessment_id: string; body: string; summary: string }[]): Promise<void> {
-  await tx.query(replaceTexts, [organisationId, rows.map((r) => r.assessment_id), rows.map((r) => r.body), rows.map((r) => r.summary)]);
+export async function replaceBodies(tx: Tx, organisationId: number, rows: { assessment_id: string; body: string }[]): Promise<void> {
+  await tx.query(replaceTexts, [organisationId, rows.map((r) => r.assessment_id), rows.map((r) => r.body)]);
 }
 
 /** The learner's name shows in every live assessment. */

@@ -57,6 +57,11 @@ export function stampLearnersAndAssessments(work: Work, feed: Feed, learnerIds: 
   return stamp(work, feed, [assessmentsOfThese, learnersThese], learnerIds);
 }
 
+/** These distinct learners' own payloads changed (a result of theirs did), not their other assessments. */
+export function stampLearners(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
+  return stamp(work, feed, [learnersThese], learnerIds);
+}
+
 /** A group that is shown with its active members changed. */
 export function stampMembers(work: Work, feed: Feed, groupId: string): Promise<void> {
   return stamp(work, feed, [assessmentsOfMembers, learnersMembers], groupId);

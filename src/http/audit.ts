@@ -15,7 +15,8 @@ export type AuditEntry = {
   action: string;
   /** The id of the thing acted on, where it has one. */
   resource: string | null;
-  status: number;
+  /** Null for what wasn't an HTTP call. */
+  status: number | null;
 };
 
 const insert = statement('audit.insert', `
@@ -47,7 +48,7 @@ const page = statement('audit.page', `
    where organisation_id = $1 and audit_id > $2 and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
    order by audit_id limit $5`);
 
-export type AuditRow = { audit_id: number; at: Date; request_id: string; actor: string; action: string; resource: string | null; status: number };
+export type AuditRow = { audit_id: number; at: Date; request_id: string; actor: string; action: string; resource: string | null; status: number | null };
 
 /** The organisation's log in order, in bounded memory. */
 export async function* readAudit(app: App, organisationId: number, from: Date | null, to: Date | null): AsyncGenerator<AuditRow> {

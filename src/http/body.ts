@@ -76,7 +76,7 @@ export function readLearnerRef(body: Body, fullName: string): string | null {
 
 const groupFields = ['ref', 'name', 'type'];
 
-/** The groups of a provisioning request; `team` is refused by a rule of its own, after every shape is right. */
+/** The groups of a provisioning request; `team` is refused by `refuseTeams`, after every shape is right. */
 export function readGroups(body: Body, ref: string | null): GroupInput[] {
   if (!body.has('groups')) return [];
   const value = body.get('groups');
@@ -101,8 +101,12 @@ export function readGroups(body: Body, ref: string | null): GroupInput[] {
     groups.set(key, { type: type as string, ref: groupRef, name });
   }
   if (groups.size > 0 && ref === null) throw ApiError.field('invalid_groups', 'groups needs a ref, so that the learner can be found again.');
-  if ([...groups.values()].some((group) => group.type === teamType)) throw new ApiError('team_group_managed');
   return [...groups.values()];
+}
+
+/** @throws ApiError team_group_managed */
+export function refuseTeams(groups: { type: string }[]): void {
+  if (groups.some((group) => group.type === teamType)) throw new ApiError('team_group_managed');
 }
 
 /** The type of POST /groups; `team` is refused with its own code. */

@@ -48,6 +48,7 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance, au
     logger: false, bodyLimit: limits.bodyBytes, routerOptions: { maxParamLength: limits.urlBytes, ignoreTrailingSlash: false, caseSensitive: true },
     http: { maxHeaderSize: 2 * limits.urlBytes }, keepAliveTimeout: 75_000, requestTimeout: 60_000, forceCloseConnections: 'idle',
     exposeHeadRoutes: false, genReqId: () => app.random.uuid(), frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
+    rewriteUrl: (request) => decodablePath(request.url ?? '/'),
     clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket),
   });
   fastify.decorateRequest('caller', null);
@@ -76,6 +77,22 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance, au
   await fastify.register(async (api) => registerApi(app, api, admit, audit), { prefix: apiBase });
   await pages(fastify, audit);
   return { fastify, audit };
+}
+
+/**
+ * Broken percent-encoding in a path becomes text that names nothing, so that such a request takes the ordinary way:
+ * credentials, rate limit and audit come before its 404.
+ */
+function decodablePath(url: string): string {
+  if (!url.includes('%')) return url;
+  const question = url.indexOf('?');
+  const path = question < 0 ? url : url.slice(0, question);
+  try {
+    decodeURIComponent(path);
+    return url;
+  } catch {
+    return path.replaceAll('%', '%25') + url.slice(path.length);
+  }
 }
 
 /** Stands for a body of another media type than JSON. */

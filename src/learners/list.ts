@@ -1,3 +1,4 @@
+import { lastAssessedOf } from '../assessments/last-assessed.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { LearnerColumns } from './schema.ts';
@@ -5,10 +6,11 @@ import type { LearnerColumns } from './schema.ts';
 export type LearnerEntry = LearnerColumns & { learner_id: string; group_set_id: string };
 
 const page = statement('learner.page', `
-  select v.position as feed_position, v.groups_version, c.position, c.learner_id, c.group_set_id, c.last_assessed_at, c.last_assessed, l.ref, l.full_name
+  select v.position as feed_position, v.groups_version, c.position, c.learner_id, c.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies, l.ref, l.full_name
     from feed v
     left join (select * from learner_feed f where f.organisation_id = $1 and f.position >= $2 order by f.position limit $3) c on true
     left join learner l on l.organisation_id = $1 and l.learner_id = c.learner_id
+    left join lateral ${lastAssessedOf} r on l.learner_id is not null
    where v.organisation_id = $1
    order by c.position`);
 

@@ -3,7 +3,7 @@ import { assessmentJson } from '../assessments/body.ts';
 import { findLearnerAssessments } from '../assessments/read.ts';
 import { reportBase } from '../assessments/record.ts';
 import { ApiError } from '../errors.ts';
-import { readEmail, readFullName, readGroups, readLearnerRef } from '../http/body.ts';
+import { readEmail, readFullName, readGroups, readLearnerRef, refuseTeams } from '../http/body.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import { instant, readQuery } from '../http/query.ts';
@@ -62,6 +62,7 @@ export const learnerRoutes: Route[] = [
       const ref = readLearnerRef(body, full_name);
       const groups = readGroups(body, ref);
       body.rejectUnknown(['full_name', 'email', 'ref', 'groups']);
+      refuseTeams(groups);
       return call.change(async (work) => {
         const { created, reply } = await provisionLearner(work, call.caller.organisationId, { full_name, email, ref, groups });
         return json(created ? 201 : 200, reply, { resource: reply.invitation_id, headers: { 'cache-control': 'no-store' } });

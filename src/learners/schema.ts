@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { lastAssessedJson } from '../assessments/body.ts';
 import { Assessment, LastAssessed } from '../assessments/schema.ts';
 import { formatPosition } from '../feed/time.ts';
 import { GroupInput, GroupSummary } from '../groups/schema.ts';
@@ -41,11 +42,12 @@ export const Provisioned = Type.Object({
   created_at: Type.String({ format: 'date-time' }),
 }, { $id: 'Provisioned' });
 
-export type LearnerColumns = { ref: string | null; full_name: string; position: number; last_assessed_at: number | null; last_assessed: string };
+export type LearnerColumns = { ref: string | null; full_name: string; position: number; last_assessed_at: number | null; last_ids: string[] | null; last_bodies: string[] | null };
 
 /** The learner's JSON up to its groups, without the closing brace, so that a detail can go on. */
 export function learnerPayload(row: LearnerColumns, groupsJson: string, more = ''): string {
+  const lastAssessed = (row.last_ids ?? []).map((id, i) => lastAssessedJson(id, row.last_bodies![i]!)).join(',');
   return `{"ref":${JSON.stringify(row.ref)},"full_name":${JSON.stringify(row.full_name)}`
     + `,"last_assessed_at":${row.last_assessed_at === null ? 'null' : `"${formatPosition(row.last_assessed_at)}"`}`
-    + `,"last_assessed":${row.last_assessed},"groups":${groupsJson},"updated_at":"${formatPosition(row.position)}"${more}}`;
+    + `,"last_assessed":[${lastAssessed}],"groups":${groupsJson},"updated_at":"${formatPosition(row.position)}"${more}}`;
 }

@@ -1,3 +1,4 @@
+import { lastAssessedOf } from '../assessments/last-assessed.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -6,13 +7,14 @@ import { limits } from '../limits.ts';
 
 export type LearnerRow = {
   learner_id: string; ref: string | null; full_name: string; created_at: Date;
-  position: number; group_set_id: string; last_assessed_at: number | null; last_assessed: string; groups_version: number;
+  position: number; group_set_id: string; last_assessed_at: number | null; last_ids: string[] | null; last_bodies: string[] | null; groups_version: number;
 };
 
-const columns = 'l.learner_id, l.ref, l.full_name, l.created_at, f.position, f.group_set_id, f.last_assessed_at, f.last_assessed, v.groups_version';
+const columns = 'l.learner_id, l.ref, l.full_name, l.created_at, f.position, f.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies, v.groups_version';
 const from = `learner l
     join learner_feed f on f.organisation_id = l.organisation_id and f.learner_id = l.learner_id
-    join feed v on v.organisation_id = l.organisation_id`;
+    join feed v on v.organisation_id = l.organisation_id
+    cross join lateral ${lastAssessedOf} r`;
 
 const byRef = statement('learner.by_ref', `select ${columns} from ${from} where l.organisation_id = $1 and l.ref = $2`);
 const byRefs = statement('learner.by_refs', 'select learner_id, ref, full_name from learner where organisation_id = $1 and ref = any($2)');

@@ -52,7 +52,8 @@ create table audit (
   actor           text not null,
   action          text not null,
   resource        text,
-  status          int2 not null,
+  -- Null for what wasn't an HTTP call.
+  status          int2,
   primary key (organisation_id, audit_id)
 );
 
@@ -110,20 +111,17 @@ create table learner (
 );
 create unique index learner_ref on learner (organisation_id, ref) where ref is not null;
 
--- What a learner's payload needs beside the name; written only under the feed's lock.
+-- A learner's place in the feed; narrow, because every change of a result moves it. Written only under the feed's lock.
 create table learner_feed (
-  organisation_id  int8 not null,
-  learner_id       uuid not null,
-  position         int8 not null,
-  group_set_id     uuid not null,
-  last_assessed_at int8,
-  last_assessed    text not null default '[]',
+  organisation_id int8 not null,
+  learner_id      uuid not null,
+  position        int8 not null,
+  group_set_id    uuid not null,
   primary key (organisation_id, learner_id),
   foreign key (organisation_id, learner_id) references learner,
   foreign key (organisation_id, group_set_id) references group_set
 ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
 create unique index learner_feed_position on learner_feed (organisation_id, position);
-create index learner_feed_group_set on learner_feed (organisation_id, group_set_id);
 
 create table membership (
   organisation_id int8 not null,
@@ -140,8 +138,7 @@ create index membership_members on membership (organisation_id, group_id, learne
 create index membership_left on membership (organisation_id, group_id, left_position) include (learner_id) where left_position is not null;
 
 -- The part of an assessment that cascades don't change, ready to send. Emptied when the assessment is deleted.
--- learner is the JSON of the learner object, body the JSON members from assessed_at to domains, without braces;
--- summary is the learner's last_assessed entry.
+-- learner is the JSON of the learner object, body the JSON members from assessed_at to domains, without braces.
 create table assessment (
   organisation_id int8 not null,
   assessment_id   uuid not null,
@@ -151,7 +148,6 @@ create table assessment (
   facet           int2 not null,
   learner         text,
   body            text,
-  summary         text,
   report_sha256   text,
   primary key (organisation_id, assessment_id),
   foreign key (organisation_id, learner_id) references learner
@@ -262,3 +258,14 @@ create table evidence (
 );
 alter table evidence alter column pdf set storage external;
 create index evidence_sha256 on evidence (sha256);
+
+-- The planner must never take "this organisation" for a selective condition: an organisation that has just been made is
+-- in no statistics, and a plan that scans it whole would be chosen exactly while it grows.
+do $$
+declare t text;
+begin
+  foreach t in array array['audit', 'learner_group', 'group_set', 'group_set_group', 'learner', 'learner_feed', 'membership', 'assessment',
+                           'assessment_feed', 'assessment_change', 'invitation', 'event', 'delivery', 'evidence', 'idempotency'] loop
+    execute format('alter table %I alter column organisation_id set (n_distinct = 1)', t);
+  end loop;
+end $$;

@@ -1,0 +1,93 @@
+#!/usr/bin/env node
+import { parseArgs } from 'node:util';
+import { SchemaTooNew } from '../src/db/migrate.ts';
+import { DatabaseUnavailable } from '../src/db/database.ts';
+import { ApiError } from '../src/errors.ts';
+import { SettingsError } from '../src/settings.ts';
+import type { Command } from './command.ts';
+import { Failure, Misuse } from './command.ts';
+
+/** Loaded when one of its commands is called, so that starting the service doesn't read the item bank's tools. */
+const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
+  serve: () => import('./serve.ts'),
+  sandbox: () => import('./sandbox.ts'),
+  migrate: () => import('./migrate.ts'),
+  organisation: () => import('./organisation.ts'),
+  key: () => import('./key.ts'),
+  results: () => import('./results.ts'),
+  webhooks: () => import('./webhooks.ts'),
+  listen: () => import('./listen.ts'),
+  audit: () => import('./audit.ts'),
+  evidence: () => import('./evidence.ts'),
+  score: () => import('./score.ts'),
+  bank: () => import('./bank.ts'),
+};
+
+async function overview(): Promise<string> {
+  const commands = (await Promise.all(Object.values(nouns).map(async (load) => (await load()).commands))).flat();
+  const width = Math.max(...commands.map((command) => command.name.length));
+  return ['Usage: ars COMMAND [OPTIONS]   every command takes --json and --help', '',
+    ...commands.map((command) => `  ars ${command.name.padEnd(width)}  ${command.summary}`)].join('\n');
+}
+
+function help(command: Command): string {
+  return `${command.summary}\n\nUsage: ars ${command.name} ${command.usage}`.trimEnd();
+}
+
+async function main(words: string[]): Promise<number> {
+  const load = nouns[words[0] ?? ''];
+  if (words.length === 0 || words[0] === '--help' || words[0] === 'help') {
+    process.stdout.write(`${await overview()}\n`);
+    return words.length === 0 ? 2 : 0;
+  }
+  if (load === undefined) throw new Misuse(`there is no command ${JSON.stringify(words[0])}; ars --help lists them`);
+  const { commands } = await load();
+  const command = commands.filter((one) => one.name.split(' ').every((word, i) => words[i] === word)).sort((a, b) => b.name.length - a.name.length)[0];
+  if (command === undefined) {
+    const wanted = commands.map((one) => `ars ${one.name}`).join(', ');
+    if (words.includes('--help')) { process.stdout.write(`${commands.map(help).join('\n\n')}\n`); return 0; }
+    throw new Misuse(`ars ${words[0]} needs one of: ${wanted}`);
+  }
+  return runCommand(command, words.slice(command.name.split(' ').length));
+}
+
+async function runCommand(command: Command, words: string[]): Promise<number> {
+  let parsed;
+  try {
+    parsed = parseArgs({
+      args: words, allowPositionals: true, strict: true,
+      options: { ...command.options, json: { type: 'boolean' }, help: { type: 'boolean' } },
+    });
+  } catch (error) {
+    throw new Misuse(`${(error as Error).message.split('. ')[0]}; usage: ars ${command.name} ${command.usage}`);
+  }
+  const { values, positionals } = parsed;
+  if (values.help === true) { process.stdout.write(`${help(command)}\n`); return 0; }
+  const [least, most] = command.positionals ?? [0, 0];
+  if (positionals.length < least || positionals.length > most) throw new Misuse(`usage: ars ${command.name} ${command.usage}`);
+  const json = values.json === true;
+  const stopping = new AbortController();
+  const stop = () => stopping.abort();
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+  const output = await command.run({
+    options: values as Record<string, string | boolean | undefined>, positionals, json, signal: stopping.signal,
+    progress: (line) => { if (process.stderr.isTTY && !json) process.stderr.write(`\r\u001b[K${line}`); },
+  });
+  if (process.stderr.isTTY && !json) process.stderr.write('\r\u001b[K');
+  process.stdout.write(json ? `${JSON.stringify(output.json)}\n` : output.text === '' ? '' : `${output.text}\n`);
+  return output.exitCode ?? 0;
+}
+
+function sentence(error: unknown): string {
+  if (error instanceof DatabaseUnavailable) return `The database is not available${error.code === undefined ? '' : ` (${error.code})`}: check DATABASE_URL, or that the service's own database can start.`;
+  if (error instanceof Misuse || error instanceof Failure || error instanceof SettingsError || error instanceof SchemaTooNew || error instanceof ApiError) return error.message;
+  return (error as Error).message;
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`ars: ${sentence(error)}\n`);
+  process.exitCode = error instanceof Misuse ? 2 : 1;
+}

@@ -1,0 +1,78 @@
+import { auditInside } from '../src/http/audit.ts';
+import type { App } from '../src/app.ts';
+import type { Work } from '../src/db/work.ts';
+import { inWork } from '../src/db/work.ts';
+import { openApp } from '../src/main.ts';
+import type { Organisation } from '../src/organisations/organisations.ts';
+import { findOrganisation } from '../src/organisations/organisations.ts';
+import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
+import { readSettings } from '../src/settings.ts';
+import type { Call } from './command.ts';
+import { Failure, Misuse } from './command.ts';
+
+/** The name under which the command line stands in audit logs and change records. */
+export const operator = 'operator';
+
+/** Opens the app for one command and lets go of it at the end; the command's own output is all that it prints. */
+export async function withApp<T>(run: (app: App) => Promise<T>): Promise<T> {
+  const opened = await openApp({ ...readSettings(process.env), log: 'none' });
+  const { settings } = opened.app;
+  if (settings.baseUrl === '') settings.baseUrl = `http://${settings.host}:${settings.port}`;
+  try {
+    return await run(opened.app);
+  } finally {
+    await opened.close();
+  }
+}
+
+/** A text option. @throws Misuse when it is required and missing */
+export function option(call: Call, name: string): string | undefined {
+  const value = call.options[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+export function requiredOption(call: Call, name: string): string {
+  const value = option(call, name);
+  if (value === undefined || value === '') throw new Misuse(`--${name} is required`);
+  return value;
+}
+
+/** A whole number option. @throws Misuse */
+export function numberOption(call: Call, name: string, fallback: number, least: number, most: number): number {
+  const text = option(call, name);
+  if (text === undefined) return fallback;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < least || value > most) throw new Misuse(`--${name} must be a whole number from ${least} to ${most}`);
+  return value;
+}
+
+/** The organisation of `--organisation ID`. @throws Failure when there is none */
+export async function organisationOf(app: App, id: string): Promise<Organisation> {
+  const found = /^[0-9a-f-]{36}$/i.test(id) ? await findOrganisation(app.db, id) : undefined;
+  if (found === undefined) throw new Failure('there is no organisation with this id; ars organisation list shows them');
+  return found;
+}
+
+/** One act of the operator: what it changes and its audit row are one transaction. */
+export function act<T>(app: App, organisationId: number | null, action: string, inside: (work: Work) => Promise<{ result: T; resource: string | null; organisationId?: number }>): Promise<T> {
+  return inWork(app, async (work) => {
+    const { result, resource, organisationId: made } = await inside(work);
+    await auditInside(work.tx, {
+      organisationId: made ?? organisationId ?? 0, atMs: work.nowMs, requestId: work.uuid(), actor: operator, action, resource, status: null,
+    });
+    return result;
+  });
+}
+
+/** Columns aligned for people; the first row is the head. */
+export function table(rows: string[][]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => [...row[column] ?? ''].length)));
+  return rows.map((row) => row.map((cell, column) => cell + ' '.repeat(widths[column]! - [...cell].length)).join('  ').trimEnd()).join('\n');
+}
+
+/** Why something was done: kept with what was done. @throws Misuse */
+export function readReason(call: Call): string {
+  const reason = requiredOption(call, 'reason');
+  if (!isPlainText(reason, 500) || holdsNationalInsuranceNumber(reason)) throw new Misuse('--reason must be text of 1 to 500 characters on one line without a National Insurance number');
+  return reason;
+}

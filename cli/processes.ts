@@ -1,0 +1,38 @@
+import cluster from 'node:cluster';
+import { once } from 'node:events';
+import type { Role } from '../src/main.ts';
+import { openApp, startService } from '../src/main.ts';
+import type { Settings } from '../src/settings.ts';
+import type { Output } from './command.ts';
+
+/** Restarts in a row after which a process that doesn't stay up ends them all. */
+const mostRestarts = 10;
+
+/** Serves with several processes behind one port. One that ends unasked is started again. */
+export async function serveProcesses(count: number, role: string, settings: Settings, signal: AbortSignal): Promise<Output> {
+  if (cluster.isWorker) {
+    const service = await startService(await openApp(settings), role as Role);
+    if (!signal.aborted) await once(signal, 'abort');
+    await service.stop();
+    return { json: { stopped: true }, text: '' };
+  }
+  let restarts = 0;
+  let stopping = false;
+  for (let i = 0; i < count; i++) cluster.fork();
+  cluster.on('exit', () => {
+    if (stopping) return;
+    if (++restarts > mostRestarts) { process.exitCode = 1; process.kill(process.pid, 'SIGTERM'); return; }
+    cluster.fork();
+  });
+  cluster.on('listening', () => { restarts = 0; });
+  if (!signal.aborted) await once(signal, 'abort');
+  stopping = true;
+  const workers = Object.values(cluster.workers ?? {});
+  await Promise.all(workers.map(async (worker) => {
+    if (worker === undefined || worker.isDead()) return;
+    const gone = once(worker, 'exit');
+    worker.process.kill('SIGTERM');
+    await gone;
+  }));
+  return { json: { stopped: true }, text: '' };
+}

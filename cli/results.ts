@@ -1,0 +1,139 @@
+import { createReadStream } from 'node:fs';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { Transform } from 'node:stream';
+import { text as readAll } from 'node:stream/consumers';
+import { Compile } from 'typebox/compile';
+import { amendAssessment, withdrawAssessment } from '../src/assessments/amend.ts';
+import type { ImportCounts } from '../src/assessments/import-file.ts';
+import { importFile } from '../src/assessments/import-file.ts';
+import { UnreadableFile } from '../src/assessments/import-lines.ts';
+import { Amendment } from '../src/assessments/schema.ts';
+import { auditInside } from '../src/http/audit.ts';
+import { holdsNationalInsuranceNumber } from '../src/personal-data.ts';
+import type { Call, Command } from './command.ts';
+import { Failure, Misuse } from './command.ts';
+import { act, operator, option, organisationOf, readReason, requiredOption, withApp } from './open.ts';
+
+function bar(share: number): string {
+  const width = 30;
+  const full = Math.round(share * width);
+  return `${'█'.repeat(full)}${'░'.repeat(width - full)} ${String(Math.floor(share * 100)).padStart(3)} %`;
+}
+
+const number = (value: number) => value.toLocaleString('en-GB');
+
+/** Counts the bytes that pass, for the progress bar. */
+function metered(onBytes: (total: number) => void): Transform {
+  let total = 0;
+  return new Transform({ transform(chunk: Buffer, _encoding, done) { total += chunk.length; onBytes(total); done(null, chunk); } });
+}
+
+async function runImport(call: Call) {
+  const file = call.positionals[0]!;
+  const id = requiredOption(call, 'organisation');
+  const format = option(call, 'format') ?? (file.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson');
+  if (format !== 'csv' && format !== 'ndjson') throw new Misuse('--format must be ndjson or csv');
+  const size = file === '-' ? null : (await stat(file).catch(() => { throw new Failure(`cannot read ${file}`); })).size;
+  const reportPath = option(call, 'rejected') ?? (file === '-' ? null : `${file}.rejected.ndjson`);
+  const rejected: string[] = [];
+  return withApp(async (app) => {
+    const found = await organisationOf(app, id);
+    const started = app.clock.monotonicMs();
+    let bytes = 0;
+    const source = file === '-' ? process.stdin : createReadStream(file);
+    const input = source.pipe(metered((total) => { bytes = total; }));
+    source.once('error', (error) => input.destroy(error));
+    const tell = (counts: ImportCounts) => {
+      const done = counts.imported + counts.updated + counts.unchanged + counts.rejected;
+      const perSecond = Math.round(done / Math.max(0.001, (app.clock.monotonicMs() - started) / 1000));
+      call.progress(`${size === null || size === 0 ? '' : `${bar(Math.min(1, bytes / size))}  `}${number(done)} results, ${number(perSecond)} a second${counts.rejected > 0 ? `, ${number(counts.rejected)} rejected` : ''}`);
+    };
+    let counts: ImportCounts;
+    try {
+      counts = await importFile(app, input, {
+        organisationId: found.organisation_id, organisationPublicId: found.public_id, events: call.options.events === true, actor: operator, format, signal: call.signal,
+        onProgress: tell, onRejected: (line, reason) => { if (rejected.length < 1_000_000) rejected.push(JSON.stringify({ line, reason })); },
+      });
+    } catch (error) {
+      if (error instanceof UnreadableFile) throw new Failure(error.message);
+      throw error;
+    }
+    await app.db.transaction((tx) => auditInside(tx, {
+      organisationId: found.organisation_id, atMs: app.clock.nowMs(), requestId: app.random.uuid(), actor: operator, action: 'results import',
+      resource: `${counts.imported} imported, ${counts.updated} updated, ${counts.rejected} rejected`, status: null,
+    }));
+    if (reportPath !== null) {
+      if (rejected.length > 0) await writeFile(reportPath, `${rejected.join('\n')}\n`, { mode: 0o600 });
+      else await rm(reportPath, { force: true });
+    }
+    const lines = [`${number(counts.imported)} imported, ${number(counts.updated)} updated, ${number(counts.unchanged)} unchanged, ${number(counts.rejected)} rejected.`];
+    if (rejected.length > 0) {
+      lines.push(...rejected.slice(0, 5).map((entry) => { const { line, reason } = JSON.parse(entry) as { line: number; reason: string }; return `  line ${line}: ${reason}`; }));
+      if (reportPath !== null) lines.push(`Every rejected line and why: ${reportPath}`);
+    }
+    if (call.signal.aborted) lines.push('Stopped before the end: run the same command again to import the rest.');
+    return { json: { imported: counts.imported, updated: counts.updated, unchanged: counts.unchanged, rejected: counts.rejected }, text: lines.join('\n'),
+      exitCode: call.signal.aborted || (counts.rejected > 0 && counts.imported + counts.updated + counts.unchanged === 0) ? 1 : 0 };
+  });
+}
+
+const amendmentShape = Compile(Amendment);
+
+function assessmentId(call: Call): string {
+  const id = call.positionals[0]!.toLowerCase();
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) throw new Misuse('the assessment id must be a UUID');
+  return id;
+}
+
+async function runAmend(call: Call) {
+  const id = assessmentId(call);
+  const reason = readReason(call);
+  const file = call.positionals[1]!;
+  const text = file === '-' ? await readAll(process.stdin) : await readFile(file, 'utf8').catch(() => { throw new Failure(`cannot read ${file}`); });
+  let amendment: unknown;
+  try {
+    amendment = JSON.parse(text);
+  } catch {
+    throw new Failure('the amendment must be one JSON object');
+  }
+  if (!amendmentShape.Check(amendment)) {
+    throw new Failure(`the amendment must be a JSON object of one or more of ${Object.keys(Amendment.properties).join(', ')}; withdraw the assessment and record it again to change anything else`);
+  }
+  if (holdsNationalInsuranceNumber(text)) throw new Failure('the amendment must not hold a National Insurance number');
+  return withApp(async (app) => {
+    const found = await organisationOf(app, requiredOption(call, 'organisation'));
+    const changed = await act(app, found.organisation_id, 'results amend', async (work) => ({
+      result: await amendAssessment(work, found.organisation_id, id, amendment, { actor: operator, reason }), resource: id,
+    }));
+    return { json: { assessment_id: id, changed }, text: changed ? `${id} is amended.` : `${id} already is as the amendment says; nothing was changed.` };
+  });
+}
+
+export const commands: Command[] = [
+  {
+    name: 'results import', usage: '--organisation ID [--events] [--format ndjson|csv] [--rejected FILE] FILE|-', positionals: [1, 1],
+    summary: 'Import results; run it again to continue or to amend',
+    options: { organisation: { type: 'string' }, events: { type: 'boolean' }, format: { type: 'string' }, rejected: { type: 'string' } },
+    run: runImport,
+  },
+  {
+    name: 'results amend', usage: '--organisation ID ASSESSMENT_ID --reason R FILE|-', summary: 'Amend a result with the fields of a JSON object', positionals: [2, 2],
+    options: { organisation: { type: 'string' }, reason: { type: 'string' } }, run: runAmend,
+  },
+  {
+    name: 'results withdraw', usage: '--organisation ID ASSESSMENT_ID --reason R', summary: 'Withdraw a result for good', positionals: [1, 1],
+    options: { organisation: { type: 'string' }, reason: { type: 'string' } },
+    run: async (call) => {
+      const id = assessmentId(call);
+      const reason = readReason(call);
+      return withApp(async (app) => {
+        const found = await organisationOf(app, requiredOption(call, 'organisation'));
+        await act(app, found.organisation_id, 'results withdraw', async (work) => {
+          await withdrawAssessment(work, found.organisation_id, id, { actor: operator, reason });
+          return { result: null, resource: id };
+        });
+        return { json: { assessment_id: id, status: 'deleted' }, text: `${id} is withdrawn.` };
+      });
+    },
+  },
+];

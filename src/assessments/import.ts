@@ -1,0 +1,171 @@
+import type { Work } from '../db/work.ts';
+import { ApiError } from '../errors.ts';
+import type { Feed } from '../feed/position.ts';
+import { lockFeed } from '../feed/position.ts';
+import { stampLearners, stampLearnersAndAssessments } from '../feed/stamp.ts';
+import { ensureGroups } from '../groups/create.ts';
+import { joinGroups } from '../groups/members.ts';
+import type { LearnerName } from '../learners/learners.ts';
+import { findLearnersByIds, findLearnersByRefs, insertLearners } from '../learners/learners.ts';
+import { uuidOf } from '../random.ts';
+import type { ReadyRecord } from './import-record.ts';
+import { recordAssessments } from './record.ts';
+import { renameLearner } from './rename-learner.ts';
+import { findStored, recordChanges, replaceBodies, stampAssessments } from './store.ts';
+
+/** What became of a record. */
+export type ImportOutcome = { outcome: 'imported' | 'updated' | 'unchanged' } | { outcome: 'rejected'; reason: string };
+
+/**
+ * Imports records in one unit of work. The same id again is skipped when nothing differs, and an amendment when
+ * something does; a learner's name follows the latest record. Each outcome stands at its record's place.
+ */
+export async function importRecords(work: Work, organisationId: number, records: ReadyRecord[], options: { events: boolean; actor: string }): Promise<ImportOutcome[]> {
+  const feed = await lockFeed(work, organisationId);
+  const outcomes = new Array<ImportOutcome>(records.length);
+  let waiting = records.map((record, index) => ({ record, index }));
+  // An id that comes twice is imported first and compared then, in the order of the file.
+  while (waiting.length > 0) {
+    const seen = new Set<string>();
+    const now = waiting.filter(({ record }) => !seen.has(record.assessmentId) && seen.add(record.assessmentId));
+    const chosen = new Set(now.map((entry) => entry.index));
+    waiting = waiting.filter((entry) => !chosen.has(entry.index));
+    const done = await importDistinct(work, feed, now.map((entry) => entry.record), options);
+    now.forEach((entry, i) => { outcomes[entry.index] = done[i]!; });
+  }
+  return outcomes;
+}
+
+async function importDistinct(work: Work, feed: Feed, records: ReadyRecord[], options: { events: boolean; actor: string }): Promise<ImportOutcome[]> {
+  const { organisationId } = feed;
+  const stored = new Map((await findStored(work.tx, organisationId, records.map((record) => record.assessmentId))).map((row) => [row.assessment_id, row]));
+  const holders = new Map((stored.size === 0 ? [] : await findLearnersByIds(work.tx, organisationId, [...stored.values()].map((row) => row.learner_id)))
+    .map((learner) => [learner.learner_id, learner]));
+  const outcomes: (ImportOutcome | null)[] = records.map((record) => {
+    const row = stored.get(record.assessmentId);
+    if (row === undefined) return null;
+    if (holders.get(row.learner_id)!.ref !== record.learnerRef) {
+      return { outcome: 'rejected', reason: 'this assessment belongs to another learner: withdraw it and record it again under another id' };
+    }
+    if (row.body === null) return { outcome: 'rejected', reason: 'this assessment was withdrawn, which is final' };
+    if (row.facet !== record.facet || row.assessed_at !== record.assessedAtUs) {
+      return { outcome: 'rejected', reason: 'subject, assessed_at, rqf_level_code and below_level_1 cannot be amended: withdraw the assessment and record it again under another id' };
+    }
+    return null;
+  });
+  const groupsRefused = await refuseGroupsBeyondLimit(work, feed, records, outcomes);
+  const open = records.map((record, i) => ({ record, i })).filter(({ i }) => outcomes[i] === null);
+
+  const learners = await importLearners(work, feed, open.map(({ record }) => record));
+  const moved = groupsRefused.size === 0 && open.every(({ record }) => record.groups.length === 0) ? []
+    : await importGroups(work, feed, open.map(({ record }) => record), learners.ids);
+  // Names and groups first, so that what is recorded below is stamped with them.
+  const touched = [...new Set([...learners.renamed, ...moved.filter((id) => !learners.made.has(id))])];
+  if (touched.length > 0) await stampLearnersAndAssessments(work, feed, touched);
+
+  const fresh: typeof open = [];
+  const amended: typeof open = [];
+  for (const entry of open) {
+    const row = stored.get(entry.record.assessmentId);
+    const learnerId = learners.ids.get(entry.record)!;
+    if (row === undefined) { fresh.push(entry); outcomes[entry.i] = { outcome: 'imported' }; }
+    else if (row.body !== entry.record.body) { amended.push(entry); outcomes[entry.i] = { outcome: 'updated' }; }
+    else outcomes[entry.i] = { outcome: touched.includes(learnerId) ? 'updated' : 'unchanged' };
+  }
+  await recordAssessments(work, feed, fresh.map(({ record }) => ({
+    assessment_id: record.assessmentId, learner_id: learners.ids.get(record)!, source: 'imported', assessed_at: record.assessedAtUs,
+    facet: record.facet, learner: record.learnerJson, body: record.body, report_sha256: null,
+  })), { events: options.events });
+  if (amended.length > 0) {
+    const rows = amended.map(({ record }) => ({ assessment_id: record.assessmentId, learner_id: learners.ids.get(record)!, body: record.body }));
+    await recordChanges(work, organisationId, { kind: 'amended', actor: options.actor, reason: 'imported again with changes' },
+      rows.map((row) => ({ assessment_id: row.assessment_id, before: stored.get(row.assessment_id)!.body })));
+    await replaceBodies(work.tx, organisationId, rows);
+    await stampAssessments(work, feed, rows);
+    await stampLearners(work, feed, [...new Set(rows.map((row) => row.learner_id))]);
+  }
+  return outcomes as ImportOutcome[];
+}
+
+type Learners = { ids: Map<ReadyRecord, string>; made: Set<string>; renamed: string[] };
+
+async function importLearners(work: Work, feed: Feed, records: ReadyRecord[]): Promise<Learners> {
+  const { organisationId } = feed;
+  const refs = [...new Set(records.flatMap((record) => (record.learnerRef === null ? [] : [record.learnerRef])))];
+  // A learner without a reference can't be recognised: each such result has a learner of its own, the same at every import.
+  const ownId = (record: ReadyRecord) => uuidOf(`${organisationId}:learner-of`, record.assessmentId);
+  const own = records.filter((record) => record.learnerRef === null).map(ownId);
+  const known = [
+    ...refs.length === 0 ? [] : await findLearnersByRefs(work.tx, organisationId, refs),
+    ...own.length === 0 ? [] : await findLearnersByIds(work.tx, organisationId, own),
+  ];
+  const byRef = new Map<string, LearnerName>();
+  const byId = new Map<string, LearnerName>();
+  for (const learner of known) {
+    byId.set(learner.learner_id, learner);
+    if (learner.ref !== null) byRef.set(learner.ref, learner);
+  }
+  const made = new Map<string, LearnerName>();
+  const renamed = new Map<string, LearnerName>();
+  const ids = new Map<ReadyRecord, string>();
+  for (const record of records) {
+    let learner = record.learnerRef === null ? byId.get(ownId(record)) : byRef.get(record.learnerRef);
+    if (learner === undefined) {
+      learner = { learner_id: record.learnerRef === null ? ownId(record) : work.uuid(), ref: record.learnerRef, full_name: record.fullName };
+      made.set(learner.learner_id, learner);
+      if (learner.ref === null) byId.set(learner.learner_id, learner);
+      else byRef.set(learner.ref, learner);
+    } else if (learner.full_name !== record.fullName) {
+      learner.full_name = record.fullName;
+      if (!made.has(learner.learner_id)) renamed.set(learner.learner_id, learner);
+    }
+    ids.set(record, learner.learner_id);
+  }
+  await insertLearners(work, feed, [...made.values()].map((learner) => ({ ...learner, email: null })));
+  for (const learner of renamed.values()) await renameLearner(work, organisationId, learner, learner.full_name);
+  return { ids, made: new Set(made.keys()), renamed: [...renamed.keys()] };
+}
+
+/** Groups beyond the limit can't be made: only their records are refused, not the batch. */
+async function refuseGroupsBeyondLimit(work: Work, feed: Feed, records: ReadyRecord[], outcomes: (ImportOutcome | null)[]): Promise<Set<number>> {
+  const refused = new Set<number>();
+  const wanted = records.flatMap((record, i) => (outcomes[i] === null ? record.groups : []));
+  if (wanted.length === 0) return refused;
+  try {
+    await ensureGroups(work, feed, distinctGroups(wanted), { autocreate: true });
+    return refused;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'group_limit_exceeded') throw error;
+  }
+  for (const [i, record] of records.entries()) {
+    if (outcomes[i] !== null || record.groups.length === 0) continue;
+    try {
+      await ensureGroups(work, feed, distinctGroups(record.groups), { autocreate: true });
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'group_limit_exceeded') throw error;
+      outcomes[i] = { outcome: 'rejected', reason: 'groups would pass the limit of 500 groups' };
+      refused.add(i);
+    }
+  }
+  return refused;
+}
+
+function distinctGroups(groups: ReadyRecord['groups']): ReadyRecord['groups'] {
+  return [...new Map(groups.map((group) => [`${group.type} ${group.ref}`, group])).values()];
+}
+
+/** Joins learners to the groups of their records, and returns those whose groups changed. */
+async function importGroups(work: Work, feed: Feed, records: ReadyRecord[], ids: Map<ReadyRecord, string>): Promise<string[]> {
+  const groups = distinctGroups(records.flatMap((record) => record.groups));
+  const rows = await ensureGroups(work, feed, groups, { autocreate: true });
+  const idOf = new Map(rows.map(({ row }) => [`${row.type} ${row.ref}`, row.group_id]));
+  const pairs = new Map<string, { group_id: string; learner_id: string }>();
+  for (const record of records) {
+    for (const group of record.groups) {
+      const pair = { group_id: idOf.get(`${group.type} ${group.ref}`)!, learner_id: ids.get(record)! };
+      pairs.set(`${pair.group_id} ${pair.learner_id}`, pair);
+    }
+  }
+  const joined = await joinGroups(work, feed, [...pairs.values()]);
+  return [...new Set(joined.map((pair) => pair.learner_id))];
+}
