@@ -111,6 +111,7 @@ function shapeSegment(segment: Segment, language: string | undefined): Run {
   const { font, unitsPerEm, source } = face(segment.face);
   let shown = '';
   for (const character of segment.text) shown += shapeOf(character, rightToLeft);
+  shown = splitAm(shown);
   const { glyphs, positions } = font.layout(shown, [], undefined, language, rightToLeft ? 'rtl' : 'ltr');
   const toThousand = 1000 / unitsPerEm;
   const texts = glyphTexts([...segment.text], glyphs.map((glyph) => glyph.codePoints), rightToLeft);
@@ -183,6 +184,16 @@ const isInvisible = (character: string | undefined): boolean =>
 function shapeOf(character: string, rightToLeft: boolean): string {
   const drawn = drawnAs[character] ?? character;
   return rightToLeft ? bidi.getMirroredCharacter(drawn) ?? drawn : drawn;
+}
+
+/**
+ * The Thai and Lao vowel AM is drawn as a ring above the letter, under any marks there, and a second part after it.
+ * The shaper leaves that split to its caller.
+ */
+function splitAm(text: string): string {
+  return text
+    .replace(/([\u0e31\u0e34-\u0e37\u0e3b\u0e47-\u0e4e]*)\u0e33/g, '\u0e4d$1\u0e32')
+    .replace(/([\u0eb1\u0eb4-\u0eb7\u0ebb\u0ec7-\u0ece]*)\u0eb3/g, '\u0ecd$1\u0eb2');
 }
 
 function hasKana(text: string): boolean {

@@ -107,3 +107,66 @@ export const names: readonly { script: string; name: string; rightToLeft?: boole
   { script: 'Japanese', name: '山田ひろみ' },
   { script: 'Korean', name: '김민준' },
 ];
+
+/** Below the first rung, nothing right, nothing adjusted, nothing declared. */
+export function belowEntryResult(): EvidenceInput {
+  const cuts = [{ level: 'Entry Level', theta: -1.02 }, { level: 'Level 1', theta: -0.21 }, { level: 'Level 2', theta: 0.14 }, { level: 'Level 3', theta: 0.33 }];
+  const level = 'Working towards Entry Level';
+  return sittingResult({
+    subject: 'digital', framework: 'National standards for essential digital skills (2019); Levels 2 and 3 are an extension',
+    rqf_level: null, rqf_level_code: null, below_level_1: true, working_level: level, recommended_next_level: 'Entry Level',
+    is_borderline: false, needs_review: false, edition: 1, domains: importedResult().domains,
+    sitting: {
+      ...sitting, extreme: 'all_wrong', theta: -3.104, ci: [-4.002, -2.206], se: 0.458, cuts,
+      deciding_rule: { level: 'Level 1', theta: -0.21, met: false, inside_interval: false },
+      irt_level: level, rule_level: level, reconciled_level: level,
+      levels: cuts.map((cut, i) => ({ level: cut.level, right: 0, given: 20 - 6 * i, needed: 20 - 6 * i < 8 ? null : 13.2 - 3.9 * i })),
+      items: sitting.items.slice(0, 20).map((item) => ({ ...item, right: false })),
+      not_assessed: [], adjustments: [], declaration: null,
+    },
+  });
+}
+
+/** The top of the ladder, everything right. */
+export function topResult(): EvidenceInput {
+  return sittingResult({
+    subject: 'maths', framework: 'Functional Skills mathematics; Level 3 by the RQF descriptor', rqf_level: 'Level 3', rqf_level_code: 5, working_level: 'Level 3',
+    recommended_next_level: null, is_borderline: false, needs_review: false,
+    sitting: {
+      ...sitting, extreme: 'all_right', theta: 3.402, ci: [2.598, 4.206], irt_level: 'Level 3', rule_level: 'Level 3', reconciled_level: 'Level 3',
+      deciding_rule: { level: 'Level 3', theta: 1.884, met: true, inside_interval: false }, items: sitting.items.map((item) => ({ ...item, right: true })),
+    },
+  });
+}
+
+/** An imported result of which next to nothing is known. */
+export function bareResult(): EvidenceInput {
+  return importedResult({
+    rqf_level: null, rqf_level_code: null, below_level_1: null, working_level: null, recommended_next_level: null,
+    is_borderline: null, needs_review: null, domains: [], framework: null, learner: { full_name: 'Amelia Hart', ref: null },
+  });
+}
+
+/** Names that try to break the page, the file, or the reader's trust; `shown` is what must stand on the page. */
+export const hostileNames: readonly { what: string; name: string; shown: string }[] = [
+  { what: 'control characters', name: 'Ann\u0000\u0007\u001b[31m \u0085Lee\r\nSmith\u007f', shown: 'Ann [31m Lee Smith' },
+  { what: 'direction overrides', name: '\u202egnihton\u202c \u2067Bob\u2069 \u200fCarter\u061c', shown: 'gnihton Bob Carter' },
+  { what: 'markup', name: '<b>Bob</b> & "Sue" \\(x) ]]> %PDF-1.4 endobj', shown: '<b>Bob</b> & "Sue" \\(x) ]]> %PDF-1.4 endobj' },
+  { what: 'wide characters', name: 'W'.repeat(200), shown: 'W'.repeat(200) },
+  { what: 'emoji', name: 'Kim \u{1f600}\ufe0f Poe', shown: 'Kim \u{1f600} Poe' },
+  { what: 'lone surrogates and noncharacters', name: 'A\ud800b\udc00c\ufffe', shown: 'A\ufffdb\ufffdc' },
+  { what: 'invisible tags', name: 'Jo\u{e0041}\u{e007f} Ray\u200b', shown: 'Jo Ray' },
+  { what: 'stacked marks', name: `Z${'\u0301\u0323'.repeat(30)}oe`, shown: `Z${'\u0301\u0323'.repeat(30)}oe` },
+  { what: 'nothing visible', name: '\u200b\u202e \u0000', shown: 'No name recorded' },
+];
+
+/** Every result of the golden files and of the comparison between machines. */
+export const goldenInputs: readonly { name: string; input: EvidenceInput }[] = [
+  { name: 'imported', input: importedResult() },
+  { name: 'sitting', input: sittingResult() },
+  { name: 'below-entry', input: belowEntryResult() },
+  { name: 'top', input: topResult() },
+  { name: 'bare', input: bareResult() },
+  ...names.map(({ script, name }) => ({ name: `name: ${script}`, input: importedResult({ learner: { full_name: name, ref: null } }) })),
+  ...hostileNames.map(({ what, name }) => ({ name: `hostile: ${what}`, input: importedResult({ learner: { full_name: name, ref: null } }) })),
+];
