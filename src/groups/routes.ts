@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { ApiError } from '../errors.ts';
-import { Body, readGroupType, readLearnerRefs } from '../http/body.ts';
+import { Body, readGroupType, readLearnerRefs, refuseTeams } from '../http/body.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { instant, isUuid, oneOf, readQuery, someOf } from '../http/query.ts';
 import type { Route } from '../http/route.ts';
@@ -13,7 +13,7 @@ import { listGroups } from './list.ts';
 import { addMembers, removeMembers } from './members.ts';
 import { Group, GroupDetail, GroupInput, groupPayload } from './schema.ts';
 import { countMembers, findGroup } from './store.ts';
-import { groupTypes, teamType } from './types.ts';
+import { groupTypes } from './types.ts';
 
 const example = {
   id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d', ref: 'C-2026-01', name: 'January cohort', type: 'cohort', active: true,
@@ -72,7 +72,7 @@ export const groupRoutes: Route[] = [
       const name = call.body.text('name', 'invalid_name', limits.groupNameChars);
       const type = readGroupType(call.body);
       call.body.rejectUnknown(['ref', 'name', 'type']);
-      if (type === teamType) throw new ApiError('team_group_managed');
+      refuseTeams([{ type }]);
       return call.change(async (work) => {
         const { row, created } = await createGroup(work, call.caller.organisationId, { type, ref, name });
         return json(created ? 201 : 200, groupPayload(row), { resource: row.group_id });
