@@ -16,6 +16,7 @@ import { deriveSecrets } from './secrets.ts';
 import { serviceSecret } from './service-secret.ts';
 import type { Settings } from './settings.ts';
 import { createKeyring } from './webhooks/secret.ts';
+import { startWorker } from './webhooks/worker.ts';
 
 /** An app with its database, and how to let go of both. */
 export type OpenApp = { app: App; close(): Promise<void> };
@@ -77,6 +78,10 @@ export async function startService(opened: OpenApp, role: Role): Promise<Service
     }, housekeepingMs);
     timer.unref();
     stops.push(async () => clearInterval(timer));
+    if (role !== 'web') {
+      const worker = startWorker(app);
+      stops.push(() => worker.stop());
+    }
     app.log.info('service.started', { role, url });
     return { app, http, url, stop };
   } catch (error) {

@@ -1,45 +1,50 @@
 import { formatMs } from '../clock.ts';
 import { statement } from '../db/database.ts';
+import type { Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 
 /** What subscribers can be told (api-spec.md, Event types). */
 export type EventType = 'assessment.completed' | 'learner.groups.updated';
 
-/** The channel that wakes the delivery workers; the payload is empty. */
+/** The channel that wakes the delivery workers; the payload is the organisation whose endpoints have something to do. */
 export const deliveryChannel = 'ars_delivery';
 
+// The groups of an event travel as one array literal each, so that an endpoint's scope is one overlap of two short arrays.
 const insert = statement('event.insert', `
-  with told as (
+  with told as materialized (
+    select event_id, payload, groups::uuid[] as groups
+      from unnest($4::uuid[], $5::text[], $6::text[]) as e(event_id, payload, groups)),
+  written as (
     insert into event (organisation_id, event_id, type, occurred_at, payload)
-    select $1, event_id, $2, $3, payload from unnest($4::uuid[], $5::text[]) as e(event_id, payload)
-    returning event_id),
-  listed as (
-    select event_id, group_id from unnest($6::uuid[], $7::uuid[]) as g(event_id, group_id)),
+    select $1, event_id, $2, $3, payload from told),
   fanned as (
     insert into delivery (organisation_id, delivery_id, endpoint_id, event_id, next_attempt_at, created_at)
     select $1, md5(told.event_id::text || w.endpoint_id)::uuid, w.endpoint_id, told.event_id, $3, $3
-      from told, webhook_endpoint w
-     where w.organisation_id = $1 and $2 = any(w.event_types)
-       and (w.group_ids is null or exists (
-         select from listed where listed.event_id = told.event_id and listed.group_id = any(w.group_ids)))
+      from webhook_endpoint w cross join told
+     where w.organisation_id = $1 and $2 = any(w.event_types) and (w.group_ids is null or w.group_ids && told.groups)
     returning 1)
   select count(*) as count from fanned`);
+const notify = statement('event.notify', 'select pg_notify($1, $2)');
+
+/** Wakes the workers when the transaction commits: there may be something to deliver, or an endpoint has changed. */
+export async function wakeWorkers(tx: Tx, organisationId: number): Promise<void> {
+  await tx.query(notify, [deliveryChannel, String(organisationId)]);
+}
 
 type Occurrence = { payload: string; groupIds: string[] };
 
 /**
- * Writes events and one delivery for each subscribed endpoint, by one statement, in the transaction of their cause.
- * A paused or disabled endpoint gets its rows too: they wait, and can be sent later.
+ * Writes events and one delivery for each subscribed endpoint, by one statement, in the transaction of their cause, whose
+ * feed lock is held. A paused or disabled endpoint gets its rows too: they wait, and can be sent later.
  */
 async function emit(work: Work, organisationId: number, type: EventType, occurrences: Occurrence[]): Promise<void> {
   if (occurrences.length === 0) return;
-  const ids = occurrences.map(() => work.uuid());
-  const pairs = occurrences.flatMap((occurrence, i) => occurrence.groupIds.map((groupId) => [ids[i]!, groupId] as const));
-  const [row] = await work.tx.query<{ count: number }>(insert, [organisationId, type, new Date(work.nowMs), ids,
-    occurrences.map((occurrence) => occurrence.payload), pairs.map((pair) => pair[0]), pairs.map((pair) => pair[1])]);
-  if (row!.count > 0 && !work.opened.has(deliveryChannel)) {
-    work.opened.set(deliveryChannel, true);
-    await work.tx.query(`notify ${deliveryChannel}`);
+  const [row] = await work.tx.query<{ count: number }>(insert, [organisationId, type, new Date(work.nowMs), occurrences.map(() => work.uuid()),
+    occurrences.map((occurrence) => occurrence.payload), occurrences.map((occurrence) => `{${occurrence.groupIds.join(',')}}`)]);
+  const once = `${deliveryChannel}:${organisationId}`;
+  if (row!.count > 0 && !work.opened.has(once)) {
+    work.opened.set(once, true);
+    await wakeWorkers(work.tx, organisationId);
   }
 }
 

@@ -6,10 +6,10 @@ import { checkAddress, checkUrl, isLocalhost, loopbackAddresses, type Network } 
 import { createResolver, DnsError, type Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry.ts';
 
-/** How an attempt ended. `aborted` is the worker's own doing (it is stopping) and says nothing about the endpoint. */
+/** How an attempt ended; `secret_unreadable` before anything was sent. `aborted` is the worker's own doing (it is stopping) and says nothing about the endpoint. */
 export type Outcome =
   | 'succeeded' | 'http_error' | 'redirect' | 'timeout' | 'dns_error' | 'address_refused' | 'tls_error' | 'connection_error'
-  | 'response_too_large' | 'aborted';
+  | 'response_too_large' | 'secret_unreadable' | 'aborted';
 
 export type Attempt = {
   outcome: Outcome;

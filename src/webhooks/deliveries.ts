@@ -1,0 +1,86 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { wakeWorkers } from '../events/emit.ts';
+
+/** Deliveries as operators see them, and sending them again. */
+
+export const deliveryStatuses = ['pending', 'succeeded', 'dead'] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+/** How long finished deliveries, dead letters among them, and their events are kept. */
+export const keepMs = 30 * 24 * 3600_000;
+
+export type ListedAttempt = { at: string; status_code: number | null; duration_ms: number; error: string | null };
+export type ListedDelivery = {
+  id: string; endpoint_id: string; event: string; status: DeliveryStatus; attempts: ListedAttempt[]; next_attempt_at: string | null;
+};
+
+type Listed = {
+  delivery_id: string; endpoint_id: string; type: string; status: DeliveryStatus; next_attempt_at: Date | null;
+  at: Date[]; status_codes: (number | null)[]; durations: number[]; errors: (string | null)[];
+};
+
+const list = statement('delivery.list', `
+  select d.delivery_id, d.endpoint_id, e.type, d.status, d.next_attempt_at, a.at, a.status_codes, a.durations, a.errors
+    from (select * from delivery
+           where organisation_id = $1 and ($2::uuid is null or endpoint_id = $2) and ($3::text is null or status = $3) and ($5::uuid is null or delivery_id = $5)
+           order by created_at desc, delivery_id limit $4) d
+    join event e using (organisation_id, event_id)
+   cross join lateral (
+     select coalesce(array_agg(t.at order by t.number), '{}') as at, coalesce(array_agg(t.status_code order by t.number), '{}') as status_codes,
+            coalesce(array_agg(t.duration_ms order by t.number), '{}') as durations, coalesce(array_agg(t.error order by t.number), '{}') as errors
+       from delivery_attempt t where t.organisation_id = d.organisation_id and t.delivery_id = d.delivery_id) a
+   order by d.created_at desc, d.delivery_id`);
+
+// A fresh schedule; attempts before it stay listed. What is under way is not sent twice: its own outcome comes first.
+const again = `status = 'pending', next_attempt_at = $3, finished_at = null, resent_after = d.attempts`;
+const redeliver = statement('delivery.redeliver', `
+  update delivery d set ${again} where d.organisation_id = $1 and d.delivery_id = $2 returning d.delivery_id`);
+const replay = statement('delivery.replay', `
+  with chosen as (
+    select e.event_id from event e join webhook_endpoint w on w.organisation_id = e.organisation_id and w.endpoint_id = $2
+     where e.organisation_id = $1 and e.occurred_at >= $4 and e.occurred_at < $5 and e.type = any(w.event_types)
+       and (w.group_ids is null or w.group_ids && (
+         select coalesce(array_agg(g::uuid), '{}') from jsonb_array_elements_text(
+           coalesce(e.payload::jsonb -> 'group_ids', '[]') || coalesce(e.payload::jsonb -> 'added', '[]') || coalesce(e.payload::jsonb -> 'removed', '[]')) as g))
+    union
+    select d.event_id from delivery d join event e using (organisation_id, event_id)
+     where d.organisation_id = $1 and d.endpoint_id = $2 and e.occurred_at >= $4 and e.occurred_at < $5),
+  resent as (
+    insert into delivery as d (organisation_id, delivery_id, endpoint_id, event_id, next_attempt_at, created_at)
+    select $1, md5(event_id::text || $2::uuid)::uuid, $2, event_id, $3, $3 from chosen
+    on conflict (organisation_id, delivery_id) do update set ${again}
+    returning 1)
+  select count(*) as count from resent`);
+
+/** The newest first, each with every attempt. */
+export async function listDeliveries(tx: Tx, organisationId: number, which: { endpointId: string | null; status: DeliveryStatus | null; limit: number; deliveryId?: string }): Promise<ListedDelivery[]> {
+  const rows = await tx.query<Listed>(list, [organisationId, which.endpointId, which.status, which.limit, which.deliveryId ?? null]);
+  return rows.map((row) => ({
+    id: row.delivery_id, endpoint_id: row.endpoint_id, event: row.type, status: row.status,
+    attempts: row.at.map((at, i) => ({ at: at.toISOString(), status_code: row.status_codes[i] ?? null, duration_ms: row.durations[i]!, error: row.errors[i] ?? null })),
+    next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
+  }));
+}
+
+/**
+ * Sends one delivery again, whatever became of it; it keeps its id, and waits while its endpoint is paused or disabled.
+ * @returns false when the organisation has no such delivery
+ */
+export async function redeliverOne(work: Work, organisationId: number, deliveryId: string): Promise<boolean> {
+  const found = await work.tx.query(redeliver, [organisationId, deliveryId, new Date(work.nowMs)]);
+  await wakeWorkers(work.tx, organisationId);
+  return found.length === 1;
+}
+
+/**
+ * Sends an endpoint every event of the range, from inclusive and to exclusive, that it has had or that it is subscribed to
+ * now; what it has had keeps its delivery id. Subscribed events of before its registration are among them.
+ * @returns how many
+ */
+export async function replayRange(work: Work, organisationId: number, endpointId: string, from: Date, to: Date): Promise<number> {
+  const [row] = await work.tx.query<{ count: number }>(replay, [organisationId, endpointId, new Date(work.nowMs), from, to]);
+  await wakeWorkers(work.tx, organisationId);
+  return row!.count;
+}
