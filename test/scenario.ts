@@ -45,7 +45,7 @@ export async function recordResults(work: Work, organisationId: number, results:
     const learner = learners.get(result.ref)!;
     return {
       assessment_id, learner_id: learner.learner_id, source: 'imported' as const, assessed_at: content.assessed_at_us,
-      learner: learnerJson(learner.ref, learner.full_name), report_sha256: null, ...storedTexts(assessment_id, content),
+      learner: learnerJson(learner.ref, learner.full_name), report_sha256: null, ...storedTexts(content),
     };
   });
   await recordAssessments(work, feed, rows, options);

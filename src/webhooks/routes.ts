@@ -4,8 +4,10 @@ import { isUuid } from '../http/query.ts';
 import type { Route } from '../http/route.ts';
 import { json } from '../http/route.ts';
 import { cacheHeaders } from '../http/list-reply.ts';
+import { PaginationSchema } from '../http/pagination.ts';
 import { limits } from '../limits.ts';
 import { lockFeed } from '../feed/position.ts';
+import { formatPosition } from '../feed/time.ts';
 import { checkUrl } from './address.ts';
 import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, eventTypes } from './schema.ts';
 import type { EndpointRow } from './store.ts';
@@ -25,14 +27,18 @@ const endpointExample = {
   status: 'active', disabled_reason: null, created_at: '2026-01-31T09:00:00.000Z', updated_at: '2026-01-31T09:00:00.000Z',
 };
 
+/** Every endpoint fits on the one page. */
+const pagination = { limit: limits.pageDefault, has_more: false, next: null };
+
 export const webhookRoutes: Route[] = [
   {
     method: 'GET', path: '/webhooks', id: 'listWebhooks', tag: 'Webhooks', summary: 'List the registered endpoints', query: [], codes: ['unknown_parameter'],
     description: 'Every endpoint of the organisation, oldest first. Secrets are never returned.',
-    answers: { 200: { description: 'The endpoints.', schema: Type.Object({ data: Type.Array(WebhookEndpoint) }), example: { data: [endpointExample] } } },
+    answers: { 200: { description: 'The endpoints.', schema: Type.Object({ data: Type.Array(WebhookEndpoint), pagination: PaginationSchema }),
+      example: { data: [endpointExample], pagination } } },
     handle: async (call) => {
       const rows = await listEndpoints(call.app.db, call.caller.organisationId);
-      return json(200, rows.map(payload), { headers: cacheHeaders });
+      return { status: 200, body: JSON.stringify({ data: rows.map(payload), pagination }), headers: { ...cacheHeaders, 'x-sync-through': formatPosition(call.caller.feedPosition) } };
     },
   },
   {
@@ -48,7 +54,7 @@ export const webhookRoutes: Route[] = [
       const expected = 'url must be an https address that the public internet can reach, without credentials or fragment, of at most 2,048 characters.';
       if (typeof url !== 'string' || url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(url)) throw ApiError.field('invalid_url', expected);
       const verdict = checkUrl(url, { allowNetworks: app.settings.webhookAllowNetworks });
-      if (!verdict.ok) throw ApiError.field('invalid_url', `${expected} ${verdict.reason}`);
+      if (!verdict.ok) throw ApiError.field('invalid_url', `${expected.slice(0, -1)}: ${verdict.reason}.`);
       const types = body.list('event_types', 'invalid_event_types', eventTypes.length, `of ${eventTypes.join(', ')}`, (text) => (eventTypes as readonly string[]).includes(text));
       const groupIds = body.list('group_ids', 'invalid_group_ids', limits.webhookGroups, 'group UUIDs', isUuid);
       body.rejectUnknown(['url', 'event_types', 'group_ids']);
