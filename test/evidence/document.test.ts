@@ -54,6 +54,14 @@ describe('the content of a sitting\'s evidence', () => {
     assert.deepEqual(levels!.rows[3], ['Level 1', '13', '25', '15.06', 'Not passed']);
   });
 
+  it('counts exactly the number needed as passed', () => {
+    const document = buildDocument(sittingResult({ sitting: { ...sitting, levels: [
+      { level: 'Level 1', right: 12, given: 20, needed: 12 }, { level: 'Level 2', right: 12, given: 20, needed: 12.001 },
+    ] } }));
+    const tables = document.blocks.filter((candidate): candidate is Block & { kind: 'table' } => candidate.kind === 'table');
+    assert.deepEqual(tables[1]!.rows.map((row) => row[4]), ['Passed', 'Not passed']);
+  });
+
   it('gives each domain its figure, its status in words and its number of answers', () => {
     assert.deepEqual(block(document.blocks, 'bars').rows.map((row) => [row.name, row.figure, row.status, row.answered]), [
       ['Reading', '74%', 'Secure', '9'], ['Spelling', '58%', 'Developing', '7'], ['Punctuation', '38%', 'Needs support', '7'],

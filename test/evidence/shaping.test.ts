@@ -55,6 +55,13 @@ describe('shaping', () => {
     for (const text of texts) assert.equal(forwards.get(text), backwards.get(text), text);
   });
 
+  it('copies one shape as the character it stands for in each text', () => {
+    const [ideograph, radical] = ['\u4ebb', '\u2e85'].map((text) => shapeLine(text, 'regular').runs[0]!.glyphs[0]!);
+    assert.equal(ideograph!.gid, radical!.gid, 'the font has one glyph for both');
+    assert.deepEqual([ideograph!.text, radical!.text], ['\u4ebb', '\u2e85']);
+    assert.notEqual(ideograph!.key, radical!.key);
+  });
+
   it('orders mixed directions as the bidirectional algorithm says, and turns brackets round', () => {
     const line = shapeLine('عبد (الله) 12', 'regular');
     const glyphs = line.runs.flatMap((run) => run.glyphs.map((glyph) => ({ ...glyph, face: run.face })));
