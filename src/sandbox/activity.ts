@@ -1,0 +1,117 @@
+import type { App } from '../app.ts';
+import { amendAssessment, withdrawAssessment } from '../assessments/amend.ts';
+import { contentOf } from '../assessments/body.ts';
+import { readyRecord } from '../assessments/import-record.ts';
+import { importRecords } from '../assessments/import.ts';
+import { findLearnerAssessments } from '../assessments/read.ts';
+import type { Work } from '../db/work.ts';
+import { inWork } from '../db/work.ts';
+import { ApiError } from '../errors.ts';
+import { formatPosition } from '../feed/time.ts';
+import { changeGroup } from '../groups/change.ts';
+import { findGroupsByKey } from '../groups/find.ts';
+import { addMembers, removeMembers } from '../groups/members.ts';
+import { renderSets } from '../groups/sets.ts';
+import { provisionLearner } from '../invitations/provision.ts';
+import { findLearner } from '../learners/learners.ts';
+import type { Random } from '../random.ts';
+import type { Change, KnownLearner } from './changes.ts';
+import { nextChange } from './changes.ts';
+import type { GroupKey, PlannedRecord, SandboxPlan } from './plan.ts';
+
+const actor = 'sandbox';
+const sampleSize = 20;
+
+/** Makes changes like those of a working day, through the ordinary verbs, events included. */
+export class Activity {
+  #app: App;
+  #organisation: { organisation_id: number; public_id: string };
+  #plan: SandboxPlan;
+  #random: Random;
+  #nextNumber: number;
+
+  /** @param learners how many were seeded: the next one to enrol has the number after */
+  constructor(app: App, organisation: { organisation_id: number; public_id: string }, plan: SandboxPlan, learners: number, random: Random) {
+    this.#app = app;
+    this.#organisation = organisation;
+    this.#plan = plan;
+    this.#random = random;
+    this.#nextNumber = learners + 1;
+  }
+
+  /** Does one change. @returns its kind, or null when what it was about had just changed */
+  async step(): Promise<Change['kind'] | null> {
+    const nextLearner = await this.#nextLearner();
+    const sample: KnownLearner[] = [];
+    for (let i = 0; i < sampleSize; i++) {
+      const number = 1 + Math.floor(this.#random.float() * (this.#nextNumber - 1));
+      const { ref } = this.#plan.learner(number);
+      const known = ref === null ? undefined : await this.#known(ref);
+      if (known !== undefined) sample.push(known);
+    }
+    const change = nextChange(this.#random, { nowMs: this.#app.clock.nowMs(), learners: sample, groups: this.#plan.groups, nextLearner });
+    try {
+      await inWork(this.#app, (work) => this.#apply(work, change));
+      return change.kind;
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'not_found') return null;
+      throw error;
+    }
+  }
+
+  /** Numbers that an earlier run enrolled are passed over. */
+  async #nextLearner() {
+    for (;;) {
+      const learner = this.#plan.learner(this.#nextNumber);
+      if (learner.ref !== null && await findLearner(this.#app.db, this.#organisation.organisation_id, learner.ref) === undefined) return learner;
+      this.#nextNumber++;
+    }
+  }
+
+  async #known(ref: string): Promise<KnownLearner | undefined> {
+    const { organisation_id } = this.#organisation;
+    const row = await findLearner(this.#app.db, organisation_id, ref);
+    if (row === undefined) return undefined;
+    const set = (await renderSets(this.#app.db, organisation_id, [row.group_set_id])).get(row.group_set_id)!;
+    const results = await findLearnerAssessments(this.#app.db, organisation_id, row.learner_id);
+    return {
+      ref, full_name: row.full_name,
+      groups: (JSON.parse(set.json) as { type: string; ref: string }[]).filter((group) => group.type !== 'team').map(({ type, ref: groupRef }) => ({ type, ref: groupRef }) as GroupKey),
+      results: results.reverse().map((result) => {
+        const { assessed_at_us, ...content } = contentOf(result.body, result.assessed_at);
+        return { assessment_id: result.assessment_id, learner: { ref, full_name: row.full_name }, assessed_at: formatPosition(assessed_at_us), ...content } as PlannedRecord;
+      }),
+    };
+  }
+
+  async #groupId(work: Work, key: GroupKey): Promise<string> {
+    const [row] = await findGroupsByKey(work.tx, this.#organisation.organisation_id, [key]);
+    if (row === undefined) throw new ApiError('not_found');
+    return row.group_id;
+  }
+
+  async #apply(work: Work, change: Change): Promise<void> {
+    const { organisation_id: id, public_id } = this.#organisation;
+    switch (change.kind) {
+      case 'completion':
+        await importRecords(work, id, [readyRecord(change.record, public_id, work.nowMs)], { events: true, actor });
+        break;
+      case 'move':
+        for (const group of change.remove) await removeMembers(work, id, await this.#groupId(work, group), [change.learner_ref]);
+        for (const group of change.add) await addMembers(work, id, await this.#groupId(work, group), [change.learner_ref]);
+        break;
+      case 'amendment':
+        await amendAssessment(work, id, change.assessment_id, change.fields, { actor, reason: change.reason });
+        break;
+      case 'withdrawal':
+        await withdrawAssessment(work, id, change.assessment_id, { actor, reason: change.reason });
+        break;
+      case 'enrolment':
+        await provisionLearner(work, id, { full_name: change.learner.full_name, email: null, ref: change.learner.ref, groups: change.learner.groups });
+        break;
+      case 'rename':
+        await changeGroup(work, id, await this.#groupId(work, change.group), { name: change.name });
+        break;
+    }
+  }
+}
