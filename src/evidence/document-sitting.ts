@@ -18,7 +18,7 @@ export function scaleOf(sitting: EvidenceSitting, placed: string): {
     rungs,
     scale: { estimate: sitting.theta, low, high, cuts, deciding },
     caption: `Ability estimate ${decimal(sitting.theta)} with its 95% confidence interval, ${decimal(low)} to ${decimal(high)}. `
-      + `Each rung begins at its level's threshold; the dashed line is the ${deciding} threshold, ${decimal(sitting.deciding_rule.theta)}, which decided.`,
+      + `Each rung begins at its level’s threshold; the dashed line is the ${deciding} threshold, ${decimal(sitting.deciding_rule.theta)}, which decided.`,
     description: `Ladder of levels on the ability scale. ${cuts.map(({ level, theta }) => `${level} begins at ${decimal(theta)}`).join('; ')}. `
       + `The estimate is ${decimal(sitting.theta)}, its 95% confidence interval ${decimal(low)} to ${decimal(high)}. The result is at ${placed}.`,
   };
@@ -42,15 +42,15 @@ function decision(sitting: EvidenceSitting): Block[] {
   const name = plainText(level);
   return [
     { kind: 'heading', text: 'The rule that decided' },
-    { kind: 'paragraph', text: `The ${name} rule: a learner meets ${name} from the ability at which ${share} of the bank's ${name} questions are expected to be `
+    { kind: 'paragraph', text: `The ${name} rule: a learner meets ${name} from the ability at which ${share} of the bank’s ${name} questions are expected to be `
       + `answered correctly. On the scale of this bank that threshold is ${decimal(theta)}. The estimate is ${decimal(sitting.theta)} `
       + `(standard error ${decimal(sitting.se)}), so ${name} is ${met ? 'met' : 'not met'}. The 95% confidence interval, `
       + `${decimal(sitting.ci[0])} to ${decimal(sitting.ci[1])}, ${inside
         ? 'holds the threshold: the result is borderline.'
         : `lies entirely ${met ? 'above' : 'below'} the threshold: the decision is clear.`}` },
     ...(sitting.extreme === null ? [] : [{ kind: 'paragraph', text: sitting.extreme === 'all_right'
-      ? 'Every answer was right: the questions could not find the upper limit of the learner\'s skill, and the estimate rests partly on the population.'
-      : 'No answer was right: the questions could not find the lower limit of the learner\'s skill, and the estimate rests partly on the population.',
+      ? 'Every answer was right: the questions could not find the upper limit of the learner’s skill, and the estimate rests partly on the population.'
+      : 'No answer was right: the questions could not find the lower limit of the learner’s skill, and the estimate rests partly on the population.',
     } satisfies Block]),
   ];
 }
@@ -77,7 +77,7 @@ function engines(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
         plainText(level), String(right), String(given), needed === null ? 'None' : decimal(needed),
         needed === null ? 'Too few questions to judge' : right >= needed ? 'Passed' : 'Not passed',
       ]) },
-    { kind: 'paragraph', text: `"Needed" is the number that a learner exactly at the level's threshold is expected to get right in the same questions, the `
+    { kind: 'paragraph', text: `“Needed” is the number that a learner exactly at the level’s threshold is expected to get right in the same questions, the `
       + `${Math.round(sitting.threshold_share * 100)}% standard. Both engines use one standard.` },
   ];
 }
@@ -100,7 +100,7 @@ function scope(sitting: EvidenceSitting): Block[] {
   return [
     { kind: 'heading', text: 'What was not assessed' },
     sitting.not_assessed.length === 0
-      ? { kind: 'paragraph', text: 'Nothing in the standard\'s content for this subject was left out by design.' }
+      ? { kind: 'paragraph', text: 'Nothing in the standard’s content for this subject was left out by design.' }
       : { kind: 'list', items: sitting.not_assessed.map(plainText) },
   ];
 }
@@ -110,7 +110,7 @@ function answers(sitting: EvidenceSitting): Block[] {
   return [
     { kind: 'heading', text: 'Questions and answers' },
     { kind: 'paragraph', text: `${sitting.items.length} questions were scored, ${right} right and ${sitting.items.length - right} wrong, in the order given. `
-      + 'Questions adapt to the learner, which draws everyone\'s share of right answers towards 50% to 60% whatever their level: the share is not the score.' },
+      + 'Questions adapt to the learner, which draws everyone’s share of right answers towards 50% to 60% whatever their level: the share is not the score.' },
     { kind: 'answers', answers: sitting.items.map((item) => ({ id: plainText(item.id), outcome: item.right ? 'right' : 'wrong' })) },
   ];
 }
@@ -119,8 +119,8 @@ function provenance(sitting: EvidenceSitting): Block[] {
   return [
     { kind: 'heading', text: 'Versions' },
     { kind: 'facts', facts: sitting.versions.map(({ name, version }) => ({ label: plainText(name), value: plainText(version) })) },
-    { kind: 'heading', text: 'Learner\'s declaration' },
+    { kind: 'heading', text: 'Learner’s declaration' },
     { kind: 'paragraph', text: sitting.declaration === null ? 'No declaration was recorded.'
-      : `"${plainText(sitting.declaration.text)}" Declared ${dateTime(sitting.declaration.at)}.` },
+      : `“${plainText(sitting.declaration.text)}” Declared ${dateTime(sitting.declaration.at)}.` },
   ];
 }

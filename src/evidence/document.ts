@@ -62,10 +62,15 @@ function placement(input: EvidenceInput): Block {
   if (gate.length + next.length > 0) sentences.push([...gate, ...next].join(' '));
   sentences.push('This is an assessed level of skill. It is not a qualification.');
   const flags = [
-    ...(input.is_borderline === true ? [{ label: 'Borderline', text: borderlineWords }] : []),
-    ...(input.needs_review === true ? [{ label: 'Needs review', text: reviewWords }] : []),
+    ...(input.is_borderline === true ? [{ label: 'Borderline', text: flagText(borderlineWords, input) }] : []),
+    ...(input.needs_review === true ? [{ label: 'Needs review', text: flagText(reviewWords, input) }] : []),
   ];
   return { kind: 'placement', level: level === null ? 'Not placed' : plainText(level), sentences, flags };
+}
+
+/** An imported flag is passed on, not vouched for. */
+function flagText(words: string, input: EvidenceInput): string {
+  return input.sitting === undefined ? `Flagged where the result was made. ${words}` : words;
 }
 
 const entryRungs = ['Entry Level 1', 'Entry Level 2', 'Entry Level 3'];
@@ -106,7 +111,7 @@ function domains(input: EvidenceInput): Block[] {
   }));
   const caption = input.sitting === undefined
     ? 'Scores as they were recorded with the result. The ticks stand at 40% and 65%.'
-    : 'Score: the share of the domain\'s questions at the deciding level that the learner is expected to answer correctly, not the '
+    : 'Score: the share of the domain’s questions at the deciding level that the learner is expected to answer correctly, not the '
       + 'share of the questions given. Ticks at 40% (developing) and 65% (secure). A domain with fewer than 3 answers has no score.';
   return [{ kind: 'heading', text: 'Domains' }, { kind: 'bars', rows, marks: [40, 65], caption }];
 }
@@ -124,7 +129,7 @@ function importedSections(input: EvidenceInput): Block[] {
     { kind: 'heading', text: 'What is known, and what is not' },
     { kind: 'paragraph', text: `${origin} This document shows what was recorded and adds nothing to it. ${borderline}, and ${review}. `
       + 'Not recorded here: start and finish, supervision, adjustments, the questions and answers, the scores behind the placement, '
-      + 'how it was decided, and the learner\'s declaration.' },
+      + 'how it was decided, and the learner’s declaration.' },
   ];
 }
 
@@ -133,6 +138,6 @@ function verification(input: EvidenceInput): Block[] {
     { kind: 'heading', text: 'How to verify this document' },
     { kind: 'paragraph', text: `Open ${input.verify_url} and choose the PDF file: your browser computes its SHA-256 hash and sends only the hash, never the file. `
       + 'Or compare the hash with report_sha256 of this result yourself; it stands outside the file, because no file can contain its own. '
-      + 'A paper copy can\'t be verified: ask the provider for the file. A later edition replaces this one; older ones stay on record.' },
+      + 'A paper copy can’t be verified: ask the provider for the file. A later edition replaces this one; older ones stay on record.' },
   ];
 }

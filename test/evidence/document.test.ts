@@ -41,7 +41,7 @@ describe('the content of a sitting\'s evidence', () => {
   });
 
   it('says the deciding rule, its threshold and the interval in words', () => {
-    assert.match(all, /The Level 1 rule: a learner meets Level 1 from the ability at which 65% of the bank's Level 1 questions/);
+    assert.match(all, /The Level 1 rule: a learner meets Level 1 from the ability at which 65% of the bank’s Level 1 questions/);
     assert.match(all, /that threshold is 0\.04\. The estimate is 0\.32 \(standard error 0\.28\), so Level 1 is met\./);
     assert.match(all, /holds the threshold: the result is borderline/);
   });
@@ -80,7 +80,7 @@ describe('the content of a sitting\'s evidence', () => {
     const quiet = textOf(buildDocument(belowEntryResult()));
     assert.match(quiet, /"Adjustments","value":"None"/);
     assert.match(quiet, /No declaration was recorded\./);
-    assert.match(quiet, /Nothing in the standard's content/);
+    assert.match(quiet, /Nothing in the standard’s content/);
     assert.match(quiet, /No answer was right/);
     assert.match(quiet, /RQF level: none\. The result is below Entry Level, so no level or level code is given\./);
     assert.match(textOf(buildDocument(topResult())), /Every answer was right/);
