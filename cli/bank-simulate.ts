@@ -5,7 +5,8 @@ import type { Bank, SubjectBank } from '../src/bank/load.ts';
 import { subjects } from '../src/bank/schema.ts';
 import type { Subject } from '../src/bank/schema.ts';
 import { simulationMarkdown, simulationPlots } from '../src/bank/simulation/report.ts';
-import type { AtAbility, SubjectSimulation } from '../src/bank/simulation/report.ts';
+import type { SubjectSimulation } from '../src/bank/simulation/report.ts';
+import type { AtAbility } from '../src/bank/simulation/gaps.ts';
 import { seededRandom } from '../src/random.ts';
 import { BankFault } from '../src/scoring/cuts.ts';
 import { judgeGoals } from '../src/scoring/goals.ts';
@@ -17,6 +18,9 @@ import { Failure, Misuse } from './command.ts';
 import type { Call, Command } from './command.ts';
 
 const defaultLearners = 10_000;
+/** The highest exposure comes out a few hundredths above the plan's target; the goal is 0.60. */
+const exposureTarget = 0.55;
+const planLearners = 3000;
 const abilities = Array.from({ length: 13 }, (_, n) => -3 + n / 2);
 
 function text(call: Call, name: string): string | undefined {
@@ -77,7 +81,7 @@ function planExposure(seed: string, call: Call): void {
   const items: Record<string, number> = {};
   for (const subject of subjects) {
     call.progress(`${subject}: exposure plan`);
-    Object.assign(items, planAdmission(bank.subjects[subject].version, seededRandom(`${seed}:${subject}:admission`)).admission);
+    Object.assign(items, planAdmission(bank.subjects[subject].version, seededRandom(`${seed}:${subject}:admission`), { target: exposureTarget, learners: planLearners }).admission);
   }
   const sorted = Object.fromEntries(Object.entries(items).sort(([a], [b]) => (a < b ? -1 : 1)));
   writeFileSync(new URL('admission.json', itemsDirectory), `${JSON.stringify({ sha256: bank.sha256, items: sorted }, null, 1)}\n`);

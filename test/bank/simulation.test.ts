@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { readXml, findAll, textIn } from '../../src/bank/exchange/xml.ts';
 import type { SubjectBank } from '../../src/bank/load.ts';
 import { bankInformation, informationGaps, wantedInformation } from '../../src/bank/simulation/gaps.ts';
+import type { AtAbility } from '../../src/bank/simulation/gaps.ts';
 import { plotSvg } from '../../src/bank/simulation/plots.ts';
 
 /** A bank of two domains with `perDomain` items each, spread evenly in b. */
@@ -15,17 +16,21 @@ function bank(perDomain: number, a: number): SubjectBank {
   return { items: [], version: { subject: 'digital', version: 'x', domains, items }, cuts: [] };
 }
 
+const measured = (meanInformation: number): AtAbility[] =>
+  [-3, -2, 0, 2, 3].map((theta) => ({ theta, learners: 1, rmse: 0, meanSe: 0, bias: 0, meanItems: 40, meanInformation }));
+
 describe('gaps', () => {
-  it('finds none in a rich bank, and one at every ability in a poor one', () => {
-    assert.deepEqual(informationGaps(bank(200, 1.3)), []);
-    const gaps = informationGaps(bank(20, 0.6));
-    assert.equal(gaps.length, 9);
-    for (const gap of gaps) assert.ok(gap.reachable < wantedInformation && gap.items > 0 && gap.b[0] < gap.theta && gap.theta < gap.b[1]);
+  it('are where the measured information is too little, between −2 and 2', () => {
+    assert.deepEqual(informationGaps(bank(60, 1), measured(wantedInformation)), []);
+    const gaps = informationGaps(bank(60, 1), measured(wantedInformation - 1));
+    assert.deepEqual(gaps.map((gap) => gap.theta), [-2, 0, 2]);
+    for (const gap of gaps) assert.ok(gap.items >= 5 && gap.items <= 20 && gap.b[0] < gap.theta && gap.theta < gap.b[1]);
   });
   it('names the domain that gives least', () => {
     const poor = bank(60, 1.3);
     const items = poor.version.items.map((item) => (item.domain === 'Two' ? { ...item, a: 0.5 } : item));
-    assert.deepEqual(new Set(informationGaps({ ...poor, version: { ...poor.version, items } }).map((gap) => gap.domain)), new Set(['Two']));
+    const gaps = informationGaps({ ...poor, version: { ...poor.version, items } }, measured(8));
+    assert.deepEqual(new Set(gaps.map((gap) => gap.domain)), new Set(['Two']));
   });
   it('adds information up over all items', () => {
     const [first] = bank(2, 1).version.items;

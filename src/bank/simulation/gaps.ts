@@ -1,41 +1,39 @@
 import { information } from '../../scoring/irt.ts';
 import type { CountedItem, SubjectBank } from '../load.ts';
 
-/** Where a sitting of the greatest length can't reach the error that is aimed at, and what would mend it. */
-export type Gap = { theta: number; reachable: number; wanted: number; domain: string; items: number; b: readonly [least: number, most: number] };
+/** Sittings of learners of one ability. */
+export type AtAbility = { theta: number; learners: number; rmse: number; meanSe: number; bias: number; meanItems: number; meanInformation: number };
+
+/** An ability at which sittings give too little information, and what would mend it. */
+export type Gap = { theta: number; measured: number; domain: string; items: number; b: readonly [least: number, most: number] };
 
 /** The goal for the error of an estimate; the prior's own information is 1. */
 const errorGoal = 0.295;
 export const wantedInformation = 1 / errorGoal ** 2 - 1;
 
+/** The most items of a sitting, of which each domain has its share. */
 const longest = 40;
-/** The draw among the best five, exposure limits and items seen before cost about this share of the best. */
-const deliveredShare = 0.8;
-const looksAt = [-2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2];
+/** Beyond these abilities there are few learners. */
+const looksWithin = 2;
 
-const best = (items: readonly CountedItem[], theta: number, count: number): number =>
-  items.map((item) => information(item, theta)).sort((a, b) => b - a).slice(0, count).reduce((sum, one) => sum + one, 0);
+/** The mean information of the domain's best items at θ, as many of them as a sitting takes. */
+function strength(items: readonly CountedItem[], theta: number, count: number): number {
+  const best = items.map((item) => information(item, theta)).sort((a, b) => b - a).slice(0, count);
+  return best.reduce((sum, one) => sum + one, 0) / count;
+}
 
 /**
- * For each ability between −2 and 2: the information of a sitting of 40 items by blueprint, as delivery can reach it. Where that
- * is too little, the domain that gives least for its share, and how many new items (a = 1.3, constructed) would close the gap.
+ * Where the simulated sittings give less information than the goal for the error needs: the domain whose best items give
+ * least, and how many new ones (a = 1.3, constructed, b near θ) in their place would close the gap.
  */
-export function informationGaps({ version }: SubjectBank): Gap[] {
+export function informationGaps({ version }: SubjectBank, abilities: readonly AtAbility[]): Gap[] {
   const newItem = 1.3 ** 2 / 4;
-  return looksAt.flatMap((theta) => {
-    const perDomain = version.domains.map(({ name, share }) => {
-      const own = version.items.filter((item) => item.domain === name);
-      const count = Math.round(share * longest);
-      return { name, count, total: best(own, theta, count) };
-    });
-    const reachable = deliveredShare * perDomain.reduce((sum, domain) => sum + domain.total, 0);
-    if (reachable >= wantedInformation) return [];
-    const weakest = perDomain.toSorted((a, b) => a.total / a.count - b.total / b.count)[0]!;
-    const gain = Math.max(0.02, newItem - weakest.total / weakest.count);
-    return [{
-      theta, reachable, wanted: wantedInformation, domain: weakest.name,
-      items: Math.ceil((wantedInformation - reachable) / (deliveredShare * gain)), b: [theta - 0.3, theta + 0.3] as const,
-    }];
+  return abilities.flatMap(({ theta, meanInformation }) => {
+    if (Math.abs(theta) > looksWithin || meanInformation >= wantedInformation) return [];
+    const strengths = version.domains.map(({ name, share }) => ({ name, strength: strength(version.items.filter((item) => item.domain === name), theta, Math.round(share * longest)) }));
+    const weakest = strengths.toSorted((a, b) => a.strength - b.strength)[0]!;
+    const gain = Math.max(0.02, newItem - weakest.strength);
+    return [{ theta, measured: meanInformation, domain: weakest.name, items: Math.ceil((wantedInformation - meanInformation) / gain), b: [theta - 0.3, theta + 0.3] as const }];
   });
 }
 

@@ -4,11 +4,8 @@ import type { SimulationReport } from '../../scoring/simulate.ts';
 import type { SubjectBank } from '../load.ts';
 import type { Subject } from '../schema.ts';
 import { bankInformation, informationGaps, wantedInformation } from './gaps.ts';
-import type { Gap } from './gaps.ts';
+import type { AtAbility, Gap } from './gaps.ts';
 import { plotSvg } from './plots.ts';
-
-/** Sittings of learners of one ability. */
-export type AtAbility = { theta: number; learners: number; rmse: number; meanSe: number; bias: number; meanItems: number; meanInformation: number };
 
 export type SubjectSimulation = {
   report: SimulationReport;
@@ -21,13 +18,16 @@ export type SubjectSimulation = {
 const percent = (value: number | null, places = 1): string => (value === null ? '–' : `${(100 * value).toFixed(places)} %`);
 const figure = (value: number | null, places = 3): string => (value === null ? '–' : value.toFixed(places).replace('-', '−'));
 
+/** A bar would end the table's cell. */
+const inCell = (text: string): string => text.replaceAll('|', '\\|');
+
 /** Goals whose figures are numbers rather than shares. */
 const plainGoals = new Set(['mean number of items', 'RMSE of θ', 'reliability']);
 
 function goalRow({ goal, figure: value, least, most, met }: GoalResult): string {
   const show = (number: number | null) => (plainGoals.has(goal) ? figure(number, goal === 'mean number of items' ? 1 : 3) : percent(number));
   const bounds = [least === undefined ? '' : `≥ ${show(least)}`, most === undefined ? '' : `≤ ${show(most)}`].filter((text) => text !== '').join(' and ');
-  return `| ${goal} | ${bounds} | ${show(value)} | ${met ? 'met' : '**not met**'} |`;
+  return `| ${inCell(goal)} | ${bounds} | ${show(value)} | ${met ? 'met' : '**not met**'} |`;
 }
 
 const curve = Array.from({ length: 61 }, (_, n) => -3 + n / 10);
@@ -71,11 +71,11 @@ export function simulationPlots({ report, abilities, exposure }: SubjectSimulati
 }
 
 function gapLines(gaps: readonly Gap[]): string[] {
-  if (gaps.length === 0) return ['Between −2 and 2 a sitting of 40 items can reach the information that an error of 0.295 needs everywhere.'];
+  if (gaps.length === 0) return ['Between −2 and 2 sittings give the information that an error of 0.295 needs at every ability.'];
   return [
-    'Where a sitting of 40 items can\'t reach the information that an error of 0.295 needs, the items that would close the gap:', '',
-    '| θ | reachable | wanted | new items | domain | with b from … to |', '|---:|---:|---:|---:|---|---|',
-    ...gaps.map((gap) => `| ${figure(gap.theta, 1)} | ${figure(gap.reachable, 1)} | ${figure(gap.wanted, 1)} | ${gap.items} | ${gap.domain} | ${figure(gap.b[0], 1)} … ${figure(gap.b[1], 1)} |`),
+    `An error of 0.295 needs information ${figure(wantedInformation, 1)}. Where sittings give less, these items in place of the weakest (a = 1.3, constructed response) would close the gap:`, '',
+    '| θ | information | new items | domain | with b from … to |', '|---:|---:|---:|---|---|',
+    ...gaps.map((gap) => `| ${figure(gap.theta, 1)} | ${figure(gap.measured, 1)} | ${gap.items} | ${gap.domain} | ${figure(gap.b[0], 1)} … ${figure(gap.b[1], 1)} |`),
   ];
 }
 
@@ -97,13 +97,13 @@ function subjectLines(simulation: SubjectSimulation, bank: SubjectBank, plots: s
     `| RQF level right, IRT engine alone | ${percent(all.irtAlone.rqfRight)} |`, `| RQF level right, rule engine alone | ${percent(all.rulesAlone.rqfRight)} |`,
     `| lowest coverage at one cut | ${percent(report.atCutsCoverage.lowest)} |`,
     `| items never given | ${report.exposure.neverGiven} |`, `| items in more than 40 % of sittings | ${report.exposure.over40Percent} |`,
-    ...report.stress.map((one) => `| ${one.note}: bias, RMSE, gate right | ${figure(one.figures.bias)}, ${figure(one.figures.rmse)}, ${percent(one.figures.gate.right)} |`), '',
+    ...report.stress.map((one) => `| ${inCell(one.note)}: bias, RMSE, gate right | ${figure(one.figures.bias)}, ${figure(one.figures.rmse)}, ${percent(one.figures.gate.right)} |`), '',
     `![Information against ability](${plots}/${subject}-information.svg)`, '',
     `![Error against ability](${plots}/${subject}-error.svg)`, '',
     `![Exposure of items](${plots}/${subject}-exposure.svg)`, '',
     '| θ | RMSE | mean standard error | bias | items | information |', '|---:|---:|---:|---:|---:|---:|',
     ...abilities.map((one) => `| ${figure(one.theta, 1)} | ${figure(one.rmse)} | ${figure(one.meanSe)} | ${figure(one.bias)} | ${figure(one.meanItems, 1)} | ${figure(one.meanInformation, 1)} |`), '',
-    ...gapLines(informationGaps(bank)), '',
+    ...gapLines(informationGaps(bank, abilities)), '',
   ];
 }
 
