@@ -1,0 +1,55 @@
+import { connect } from 'node:net';
+
+/**
+ * A load generator for one fixed request over keep-alive connections, each with one request in flight. Raw sockets, so
+ * that it costs little beside what it measures. Run as a child process: prints one JSON line.
+ * Arguments: port, connections, seconds, then the request's text in base64.
+ */
+const [port, connections, seconds, request64] = [Number(process.argv[2]), Number(process.argv[3]), Number(process.argv[4]), process.argv[5]!];
+const request = Buffer.from(request64, 'base64');
+const warmUpMs = 1000;
+const latencies: number[] = [];
+const statuses = new Map<string, number>();
+let bytes = 0;
+const startMs = performance.now();
+const stopMs = startMs + warmUpMs + seconds * 1000;
+
+function open(): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1');
+    let sentMs = 0;
+    let text = '';
+    let need = -1;
+    let have = 0;
+    const send = () => { sentMs = performance.now(); text = ''; need = -1; have = 0; socket.write(request); };
+    socket.setNoDelay(true);
+    socket.on('connect', send);
+    socket.on('error', reject);
+    socket.on('close', () => resolve());
+    socket.on('data', (chunk) => {
+      have += chunk.length;
+      if (need < 0) {
+        text += chunk.toString('latin1');
+        const end = text.indexOf('\r\n\r\n');
+        if (end < 0) return;
+        const length = /content-length: (\d+)/i.exec(text.slice(0, end));
+        need = end + 4 + Number(length?.[1] ?? 0);
+      }
+      if (have < need) return;
+      const now = performance.now();
+      if (now - startMs > warmUpMs) {
+        latencies.push(now - sentMs);
+        bytes += have;
+        const status = text.slice(9, 12);
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }
+      if (now < stopMs) send();
+      else socket.destroy();
+    });
+  });
+}
+
+await Promise.all(Array.from({ length: connections }, open));
+latencies.sort((a, b) => a - b);
+const at = (share: number) => Math.round(latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))]! * 1000) / 1000;
+process.stdout.write(`${JSON.stringify({ per_second: Math.round(latencies.length / seconds), p50_ms: at(0.5), p99_ms: at(0.99), mb_per_second: Math.round(bytes / seconds / 1e5) / 10, statuses: Object.fromEntries(statuses) })}\n`);
