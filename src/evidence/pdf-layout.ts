@@ -66,9 +66,9 @@ function masthead(flow: Flow, document: EvidenceDocument, root: Element): void {
   canvas.artifact(() => canvas.line(margin, y, margin + left, y, rule, 0.75));
   y += 7;
   write(section.add('P'), document.learner.label, smallSize, 'regular', muted, -1);
-  // Long names are set smaller before they take more lines; none is ever cut.
-  const size = [17, 13, 10.5].find((candidate) => textBox(document.learner.value, left, candidate).lines.length <= 2) ?? 9;
-  write(section.add('P'), document.learner.value, size, 'regular', ink, 4);
+  const name = fitted(document.learner.value, left, [17, 13, 10.5], 9, 'regular');
+  canvas.tagged(section.add('P'), () => drawText(canvas, name, margin, y, ink));
+  y += name.height + 4;
 
   const qrX = margin + contentWidth - qrSide;
   const figure = section.add('Figure', {
@@ -87,6 +87,11 @@ function masthead(flow: Flow, document: EvidenceDocument, root: Element): void {
   }));
   canvas.link(link, margin + contentWidth - addressWidth, linkTop, addressWidth, qrY - linkTop, document.verify.url, 'Open the page where this file can be checked');
   flow.y = Math.max(y, qrY) + 4;
+}
+
+/** Text in the first of the sizes that takes at most two lines, else in the last on as many as it needs: none is cut. */
+function fitted(text: string, width: number, sizes: readonly number[], last: number, weight: Weight): TextBox {
+  return sizes.map((size) => textBox(text, width, size, weight)).find((box) => box.lines.length <= 2) ?? textBox(text, width, last, weight);
 }
 
 function drawBlock(flow: Flow, block: Block, section: Element): void {
@@ -154,7 +159,7 @@ function placement(flow: Flow, block: Block & { kind: 'placement' }, section: El
   const inset = 16;
   const width = contentWidth - 2 * inset;
   const label = textBox('Placement', width, smallSize);
-  const level = textBox(block.level, width, 27, 'bold');
+  const level = fitted(block.level, width, [27, 19, 14], 11, 'bold');
   const sentences = block.sentences.map((sentence) => textBox(sentence, width, bodySize));
   const flags = block.flags.map((flag) => ({ label: textBox(flag.label, 92, bodySize, 'bold'), text: textBox(flag.text, width - 96, bodySize) }));
   const height = 10 + label.height + level.height + sentences.reduce((sum, box) => sum + box.height, 0)
@@ -190,30 +195,34 @@ function placement(flow: Flow, block: Block & { kind: 'placement' }, section: El
   flow.y = start + height + 4;
 }
 
+/** Room in a column of answers beside the question's id: its number before, its outcome after. */
+const answerRoom = 60;
+
 function answers(flow: Flow, block: Block & { kind: 'answers' }, section: Element): void {
-  const columns = 4;
+  const names = block.answers.map(({ id }) => shapeLine(id, 'regular'));
+  const widest = names.reduce((max, name) => Math.max(max, (name.width * smallSize) / 1000), 0);
+  // Ids of the shipped banks leave room for four columns; longer ones get fewer, so that none is cut.
+  const columns = Math.min(4, Math.max(1, Math.floor(contentWidth / (widest + answerRoom))));
   const width = contentWidth / columns;
-  const rows = Math.ceil(block.answers.length / columns);
   const step = smallSize * 1.5;
   const parent = section.add('L');
   let done = 0;
   // Column by column down the page, and again on the next page where they don't fit.
   while (done < block.answers.length) {
-    flow.need(Math.min(rows, 3) * step);
     const left = block.answers.length - done;
-    const depth = Math.max(1, Math.min(Math.ceil(left / columns), Math.floor((bottom - flow.y) / step)));
+    const wanted = Math.ceil(left / columns);
+    flow.need(Math.min(wanted, 3) * step);
+    const depth = Math.max(1, Math.min(wanted, Math.floor((bottom - flow.y) / step)));
     const count = Math.min(left, depth * columns);
     for (let i = 0; i < count; i++) {
-      const { id, outcome } = block.answers[done + i]!;
+      const { outcome } = block.answers[done + i]!;
       const x = margin + Math.floor(i / depth) * width;
-      const y = flow.y + (i % depth) * step;
+      const baseline = flow.y + (i % depth) * step + smallSize;
       const number = shapeLine(`${done + i + 1}.`, 'regular');
-      const name = textBox(id, width - 58, smallSize);
       const word = shapeLine(outcome, outcome === 'right' ? 'regular' : 'bold');
       flow.canvas.tagged(parent.add('LI').add('LBody'), () => {
-        const baseline = y + smallSize;
         flow.canvas.text(number, x, baseline, smallSize, muted);
-        if (name.lines[0] !== undefined) flow.canvas.text(name.lines[0], x + 18, baseline, smallSize, ink);
+        flow.canvas.text(names[done + i]!, x + 18, baseline, smallSize, ink);
         flow.canvas.text(word, x + width - 36, baseline, smallSize, ink);
       });
     }

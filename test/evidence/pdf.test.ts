@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { buildDocument } from '../../src/evidence/document.ts';
 import type { EvidenceInput } from '../../src/evidence/document.ts';
 import { renderPdf } from '../../src/evidence/pdf.ts';
-import { goldenInputs, hostileNames, importedResult, names, sittingResult } from './samples.ts';
+import { goldenInputs, hostileNames, importedResult, names, sitting, sittingResult } from './samples.ts';
 
 const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'evidence-'));
@@ -99,6 +99,29 @@ describe('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
       assert.ok(found.includes(shown.replace(/\s/g, '')), JSON.stringify(found.slice(0, 300)));
     });
   }
+
+  it('finds no word outside the margins or over the foot of the page, however much there is to say', async () => {
+    const long = (length: number): string => 'Überlänge '.repeat(length).slice(0, length);
+    const crowded: EvidenceInput = sittingResult({
+      organisation_name: long(200), framework: long(200), working_level: long(100), rqf_level: long(100), recommended_next_level: long(100),
+      learner: { full_name: 'W'.repeat(200), ref: 'x'.repeat(100) }, verify_url: `https://${'sub.'.repeat(20)}example.org/verify/${'a'.repeat(60)}`,
+      domains: Array.from({ length: 50 }, (_, i) => ({ name: i % 2 === 0 ? long(100) : 'W'.repeat(100), score_pct: 2 * i, status: 'W'.repeat(40), answered: 1000 })),
+      sitting: {
+        ...sitting, supervision: long(300), adjustments: [long(300), long(300)], not_assessed: Array.from({ length: 30 }, () => long(300)),
+        items: Array.from({ length: 400 }, (_, i) => ({ id: `${'ITEM-'.repeat(6)}${i}`, right: i % 2 === 0 })),
+        declaration: { text: long(4000), at: '2026-10-05T08:58:05.000Z' },
+      },
+    });
+    for (const input of [...goldenInputs.map((golden) => golden.input), crowded]) {
+      const path = file(input);
+      const { stdout } = await run('pdftotext', ['-bbox', path, '-'], { maxBuffer: 1 << 24 });
+      for (const [, xMin, yMin, xMax, yMax, word] of stdout.matchAll(/<word xMin="([\d.-]+)" yMin="([\d.-]+)" xMax="([\d.-]+)" yMax="([\d.-]+)">(.*?)</g)) {
+        assert.ok(Number(xMin) >= 46 && Number(xMax) <= 549.5 && Number(yMin) >= 34 && Number(yMax) <= 826, `${word} at ${xMin},${yMin}`);
+      }
+      const found = await text(path);
+      for (const { id } of input.sitting?.items ?? []) assert.ok(found.includes(id), id);
+    }
+  });
 
   it('reads title, language and tags, and no more, from the file\'s properties', async () => {
     const { stdout } = await run('pdfinfo', [file(sittingResult())]);
