@@ -20,8 +20,10 @@ const measured = (meanInformation: number): AtAbility[] =>
   [-3, -2, 0, 2, 3].map((theta) => ({ theta, learners: 1, rmse: 0, meanSe: 0, bias: 0, meanItems: 40, meanInformation }));
 
 describe('gaps', () => {
-  it('are where the measured information is too little, between −2 and 2', () => {
+  it('are where a full sitting gives too little information, between −2 and 2', () => {
     assert.deepEqual(informationGaps(bank(60, 1), measured(wantedInformation)), []);
+    const stoppedEarly = measured(wantedInformation / 2).map((one) => ({ ...one, meanItems: 20 }));
+    assert.deepEqual(informationGaps(bank(60, 1), stoppedEarly), [], 'a short sitting that gives as much per item shows no gap in the bank');
     const gaps = informationGaps(bank(60, 1), measured(wantedInformation - 1));
     assert.deepEqual(gaps.map((gap) => gap.theta), [-2, 0, 2]);
     for (const gap of gaps) assert.ok(gap.items >= 5 && gap.items <= 20 && gap.b[0] < gap.theta && gap.theta < gap.b[1]);

@@ -4,8 +4,8 @@ import type { CountedItem, SubjectBank } from '../load.ts';
 /** Sittings of learners of one ability. */
 export type AtAbility = { theta: number; learners: number; rmse: number; meanSe: number; bias: number; meanItems: number; meanInformation: number };
 
-/** An ability at which sittings give too little information, and what would mend it. */
-export type Gap = { theta: number; measured: number; domain: string; items: number; b: readonly [least: number, most: number] };
+/** An ability at which even a full sitting gives too little information, and what would mend it. */
+export type Gap = { theta: number; full: number; domain: string; items: number; b: readonly [least: number, most: number] };
 
 /** The goal for the error of an estimate; the prior's own information is 1. */
 const errorGoal = 0.295;
@@ -23,17 +23,18 @@ function strength(items: readonly CountedItem[], theta: number, count: number): 
 }
 
 /**
- * Where the simulated sittings give less information than the goal for the error needs: the domain whose best items give
- * least, and how many new ones (a = 1.3, constructed, b near θ) in their place would close the gap.
+ * Where a sitting of 40 items, at the simulated information per item, gives less than the goal for the error needs: the domain
+ * whose best items give least, and how many new ones (a = 1.3, constructed, b near θ) in their place would close the gap.
  */
 export function informationGaps({ version }: SubjectBank, abilities: readonly AtAbility[]): Gap[] {
   const newItem = 1.3 ** 2 / 4;
-  return abilities.flatMap(({ theta, meanInformation }) => {
-    if (Math.abs(theta) > looksWithin || meanInformation >= wantedInformation) return [];
+  return abilities.flatMap(({ theta, meanItems, meanInformation }) => {
+    const full = (meanInformation / meanItems) * longest;
+    if (Math.abs(theta) > looksWithin || full >= wantedInformation) return [];
     const strengths = version.domains.map(({ name, share }) => ({ name, strength: strength(version.items.filter((item) => item.domain === name), theta, Math.round(share * longest)) }));
     const weakest = strengths.toSorted((a, b) => a.strength - b.strength)[0]!;
     const gain = Math.max(0.02, newItem - weakest.strength);
-    return [{ theta, measured: meanInformation, domain: weakest.name, items: Math.ceil((wantedInformation - meanInformation) / gain), b: [theta - 0.3, theta + 0.3] as const }];
+    return [{ theta, full, domain: weakest.name, items: Math.ceil((wantedInformation - full) / gain), b: [theta - 0.3, theta + 0.3] as const }];
   });
 }
 

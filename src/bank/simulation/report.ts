@@ -36,7 +36,8 @@ const curve = Array.from({ length: 61 }, (_, n) => -3 + n / 10);
 export function simulationPlots({ report, abilities, exposure }: SubjectSimulation, bank: SubjectBank): Map<string, string> {
   const marks = report.cuts.map((cut) => ({ x: cut.theta, label: levelName(cut.level) }));
   const whole = curve.map((theta) => [theta, bankInformation(bank.version.items, theta)] as const);
-  const most = Math.ceil(Math.max(...whole.map(([, y]) => y)) / 10) * 10;
+  // Room above the highest curve for the names of the cuts.
+  const most = Math.ceil((1.2 * Math.max(...whole.map(([, y]) => y))) / 10) * 10;
   const { subject } = report;
   return new Map([
     [`${subject}-information.svg`, plotSvg({
@@ -71,11 +72,11 @@ export function simulationPlots({ report, abilities, exposure }: SubjectSimulati
 }
 
 function gapLines(gaps: readonly Gap[]): string[] {
-  if (gaps.length === 0) return ['Between −2 and 2 sittings give the information that an error of 0.295 needs at every ability.'];
+  if (gaps.length === 0) return ['Between −2 and 2 a full sitting gives the information that an error of 0.295 needs at every ability.'];
   return [
-    `An error of 0.295 needs information ${figure(wantedInformation, 1)}. Where sittings give less, these items in place of the weakest (a = 1.3, constructed response) would close the gap:`, '',
-    '| θ | information | new items | domain | with b from … to |', '|---:|---:|---:|---|---|',
-    ...gaps.map((gap) => `| ${figure(gap.theta, 1)} | ${figure(gap.measured, 1)} | ${gap.items} | ${gap.domain} | ${figure(gap.b[0], 1)} … ${figure(gap.b[1], 1)} |`),
+    `An error of 0.295 needs information ${figure(wantedInformation, 1)}. Where even 40 items give less, new ones in place of the weakest (a = 1.3, constructed response) would close the gap:`, '',
+    '| θ | 40 items give | new items | domain | with b from … to |', '|---:|---:|---:|---|---|',
+    ...gaps.map((gap) => `| ${figure(gap.theta, 1)} | ${figure(gap.full, 1)} | ${gap.items} | ${gap.domain} | ${figure(gap.b[0], 1)} … ${figure(gap.b[1], 1)} |`),
   ];
 }
 
