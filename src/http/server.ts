@@ -30,10 +30,16 @@ declare module 'fastify' {
     resource: string | null;
     startedMs: number;
   }
+  interface FastifyContextConfig {
+    action?: string;
+  }
 }
 
 /** Where the API is. */
 export const apiBase = '/api/v1';
+
+/** Bytes of a request's head: no address that fits into it is too long for the router. */
+const headerBytes = 2 * limits.urlBytes;
 
 /** A running server's parts that the pages share. */
 export type HttpServer = { fastify: FastifyInstance; audit: Audit };
@@ -45,8 +51,8 @@ export type HttpServer = { fastify: FastifyInstance; audit: Audit };
  */
 export async function buildServer(app: App, pages: (fastify: FastifyInstance, audit: Audit) => void | Promise<void>): Promise<HttpServer> {
   const fastify = Fastify({
-    logger: false, bodyLimit: limits.bodyBytes, routerOptions: { maxParamLength: limits.urlBytes, ignoreTrailingSlash: false, caseSensitive: true },
-    http: { maxHeaderSize: 2 * limits.urlBytes }, keepAliveTimeout: 75_000, requestTimeout: 60_000, forceCloseConnections: 'idle',
+    logger: false, bodyLimit: limits.bodyBytes, routerOptions: { maxParamLength: headerBytes, ignoreTrailingSlash: false, caseSensitive: true },
+    http: { maxHeaderSize: headerBytes, requireHostHeader: false }, keepAliveTimeout: 75_000, requestTimeout: 60_000, forceCloseConnections: 'idle',
     exposeHeadRoutes: false, genReqId: () => app.random.uuid(), frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
     rewriteUrl: (request) => decodablePath(request.url ?? '/'),
     clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket),
@@ -57,7 +63,11 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance, au
   fastify.decorateRequest('startedMs', 0);
   fastify.setErrorHandler((error, request, reply) => sendError(app, error, request, reply));
   fastify.setNotFoundHandler((request, reply) => sendError(app, new ApiError('not_found'), request, reply));
-  fastify.addHook('onRequest', (request, _reply, done) => { request.startedMs = app.clock.monotonicMs(); done(); });
+  fastify.addHook('onRequest', (request, _reply, done) => {
+    request.startedMs = app.clock.monotonicMs();
+    // Node would refuse it too, but without a body.
+    done(request.headers.host === undefined && request.raw.httpVersion === '1.1' ? new ApiError('bad_request', 'The request has no Host header.') : undefined);
+  });
   fastify.addHook('onResponse', (request, reply, done) => {
     const level = reply.statusCode >= 500 ? 'error' : 'info';
     app.log[level]('request', {
@@ -104,7 +114,7 @@ function registerApi(app: App, api: FastifyInstance, admit: Admit, audit: Audit)
   const policy = `"default";q=${app.settings.rateLimit};w=${limits.rateWindowMs / 1000}`;
 
   api.addHook('onRequest', async (request, reply) => {
-    if (request.action === '') request.action = `${request.method} (no route)`;
+    request.action = request.routeOptions.config.action ?? `${request.method} (no route)`;
     const keyId = request.headers['x-access-key-id'];
     const secret = request.headers['x-secret-access-key'];
     // Missing credentials go the same way as wrong ones, so that they can't be told apart by time.
@@ -142,7 +152,7 @@ function registerApi(app: App, api: FastifyInstance, admit: Admit, audit: Audit)
     const path = wildcard ? route.path.replace('{ref}', '*') : route.path.replace(/\{(\w+)\}/g, ':$1');
     const methods = route.method === 'GET' ? ['GET', 'HEAD'] as const : [route.method];
     api.route({
-      method: [...methods], url: path, bodyLimit: limits.bodyBytes,
+      method: [...methods], url: path, bodyLimit: limits.bodyBytes, config: { action: `${route.method} ${route.path}` },
       handler: (request, reply) => handle(app, sets, route, request, reply),
     });
   }
@@ -169,7 +179,6 @@ const jsonType = 'application/json; charset=utf-8';
 const noFields = new Body({});
 
 async function handle(app: App, sets: SetCache, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  request.action = `${route.method} ${route.path}`;
   const caller = request.caller!;
   const url = request.raw.url!;
   const question = url.indexOf('?');

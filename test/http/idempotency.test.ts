@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { manualClock } from '../../src/clock.ts';
+import { claimKey, pruneIdempotency } from '../../src/http/idempotency.ts';
+import { limits } from '../../src/limits.ts';
+import { assertRefused } from '../contract/expect.ts';
+import { withService } from '../service.ts';
+
+const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+const service = await withService({ clock });
+const body = { full_name: 'No Reference' };
+
+test('a reply is kept for 24 hours', async () => {
+  const org = await service.organisation();
+  const first = await org.post('/learners', body, { 'idempotency-key': 'k' });
+  clock.advance(limits.idempotencyMs - 1);
+  assert.equal((await org.post('/learners', body, { 'idempotency-key': 'k' })).text, first.text);
+  clock.advance(1);
+  const later = await org.post('/learners', body, { 'idempotency-key': 'k' });
+  assert.notEqual(later.text, first.text);
+  assert.equal(later.headers['idempotency-replayed'], undefined);
+});
+
+test('another body may use the key again after 24 hours', async () => {
+  const org = await service.organisation();
+  await org.post('/learners', body, { 'idempotency-key': 'k' });
+  clock.advance(limits.idempotencyMs);
+  assert.equal((await org.post('/learners', { full_name: 'Another Body' }, { 'idempotency-key': 'k' })).status, 201);
+});
+
+test('409: idempotency_conflict while the first is running; a request that died gives the key back', async () => {
+  const org = await service.organisation();
+  await claimKey(service.app, org.id, 'k', `/learners\n${JSON.stringify(body)}`);
+  assertRefused(await org.post('/learners', body, { 'idempotency-key': 'k' }), 409, 'idempotency_conflict');
+  assertRefused(await org.post('/learners', { full_name: 'Another Body' }, { 'idempotency-key': 'k' }), 422, 'idempotency_mismatch');
+  clock.advance(limits.idempotencyLeaseMs);
+  assert.equal((await org.post('/learners', body, { 'idempotency-key': 'k' })).status, 201);
+});
+
+test('neither keys nor replies are stored in the clear', async () => {
+  const org = await service.organisation();
+  const answer = await org.post('/webhooks', { url: 'https://portfolio.example.org/' }, { 'idempotency-key': 'a-telling-key' });
+  const rows = await service.app.db.query<{ row: string; reply: Buffer }>('select to_jsonb(i)::text as row, reply from idempotency i where organisation_id = $1', [org.id]);
+  assert.equal(rows.length, 1);
+  assert.ok(!rows[0]!.row.includes('a-telling-key'));
+  assert.ok(!rows[0]!.reply.includes(answer.body.data.secret));
+});
+
+test('old replies are forgotten', async () => {
+  const org = await service.organisation();
+  await org.post('/learners', body, { 'idempotency-key': 'k' });
+  clock.advance(limits.idempotencyMs + 1);
+  await pruneIdempotency(service.app);
+  assert.equal((await service.app.db.query('select from idempotency where organisation_id = $1', [org.id])).length, 0);
+});

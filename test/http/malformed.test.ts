@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { credentials } from '../contract/client.ts';
+import { withService } from '../service.ts';
+import { rawRequest } from './raw.ts';
+
+const service = await withService();
+const org = await service.organisation();
+const keys = Object.entries(credentials(org.key)).map(([name, value]) => `${name}: ${value}\r\n`).join('');
+const request = (line: string, more = '', body = '') => `${line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${keys}${more}\r\n${body}`;
+
+async function refused(text: string | Buffer, status: number, code: string): Promise<void> {
+  const answer = await rawRequest(service.url, text);
+  assert.equal(answer.status, status, `${String(text).slice(0, 60)} → ${answer.head}`);
+  const body = JSON.parse(answer.body);
+  assert.deepEqual(Object.keys(body), ['error']);
+  assert.deepEqual(Object.keys(body.error), ['code', 'message']);
+  assert.equal(body.error.code, code);
+  assert.match(answer.head, /content-type: application\/json/i);
+}
+
+suite('HTTP that is not well formed has the one error shape', () => {
+  const broken: Record<string, string | Buffer> = {
+    'no HTTP at all': 'hello\r\n\r\n', 'a space in the target': 'GET /api/v1/a b HTTP/1.1\r\nHost: x\r\n\r\n', 'a header without a colon': request('GET /api/v1/health', 'nonsense\r\n'),
+    'a header name with a space': request('GET /api/v1/health', 'a b: c\r\n'), 'an unknown version': 'GET / HTTP/9.9\r\nHost: x\r\n\r\n', 'a null byte in a header': request('GET /api/v1/health', 'x: a\0b\r\n'),
+    'length and chunks both': request('POST /api/v1/learners', 'content-type: application/json\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n', '0\r\n\r\n'),
+    'two lengths': request('POST /api/v1/learners', 'content-length: 2\r\ncontent-length: 3\r\n', '{}'), 'a negative length': request('POST /api/v1/learners', 'content-length: -1\r\n', '{}'),
+    'a broken chunk': request('POST /api/v1/learners', 'content-type: application/json\r\ntransfer-encoding: chunked\r\n', 'zz\r\n{}\r\n0\r\n\r\n'), 'no host': `GET /api/v1/health HTTP/1.1\r\nConnection: close\r\n${keys}\r\n`,
+    'headers too large': request('GET /api/v1/health', `x: ${'y'.repeat(70_000)}\r\n`), 'TLS on a plain port': Buffer.from('160301020001000001fc0303', 'hex'),
+  };
+  for (const [what, text] of Object.entries(broken)) test(what, () => refused(text, 400, 'bad_request'));
+});
+
+suite('paths are taken as they are', () => {
+  test('dot segments are not folded', async () => {
+    await refused(request('GET /api/v1/learners/../health'), 404, 'not_found');
+    await refused(request('GET /api/v1/nothing/../health'), 404, 'not_found');
+    await refused(request('GET /api/v1/%2e%2e/v1/health'), 404, 'not_found');
+    await refused(request('GET /api/v1//health'), 404, 'not_found');
+  });
+
+  test('an address in absolute form, and one that is too long', async () => {
+    await refused(request(`GET /api/v1/learners/${'a'.repeat(20_000)}`), 404, 'not_found');
+    await refused(request(`GET /api/v1/groups/${'a'.repeat(20_000)}`), 404, 'not_found');
+    await refused(request(`GET /api/v1/assessments?learner_ref=${'a'.repeat(20_000)}`), 400, 'invalid_learner_ref');
+    const absolute = await rawRequest(service.url, request(`GET ${service.url}/api/v1/health`));
+    assert.ok(absolute.status === 200 || absolute.status === 404, absolute.head);
+  });
+
+  test('methods that nothing knows', async () => {
+    for (const method of ['TRACE', 'PROPFIND', 'QUERY']) {
+      const answer = await rawRequest(service.url, request(`${method} /api/v1/health`));
+      assert.ok([400, 404, 405].includes(answer.status), `${method} ${answer.head}`);
+      assert.deepEqual(Object.keys(JSON.parse(answer.body)), ['error']);
+    }
+  });
+
+  test('credentials given twice are refused', async () => {
+    await refused(request('GET /api/v1/health', keys), 401, 'invalid_credentials');
+  });
+});
+
+suite('outside the API', () => {
+  test('an unknown page has the one error shape too', async () => {
+    await refused(request('GET /no-such-page'), 404, 'not_found');
+    await refused(request('GET /%zz'), 404, 'not_found');
+    await refused(request('POST /api/v2/health', 'content-length: 2\r\n', '{}'), 404, 'not_found');
+  });
+});
+
+test('a body in another encoding than UTF-8 is invalid_json', async () => {
+  const body = Buffer.concat([Buffer.from('{"full_name":"Zo'), Buffer.from([0xeb]), Buffer.from('"}')]);
+  await refused(Buffer.concat([Buffer.from(request('POST /api/v1/learners', `content-type: application/json\r\ncontent-length: ${body.length}\r\n`)), body]), 400, 'invalid_json');
+});
+
+test('a compressed body is refused, not read as text', async () => {
+  const answer = await org.api('POST', '/learners', { body: 'not JSON', headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } });
+  assert.ok([400, 415].includes(answer.status), answer.text);
+});
+
+test('nothing that was sent stands in the log, and no answer was a fault of ours', () => {
+  const log = service.logged.join('');
+  assert.doesNotMatch(log, /learner_ref|nonsense|Zo|no-such-page/);
+  assert.doesNotMatch(log, new RegExp(org.key.secret_access_key));
+  assert.doesNotMatch(log, /"status":5\d\d/);
+});
