@@ -15,6 +15,8 @@ export type Parameter<T = unknown> = {
   /** JSON Schema of one value, for OpenAPI. */
   schema: Record<string, unknown>;
   list: boolean;
+  /** Members that a list may have at most. */
+  most?: number;
   /** @returns undefined when the values aren't valid; an ErrorCode's own error is thrown for a rule with a code of its own */
   parse(values: string[]): Parsed<T> | undefined;
 };
@@ -143,7 +145,7 @@ export function isUuid(text: string): boolean {
 }
 
 export function groupIds(): Parameter<string[]> {
-  return { name: 'group_id', code: 'invalid_group_id', list: true, schema: { type: 'string', format: 'uuid' },
+  return { name: 'group_id', code: 'invalid_group_id', list: true, most: limits.filterGroups, schema: { type: 'string', format: 'uuid' },
     description: `At most ${limits.filterGroups} group ids: assessments of the groups' active members. Mutable: with since, scope exits tell what left.`,
     parse: (values) => {
       const list = members(values.map((value) => value.toLowerCase()));
