@@ -6,22 +6,24 @@ export type EndpointRow = {
   status: 'active' | 'paused' | 'disabled'; disabled_reason: string | null;
   /** Encrypted; see secret.ts. */
   secret: string; previous_secret: string | null; previous_secret_until: Date | null;
-  failing_since: Date | null; created_at: Date; updated_at: Date;
+  failing_since: Date | null; warned_at: Date | null; created_at: Date; updated_at: Date;
 };
 
-const columns = `organisation_id, endpoint_id, url, event_types, group_ids, status, disabled_reason, secret, previous_secret,
-  previous_secret_until, failing_since, created_at, updated_at`;
+export const endpointColumns = `organisation_id, endpoint_id, url, event_types, group_ids, status, disabled_reason, secret, previous_secret,
+  previous_secret_until, failing_since, warned_at, created_at, updated_at`;
 
-const list = statement('webhook.list', `select ${columns} from webhook_endpoint where organisation_id = $1 order by created_at, endpoint_id`);
-const byId = statement('webhook.by_id', `select ${columns} from webhook_endpoint where organisation_id = $1 and endpoint_id = $2`);
+const list = statement('webhook.list', `select ${endpointColumns} from webhook_endpoint where organisation_id = $1 order by created_at, endpoint_id`);
+const byId = statement('webhook.by_id', `select ${endpointColumns} from webhook_endpoint where organisation_id = $1 and endpoint_id = $2`);
 const count = statement('webhook.count', 'select count(*) as count from webhook_endpoint where organisation_id = $1');
 const insert = statement('webhook.insert', `
   insert into webhook_endpoint (organisation_id, endpoint_id, url, event_types, group_ids, secret, created_at, updated_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $7) returning ${columns}`);
-const remove = statement('webhook.remove', `
-  with gone as (delete from webhook_endpoint where organisation_id = $1 and endpoint_id = $2 returning endpoint_id),
-  undelivered as (delete from delivery d using gone where d.organisation_id = $1 and d.endpoint_id = gone.endpoint_id)
-  select endpoint_id from gone`);
+  values ($1, $2, $3, $4, $5, $6, $7, $7) returning ${endpointColumns}`);
+const remove = statement('webhook.remove', 'delete from webhook_endpoint where organisation_id = $1 and endpoint_id = $2 returning endpoint_id');
+const undelivered = statement('webhook.undelivered', `
+  select w.endpoint_id,
+         (select count(*) from delivery d where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id and d.status = 'pending') as pending,
+         (select count(*) from delivery d where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id and d.status = 'dead') as dead
+    from webhook_endpoint w where w.organisation_id = $1`);
 
 export function listEndpoints(tx: Tx, organisationId: number): Promise<EndpointRow[]> {
   return tx.query<EndpointRow>(list, [organisationId]);
@@ -39,7 +41,16 @@ export async function insertEndpoint(tx: Tx, organisationId: number, row: { endp
   return (await tx.query<EndpointRow>(insert, [organisationId, row.endpointId, row.url, row.eventTypes, row.groupIds, row.secret, row.at]))[0]!;
 }
 
-/** @returns false when the organisation has no such endpoint */
+/**
+ * Its deliveries are no longer sent or listed from here on; the workers remove them (prune.ts).
+ * @returns false when the organisation has no such endpoint
+ */
 export async function removeEndpoint(tx: Tx, organisationId: number, endpointId: string): Promise<boolean> {
   return (await tx.query(remove, [organisationId, endpointId])).length === 1;
+}
+
+/** How many deliveries wait for each endpoint, and how many have finally failed. */
+export async function countUndelivered(tx: Tx, organisationId: number): Promise<Map<string, { pending: number; dead: number }>> {
+  const rows = await tx.query<{ endpoint_id: string; pending: number; dead: number }>(undelivered, [organisationId]);
+  return new Map(rows.map((row) => [row.endpoint_id, row]));
 }

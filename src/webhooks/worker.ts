@@ -10,6 +10,7 @@ import { followHealth } from './health.ts';
 import type { Lane } from './lane.ts';
 import { openLane } from './lane.ts';
 import { createRecorder } from './outcome.ts';
+import { pruneDeliveries, renewEncryption } from './prune.ts';
 import { nextAttempt, verdictOf } from './retry.ts';
 import type { Sender } from './send.ts';
 import { createSender } from './send.ts';
@@ -28,6 +29,7 @@ const mostClaimedAtOnce = 64;
 const holdMs = 30_000;
 const retryMs = 500;
 const soonestPollMs = 250;
+const tidyMs = 3600_000;
 
 export type WorkerOptions = {
   sender?: Sender;
@@ -237,6 +239,12 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
 
   const heartbeat = setInterval(() => void renewAll().catch(failed), leaseMs / 4);
   heartbeat.unref();
+  const tidy = async () => {
+    const pruned = await pruneDeliveries(app);
+    log.info('webhook.pruned', { ...pruned, secrets_renewed: await renewEncryption(app) });
+  };
+  const tidying = setInterval(() => void tidy().catch(failed), tidyMs);
+  tidying.unref();
   void connection.listen(deliveryChannel, (payload) => {
     if (payload === null) {
       epoch += 1;
@@ -256,6 +264,7 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
       stopping = true;
       if (timer !== null) clearTimeout(timer);
       clearInterval(heartbeat);
+      clearInterval(tidying);
       const ended = new Promise<void>((resolve) => { quiet.push(resolve); });
       for (const lane of [...lanes.values()]) lane.close();
       const cut = setTimeout(() => breakOff.abort(), stopWithinMs);

@@ -20,6 +20,7 @@ alter table delivery
 alter table delivery drop constraint delivery_organisation_id_event_id_fkey;
 drop index delivery_due;
 create index delivery_due on delivery (organisation_id, endpoint_id, next_attempt_at, delivery_id) where status = 'pending';
+create index delivery_dead on delivery (organisation_id, endpoint_id, created_at) where status = 'dead';
 alter table delivery set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1);
 
 -- Removed with its delivery.

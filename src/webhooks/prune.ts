@@ -1,0 +1,114 @@
+import type { App } from '../app.ts';
+import { statement } from '../db/database.ts';
+import { keepMs } from './deliveries.ts';
+import { secretContext } from './register.ts';
+
+/** What the workers tidy in the background, in small steps that anybody may repeat. */
+
+const stepRows = 5000;
+
+// A delivery for an active endpoint that isn't finished is never touched, however old it is.
+const finished = statement('prune.deliveries', `
+  with old as (
+    select d.organisation_id, d.delivery_id
+      from webhook_endpoint w cross join lateral (
+        select d.organisation_id, d.delivery_id from delivery d
+         where d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id and d.created_at < $1
+           and (d.finished_at < $1 or d.status = 'pending' and w.status <> 'active' and d.next_attempt_at < $1)
+         order by d.created_at limit $2) d
+     limit $2),
+  gone as (
+    delete from delivery d using old where d.organisation_id = old.organisation_id and d.delivery_id = old.delivery_id
+    returning d.organisation_id, d.delivery_id),
+  attempts as (
+    delete from delivery_attempt a using gone where a.organisation_id = gone.organisation_id and a.delivery_id = gone.delivery_id)
+  select count(*) as count from gone`);
+
+// The deliveries of removed endpoints: the removal itself, which holds the feed's lock, leaves them.
+const orphaned = statement('prune.orphans', `
+  with recursive told as (
+    (select organisation_id, endpoint_id from delivery order by organisation_id, endpoint_id limit 1)
+    union all
+    select n.organisation_id, n.endpoint_id
+      from told p cross join lateral (
+        select d.organisation_id, d.endpoint_id from delivery d
+         where (d.organisation_id, d.endpoint_id) > (p.organisation_id, p.endpoint_id)
+         order by d.organisation_id, d.endpoint_id limit 1) n),
+  old as (
+    select d.organisation_id, d.delivery_id
+      from told t cross join lateral (
+        select organisation_id, delivery_id from delivery d where d.organisation_id = t.organisation_id and d.endpoint_id = t.endpoint_id limit $1) d
+     where not exists (select from webhook_endpoint w where w.organisation_id = t.organisation_id and w.endpoint_id = t.endpoint_id)
+     limit $1),
+  gone as (
+    delete from delivery d using old where d.organisation_id = old.organisation_id and d.delivery_id = old.delivery_id
+    returning d.organisation_id, d.delivery_id),
+  attempts as (
+    delete from delivery_attempt a using gone where a.organisation_id = gone.organisation_id and a.delivery_id = gone.delivery_id)
+  select count(*) as count from gone`);
+
+// A delivery's id is made from its event and its endpoint, so whether an event still has any needs no index on events.
+const events = statement('prune.events', `
+  with old as (
+    select e.organisation_id, e.event_id
+      from organisation o cross join lateral (
+        select e.organisation_id, e.event_id from event e
+         where e.organisation_id = o.organisation_id and e.occurred_at < $1
+           and not exists (
+             select from webhook_endpoint w join delivery d on d.organisation_id = w.organisation_id and d.delivery_id = md5(e.event_id::text || w.endpoint_id)::uuid
+              where w.organisation_id = e.organisation_id)
+         order by e.occurred_at limit $2) e
+     limit $2),
+  gone as (
+    delete from event e using old where e.organisation_id = old.organisation_id and e.event_id = old.event_id returning 1)
+  select count(*) as count from gone`);
+
+const secrets = statement('prune.secrets', `
+  select organisation_id, endpoint_id, secret, previous_secret, previous_secret_until from webhook_endpoint
+   where organisation_id > $1 or organisation_id = $1 and endpoint_id > $2 order by organisation_id, endpoint_id limit 500`);
+const putSecrets = statement('prune.put_secrets', `
+  update webhook_endpoint set secret = $4, previous_secret = $5, previous_secret_until = case when $5::text is not null then previous_secret_until end
+   where organisation_id = $1 and endpoint_id = $2 and secret = $3`);
+
+/**
+ * Removes deliveries and events that have been kept for their time.
+ * @returns how many of each were removed
+ */
+export async function pruneDeliveries(app: App): Promise<{ deliveries: number; events: number }> {
+  const before = new Date(app.clock.nowMs() - keepMs);
+  const all = async (sql: typeof finished, values: unknown[]) => {
+    let total = 0;
+    for (;;) {
+      const [row] = await app.db.query<{ count: number }>(sql, values);
+      total += row!.count;
+      if (row!.count < stepRows) return total;
+    }
+  };
+  const deliveries = await all(orphaned, [stepRows]) + await all(finished, [before, stepRows]);
+  return { deliveries, events: await all(events, [before, stepRows]) };
+}
+
+/**
+ * Encrypts again, under the service's current secret, what an earlier one encrypted, and forgets rotated secrets whose time is over.
+ * @returns how many endpoints were changed
+ */
+export async function renewEncryption(app: App): Promise<number> {
+  let changed = 0;
+  let last = { organisation_id: 0, endpoint_id: '00000000-0000-0000-0000-000000000000' };
+  for (;;) {
+    const rows = await app.db.query<{ organisation_id: number; endpoint_id: string; secret: string; previous_secret: string | null; previous_secret_until: Date | null }>(
+      secrets, [last.organisation_id, last.endpoint_id]);
+    for (const row of rows) {
+      const context = secretContext(row.organisation_id, row.endpoint_id);
+      const current = (text: string) => (app.keyring.isCurrent(text) ? text : app.keyring.encrypt(app.keyring.decrypt(text, context), context));
+      const over = row.previous_secret_until === null || row.previous_secret_until.getTime() <= app.clock.nowMs();
+      const secret = current(row.secret);
+      const previous = row.previous_secret === null || over ? null : current(row.previous_secret);
+      if (secret === row.secret && previous === row.previous_secret) continue;
+      await app.db.query(putSecrets, [row.organisation_id, row.endpoint_id, row.secret, secret, previous]);
+      changed += 1;
+    }
+    if (rows.length < 500) return changed;
+    last = rows.at(-1)!;
+  }
+}
