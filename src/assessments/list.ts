@@ -144,22 +144,36 @@ function windowPlan(walk: Walk, groupSets: string[] | null): { plan: Plan; value
   return { plan: { sql: wrap(stream, `s.${order}`, limit), name: `assessment.page.${shape.name}` }, values: shape.values };
 }
 
-function assessedPlan(walk: Walk, groupSets: string[] | null, learnerId: string | null): { plan: Plan; values: unknown[] } {
+/**
+ * A page in the order of assessed_at. `near` looks at the next rows in that order only; without it every row that fits
+ * the filter is gathered and sorted, which is right for the filters that let few through.
+ */
+function assessedPlan(walk: Walk, groupSets: string[] | null, learnerId: string | null, near: boolean): { plan: Plan; values: unknown[] } {
   const { descending } = direction(walk.filter);
+  const way = descending ? ' desc' : '';
   const shape = new Shape(walk.organisationId);
-  shape.note(descending ? 'assessed_desc' : 'assessed');
+  shape.note(`${near ? 'near_assessed' : 'assessed'}${way.trim()}`);
   const limit = shape.bind(walk.limit);
   let bound = '';
   if (walk.after !== null) {
     shape.note('after');
-    bound = ` and (d.assessed_at, d.assessment_id) ${descending ? '<' : '>'} (${shape.bind(walk.after.value)}::int8, ${shape.bind(walk.after.id)}::uuid)`;
+    bound = ` and (f.assessed_at, f.assessment_id) ${descending ? '<' : '>'} (${shape.bind(walk.after.value)}::int8, ${shape.bind(walk.after.id)}::uuid)`;
   }
-  const rest = residual(shape, walk.filter, { facets: true, groupSets, learnerId })
-    .replaceAll('f.facet', 'd.facet').replaceAll('f.assessed_at', 'd.assessed_at').replaceAll('f.learner_id', 'd.learner_id');
-  const way = descending ? ' desc' : '';
-  const stream = `select ${narrow} from assessment d
-    join assessment_feed f on f.organisation_id = d.organisation_id and f.learner_id = d.learner_id and f.assessment_id = d.assessment_id
-   where d.organisation_id = $1${bound}${rest} order by d.assessed_at${way}, d.assessment_id${way} limit ${limit}`;
+  const order = `f.assessed_at${way}, f.assessment_id${way}`;
+  let from = 'assessment_feed f';
+  if (near) {
+    const { assessedFromUs, assessedToUs } = walk.filter;
+    let range = bound;
+    if (assessedFromUs !== null) range += ` and f.assessed_at >= ${shape.bind(assessedFromUs)}`;
+    if (assessedToUs !== null) range += ` and f.assessed_at <= ${shape.bind(assessedToUs)}`;
+    const { facets, status } = walk.filter;
+    const every = facets === null && status === null && groupSets === null;
+    if (every) shape.note('every');
+    from = `(select f.learner_id, f.assessment_id from assessment f where ${fromOrganisation}${range} order by ${order} limit ${every ? limit : window}) d,
+      lateral (select * from assessment_feed n where n.organisation_id = $1 and n.learner_id = d.learner_id and n.assessment_id = d.assessment_id offset 0) f`;
+  }
+  const rest = residual(shape, walk.filter, { facets: true, groupSets, learnerId });
+  const stream = `select ${narrow} from ${from} where ${fromOrganisation}${bound}${rest} order by ${order} limit ${limit}`;
   return { plan: { sql: wrap(stream, `s.assessed_at${way}, s.assessment_id${way}`, limit), name: `assessment.page.${shape.name}` }, values: shape.values };
 }
 
@@ -189,23 +203,27 @@ const learnerByRef = statement('assessment.learner_by_ref', 'select learner_id f
  * the deletion. The exit stands where the assessment stands: leaving gave it a new position. "Has an assessment after
  * the cursor" and "in none of the groups" are conditions inside the limited part.
  */
-function exitPlan(walk: Walk, learnerId: string | null): { plan: Plan; values: unknown[] } {
+function exitPlan(walk: Walk, groupSets: string[], learnerId: string | null): { plan: Plan; values: unknown[] } {
   const shape = new Shape(walk.organisationId);
   shape.note('exit');
   const limit = shape.bind(walk.limit);
   const groups = shape.bind(walk.filter.groupIds);
   const since = shape.bind(walk.filter.sinceUs);
+  const inScope = shape.bind(groupSets);
   const bound = positionBound(shape, walk);
   const rest = residual(shape, walk.filter, { facets: true, groupSets: null, learnerId });
+  // "offset 0" keeps the planner from scanning the feed and looking for leavers, instead of the other way round.
   const stream = `
-    select ${narrow} from (
-      select m.learner_id, min(m.left_position) as left_position from membership m
+    select x.* from (
+      select m.learner_id, max(m.left_position) as left_position from membership m
        where m.organisation_id = $1 and m.group_id = any(${groups}::uuid[]) and m.left_position >= ${since}
-       group by m.learner_id) gone
-    join assessment_feed f on ${fromOrganisation} and f.learner_id = gone.learner_id and f.position >= gone.left_position
-   where not exists (select from group_set_group g where g.organisation_id = $1 and g.group_set_id = f.group_set_id
-                        and g.group_id = any(${groups}::uuid[]))${bound}${rest}
-   order by f.position limit ${limit}`;
+         and not exists (select from membership n where n.organisation_id = $1 and n.learner_id = m.learner_id
+                            and n.group_id = any(${groups}::uuid[]) and n.left_position is null)
+       group by m.learner_id) gone,
+    lateral (select ${narrow} from assessment_feed f
+       where ${fromOrganisation} and f.learner_id = gone.learner_id and f.position >= gone.left_position
+         and f.group_set_id <> all(${inScope}::uuid[])${bound}${rest} offset 0) x
+    order by x.position limit ${limit}`;
   return { plan: { sql: wrap(stream, 's.position', limit), name: `assessment.page.${shape.name}` }, values: shape.values };
 }
 
@@ -242,6 +260,15 @@ async function selectivePage(tx: Tx, walk: Walk, groupSets: string[] | null): Pr
   return runPlan(tx, positionPlan(walk, { by: 'position' }, groupSets));
 }
 
+async function assessedPage(tx: Tx, walk: Walk, groupSets: string[] | null, learnerId: string | null): Promise<FeedPage> {
+  if (learnerId !== null) return runPlan(tx, assessedPlan(walk, groupSets, learnerId, false));
+  const near = await runPlan(tx, assessedPlan(walk, groupSets, null, true));
+  const { facets, status } = walk.filter;
+  // Nothing but a range of assessed_at: what is near is all there is.
+  if (near.rows.length === walk.limit || (facets === null && status === null && groupSets === null)) return near;
+  return runPlan(tx, assessedPlan(walk, groupSets, null, false));
+}
+
 /**
  * One page of the feed.
  * @param limit entries at most; ask for one more than the page to learn whether there are more
@@ -261,11 +288,11 @@ export async function listAssessments(db: Database, organisationId: number, filt
     const groupSets = filter.groupIds === null ? null
       : (await tx.query<{ group_set_id: string }>(setsOfGroups, [organisationId, filter.groupIds])).map((row) => row.group_set_id);
     let page: FeedPage;
-    if (direction(filter).by === 'assessed_at') page = await runPlan(tx, assessedPlan(walk, groupSets, learnerId));
+    if (direction(filter).by === 'assessed_at') page = await assessedPage(tx, walk, groupSets, learnerId);
     else if (learnerId !== null) page = await runPlan(tx, positionPlan(walk, { by: 'learner', learnerId }, groupSets));
     else page = await selectivePage(tx, walk, groupSets);
     if (filter.groupIds === null || filter.sinceUs === null) return page;
-    const exits = (await runPlan(tx, exitPlan(walk, learnerId))).rows;
+    const exits = (await runPlan(tx, exitPlan(walk, groupSets!, learnerId))).rows;
     for (const row of exits) row.exit = !row.deleted;
     return { ...page, rows: [...page.rows, ...exits].sort((a, b) => a.position - b.position).slice(0, limit) };
   });

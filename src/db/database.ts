@@ -88,7 +88,8 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
     connectionString: url, types, keepAlive: true, connectionTimeoutMillis: 5000, application_name: 'ars',
     lock_timeout: 15_000, idle_in_transaction_session_timeout: 60_000,
     // One plan per statement, whoever's values come first: plans for one organisation's values surprise the next one.
-    options: '-c plan_cache_mode=force_generic_plan',
+    // Parallel workers and compilation cost a short statement more than they give.
+    options: '-c plan_cache_mode=force_generic_plan -c max_parallel_workers_per_gather=0 -c jit=off',
   };
   const pool = new pg.Pool({ ...common, max: size, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
   pool.on('error', (error) => log.error('database.connection_lost', errorFields(error)));
