@@ -36,6 +36,8 @@ export type Lane = {
 export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: number }, io: LaneIo): Lane {
   const endpoint = { ...given };
   const known = new Set<string>();
+  // Ended while a page was being read: the page may still show them as they were before.
+  const endedMeanwhile = new Set<string>();
   let queue: DueDelivery[] = [];
   let inFlight = 0;
   // Grows by one with each success and halves with each failure, so that a backlog never rushes at an endpoint that hangs or fails.
@@ -53,9 +55,11 @@ export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: n
     const limit = page + known.size;
     const rows = await io.fetch(endpoint, after, limit);
     fetching = false;
+    const ended = new Set(endedMeanwhile);
+    endedMeanwhile.clear();
     if (closed) { advance(); return; }
     for (const row of rows) {
-      if (known.has(row.delivery_id)) continue;
+      if (known.has(row.delivery_id) || ended.has(row.delivery_id)) continue;
       known.add(row.delivery_id);
       queue.push(row);
     }
@@ -73,6 +77,7 @@ export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: n
     const result = await io.attempt(lane, delivery);
     inFlight -= 1;
     known.delete(delivery.delivery_id);
+    if (fetching) endedMeanwhile.add(delivery.delivery_id);
     if (result === 'delivered') atOnce = Math.min(inFlightPerEndpoint, atOnce + 1);
     if (result === 'failed') atOnce = Math.max(1, atOnce >> 1);
     advance();

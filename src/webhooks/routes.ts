@@ -70,7 +70,7 @@ export const webhookRoutes: Route[] = [
   {
     method: 'DELETE', path: '/webhooks/{id}', id: 'removeWebhook', tag: 'Webhooks', summary: 'Remove an endpoint',
     description: 'Deliveries that still wait for it are dropped.',
-    params: { id: { description: 'The endpoint\'s id.', schema: { type: 'string', format: 'uuid' } } },
+    params: { id: { description: 'The endpoint\'s id.', schema: { type: 'string', format: 'uuid' }, example: endpointExample.id } },
     codes: ['not_found'],
     answers: { 204: { description: 'Removed.' } },
     handle: async (call) => {

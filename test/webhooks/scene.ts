@@ -11,7 +11,7 @@ import { listDeliveries } from '../../src/webhooks/deliveries.ts';
 import { registerEndpoint } from '../../src/webhooks/register.ts';
 import { createSender } from '../../src/webhooks/send.ts';
 import type { EndpointRow } from '../../src/webhooks/store.ts';
-import { findEndpoint } from '../../src/webhooks/store.ts';
+import { findEndpoint, removeEndpoint } from '../../src/webhooks/store.ts';
 import type { DeliveryWorker, WorkerOptions } from '../../src/webhooks/worker.ts';
 import { startWorker } from '../../src/webhooks/worker.ts';
 import type { TestOrganisation, TestService } from '../service.ts';
@@ -49,10 +49,14 @@ export async function withScene(settings: Record<string, string> = {}): Promise<
     service, organisation, clock,
     async endpoint(options = {}) {
       const receiver = await startReceiver({ behaviour: options.behaviour });
-      after(() => receiver.close());
       const { row, secret } = await service.inWork((work) => registerEndpoint(work, organisation.id, {
         url: options.url ?? receiver.url, eventTypes: options.types ?? ['learner.groups.updated', 'assessment.completed'], groupIds: options.groupIds ?? null,
       }));
+      // The next test's events are not for this one's endpoints.
+      after(async () => {
+        await service.inWork((work) => removeEndpoint(work.tx, organisation.id, row.endpoint_id));
+        await receiver.close();
+      });
       return { id: row.endpoint_id, secret, receiver };
     },
     group: async (name) => (await service.inWork((work) => createGroup(work, organisation.id, { type: 'cohort', ref: name, name }))).row.group_id,
@@ -61,7 +65,7 @@ export async function withScene(settings: Record<string, string> = {}): Promise<
       await emitGroupsUpdated(work, organisation.id, refs.map((ref) => ({ learner_ref: ref, added: groups.added ?? [], removed: groups.removed ?? [] })));
     }),
     worker(options = {}) {
-      const sender = createSender({ clock: { ...clock, monotonicMs: () => performance.now() }, allowNetworks: parseNetworks('127.0.0.0/8'), timeoutMs: 1_000 });
+      const sender = createSender({ clock: { ...clock, monotonicMs: () => performance.now() }, allowNetworks: parseNetworks('127.0.0.0/8'), timeoutMs: 60_000 });
       const worker = startWorker(service.app, { sender, stopWithinMs: 100, ...options });
       // Before the service closes its database.
       after(() => worker.stop());
