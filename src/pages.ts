@@ -1,7 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { App } from './app.ts';
 import type { Audit } from './http/audit.ts';
+import { registerReference } from './http/reference-pages.ts';
 
 /** What is served beside the API. */
-export function registerPages(_app: App, _fastify: FastifyInstance, _audit: Audit): void {
+export function registerPages(app: App, fastify: FastifyInstance, _audit: Audit): void {
+  registerReference(app, fastify);
 }

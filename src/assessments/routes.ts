@@ -70,7 +70,7 @@ async function list(call: Call): Promise<Reply> {
   });
 }
 
-const idParameter = { id: { description: 'The assessment\'s id.', schema: { type: 'string', format: 'uuid' } } };
+const idParameter = { id: { description: 'The assessment\'s id.', schema: { type: 'string', format: 'uuid' }, example: example.assessment_id } };
 
 export const assessmentRoutes: Route[] = [
   {

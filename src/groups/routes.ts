@@ -19,7 +19,7 @@ const example = {
   id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d', ref: 'C-2026-01', name: 'January cohort', type: 'cohort', active: true,
   created_at: '2026-01-05T09:00:00.000Z', updated_at: '2026-01-05T09:00:00.000Z',
 };
-const idParameter = { id: { description: 'The group\'s id.', schema: { type: 'string', format: 'uuid' } } };
+const idParameter = { id: { description: 'The group\'s id.', schema: { type: 'string', format: 'uuid' }, example: example.id } };
 
 const groupQuery = [
   instant('since', 'invalid_since', 'Groups whose updated_at is at or after it.', 'upper'),

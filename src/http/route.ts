@@ -44,7 +44,7 @@ export type Route = {
   tag: string;
   summary: string;
   description?: string;
-  params?: Record<string, { description: string; schema: Record<string, unknown> }>;
+  params?: Record<string, { description: string; schema: Record<string, unknown>; example: string }>;
   query?: readonly Parameter[];
   paged?: boolean;
   body?: Type.TSchema;

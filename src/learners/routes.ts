@@ -10,9 +10,10 @@ import { instant, readQuery } from '../http/query.ts';
 import type { Route } from '../http/route.ts';
 import { json, jsonText } from '../http/route.ts';
 import { provisionLearner } from '../invitations/provision.ts';
+import { limits } from '../limits.ts';
 import { isOpaqueRef } from '../personal-data.ts';
 import { listLearners } from './list.ts';
-import { Learner, LearnerDetail, ProvisionInput, Provisioned, learnerPayload } from './schema.ts';
+import { Learner, LearnerDetail, ProvisionInput, Provisioned, learnerPayload, refPattern } from './schema.ts';
 import { findLearner } from './store.ts';
 
 const groupExample = { id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d', ref: 'C-2026-01', name: 'January cohort', type: 'cohort' };
@@ -72,7 +73,7 @@ export const learnerRoutes: Route[] = [
   {
     method: 'GET', path: '/learners/{ref}', id: 'getLearner', tag: 'Learners', summary: 'Read a learner with assessment history', query: [],
     description: 'The reference may hold / and :, as they are or percent-encoded.',
-    params: { ref: { description: 'Your own learner reference.', schema: { type: 'string', maxLength: 100, pattern: '^[A-Za-z0-9][A-Za-z0-9._:/-]*$' } } },
+    params: { ref: { description: 'Your own learner reference.', schema: { type: 'string', maxLength: limits.learnerRefChars, pattern: refPattern }, example: example.ref } },
     codes: ['unknown_parameter', 'not_found'],
     answers: { 200: { description: 'The learner and every completed result, newest first.', schema: Type.Object({ data: LearnerDetail }), example: { data: { ...example, assessments: [] } } } },
     handle: async (call) => {
