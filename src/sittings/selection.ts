@@ -36,18 +36,24 @@ export type DeliverySettings = {
   earlyItems: number;
   maxPerPassage: number;
   prior: Prior;
-  /** The sitting goes on while the interval holds the cut of one of these. */
+  /** The sitting goes on while the stopping interval holds the cut of one of these. */
   stoppingLevels: readonly Level[];
+  /** Half the width of the stopping interval, in posterior standard deviations. */
+  stoppingSds: number;
 };
 
 /**
  * The stopping levels are the lowest one and Levels 1 to 3, the borders between full levels. The cuts of Entry 2 and 3
  * lie closer together than an interval is wide after 40 items, so waiting for them would only make every sitting longest.
+ *
+ * The stopping interval is wider than the 95 % interval of the result because it is looked at after every item: with
+ * 1.96 learners exactly at a cut are stopped by the first interval that happens to miss it, and their intervals hold
+ * the truth in 91–92 % of sittings (simulation); with 2.3 in 93 %, for less than one item more.
  */
 export function defaultSettings(subject: Subject): DeliverySettings {
   const stoppingLevels = levelsOf(subject).filter((level, i) => i === 0 || orderOf(level) > 0);
   return {
-    stoppingLevels, minItems: subject === 'digital' ? 20 : 24, maxItems: 40, minPerDomain: 3,
+    stoppingLevels, stoppingSds: 2.3, minItems: subject === 'digital' ? 20 : 24, maxItems: 40, minPerDomain: 3,
     bestOf: 5, earlyBestOf: 8, earlyItems: 5, maxPerPassage: 3, prior: STANDARD_PRIOR,
   };
 }
@@ -117,7 +123,7 @@ export type Choice = {
   itemId: string;
 };
 
-/** `precise`: the interval holds no stopping cut. `no_items`: nothing allowed is left in the bank for this learner. */
+/** `precise`: the stopping interval holds no stopping cut. `no_items`: nothing allowed is left in the bank for this learner. */
 export type StopReason = 'precise' | 'max_items' | 'time_limit' | 'no_items';
 
 export type Stop = {
@@ -127,7 +133,7 @@ export type Stop = {
   theta: number;
   se: number;
   ci: { low: number; high: number };
-  /** Stopping levels whose cuts lie inside the interval. */
+  /** Stopping levels whose cuts lie inside the 95 % interval. */
   cutsInside: Level[];
 };
 
@@ -196,12 +202,12 @@ export class AdaptiveSitting {
   }
 
   #stopReason(timeUp: boolean): StopReason | null {
-    const { minItems, maxItems, minPerDomain } = this.pool.settings;
+    const { minItems, maxItems, minPerDomain, stoppingSds } = this.pool.settings;
     if (timeUp) return 'time_limit';
     if (this.given.length >= maxItems) return 'max_items';
     if (this.given.length < minItems || this.#perDomain.some((n) => n < minPerDomain)) return null;
-    const { low, high } = confidenceInterval(this.ability);
-    return this.pool.stoppingCuts.some((cut) => low <= cut.theta && cut.theta <= high) ? null : 'precise';
+    const reach = stoppingSds * this.ability.sd;
+    return this.pool.stoppingCuts.some((cut) => Math.abs(cut.theta - this.ability.theta) <= reach) ? null : 'precise';
   }
 
   #stop(reason: StopReason): Stop {

@@ -1,0 +1,56 @@
+import type { App } from '../app.ts';
+import type { Bank, BankFiles } from '../bank/load.ts';
+import { bankOf, loadBank, readBankFiles } from '../bank/load.ts';
+import { statement } from '../db/database.ts';
+import type { DeliveryPool } from './selection.ts';
+import { defaultSettings, preparePool } from './selection.ts';
+import type { ScoringBank } from '../scoring/score.ts';
+import { prepareBank } from '../scoring/score.ts';
+import type { Subject } from '../scoring/levels.ts';
+
+const read = statement('bank.read', 'select content from bank_version where version = $1');
+const insert = statement('bank.insert', 'insert into bank_version (version, content, created_at) values ($1, $2, $3) on conflict do nothing');
+
+/** A bank made ready for delivery and scoring, by subject. */
+export type ReadyBank = { bank: Bank; pools: Record<Subject, DeliveryPool>; scoring: Record<Subject, ScoringBank> };
+
+function ready(bank: Bank): ReadyBank {
+  const each = <T>(make: (subject: Subject) => T) => ({ digital: make('digital'), english: make('english'), maths: make('maths') });
+  return {
+    bank,
+    pools: each((subject) => preparePool(bank.subjects[subject].version, defaultSettings(subject))),
+    scoring: each((subject) => prepareBank(bank.subjects[subject].version)),
+  };
+}
+
+/** The banks that sittings run on: the shipped one for new sittings, stored versions for those that began before an upgrade. */
+export class Banks {
+  #app: App;
+  #ready = new Map<string, ReadyBank>();
+  #shipped: ReadyBank | null = null;
+
+  constructor(app: App) { this.#app = app; }
+
+  /** The shipped bank, stored before the first sitting is given from it. */
+  async current(): Promise<ReadyBank> {
+    if (this.#shipped === null) {
+      const made = ready(loadBank());
+      await this.#app.db.query(insert, [made.bank.version, JSON.stringify(readBankFiles()), new Date(this.#app.clock.nowMs())]);
+      this.#ready.set(made.bank.version, made);
+      this.#shipped = made;
+    }
+    return this.#shipped;
+  }
+
+  /** The bank version that a sitting was begun with. */
+  async version(version: string): Promise<ReadyBank> {
+    await this.current();
+    const found = this.#ready.get(version);
+    if (found !== undefined) return found;
+    const [row] = await this.#app.db.query<{ content: string }>(read, [version]);
+    if (row === undefined) throw new Error(`bank version ${version} is not stored`);
+    const made = ready(bankOf(JSON.parse(row.content) as BankFiles));
+    this.#ready.set(version, made);
+    return made;
+  }
+}

@@ -1,0 +1,104 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { ItemOutcome } from '../scoring/score.ts';
+import type { Subject } from '../scoring/levels.ts';
+
+export type SittingRow = {
+  organisation_id: number; sitting_id: string; invitation_id: string; learner_id: string; subject: Subject; status: 'open' | 'completed' | 'void';
+  bank_version: string; settings: string; time_limit_ms: number; withheld: string[]; used_ms: number; on_screen_since: Date | null;
+  last_seen_at: Date; started_at: Date; finished_at: Date | null; stop: string | null; declared_at: Date | null; void_reason: string | null;
+  assessment_id: string | null; result: string | null;
+};
+
+export type SittingItemRow = {
+  position: number; item_id: string; seed: string; rendered: string; choice: string; shown_at: Date; answered_at: Date | null;
+  answer: string | null; outcome: ItemOutcome | null;
+};
+
+const columns = `organisation_id, sitting_id, invitation_id, learner_id, subject, status, bank_version, settings, time_limit_ms, withheld, used_ms,
+  on_screen_since, last_seen_at, started_at, finished_at, stop, declared_at, void_reason, assessment_id, result`;
+
+const ofInvitation = statement('sitting.of_invitation', `
+  select ${columns} from sitting where organisation_id = $1 and invitation_id = $2 order by started_at, sitting_id`);
+const byId = statement('sitting.by_id', `select ${columns} from sitting where organisation_id = $1 and sitting_id = $2`);
+const locked = statement('sitting.locked', `select ${columns} from sitting where organisation_id = $1 and sitting_id = $2 for update`);
+const insert = statement('sitting.insert', `
+  insert into sitting (organisation_id, sitting_id, invitation_id, learner_id, subject, bank_version, settings, time_limit_ms, withheld, on_screen_since, last_seen_at, started_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10)
+  on conflict (organisation_id, invitation_id, subject) where status = 'open' do nothing
+  returning ${columns}`);
+const update = statement('sitting.update', `
+  update sitting set used_ms = $3, on_screen_since = $4, last_seen_at = $5, stop = $6, declared_at = $7, status = $8, finished_at = $9,
+         void_reason = $10, assessment_id = $11, result = $12
+   where organisation_id = $1 and sitting_id = $2`);
+const items = statement('sitting.items', `
+  select position, item_id, seed, rendered, choice, shown_at, answered_at, answer, outcome
+    from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`);
+const insertItem = statement('sitting.insert_item', `
+  insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`);
+const closeItem = statement('sitting.close_item', `
+  update sitting_item set answered_at = $4, answer = $5, outcome = $6
+   where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`);
+const seenBefore = statement('sitting.seen_before', `
+  select distinct i.item_id from sitting s
+    join sitting_item i on i.organisation_id = s.organisation_id and i.sitting_id = s.sitting_id
+   where s.organisation_id = $1 and s.learner_id = $2 and s.sitting_id <> $3`);
+const idle = statement('sitting.idle', `
+  select organisation_id, sitting_id from sitting where status = 'open' and last_seen_at < $1 order by last_seen_at limit $2`);
+const byAssessment = statement('sitting.by_assessment', `
+  select ${columns} from sitting where organisation_id = $1 and assessment_id = $2`);
+const useInvitation = statement('sitting.use_invitation', `
+  update invitation set status = 'used' where organisation_id = $1 and invitation_id = $2 and status = 'open'`);
+
+export function findSittings(tx: Tx, organisationId: number, invitationId: string): Promise<SittingRow[]> {
+  return tx.query<SittingRow>(ofInvitation, [organisationId, invitationId]);
+}
+
+export async function findSitting(tx: Tx, organisationId: number, sittingId: string): Promise<SittingRow | undefined> {
+  return (await tx.query<SittingRow>(byId, [organisationId, sittingId]))[0];
+}
+
+export async function findSittingOfAssessment(tx: Tx, organisationId: number, assessmentId: string): Promise<SittingRow | undefined> {
+  return (await tx.query<SittingRow>(byAssessment, [organisationId, assessmentId]))[0];
+}
+
+/** Holds the sitting to the end of the transaction: of two tabs, one waits. */
+export async function lockSitting(tx: Tx, organisationId: number, sittingId: string): Promise<SittingRow | undefined> {
+  return (await tx.query<SittingRow>(locked, [organisationId, sittingId]))[0];
+}
+
+/** @returns undefined when the subject has an open sitting already */
+export async function insertSitting(tx: Tx, row: Pick<SittingRow, 'organisation_id' | 'sitting_id' | 'invitation_id' | 'learner_id' | 'subject' | 'bank_version' | 'settings' | 'time_limit_ms' | 'withheld' | 'started_at'>): Promise<SittingRow | undefined> {
+  return (await tx.query<SittingRow>(insert, [row.organisation_id, row.sitting_id, row.invitation_id, row.learner_id, row.subject, row.bank_version,
+    row.settings, row.time_limit_ms, row.withheld, row.started_at]))[0];
+}
+
+export async function updateSitting(tx: Tx, row: SittingRow): Promise<void> {
+  await tx.query(update, [row.organisation_id, row.sitting_id, row.used_ms, row.on_screen_since, row.last_seen_at, row.stop, row.declared_at, row.status,
+    row.finished_at, row.void_reason, row.assessment_id, row.result]);
+}
+
+export function findItems(tx: Tx, organisationId: number, sittingId: string): Promise<SittingItemRow[]> {
+  return tx.query<SittingItemRow>(items, [organisationId, sittingId]);
+}
+
+export async function addItem(tx: Tx, sitting: SittingRow, row: Pick<SittingItemRow, 'position' | 'item_id' | 'seed' | 'rendered' | 'choice' | 'shown_at'>): Promise<void> {
+  await tx.query(insertItem, [sitting.organisation_id, sitting.sitting_id, row.position, row.item_id, row.seed, row.rendered, row.choice, row.shown_at]);
+}
+
+export async function endItem(tx: Tx, sitting: SittingRow, position: number, at: Date, answer: string | null, outcome: ItemOutcome): Promise<void> {
+  await tx.query(closeItem, [sitting.organisation_id, sitting.sitting_id, position, at, answer, outcome]);
+}
+
+/** Items that the learner was shown in other sittings. */
+export async function itemsSeenBefore(tx: Tx, sitting: { organisation_id: number; learner_id: string; sitting_id: string }): Promise<string[]> {
+  return (await tx.query<{ item_id: string }>(seenBefore, [sitting.organisation_id, sitting.learner_id, sitting.sitting_id])).map((row) => row.item_id);
+}
+
+export function findIdleSittings(tx: Tx, before: Date, limit: number): Promise<{ organisation_id: number; sitting_id: string }[]> {
+  return tx.query(idle, [before, limit]);
+}
+
+export async function markInvitationUsed(tx: Tx, organisationId: number, invitationId: string): Promise<void> {
+  await tx.query(useInvitation, [organisationId, invitationId]);
+}
