@@ -7,8 +7,8 @@ export type Reconciliation = {
   placement: Placement;
   /** The engines are a full level or more apart; Entry sub-levels do not count. */
   needsReview: boolean;
-  /** Which rule of reconciliation applied. */
-  basis: 'equal' | 'irt_within_one' | 'midpoint';
+  /** Which rule of reconciliation applied; `irt_only` where the rule engine could judge no level. */
+  basis: 'equal' | 'irt_within_one' | 'midpoint' | 'irt_only';
   /** Distance of the engines in full levels. */
   apart: number;
 };
@@ -34,7 +34,8 @@ export function placeByIrt(cuts: readonly Cut[], theta: number): Placement {
 }
 
 /** Equal: that level. One apart: IRT's. Two or more apart: the midpoint, rounded down. */
-export function reconcile(subject: Subject, irt: Placement, rules: Placement): Reconciliation {
+export function reconcile(subject: Subject, irt: Placement, rules: Placement | null): Reconciliation {
+  if (rules === null) return { placement: irt, needsReview: false, basis: 'irt_only', apart: 0 };
   const irtOrder = orderOf(irt);
   const ruleOrder = orderOf(rules);
   const apart = Math.abs(irtOrder - ruleOrder);

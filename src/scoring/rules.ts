@@ -25,20 +25,24 @@ export type LevelRule = {
   items: number;
 };
 
-export type RulePlacement = { placement: Placement; levels: LevelRule[] };
+/** `placement` is null where no level could be judged: the engine then has no say. */
+export type RulePlacement = { placement: Placement | null; levels: LevelRule[] };
 
 /**
  * The number-right engine. Placed at the highest level passed with no failure below it; levels with too few items in
- * their band are neither passed nor failed. Nothing passed, or a failure before the first pass: below Entry.
+ * their band are neither passed nor failed. Nothing passed: the level below the lowest failure, which is below Entry
+ * where the lowest level itself was failed. (Adaptive delivery leaves a level out because the answers put the learner
+ * above it, so a level not judged under the first failure is no evidence against the learner.)
  */
 export function placeByRules(cuts: readonly Cut[], answers: readonly ScoredAnswer[]): RulePlacement {
   const levels = cuts.map((_, i) => judge(cuts, i, answers));
-  let placement: Placement = 'below_entry';
-  for (const rule of levels) {
-    if (rule.outcome === 'fail') break;
-    if (rule.outcome === 'pass') placement = rule.level;
-  }
-  return { placement, levels };
+  const judged = levels.filter((rule) => rule.outcome !== 'not_judged');
+  const failedAt = judged.findIndex((rule) => rule.outcome === 'fail');
+  const passed = (failedAt === -1 ? judged : judged.slice(0, failedAt)).at(-1);
+  if (passed) return { placement: passed.level, levels };
+  const lowest = judged[0];
+  if (!lowest) return { placement: null, levels };
+  return { placement: levels[levels.indexOf(lowest) - 1]?.level ?? 'below_entry', levels };
 }
 
 function judge(cuts: readonly Cut[], index: number, answers: readonly ScoredAnswer[]): LevelRule {

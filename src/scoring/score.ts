@@ -9,7 +9,7 @@ import type { Placement, PublishedLevels, Subject } from './levels.ts';
 import { decidingRule, placeByIrt, reconcile } from './reconcile.ts';
 import type { DecidingRule, Reconciliation } from './reconcile.ts';
 import { placeByRules } from './rules.ts';
-import type { LevelRule, ScoredAnswer } from './rules.ts';
+import type { RulePlacement, ScoredAnswer } from './rules.ts';
 
 /** Raised by hand whenever a figure could come out differently; frozen into every result. */
 export const ENGINE_VERSIONS = { irt: '1.0.0', rules: '1.0.0', reconciliation: '1.0.0' } as const;
@@ -40,8 +40,11 @@ export type Counts = { shown: number; scored: number; answered: number; right: n
 
 export type VoidSitting = { outcome: 'void'; reason: 'too_few_answers' | 'too_few_domains'; counts: Counts };
 
-/** `ceiling`, `floor`: every scored item right, or wrong; the estimate is then bounded by the prior more than by answers. */
-export type ResultFlag = 'needs_review' | 'borderline' | 'ceiling' | 'floor';
+/**
+ * `ceiling`, `floor`: every scored item right, or wrong; the estimate is then bounded by the prior more than by answers.
+ * `rules_silent`: a sitting so short that no level had enough items for the rule engine.
+ */
+export type ResultFlag = 'needs_review' | 'borderline' | 'ceiling' | 'floor' | 'rules_silent';
 
 /** A result with everything that is needed to print, defend and recompute it. Abilities are in logits. */
 export type ScoredResult = {
@@ -62,7 +65,7 @@ export type ScoredResult = {
     mle: MleEstimate;
     wle: WleEstimate;
   };
-  rules: { placement: Placement; levels: LevelRule[] };
+  rules: RulePlacement;
   cuts: Cut[];
   tau: number;
   domains: DomainResult[];
@@ -115,6 +118,7 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
   if (deciding.isBorderline) flags.push('borderline');
   if (counts.right === counts.scored) flags.push('ceiling');
   if (counts.right === 0) flags.push('floor');
+  if (rules.placement === null) flags.push('rules_silent');
 
   return {
     outcome: 'scored',

@@ -97,7 +97,7 @@ type Condition = { name: string; learners: number; compare?: boolean; learner: (
 
 type Outcome = {
   theta: number; estimate: number; se: number; items: number; covered: boolean;
-  truth: Placement; placement: Placement; irt: Placement; rules: Placement;
+  truth: Placement; placement: Placement; irt: Placement; rules: Placement | null;
   clear: boolean; borderline: boolean; needsReview: boolean; blueprintMet: boolean; sameAsFullBank: boolean | null;
   /** The estimate from items chosen at random, where asked for. */
   atRandom: number | null;
@@ -284,7 +284,7 @@ function figuresOf(outcomes: readonly Outcome[]): ConditionFigures {
     borderlineRate: share((o) => o.borderline),
     irtAlone: { rqfRight: share((o) => orderOf(o.irt) === orderOf(o.truth)) },
     rulesAlone: {
-      rqfRight: share((o) => orderOf(o.rules) === orderOf(o.truth)),
+      rqfRight: share((o) => o.rules !== null && orderOf(o.rules) === orderOf(o.truth)),
       belowEntryWrongly: share((o) => o.rules === 'below_entry' && o.truth !== 'below_entry'),
     },
     blueprintMet: share((o) => o.blueprintMet),

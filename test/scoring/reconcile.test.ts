@@ -41,6 +41,10 @@ describe('reconciliation', () => {
     });
   }
 
+  test('where the rule engine could judge nothing, IRT places, and the engines are not apart', () => {
+    assert.deepEqual(reconcile('maths', 'level2', null), { placement: 'level2', needsReview: false, basis: 'irt_only', apart: 0 });
+  });
+
   test('digital has one Entry level, so the midpoint has no sub-level', () => {
     assert.equal(reconcile('digital', 'level1', 'below_entry').placement, 'entry');
   });

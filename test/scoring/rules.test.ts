@@ -53,6 +53,20 @@ test('a failure below stops the climb; a level that was not judged does not', ()
   assert.equal(unjudgedBelow.placement, 'level3');
 });
 
+test('nothing passed: the level below the lowest failure, below Entry only where Entry itself was failed', () => {
+  // Nothing was given at Entry and too little around it, so the failure at Level 2 says nothing about Level 1.
+  const high = placeByRules(CUTS, [...answers('level2', 0, 4), ...answers('level3', 0, 8)]);
+  assert.deepEqual(high.levels.map((rule) => rule.outcome), ['not_judged', 'not_judged', 'fail', 'fail']);
+  assert.equal(high.placement, 'level1');
+  const low = placeByRules(CUTS, [...answers('entry', 0, 8)]);
+  assert.deepEqual([low.levels[0]!.outcome, low.placement], ['fail', 'below_entry']);
+});
+
+test('no level judged: no placement', () => {
+  assert.equal(placeByRules(CUTS, [...answers('entry', 3, 0), ...answers('level3', 4, 0)]).placement, null);
+  assert.equal(placeByRules(CUTS, []).placement, null);
+});
+
 test('one more right answer never lowers the placement', () => {
   const order = ['below_entry', 'entry', 'level1', 'level2', 'level3'];
   const one = fc.tuple(fc.constantFrom<Level>('entry', 'level1', 'level2', 'level3'), fc.boolean());
@@ -60,6 +74,8 @@ test('one more right answer never lowers the placement', () => {
     const given = list.map(([level, right]): ScoredAnswer => ({ ...answers(level, 1, 0)[0]!, right }));
     const k = at % given.length;
     const better = given.with(k, { ...given[k]!, right: true });
-    assert.ok(order.indexOf(placeByRules(CUTS, better).placement) >= order.indexOf(placeByRules(CUTS, given).placement));
+    const [before, after] = [placeByRules(CUTS, given).placement, placeByRules(CUTS, better).placement];
+      if (before === null || after === null) assert.equal(before, after);
+      else assert.ok(order.indexOf(after) >= order.indexOf(before));
   }));
 });

@@ -73,7 +73,7 @@ describe('scoring', () => {
   test('flags and published fields follow from the parts, for any ability', () => {
     fc.assert(fc.property(fc.constantFrom(...SUBJECTS), fc.double({ min: -4, max: 4, noNaN: true }), fc.nat(), (subject, theta, seed) => {
       const result = scored(subject, sit(subject, theta, String(seed)));
-      assert.equal(result.needsReview, Math.abs(orderOf(result.irt.placement) - orderOf(result.rules.placement)) >= 1);
+      assert.equal(result.needsReview, Math.abs(orderOf(result.irt.placement) - orderOf(result.rules.placement!)) >= 1);
       assert.equal(result.isBorderline, result.irt.ci.low <= result.deciding.threshold && result.deciding.threshold <= result.irt.ci.high);
       assert.equal(result.published.below_level_1, orderOf(result.placement) < 1);
       assert.equal(result.flags.includes('needs_review'), result.needsReview);
@@ -88,6 +88,15 @@ describe('scoring', () => {
     assert.deepEqual([low.placement, low.flags.includes('floor'), low.irt.mle.status], ['below_entry', true, 'minus_infinity']);
     assert.deepEqual([low.published.rqf_level, low.published.below_level_1], [null, true]);
     assert.ok(Number.isFinite(high.irt.theta) && Number.isFinite(low.irt.theta));
+  });
+
+  test('twelve answers spread over six levels leave the rule engine silent, and the result says so', () => {
+    const spread = banks.english.items.filter((item) => item.id.endsWith('-0') && ['entry1', 'entry2', 'level2', 'level3'].includes(item.level));
+    const responses = spread.filter((_, i) => i % 5 < 3).map((item): ItemResponse => ({ itemId: item.id, outcome: item.level.startsWith('entry') ? 'right' : 'wrong' }));
+    assert.equal(responses.length, MIN_ANSWERED);
+    const result = scored('english', responses);
+    assert.deepEqual([result.rules.placement, result.reconciliation.basis, result.flags.includes('rules_silent')], [null, 'irt_only', true]);
+    assert.equal(result.placement, result.irt.placement);
   });
 
   test('a skipped item counts as wrong in both engines, one not reached counts nowhere', () => {

@@ -115,13 +115,15 @@ describe('stopping', () => {
     fc.assert(fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
       const { choices, stop } = play(pool, theta, String(seed));
       reasons.add(stop.reason);
-      const { minItems } = defaultSettings(pool.bank.subject);
+      const { minItems, stoppingSds } = defaultSettings(pool.bank.subject);
       assert.ok(stop.given >= minItems && stop.given <= 40);
-      if (stop.reason === 'precise') assert.deepEqual(stop.cutsInside, []);
+      if (stop.reason === 'precise') {
+        assert.deepEqual(stop.cutsInside, []);
+        assert.deepEqual(stop.ci, confidenceInterval({ theta: stop.theta, sd: stop.se }));
+      }
       else assert.deepEqual([stop.reason, stop.given], ['max_items', 40]);
       for (const { theta: at, se, position } of choices.slice(minItems)) {
-        const { low, high } = confidenceInterval({ theta: at, sd: se });
-        assert.ok(pool.stoppingCuts.some((cut) => low <= cut.theta && cut.theta <= high), `item ${position} was not needed`);
+        assert.ok(pool.stoppingCuts.some((cut) => Math.abs(cut.theta - at) <= stoppingSds * se), `item ${position} was not needed`);
       }
       for (const { name, share } of pool.bank.domains) {
         const given = choices.filter((choice) => choice.domain === name).length;
