@@ -160,7 +160,7 @@ async function operationOf(route: Route, components: Components, sharedReplies: 
   const responses: OpenApiOperation['responses'] = {};
   for (const status of Object.keys(route.answers).map(Number).sort((a, b) => a - b)) responses[status] = successReply(route, status, components);
   if (isConditional(route)) {
-    responses[304] = { description: 'Nothing has changed since the reply whose ETag was sent. No body.', headers: headers(answerHeaders(route, 304).filter((name) => name !== 'Content-Disposition')) };
+    responses[304] = { description: 'Nothing has changed since the reply whose ETag was sent. No body.', headers: headers(answerHeaders(route, 304)) };
   }
   const byStatus = Map.groupBy(await refusalsOf(route), (refusal) => refusal.status);
   for (const [status, refusals] of byStatus) {
