@@ -23,7 +23,7 @@ export function readCursor(secrets: Secrets, binding: CursorBinding, given: stri
   if (given.length > 300 || !/^[A-Za-z0-9_-]+$/.test(given)) return null;
   const bytes = Buffer.from(given, 'base64url');
   const text = bytes.subarray(macBytes).toString('latin1');
-  const match = /^(\d+)\.(\d+)\.([0-9a-f-]{36})$/.exec(text);
+  const match = /^(-?\d+)\.(\d+)\.([0-9a-f-]{36})$/.exec(text);
   if (match === null || bytes.toString('base64url') !== given) return null;
   if (!secrets.check('cursor', bound(binding, text), bytes.subarray(0, macBytes))) return null;
   return { value: Number(match[1]), throughUs: Number(match[2]), id: match[3]! };

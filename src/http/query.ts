@@ -50,7 +50,7 @@ function decode(text: string): string {
 
 /** Page size: clamped to 1..500; anything that isn't one integer means the default. */
 export function readLimit(values: string[] | undefined): number {
-  if (values === undefined || values.length !== 1 || !/^-?\d{1,15}$/.test(values[0]!)) return limits.pageDefault;
+  if (values === undefined || values.length !== 1 || !/^-?\d+$/.test(values[0]!)) return limits.pageDefault;
   return Math.min(limits.pageMax, Math.max(1, Number(values[0])));
 }
 
@@ -118,10 +118,10 @@ export function instant(name: string, code: ErrorCode, description: string, boun
     }) };
 }
 
-/** In UTC; as it was written where its zone carries it out of the years that RFC 3339 can write. */
+/** In UTC; as it was written where that wouldn't be read as the same instant: out of RFC 3339's years, or beyond 2255, where microseconds aren't exact. */
 function canonicalInstant(us: number, text: string): string {
   const utc = formatPosition(us);
-  return parseInstant(utc) === null ? text : utc;
+  return parseInstant(utc) === us ? utc : text;
 }
 
 export function oneOf(name: string, code: ErrorCode, description: string, allowed: readonly string[]): Parameter<string> {
