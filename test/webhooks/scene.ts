@@ -1,6 +1,7 @@
 import { after } from 'node:test';
 import type { ManualClock } from '../../src/clock.ts';
 import { manualClock } from '../../src/clock.ts';
+import type { Work } from '../../src/db/work.ts';
 import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { createGroup } from '../../src/groups/create.ts';
@@ -31,6 +32,7 @@ export type Scene = {
   group(name: string): Promise<string>;
   /** Commits one `learner.groups.updated` for each of the references. */
   emit(refs: string[], groups?: { added?: string[]; removed?: string[] }): Promise<void>;
+  emitIn(work: Work, refs: string[], groups?: { added?: string[]; removed?: string[] }): Promise<void>;
   worker(options?: WorkerOptions): DeliveryWorker;
   /** Has everything that is due attempted. */
   settle(worker: DeliveryWorker): Promise<void>;
@@ -45,6 +47,10 @@ export async function withScene(settings: Record<string, string> = {}): Promise<
   const clock = manualClock(start);
   const service = await withService({ clock, settings: { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8', ...settings } });
   const organisation = await service.organisation();
+  const emitIn: Scene['emitIn'] = async (work, refs, groups = {}) => {
+    await lockFeed(work, organisation.id);
+    await emitGroupsUpdated(work, organisation.id, refs.map((ref) => ({ learner_ref: ref, added: groups.added ?? [], removed: groups.removed ?? [] })));
+  };
   return {
     service, organisation, clock,
     async endpoint(options = {}) {
@@ -60,10 +66,8 @@ export async function withScene(settings: Record<string, string> = {}): Promise<
       return { id: row.endpoint_id, secret, receiver };
     },
     group: async (name) => (await service.inWork((work) => createGroup(work, organisation.id, { type: 'cohort', ref: name, name }))).row.group_id,
-    emit: (refs, groups = {}) => service.inWork(async (work) => {
-      await lockFeed(work, organisation.id);
-      await emitGroupsUpdated(work, organisation.id, refs.map((ref) => ({ learner_ref: ref, added: groups.added ?? [], removed: groups.removed ?? [] })));
-    }),
+    emitIn,
+    emit: (refs, groups) => service.inWork((work) => emitIn(work, refs, groups)),
     worker(options = {}) {
       const sender = createSender({ clock: { ...clock, monotonicMs: () => performance.now() }, allowNetworks: parseNetworks('127.0.0.0/8'), timeoutMs: 60_000 });
       const worker = startWorker(service.app, { sender, stopWithinMs: 100, ...options });

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { followEvents } from '../../src/events/follow.ts';
+import { withScene } from '../webhooks/scene.ts';
+
+describe('an event', async () => {
+  const scene = await withScene();
+  const toldTo = async (): Promise<Set<string>> => new Set((await scene.deliveries()).map((delivery) => delivery.endpoint_id));
+
+  it('is written for the endpoints that are subscribed to its type and groups, an added or a removed one', async () => {
+    const [here, there, elsewhere] = [await scene.group('here'), await scene.group('there'), await scene.group('elsewhere')];
+    const everything = await scene.endpoint();
+    const otherType = await scene.endpoint({ types: ['assessment.completed'] });
+    const scopedTo = {
+      here: await scene.endpoint({ groupIds: [here] }), there: await scene.endpoint({ groupIds: [there] }),
+      both: await scene.endpoint({ groupIds: [elsewhere, there] }), elsewhere: await scene.endpoint({ groupIds: [elsewhere] }),
+    };
+    await scene.emit(['ana'], { added: [here] });
+    assert.deepEqual(await toldTo(), new Set([everything.id, scopedTo.here.id]));
+    await scene.emit(['ana'], { removed: [there] });
+    assert.deepEqual(await toldTo(), new Set([everything.id, scopedTo.here.id, scopedTo.there.id, scopedTo.both.id]));
+    assert.equal((await scene.deliveries(otherType)).length, 0);
+    assert.equal((await scene.deliveries(scopedTo.elsewhere)).length, 0);
+    await scene.emit(['ana']);
+    assert.equal((await scene.deliveries(everything)).length, 3);
+    assert.equal((await scene.deliveries(scopedTo.here)).length, 1, 'an event without groups is for unscoped endpoints only');
+  });
+
+  it('is in the transaction of its cause: neither is there when it is rolled back', async () => {
+    const endpoint = await scene.endpoint();
+    const count = async () => (await scene.service.app.db.query<{ count: number }>('select count(*) as count from event'))[0]!.count;
+    const before = await count();
+    await assert.rejects(scene.service.inWork(async (work) => {
+      await scene.emitIn(work, ['ana']);
+      throw new Error('the cause fails');
+    }), /the cause fails/);
+    assert.equal(await count(), before);
+    assert.equal((await scene.deliveries(endpoint)).length, 0);
+  });
+
+  it('is followed in the order of commits, and none is missed beside concurrent writers', async () => {
+    const stop = new AbortController();
+    after(() => stop.abort());
+    const seen: string[] = [];
+    const following = (async () => {
+      for await (const event of followEvents(scene.service.app.db, scene.organisation.id, ['learner.groups.updated'], stop.signal)) {
+        seen.push(JSON.parse(event.payload).learner_ref);
+        if (seen.length === 400) return;
+      }
+    })();
+    // The first look has fixed where to begin once it has been answered.
+    await scene.service.app.db.query('select 1');
+    await Promise.all(Array.from({ length: 8 }, async (_, writer) => {
+      for (let i = 0; i < 10; i++) await scene.emit(Array.from({ length: 5 }, (_, n) => `${writer}-${i}-${n}`));
+    }));
+    // Should the first look have come late, these complete the count and the comparison below fails.
+    await scene.emit(Array.from({ length: 400 }, (_, i) => `late-${i}`));
+    await following;
+    assert.equal(new Set(seen).size, 400);
+    assert.ok(seen.every((ref) => !ref.startsWith('late')), 'every event of the writers came, before any later one');
+    const ofWriter = seen.filter((ref) => ref.startsWith('3-'));
+    assert.deepEqual(ofWriter, Array.from({ length: 10 }, (_, i) => Array.from({ length: 5 }, (_, n) => `3-${i}-${n}`)).flat());
+  });
+});

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { recordResults } from '../scenario.ts';
+import type { Behaviour } from './receiver.ts';
+import { withScene } from './scene.ts';
+
+describe('a consumer that reads at once after an event', async () => {
+  const scene = await withScene();
+  const { organisation } = scene;
+
+  it('gets the learner with the groups that the event tells of, never 404 or an older state', async () => {
+    const worker = scene.worker();
+    const found: string[] = [];
+    const readFirst: Behaviour = (request, response) => {
+      const event = JSON.parse(request.body.toString());
+      void organisation.get(`/learners/${event.learner_ref}`).then((reply) => {
+        const groups = new Set(reply.body?.data?.groups?.map((group: { id: string }) => group.id));
+        const current = reply.status === 200 && event.added.every((id: string) => groups.has(id));
+        found.push(current ? 'current' : `${reply.status} ${reply.text}`);
+        response.writeHead(204).end();
+      });
+    };
+    await scene.endpoint({ behaviour: readFirst, types: ['learner.groups.updated'] });
+    const refs = Array.from({ length: 40 }, (_, i) => `learner-${i}`);
+    for (const ref of refs) assert.equal((await organisation.post('/learners', { full_name: 'Test Person', ref })).status, 201);
+    const groups = await Promise.all([1, 2, 3].map((n) => scene.group(`group-${n}`)));
+    await Promise.all(groups.flatMap((group) => [refs.slice(0, 20), refs.slice(20)].map((half) => organisation.post(`/groups/${group}/members`, { learner_refs: half }))));
+    await scene.settle(worker);
+    assert.equal(found.length, 120);
+    assert.deepEqual([...new Set(found)], ['current']);
+    await worker.stop();
+  });
+
+  it('gets byte for byte the assessment that the event brought, under the same id', async () => {
+    const worker = scene.worker();
+    const read: Promise<[string, string]>[] = [];
+    const readFirst: Behaviour = (request, response) => {
+      const event = request.body.toString();
+      const id = JSON.parse(event).data.assessment_id as string;
+      read.push(organisation.get(`/assessments/${id}`).then((reply) => {
+        response.writeHead(204).end();
+        return [event.slice(event.indexOf('"data":') + 7, event.lastIndexOf(',"group_ids":')), reply.text.slice('{"data":'.length, -1)];
+      }));
+    };
+    await scene.endpoint({ behaviour: readFirst, types: ['assessment.completed'] });
+    const ids = await scene.service.inWork((work) => recordResults(work, organisation.id, Array.from({ length: 12 }, (_, i) => ({ ref: `learner-${i}` })), { events: true }));
+    assert.equal(ids.length, 12);
+    await scene.settle(worker);
+    const pairs = await Promise.all(read);
+    assert.equal(pairs.length, 12);
+    for (const [sent, got] of pairs) assert.equal(sent, got);
+    await worker.stop();
+  });
+});
