@@ -1,9 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import type { App } from './app.ts';
+import { registerVerify } from './evidence/verify-page.ts';
 import type { Audit } from './http/audit.ts';
 import { registerReference } from './http/reference-pages.ts';
 
 /** What is served beside the API. */
 export function registerPages(app: App, fastify: FastifyInstance, _audit: Audit): void {
   registerReference(app, fastify);
+  registerVerify(app, fastify);
 }

@@ -8,7 +8,7 @@ import { formatPosition } from '../feed/time.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import type { EvidenceInput } from './document.ts';
 import { buildDocument } from './document.ts';
-import { renderPdf } from './pdf.ts';
+import { renderPdf, rendererVersion } from './pdf.ts';
 
 export type Report = { pdf: Buffer; sha256: string };
 
@@ -19,7 +19,7 @@ const current = statement('evidence.current', `
 const editions = statement('evidence.editions', `
   select coalesce(max(edition), 0) as newest from evidence where organisation_id = $1 and assessment_id = $2`);
 const insert = statement('evidence.insert', `
-  insert into evidence (organisation_id, assessment_id, edition, sha256, pdf, input, created_at) values ($1, $2, $3, $4, $5, $6, $7)`);
+  insert into evidence (organisation_id, assessment_id, edition, sha256, pdf, input, renderer, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`);
 
 /**
  * The evidence PDF of a live result: the stored bytes, or the first ones, which are stored before they are served. The
@@ -55,7 +55,7 @@ async function makeReport(app: App, organisationId: number, assessmentId: string
   return inWork(app, async (work) => {
     // Under the feed's lock: the first generation is a change that mirrors must see.
     if (!await attachReport(work, organisationId, row, sha256)) return 'changed' as const;
-    await work.tx.query(insert, [organisationId, assessmentId, newest + 1, sha256, pdf, JSON.stringify(input), new Date(work.nowMs)]);
+    await work.tx.query(insert, [organisationId, assessmentId, newest + 1, sha256, pdf, JSON.stringify(input), rendererVersion, new Date(work.nowMs)]);
     return { pdf, sha256 };
   });
 }

@@ -253,6 +253,7 @@ create table evidence (
   pdf             bytea not null,
   -- What the PDF was made from, so that it can be made again and compared.
   input           text not null,
+  renderer        text not null,
   created_at      timestamptz not null,
   primary key (organisation_id, assessment_id, edition)
 );

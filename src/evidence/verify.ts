@@ -1,0 +1,46 @@
+import { hash } from 'node:crypto';
+import type { App } from '../app.ts';
+import { statement } from '../db/database.ts';
+import type { EvidenceInput } from './document.ts';
+import { buildDocument } from './document.ts';
+import { renderPdf, rendererVersion } from './pdf.ts';
+
+const byHash = statement('evidence.by_hash', `
+  select e.organisation_id, e.assessment_id, e.edition, e.input, e.renderer, e.created_at, a.report_sha256 = e.sha256 as current
+    from evidence e join assessment a on a.organisation_id = e.organisation_id and a.assessment_id = e.assessment_id
+   where e.sha256 = $1 limit 1`);
+const bytesByHash = statement('evidence.bytes_by_hash', 'select pdf from evidence where organisation_id = $1 and sha256 = $2 limit 1');
+
+/** What the service knows of a file by its hash; it says nothing of any person. */
+export type Vouching = {
+  /** `current` edition of a live result · `superseded`: a later edition exists, or is due · `unknown`: no file of ours, or withdrawn. */
+  verdict: 'current' | 'superseded' | 'unknown';
+  edition: number | null;
+  made_at: string | null;
+};
+
+const sha256Form = /^[0-9a-f]{64}$/;
+
+export function isSha256(text: string): boolean {
+  return sha256Form.test(text);
+}
+
+/** Whether the service vouches for the file with this SHA-256 (lower-case hex). */
+export async function vouch(app: App, sha256: string): Promise<Vouching> {
+  const [row] = await app.db.query<{ edition: number; created_at: Date; current: boolean | null }>(byHash, [sha256]);
+  if (row === undefined) return { verdict: 'unknown', edition: null, made_at: null };
+  return { verdict: row.current === true ? 'current' : 'superseded', edition: row.edition, made_at: row.created_at.toISOString() };
+}
+
+/** For the operator: whose file it is, and whether today's renderer still makes the same bytes from the stored content. */
+export async function inspect(app: App, sha256: string) {
+  const [row] = await app.db.query<{ organisation_id: number; assessment_id: string; edition: number; input: string; renderer: string; current: boolean | null }>(byHash, [sha256]);
+  if (row === undefined) return null;
+  const again = hash('sha256', renderPdf(buildDocument(JSON.parse(row.input) as EvidenceInput)), 'hex');
+  return { organisationId: row.organisation_id, assessmentId: row.assessment_id, edition: row.edition, current: row.current === true, reproducible: again === sha256, sameRenderer: row.renderer === rendererVersion };
+}
+
+/** The stored bytes of any edition, for the auditor who holds its hash. */
+export async function editionBytes(app: App, organisationId: number, sha256: string): Promise<Buffer | undefined> {
+  return (await app.db.query<{ pdf: Buffer }>(bytesByHash, [organisationId, sha256]))[0]?.pdf;
+}
