@@ -215,10 +215,8 @@ function exitPlan(walk: Walk, groupSets: string[], learnerId: string | null): { 
   // "offset 0" keeps the planner from scanning the feed and looking for leavers, instead of the other way round.
   const stream = `
     select x.* from (
-      select m.learner_id, max(m.left_position) as left_position from membership m
+      select m.learner_id, min(m.left_position) as left_position from membership m
        where m.organisation_id = $1 and m.group_id = any(${groups}::uuid[]) and m.left_position >= ${since}
-         and not exists (select from membership n where n.organisation_id = $1 and n.learner_id = m.learner_id
-                            and n.group_id = any(${groups}::uuid[]) and n.left_position is null)
        group by m.learner_id) gone,
     lateral (select ${narrow} from assessment_feed f
        where ${fromOrganisation} and f.learner_id = gone.learner_id and f.position >= gone.left_position
