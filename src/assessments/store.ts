@@ -49,10 +49,10 @@ const live = statement('assessment.live', `
    where a.organisation_id = $1 and a.assessment_id = $2 and not f.deleted`);
 const ofLearner = statement('assessment.of_learner', `
   select ${columns}, v.groups_version
-    from assessment a
-    join assessment_feed f on f.organisation_id = a.organisation_id and f.learner_id = a.learner_id and f.assessment_id = a.assessment_id
-    join feed v on v.organisation_id = a.organisation_id
-   where a.organisation_id = $1 and a.learner_id = $2 and not f.deleted
+    from assessment_feed f
+    join assessment a on a.organisation_id = f.organisation_id and a.assessment_id = f.assessment_id
+    join feed v on v.organisation_id = f.organisation_id
+   where f.organisation_id = $1 and f.learner_id = $2 and not f.deleted
    order by a.assessed_at desc, a.assessment_id desc`);
 const stored = statement('assessment.stored', `
   select a.assessment_id, a.learner_id, a.assessed_at, a.facet, a.body from assessment a
@@ -78,7 +78,9 @@ const replaceTexts = statement('assessment.replace_texts', `
   update assessment a set body = g.body, report_sha256 = null
     from given g where a.organisation_id = $1 and a.assessment_id = g.assessment_id`);
 const replaceLearner = statement('assessment.replace_learner', `
-  update assessment set learner = $3 where organisation_id = $1 and learner_id = $2 and body is not null`);
+  update assessment a set learner = $3 from assessment_feed f
+   where f.organisation_id = $1 and f.learner_id = $2 and not f.deleted
+     and a.organisation_id = f.organisation_id and a.assessment_id = f.assessment_id`);
 const setReport = statement('assessment.set_report', `
   update assessment set report_sha256 = $3 where organisation_id = $1 and assessment_id = $2`);
 const stampThese = statement('assessment.stamp', `

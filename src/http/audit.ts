@@ -21,10 +21,12 @@ export type AuditEntry = {
 
 const insert = statement('audit.insert', `
   insert into audit (organisation_id, at, request_id, actor, action, resource, status)
-  select * from unnest($1::int8[], $2::timestamptz[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::int2[])`);
+  select organisation_id, to_timestamp(ms / 1000.0::float8), request_id, actor, action, resource, status
+    from unnest($1::int8[], $2::int8[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::int2[])
+      as e(organisation_id, ms, request_id, actor, action, resource, status)`);
 
 function values(entries: AuditEntry[]) {
-  return [entries.map((e) => e.organisationId), entries.map((e) => new Date(e.atMs)), entries.map((e) => e.requestId), entries.map((e) => e.actor),
+  return [entries.map((e) => e.organisationId), entries.map((e) => e.atMs), entries.map((e) => e.requestId), entries.map((e) => e.actor),
     entries.map((e) => e.action), entries.map((e) => e.resource), entries.map((e) => e.status)];
 }
 

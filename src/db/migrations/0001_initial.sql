@@ -153,7 +153,6 @@ create table assessment (
   foreign key (organisation_id, learner_id) references learner
 );
 create index assessment_assessed on assessment (organisation_id, assessed_at, assessment_id) include (learner_id, facet);
-create index assessment_learner on assessment (organisation_id, learner_id, assessed_at);
 
 -- One narrow row per assessment, moved to a new position by every amendment, deletion and cascade;
 -- written only under the feed's lock. The group set of a deleted assessment is the one it had when it was deleted.
