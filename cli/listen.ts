@@ -1,6 +1,6 @@
 import type { App } from '../src/app.ts';
 import type { EventType } from '../src/events/emit.ts';
-import { followEvents } from '../src/events/follow.ts';
+import { followEvents, lastEvent } from '../src/events/follow.ts';
 import { listOrganisations } from '../src/organisations/organisations.ts';
 import { uuidOf } from '../src/random.ts';
 import type { Forwarded, Forwarder } from '../src/webhooks/forward.ts';
@@ -96,8 +96,9 @@ async function listen(call: Call, app: App, forwarder: Forwarder, { secret, type
   if (wanted !== undefined || (samples.length === 0 && checks === null)) {
     const organisation = await organisationToFollow(app, wanted);
     await act(app, organisation.organisation_id, 'listen', async () => ({ result: null, resource: null }));
+    const from = await lastEvent(app.db, organisation.organisation_id);
     say(`Forwarding ${types.join(' and ')} of ${organisation.public_id} from now on; Ctrl-C ends.`);
-    const events = followEvents(app.db, organisation.organisation_id, types, call.signal);
+    const events = followEvents(app.db, organisation.organisation_id, from, types, call.signal);
     let seen = 0;
     while (seen < most) {
       const next = await events.next();

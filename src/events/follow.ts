@@ -11,12 +11,17 @@ const later = statement('event.later', `
 
 const pollMs = 250;
 
+/** The number of the organisation's last event so far: where to follow from. */
+export async function lastEvent(tx: Tx, organisationId: number): Promise<number> {
+  return (await tx.query<{ number: number }>(newest, [organisationId]))[0]!.number;
+}
+
 /**
- * An organisation's events from now on, in the order of their commits. Events are numbered under the feed's lock, so none
+ * An organisation's events after a number, in the order of their commits. Events are numbered under the feed's lock, so none
  * appears behind one that was seen before and none is missed. Goes on over interruptions of the database; ends with the signal.
  */
-export async function* followEvents(tx: Tx, organisationId: number, types: readonly string[], signal: AbortSignal): AsyncGenerator<FollowedEvent> {
-  let last = (await tx.query<{ number: number }>(newest, [organisationId]))[0]!.number;
+export async function* followEvents(tx: Tx, organisationId: number, after: number, types: readonly string[], signal: AbortSignal): AsyncGenerator<FollowedEvent> {
+  let last = after;
   while (!signal.aborted) {
     let rows: FollowedEvent[] = [];
     try {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { followEvents } from '../../src/events/follow.ts';
+import { followEvents, lastEvent } from '../../src/events/follow.ts';
 import { withScene } from '../webhooks/scene.ts';
 
 describe('an event', async () => {
@@ -42,22 +42,18 @@ describe('an event', async () => {
     const stop = new AbortController();
     after(() => stop.abort());
     const seen: string[] = [];
+    const from = await lastEvent(scene.service.app.db, scene.organisation.id);
     const following = (async () => {
-      for await (const event of followEvents(scene.service.app.db, scene.organisation.id, ['learner.groups.updated'], stop.signal)) {
+      for await (const event of followEvents(scene.service.app.db, scene.organisation.id, from, ['learner.groups.updated'], stop.signal)) {
         seen.push(JSON.parse(event.payload).learner_ref);
         if (seen.length === 400) return;
       }
     })();
-    // The first look has fixed where to begin once it has been answered.
-    await scene.service.app.db.query('select 1');
     await Promise.all(Array.from({ length: 8 }, async (_, writer) => {
       for (let i = 0; i < 10; i++) await scene.emit(Array.from({ length: 5 }, (_, n) => `${writer}-${i}-${n}`));
     }));
-    // Should the first look have come late, these complete the count and the comparison below fails.
-    await scene.emit(Array.from({ length: 400 }, (_, i) => `late-${i}`));
     await following;
     assert.equal(new Set(seen).size, 400);
-    assert.ok(seen.every((ref) => !ref.startsWith('late')), 'every event of the writers came, before any later one');
     const ofWriter = seen.filter((ref) => ref.startsWith('3-'));
     assert.deepEqual(ofWriter, Array.from({ length: 10 }, (_, i) => Array.from({ length: 5 }, (_, n) => `3-${i}-${n}`)).flat());
   });

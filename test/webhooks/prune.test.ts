@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { keepMs } from '../../src/webhooks/deliveries.ts';
+import { pauseEndpoint, rotateSecret, rotationMs } from '../../src/webhooks/manage.ts';
+import { pruneDeliveries, renewEncryption } from '../../src/webhooks/prune.ts';
+import { secretContext } from '../../src/webhooks/register.ts';
+import { createKeyring } from '../../src/webhooks/secret.ts';
+import { findEndpoint, removeEndpoint } from '../../src/webhooks/store.ts';
+import { answer } from './receiver.ts';
+import { withScene } from './scene.ts';
+
+describe('pruning', async () => {
+  const scene = await withScene({ ARS_WEBHOOK_RETRY_SCHEDULE: '1s' });
+  const { app } = scene.service;
+  const rows = async (table: string) => (await app.db.query<{ count: number }>(`select count(*) as count from ${table} where organisation_id = $1`, [scene.organisation.id]))[0]!.count;
+
+  it('keeps what is finished, dead letters too, for 30 days and then removes it with its attempts and events', async () => {
+    const worker = scene.worker();
+    const [healthy, failing] = [await scene.endpoint(), await scene.endpoint({ behaviour: answer(500) })];
+    await scene.emit(['ana', 'ben']);
+    await scene.settle(worker);
+    scene.clock.advance(2_000);
+    await scene.settle(worker);
+    assert.deepEqual((await scene.deliveries(failing)).map((delivery) => delivery.status), ['dead', 'dead']);
+    scene.clock.advance(keepMs - 2_000);
+    assert.deepEqual(await pruneDeliveries(app), { deliveries: 0, events: 0 });
+    assert.equal((await scene.deliveries(healthy)).length, 2);
+    // The healthy endpoint's had their attempt two seconds before the dead letters died.
+    scene.clock.advance(1);
+    assert.deepEqual(await pruneDeliveries(app), { deliveries: 2, events: 0 });
+    assert.equal((await scene.deliveries(failing)).length, 2);
+    scene.clock.advance(2_000);
+    assert.deepEqual(await pruneDeliveries(app), { deliveries: 2, events: 2 });
+    assert.deepEqual([await rows('delivery'), await rows('delivery_attempt'), await rows('event')], [0, 0, 0]);
+    await worker.stop();
+  });
+
+  it('leaves what an active endpoint still waits for, and drops what a paused one has waited for too long', async () => {
+    const [active, paused] = [await scene.endpoint(), await scene.endpoint()];
+    await scene.emit(['ana']);
+    await scene.service.inWork((work) => pauseEndpoint(work, scene.organisation.id, paused.id));
+    scene.clock.advance(keepMs + 1);
+    assert.deepEqual(await pruneDeliveries(app), { deliveries: 1, events: 0 });
+    assert.equal((await scene.deliveries(active)).length, 1);
+  });
+
+  it('removes the deliveries of a removed endpoint', async () => {
+    const endpoint = await scene.endpoint();
+    await scene.emit(['ana']);
+    await scene.service.inWork((work) => removeEndpoint(work.tx, scene.organisation.id, endpoint.id));
+    assert.equal((await scene.deliveries(endpoint)).length, 0);
+    await pruneDeliveries(app);
+    assert.equal((await app.db.query('select from delivery where endpoint_id = $1', [endpoint.id])).length, 0);
+  });
+
+  it('encrypts secrets again when the service has a new one, and forgets rotated ones when their day is over', async () => {
+    const endpoint = await scene.endpoint();
+    const row = async () => (await findEndpoint(app.db, scene.organisation.id, endpoint.id))!;
+    const context = secretContext(scene.organisation.id, endpoint.id);
+    await scene.service.inWork((work) => rotateSecret(work, scene.organisation.id, endpoint.id));
+    const newer = 'another secret of the tests, longer than 32 characters';
+    const rekeyed = { ...app, keyring: createKeyring([newer, app.settings.secret!], app.random) };
+    assert.equal(await renewEncryption(rekeyed), 1);
+    const alone = createKeyring([newer], app.random);
+    assert.equal(alone.decrypt((await row()).previous_secret!, context), endpoint.secret);
+    assert.match(alone.decrypt((await row()).secret, context), /^whsec_/);
+    assert.equal(await renewEncryption(rekeyed), 0);
+    scene.clock.advance(rotationMs);
+    assert.equal(await renewEncryption(rekeyed), 1);
+    assert.deepEqual([(await row()).previous_secret, (await row()).previous_secret_until], [null, null]);
+  });
+});
