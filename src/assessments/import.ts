@@ -8,6 +8,7 @@ import { joinGroups } from '../groups/members.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnersByIds, findLearnersByRefs, insertLearners } from '../learners/learners.ts';
 import { uuidOf } from '../random.ts';
+import { learnerJson } from './body.ts';
 import type { ReadyRecord } from './import-record.ts';
 import { recordAssessments } from './record.ts';
 import { renameLearner } from './rename-learner.ts';
@@ -74,7 +75,7 @@ async function importDistinct(work: Work, feed: Feed, records: ReadyRecord[], op
   }
   await recordAssessments(work, feed, fresh.map(({ record }) => ({
     assessment_id: record.assessmentId, learner_id: learners.ids.get(record)!, source: 'imported', assessed_at: record.assessedAtUs,
-    facet: record.facet, learner: record.learnerJson, body: record.body, report_sha256: null,
+    facet: record.facet, learner: learners.json.get(record)!, body: record.body, report_sha256: null,
   })), { events: options.events });
   if (amended.length > 0) {
     const rows = amended.map(({ record }) => ({ assessment_id: record.assessmentId, learner_id: learners.ids.get(record)!, body: record.body }));
@@ -87,7 +88,12 @@ async function importDistinct(work: Work, feed: Feed, records: ReadyRecord[], op
   return outcomes as ImportOutcome[];
 }
 
-type Learners = { ids: Map<ReadyRecord, string>; made: Set<string>; renamed: string[] };
+type Learners = {
+  ids: Map<ReadyRecord, string>;
+  /** The learner object of each record's payload, with the name that the learner has after all records. */
+  json: Map<ReadyRecord, string>;
+  made: Set<string>; renamed: string[];
+};
 
 async function importLearners(work: Work, feed: Feed, records: ReadyRecord[]): Promise<Learners> {
   const { organisationId } = feed;
@@ -106,8 +112,8 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[]): P
     if (learner.ref !== null) byRef.set(learner.ref, learner);
   }
   const made = new Map<string, LearnerName>();
-  const renamed = new Map<string, LearnerName>();
-  const ids = new Map<ReadyRecord, string>();
+  const formerNames = new Map<LearnerName, string>();
+  const holders = new Map<ReadyRecord, LearnerName>();
   for (const record of records) {
     let learner = record.learnerRef === null ? byId.get(ownId(record)) : byRef.get(record.learnerRef);
     if (learner === undefined) {
@@ -116,14 +122,22 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[]): P
       if (learner.ref === null) byId.set(learner.learner_id, learner);
       else byRef.set(learner.ref, learner);
     } else if (learner.full_name !== record.fullName) {
+      if (!made.has(learner.learner_id) && !formerNames.has(learner)) formerNames.set(learner, learner.full_name);
       learner.full_name = record.fullName;
-      if (!made.has(learner.learner_id)) renamed.set(learner.learner_id, learner);
     }
-    ids.set(record, learner.learner_id);
+    holders.set(record, learner);
   }
+  const renamed = [...formerNames].filter(([learner, former]) => learner.full_name !== former).map(([learner]) => learner);
   await insertLearners(work, feed, [...made.values()].map((learner) => ({ ...learner, email: null })));
-  for (const learner of renamed.values()) await renameLearner(work, organisationId, learner, learner.full_name);
-  return { ids, made: new Set(made.keys()), renamed: [...renamed.keys()] };
+  for (const learner of renamed) await renameLearner(work, organisationId, learner, learner.full_name);
+  return {
+    ids: new Map(records.map((record) => [record, holders.get(record)!.learner_id])),
+    json: new Map(records.map((record) => {
+      const { ref, full_name } = holders.get(record)!;
+      return [record, full_name === record.fullName ? record.learnerJson : learnerJson(ref, full_name)];
+    })),
+    made: new Set(made.keys()), renamed: renamed.map((learner) => learner.learner_id),
+  };
 }
 
 /** Groups beyond the limit can't be made: only their records are refused, not the batch. */

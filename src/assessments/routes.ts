@@ -59,9 +59,10 @@ async function list(call: Call): Promise<Reply> {
   const base = reportBase(app.settings.baseUrl);
   const byAssessed = filter.sort.endsWith('assessed_at');
   return listReply(call, query, async (after, limit) => {
-    const page = await listAssessments(app.db, caller.organisationId, filter, after, limit);
-    const shown = await sets.render(app.db, caller.organisationId, page.groupsVersion,
-      page.rows.filter((row) => !row.exit && !row.deleted).map((row) => row.group_set_id));
+    const { rows: page, sets: shown } = await sets.with(app.db, caller.organisationId, async () => {
+      const read = await listAssessments(app.db, caller.organisationId, filter, after, limit);
+      return { rows: read, groupsVersion: read.groupsVersion, setIds: read.rows.filter((row) => !row.exit && !row.deleted).map((row) => row.group_set_id) };
+    });
     return { position: page.position, entries: page.rows.map((row) => ({
       json: row.deleted ? tombstoneJson(row.assessment_id, row.position)
         : row.exit ? scopeExitJson(row.assessment_id, row.position)
@@ -88,9 +89,11 @@ export const assessmentRoutes: Route[] = [
     answers: { 200: { description: 'The result.', schema: Type.Object({ data: Assessment }), example: { data: example } } },
     handle: async (call) => {
       const id = call.params.id!.toLowerCase();
-      const row = isUuid(id) ? await findLive(call.app.db, call.caller.organisationId, id) : undefined;
+      const { rows: row, sets } = await call.sets.with(call.app.db, call.caller.organisationId, async () => {
+        const read = isUuid(id) ? await findLive(call.app.db, call.caller.organisationId, id) : undefined;
+        return { rows: read, groupsVersion: read?.groups_version ?? 0, setIds: read === undefined ? [] : [read.group_set_id] };
+      });
       if (row === undefined) throw new ApiError('not_found');
-      const sets = await call.sets.render(call.app.db, call.caller.organisationId, row.groups_version, [row.group_set_id]);
       return singleReply(call, jsonText(200, assessmentJson(row, sets.get(row.group_set_id)!.json, reportBase(call.app.settings.baseUrl)), { resource: id }), `${id}.${row.position}`);
     },
   },

@@ -29,6 +29,8 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   if (held !== undefined) return held as Feed;
   const [row] = await work.tx.query<{ position: number }>(lock, [organisationId]);
   if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
+  // A unit of work begins in a millisecond of its own: two changes of a record never show the same updated_at.
+  const earliest = (Math.floor(row.position / 1000) + 1) * 1000;
   let last = row.position;
   let first = 0;
   let groups = 0;
@@ -36,7 +38,7 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
     organisationId,
     get position() { return last; },
     next() {
-      first = Math.max(last, work.app.clock.nowMs() * 1000) + limits.positionStepUs;
+      first = Math.max(last + limits.positionStepUs, earliest, work.app.clock.nowMs() * 1000);
       return first;
     },
     used(count) {

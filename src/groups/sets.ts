@@ -35,13 +35,14 @@ export async function recomputeSets(tx: Tx, organisationId: number, learnerIds: 
 }
 
 const render = statement('group_set.render', `
-  select s.group_set_id, s.group_ids,
+  select s.group_set_id, s.group_ids, v.groups_version,
          coalesce(json_agg(json_build_object('id', g.group_id, 'ref', g.ref, 'name', g.name, 'type', g.type)
                   order by g.type collate "C", g.ref collate "C") filter (where g.active), '[]') as groups
     from group_set s
+    join feed v on v.organisation_id = s.organisation_id
     left join learner_group g on g.organisation_id = s.organisation_id and g.group_id = any(s.group_ids)
    where s.organisation_id = $1 and s.group_set_id = any($2)
-   group by s.organisation_id, s.group_set_id, s.group_ids`);
+   group by s.organisation_id, s.group_set_id, s.group_ids, v.groups_version`);
 
 /** What a set of groups looks like in a payload. */
 export type RenderedSet = {
@@ -49,22 +50,39 @@ export type RenderedSet = {
   json: string;
   /** Every group of the set, archived ones too. */
   groupIds: string[];
+  /** The organisation's groups_version in the same snapshot. */
+  version: number;
 };
 
-type SetRow = { group_set_id: string; group_ids: string[]; groups: { id: string; ref: string; name: string; type: string }[] };
+type SetRow = { group_set_id: string; group_ids: string[]; groups_version: number; groups: { id: string; ref: string; name: string; type: string }[] };
 
 /** Renders sets, straight from the tables. */
 export async function renderSets(tx: Tx, organisationId: number, setIds: string[]): Promise<Map<string, RenderedSet>> {
   const rows = await tx.query<SetRow>(render, [organisationId, setIds]);
-  return new Map(rows.map((row) => [row.group_set_id, { json: JSON.stringify(row.groups), groupIds: row.group_ids }]));
+  return new Map(rows.map((row) => [row.group_set_id, { json: JSON.stringify(row.groups), groupIds: row.group_ids, version: row.groups_version }]));
 }
 
-/** Sets remembered by one process; a version that rises with every rename or archive keeps them from going stale. */
+/** Rows that show groups: which sets, and the organisation's groups_version in the snapshot that the rows come from. */
+export type RowsWithSets<T> = { rows: T; groupsVersion: number; setIds: Iterable<string> };
+
+/** Sets remembered by one process, under the version that rises with every rename or archive. */
 export class SetCache {
   #sets = new Map<string, RenderedSet>();
 
-  /** @param version the organisation's groups_version, read no later than the rows that use the sets */
-  async render(tx: Tx, organisationId: number, version: number, setIds: Iterable<string>): Promise<Map<string, RenderedSet>> {
+  /**
+   * Reads rows together with what their sets looked like in the rows' own snapshot. When a group changes between the two
+   * reads both are done again: rows from before a rename would show the new name under their old updated_at (law 2,
+   * test/laws/order.test.ts).
+   */
+  async with<T>(tx: Tx, organisationId: number, read: () => Promise<RowsWithSets<T>>): Promise<{ rows: T; sets: Map<string, RenderedSet> }> {
+    for (;;) {
+      const { rows, groupsVersion, setIds } = await read();
+      const sets = await this.#render(tx, organisationId, groupsVersion, setIds);
+      if (sets !== null) return { rows, sets };
+    }
+  }
+
+  async #render(tx: Tx, organisationId: number, version: number, setIds: Iterable<string>): Promise<Map<string, RenderedSet> | null> {
     const found = new Map<string, RenderedSet>();
     const missing: string[] = [];
     for (const id of new Set(setIds)) {
@@ -72,13 +90,13 @@ export class SetCache {
       if (set === undefined) missing.push(id);
       else found.set(id, set);
     }
-    if (missing.length > 0) {
-      for (const [id, set] of await renderSets(tx, organisationId, missing)) {
-        if (this.#sets.size >= 20_000) this.#sets.clear();
-        this.#sets.set(`${organisationId}:${version}:${id}`, set);
-        found.set(id, set);
-      }
+    if (missing.length === 0) return found;
+    const rendered = await renderSets(tx, organisationId, missing);
+    for (const [id, set] of rendered) {
+      if (this.#sets.size >= 20_000) this.#sets.clear();
+      this.#sets.set(`${organisationId}:${set.version}:${id}`, set);
+      found.set(id, set);
     }
-    return found;
+    return rendered.values().every((set) => set.version === version) ? found : null;
   }
 }

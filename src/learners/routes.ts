@@ -40,8 +40,10 @@ export const learnerRoutes: Route[] = [
       const query = readQuery(call.rawQuery, learnerQuery, { paged: true });
       const { organisationId } = call.caller;
       return listReply(call, query, async (after, limit) => {
-        const page = await listLearners(call.app.db, organisationId, after === null ? query.values.since ?? 0 : after.value + 1, limit);
-        const sets = await call.sets.render(call.app.db, organisationId, page.groupsVersion, page.rows.map((row) => row.group_set_id));
+        const { rows: page, sets } = await call.sets.with(call.app.db, organisationId, async () => {
+          const read = await listLearners(call.app.db, organisationId, after === null ? query.values.since ?? 0 : after.value + 1, limit);
+          return { rows: read, groupsVersion: read.groupsVersion, setIds: read.rows.map((row) => row.group_set_id) };
+        });
         return { position: page.position, entries: page.rows.map((row) => ({
           json: learnerPayload(row, sets.get(row.group_set_id)!.json), value: row.position, id: row.learner_id })) };
       });
@@ -81,9 +83,11 @@ export const learnerRoutes: Route[] = [
       if (!isOpaqueRef(ref)) throw new ApiError('not_found');
       const { organisationId } = call.caller;
       const found = await call.app.db.snapshot(async (tx) => {
-        const row = await findLearner(tx, organisationId, ref);
+        const { rows: row, sets } = await call.sets.with(tx, organisationId, async () => {
+          const read = await findLearner(tx, organisationId, ref);
+          return { rows: read, groupsVersion: read?.groups_version ?? 0, setIds: read === undefined ? [] : [read.group_set_id] };
+        });
         if (row === undefined) return undefined;
-        const sets = await call.sets.render(tx, organisationId, row.groups_version, [row.group_set_id]);
         return { row, groups: sets.get(row.group_set_id)!.json, assessments: await findLearnerAssessments(tx, organisationId, row.learner_id) };
       });
       if (found === undefined) throw new ApiError('not_found');
