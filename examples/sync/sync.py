@@ -1,0 +1,33 @@
+# Brings a file up to date with the service's results. Run it once a minute; without the file it starts from the beginning.
+#   API=http://127.0.0.1:8080/api/v1 ACCESS_KEY_ID=… SECRET_ACCESS_KEY=… python3 sync.py results.json
+import json, os, sys
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+file = sys.argv[1] if len(sys.argv) > 1 else "results.json"
+keys = {"X-Access-Key-Id": os.environ["ACCESS_KEY_ID"], "X-Secret-Access-Key": os.environ["SECRET_ACCESS_KEY"]}
+state = json.load(open(file)) if os.path.exists(file) else {"since": None, "etag": '""', "results": {}}
+
+url = os.environ["API"] + "/assessments?limit=500" + (f"&since={state['since']}" if state["since"] else "")
+walk = {}
+while url:
+    try:
+        reply = urlopen(Request(url, headers={**keys, "If-None-Match": state["etag"]}))
+    except HTTPError as error:
+        if error.code == 304:
+            break
+        sys.exit(error.read().decode())
+    walk = walk or {"since": reply.headers["X-Sync-Through"], "etag": reply.headers["ETag"]}
+    page = json.load(reply)
+    for record in page["data"]:
+        if record.get("status") == "completed":
+            state["results"][record["assessment_id"]] = record
+        else:
+            state["results"].pop(record["assessment_id"], None)
+    url = page["pagination"]["next"]
+state.update(walk)
+
+with open(file + ".new", "w") as out:
+    json.dump(state, out)
+os.replace(file + ".new", file)
+print(len(state["results"]), "results,", f"in step through {state['since']}" if walk else "nothing has changed")

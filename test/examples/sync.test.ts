@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { promisify } from 'node:util';
+import { under } from '../contract/expect.ts';
+import type { Scenario } from '../scenario.ts';
+import { recordResults, scenario } from '../scenario.ts';
+import { withService } from '../service.ts';
+
+const run = promisify(execFile);
+const folder = new URL('../../examples/sync/', import.meta.url).pathname;
+
+async function lacks(...programs: string[]): Promise<string | false> {
+  for (const program of programs) {
+    if (!await run(program, ['--version']).then(() => true, () => false)) return `no ${program} on this machine`;
+  }
+  return false;
+}
+
+const held = async (path: string): Promise<object> => (JSON.parse(await readFile(path, 'utf8')) as { results: object }).results;
+
+const variants = [
+  { name: 'sync.ts', command: [process.execPath, join(folder, 'sync.ts')], skip: false as string | false },
+  { name: 'sync.py', command: ['python3', join(folder, 'sync.py')], skip: await lacks('python3') },
+  { name: 'sync.sh', command: ['sh', join(folder, 'sync.sh')], skip: await lacks('curl', 'jq') },
+];
+
+/** What a consumer must hold: every completed result, as a walk from the beginning shows it. */
+async function truth(scene: Scenario): Promise<object> {
+  const found: Record<string, object> = {};
+  for (let path: string | null = '/assessments?limit=500&status=completed'; path !== null;) {
+    const { body } = await scene.org.get(path) as { body: { data: { assessment_id: string }[]; pagination: { next: string | null } } };
+    for (const record of body.data) found[record.assessment_id] = record;
+    path = body.pagination.next === null ? null : under(body.pagination.next);
+  }
+  return found;
+}
+
+suite('the examples that sync', async () => {
+  const service = await withService();
+  const work = await mkdtemp(join(tmpdir(), 'ars-sync-'));
+  after(() => rm(work, { recursive: true, force: true }));
+
+  for (const { name, command, skip } of variants) {
+    test(`${name} holds what a sweep shows, after every kind of change`, { skip }, async () => {
+      const scene = await scenario(service);
+      const place = join(work, name);
+      const env = { ...process.env, API: `${service.url}/api/v1`, ACCESS_KEY_ID: scene.org.key.access_key_id, SECRET_ACCESS_KEY: scene.org.key.secret_access_key };
+      const sync = async () => (await run(command[0]!, [...command.slice(1), place], { env })).stdout;
+      const cohort = await scene.group('C-1');
+      const ana = await scene.learner('ana-1');
+      const ben = await scene.learner('ben-1');
+      await service.inWork((unit) => recordResults(unit, scene.org.id, Array.from({ length: 600 }, () => ({ ref: 'ben-1' }))));
+      const first = await ana.completes();
+      const second = await ben.completes();
+      await sync();
+      assert.deepEqual(await held(place), await truth(scene));
+
+      await first.isAmended();
+      await second.isWithdrawn();
+      await ana.completes({ subject: 'english' });
+      await ana.joins(cohort);
+      await cohort.isRenamed('Another name');
+      await sync();
+      assert.deepEqual(await held(place), await truth(scene));
+      assert.equal(Object.keys(await held(place)).length, 602);
+
+      // The first poll after a walk has another since; from then on nothing new is a 304.
+      await sync();
+      const said = await sync();
+      assert.match(said, /nothing has changed/);
+      assert.deepEqual(await held(place), await truth(scene));
+    });
+  }
+});
