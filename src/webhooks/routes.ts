@@ -5,7 +5,6 @@ import type { Route } from '../http/route.ts';
 import { json } from '../http/route.ts';
 import { cacheHeaders } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
-import { PaginationSchema } from '../http/pagination.ts';
 import { limits } from '../limits.ts';
 import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
