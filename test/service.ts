@@ -1,52 +1,21 @@
 import { after } from 'node:test';
-import { createHash } from 'node:crypto';
-import { chmod, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { App } from '../src/app.ts';
 import type { Clock } from '../src/clock.ts';
-import { systemClock } from '../src/clock.ts';
-import type { Database } from '../src/db/database.ts';
-import { openDatabase } from '../src/db/database.ts';
-import { startEmbedded } from '../src/db/embedded.ts';
-import { migrate } from '../src/db/migrate.ts';
 import type { Work } from '../src/db/work.ts';
 import { inWork } from '../src/db/work.ts';
 import { createKey } from '../src/keys/keys.ts';
-import { streamLog } from '../src/log.ts';
 import type { Role } from '../src/main.ts';
 import { openApp, startService } from '../src/main.ts';
 import type { Plan } from '../src/organisations/organisations.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import type { Random } from '../src/random.ts';
-import { systemRandom } from '../src/random.ts';
 import { readSettings } from '../src/settings.ts';
 import type { Client, Key } from './contract/client.ts';
 import { client, hangUp } from './contract/client.ts';
+import type { TestServer } from './postgres.ts';
+import { freshDatabase, testServer } from './postgres.ts';
 
-/** Services and databases for tests: real ones, each database a copy of a migrated template. */
-
-const silent = streamLog(systemClock, 'none', { write: () => true });
-
-let server: Promise<string> | null = null;
-
-/** Whether the server goes with the run: then its databases needn't be dropped, each of which costs a checkpoint. */
-let disposable = process.env.ARS_TEST_DATABASE_DISPOSABLE === 'yes';
-
-/** The server of the run (test/run.ts), or one of this process when a test file is run by itself. */
-function serverUrl(): Promise<string> {
-  server ??= (async () => {
-    const given = process.env.ARS_TEST_DATABASE_URL;
-    if (given !== undefined && given !== '') return given;
-    const folder = await mkdtemp(join(tmpdir(), 'ars-test-'));
-    await chmod(folder, 0o755);
-    const embedded = await startEmbedded({ dataDir: folder });
-    disposable = true;
-    lastly.push(async () => { await embedded.stop(); await rm(folder, { recursive: true, force: true }); });
-    return embedded.url;
-  })();
-  return server;
-}
+/** Services for tests: real ones, each with a database of its own. */
 
 /** What ends with the process's last test. */
 const lastly: (() => Promise<void>)[] = [];
@@ -55,61 +24,12 @@ after(async () => {
   for (const step of lastly.reverse().splice(0)) await step();
 });
 
-function inDatabase(url: string, name: string): string {
-  const address = new URL(url);
-  address.pathname = `/${name}`;
-  return address.href;
-}
+let server: Promise<TestServer> | null = null;
 
-async function withAdministration<T>(inside: (db: Database) => Promise<T>): Promise<T> {
-  const db = openDatabase(await serverUrl(), silent, 1);
-  try {
-    return await inside(db);
-  } finally {
-    await db.close();
-  }
-}
-
-/** Advisory lock under which one process of the run makes the template. */
-const templateLock = 7_301_117;
-
-let template: Promise<string> | null = null;
-
-/** A migrated database to copy, made once for each state of the migrations. */
-function templateName(): Promise<string> {
-  template ??= (async () => {
-    const folder = new URL('../src/db/migrations/', import.meta.url);
-    const digest = createHash('sha256');
-    for (const file of (await readdir(folder)).sort()) digest.update(file).update(await readFile(new URL(file, folder)));
-    const name = `ars_template_${digest.digest('hex').slice(0, 12)}`;
-    const url = await serverUrl();
-    await withAdministration(async (db) => {
-      await db.query('select pg_advisory_lock($1)', [templateLock]);
-      if ((await db.query('select from pg_database where datname = $1', [name])).length > 0) return;
-      const draft = `${name}_draft`;
-      await db.query(`drop database if exists ${draft} with (force)`);
-      await db.query(`create database ${draft}`);
-      const fresh = openDatabase(inDatabase(url, draft), silent, 1);
-      await migrate(fresh, systemClock);
-      await fresh.close();
-      await db.query(`alter database ${draft} rename to ${name}`);
-    });
-    return name;
-  })();
-  return template;
-}
-
-/** A fresh migrated database; it is dropped by `drop`. */
-export async function freshDatabase(options: { migrated?: boolean } = {}): Promise<{ url: string; drop(): Promise<void> }> {
-  const from = options.migrated === false ? 'template0' : await templateName();
-  const name = `ars_test_${systemRandom.bytes(8).toString('hex')}`;
-  await withAdministration((db) => db.query(`create database ${name} template ${from}`));
-  return {
-    url: inDatabase(await serverUrl(), name),
-    async drop() {
-      if (!disposable) await withAdministration((db) => db.query(`drop database if exists ${name} with (force)`));
-    },
-  };
+/** The server of this process's tests. */
+export function thisServer(): Promise<TestServer> {
+  server ??= testServer().then((started) => { lastly.push(() => started.stop()); return started; });
+  return server;
 }
 
 export type TestOrganisation = Client & {
@@ -157,7 +77,7 @@ export async function withService(options: ServiceOptions = {}): Promise<TestSer
   // Hooks of a file run in the order they were registered, so the file's last one must find nothing left of this.
   after(end);
   lastly.push(end);
-  const database = await freshDatabase();
+  const database = await freshDatabase(await thisServer());
   stops.push(() => database.drop());
   return serviceOn(database.url, options, stops);
 }

@@ -1,0 +1,348 @@
+-- The schema that the migrations make; written by npm run check -- --write.
+
+create table access_key (
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone,
+  key_id text not null,
+  label text,
+  organisation_id bigint not null,
+  revoked_at timestamp with time zone,
+  secret_sha256 bytea not null,
+  constraint access_key_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
+  constraint access_key_pkey PRIMARY KEY (key_id)
+);
+CREATE INDEX access_key_organisation ON public.access_key USING btree (organisation_id);
+
+create table assessment (
+  assessed_at bigint not null,
+  assessment_id uuid not null,
+  body text,
+  facet smallint not null,
+  learner text,
+  learner_id uuid not null,
+  organisation_id bigint not null,
+  report_sha256 text,
+  source text not null,
+  constraint assessment_source_check CHECK ((source = ANY (ARRAY['imported'::text, 'sitting'::text]))),
+  constraint assessment_organisation_id_learner_id_fkey FOREIGN KEY (organisation_id, learner_id) REFERENCES learner(organisation_id, learner_id),
+  constraint assessment_pkey PRIMARY KEY (organisation_id, assessment_id)
+);
+CREATE INDEX assessment_assessed ON public.assessment USING btree (organisation_id, assessed_at, assessment_id) INCLUDE (learner_id, facet);
+
+create table assessment_change (
+  actor text not null,
+  assessment_id uuid not null,
+  at timestamp with time zone not null,
+  before text,
+  kind text not null,
+  organisation_id bigint not null,
+  reason text not null,
+  constraint assessment_change_kind_check CHECK ((kind = ANY (ARRAY['amended'::text, 'withdrawn'::text]))),
+  constraint assessment_change_pkey PRIMARY KEY (organisation_id, assessment_id, at)
+);
+
+create table assessment_feed (
+  assessed_at bigint not null,
+  assessed_day integer not null,
+  assessment_id uuid not null,
+  deleted boolean not null default false,
+  facet smallint not null,
+  group_set_id uuid not null,
+  learner_id uuid not null,
+  organisation_id bigint not null,
+  position bigint not null,
+  constraint assessment_feed_pkey PRIMARY KEY (organisation_id, learner_id, assessment_id)
+) with (autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_scale_factor = 0.01, fillfactor = 90);
+CREATE INDEX assessment_feed_day ON public.assessment_feed USING btree (organisation_id, assessed_day, "position");
+CREATE INDEX assessment_feed_deleted ON public.assessment_feed USING btree (organisation_id, "position") WHERE deleted;
+CREATE INDEX assessment_feed_facet ON public.assessment_feed USING btree (organisation_id, facet, "position");
+CREATE INDEX assessment_feed_group_set ON public.assessment_feed USING btree (organisation_id, group_set_id, "position");
+CREATE UNIQUE INDEX assessment_feed_position ON public.assessment_feed USING btree (organisation_id, "position");
+
+create table audit (
+  action text not null,
+  actor text not null,
+  at timestamp with time zone not null,
+  audit_id bigint not null generated always as identity,
+  organisation_id bigint not null,
+  request_id uuid not null,
+  resource text,
+  status smallint,
+  constraint audit_pkey PRIMARY KEY (organisation_id, audit_id)
+);
+
+create table bank_version (
+  content text not null,
+  created_at timestamp with time zone not null,
+  version text not null,
+  constraint bank_version_pkey PRIMARY KEY (version)
+);
+
+create table delivery (
+  attempts integer not null default 0,
+  created_at timestamp with time zone not null,
+  delivery_id uuid not null,
+  endpoint_id uuid not null,
+  event_id uuid not null,
+  finished_at timestamp with time zone,
+  next_attempt_at timestamp with time zone,
+  organisation_id bigint not null,
+  resent_after integer not null default 0,
+  status text not null default 'pending'::text,
+  constraint delivery_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'dead'::text]))),
+  constraint delivery_pkey PRIMARY KEY (organisation_id, delivery_id)
+) with (autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX delivery_dead ON public.delivery USING btree (organisation_id, endpoint_id, created_at) WHERE (status = 'dead'::text);
+CREATE INDEX delivery_due ON public.delivery USING btree (organisation_id, endpoint_id, next_attempt_at, delivery_id) WHERE (status = 'pending'::text);
+CREATE INDEX delivery_listed ON public.delivery USING btree (organisation_id, endpoint_id, created_at);
+
+create table delivery_attempt (
+  at timestamp with time zone not null,
+  delivery_id uuid not null,
+  duration_ms integer not null,
+  error text,
+  number integer not null,
+  organisation_id bigint not null,
+  status_code smallint,
+  constraint delivery_attempt_pkey PRIMARY KEY (organisation_id, delivery_id, number)
+);
+
+create table event (
+  event_id uuid not null,
+  number bigint not null generated always as identity,
+  occurred_at timestamp with time zone not null,
+  organisation_id bigint not null,
+  payload text not null,
+  type text not null,
+  constraint event_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
+  constraint event_pkey PRIMARY KEY (organisation_id, event_id)
+);
+CREATE UNIQUE INDEX event_number ON public.event USING btree (organisation_id, number);
+CREATE INDEX event_occurred ON public.event USING btree (organisation_id, occurred_at);
+
+create table evidence (
+  assessment_id uuid not null,
+  created_at timestamp with time zone not null,
+  edition integer not null,
+  input text not null,
+  organisation_id bigint not null,
+  pdf bytea storage external not null,
+  renderer text not null,
+  sha256 text not null,
+  constraint evidence_pkey PRIMARY KEY (organisation_id, assessment_id, edition)
+);
+CREATE INDEX evidence_sha256 ON public.evidence USING btree (sha256);
+
+create table feed (
+  groups_version bigint not null default 0,
+  organisation_id bigint not null,
+  position bigint not null,
+  constraint feed_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
+  constraint feed_pkey PRIMARY KEY (organisation_id)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50, fillfactor = 20);
+
+create table group_set (
+  group_ids uuid[] not null,
+  group_set_id uuid not null,
+  organisation_id bigint not null,
+  constraint group_set_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
+  constraint group_set_pkey PRIMARY KEY (organisation_id, group_set_id)
+);
+
+create table group_set_group (
+  group_id uuid not null,
+  group_set_id uuid not null,
+  organisation_id bigint not null,
+  constraint group_set_group_organisation_id_group_id_fkey FOREIGN KEY (organisation_id, group_id) REFERENCES learner_group(organisation_id, group_id),
+  constraint group_set_group_organisation_id_group_set_id_fkey FOREIGN KEY (organisation_id, group_set_id) REFERENCES group_set(organisation_id, group_set_id),
+  constraint group_set_group_pkey PRIMARY KEY (organisation_id, group_id, group_set_id)
+);
+
+create table idempotency (
+  created_at timestamp with time zone not null,
+  key_sha256 bytea not null,
+  leased_until timestamp with time zone not null,
+  organisation_id bigint not null,
+  reply bytea,
+  request_sha256 bytea not null,
+  status smallint,
+  constraint idempotency_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
+  constraint idempotency_pkey PRIMARY KEY (organisation_id, key_sha256)
+);
+CREATE INDEX idempotency_created ON public.idempotency USING btree (created_at);
+
+create table invitation (
+  created_at timestamp with time zone not null,
+  credit_spent boolean not null,
+  expires_at timestamp with time zone not null,
+  extra_time_pct smallint not null default 0,
+  invitation_id uuid not null,
+  learner_id uuid not null,
+  organisation_id bigint not null,
+  status text not null default 'open'::text,
+  subjects text[] not null,
+  supervision text not null default 'Not supervised'::text,
+  constraint invitation_extra_time_pct_check CHECK (((extra_time_pct >= 0) AND (extra_time_pct <= 100))),
+  constraint invitation_status_check CHECK ((status = ANY (ARRAY['open'::text, 'used'::text, 'withdrawn'::text]))),
+  constraint invitation_organisation_id_learner_id_fkey FOREIGN KEY (organisation_id, learner_id) REFERENCES learner(organisation_id, learner_id),
+  constraint invitation_pkey PRIMARY KEY (organisation_id, invitation_id)
+);
+CREATE INDEX invitation_learner ON public.invitation USING btree (organisation_id, learner_id, created_at);
+
+create table learner (
+  created_at timestamp with time zone not null,
+  email text,
+  full_name text not null,
+  learner_id uuid not null,
+  organisation_id bigint not null,
+  ref text,
+  constraint learner_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
+  constraint learner_pkey PRIMARY KEY (organisation_id, learner_id)
+);
+CREATE UNIQUE INDEX learner_ref ON public.learner USING btree (organisation_id, ref) WHERE (ref IS NOT NULL);
+
+create table learner_feed (
+  group_set_id uuid not null,
+  learner_id uuid not null,
+  organisation_id bigint not null,
+  position bigint not null,
+  constraint learner_feed_organisation_id_group_set_id_fkey FOREIGN KEY (organisation_id, group_set_id) REFERENCES group_set(organisation_id, group_set_id),
+  constraint learner_feed_organisation_id_learner_id_fkey FOREIGN KEY (organisation_id, learner_id) REFERENCES learner(organisation_id, learner_id),
+  constraint learner_feed_pkey PRIMARY KEY (organisation_id, learner_id)
+) with (autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_scale_factor = 0.02, fillfactor = 90);
+CREATE UNIQUE INDEX learner_feed_position ON public.learner_feed USING btree (organisation_id, "position");
+
+create table learner_group (
+  active boolean not null default true,
+  created_at timestamp with time zone not null,
+  group_id uuid not null,
+  name text not null,
+  organisation_id bigint not null,
+  position bigint not null,
+  ref text not null,
+  type text not null,
+  constraint learner_group_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
+  constraint learner_group_pkey PRIMARY KEY (organisation_id, group_id),
+  constraint learner_group_organisation_id_type_ref_key UNIQUE (organisation_id, type, ref)
+);
+CREATE UNIQUE INDEX learner_group_position ON public.learner_group USING btree (organisation_id, "position");
+
+create table membership (
+  group_id uuid not null,
+  joined_position bigint not null,
+  learner_id uuid not null,
+  left_position bigint,
+  organisation_id bigint not null,
+  constraint membership_organisation_id_group_id_fkey FOREIGN KEY (organisation_id, group_id) REFERENCES learner_group(organisation_id, group_id),
+  constraint membership_organisation_id_learner_id_fkey FOREIGN KEY (organisation_id, learner_id) REFERENCES learner(organisation_id, learner_id),
+  constraint membership_pkey PRIMARY KEY (organisation_id, group_id, learner_id, joined_position)
+);
+CREATE UNIQUE INDEX membership_active ON public.membership USING btree (organisation_id, learner_id, group_id) WHERE (left_position IS NULL);
+CREATE INDEX membership_left ON public.membership USING btree (organisation_id, group_id, left_position) INCLUDE (learner_id) WHERE (left_position IS NOT NULL);
+CREATE INDEX membership_members ON public.membership USING btree (organisation_id, group_id, learner_id) WHERE (left_position IS NULL);
+
+create table migration (
+  applied_at timestamp with time zone not null,
+  name text not null,
+  number integer not null,
+  constraint migration_pkey PRIMARY KEY (number)
+);
+
+create table organisation (
+  created_at timestamp with time zone not null,
+  credits bigint not null default 0,
+  default_subjects text[] not null default '{digital,english,maths}'::text[],
+  group_autocreate boolean not null default true,
+  name text not null,
+  organisation_id bigint not null generated by default as identity,
+  plan text not null,
+  public_id uuid not null,
+  constraint organisation_credits_check CHECK ((credits >= 0)),
+  constraint organisation_plan_check CHECK ((plan = ANY (ARRAY['standard'::text, 'education'::text, 'unlimited'::text]))),
+  constraint organisation_pkey PRIMARY KEY (organisation_id),
+  constraint organisation_public_id_key UNIQUE (public_id)
+);
+
+create table rate_window (
+  admitted integer[] storage main not null default '{}'::integer[],
+  admitted_ms bigint[] storage main not null default '{}'::bigint[],
+  granted integer not null default 0,
+  key_id text not null,
+  last_ms bigint not null default 0,
+  used integer not null default 0,
+  constraint rate_window_key_id_fkey FOREIGN KEY (key_id) REFERENCES access_key(key_id),
+  constraint rate_window_pkey PRIMARY KEY (key_id)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50, fillfactor = 50);
+
+create table sitting (
+  assessment_id uuid,
+  bank_version text not null,
+  declared_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  invitation_id uuid not null,
+  last_seen_at timestamp with time zone not null,
+  learner_id uuid not null,
+  on_screen_since timestamp with time zone,
+  organisation_id bigint not null,
+  result text,
+  settings text not null,
+  sitting_id uuid not null,
+  started_at timestamp with time zone not null,
+  status text not null default 'open'::text,
+  stop text,
+  subject text not null,
+  time_limit_ms bigint not null,
+  used_ms bigint not null default 0,
+  void_reason text,
+  withheld text[] not null,
+  constraint sitting_status_check CHECK ((status = ANY (ARRAY['open'::text, 'completed'::text, 'void'::text]))),
+  constraint sitting_subject_check CHECK ((subject = ANY (ARRAY['digital'::text, 'english'::text, 'maths'::text]))),
+  constraint sitting_bank_version_fkey FOREIGN KEY (bank_version) REFERENCES bank_version(version),
+  constraint sitting_organisation_id_invitation_id_fkey FOREIGN KEY (organisation_id, invitation_id) REFERENCES invitation(organisation_id, invitation_id),
+  constraint sitting_organisation_id_learner_id_fkey FOREIGN KEY (organisation_id, learner_id) REFERENCES learner(organisation_id, learner_id),
+  constraint sitting_pkey PRIMARY KEY (organisation_id, sitting_id)
+);
+CREATE INDEX sitting_assessment ON public.sitting USING btree (organisation_id, assessment_id) WHERE (assessment_id IS NOT NULL);
+CREATE INDEX sitting_idle ON public.sitting USING btree (last_seen_at) WHERE (status = 'open'::text);
+CREATE INDEX sitting_invitation ON public.sitting USING btree (organisation_id, invitation_id, started_at);
+CREATE INDEX sitting_learner ON public.sitting USING btree (organisation_id, learner_id);
+CREATE UNIQUE INDEX sitting_open ON public.sitting USING btree (organisation_id, invitation_id, subject) WHERE (status = 'open'::text);
+
+create table sitting_item (
+  answer text,
+  answered_at timestamp with time zone,
+  choice text not null,
+  item_id text not null,
+  organisation_id bigint not null,
+  outcome text,
+  position integer not null,
+  rendered text not null,
+  seed text not null,
+  shown_at timestamp with time zone not null,
+  sitting_id uuid not null,
+  constraint sitting_item_outcome_check CHECK ((outcome = ANY (ARRAY['right'::text, 'wrong'::text, 'skipped'::text, 'not_reached'::text]))),
+  constraint sitting_item_organisation_id_sitting_id_fkey FOREIGN KEY (organisation_id, sitting_id) REFERENCES sitting(organisation_id, sitting_id),
+  constraint sitting_item_pkey PRIMARY KEY (organisation_id, sitting_id, "position")
+);
+
+create table webhook_endpoint (
+  created_at timestamp with time zone not null,
+  disabled_reason text,
+  endpoint_id uuid not null,
+  event_types text[] not null,
+  failing_since timestamp with time zone,
+  group_ids uuid[],
+  leased_by uuid,
+  leased_until timestamp with time zone,
+  organisation_id bigint not null,
+  previous_secret text,
+  previous_secret_until timestamp with time zone,
+  secret text not null,
+  status text not null default 'active'::text,
+  updated_at timestamp with time zone not null,
+  url text not null,
+  warned_at timestamp with time zone,
+  constraint webhook_endpoint_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text]))),
+  constraint webhook_endpoint_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
+  constraint webhook_endpoint_pkey PRIMARY KEY (organisation_id, endpoint_id)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, fillfactor = 50);

@@ -1,0 +1,41 @@
+// Generated files that are committed: npm run check compares them, npm run check -- --write writes them anew.
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { schemaText } from './db/schema-text.ts';
+import { freshDatabase, testServer, withDatabase } from './postgres.ts';
+
+/** A committed file and what its text has to be. */
+type Generated = { path: string; make(): Promise<string> };
+
+const generated: Generated[] = [
+  {
+    path: 'src/db/schema.sql',
+    async make() {
+      const server = await testServer();
+      try {
+        const database = await freshDatabase(server);
+        const text = await withDatabase(database.url, schemaText);
+        await database.drop();
+        return text;
+      } finally {
+        await server.stop();
+      }
+    },
+  },
+];
+
+const write = process.argv.includes('--write');
+let stale = 0;
+for (const { path, make } of generated) {
+  const file = join(import.meta.dirname, '..', path);
+  const wanted = await make();
+  if (await readFile(file, 'utf8').catch(() => null) === wanted) continue;
+  if (write) {
+    await writeFile(file, wanted);
+    console.log(`${path} is written.`);
+  } else {
+    stale++;
+    console.error(`${path} is not what the sources make: run npm run check -- --write and commit it.`);
+  }
+}
+process.exitCode = stale === 0 ? 0 : 1;
