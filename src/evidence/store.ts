@@ -3,6 +3,7 @@ import type { App } from '../app.ts';
 import { contentOf } from '../assessments/body.ts';
 import { attachReport, findLive } from '../assessments/report.ts';
 import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
 import { formatPosition } from '../feed/time.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
@@ -16,8 +17,8 @@ const current = statement('evidence.current', `
   select e.pdf, e.sha256 from assessment a
     join evidence e on e.organisation_id = a.organisation_id and e.assessment_id = a.assessment_id and e.sha256 = a.report_sha256
    where a.organisation_id = $1 and a.assessment_id = $2 order by e.edition desc limit 1`);
-const editions = statement('evidence.editions', `
-  select coalesce(max(edition), 0) as newest from evidence where organisation_id = $1 and assessment_id = $2`);
+const newest = statement('evidence.newest', `
+  select edition, input from evidence where organisation_id = $1 and assessment_id = $2 order by edition desc limit 1`);
 const insert = statement('evidence.insert', `
   insert into evidence (organisation_id, assessment_id, edition, sha256, pdf, input, renderer, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`);
 
@@ -35,27 +36,48 @@ export async function readReport(app: App, organisationId: number, assessmentId:
   }
 }
 
+/** One edition made, not yet stored. */
+export type Edition = Report & { input: EvidenceInput };
+
+/** Renders an edition. Costs some 10 ms of one core, so never inside a transaction. */
+export function renderEdition(input: EvidenceInput): Edition {
+  const pdf = renderPdf(buildDocument(input));
+  return { input, pdf, sha256: hash('sha256', pdf, 'hex') };
+}
+
+/** Stores an edition in the transaction that ties its hash to the result. */
+export async function storeEdition(work: Work, organisationId: number, { input, pdf, sha256 }: Edition): Promise<void> {
+  await work.tx.query(insert, [organisationId, input.assessment_id, input.edition, sha256, pdf, JSON.stringify(input), rendererVersion, new Date(work.nowMs)]);
+}
+
+/** Where a file can be checked, as evidence prints it. */
+export function verifyUrl(app: App): string {
+  return `${app.settings.baseUrl}/verify`;
+}
+
 async function makeReport(app: App, organisationId: number, assessmentId: string): Promise<Report | undefined | 'changed'> {
   const row = await findLive(app.db, organisationId, assessmentId);
   if (row === undefined) return undefined;
   const organisation = await readOrganisation(app.db, organisationId);
-  const [{ newest } = { newest: 0 }] = await app.db.query<{ newest: number }>(editions, [organisationId, assessmentId]);
+  const [last] = await app.db.query<{ edition: number; input: string }>(newest, [organisationId, assessmentId]);
+  // An amendment doesn't change how the result came about: every edition tells of the same sitting.
+  const before = last === undefined ? null : JSON.parse(last.input) as EvidenceInput;
+  const answered = new Map(before?.domains.map((domain) => [domain.name, domain.answered]));
   const content = contentOf(row.body, row.assessed_at);
   const input: EvidenceInput = {
     version: 1,
-    organisation_name: organisation.name, learner: JSON.parse(row.learner), assessment_id: assessmentId, edition: newest + 1,
+    organisation_name: organisation.name, learner: JSON.parse(row.learner), assessment_id: assessmentId, edition: (last?.edition ?? 0) + 1,
     subject: content.subject, framework: content.framework, assessed_at: formatPosition(row.assessed_at),
     rqf_level: content.rqf_level, rqf_level_code: content.rqf_level_code, below_level_1: content.below_level_1,
     working_level: content.working_level, recommended_next_level: content.recommended_next_level,
-    is_borderline: content.is_borderline, needs_review: content.needs_review, domains: content.domains,
-    verify_url: `${app.settings.baseUrl}/verify`, source: row.source,
+    is_borderline: content.is_borderline, needs_review: content.needs_review, domains: content.domains.map((domain) => (answered.get(domain.name) === undefined ? domain : { ...domain, answered: answered.get(domain.name) })),
+    verify_url: verifyUrl(app), source: row.source, ...(before?.sitting === undefined ? {} : { sitting: before.sitting }),
   };
-  const pdf = renderPdf(buildDocument(input));
-  const sha256 = hash('sha256', pdf, 'hex');
+  const edition = renderEdition(input);
   return inWork(app, async (work) => {
     // Under the feed's lock: the first generation is a change that mirrors must see.
-    if (!await attachReport(work, organisationId, row, sha256)) return 'changed' as const;
-    await work.tx.query(insert, [organisationId, assessmentId, newest + 1, sha256, pdf, JSON.stringify(input), rendererVersion, new Date(work.nowMs)]);
-    return { pdf, sha256 };
+    if (!await attachReport(work, organisationId, row, edition.sha256)) return 'changed' as const;
+    await storeEdition(work, organisationId, edition);
+    return edition;
   });
 }

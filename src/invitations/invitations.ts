@@ -7,9 +7,13 @@ import type { Secrets } from '../secrets.ts';
 export type Invitation = {
   organisation_id: number; invitation_id: string; learner_id: string; subjects: string[]; credit_spent: boolean;
   status: 'open' | 'used' | 'withdrawn'; created_at: Date; expires_at: Date;
+  /** Per cent beyond the usual time limit. */
+  extra_time_pct: number;
+  /** How the sittings are supervised, in the provider's words, for the evidence. */
+  supervision: string;
 };
 
-const columns = 'organisation_id, invitation_id, learner_id, subjects, credit_spent, status, created_at, expires_at';
+const columns = 'organisation_id, invitation_id, learner_id, subjects, credit_spent, status, created_at, expires_at, extra_time_pct, supervision';
 const open = statement('invitation.open', `
   select ${columns} from invitation
    where organisation_id = $1 and learner_id = $2 and status = 'open' and expires_at > $3 order by created_at desc limit 1`);
@@ -18,6 +22,12 @@ const insert = statement('invitation.insert', `
   values ($1, $2, $3, $4, $5, $6, $7) returning ${columns}`);
 const byId = statement('invitation.by_id', `
   select ${columns} from invitation where organisation_id = $1 and invitation_id = $2`);
+const adjust = statement('invitation.adjust', `
+  update invitation set extra_time_pct = $3, supervision = $4 where organisation_id = $1 and invitation_id = $2`);
+const use = statement('invitation.use', `
+  update invitation set status = 'used' where organisation_id = $1 and invitation_id = $2 and status = 'open'`);
+const extend = statement('invitation.extend', `
+  update invitation set expires_at = greatest(expires_at, $3) where organisation_id = $1 and invitation_id = $2 and status = 'open'`);
 
 export async function findOpenInvitation(work: Work, organisationId: number, learnerId: string): Promise<Invitation | undefined> {
   return (await work.tx.query<Invitation>(open, [organisationId, learnerId, new Date(work.nowMs)]))[0];
@@ -30,6 +40,20 @@ export async function createInvitation(work: Work, organisationId: number, given
 
 export async function findInvitation(tx: Tx, organisationId: number, invitationId: string): Promise<Invitation | undefined> {
   return (await tx.query<Invitation>(byId, [organisationId, invitationId]))[0];
+}
+
+/** What the provider decides about an invitation; sittings that have begun keep their time limit. */
+export async function adjustInvitation(tx: Tx, invitation: Invitation): Promise<void> {
+  await tx.query(adjust, [invitation.organisation_id, invitation.invitation_id, invitation.extra_time_pct, invitation.supervision]);
+}
+
+export async function markInvitationUsed(tx: Tx, organisationId: number, invitationId: string): Promise<void> {
+  await tx.query(use, [organisationId, invitationId]);
+}
+
+/** A sitting came to nothing: the learner can start again with the same link, however late it was. */
+export async function reopenInvitation(work: Work, organisationId: number, invitationId: string): Promise<void> {
+  await work.tx.query(extend, [organisationId, invitationId, new Date(work.nowMs + limits.invitationMs)]);
 }
 
 const macBytes = 24;

@@ -1,6 +1,8 @@
+import { domainNames as publishedNames, domainsOf } from '../bank/schema.ts';
 import { formatMs } from '../clock.ts';
 import { uuidOf } from '../random.ts';
 import type { Random } from '../random.ts';
+import { frameworkOf } from '../sittings/standards.ts';
 import { enrolmentDay, workingInstant } from './calendar.ts';
 import type { WorkingCalendar } from './calendar.ts';
 
@@ -40,10 +42,11 @@ export type PlannedResult = {
   amend: { reason: string; fields: AmendableFields } | null;
 };
 
+/** The domains of each subject as results show them. */
 export const domainNames: Record<Subject, readonly string[]> = {
-  digital: ['Using devices and handling information', 'Creating and editing', 'Communicating', 'Transacting', 'Being safe and responsible online'],
-  english: ['Reading', 'Spelling', 'Punctuation', 'Grammar', 'Writing composition'],
-  maths: ['Number and the number system', 'Common measures, shape and space', 'Handling information and data'],
+  digital: domainsOf.digital.map((domain) => publishedNames[domain]),
+  english: domainsOf.english.map((domain) => publishedNames[domain]),
+  maths: domainsOf.maths.map((domain) => publishedNames[domain]),
 };
 
 type Placement = Pick<PlannedRecord, 'rqf_level' | 'rqf_level_code' | 'below_level_1' | 'working_level' | 'recommended_next_level'>;
@@ -72,18 +75,6 @@ export function placementAt(subject: Subject, rung: number): Placement {
     working_level: working,
     recommended_next_level: next,
   };
-}
-
-/** Which standard a result is placed against; digital has none above Level 1, the Functional Skills none above Level 2. */
-export function frameworkOf(subject: Subject, rqfLevel: string | null): string {
-  if (subject === 'digital') {
-    const standard = 'National standards for essential digital skills (2019)';
-    return rqfLevel === 'Level 2' || rqfLevel === 'Level 3'
-      ? `${standard}, with an extension to Level 2 and Level 3 that is not part of the standards`
-      : standard;
-  }
-  const content = `Functional Skills subject content: ${subject === 'english' ? 'English' : 'mathematics'}`;
-  return rqfLevel === 'Level 3' ? `${content}, with Level 3 by the RQF Level 3 descriptor` : content;
 }
 
 export const statusOf = (scorePct: number): DomainStatus =>

@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import type { Bank, BankFiles } from '../bank/load.ts';
 import { bankOf, loadBank, readBankFiles } from '../bank/load.ts';
 import { statement } from '../db/database.ts';
-import type { DeliveryPool } from './selection.ts';
+import type { DeliveryPool, DeliverySettings } from './selection.ts';
 import { defaultSettings, preparePool } from './selection.ts';
 import type { ScoringBank } from '../scoring/score.ts';
 import { prepareBank } from '../scoring/score.ts';
@@ -23,11 +23,22 @@ function ready(bank: Bank): ReadyBank {
   };
 }
 
+const banks = new WeakMap<App, Banks>();
+
+/** The one set of banks of a running service. */
+export function banksOf(app: App): Banks {
+  let found = banks.get(app);
+  if (found === undefined) banks.set(app, found = new Banks(app));
+  return found;
+}
+
 /** The banks that sittings run on: the shipped one for new sittings, stored versions for those that began before an upgrade. */
 export class Banks {
   #app: App;
   #ready = new Map<string, ReadyBank>();
   #shipped: ReadyBank | null = null;
+
+  #pools = new Map<string, DeliveryPool>();
 
   constructor(app: App) { this.#app = app; }
 
@@ -52,5 +63,17 @@ export class Banks {
     const made = ready(bankOf(JSON.parse(row.content) as BankFiles));
     this.#ready.set(version, made);
     return made;
+  }
+
+  /** The pool of a sitting: its bank version with the delivery settings that were frozen when it began. */
+  async pool(version: string, subject: Subject, delivery: DeliverySettings): Promise<DeliveryPool> {
+    const { pools, bank } = await this.version(version);
+    const shared = pools[subject];
+    const text = JSON.stringify(delivery);
+    if (text === JSON.stringify(shared.settings)) return shared;
+    const key = `${version} ${subject} ${text}`;
+    let pool = this.#pools.get(key);
+    if (pool === undefined) this.#pools.set(key, pool = preparePool(bank.subjects[subject].version, delivery));
+    return pool;
   }
 }

@@ -1,4 +1,4 @@
-import type { Placement, Subject } from '../scoring/levels.ts';
+import type { Subject } from '../scoring/levels.ts';
 
 /** What each subject is assessed against, as results and evidence name it. */
 export const standards: Record<Subject, { framework: string; standard: { name: string; version: string; date: string }; notAssessed: string[]; timeLimitMs: number }> = {
@@ -22,9 +22,14 @@ export const standards: Record<Subject, { framework: string; standard: { name: s
   },
 };
 
-/** The framework of a result. The digital standards end at Level 1, and Functional Skills at Level 2: what lies above is an extension, and says so. */
-export function frameworkOf(subject: Subject, placement: Placement): string {
+/**
+ * Which standard a result is placed against. The digital standards end at Level 1, and Functional Skills at Level 2:
+ * what lies above is ours, and the framework says so.
+ */
+export function frameworkOf(subject: Subject, rqfLevel: string | null): string {
   const { framework } = standards[subject];
-  const beyond = subject === 'digital' ? placement === 'level2' || placement === 'level3' : placement === 'level3';
-  return beyond ? `${framework}, extended to the RQF level descriptors` : framework;
+  if (subject === 'digital') {
+    return rqfLevel === 'Level 2' || rqfLevel === 'Level 3' ? `${framework}, with an extension to Level 2 and Level 3 that is not part of the standards` : framework;
+  }
+  return rqfLevel === 'Level 3' ? `${framework}, with Level 3 by the RQF Level 3 descriptor` : framework;
 }

@@ -10,6 +10,9 @@ export type SittingRow = {
   assessment_id: string | null; result: string | null;
 };
 
+/** What names a sitting. */
+export type SittingKey = { organisation_id: number; sitting_id: string };
+
 export type SittingItemRow = {
   position: number; item_id: string; seed: string; rendered: string; choice: string; shown_at: Date; answered_at: Date | null;
   answer: string | null; outcome: ItemOutcome | null;
@@ -34,6 +37,14 @@ const update = statement('sitting.update', `
 const items = statement('sitting.items', `
   select position, item_id, seed, rendered, choice, shown_at, answered_at, answer, outcome
     from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`);
+const history = statement('sitting.history', `
+  select position, item_id, outcome, case when outcome is null then rendered end as rendered
+    from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`);
+const current = statement('sitting.current', `
+  select position, item_id, rendered, answer from sitting_item
+   where organisation_id = $1 and sitting_id = $2 and outcome is null order by position desc limit 1`);
+const draft = statement('sitting.draft', `
+  update sitting_item set answer = $4 where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`);
 const insertItem = statement('sitting.insert_item', `
   insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`);
 const closeItem = statement('sitting.close_item', `
@@ -47,15 +58,12 @@ const idle = statement('sitting.idle', `
   select organisation_id, sitting_id from sitting where status = 'open' and last_seen_at < $1 order by last_seen_at limit $2`);
 const byAssessment = statement('sitting.by_assessment', `
   select ${columns} from sitting where organisation_id = $1 and assessment_id = $2`);
-const useInvitation = statement('sitting.use_invitation', `
-  update invitation set status = 'used' where organisation_id = $1 and invitation_id = $2 and status = 'open'`);
-
 export function findSittings(tx: Tx, organisationId: number, invitationId: string): Promise<SittingRow[]> {
   return tx.query<SittingRow>(ofInvitation, [organisationId, invitationId]);
 }
 
-export async function findSitting(tx: Tx, organisationId: number, sittingId: string): Promise<SittingRow | undefined> {
-  return (await tx.query<SittingRow>(byId, [organisationId, sittingId]))[0];
+export async function findSitting(tx: Tx, { organisation_id, sitting_id }: SittingKey): Promise<SittingRow | undefined> {
+  return (await tx.query<SittingRow>(byId, [organisation_id, sitting_id]))[0];
 }
 
 export async function findSittingOfAssessment(tx: Tx, organisationId: number, assessmentId: string): Promise<SittingRow | undefined> {
@@ -63,8 +71,8 @@ export async function findSittingOfAssessment(tx: Tx, organisationId: number, as
 }
 
 /** Holds the sitting to the end of the transaction: of two tabs, one waits. */
-export async function lockSitting(tx: Tx, organisationId: number, sittingId: string): Promise<SittingRow | undefined> {
-  return (await tx.query<SittingRow>(locked, [organisationId, sittingId]))[0];
+export async function lockSitting(tx: Tx, { organisation_id, sitting_id }: SittingKey): Promise<SittingRow | undefined> {
+  return (await tx.query<SittingRow>(locked, [organisation_id, sitting_id]))[0];
 }
 
 /** @returns undefined when the subject has an open sitting already */
@@ -78,8 +86,25 @@ export async function updateSitting(tx: Tx, row: SittingRow): Promise<void> {
     row.finished_at, row.void_reason, row.assessment_id, row.result]);
 }
 
-export function findItems(tx: Tx, organisationId: number, sittingId: string): Promise<SittingItemRow[]> {
-  return tx.query<SittingItemRow>(items, [organisationId, sittingId]);
+export function findItems(tx: Tx, { organisation_id, sitting_id }: SittingKey): Promise<SittingItemRow[]> {
+  return tx.query<SittingItemRow>(items, [organisation_id, sitting_id]);
+}
+
+/** What selection and marking need of a sitting: every item with its outcome, and the rendered form of the current one. */
+export type HistoryRow = { position: number; item_id: string; outcome: ItemOutcome | null; rendered: string | null };
+
+export function findHistory(tx: Tx, sitting: SittingKey): Promise<HistoryRow[]> {
+  return tx.query<HistoryRow>(history, [sitting.organisation_id, sitting.sitting_id]);
+}
+
+/** The question that waits for an answer. */
+export async function findCurrent(tx: Tx, sitting: SittingKey): Promise<{ position: number; item_id: string; rendered: string; answer: string | null } | undefined> {
+  return (await tx.query<{ position: number; item_id: string; rendered: string; answer: string | null }>(current, [sitting.organisation_id, sitting.sitting_id]))[0];
+}
+
+/** Keeps what was filled in so far on a question that is not answered yet. */
+export async function storeDraft(tx: Tx, sitting: SittingKey, position: number, answer: string | null): Promise<void> {
+  await tx.query(draft, [sitting.organisation_id, sitting.sitting_id, position, answer]);
 }
 
 export async function addItem(tx: Tx, sitting: SittingRow, row: Pick<SittingItemRow, 'position' | 'item_id' | 'seed' | 'rendered' | 'choice' | 'shown_at'>): Promise<void> {
@@ -95,10 +120,6 @@ export async function itemsSeenBefore(tx: Tx, sitting: { organisation_id: number
   return (await tx.query<{ item_id: string }>(seenBefore, [sitting.organisation_id, sitting.learner_id, sitting.sitting_id])).map((row) => row.item_id);
 }
 
-export function findIdleSittings(tx: Tx, before: Date, limit: number): Promise<{ organisation_id: number; sitting_id: string }[]> {
+export function findIdleSittings(tx: Tx, before: Date, limit: number): Promise<SittingKey[]> {
   return tx.query(idle, [before, limit]);
-}
-
-export async function markInvitationUsed(tx: Tx, organisationId: number, invitationId: string): Promise<void> {
-  await tx.query(useInvitation, [organisationId, invitationId]);
 }

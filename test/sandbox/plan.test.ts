@@ -5,7 +5,8 @@ import type { AmendableFields, GroupKey, PlannedLearner, PlannedRecord, PlannedR
 import { isWorkingDay } from '../../src/sandbox/calendar.ts';
 import { nameStocks } from '../../src/sandbox/names.ts';
 import { groupTypes } from '../../src/sandbox/provider.ts';
-import { domainNames, frameworkOf } from '../../src/sandbox/results.ts';
+import { domainNames } from '../../src/sandbox/results.ts';
+import { frameworkOf } from '../../src/sittings/standards.ts';
 
 const DAY_MS = 86_400_000;
 const nowMs = Date.UTC(2026, 2, 4, 13, 37, 11);

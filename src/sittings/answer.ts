@@ -1,0 +1,164 @@
+import type { App } from '../app.ts';
+import type { Answer, Problem } from '../bank/mark.ts';
+import { mark } from '../bank/mark.ts';
+import type { RenderModel } from '../bank/render-model.ts';
+import { renderModel } from '../bank/render-model.ts';
+import type { RenderedItem } from '../bank/schema.ts';
+import type { Work } from '../db/work.ts';
+import { inWork } from '../db/work.ts';
+import { holdsNationalInsuranceNumber } from '../personal-data.ts';
+import type { ItemOutcome } from '../scoring/score.ts';
+import { deliveryOf, takeStep } from './step.ts';
+import type { HistoryRow, SittingKey, SittingRow } from './store.ts';
+import { endItem, findCurrent, findHistory, lockSitting, storeDraft, updateSitting } from './store.ts';
+import { remainingMs, usedMs } from './working-time.ts';
+
+/** The question that waits for an answer, as a page shows it. */
+export type Question = {
+  position: number;
+  /** Questions at most. */
+  most: number;
+  model: RenderModel;
+  /** What was filled in before a pause. */
+  draft: Answer | null;
+};
+
+/** @returns null when no question is on the screen: the sitting is paused, at its check page, or over */
+export async function currentQuestion(app: App, sitting: SittingRow): Promise<Question | null> {
+  if (sitting.status !== 'open' || sitting.on_screen_since === null) return null;
+  const [{ bank, pool }, row] = await Promise.all([deliveryOf(app, sitting), findCurrent(app.db, sitting)]);
+  if (row === undefined) return null;
+  const item = bank.item(row.item_id)!;
+  const passage = item.type === 'template' || item.passage === undefined ? null : bank.passage(item.passage) ?? null;
+  return {
+    position: row.position, most: pool.settings.maxItems, model: renderModel(item, JSON.parse(row.rendered) as RenderedItem, passage),
+    draft: row.answer === null ? null : JSON.parse(row.answer) as Answer,
+  };
+}
+
+/**
+ * What became of an answer.
+ * - `taken`: it counts, and the next question or the check page is due
+ * - `late`: another request was first, or time stands still; what is current comes instead
+ * - `time_up`: the limit was reached before; this question doesn't count
+ * - `unanswered`: nothing was filled in, and whether to skip has to be asked first
+ * - `mend`: something in it can't be read; says nothing about right or wrong
+ */
+export type AnswerOutcome = { kind: 'taken' | 'late' | 'time_up' | 'unanswered' } | { kind: 'mend'; problem: Problem };
+
+/**
+ * Takes the answer to the question at `position`. Of any number of requests for one position exactly one counts.
+ * @param skip passes the question over, after a warning; it counts as wrong
+ */
+export function answerQuestion(app: App, key: SittingKey, given: { position: number; answer: Answer; skip: boolean }): Promise<AnswerOutcome> {
+  return withCurrent<AnswerOutcome>(app, key, { kind: 'late' }, async (work, sitting, history) => {
+    const current = history.at(-1)!;
+    if (current.position !== given.position) return { kind: 'late' };
+    if (sitting.on_screen_since === null) {
+      await storeDraft(work.tx, sitting, current.position, draftText(current, given.answer));
+      return { kind: 'late' };
+    }
+    if (remainingMs(sitting, work.nowMs) <= 0) {
+      await closeQuestion(work, sitting, history, null, 'not_reached', 'time_limit');
+      return { kind: 'time_up' };
+    }
+    if (given.skip) {
+      await closeQuestion(work, sitting, history, null, 'skipped');
+      return { kind: 'taken' };
+    }
+    const { answered, correct, problem } = mark(JSON.parse(current.rendered!) as RenderedItem, given.answer);
+    if (!answered) return { kind: 'unanswered' };
+    if (problem !== null) return { kind: 'mend', problem };
+    await closeQuestion(work, sitting, history, draftText(current, given.answer), correct ? 'right' : 'wrong');
+    return { kind: 'taken' };
+  });
+}
+
+/** Ends the questions when the working time is over; the one on the screen doesn't count. @returns whether it was over */
+export function endWhenTimeIsUp(app: App, key: SittingKey): Promise<boolean> {
+  return withCurrent(app, key, false, async (work, sitting, history) => {
+    if (sitting.on_screen_since === null || remainingMs(sitting, work.nowMs) > 0) return false;
+    await closeQuestion(work, sitting, history, null, 'not_reached', 'time_limit');
+    return true;
+  });
+}
+
+/** Ends the questions of a sitting that was given up. */
+export function endIdle(app: App, key: SittingKey, idleSince: Date): Promise<boolean> {
+  return withCurrent(app, key, false, async (work, sitting, history) => {
+    if (sitting.last_seen_at > idleSince) return false;
+    const { last_seen_at } = sitting;
+    await closeQuestion(work, sitting, history, null, 'not_reached', 'idle');
+    // The sitting ended for the learner when it was last touched, not when that was noticed.
+    sitting.last_seen_at = last_seen_at;
+    await updateSitting(work.tx, sitting);
+    return true;
+  });
+}
+
+/** Stops the clock, and keeps what was filled in so far. */
+export function pauseSitting(app: App, key: SittingKey, given: { position: number; answer: Answer } | null): Promise<void> {
+  return withCurrent(app, key, undefined, async (work, sitting, history) => {
+    const current = history.at(-1)!;
+    if (given !== null && given.position === current.position) await storeDraft(work.tx, sitting, current.position, draftText(current, given.answer));
+    stopClock(work, sitting);
+    await updateSitting(work.tx, sitting);
+  });
+}
+
+/** Puts the current question back on the screen, on whichever device. */
+export function resumePaused(app: App, key: SittingKey): Promise<void> {
+  return withCurrent(app, key, undefined, async (work, sitting) => {
+    if (sitting.on_screen_since !== null) return;
+    sitting.on_screen_since = sitting.last_seen_at = new Date(work.nowMs);
+    await updateSitting(work.tx, sitting);
+  });
+}
+
+/** Holds the sitting's row while `inside` works on a question that waits for an answer; otherwise answers `otherwise`. */
+function withCurrent<T>(app: App, key: SittingKey, otherwise: T, inside: (work: Work, sitting: SittingRow, history: HistoryRow[]) => Promise<T>): Promise<T> {
+  return inWork(app, async (work) => {
+    const sitting = await lockSitting(work.tx, key);
+    if (sitting === undefined || sitting.status !== 'open' || sitting.stop !== null) return otherwise;
+    const history = await findHistory(work.tx, sitting);
+    return inside(work, sitting, history);
+  });
+}
+
+function stopClock(work: Work, sitting: SittingRow): void {
+  sitting.used_ms = usedMs(sitting, work.nowMs);
+  sitting.on_screen_since = null;
+  sitting.last_seen_at = new Date(work.nowMs);
+}
+
+async function closeQuestion(work: Work, sitting: SittingRow, history: HistoryRow[], answer: string | null, outcome: ItemOutcome, end: 'time_limit' | 'idle' | null = null): Promise<void> {
+  const current = history.at(-1)!;
+  const delivery = await deliveryOf(work.app, sitting);
+  await endItem(work.tx, sitting, current.position, new Date(work.nowMs), answer, outcome);
+  stopClock(work, sitting);
+  const responses = history.map((row) => ({ itemId: row.item_id, outcome: row === current ? outcome : row.outcome! }));
+  const timeUp = end ?? (sitting.used_ms >= sitting.time_limit_ms ? 'time_limit' : null);
+  await takeStep(work, sitting, delivery, responses, timeUp);
+  await updateSitting(work.tx, sitting);
+}
+
+const longestStored = 500;
+
+/**
+ * An answer as it is kept: the question's own fields only. A National Insurance number that somebody types into a box is
+ * never stored, not even as a wrong answer.
+ */
+function draftText(current: HistoryRow, answer: Answer): string {
+  const rendered = JSON.parse(current.rendered!) as RenderedItem;
+  const kept: Record<string, string | string[]> = {};
+  const clean = (text: string) => (holdsNationalInsuranceNumber(text) ? '' : text.slice(0, longestStored));
+  for (const name of fieldNamesOf(rendered)) {
+    const value = Object.hasOwn(answer, name) ? answer[name]! : undefined;
+    if (value !== undefined) kept[name] = typeof value === 'string' ? clean(value) : value.map(clean);
+  }
+  return JSON.stringify(kept);
+}
+
+function fieldNamesOf(rendered: RenderedItem): string[] {
+  return renderModel({ id: '', subject: 'maths', level: 'level1', domain: 'number', read_aloud: false }, rendered, null).fields.map((field) => field.name);
+}

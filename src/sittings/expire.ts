@@ -1,0 +1,28 @@
+import type { App } from '../app.ts';
+import { errorFields } from '../log.ts';
+import { endIdle } from './answer.ts';
+import { finishSitting } from './finish.ts';
+import { findIdleSittings } from './store.ts';
+import { idleMs } from './working-time.ts';
+
+const batch = 50;
+
+/**
+ * Closes sittings that nobody has touched for 48 hours. The question on the screen doesn't count; what was answered
+ * before is scored like a sitting that ran out of time, without a declaration, or is void where it is too little.
+ * @returns how many were closed
+ */
+export async function closeIdleSittings(app: App): Promise<number> {
+  const before = new Date(app.clock.nowMs() - idleMs);
+  let closed = 0;
+  for (const key of await findIdleSittings(app.db, before, batch)) {
+    try {
+      await endIdle(app, key, before);
+      if (await finishSitting(app, key, false) !== 'not_due') closed++;
+    } catch (error) {
+      // One sitting that can't be closed must not keep the others open.
+      app.log.error('sitting.expiry_failed', errorFields(error));
+    }
+  }
+  return closed;
+}

@@ -1,0 +1,112 @@
+import type { App } from '../app.ts';
+import type { ResultContent } from '../assessments/body.ts';
+import { learnerJson, storedTexts } from '../assessments/body.ts';
+import { recordAssessments } from '../assessments/record.ts';
+import type { Tx } from '../db/database.ts';
+import { inWork } from '../db/work.ts';
+import type { Edition } from '../evidence/store.ts';
+import { renderEdition, storeEdition, verifyUrl } from '../evidence/store.ts';
+import { lockFeed } from '../feed/position.ts';
+import { formatPosition } from '../feed/time.ts';
+import { auditInside } from '../http/audit.ts';
+import { findInvitation, markInvitationUsed, reopenInvitation } from '../invitations/invitations.ts';
+import type { LearnerName } from '../learners/learners.ts';
+import { findLearnersByIds } from '../learners/learners.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import type { ItemResponse, ScoredResult, VoidSitting } from '../scoring/score.ts';
+import { publishedResult, score } from '../scoring/score.ts';
+import { banksOf } from './banks.ts';
+import { evidenceOfSitting } from './evidence.ts';
+import { readLink } from './link.ts';
+import { frameworkOf } from './standards.ts';
+import { learnerActor } from './start.ts';
+import type { SittingKey, SittingRow } from './store.ts';
+import { findItems, findSitting, lockSitting, updateSitting } from './store.ts';
+
+/** `completed` and `void` also for a sitting that was so before; `not_due`: questions are still open. */
+export type Finish = 'completed' | 'void' | 'not_due';
+
+/**
+ * Turns the answers into a result: the sitting closed, both engines' result stored, the assessment recorded with its
+ * evidence, its event and its place in the feed, and the invitation used up, in one transaction. A process that dies
+ * anywhere leaves an open sitting or a whole result. The evidence PDF is made before; if anything that it shows has
+ * changed meanwhile, it is made again.
+ * @param declared false for a sitting that was given up: it then ended when it was last touched
+ */
+export async function finishSitting(app: App, key: SittingKey, declared: boolean): Promise<Finish> {
+  const at = new Date(app.clock.nowMs());
+  for (;;) {
+    const sitting = await findSitting(app.db, key);
+    if (sitting === undefined || (sitting.status === 'open' && sitting.stop === null)) return 'not_due';
+    if (sitting.status !== 'open') return sitting.status;
+    sitting.declared_at = declared ? at : null;
+    sitting.finished_at = declared ? at : sitting.last_seen_at;
+    const responses = (await findItems(app.db, key)).map((row): ItemResponse => ({ itemId: row.item_id, outcome: row.outcome! }));
+    const scored = score((await banksOf(app).version(sitting.bank_version)).scoring[sitting.subject], responses);
+    const done = scored.outcome === 'void' ? await closeVoid(app, sitting, scored) : await complete(app, sitting, scored, responses);
+    if (done !== 'changed') return done;
+  }
+}
+
+/** Nothing can be said from so little: there is no result, and the learner may start again without a second credit. */
+function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting): Promise<Finish> {
+  return inWork(app, async (work) => {
+    const row = (await lockSitting(work.tx, sitting))!;
+    if (row.status !== 'open') return row.status;
+    await updateSitting(work.tx, { ...sitting, status: 'void', void_reason: reason });
+    await reopenInvitation(work, sitting.organisation_id, sitting.invitation_id);
+    await auditInside(work.tx, {
+      organisationId: sitting.organisation_id, atMs: work.nowMs, requestId: work.uuid(), actor: learnerActor, action: 'sitting void', resource: sitting.sitting_id, status: null,
+    });
+    return 'void';
+  });
+}
+
+/** What the evidence shows beside the sitting itself. */
+type Shown = { organisation: string; learner: LearnerName; supervision: string };
+
+async function complete(app: App, sitting: SittingRow, result: ScoredResult, responses: ItemResponse[]): Promise<Finish | 'changed'> {
+  const organisationId = sitting.organisation_id;
+  const shown = await readShown(app.db, sitting);
+  const content: ResultContent = {
+    assessed_at_us: sitting.finished_at!.getTime() * 1000, subject: sitting.subject,
+    framework: frameworkOf(sitting.subject, result.published.rqf_level), ...publishedResult(result),
+  };
+  const assessmentId = app.random.uuid();
+  const edition = makeEdition(app, assessmentId, sitting, shown, content, result, responses);
+  return inWork(app, async (work) => {
+    const feed = await lockFeed(work, organisationId);
+    const row = (await lockSitting(work.tx, sitting))!;
+    if (row.status !== 'open') return row.status;
+    if (JSON.stringify(await readShown(work.tx, sitting)) !== JSON.stringify(shown)) return 'changed';
+    await recordAssessments(work, feed, [{
+      assessment_id: assessmentId, learner_id: sitting.learner_id, source: 'sitting', assessed_at: content.assessed_at_us,
+      learner: learnerJson(shown.learner.ref, shown.learner.full_name), report_sha256: edition.sha256, ...storedTexts(content),
+    }], { events: true });
+    await storeEdition(work, organisationId, edition);
+    await updateSitting(work.tx, { ...sitting, status: 'completed', assessment_id: assessmentId, result: JSON.stringify(result) });
+    const link = await readLink(app, work.tx, organisationId, sitting.invitation_id);
+    if (link?.next === null) await markInvitationUsed(work.tx, organisationId, sitting.invitation_id);
+    await auditInside(work.tx, {
+      organisationId, atMs: work.nowMs, requestId: work.uuid(), actor: learnerActor, action: 'sitting finish', resource: assessmentId, status: null,
+    });
+    return 'completed';
+  });
+}
+
+async function readShown(tx: Tx, sitting: SittingRow): Promise<Shown> {
+  const organisation = await readOrganisation(tx, sitting.organisation_id);
+  const [learner] = await findLearnersByIds(tx, sitting.organisation_id, [sitting.learner_id]);
+  const invitation = await findInvitation(tx, sitting.organisation_id, sitting.invitation_id);
+  return { organisation: organisation.name, learner: learner!, supervision: invitation!.supervision };
+}
+
+function makeEdition(app: App, assessmentId: string, sitting: SittingRow, shown: Shown, content: ResultContent, result: ScoredResult, responses: ItemResponse[]): Edition {
+  const { assessed_at_us, ...fields } = content;
+  return renderEdition({
+    version: 1, source: 'sitting', organisation_name: shown.organisation, learner: { full_name: shown.learner.full_name, ref: shown.learner.ref },
+    assessment_id: assessmentId, edition: 1, assessed_at: formatPosition(assessed_at_us), ...fields,
+    domains: result.domains.map(({ name, scorePct, status, items }) => ({ name, score_pct: scorePct, status, answered: items })),
+    verify_url: verifyUrl(app), sitting: evidenceOfSitting(sitting, result, responses, shown.supervision),
+  });
+}

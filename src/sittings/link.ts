@@ -1,0 +1,46 @@
+import type { App } from '../app.ts';
+import type { Tx } from '../db/database.ts';
+import type { Invitation } from '../invitations/invitations.ts';
+import { findInvitation, readInvitationToken } from '../invitations/invitations.ts';
+import type { Subject } from '../scoring/levels.ts';
+import type { SittingRow } from './store.ts';
+import { findSittings } from './store.ts';
+
+/** What a learner's link opens: one invitation with its sittings, and nothing of anybody else. */
+export type Link = {
+  invitation: Invitation;
+  /** The invitation's subjects in order, each with the sitting that counts. */
+  subjects: { subject: Subject; sitting: SittingRow | null }[];
+  /** The sitting under way. */
+  open: SittingRow | null;
+  /** The newest sitting that is over, void ones included. */
+  last: SittingRow | null;
+  /** The first subject that has no result yet. */
+  next: Subject | null;
+  /** Nothing can be begun or read any more; a sitting under way can still be finished. */
+  expired: boolean;
+};
+
+/** @returns null for a link that this service didn't make, or whose invitation was withdrawn */
+export async function openLink(app: App, token: string): Promise<Link | null> {
+  const named = readInvitationToken(app.secrets, token);
+  return named === null ? null : readLink(app, app.db, named.organisationId, named.invitationId);
+}
+
+export async function readLink(app: App, tx: Tx, organisationId: number, invitationId: string): Promise<Link | null> {
+  const invitation = await findInvitation(tx, organisationId, invitationId);
+  if (invitation === undefined || invitation.status === 'withdrawn') return null;
+  const sittings = await findSittings(tx, organisationId, invitationId);
+  const subjects = (invitation.subjects as Subject[]).map((subject) => {
+    const own = sittings.filter((sitting) => sitting.subject === subject && sitting.status !== 'void');
+    return { subject, sitting: own.find((sitting) => sitting.status === 'completed') ?? own[0] ?? null };
+  });
+  const over = sittings.filter((sitting) => sitting.status !== 'open');
+  return {
+    invitation, subjects,
+    open: subjects.find(({ sitting }) => sitting?.status === 'open')?.sitting ?? null,
+    last: over.sort((a, b) => a.finished_at!.getTime() - b.finished_at!.getTime()).at(-1) ?? null,
+    next: subjects.find(({ sitting }) => sitting?.status !== 'completed')?.subject ?? null,
+    expired: invitation.expires_at.getTime() <= app.clock.nowMs(),
+  };
+}

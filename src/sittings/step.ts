@@ -1,0 +1,44 @@
+import type { App } from '../app.ts';
+import type { Bank } from '../bank/load.ts';
+import { renderItem } from '../bank/load.ts';
+import type { Work } from '../db/work.ts';
+import type { ItemResponse } from '../scoring/score.ts';
+import type { Banks } from './banks.ts';
+import { banksOf } from './banks.ts';
+import type { Choice, DeliveryPool, DeliverySettings, Stop } from './selection.ts';
+import { resumeSitting } from './selection.ts';
+import type { SittingRow } from './store.ts';
+import { addItem } from './store.ts';
+
+/** What is frozen when a sitting begins. */
+export type FrozenSettings = { delivery: DeliverySettings; extra_time_pct: number };
+
+/** Why no further question is asked. `idle`: nobody touched the sitting for 48 hours. */
+export type SittingStop = Omit<Stop, 'reason'> & { reason: Stop['reason'] | 'idle' };
+
+/** The bank version of a sitting, ready for the next step. */
+export async function deliveryOf(app: App, sitting: Pick<SittingRow, 'bank_version' | 'settings' | 'subject'>): Promise<{ banks: Banks; bank: Bank; pool: DeliveryPool }> {
+  const banks = banksOf(app);
+  const { delivery } = JSON.parse(sitting.settings) as FrozenSettings;
+  const pool = await banks.pool(sitting.bank_version, sitting.subject, delivery);
+  return { banks, bank: (await banks.version(sitting.bank_version)).bank, pool };
+}
+
+/**
+ * Chooses what comes after `history`: puts the next question on the screen, or ends the questions. The row is changed in
+ * place and not stored. Every choice is kept with its reasons, so that the sitting can be replayed from what is stored.
+ */
+export async function takeStep(work: Work, sitting: SittingRow, delivery: { bank: Bank; pool: DeliveryPool }, history: readonly ItemResponse[], end: 'time_limit' | 'idle' | null = null): Promise<void> {
+  const step: Choice | Stop = resumeSitting(delivery.pool, history, sitting.withheld).next(work.app.random, end !== null);
+  if (step.kind === 'stop') {
+    sitting.stop = JSON.stringify({ ...step, reason: end ?? step.reason } satisfies SittingStop);
+    sitting.on_screen_since = null;
+    return;
+  }
+  const now = new Date(work.nowMs);
+  const seed = work.app.random.bytes(8).toString('hex');
+  const rendered = renderItem(delivery.bank.item(step.itemId)!, seed);
+  // Selection counts the items that count; the row's position also counts one that time cut off.
+  await addItem(work.tx, sitting, { position: history.length + 1, item_id: step.itemId, seed, rendered: JSON.stringify(rendered), choice: JSON.stringify(step), shown_at: now });
+  sitting.on_screen_since = now;
+}
