@@ -1,3 +1,5 @@
+import { limits } from './limits.ts';
+
 /**
  * Every error code that the API answers with: its status and what it says when the place that raises it
  * has nothing more precise to say (api-spec.md, Errors; the codes it leaves open are decided in docs/decisions).
@@ -6,7 +8,7 @@ export const errorTable = {
   unknown_parameter: [400, 'The query has a parameter that this endpoint does not know.'],
   invalid_since: [400, 'since must be an RFC 3339 date-time with a zone, such as 2026-01-31T09:00:00Z.'],
   invalid_cursor: [400, 'cursor must be taken unchanged from pagination.next and used with the same parameters; start again without it.'],
-  invalid_learner_ref: [400, 'learner_ref must be one opaque reference of 1 to 100 letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number.'],
+  invalid_learner_ref: [400, `learner_ref must be one opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number.`],
   invalid_subject: [400, 'subject must be one or more of digital, english, maths.'],
   invalid_assessed_from: [400, 'assessed_from must be an RFC 3339 date-time with a zone, such as 2026-01-31T09:00:00Z.'],
   invalid_assessed_to: [400, 'assessed_to must be an RFC 3339 date-time with a zone, such as 2026-01-31T09:00:00Z.'],
@@ -14,7 +16,7 @@ export const errorTable = {
   invalid_below_level_1: [400, 'below_level_1 must be true or false.'],
   invalid_status: [400, 'status must be one or more of completed, deleted.'],
   invalid_group_id: [400, 'group_id must be one or more group UUIDs.'],
-  too_many_groups: [400, 'group_id takes at most 20 group ids.'],
+  too_many_groups: [400, `group_id takes at most ${limits.filterGroups} group ids.`],
   invalid_sort: [400, 'sort must be one of updated_at, -updated_at, assessed_at, -assessed_at.'],
   sort_with_since: [400, 'sort cannot be combined with since: a delta feed is ordered by updated_at.'],
   invalid_type: [400, 'type must be one or more of the group types.'],
@@ -25,8 +27,8 @@ export const errorTable = {
   insufficient_credits: [402, 'The organisation has no assessment credits left.'],
   not_found: [404, 'There is no such resource.'],
   method_not_allowed: [405, 'The resource does not support this method; the Allow header lists those that it does.'],
-  group_limit_exceeded: [409, 'The organisation already has 500 groups.'],
-  webhook_limit_exceeded: [409, 'The organisation already has 20 webhook endpoints.'],
+  group_limit_exceeded: [409, `The organisation already has ${limits.groupsPerOrganisation} groups.`],
+  webhook_limit_exceeded: [409, `The organisation already has ${limits.webhooksPerOrganisation} webhook endpoints.`],
   idempotency_conflict: [409, 'A request with this Idempotency-Key is still running; repeat it in a moment.'],
   payload_too_large: [413, 'The body is larger than this endpoint takes.'],
   unsupported_media_type: [415, 'The body must be sent as application/json.'],
@@ -34,7 +36,7 @@ export const errorTable = {
   team_group_managed: [422, 'Groups of type team are managed from the organisation\'s teams and cannot be changed through the API.'],
   unknown_group: [422, 'group_ids must be groups of your organisation.'],
   idempotency_mismatch: [422, 'This Idempotency-Key was used with another request; use a new key for a new request.'],
-  invalid_idempotency_key: [422, 'Idempotency-Key must be 1 to 255 printable characters.'],
+  invalid_idempotency_key: [422, `Idempotency-Key must be 1 to ${limits.idempotencyKeyChars} printable characters.`],
   unknown_field: [422, 'The body has a field that this endpoint does not know.'],
   invalid_body: [422, 'The body must be a JSON object.'],
   rate_limited: [429, 'Too many requests; wait for as many seconds as the Retry-After header says.'],

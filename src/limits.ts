@@ -20,6 +20,8 @@ export const limits = {
   fullNameChars: 200,
   /** Characters of an e-mail address (RFC 5321 path, without the brackets). */
   emailChars: 254,
+  /** Domains of one result. */
+  domainsPerResult: 50,
   /** Learner references in one membership request. */
   refsPerRequest: 500,
   /** Groups that one webhook endpoint may be scoped to. */
@@ -36,6 +38,8 @@ export const limits = {
   rateWindowMs: 60_000,
   /** Failed sign-ins from one address in a window, after which further failures get 429. */
   failedAttempts: 60,
+  /** Characters of an Idempotency-Key. */
+  idempotencyKeyChars: 255,
   /** How long a reply is kept for its Idempotency-Key. */
   idempotencyMs: 24 * 3600_000,
   /** How long a request may hold its Idempotency-Key without an answer before a repeat may take it over. */

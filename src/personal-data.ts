@@ -1,3 +1,5 @@
+import { limits } from './limits.ts';
+
 /**
  * A National Insurance number anywhere in a text: two letters, six digits, a letter A to D, with or without spaces,
  * dashes or dots between them, in any case and width. Every two letters count, not only the prefixes that are issued:
@@ -9,11 +11,11 @@ export function holdsNationalInsuranceNumber(text: string): boolean {
   return nationalInsuranceNumber.test(text.normalize('NFKC').replace(/\p{Cf}/gu, ''));
 }
 
-const opaqueRef = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/;
+const opaqueRef = /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/;
 
 /** True for a reference in the specification's pattern that isn't shaped like a National Insurance number. */
 export function isOpaqueRef(text: string): boolean {
-  return opaqueRef.test(text) && !holdsNationalInsuranceNumber(text);
+  return text.length <= limits.learnerRefChars && opaqueRef.test(text) && !holdsNationalInsuranceNumber(text);
 }
 
 function letters(text: string): string {

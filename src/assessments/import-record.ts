@@ -45,7 +45,7 @@ export function readyRecord(value: unknown, namespace: string, nowMs: number): R
   const ref = record.learner.ref ?? null;
   const fullName = record.learner.full_name;
   refuseUnlessPlain('learner.full_name', fullName, limits.fullNameChars);
-  if (ref !== null && (!isOpaqueRef(ref) || isNameOf(ref, fullName))) throw new RecordRefused('learner.ref must be an opaque reference of up to 100 letters, digits, . _ : / or -');
+  if (ref !== null && (!isOpaqueRef(ref) || isNameOf(ref, fullName))) throw new RecordRefused(`learner.ref must be an opaque reference of up to ${limits.learnerRefChars} letters, digits, . _ : / or -`);
   const assessedAtUs = parseInstant(record.assessed_at);
   if (assessedAtUs === null) throw new RecordRefused('assessed_at must be an RFC 3339 date-time with a zone');
   if (assessedAtUs < earliestUs || assessedAtUs > (nowMs + 86_400_000) * 1000) throw new RecordRefused('assessed_at must lie between 1990 and now');

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { ApiError } from '../errors.ts';
-import { readReport } from '../evidence/store.ts';
+import { readReport } from '../evidence/report.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import { groupIds, instant, isUuid, learnerRef, oneOf, readQuery, someOf } from '../http/query.ts';

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { GroupSummary } from '../groups/schema.ts';
+import { limits } from '../limits.ts';
 import { levelCodes, subjects } from './facet.ts';
 
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
@@ -82,8 +83,8 @@ export const ImportRecord = Type.Object({
     name: Type.String(),
     score_pct: optional(Domain.properties.score_pct),
     status: optional(Domain.properties.status),
-  }, { additionalProperties: false }), { maxItems: 50 })),
-  groups: optional(Type.Array(Type.Object({ type: Type.String(), ref: Type.String(), name: Type.String() }, { additionalProperties: false }), { maxItems: 20 })),
+  }, { additionalProperties: false }), { maxItems: limits.domainsPerResult })),
+  groups: optional(Type.Array(Type.Object({ type: Type.String(), ref: Type.String(), name: Type.String() }, { additionalProperties: false }), { maxItems: limits.groupsPerProvisioning })),
 }, { additionalProperties: false, $id: 'ImportRecord' });
 
 export type ImportRecord = Type.Static<typeof ImportRecord>;
@@ -95,7 +96,7 @@ export const Amendment = Type.Partial(Type.Object({
   recommended_next_level: level.recommended_next_level,
   is_borderline: Type.Boolean(),
   needs_review: Type.Boolean(),
-  domains: Type.Array(Domain, { maxItems: 50 }),
+  domains: Type.Array(Domain, { maxItems: limits.domainsPerResult }),
 }), { additionalProperties: false, minProperties: 1, $id: 'Amendment' });
 
 export type Amendment = Type.Static<typeof Amendment>;

@@ -9,7 +9,7 @@ const text = { type: 'string' };
 export const requestHeaders = {
   'If-None-Match': { schema: text, example: 'W/"zV2sJ1cWq0n7sE5bXb0m3Q1p"',
     meaning: 'ETags that you hold, or `*`. Answered by 304 without a body while nothing has changed that the request could show.' },
-  'Idempotency-Key': { schema: { type: 'string', minLength: 1, maxLength: 255 }, example: '5b0d7f0e-2c1f-4a7e-9d53-7f6f2a1c9e10',
+  'Idempotency-Key': { schema: { type: 'string', minLength: 1, maxLength: limits.idempotencyKeyChars }, example: '5b0d7f0e-2c1f-4a7e-9d53-7f6f2a1c9e10',
     meaning: `A text of your own, new for each request that is meant to happen once. The same key with the same request gives the first reply again for ${limits.idempotencyMs / 3600_000} hours.` },
   Range: { schema: text, example: 'bytes=0-65535', meaning: 'One range of bytes of the PDF.' },
 } as const satisfies Record<string, HeaderMeaning>;

@@ -226,7 +226,7 @@ async function settle(app: App, claim: Claim, error: unknown): Promise<void> {
 async function startIdempotent(app: App, request: FastifyRequest, caller: Admission, requestText: string): Promise<KeptReply | Claim | null> {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
-  if (typeof key !== 'string' || !/^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(key) || holdsNationalInsuranceNumber(key)) throw new ApiError('invalid_idempotency_key');
+  if (typeof key !== 'string' || key.length > limits.idempotencyKeyChars || !/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) || holdsNationalInsuranceNumber(key)) throw new ApiError('invalid_idempotency_key');
   return claimKey(app, caller.organisationId, key, requestText);
 }
 

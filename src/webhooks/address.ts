@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { limits } from '../limits.ts';
 
 /**
  * Which addresses the service may send to: `https` URLs whose host is public. A host that is an address is judged
@@ -148,15 +149,12 @@ const refusedPorts = new Set([
   990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ]);
 
-/** Longest URL of an endpoint, in characters. */
-export const maxUrlLength = 2048;
-
 /**
  * Judges an endpoint's URL without asking a name server. The parsed URL comes back, so that what was judged is what is
  * used: the WHATWG parser has by then turned `2130706433`, `0x7f.1`, `①②⑦.0.0.1` and the like into plain addresses.
  */
 export function checkUrl(text: string, { allowNetworks }: { allowNetworks: readonly Network[] }): UrlVerdict {
-  if (text.length > maxUrlLength) return refuse(`the URL has more than ${maxUrlLength} characters`);
+  if (text.length > limits.webhookUrlChars) return refuse(`the URL has more than ${limits.webhookUrlChars} characters`);
   // The parser would drop or turn these in silence, and another parser might not.
   if (/[\u0000-\u0020\u007f-\u00a0\\]/u.test(text)) return refuse('the URL has a space, a control character or a backslash');
   if (!/^https:\/\/[^/]/i.test(text)) return refuse('the URL must begin with https://');

@@ -51,7 +51,7 @@ export const webhookRoutes: Route[] = [
     handle: async (call) => {
       const { body, app, caller } = call;
       const url = body.get('url');
-      const expected = 'url must be an https address that the public internet can reach, without credentials or fragment, of at most 2,048 characters.';
+      const expected = `url must be an https address that the public internet can reach, without credentials or fragment, of at most ${limits.webhookUrlChars} characters.`;
       if (typeof url !== 'string' || url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(url)) throw ApiError.field('invalid_url', expected);
       const verdict = checkUrl(url, { allowNetworks: app.settings.webhookAllowNetworks });
       if (!verdict.ok) throw ApiError.field('invalid_url', `${expected.slice(0, -1)}: ${verdict.reason}.`);

@@ -1,6 +1,7 @@
 import { after } from 'node:test';
 import { createGroup } from '../../src/groups/create.ts';
 import { addMembers } from '../../src/groups/members.ts';
+import { systemRandom } from '../../src/random.ts';
 import type { Group, Learner } from '../scenario.ts';
 import { Scenario } from '../scenario.ts';
 import type { TestOrganisation, TestService } from '../service.ts';
@@ -84,5 +85,5 @@ export async function contractTarget(): Promise<Target> {
 
 /** A reference that no other run has used. */
 export function freshRef(prefix: string): string {
-  return `${prefix}-${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 8)}`;
+  return `${prefix}-${systemRandom.bytes(5).toString('hex')}`;
 }

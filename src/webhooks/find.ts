@@ -1,0 +1,3 @@
+/** What the edges may ask of endpoints. */
+export type { EndpointRow } from './store.ts';
+export { countUndelivered, findEndpoint, listEndpoints } from './store.ts';
