@@ -74,7 +74,9 @@ export class Mirror {
   }
 
   #address(): string {
-    const { path, query, limit } = this.options;
+    const { path, query } = this.options;
+    // The first walk of everything goes in larger steps than one: a client may change its page size between walks.
+    const limit = this.#since === null && this.options.limit === 1 ? 50 : this.options.limit;
     return `${path}?${[query ?? '', this.#since === null ? '' : `since=${this.#since}`, `limit=${limit}`].filter((part) => part !== '').join('&')}`;
   }
 
@@ -93,7 +95,8 @@ export class Mirror {
   async poll(whole = true): Promise<void> {
     this.polls++;
     if (this.options.manner === 'since only') return this.#pollBySince();
-    const sweeping = this.options.manner === 'sweep';
+    // A walk without since is a sweep: what it doesn't show isn't there, and nothing tells of what left during an abandoned one.
+    const sweeping = this.#since === null;
     const address = this.#address();
     const conditional = this.#first?.address === address ? { 'if-none-match': this.#first.etag } : undefined;
     let page = await this.#get(address, conditional);
@@ -110,7 +113,7 @@ export class Mirror {
     }
     this.held = held;
     this.#first = { address, etag: etag! };
-    const stay = sweeping || (this.options.manner === 'linger' && this.#random.float() < 0.7);
+    const stay = this.options.manner === 'sweep' || (this.options.manner === 'linger' && this.#random.float() < 0.7);
     if (!stay) this.#since = through!;
   }
 

@@ -8,7 +8,7 @@ const recent = statement('laws.recent_positions', `
   union all select group_id::text, position from learner_group where organisation_id = $1 and position >= $2`);
 
 /** Positions that a look goes back behind the greatest one seen; longer than any transaction of a history stays open. */
-const lookBackUs = 2_000_000;
+const lookBackUs = 1_000_000;
 
 /** Law 3: looks at an organisation's feed again and again; nothing may become visible below what was visible before. */
 export class PositionWatch {

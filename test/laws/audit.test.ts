@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { openDatabase } from '../../src/db/database.ts';
+import { client } from '../contract/client.ts';
+import { withService } from '../service.ts';
+import { secret, serviceProcess } from './processes.ts';
+
+/** Law 5: no reply leaves before its audit row is committed, whatever becomes of the process. */
+
+const service = await withService({ settings: { ARS_SECRET: secret, ARS_RATE_LIMIT: '1000000' } });
+const environment = { DATABASE_URL: service.databaseUrl, ARS_SECRET: secret };
+
+type Reply = { key: string; action: string; status: number };
+
+/** The organisation's audit rows that the replies are among; fails for a reply without one. */
+async function assertAudited(organisationId: number, replies: Reply[]): Promise<void> {
+  const rows = await service.app.db.query<{ actor: string; action: string; status: number; count: number }>(
+    'select actor, action, status, count(*) as count from audit where organisation_id = $1 group by actor, action, status', [organisationId]);
+  const left = new Map(rows.map((row) => [`${row.actor} ${row.action} ${row.status}`, row.count]));
+  for (const { key, action, status } of replies) {
+    const name = `${key} ${action} ${status}`;
+    const count = left.get(name) ?? 0;
+    assert.ok(count > 0, `law 5: a reply without its audit row: ${name}`);
+    left.set(name, count - 1);
+  }
+}
+
+suite('law 5: answered means audited', () => {
+  test('law 5: a reply waits for its audit row, and dies with it', async () => {
+    const org = await service.organisation();
+    const process = await serviceProcess(environment);
+    const consumer = client(process.url, org.key);
+    await consumer.get('/health');
+    const own = openDatabase(service.databaseUrl, service.app.log, 2);
+    const replies: Reply[] = [];
+    try {
+      await own.transaction(async (tx) => {
+        await tx.query('lock table audit in exclusive mode');
+        const asked = consumer.get('/assessments').then((answer) => { replies.push({ key: org.key.access_key_id, action: 'GET /assessments', status: answer.status }); }, () => 'no reply');
+        // The row is on its way: what would be answered without it has been answered now.
+        while ((await own.query(`select from pg_locks l where not l.granted and l.relation = 'audit'::regclass`)).length === 0);
+        await process.kill();
+        await asked;
+      });
+      // The killed process's insert, if it still runs, ends before this.
+      await own.query('lock table audit in exclusive mode').catch(() => {});
+      assert.deepEqual(replies, [], 'law 5: a reply left before its audit row was committed');
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('law 5: after kill -9 under load every reply that was received is in the log', async () => {
+    const org = await service.organisation();
+    const keys = await Promise.all(Array.from({ length: 12 }, () => org.another()));
+    const replies: Reply[] = [];
+    for (let life = 0; life < 2; life++) {
+      const process = await serviceProcess(environment);
+      let killed: Promise<void> | null = null;
+      const before = replies.length;
+      await Promise.all(keys.map(async ({ key }, n) => {
+        const consumer = client(process.url, key);
+        for (let i = 0; ; i++) {
+          const [action, ask] = [
+            ['GET /assessments', () => consumer.get('/assessments?limit=1')],
+            ['POST /groups', () => consumer.post('/groups', { type: 'cohort', ref: `C-${n}-${i % 5}`, name: 'Cohort' })],
+            ['GET /groups/{id}', () => consumer.get('/groups/00000000-0000-4000-8000-000000000000')],
+            ['GET (no route)', () => consumer.get('/nowhere')],
+          ][i % 4] as [string, () => ReturnType<typeof consumer.get>];
+          try {
+            replies.push({ key: key.access_key_id, action, status: (await ask()).status });
+          } catch {
+            return;
+          }
+          if (replies.length - before >= 300) killed ??= process.kill();
+        }
+      }));
+      await killed;
+    }
+    await assertAudited(org.id, replies);
+    assert.ok(replies.length >= 600);
+  });
+});

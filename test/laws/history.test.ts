@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openDatabase } from '../../src/db/database.ts';
+import { inWork } from '../../src/db/work.ts';
+import { seededRandom } from '../../src/random.ts';
+import { client } from '../contract/client.ts';
+import { withService } from '../service.ts';
+import type { MirrorOptions } from './mirror.ts';
+import { Mirror, Shown } from './mirror.ts';
+import { Model } from './model.ts';
+import { secret, serviceProcess } from './processes.ts';
+import { PositionWatch } from './watch.ts';
+import { World } from './world.ts';
+
+/**
+ * Random concurrent histories of every writer, over two processes and three pools of connections. LAW_SEED repeats the
+ * choices of a run (the interleaving is the machine's), LAW_ROUNDS makes it longer: changes of each writer.
+ */
+const seed = process.env.LAW_SEED ?? String(process.hrtime.bigint());
+const rounds = Number(process.env.LAW_ROUNDS ?? 32);
+const writers = 8;
+
+test('law 1, 2 and 3: every mirror converges, everything shown is stamped, positions follow commits', async (context) => {
+  context.diagnostic(`LAW_SEED=${seed}`);
+  const settings = { ARS_BASE_URL: 'http://results.test', ARS_RATE_LIMIT: '1000000', ARS_SECRET: secret };
+  const service = await withService({ settings });
+  // Durability is another law's matter: without waiting for the disk more happens at once.
+  await service.app.db.query(`do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$`);
+  await service.restart();
+  const org = await service.organisation();
+  const other = await serviceProcess({ ...settings, DATABASE_URL: service.databaseUrl });
+  const own = openDatabase(service.databaseUrl, service.app.log, 4);
+  const clients = [org, client(other.url, org.key)];
+  const operator = { ...service.app, db: own };
+  const random = seededRandom(seed);
+  const world = new World(org, clients, [service.inWork, (inside) => inWork(operator, inside)]);
+  try {
+    await world.begin(random);
+
+    const [g, h, i, j] = world.groups;
+    const ref = world.refs[3]!;
+    const consumers: MirrorOptions[] = [
+      { path: '/assessments', limit: 1, manner: 'linger' },
+      { path: '/assessments', limit: 7, manner: 'follow' },
+      { path: '/assessments', limit: 100, manner: 'follow' },
+      { path: '/assessments', limit: 500, manner: 'sweep' },
+      { path: '/assessments', limit: 100, manner: 'since only' },
+      { path: '/assessments', limit: 7, manner: 'follow', query: 'subject=digital,maths' },
+      { path: '/assessments', limit: 7, manner: 'linger', query: 'subject=english&rqf_level_code=1,2&below_level_1=true' },
+      { path: '/assessments', limit: 100, manner: 'since only', query: 'rqf_level_code=2,3,5' },
+      { path: '/assessments', limit: 7, manner: 'follow', query: 'assessed_from=2025-03-01T00:00:00.000Z&assessed_to=2025-09-30T00:00:00.000Z' },
+      { path: '/assessments', limit: 7, manner: 'follow', query: `group_id=${g}` },
+      { path: '/assessments', limit: 1, manner: 'linger', query: `group_id=${h}` },
+      { path: '/assessments', limit: 7, manner: 'linger', query: `group_id=${g},${h},${i},${world.teams[0]}` },
+      { path: '/assessments', limit: 100, manner: 'since only', query: `group_id=${i},${j}` },
+      { path: '/assessments', limit: 7, manner: 'sweep', query: `group_id=${j}` },
+      { path: '/assessments', limit: 7, manner: 'follow', query: `group_id=${h},${j}&subject=maths,digital&assessed_from=2025-02-01T00:00:00.000Z` },
+      { path: '/assessments', limit: 7, manner: 'follow', query: `group_id=${world.groups.join(',')}` },
+      { path: '/assessments', limit: 7, manner: 'follow', query: `learner_ref=${ref}` },
+      { path: '/learners', limit: 1, manner: 'follow' },
+      { path: '/learners', limit: 7, manner: 'linger' },
+      { path: '/learners', limit: 100, manner: 'since only' },
+      { path: '/groups', limit: 1, manner: 'follow' },
+      { path: '/groups', limit: 7, manner: 'linger' },
+    ];
+    const shown = new Shown();
+    const mirrors = consumers.map((options, n) => new Mirror(clients, seededRandom(`${seed} mirror ${n}`), shown, options));
+    const watch = new PositionWatch(own, org.id);
+
+    const work = Array.from({ length: writers }, async (_, n) => {
+      const choices = seededRandom(`${seed} writer ${n}`);
+      for (let round = 0; round < rounds && !world.over; round++) await world.change(choices);
+    });
+    const following = mirrors.map(async (mirror, n) => {
+      const choices = seededRandom(`${seed} restarts ${n}`);
+      while (!world.over) {
+        await mirror.poll(choices.float() < 0.8);
+        if (choices.float() < 0.1) mirror.restart();
+        await world.until(world.changes + Math.floor(choices.float() * 20));
+      }
+    });
+    const watching = (async () => { while (!world.over) await watch.look(); })();
+    // The first fault ends the history, so that a run with a mutation fails at once.
+    await Promise.all([...following, watching, Promise.all(work).finally(() => world.end())]).finally(() => world.end());
+    await watch.look();
+
+    assert.deepEqual(world.untried, []);
+    const sweeps = new Map<string, Map<string, string>>();
+    for (const mirror of mirrors) {
+      const sweep = await mirror.assertConverged();
+      sweeps.set(`${mirror.options.path}?${mirror.options.query ?? ''}`, sweep);
+    }
+    const model = await Model.read(own, org.id, sweeps.get('/assessments?')!, sweeps.get('/learners?')!);
+    model.assertOneTruth();
+    for (const { path, query } of consumers) if (path === '/assessments' && query !== undefined) model.assertFiltered(query, sweeps.get(`${path}?${query}`)!);
+    context.diagnostic(`${writers * rounds} changes, ${mirrors.reduce((sum, mirror) => sum + mirror.polls, 0)} polls, ${shown.entries} entries, ${watch.looks} looks, ${sweeps.get('/assessments?')!.size} results`);
+  } finally {
+    await own.close();
+    await other.kill();
+  }
+});

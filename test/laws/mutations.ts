@@ -1,0 +1,77 @@
+/**
+ * Faults that the law tests must catch. Each replaces text of the source that it names, exactly once, when a process loads
+ * it; when the source no longer has the text the process stops, so a mutation can't go stale in silence.
+ */
+export type Mutation = {
+  name: string;
+  /** What is wrong with it. */
+  fault: string;
+  changes: { file: string; from: string; to: string }[];
+  /** The test that must fail: its file in this folder, its name, and words of the failure. */
+  caughtBy: { file: string; test: string; says: RegExp };
+};
+
+const position = 'src/feed/position.ts';
+const stamp = 'src/feed/stamp.ts';
+const listReply = 'src/http/list-reply.ts';
+const history = { file: 'history.test.ts', test: 'law 1' };
+
+/** Positions from the clock of whoever writes, in microseconds, with nothing held until the commit. */
+const bareClock: Mutation['changes'] = [
+  { file: position, from: `where organisation_id = $1 for update'`, to: `where organisation_id = $1'` },
+  { file: position, from: `first = Math.max(last + limits.positionStepUs, earliest, work.app.clock.nowMs() * 1000);`,
+    to: `first = Math.max(last === row.position ? 0 : last + limits.positionStepUs, Math.floor((performance.timeOrigin + performance.now()) * 1000));` },
+  { file: position, from: 'update feed set position = $2,', to: 'update feed set position = greatest(position, $2),' },
+  // What the lock kept apart (two writers of one group, of one position) is tried again, so that only the order is lost.
+  { file: 'src/db/work.ts', from: `new Set(['40P01', '40001'])`, to: `new Set(['40P01', '40001', '23505'])` },
+  { file: 'src/db/work.ts', from: 'attempt >= 3', to: 'attempt >= 50' },
+];
+
+/** The group sets come from the statement that waits for the lock, so from the snapshot before the wait. */
+const staleSnapshot: Mutation['changes'] = [
+  { file: position, from: `'select position from feed where organisation_id = $1 for update'`,
+    to: `'select position, (select jsonb_object_agg(learner_id, group_set_id) from learner_feed where organisation_id = $1) as sets from feed where organisation_id = $1 for update'` },
+  { file: position, from: '    organisationId,\n', to: '    organisationId, sets: (row as any).sets,\n' },
+  { file: 'src/assessments/store.ts', from: 'g.learner_id, l.group_set_id, g.assessed_at', to: 'g.learner_id, coalesce(($11::jsonb ->> g.learner_id::text)::uuid, l.group_set_id), g.assessed_at' },
+  { file: 'src/assessments/store.ts', from: `column('report_sha256'), first]`, to: `column('report_sha256'), first, (feed as any).sets]` },
+];
+
+export const mutations: Mutation[] = [
+  { name: 'bare-clock', fault: 'positions are taken from a bare clock, without the lock', changes: bareClock,
+    caughtBy: { ...history, says: /became visible below|mirror/ } },
+  { name: 'bare-clock-order', fault: 'positions are taken from a bare clock, without the lock', changes: bareClock,
+    caughtBy: { file: 'order.test.ts', test: 'law 3', says: /became visible below/ } },
+  { name: 'lock-reads', fault: 'one statement waits for the lock and reads', changes: staleSnapshot,
+    caughtBy: { file: 'order.test.ts', test: 'law 2: what waited for the lock', says: /the groups of its learner/ } },
+  { name: 'shared-stamp', fault: 'a bulk change gives every record one position',
+    changes: [{ file: stamp, from: 'const step = limits.positionStepUs;', to: 'const step = 0;' }],
+    // The schema refuses two records at one position, so the change fails whole instead of stopping a client for good.
+    caughtBy: { file: 'bulk.test.ts', test: 'law 1: a client', says: /refused: 500/ } },
+  { name: 'narrow-step', fault: 'records of a bulk change are a microsecond apart, so one millisecond holds a thousand',
+    changes: [{ file: 'src/limits.ts', from: 'positionStepUs: 20', to: 'positionStepUs: 1' }],
+    caughtBy: { file: 'bulk.test.ts', test: 'law 1: a client', says: /stands still/ } },
+  { name: 'etag-of-page', fault: 'the ETag comes from the bytes of the page',
+    changes: [{ file: listReply, from: 'const etag = feedETag(caller.feedPosition,',
+      to: `const etag = feedETag((await fetch(after, query.limit)).entries.map((entry) => entry.json).join() as never,` }],
+    caughtBy: { file: 'order.test.ts', test: 'law 1: a first page', says: /hid a change/ } },
+  { name: 'etag-of-page-history', fault: 'the ETag comes from the bytes of the page',
+    changes: [{ file: listReply, from: 'const etag = feedETag(caller.feedPosition,',
+      to: `const etag = feedETag((await fetch(after, query.limit)).entries.map((entry) => entry.json).join() as never,` }],
+    caughtBy: { ...history, says: /mirror/ } },
+  { name: 'late-sync-through', fault: 'X-Sync-Through is read after the page',
+    changes: [{ file: listReply, from: 'const throughUs = after?.throughUs ?? position;',
+      to: `const throughUs = after?.throughUs ?? (await app.db.query<{ position: number }>('select position from feed where organisation_id = $1', [caller.organisationId]))[0]!.position;` }],
+    caughtBy: { file: 'order.test.ts', test: 'law 1: what commits', says: /mirror/ } },
+  { name: 'cascade-without-learners', fault: 'a cascade moves assessments and forgets their learners',
+    changes: [{ file: stamp, from: 'return stamp(work, feed, [assessmentsOfThese, learnersThese], learnerIds);', to: 'return stamp(work, feed, [assessmentsOfThese], learnerIds);' }],
+    caughtBy: { ...history, says: /mirror|two payloads/ } },
+  { name: 'exits-after-limit', fault: 'scope exits are limited before they are known to matter',
+    changes: [{ file: 'src/assessments/list.ts', from: 'group by m.learner_id) gone,', to: 'group by m.learner_id order by 2 limit ${limit}) gone,' }],
+    caughtBy: { file: 'bulk.test.ts', test: 'law 1: exits', says: /mirror/ } },
+  { name: 'audit-after-reply', fault: 'the reply does not wait for its audit row',
+    changes: [{ file: 'src/http/server.ts', from: 'await audit({', to: 'void audit({' }],
+    caughtBy: { file: 'audit.test.ts', test: 'law 5', says: /audit/ } },
+  { name: 'event-outside', fault: 'events are written outside the transaction of their cause',
+    changes: [{ file: 'src/events/emit.ts', from: 'await work.tx.query<{ count: number }>(insert,', to: 'await work.app.db.query<{ count: number }>(insert,' }],
+    caughtBy: { file: 'transactions.test.ts', test: 'law 4', says: /event/ } },
+];
