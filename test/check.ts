@@ -1,8 +1,8 @@
 // Generated files that are committed: npm run check compares them, npm run check -- --write writes them anew.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { documentedOrigin, makeOpenApi, openApiText } from '../src/http/openapi.ts';
 import { schemaText } from './db/schema-text.ts';
+import { documents } from './documents.ts';
 import { freshDatabase, testServer, withDatabase } from './postgres.ts';
 
 /** A committed file and what its text has to be. */
@@ -23,7 +23,7 @@ const generated: Generated[] = [
       }
     },
   },
-  { path: 'docs/openapi.json', make: async () => openApiText(await makeOpenApi(documentedOrigin)) },
+  ...documents,
 ];
 
 const write = process.argv.includes('--write');

@@ -1,0 +1,94 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { refusalsOf } from '../src/http/codes.ts';
+import type { HeaderMeaning } from '../src/http/headers.ts';
+import { replyHeaders, requestHeaders } from '../src/http/headers.ts';
+import { documentedOrigin, makeOpenApi, openApiText } from '../src/http/openapi.ts';
+import { routes } from '../src/http/routes.ts';
+import { ApiError, errorTable } from '../src/errors.ts';
+import { limits } from '../src/limits.ts';
+import { settingsTable } from '../src/settings.ts';
+
+/** Documents, or parts of them, that are made from the sources: what test/check.ts compares and writes. */
+
+const root = join(import.meta.dirname, '..');
+
+/** The committed document with each part between `<!-- made: name -->` and `<!-- end -->` made anew. */
+async function filled(path: string, parts: Record<string, () => Promise<string>>): Promise<string> {
+  let text = await readFile(join(root, path), 'utf8');
+  for (const [name, make] of Object.entries(parts)) {
+    const pattern = new RegExp(`(<!-- made: ${name} -->\n)[^]*?(<!-- end -->)`);
+    if (!pattern.test(text)) throw new Error(`${path} has no place for ${name}`);
+    const made = await make();
+    text = text.replace(pattern, (_all, begin: string, end: string) => `${begin}${made}\n${end}`);
+  }
+  return text;
+}
+
+const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+
+function table(head: string[], rows: string[][]): string {
+  return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n');
+}
+
+async function errorCodes(): Promise<string> {
+  const found = new Map<string, { status: number; code: string; message: string; where: string[] }>();
+  for (const route of routes) {
+    for (const { status, code, message } of await refusalsOf(route)) {
+      const key = `${status} ${code}`;
+      const row = found.get(key) ?? { status, code, message, where: [] };
+      row.where.push(`${route.method} ${route.path}`);
+      found.set(key, row);
+    }
+  }
+  const lost = new ApiError('method_not_allowed');
+  found.set('405', { status: lost.status, code: lost.code, message: lost.message, where: ['any address'] });
+  const everywhere = (where: string[]) => (where.length === routes.length ? 'everywhere' : where.length > 4 ? `${where.length} endpoints` : where.map((one) => `\`${one}\``).join(', '));
+  const order = Object.keys(errorTable);
+  const rows = [...found.values()].sort((a, b) => a.status - b.status || order.indexOf(a.code) - order.indexOf(b.code) || (a.code < b.code ? -1 : 1));
+  return table(['Status', 'Code', 'Where', 'What it says'], rows.map((row) => [String(row.status), `\`${row.code}\``, row.where[0] === 'any address' ? row.where[0]! : everywhere(row.where), row.message]));
+}
+
+function headerTable(headers: Record<string, HeaderMeaning>): string {
+  return table(['Header', 'Example', 'Meaning'], Object.entries(headers).map(([name, { example, meaning }]) => [`\`${name}\``, `\`${example}\``, meaning]));
+}
+
+const days = (ms: number) => `${ms / 86_400_000} days`;
+
+function limitTable(): string {
+  return table(['Limit', 'Value'], [
+    ['Requests per key in any 60 seconds', '300 (the operator can set another number)'],
+    ['Page size', `${limits.pageDefault}, at most ${limits.pageMax}`],
+    ['Ids in one `group_id` filter', String(limits.filterGroups)],
+    ['Active groups of an organisation, teams not counted', String(limits.groupsPerOrganisation)],
+    ['Groups in one provisioning request', String(limits.groupsPerProvisioning)],
+    ['References in one membership request', String(limits.refsPerRequest)],
+    ['Characters of a learner\'s reference', String(limits.learnerRefChars)],
+    ['Characters of a group\'s reference, of its name', `${limits.groupRefChars}, ${limits.groupNameChars}`],
+    ['Characters of a learner\'s name', String(limits.fullNameChars)],
+    ['Webhook endpoints of an organisation, groups of one endpoint', `${limits.webhooksPerOrganisation}, ${limits.webhookGroups}`],
+    ['Bytes of a request body', limits.bodyBytes.toLocaleString('en-GB')],
+    ['Replies kept for an `Idempotency-Key`', `${limits.idempotencyMs / 3600_000} hours`],
+    ['An invitation can be opened for', days(limits.invitationMs)],
+  ]);
+}
+
+function settings(): string {
+  return table(['Setting', 'Default', 'Meaning'], settingsTable.map((row) => [`\`${row.name}\``, row.default === '' ? 'none' : `\`${row.default}\``, row.meaning]));
+}
+
+async function example(path: string): Promise<string> {
+  const text = await readFile(join(root, path), 'utf8');
+  const part = /\/\/ README begins\n([^]*)\/\/ README ends/.exec(text)?.[1];
+  if (part === undefined) throw new Error(`${path} has no part for the README`);
+  return `\`\`\`ts\n${part}\`\`\``;
+}
+
+export const documents: { path: string; make(): Promise<string> }[] = [
+  { path: 'docs/openapi.json', make: async () => openApiText(await makeOpenApi(documentedOrigin)) },
+  { path: 'README.md', make: () => filled('README.md', { sync: () => example('examples/sync/sync.ts') }) },
+  { path: 'docs/integrator.md', make: () => filled('docs/integrator.md', {
+    codes: errorCodes, 'request headers': async () => headerTable(requestHeaders), 'reply headers': async () => headerTable(replyHeaders), limits: async () => limitTable(),
+  }) },
+  { path: 'docs/operator.md', make: () => filled('docs/operator.md', { settings: async () => settings() }) },
+];
