@@ -7,17 +7,31 @@ import { deliveryHeaders } from './signing.ts';
 
 type Secrets = Pick<LaneEndpoint, 'organisation_id' | 'endpoint_id' | 'secret' | 'previous_secret' | 'previous_secret_until'>;
 
+type Opened = { secret: string; previous: string | null; newest: string; before: string | null };
+
+/** Opening costs more than signing, and an endpoint's next attempt mostly needs the same. */
+const opened = new WeakMap<Secrets, Opened>();
+
+function open(app: App, endpoint: Secrets): Opened {
+  const known = opened.get(endpoint);
+  if (known !== undefined && known.secret === endpoint.secret && known.previous === endpoint.previous_secret) return known;
+  const context = secretContext(endpoint.organisation_id, endpoint.endpoint_id);
+  const fresh = {
+    secret: endpoint.secret, previous: endpoint.previous_secret, newest: app.keyring.decrypt(endpoint.secret, context),
+    before: endpoint.previous_secret === null ? null : app.keyring.decrypt(endpoint.previous_secret, context),
+  };
+  opened.set(endpoint, fresh);
+  return fresh;
+}
+
 /**
  * The secrets that sign now, the newest first: the one before signs too until its time is over.
  * @throws SecretUnreadableError when the service's secret is not the one that encrypted them
  */
 export function signingSecrets(app: App, endpoint: Secrets, nowMs: number): string[] {
-  const context = secretContext(endpoint.organisation_id, endpoint.endpoint_id);
-  const secrets = [app.keyring.decrypt(endpoint.secret, context)];
-  if (endpoint.previous_secret !== null && endpoint.previous_secret_until !== null && endpoint.previous_secret_until.getTime() > nowMs) {
-    secrets.push(app.keyring.decrypt(endpoint.previous_secret, context));
-  }
-  return secrets;
+  const { newest, before } = open(app, endpoint);
+  const both = before !== null && endpoint.previous_secret_until !== null && endpoint.previous_secret_until.getTime() > nowMs;
+  return both ? [newest, before] : [newest];
 }
 
 /** Signs and makes one attempt; like the sender, it never throws. */

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, type Dispatcher } from 'undici';
 import type { Clock } from '../clock.ts';
-import { checkAddress, checkUrl, isLocalhost, loopbackAddresses, type Network } from './address.ts';
+import { checkAddress, checkUrl, isLocalhost, loopbackAddresses, type Network, type UrlVerdict } from './address.ts';
 import { createResolver, DnsError, type Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry.ts';
 
@@ -38,6 +38,7 @@ class AddressRefusedError extends Error {}
 const connectionLifetimeMs = 5 * 60_000;
 const idleConnectionMs = 10_000;
 const maxIdleConnectionMs = 60_000;
+const mostVerdicts = 10_000;
 
 /**
  * The lookup of every new connection. Each address that the name has is checked, one that is refused refuses the name,
@@ -168,9 +169,21 @@ export function createSender({ clock, allowNetworks = [], timeoutMs = 15_000, ma
     },
   });
 
+  // A URL's verdict depends on nothing else; the addresses behind a name are judged at each connection.
+  const verdicts = new Map<string, UrlVerdict>();
+  const judge = (url: string): UrlVerdict => {
+    let verdict = verdicts.get(url);
+    if (verdict === undefined) {
+      verdict = checkUrl(url, { allowNetworks });
+      if (verdicts.size >= mostVerdicts) verdicts.clear();
+      verdicts.set(url, verdict);
+    }
+    return verdict;
+  };
+
   const attempt = async ({ url, headers, body, signal }: SendRequest): Promise<Omit<Attempt, 'duration_ms'>> => {
     const exchange = new Exchange(maxResponseBytes, clock);
-    const verdict = checkUrl(url, { allowNetworks });
+    const verdict = judge(url);
     if (!verdict.ok) {
       exchange.end('address_refused', `The URL was refused: ${verdict.reason}.`);
       return exchange.done;
