@@ -3,10 +3,13 @@ import { connect } from 'node:net';
 /**
  * A load generator for one fixed request over keep-alive connections, each with one request in flight. Raw sockets, so
  * that it costs little beside what it measures. Run as a child process: prints one JSON line.
- * Arguments: port, connections, seconds, then the request's text in base64.
+ * Arguments: port, connections, seconds, the request's text in base64, and optionally a count: then every `############`
+ * in the text becomes a number of twelve digits, from 0 to the count less one in turn.
  */
-const [port, connections, seconds, request64] = [Number(process.argv[2]), Number(process.argv[3]), Number(process.argv[4]), process.argv[5]!];
-const request = Buffer.from(request64, 'base64');
+const [port, connections, seconds, request64, count] = [Number(process.argv[2]), Number(process.argv[3]), Number(process.argv[4]), process.argv[5]!, Number(process.argv[6] ?? 0)];
+const text = Buffer.from(request64, 'base64').toString('latin1');
+const requests = count === 0 ? [Buffer.from(text, 'latin1')] : Array.from({ length: count }, (_, i) => Buffer.from(text.replaceAll('############', String(i).padStart(12, '0')), 'latin1'));
+let turn = 0;
 const warmUpMs = 1000;
 const latencies: number[] = [];
 const statuses = new Map<string, number>();
@@ -18,10 +21,10 @@ function open(): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
     let sentMs = 0;
-    let text = '';
+    let head = '';
     let need = -1;
     let have = 0;
-    const send = () => { sentMs = performance.now(); text = ''; need = -1; have = 0; socket.write(request); };
+    const send = () => { sentMs = performance.now(); head = ''; need = -1; have = 0; socket.write(requests[turn++ % requests.length]!); };
     socket.setNoDelay(true);
     socket.on('connect', send);
     socket.on('error', reject);
@@ -29,10 +32,10 @@ function open(): Promise<void> {
     socket.on('data', (chunk) => {
       have += chunk.length;
       if (need < 0) {
-        text += chunk.toString('latin1');
-        const end = text.indexOf('\r\n\r\n');
+        head += chunk.toString('latin1');
+        const end = head.indexOf('\r\n\r\n');
         if (end < 0) return;
-        const length = /content-length: (\d+)/i.exec(text.slice(0, end));
+        const length = /content-length: (\d+)/i.exec(head.slice(0, end));
         need = end + 4 + Number(length?.[1] ?? 0);
       }
       if (have < need) return;
@@ -40,7 +43,7 @@ function open(): Promise<void> {
       if (now - startMs > warmUpMs) {
         latencies.push(now - sentMs);
         bytes += have;
-        const status = text.slice(9, 12);
+        const status = head.slice(9, 12);
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
       }
       if (now < stopMs) send();

@@ -27,8 +27,9 @@ export async function stop(child: ChildProcess): Promise<void> {
 
 export type Load = { per_second: number; p50_ms: number; p99_ms: number; mb_per_second: number; statuses: Record<string, number> };
 
-export async function load(port: number, connections: number, seconds: number, request: string): Promise<Load> {
-  return firstJson<Load>(startNode(1, [new URL('load.ts', import.meta.url).pathname, String(port), String(connections), String(seconds), Buffer.from(request).toString('base64')]));
+/** @param count how many numbers stand in turn for `############` in the request; 0: it has none */
+export async function load(port: number, connections: number, seconds: number, request: string, count = 0): Promise<Load> {
+  return firstJson<Load>(startNode(1, [new URL('load.ts', import.meta.url).pathname, String(port), String(connections), String(seconds), Buffer.from(request).toString('base64'), String(count)]));
 }
 
 export function median(values: number[]): number {

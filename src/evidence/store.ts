@@ -1,26 +1,28 @@
 import { hash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import { contentOf } from '../assessments/body.ts';
 import { attachReport, findLive } from '../assessments/report.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
+import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import type { EvidenceInput } from './document.ts';
 import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf.ts';
+import { storedReports } from './stored.ts';
 
 export type Report = { pdf: Buffer; sha256: string };
 
-const current = statement('evidence.current', `
-  select e.pdf, e.sha256 from assessment a
-    join evidence e on e.organisation_id = a.organisation_id and e.assessment_id = a.assessment_id and e.sha256 = a.report_sha256
-   where a.organisation_id = $1 and a.assessment_id = $2 order by e.edition desc limit 1`);
 const newest = statement('evidence.newest', `
   select edition, input from evidence where organisation_id = $1 and assessment_id = $2 order by edition desc limit 1`);
 const insert = statement('evidence.insert', `
   insert into evidence (organisation_id, assessment_id, edition, sha256, pdf, input, renderer, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`);
+
+/** How often a report is begun again because its result changed meanwhile. */
+const attempts = 20;
 
 /**
  * The evidence PDF of a live result: the stored bytes, or the first ones, which are stored before they are served. The
@@ -28,12 +30,27 @@ const insert = statement('evidence.insert', `
  * @returns undefined when there is no such live result
  */
 export async function readReport(app: App, organisationId: number, assessmentId: string): Promise<Report | undefined> {
-  for (;;) {
-    const [stored] = await app.db.query<Report>(current, [organisationId, assessmentId]);
-    if (stored !== undefined) return stored;
-    const made = await makeReport(app, organisationId, assessmentId);
-    if (made !== 'changed') return made;
+  const reports = storedReports(app.db);
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const sha256 = await reports.currentHash(organisationId, assessmentId);
+    if (sha256 === null) {
+      const made = await makeReport(app, organisationId, assessmentId);
+      if (made !== 'changed') return made;
+    } else {
+      const pdf = await reports.bytesOf(organisationId, assessmentId, sha256);
+      if (pdf !== undefined) return { pdf, sha256 };
+    }
   }
+  throw new Error(`the report of ${assessmentId} is named but not stored, or changes without end`);
+}
+
+/** Renderings of this process, one after the other: whatever waits for the event loop gets its turn between two of them. */
+let rendering: Promise<unknown> = Promise.resolve();
+
+function renderInTurn(input: EvidenceInput): Promise<Edition> {
+  const edition = rendering.then(() => nextTurn()).then(() => renderEdition(input));
+  rendering = edition.catch(() => {});
+  return edition;
 }
 
 /** One edition made, not yet stored. */
@@ -73,9 +90,13 @@ async function makeReport(app: App, organisationId: number, assessmentId: string
     is_borderline: content.is_borderline, needs_review: content.needs_review, domains: content.domains.map((domain) => (answered.get(domain.name) === undefined ? domain : { ...domain, answered: answered.get(domain.name) })),
     verify_url: verifyUrl(app), source: row.source, ...(before?.sitting === undefined ? {} : { sitting: before.sitting }),
   };
-  const edition = renderEdition(input);
+  const edition = await renderInTurn(input);
   return inWork(app, async (work) => {
-    // Under the feed's lock: the first generation is a change that mirrors must see.
+    // Under the feed's lock: the first generation is a change that mirrors must see. An amendment there and back again
+    // looks as if nothing had happened, but for the edition that was made between.
+    await lockFeed(work, organisationId);
+    const [latest] = await work.tx.query<{ edition: number }>(newest, [organisationId, assessmentId]);
+    if ((latest?.edition ?? 0) !== (last?.edition ?? 0)) return 'changed' as const;
     if (!await attachReport(work, organisationId, row, edition.sha256)) return 'changed' as const;
     await storeEdition(work, organisationId, edition);
     return edition;
