@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refusalsOf } from '../src/http/codes.ts';
 import type { HeaderMeaning } from '../src/http/headers.ts';
@@ -35,7 +35,7 @@ async function errorCodes(): Promise<string> {
   const found = new Map<string, { status: number; code: string; message: string; where: string[] }>();
   for (const route of routes) {
     for (const { status, code, message } of await refusalsOf(route)) {
-      const key = `${status} ${code}`;
+      const key = `${status} ${code} ${message}`;
       const row = found.get(key) ?? { status, code, message, where: [] };
       row.where.push(`${route.method} ${route.path}`);
       found.set(key, row);
@@ -77,6 +77,13 @@ function settings(): string {
   return table(['Setting', 'Default', 'Meaning'], settingsTable.map((row) => [`\`${row.name}\``, row.default === '' ? 'none' : `\`${row.default}\``, row.meaning]));
 }
 
+async function decisions(): Promise<string> {
+  const folder = join(root, 'docs/decisions');
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.md') && name !== 'README.md').sort();
+  const titles = await Promise.all(files.map(async (name) => /^# (.*)$/m.exec(await readFile(join(folder, name), 'utf8'))?.[1] ?? name));
+  return files.map((name, i) => `- [${titles[i]!}](${name})`).join('\n');
+}
+
 async function example(path: string): Promise<string> {
   const text = await readFile(join(root, path), 'utf8');
   const part = /\/\/ README begins\n([^]*)\/\/ README ends/.exec(text)?.[1];
@@ -90,5 +97,6 @@ export const documents: { path: string; make(): Promise<string> }[] = [
   { path: 'docs/integrator.md', make: () => filled('docs/integrator.md', {
     codes: errorCodes, 'request headers': async () => headerTable(requestHeaders), 'reply headers': async () => headerTable(replyHeaders), limits: async () => limitTable(),
   }) },
+  { path: 'docs/decisions/README.md', make: () => filled('docs/decisions/README.md', { list: decisions }) },
   { path: 'docs/operator.md', make: () => filled('docs/operator.md', { settings: async () => settings() }) },
 ];

@@ -7,15 +7,17 @@ const keys = { 'X-Access-Key-Id': ACCESS_KEY_ID, 'X-Secret-Access-Key': SECRET_A
 const file = process.argv[2] ?? 'results.json';
 const state = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { since: null, etag: '""', results: {} };
 
+type Page = { data: { assessment_id: string; status?: string }[]; pagination: { next: string } };
+
 // README begins
-let url: string | null = `${api}/assessments?limit=500${state.since === null ? '' : `&since=${state.since}`}`;
-let walk: { since: string | null; etag: string | null } | null = null;
-while (url !== null) {
-  const reply: Response = await fetch(url, { headers: { ...keys, 'If-None-Match': state.etag } });
+let url = `${api}/assessments?limit=500${state.since === null ? '' : `&since=${state.since}`}`;
+let walk = null;
+while (url) {
+  const reply = await fetch(url, { headers: { ...keys, 'If-None-Match': state.etag } });
   if (reply.status === 304) break;
   if (!reply.ok) throw new Error(await reply.text());
   walk ??= { since: reply.headers.get('X-Sync-Through'), etag: reply.headers.get('ETag') };
-  const { data, pagination } = await reply.json() as { data: { assessment_id: string; status?: string }[]; pagination: { next: string | null } };
+  const { data, pagination } = await reply.json() as Page;
   for (const record of data) {
     if (record.status === 'completed') state.results[record.assessment_id] = record;
     else delete state.results[record.assessment_id];
