@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import pg from 'pg';
 import type { Log } from '../log.ts';
 import { errorFields } from '../log.ts';
@@ -5,8 +6,11 @@ import { errorFields } from '../log.ts';
 /** A prepared statement: PostgreSQL parses and plans it once per connection under its name. */
 export type Statement = { name: string; text: string };
 
+/** PostgreSQL cuts longer names, and two statements would then share one. */
+const nameChars = 63;
+
 export function statement(name: string, text: string): Statement {
-  return { name, text };
+  return { name: name.length <= nameChars ? name : `${name.slice(0, 30)}.${hash('sha256', name, 'base64url').slice(0, 32)}`, text };
 }
 
 /** A row as the driver gives it; columns are named by the statement. */
@@ -93,6 +97,9 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
   };
   const pool = new pg.Pool({ ...common, max: size, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
   pool.on('error', (error) => log.error('database.connection_lost', errorFields(error)));
+  // A connection that is lost between two statements of a transaction says so by an event, which would end the process
+  // if nobody listened; the next statement on it fails and tells the caller.
+  pool.on('connect', (client) => client.on('error', () => {}));
   const open = new Set<Dedicated>();
 
   async function connect(): Promise<pg.PoolClient> {
