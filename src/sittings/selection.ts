@@ -202,10 +202,11 @@ export class AdaptiveSitting {
   }
 
   #stopReason(timeUp: boolean): StopReason | null {
-    const { minItems, maxItems, minPerDomain, stoppingSds } = this.pool.settings;
+    const { minItems, maxItems, stoppingSds } = this.pool.settings;
     if (timeUp) return 'time_limit';
     if (this.given.length >= maxItems) return 'max_items';
-    if (this.given.length < minItems || this.#perDomain.some((n) => n < minPerDomain)) return null;
+    // The choice of domains has seen to the minimum in each by now, wherever the bank has the items.
+    if (this.given.length < minItems) return null;
     const reach = stoppingSds * this.ability.sd;
     return this.pool.stoppingCuts.some((cut) => Math.abs(cut.theta - this.ability.theta) <= reach) ? null : 'precise';
   }
@@ -227,10 +228,10 @@ export class AdaptiveSitting {
     });
     let open = domains.flatMap((domain, d) => (domain.available > 0 ? [d] : []));
     if (open.length === 0) return null;
-    // The minimum in each domain outranks the shares once only just enough items are left to reach it.
+    // The minimum in each domain outranks the shares once only just enough items are left before the sitting may stop.
     const short = open.filter((d) => domains[d]!.given < settings.minPerDomain);
     const owed = short.reduce((sum, d) => sum + settings.minPerDomain - domains[d]!.given, 0);
-    if (owed > 0 && settings.maxItems - total <= owed) open = short;
+    if (owed > 0 && Math.min(settings.minItems, settings.maxItems) - total <= owed) open = short;
 
     const draws: number[] = [];
     const draw = (count: number): number => {

@@ -129,8 +129,20 @@ describe('stopping', () => {
         const given = choices.filter((choice) => choice.domain === name).length;
         assert.ok(given >= 3 && Math.abs(given - share * stop.given) <= 1.5, `${name}: ${given} of ${stop.given}`);
       }
-    }), { numRuns: 30, examples: [[maths, 3.5, 1], [maths, 0, 1]] });
+    }), { numRuns: 30, examples: [[digital, -0.3, 1], ...[1, 2, 3, 4, 5, 6, 7, 8].map((seed): [DeliveryPool, number, number] => [maths, 3.5, seed])] });
     assert.deepEqual([...reasons].sort(), ['max_items', 'precise']);
+  });
+
+  test('three items in each domain come first, even against the shares and against a clear interval', () => {
+    const bank = syntheticBank('maths');
+    const domains = bank.domains.map((domain, d) => ({ ...domain, share: d === 0 ? 0.9 : 0.05 }));
+    const counts = (history: ItemResponse[]) => [0, 1, 2].map((d) => history.filter((r) => r.itemId.split('-')[2] === String(d)).length);
+    const tight = preparePool({ ...bank, domains }, { ...defaultSettings('maths'), maxItems: 15 });
+    assert.deepEqual(counts(play(tight, 0, 'tight').history), [9, 3, 3]);
+    // So narrow an interval is clear of every cut at once, so only the minimum keeps this sitting going.
+    const eager = preparePool({ ...bank, domains }, { ...defaultSettings('maths'), minItems: 6, stoppingSds: 0.01 });
+    const { stop, history } = play(eager, 0, 'eager');
+    assert.deepEqual([stop.reason, counts(history)], ['precise', [3, 3, 3]]);
   });
 
   test('the time limit ends it at once, and the item on the screen counts for nothing', () => {
