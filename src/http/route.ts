@@ -21,7 +21,9 @@ export type Call = {
   path: string;
   body: Body;
   ifNoneMatch: string | undefined;
+  /** Of a GET only: no other method has ranges (RFC 9110, 14.2). */
   range: string | undefined;
+  ifRange: string | undefined;
   /** Runs a change in one unit of work and keeps its reply for the Idempotency-Key, where the request has one, in the same transaction. */
   change(inside: (work: Work) => Promise<Reply>): Promise<Reply>;
 };

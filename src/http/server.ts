@@ -202,7 +202,7 @@ async function handle(app: App, sets: SetCache, route: Route, request: FastifyRe
   const claim = kept as Claim | null;
   const call: Call = {
     app, sets, caller, params: pathParams(route, path), rawQuery, path: route.path.includes('{') ? path : route.path, body: fields,
-    ifNoneMatch: request.headers['if-none-match'], range: request.headers.range,
+    ifNoneMatch: request.headers['if-none-match'], range: request.method === 'GET' ? request.headers.range : undefined, ifRange: request.headers['if-range'] as string | undefined,
     change: changer(app, claim === null ? null : (work, outcome) => claim.keep(work.tx, outcome)),
   };
   try {
