@@ -202,11 +202,10 @@ export class AdaptiveSitting {
   }
 
   #stopReason(timeUp: boolean): StopReason | null {
-    const { minItems, maxItems, stoppingSds } = this.pool.settings;
+    const { minItems, maxItems, minPerDomain, stoppingSds } = this.pool.settings;
     if (timeUp) return 'time_limit';
     if (this.given.length >= maxItems) return 'max_items';
-    // The choice of domains has seen to the minimum in each by now, wherever the bank has the items.
-    if (this.given.length < minItems) return null;
+    if (this.given.length < minItems || this.#perDomain.some((n) => n < minPerDomain)) return null;
     const reach = stoppingSds * this.ability.sd;
     return this.pool.stoppingCuts.some((cut) => Math.abs(cut.theta - this.ability.theta) <= reach) ? null : 'precise';
   }
