@@ -4,11 +4,13 @@ import { addMembers } from '../../src/groups/members.ts';
 import { provisionLearner } from '../../src/invitations/provision.ts';
 import { ensureTeam } from '../../src/organisations/teams.ts';
 import { Scenario, recordResults } from '../scenario.ts';
+import { client } from '../contract/client.ts';
 import { withService } from '../service.ts';
+import { secret, serviceProcess } from './processes.ts';
 
 /** Law 4: a cause and its events are one transaction; so are a provisioning and its credit, a result and its learner, a team and its group. */
 
-const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000', ARS_SECRET: secret } });
 
 const counted = ['assessment', 'assessment_feed', 'learner', 'learner_feed', 'learner_group', 'membership', 'group_set', 'invitation', 'event', 'delivery', 'evidence', 'assessment_change'];
 
@@ -54,7 +56,10 @@ suite('law 4: a cause and its events are one transaction', () => {
   });
 
   test('law 4: connections that are cut in the middle of changes leave each change whole or not at all', async () => {
-    const org = await service.organisation({ plan: 'standard', credits: 1000 });
+    const made = await service.organisation({ plan: 'standard', credits: 1000 });
+    // In a process of its own, which has to survive it.
+    const process = await serviceProcess({ DATABASE_URL: service.databaseUrl, ARS_SECRET: secret });
+    const org = { ...client(process.url, made.key), id: made.id };
     const cohort = (await org.post('/groups', { type: 'cohort', ref: 'C1', name: 'Cohort' })).body.data.id;
     const refs = Array.from({ length: 12 }, (_, n) => `L-${n}`);
     for (const ref of refs) await org.post('/learners', { ref, full_name: `Somebody ${ref}` });
@@ -75,6 +80,7 @@ suite('law 4: a cause and its events are one transaction', () => {
     })).finally(() => { over = true; });
     await cutting;
     assert.ok(cuts > 0 && refused > 0, `${cuts} connections cut, ${refused} changes refused`);
+    assert.equal((await org.get('/health')).status, 200);
     const [told] = await service.app.db.query<Record<string, number>>(`
       select (select count(*) from event where organisation_id = $1 and payload like '%"added":["%') as added,
              (select count(*) from event where organisation_id = $1 and payload like '%"removed":["%') as removed,
