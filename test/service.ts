@@ -51,8 +51,8 @@ export type TestService = {
   client(key: Key | null): Client;
   /** Runs verbs directly, in a unit of work. */
   inWork<T>(inside: (work: Work) => Promise<T>): Promise<T>;
-  /** A second service on the same database. */
-  sibling(options?: ServiceOptions): Promise<TestService>;
+  /** A second service on the same database, which it may reach by another address. */
+  sibling(options?: ServiceOptions & { databaseUrl?: string }): Promise<TestService>;
   /** Stops the service and starts it again on the same port. */
   restart(): Promise<void>;
   stop(): Promise<void>;
@@ -113,7 +113,7 @@ async function serviceOn(databaseUrl: string, options: ServiceOptions, stops: ((
         },
       };
     },
-    sibling: (extra = {}) => serviceOn(databaseUrl, { ...options, ...extra }, stops),
+    sibling: ({ databaseUrl: otherwise, ...extra } = {}) => serviceOn(otherwise ?? databaseUrl, { ...options, ...extra }, stops),
     async restart() {
       await hangUp(running.url);
       await running.stop();

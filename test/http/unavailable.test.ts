@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { after, suite, test } from 'node:test';
+import { assertRefused } from '../contract/expect.ts';
+import { withService } from '../service.ts';
+
+/** Stands between a service and its database, and can cut them off. */
+async function cable(to: { hostname: string; port: number }) {
+  const open = new Set<Socket>();
+  let cut = false;
+  const server = createServer((near) => {
+    if (cut) { near.destroy(); return; }
+    const far = connect(to.port, to.hostname);
+    for (const [one, other] of [[near, far], [far, near]] as const) {
+      open.add(one);
+      one.on('error', () => {});
+      one.on('close', () => { open.delete(one); other.destroy(); });
+      one.pipe(other);
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  after(() => { server.close(); for (const socket of open) socket.destroy(); });
+  return {
+    port: (server.address() as { port: number }).port,
+    pull() { cut = true; for (const socket of open) socket.destroy(); },
+    plug() { cut = false; },
+  };
+}
+
+const direct = await withService();
+const org = await direct.organisation();
+const address = new URL(direct.databaseUrl);
+const wire = await cable({ hostname: address.hostname, port: Number(address.port) });
+address.port = String(wire.port);
+const service = await direct.sibling({ databaseUrl: address.href });
+const there = service.client(org.key);
+
+suite('a database that goes away', () => {
+  test('503: service_unavailable with Retry-After, for every kind of request; then service resumes by itself', async () => {
+    assert.equal((await there.get('/health')).status, 200);
+    wire.pull();
+    for (const [method, path, body] of [['GET', '/health'], ['GET', '/assessments'], ['POST', '/groups', { type: 'cohort', ref: 'A', name: 'A' }], ['GET', '/nothing'], ['GET', '/assessments?foo=1']] as const) {
+      const answer = await there.api(method, path, { body });
+      assertRefused(answer, 503, 'service_unavailable');
+      assert.match(answer.headers['retry-after']!, /^[1-9]\d*$/);
+    }
+    wire.plug();
+    assert.equal((await there.get('/health')).status, 200);
+    assert.equal((await there.post('/groups', { type: 'cohort', ref: 'A', name: 'A' })).status, 201);
+  });
+
+  test('an answer that could not be audited is not given', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => there.get('/assessments')));
+    const asked = Array.from({ length: 30 }, () => there.get('/assessments'));
+    wire.pull();
+    const answers = await Promise.all(asked);
+    wire.plug();
+    const audited = await direct.app.db.query<{ n: number }>('select count(*) as n from audit where organisation_id = $1 and action = $2 and status = 200', [org.id, 'GET /assessments']);
+    const given = answers.filter((answer) => answer.status === 200).length + 5;
+    for (const answer of answers) if (answer.status !== 200) assertRefused(answer, 503, 'service_unavailable');
+    assert.ok(audited[0]!.n >= given, `${given} answers, ${audited[0]!.n} rows`);
+    assert.equal((await there.get('/health')).status, 200);
+  });
+
+  test('nothing of it is a fault of ours', () => assert.doesNotMatch(service.logged.join(''), /"status":500/));
+});
