@@ -36,9 +36,9 @@ suite('GET /assessments', () => {
       }
     });
 
-    test('a tombstone has nothing but its id, status and updated_at', { skip: target.local === null && 'needs a withdrawn result' }, async () => {
+    test('a tombstone has nothing but its id, status and updated_at', async () => {
       const { data } = (await query('status=deleted')).body;
-      assert.ok(data.length > 0);
+      if (target.local !== null) assert.ok(data.length > 0);
       for (const entry of data) assert.deepEqual(Object.keys(entry), ['assessment_id', 'status', 'updated_at']);
     });
 

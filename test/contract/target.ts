@@ -17,6 +17,8 @@ export type Target = Client & {
   key: Key;
   /** Null for a service that is only reached by its address; what needs an operator is then left out. */
   local: Local | null;
+  /** A group of type team with a member; null when the organisation has none. */
+  teamId: string | null;
 };
 
 export type Local = {
@@ -25,8 +27,6 @@ export type Local = {
   scene: Scenario;
   /** Another organisation of the same service. */
   foreign: TestOrganisation;
-  /** A group of type team with one member. */
-  teamId: string;
   learners: Learner[];
   cohort: Group;
 };
@@ -71,7 +71,7 @@ async function localTarget(): Promise<Target> {
   await course.adds(...learners.slice(2));
   const { row: team } = await service.inWork((work) => createGroup(work, org.id, { type: 'team', ref: 'SEED-T1', name: 'Team one' }));
   await service.inWork((work) => addMembers(work, org.id, team.group_id, ['seed-0'], { managingTeams: true }));
-  return { ...org, local: { service, org, scene, foreign, teamId: team.group_id, learners, cohort } };
+  return { ...org, local: { service, org, scene, foreign, learners, cohort }, teamId: team.group_id };
 }
 
 /** The target of this process's tests; call it once in a file. */
@@ -80,7 +80,9 @@ export async function contractTarget(): Promise<Target> {
   if (baseUrl === undefined || keyId === undefined || secret === undefined) return localTarget();
   after(() => hangUp());
   const key = { access_key_id: keyId, secret_access_key: secret };
-  return { ...patient(client(baseUrl, key)), key, local: null };
+  const remote = patient(client(baseUrl, key));
+  const teams = await remote.get('/groups?type=team&limit=1');
+  return { ...remote, key, local: null, teamId: teams.body?.data?.[0]?.id ?? null };
 }
 
 /** A reference that no other run has used. */
