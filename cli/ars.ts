@@ -51,15 +51,23 @@ async function main(words: string[]): Promise<number> {
   return runCommand(command, words.slice(command.name.split(' ').length));
 }
 
+/** `--add -20` as one word, because a word that begins with a dash is otherwise taken for an option. */
+function withNegativeNumbers(words: string[]): string[] {
+  return words.flatMap((word, i) => {
+    if (/^-\d+$/.test(word) && /^--[a-z-]+$/.test(words[i - 1] ?? '')) return [];
+    return /^--[a-z-]+$/.test(word) && /^-\d+$/.test(words[i + 1] ?? '') ? [`${word}=${words[i + 1]!}`] : [word];
+  });
+}
+
 async function runCommand(command: Command, words: string[]): Promise<number> {
   let parsed;
   try {
     parsed = parseArgs({
-      args: words, allowPositionals: true, strict: true,
+      args: withNegativeNumbers(words), allowPositionals: true, strict: true,
       options: { ...command.options, json: { type: 'boolean' }, help: { type: 'boolean' } },
     });
   } catch (error) {
-    throw new Misuse(`${(error as Error).message.split('. ')[0]}; usage: ars ${command.name} ${command.usage}`);
+    throw new Misuse(`${(error as Error).message.split(/\. |\.?\n/)[0]}; usage: ars ${command.name} ${command.usage}`);
   }
   const { values, positionals } = parsed;
   if (values.help === true) { process.stdout.write(`${help(command)}\n`); return 0; }

@@ -17,6 +17,7 @@ function welcome(url: string, sandbox: Sandbox, since: string, activity: number)
 ${sandbox.organisation.name}: ${sandbox.learners.toLocaleString('en-GB')} learners${activity > 0 ? `, ${activity} changes a minute` : ''}
 
   Base address       ${url}/api/v1
+  Organisation       ${sandbox.organisation.public_id}
   Access key id      ${sandbox.keyId}
   Secret access key  ${sandbox.secret}
   Reference          ${url}/docs
