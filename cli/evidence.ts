@@ -1,33 +1,60 @@
-import { hash } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { App } from '../src/app.ts';
 import { exportEvidence } from '../src/evidence/export.ts';
-import { editionBytes, inspect, isSha256, vouch } from '../src/evidence/verify.ts';
-import { parseLowerBound } from '../src/feed/time.ts';
+import { editionBytes, inspect, isSha256 } from '../src/evidence/verify.ts';
+import { formatPosition, parseLowerBound } from '../src/feed/time.ts';
 import { readOrganisation } from '../src/organisations/organisations.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { option, organisationOf, requiredOption, withApp } from './open.ts';
+import { act, option, organisationOf, requiredOption, withApp } from './open.ts';
+
+async function hashOf(file: string): Promise<string> {
+  const digest = createHash('sha256');
+  try {
+    for await (const chunk of createReadStream(file)) digest.update(chunk as Buffer);
+  } catch {
+    throw new Failure(`cannot read ${file}`);
+  }
+  return digest.digest('hex');
+}
+
+function givenHash(text: string, what: string): string {
+  const sha256 = text.trim().toLowerCase();
+  if (!isSha256(sha256)) throw new Misuse(`${what} must be 64 hexadecimal digits`);
+  return sha256;
+}
 
 async function verify(call: Call) {
-  const file = call.positionals[0]!;
-  const bytes = await readFile(file).catch(() => { throw new Failure(`cannot read ${file}`); });
-  const sha256 = hash('sha256', bytes, 'hex');
-  const given = option(call, 'sha256')?.toLowerCase();
+  const expected = option(call, 'sha256');
+  const given = expected === undefined ? undefined : givenHash(expected, '--sha256');
+  const sha256 = await hashOf(call.positionals[0]!);
   if (given !== undefined) {
-    if (!isSha256(given)) throw new Misuse('--sha256 must be 64 hexadecimal digits');
     const matches = given === sha256;
     return { json: { sha256, verdict: matches ? 'matches' : 'differs' }, exitCode: matches ? 0 : 1, text: matches ? 'The file has the given hash.' : `The file does not have the given hash: it has ${sha256}.` };
   }
   return withApp(async (app) => {
-    const { verdict, edition, made_at } = await vouch(app, sha256);
-    const found = await inspect(app, sha256);
-    const organisation = found === null ? null : await readOrganisation(app.db, found.organisationId);
-    const json = { sha256, verdict, edition, made_at, organisation_id: organisation?.public_id ?? null, assessment_id: found?.assessmentId ?? null, reproducible: found?.reproducible ?? null };
-    const text = verdict === 'unknown' ? `Not vouched for: no evidence of a result that stands has the hash ${sha256}.`
-      : `Genuine${verdict === 'current' ? ' and current' : ', but superseded by a later edition'}: edition ${edition} of result ${found!.assessmentId}, made ${made_at}.\n`
-        + `${found!.reproducible ? 'This version of the service makes the same bytes again.' : found!.sameRenderer ? 'But this service makes other bytes from the stored content: its installation is damaged.' : 'This version of the service has another renderer than the file was made with.'}`;
-    return { json, text, exitCode: verdict === 'unknown' ? 1 : 0 };
+    const { verdict, edition, made_at, holder, reproducible, sameRenderer } = await inspect(app, sha256);
+    if (holder === null) {
+      return { json: { sha256, verdict, edition, made_at, organisation_id: null, assessment_id: null, reproducible }, text: `Not vouched for: no evidence of a result that stands has the hash ${sha256}.`, exitCode: 1 };
+    }
+    const organisation = await readOrganisation(app.db, holder.organisationId);
+    const again = reproducible === true ? 'This version of the service makes the same bytes again.'
+      : sameRenderer === true ? 'But this service makes other bytes from the stored content: its installation is damaged.'
+      : 'This version of the service has another renderer than the file was made with.';
+    return {
+      json: { sha256, verdict, edition, made_at, organisation_id: organisation.public_id, assessment_id: holder.assessmentId, reproducible },
+      text: `Genuine${verdict === 'current' ? ' and current' : ', but superseded by an amendment'}: edition ${edition} of result ${holder.assessmentId} of ${organisation.name}, made ${made_at}.\n${again}`,
+      exitCode: 0,
+    };
   });
+}
+
+/** Evidence is personal data, so its way out of the service is in the log. */
+function audit(app: App, organisationId: number, action: string, resource: string): Promise<null> {
+  return act(app, organisationId, action, async () => ({ result: null, resource }));
 }
 
 async function exportAll(call: Call) {
@@ -38,9 +65,26 @@ async function exportAll(call: Call) {
   if (sinceUs === null) throw new Misuse('--since must be a day or a date-time, such as 2026-01-31 or 2026-01-31T09:00:00Z');
   return withApp(async (app) => {
     const found = await organisationOf(app, id);
+    await audit(app, found.organisation_id, 'evidence export', `results since ${formatPosition(sinceUs)}`);
     const counts = await exportEvidence(app, found.organisation_id, sinceUs, folder, (done, total) => call.progress(`${done} of ${total} reports`), call.signal);
-    const stopped = call.signal.aborted ? '\nStopped before the end: run the same command again to continue.' : '';
-    return { json: counts, text: `${counts.exported} reports written, ${counts.unchanged} were there already. Manifest: ${folder}/manifest.csv and manifest.json${stopped}`, exitCode: call.signal.aborted ? 1 : 0 };
+    const lines = [`${counts.exported} reports written, ${counts.unchanged} were there already.`];
+    if (call.signal.aborted) lines.push('Stopped before the end: run the same command again to continue.');
+    else lines.push(`Manifest: ${join(folder, 'manifest.csv')} and manifest.json`);
+    if (counts.withdrawn.length > 0) lines.push('These results have been withdrawn since an earlier export; delete their files:', ...counts.withdrawn.map((file) => `  ${join(folder, file)}`));
+    return { json: { ...counts, complete: !call.signal.aborted }, text: lines.join('\n'), exitCode: call.signal.aborted ? 1 : 0 };
+  });
+}
+
+async function writeEdition(call: Call) {
+  const sha256 = givenHash(call.positionals[0]!, 'the hash');
+  const out = requiredOption(call, 'out');
+  return withApp(async (app) => {
+    const found = await organisationOf(app, requiredOption(call, 'organisation'));
+    const pdf = await editionBytes(app, found.organisation_id, sha256);
+    if (pdf === undefined) throw new Failure('the organisation has no stored edition with this hash');
+    await audit(app, found.organisation_id, 'evidence edition', sha256);
+    await writeFile(out, pdf, { mode: 0o600 }).catch(() => { throw new Failure(`cannot write ${out}`); });
+    return { json: { file: out, bytes: pdf.length }, text: `Wrote ${out}.` };
   });
 }
 
@@ -55,18 +99,6 @@ export const commands: Command[] = [
   },
   {
     name: 'evidence edition', usage: '--organisation ID --out FILE SHA256', summary: 'Write any stored edition by its hash', positionals: [1, 1],
-    options: { organisation: { type: 'string' }, out: { type: 'string' } },
-    run: (call) => {
-      const sha256 = call.positionals[0]!.toLowerCase();
-      if (!isSha256(sha256)) throw new Misuse('the hash must be 64 hexadecimal digits');
-      const out = requiredOption(call, 'out');
-      return withApp(async (app) => {
-        const found = await organisationOf(app, requiredOption(call, 'organisation'));
-        const pdf = await editionBytes(app, found.organisation_id, sha256);
-        if (pdf === undefined) throw new Failure('the organisation has no stored edition with this hash');
-        await writeFile(out, pdf);
-        return { json: { file: out, bytes: pdf.length }, text: `Wrote ${out}.` };
-      });
-    },
+    options: { organisation: { type: 'string' }, out: { type: 'string' } }, run: writeEdition,
   },
 ];

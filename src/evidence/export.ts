@@ -1,61 +1,111 @@
 import { hash } from 'node:crypto';
-import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { mkdir, open, opendir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
+import { formatPosition } from '../feed/time.ts';
 import { readReport } from './store.ts';
 
+const pageSize = 200;
 const page = statement('evidence.export_page', `
-  select a.assessment_id, a.assessed_at, f.position from assessment_feed f
-    join assessment a on a.organisation_id = f.organisation_id and a.assessment_id = f.assessment_id
-   where f.organisation_id = $1 and not f.deleted and a.assessed_at >= $2 and (a.assessed_at, a.assessment_id) > ($3::int8, $4::uuid)
-   order by a.assessed_at, a.assessment_id limit 200`);
+  select assessment_id, assessed_at, report_sha256 from assessment
+   where organisation_id = $1 and body is not null and assessed_at >= $2 and (assessed_at, assessment_id) > ($3::int8, $4::uuid)
+   order by assessed_at, assessment_id limit ${pageSize}`);
 const countSince = statement('evidence.export_count', `
-  select count(*) as count from assessment_feed f where f.organisation_id = $1 and not f.deleted and f.assessed_at >= $2`);
+  select count(*) as count from assessment where organisation_id = $1 and body is not null and assessed_at >= $2`);
+const withdrawn = statement('evidence.withdrawn', `
+  select g.id from unnest($2::uuid[]) as g(id)
+   where not exists (select from assessment a where a.organisation_id = $1 and a.assessment_id = g.id and a.body is not null)`);
 
 /** One line of the manifest. No name: the file says whose it is. */
 type ManifestEntry = { assessment_id: string; assessed_at: string; file: string; sha256: string; bytes: number };
 
 const csvHead = 'assessment_id,assessed_at,file,sha256,bytes\n';
 
+/** The evidence is personal data: only the one who exports it may read it. */
+const ownerOnly = { mode: 0o600 };
+
+export type ExportCounts = {
+  /** Files written, and files that were there with the right bytes. */
+  exported: number; unchanged: number;
+  /** Files of an earlier export whose results have been withdrawn since; they are named, not deleted. */
+  withdrawn: string[];
+};
+
 /**
  * Writes the evidence of every live result assessed at or after `since`, one file each, and a manifest as CSV and JSON.
- * Run again it continues: a file that is there with the right bytes is not written again. Holds one PDF at a time.
+ * Killed and run again it continues: a file that is there with the right bytes is not written again, and every file
+ * appears under its name whole or not at all. The manifests appear at the end. Holds one page of ids and one PDF at a time.
  */
 export async function exportEvidence(app: App, organisationId: number, sinceUs: number, folder: string,
-  onProgress: (done: number, total: number) => void, signal: AbortSignal): Promise<{ exported: number; unchanged: number }> {
-  await mkdir(folder, { recursive: true });
-  const total = (await app.db.query<{ count: number }>(countSince, [organisationId, sinceUs]))[0]!.count;
-  const lines = join(folder, 'manifest.csv');
-  const entries = join(folder, 'manifest.json');
-  await writeFile(`${lines}.part`, csvHead);
-  await writeFile(`${entries}.part`, '[');
-  let [lastAt, lastId] = [0, '00000000-0000-0000-0000-000000000000'];
-  let [exported, unchanged] = [0, 0];
-  for (;;) {
-    const rows = await app.db.query<{ assessment_id: string; assessed_at: number }>(page, [organisationId, sinceUs, lastAt, lastId]);
-    for (const row of rows) {
-      if (signal.aborted) return { exported, unchanged };
-      const report = await readReport(app, organisationId, row.assessment_id);
-      if (report === undefined) continue;
-      const file = `${row.assessment_id}.pdf`;
-      const there = await readFile(join(folder, file)).catch(() => null);
-      if (there !== null && hash('sha256', there, 'hex') === report.sha256) unchanged++;
-      else {
-        await writeFile(join(folder, `${file}.part`), report.pdf);
-        await rename(join(folder, `${file}.part`), join(folder, file));
-        exported++;
+  onProgress: (done: number, total: number) => void, signal: AbortSignal): Promise<ExportCounts> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const [{ count: total } = { count: 0 }] = await app.db.query<{ count: number }>(countSince, [organisationId, sinceUs]);
+  const [csv, json] = [join(folder, 'manifest.csv'), join(folder, 'manifest.json')];
+  const handles: FileHandle[] = [];
+  const counts: ExportCounts = { exported: 0, unchanged: 0, withdrawn: [] };
+  try {
+    for (const file of [csv, json]) handles.push(await open(`${file}.part`, 'w', ownerOnly.mode));
+    const [lines, entries] = handles as [FileHandle, FileHandle];
+    await lines.write(csvHead);
+    await entries.write('[');
+    let [lastAt, lastId] = [-Number.MAX_SAFE_INTEGER, '00000000-0000-0000-0000-000000000000'];
+    for (;;) {
+      const rows = await app.db.query<{ assessment_id: string; assessed_at: number; report_sha256: string | null }>(page, [organisationId, sinceUs, lastAt, lastId]);
+      let [linesOfPage, entriesOfPage] = ['', ''];
+      for (const row of rows) {
+        if (signal.aborted) return counts;
+        const written = await writeOne(app, organisationId, row, folder);
+        if (written === null) continue;
+        const { isNew, ...entry } = written;
+        const first = counts.exported + counts.unchanged === 0;
+        if (isNew) counts.exported++; else counts.unchanged++;
+        linesOfPage += `${Object.values(entry).join(',')}\n`;
+        entriesOfPage += `${first ? '' : ','}\n${JSON.stringify(entry)}`;
+        onProgress(counts.exported + counts.unchanged, total);
       }
-      const entry: ManifestEntry = { assessment_id: row.assessment_id, assessed_at: new Date(row.assessed_at / 1000).toISOString(), file, sha256: report.sha256, bytes: report.pdf.length };
-      await appendFile(`${lines}.part`, `${Object.values(entry).join(',')}\n`);
-      await appendFile(`${entries}.part`, `${exported + unchanged === 1 ? '' : ','}\n${JSON.stringify(entry)}`);
-      onProgress(exported + unchanged, total);
+      await lines.write(linesOfPage);
+      await entries.write(entriesOfPage);
+      if (rows.length < pageSize) break;
+      ({ assessed_at: lastAt, assessment_id: lastId } = rows.at(-1)!);
     }
-    if (rows.length < 200) break;
-    ({ assessed_at: lastAt, assessment_id: lastId } = rows.at(-1)!);
+    await entries.write('\n]\n');
+  } finally {
+    for (const handle of handles) await handle.close();
   }
-  await rename(`${lines}.part`, lines);
-  await appendFile(`${entries}.part`, '\n]\n');
-  await rename(`${entries}.part`, entries);
-  return { exported, unchanged };
+  await rename(`${csv}.part`, csv);
+  await rename(`${json}.part`, json);
+  counts.withdrawn = await findWithdrawn(app, organisationId, folder);
+  return counts;
+}
+
+async function writeOne(app: App, organisationId: number, row: { assessment_id: string; assessed_at: number; report_sha256: string | null }, folder: string): Promise<ManifestEntry & { isNew: boolean } | null> {
+  const file = `${row.assessment_id}.pdf`;
+  const entry = { assessment_id: row.assessment_id, assessed_at: formatPosition(row.assessed_at), file };
+  const there = row.report_sha256 === null ? null : await readFile(join(folder, file)).catch(() => null);
+  if (there !== null && hash('sha256', there, 'hex') === row.report_sha256) return { ...entry, sha256: row.report_sha256, bytes: there.length, isNew: false };
+  const report = await readReport(app, organisationId, row.assessment_id);
+  if (report === undefined) return null;
+  // One name for whatever is being written: a killed export leaves at most this file, and the next one writes over it.
+  const part = join(folder, 'evidence.pdf.part');
+  await writeFile(part, report.pdf, ownerOnly);
+  await rename(part, join(folder, file));
+  return { ...entry, sha256: report.sha256, bytes: report.pdf.length, isNew: true };
+}
+
+async function findWithdrawn(app: App, organisationId: number, folder: string): Promise<string[]> {
+  const found: string[] = [];
+  let ids: string[] = [];
+  const ask = async () => {
+    found.push(...(await app.db.query<{ id: string }>(withdrawn, [organisationId, ids])).map(({ id }) => `${id}.pdf`));
+    ids = [];
+  };
+  for await (const { name } of await opendir(folder)) {
+    if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.pdf$/.test(name)) continue;
+    ids.push(name.slice(0, 36));
+    if (ids.length === pageSize) await ask();
+  }
+  await ask();
+  return found.sort();
 }

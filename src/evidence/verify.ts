@@ -5,11 +5,14 @@ import type { EvidenceInput } from './document.ts';
 import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf.ts';
 
+// Two organisations may hold the same result under one id, and so the same file: it is current while it is current anywhere.
 const byHash = statement('evidence.by_hash', `
-  select e.organisation_id, e.assessment_id, e.edition, e.input, e.renderer, e.created_at, a.report_sha256 = e.sha256 as current
+  select e.organisation_id, e.assessment_id, e.edition, e.input, e.renderer, e.created_at, a.report_sha256 is not distinct from e.sha256 as current
     from evidence e join assessment a on a.organisation_id = e.organisation_id and a.assessment_id = e.assessment_id
-   where e.sha256 = $1 limit 1`);
+   where e.sha256 = $1 order by current desc, e.created_at limit 1`);
 const bytesByHash = statement('evidence.bytes_by_hash', 'select pdf from evidence where organisation_id = $1 and sha256 = $2 limit 1');
+
+type Found = { organisation_id: number; assessment_id: string; edition: number; input: string; renderer: string; created_at: Date; current: boolean };
 
 /** What the service knows of a file by its hash; it says nothing of any person. */
 export type Vouching = {
@@ -25,19 +28,46 @@ export function isSha256(text: string): boolean {
   return sha256Form.test(text);
 }
 
-/** Whether the service vouches for the file with this SHA-256 (lower-case hex). */
-export async function vouch(app: App, sha256: string): Promise<Vouching> {
-  const [row] = await app.db.query<{ edition: number; created_at: Date; current: boolean | null }>(byHash, [sha256]);
-  if (row === undefined) return { verdict: 'unknown', edition: null, made_at: null };
-  return { verdict: row.current === true ? 'current' : 'superseded', edition: row.edition, made_at: row.created_at.toISOString() };
+async function find(app: App, sha256: string): Promise<Found | undefined> {
+  return (await app.db.query<Found>(byHash, [sha256]))[0];
 }
 
+function vouching(row: Found | undefined): Vouching {
+  if (row === undefined) return { verdict: 'unknown', edition: null, made_at: null };
+  return { verdict: row.current ? 'current' : 'superseded', edition: row.edition, made_at: row.created_at.toISOString() };
+}
+
+/** Whether the service vouches for the file with this SHA-256 (lower-case hex). */
+export async function vouch(app: App, sha256: string): Promise<Vouching> {
+  return vouching(await find(app, sha256));
+}
+
+/** What only the operator is told. */
+export type Inspection = Vouching & {
+  /** Whose file it is; null for an unknown one. */
+  holder: { organisationId: number; assessmentId: string } | null;
+  /** Whether today's renderer makes the same bytes from the stored content; null when it can't read that content, or for an unknown file. */
+  reproducible: boolean | null;
+  /** Whether the file was made by the same version of the renderer. */
+  sameRenderer: boolean | null;
+};
+
 /** For the operator: whose file it is, and whether today's renderer still makes the same bytes from the stored content. */
-export async function inspect(app: App, sha256: string) {
-  const [row] = await app.db.query<{ organisation_id: number; assessment_id: string; edition: number; input: string; renderer: string; current: boolean | null }>(byHash, [sha256]);
-  if (row === undefined) return null;
-  const again = hash('sha256', renderPdf(buildDocument(JSON.parse(row.input) as EvidenceInput)), 'hex');
-  return { organisationId: row.organisation_id, assessmentId: row.assessment_id, edition: row.edition, current: row.current === true, reproducible: again === sha256, sameRenderer: row.renderer === rendererVersion };
+export async function inspect(app: App, sha256: string): Promise<Inspection> {
+  const row = await find(app, sha256);
+  if (row === undefined) return { ...vouching(row), holder: null, reproducible: null, sameRenderer: null };
+  return {
+    ...vouching(row), holder: { organisationId: row.organisation_id, assessmentId: row.assessment_id },
+    reproducible: rendersTo(row.input, sha256), sameRenderer: row.renderer === rendererVersion,
+  };
+}
+
+function rendersTo(input: string, sha256: string): boolean | null {
+  try {
+    return hash('sha256', renderPdf(buildDocument(JSON.parse(input) as EvidenceInput)), 'hex') === sha256;
+  } catch {
+    return null;
+  }
 }
 
 /** The stored bytes of any edition, for the auditor who holds its hash. */

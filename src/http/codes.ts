@@ -28,7 +28,7 @@ async function fieldMessage(route: Route, code: FieldCode): Promise<string> {
   const fields = { ...route.bodyExample as Record<string, unknown>, [code.slice('invalid_'.length)]: {} };
   const call = {
     app: { settings: { webhookAllowNetworks: [] } } as unknown as App, sets: new SetCache(), caller: {} as Call['caller'], params: { id: '' }, rawQuery: '', path: route.path,
-    body: new Body(fields), ifNoneMatch: undefined, range: undefined,
+    body: new Body(fields), ifNoneMatch: undefined, range: undefined, ifRange: undefined,
     change: () => { throw new Error(`${route.id} accepts ${JSON.stringify(fields)}`); },
   } satisfies Call;
   try {
