@@ -3,9 +3,11 @@ import type { App } from './app.ts';
 import { registerVerify } from './evidence/verify-page.ts';
 import type { Audit } from './http/audit.ts';
 import { registerReference } from './http/reference-pages.ts';
+import { registerPlayer } from './player/routes.ts';
 
 /** What is served beside the API. */
 export function registerPages(app: App, fastify: FastifyInstance, _audit: Audit): void {
   registerReference(app, fastify);
   registerVerify(app, fastify);
+  registerPlayer(app, fastify);
 }

@@ -106,6 +106,22 @@ export function pauseSitting(app: App, key: SittingKey, given: { position: numbe
   });
 }
 
+/** Keeps what was filled in so far while the learner thinks about skipping. @returns false when the question is not the current one */
+export function keepDraft(app: App, key: SittingKey, given: { position: number; answer: Answer }): Promise<boolean> {
+  return withCurrent(app, key, false, async (work, sitting, history) => {
+    const current = history.at(-1)!;
+    if (given.position !== current.position) return false;
+    await storeDraft(work.tx, sitting, current.position, draftText(current, given.answer));
+    return true;
+  });
+}
+
+/** How many questions were answered and skipped. */
+export async function countOutcomes(app: App, key: SittingKey): Promise<{ answered: number; skipped: number }> {
+  const rows = await findHistory(app.db, key);
+  return { answered: rows.filter(({ outcome }) => outcome === 'right' || outcome === 'wrong').length, skipped: rows.filter(({ outcome }) => outcome === 'skipped').length };
+}
+
 /** Puts the current question back on the screen, on whichever device. */
 export function resumePaused(app: App, key: SittingKey): Promise<void> {
   return withCurrent(app, key, undefined, async (work, sitting) => {

@@ -18,14 +18,17 @@ const executablePath = await findChromium();
 /** Why tests in a browser are left out, or false when they run. */
 export const withoutBrowser: string | false = executablePath === null ? 'no Chromium on this machine: install it (Debian: apt-get install chromium), or name it in ARS_TEST_CHROMIUM' : false;
 
+/** A browser under test talks to the service and to nobody else. */
+const quiet = ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
 let browser: Promise<Browser> | null = null;
 after(async () => { await (await browser)?.close(); });
 
 /** A new page of the given width, with a listener that keeps whatever the page complains about. */
-export async function openPage(options: { width: number; colorScheme?: 'light' | 'dark' }): Promise<{ page: Page; complaints: string[] }> {
+export async function openPage(options: { width: number; colorScheme?: 'light' | 'dark'; script?: boolean }): Promise<{ page: Page; complaints: string[] }> {
   // Chromium's own sandbox doesn't work for root, who runs tests in containers.
-  browser ??= chromium.launch({ executablePath: executablePath!, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
-  const context = await (await browser).newContext({ viewport: { width: options.width, height: 800 }, colorScheme: options.colorScheme ?? 'light', bypassCSP: false });
+  browser ??= chromium.launch({ executablePath: executablePath!, args: [...process.getuid?.() === 0 ? ['--no-sandbox'] : [], ...quiet] });
+  const context = await (await browser).newContext({ viewport: { width: options.width, height: 800 }, colorScheme: options.colorScheme ?? 'light', bypassCSP: false, javaScriptEnabled: options.script ?? true });
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => { if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text()); });

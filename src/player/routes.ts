@@ -1,0 +1,161 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { App } from '../app.ts';
+import { contentOf } from '../assessments/body.ts';
+import { findLive } from '../assessments/report.ts';
+import { DatabaseUnavailable } from '../db/database.ts';
+import { findLearnersByIds } from '../learners/learners.ts';
+import { errorFields } from '../log.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import type { Subject } from '../scoring/levels.ts';
+import { answerQuestion, countOutcomes, currentQuestion, endWhenTimeIsUp, keepDraft, pauseSitting, resumePaused } from '../sittings/answer.ts';
+import { finishSitting } from '../sittings/finish.ts';
+import type { Link } from '../sittings/link.ts';
+import { openLink } from '../sittings/link.ts';
+import { startSitting } from '../sittings/start.ts';
+import type { SittingRow } from '../sittings/store.ts';
+import { remainingMs } from '../sittings/working-time.ts';
+import { registerAssets } from './assets.ts';
+import type { Sent } from './form.ts';
+import { readForm } from './form.ts';
+import type { Page } from './layout.ts';
+import { documentOf, errorPage, pageHeaders } from './layout.ts';
+import type { Closing, Names } from './pages.ts';
+import { checkPage, closingPage, pausedPage, welcomePage } from './pages.ts';
+import { questionPage, skipPage } from './question-page.ts';
+
+/** What a handler answers: a page, or the address to go on to (303, so that going back or reloading sends nothing again). */
+type Answered = { status?: number; page: Page } | { to: string };
+
+type Visit = { app: App; base: string; link: Link; sent: Sent };
+
+const formBytes = 64 * 1024;
+
+/** The pages of a learner's sittings, under the learner's link. */
+export function registerPlayer(app: App, fastify: FastifyInstance): void {
+  registerAssets(fastify);
+  void fastify.register(async (pages) => {
+    pages.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: formBytes }, (_request, body, done) => done(null, body));
+    pages.addHook('onRequest', async (request) => {
+      // The route with its parameter's name: the link itself is a secret and stays out of the log.
+      request.action = `${request.method} ${(request.routeOptions.url ?? '/a').replace(':token', '{link}')}`;
+    });
+    pages.setErrorHandler((error, request, reply) => failure(app, error as Failure, request, reply));
+    pages.setNotFoundHandler((_request, reply) => send(reply, { status: 404, page: unknownLink() }));
+    const on = (method: 'GET' | 'POST', path: string, handler: (visit: Visit) => Promise<Answered>) => pages.route({
+      method: method === 'GET' ? ['GET', 'HEAD'] : ['POST'], url: `/:token${path}`,
+      handler: async (request, reply) => {
+        const { token } = request.params as { token: string };
+        const link = await openLink(app, token);
+        if (link === null) return send(reply, { status: 404, page: unknownLink() });
+        return send(reply, await handler({ app, base: `/a/${token}`, link, sent: readForm(request.body) }));
+      },
+    });
+    on('GET', '', home);
+    on('POST', '/start', async ({ app, base, link }) => { await startSitting(app, link); return { to: base }; });
+    on('GET', '/question', question);
+    on('POST', '/question', answer);
+    on('POST', '/continue', async ({ app, base, link }) => { if (link.open !== null) await resumePaused(app, link.open); return { to: base }; });
+    on('GET', '/check', check);
+    on('POST', '/finish', finish);
+  }, { prefix: '/a' });
+}
+
+function send(reply: FastifyReply, answered: Answered): FastifyReply {
+  reply.headers(pageHeaders);
+  return 'to' in answered ? reply.code(303).header('location', answered.to).send('') : reply.code(answered.status ?? 200).send(documentOf(answered.page));
+}
+
+/** Where the sitting stands decides what is shown; every other page leads here when it is not its turn. */
+async function home({ app, base, link }: Visit): Promise<Answered> {
+  const { open } = link;
+  if (open !== null) {
+    if (open.stop !== null) return { to: `${base}/check` };
+    return open.on_screen_since === null ? { page: pausedPage(base, open) } : { to: `${base}/question` };
+  }
+  if (link.expired) return { status: 410, page: errorPage('This link has expired', 'Links to assessments work for a limited time. Please ask your provider for a new one.') };
+  const names = await namesOf(app, link);
+  if (link.last === null) return { page: welcomePage(base, link, names) };
+  const earlier = link.subjects.flatMap(({ subject, sitting }) => (sitting?.status === 'completed' && sitting !== link.last ? [{ subject, sitting }] : []));
+  const known = await Promise.all(earlier.map(async ({ subject, sitting }) => ({ subject, closing: await closingOf(app, sitting) })));
+  return { page: closingPage(base, link, await closingOf(app, link.last), known.flatMap(({ subject, closing }) => (closing.kind === 'result' ? [{ subject, level: closing.content.working_level ?? '' }] : [])), names) };
+}
+
+async function question({ app, base, link: { open } }: Visit): Promise<Answered> {
+  if (open === null || open.stop !== null || open.on_screen_since === null) return { to: base };
+  if (remainingMs(open, app.clock.nowMs()) <= 0) {
+    await endWhenTimeIsUp(app, open);
+    return { to: base };
+  }
+  const current = await currentQuestion(app, open);
+  return current === null ? { to: base } : { page: questionPage(base, open, current, app.clock.nowMs()) };
+}
+
+async function answer({ app, base, link: { open }, sent }: Visit): Promise<Answered> {
+  const position = Number(sent.get('position'));
+  // A form of another sitting, left open in a tab, must not answer this one.
+  if (open === null || sent.get('sitting') !== open.sitting_id || !Number.isInteger(position)) return { to: base };
+  const given = { position, answer: sent.answer };
+  switch (sent.get('do')) {
+    case 'pause': await pauseSitting(app, open, given); return { to: base };
+    case 'skip': return await keepDraft(app, open, given) ? { page: skipPage(base, open, position) } : { to: base };
+  }
+  const outcome = await answerQuestion(app, open, { ...given, skip: sent.get('do') === 'skip-now' });
+  switch (outcome.kind) {
+    case 'taken': return { to: `${base}/question` };
+    case 'late': case 'time_up': return { to: base };
+    case 'unanswered': return { page: skipPage(base, open, position) };
+    case 'mend': {
+      const current = await currentQuestion(app, open);
+      if (current === null || current.position !== position) return { to: base };
+      return { status: 422, page: questionPage(base, open, current, app.clock.nowMs(), { given: sent.answer, problem: outcome.problem }) };
+    }
+  }
+}
+
+async function check({ app, base, link }: Visit): Promise<Answered> {
+  const { open } = link;
+  if (open === null || open.stop === null) return { to: base };
+  return { page: checkPage(base, open, await countOutcomes(app, open), await namesOf(app, link)) };
+}
+
+async function finish({ app, base, link, sent }: Visit): Promise<Answered> {
+  const { open } = link;
+  if (open === null || open.stop === null || sent.get('sitting') !== open.sitting_id) return { to: base };
+  if (sent.answer.own !== 'yes') return { status: 422, page: checkPage(base, open, await countOutcomes(app, open), await namesOf(app, link), true) };
+  await finishSitting(app, open, true);
+  return { to: base };
+}
+
+async function namesOf(app: App, { invitation }: Link): Promise<Names> {
+  const [organisation, [learner]] = await Promise.all([
+    readOrganisation(app.db, invitation.organisation_id), findLearnersByIds(app.db, invitation.organisation_id, [invitation.learner_id]),
+  ]);
+  return { learner: learner!.full_name, organisation: organisation.name };
+}
+
+/** The result as it stands now, amendments included. */
+async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
+  const subject: Subject = sitting.subject;
+  if (sitting.assessment_id === null) return { kind: 'void', subject };
+  const live = await findLive(app.db, sitting.organisation_id, sitting.assessment_id);
+  return live === undefined ? { kind: 'withdrawn', subject } : { kind: 'result', subject, content: contentOf(live.body, live.assessed_at), unfinished: sitting.declared_at === null };
+}
+
+function unknownLink(): Page {
+  return errorPage('We can’t open this link', 'Check that you have opened the whole link, just as it was sent to you.', 'If it still does not work, ask your provider for a new one.');
+}
+
+type Failure = Error & { statusCode?: number };
+
+function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (error instanceof DatabaseUnavailable) {
+    app.log.error('database.unavailable', { request_id: request.id, code: error.code });
+    reply.header('retry-after', '10');
+    return send(reply, { status: 503, page: errorPage('Please try again in a minute', 'We could not reach our records just now. Your answers so far are safe. Go back and try again.') });
+  }
+  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
+    return send(reply, { status: error.statusCode, page: errorPage('We could not read that', 'Go back and try again. Your answers so far are safe.') });
+  }
+  app.log.error('request.failed', { request_id: request.id, action: request.action, ...errorFields(error) });
+  return send(reply, { status: 500, page: errorPage('Something went wrong', 'It is not your fault, and your answers so far are safe. Go back and try again. If it happens again, tell your provider.') });
+}

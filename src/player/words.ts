@@ -1,0 +1,47 @@
+import type { ResultContent } from '../assessments/body.ts';
+import type { Subject } from '../scoring/levels.ts';
+
+export const subjectNames: Record<Subject, string> = { digital: 'Digital skills', english: 'English', maths: 'Maths' };
+
+export function inMinutes(ms: number): string {
+  const minutes = Math.max(0, Math.ceil(ms / 60_000));
+  return minutes === 1 ? '1 minute' : `${minutes} minutes`;
+}
+
+export function timeLeft(ms: number): string {
+  return ms < 60_000 ? 'Less than 1 minute left' : `${inMinutes(ms)} left`;
+}
+
+const london = new Intl.DateTimeFormat('en-GB', { timeZone: 'Europe/London', weekday: 'long', day: 'numeric', month: 'long', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const londonDay = new Intl.DateTimeFormat('en-GB', { timeZone: 'Europe/London', day: 'numeric', month: 'long', year: 'numeric' });
+
+/** `Sunday 22 November at 09:45`, as clocks in the United Kingdom show it. */
+export function momentInLondon(ms: number): string {
+  const part = Object.fromEntries(london.formatToParts(ms).map(({ type, value }) => [type, value]));
+  return `${part.weekday} ${part.day} ${part.month} at ${part.hour}:${part.minute}`;
+}
+
+export function dayInLondon(ms: number): string {
+  return londonDay.format(ms);
+}
+
+/** The result in plain words, for the learner. */
+export function resultWords(content: ResultContent): { level: string; sentences: string[] } {
+  const level = content.working_level ?? 'Not placed';
+  const sentences = content.rqf_level === null
+    ? ['You are working towards the first level. That is a fine place to start.']
+    : [`You showed the skills of ${level}.`];
+  sentences.push(content.recommended_next_level === null ? 'There is no higher level in this assessment.' : `Your next step is ${content.recommended_next_level}.`);
+  if (content.is_borderline) sentences.push('Your result is close to the line between two levels. On another day it could fall on the other side, so your provider may talk with you about it.');
+  if (content.needs_review) sentences.push('Somebody at your provider will look at this result before it is used.');
+  return { level, sentences: sentences.map((sentence) => sentence.replace(/Level (\d)/g, 'Level\u00a0$1')) };
+}
+
+export function domainWords(status: string | null): string {
+  switch (status) {
+    case 'secure': return 'Secure';
+    case 'developing': return 'Getting there';
+    case 'needs_support': return 'Needs some work';
+    default: return 'Too few questions to say';
+  }
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import type { Answer } from '../../src/bank/mark.ts';
+
+type Focused = { tag: string; type: string; name: string; value: string; values: string[]; checked: boolean; index: number };
+
+function focused(page: Page): Promise<Focused> {
+  return page.evaluate(`(() => { const e = document.activeElement; return { tag: e.tagName, type: e.type || '', name: e.name || '', value: e.value || '',
+    values: e.tagName === 'SELECT' ? [...e.options].map((o) => o.value) : [], checked: !!e.checked, index: e.selectedIndex || 0 }; })()`);
+}
+
+/** Fills the question in and goes on, with Tab, arrows, Space, Enter and typing alone. */
+export async function answerByKeyboard(page: Page, answer: Answer, button = 'next'): Promise<void> {
+  for (let tabs = 0; tabs < 120; tabs++) {
+    await page.keyboard.press('Tab');
+    const at = await focused(page);
+    if (at.type === 'submit' && at.value === button) {
+      await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')]);
+      return;
+    }
+    if (!Object.hasOwn(answer, at.name)) continue;
+    const wanted = [answer[at.name]!].flat() as string[];
+    if (at.type === 'checkbox') {
+      if (wanted.includes(at.value) !== at.checked) await page.keyboard.press('Space');
+    } else if (at.type === 'radio') {
+      await chooseRadio(page, at, wanted[0]!);
+    } else if (at.tag === 'SELECT') {
+      const steps = at.values.indexOf(wanted[0]!) - at.index;
+      for (let i = 0; i < Math.abs(steps); i++) await page.keyboard.press(steps > 0 ? 'ArrowDown' : 'ArrowUp');
+    } else if (at.type === 'text') {
+      await page.keyboard.press('Control+A');
+      await page.keyboard.type(wanted[0]!);
+    }
+  }
+  assert.fail(`no way to the button ${button} by keyboard`);
+}
+
+async function chooseRadio(page: Page, at: Focused, wanted: string): Promise<void> {
+  if (at.value === wanted) { await page.keyboard.press('Space'); return; }
+  for (let i = 0; i < 40; i++) {
+    await page.keyboard.press('ArrowDown');
+    if ((await focused(page)).value === wanted) return;
+  }
+  assert.fail(`no radio button ${wanted} by keyboard`);
+}
+
+/** Goes to the control with this text by Tab and presses a key on it. */
+export async function pressByKeyboard(page: Page, text: string, key: 'Enter' | 'Space' = 'Enter'): Promise<void> {
+  for (let tabs = 0; tabs < 60; tabs++) {
+    await page.keyboard.press('Tab');
+    const found = await page.evaluate(`(() => { const e = document.activeElement; const label = e.labels?.[0]?.textContent ?? ''; return (e.textContent || label).trim(); })()`);
+    if (found !== text) continue;
+    if (key === 'Space') { await page.keyboard.press('Space'); return; }
+    await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')]);
+    return;
+  }
+  assert.fail(`nothing called ${JSON.stringify(text)} by keyboard`);
+}
