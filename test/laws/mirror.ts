@@ -48,6 +48,7 @@ export class Mirror {
   readonly options: MirrorOptions;
   held = new Map<string, string>();
   polls = 0;
+  requests = 0;
   #clients: readonly Client[];
   #random: Random;
   #shown: Shown;
@@ -68,6 +69,7 @@ export class Mirror {
   }
 
   async #get(address: string, headers: Record<string, string> = {}): Promise<Answer> {
+    this.requests++;
     const answer = await pick(this.#random, this.#clients).get(address, headers);
     assert.ok(answer.status === 200 || answer.status === 304, `${this.name}: ${answer.status} ${answer.text}`);
     return answer;

@@ -7,25 +7,25 @@ const recent = statement('laws.recent_positions', `
   union all select learner_id::text, position from learner_feed where organisation_id = $1 and position >= $2
   union all select group_id::text, position from learner_group where organisation_id = $1 and position >= $2`);
 
-/** Positions that a look goes back behind the greatest one seen; longer than any transaction of a history stays open. */
-const lookBackUs = 1_000_000;
-
 /** Law 3: looks at an organisation's feed again and again; nothing may become visible below what was visible before. */
 export class PositionWatch {
   looks = 0;
   #db: Database;
   #organisationId: number;
+  #lookBackUs: number;
   #greatest = 0;
   #known = new Map<string, number>();
 
-  constructor(db: Database, organisationId: number) {
+  /** @param lookBackUs how far behind the greatest position a look reads: all, or less to look more often */
+  constructor(db: Database, organisationId: number, lookBackUs = Number.MAX_SAFE_INTEGER) {
     this.#db = db;
+    this.#lookBackUs = lookBackUs;
     this.#organisationId = organisationId;
   }
 
   async look(): Promise<void> {
     this.looks++;
-    const rows = await this.#db.query<{ id: string; position: number }>(recent, [this.#organisationId, this.#greatest - lookBackUs]);
+    const rows = await this.#db.query<{ id: string; position: number }>(recent, [this.#organisationId, Math.max(0, this.#greatest - this.#lookBackUs)]);
     const before = this.#greatest;
     for (const { id, position } of rows) {
       if (this.#known.get(id) === position) continue;

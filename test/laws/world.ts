@@ -130,7 +130,7 @@ export class World {
   /** Learners, groups, teams and results to begin with. */
   async begin(random: Random): Promise<void> {
     for (let i = 0; i < 24; i++) this.refs.push(`L-${this.#number()}`);
-    for (let i = 0; i < 3; i++) await this.#imports(random, Array.from({ length: 40 }, () => this.#record(random)));
+    for (let i = 0; i < 2; i++) await this.#imports(random, Array.from({ length: 40 }, () => this.#record(random)));
     for (const ref of this.refs.slice(0, 24)) await this.#provision(random, ref, this.#name(random), 2);
     for (let i = 0; i < 16; i++) {
       const answer = await this.#call(random, 'POST', '/groups', { type: clientGroupTypes[i % 5]!, ref: `G-${i}`, name: `Group ${i}` }, [200, 201]);
@@ -139,11 +139,11 @@ export class World {
     for (const ref of ['T-1', 'T-2']) this.teams.push(await this.#inWork[0]!((work) => ensureTeam(work, this.organisation.id, { ref, name: `Team ${ref}` })));
   }
 
-  /** One change of any kind. */
-  async change(random: Random): Promise<void> {
+  /** One change: of any kind, or the one with this number, so that a short history has every kind too. */
+  async change(random: Random, number = Infinity): Promise<void> {
     const total = this.#ways.reduce((sum, [, weight]) => sum + weight, 0);
     let left = random.float() * total;
-    const [name, , go] = this.#ways.find(([, weight]) => (left -= weight) < 0)!;
+    const [name, , go] = this.#ways[number] ?? this.#ways.find(([, weight]) => (left -= weight) < 0)!;
     await go(random);
     this.done.set(name, (this.done.get(name) ?? 0) + 1);
     this.changes++;

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { Answer } from '../contract/client.ts';
+import { scenario } from '../scenario.ts';
+import { withService } from '../service.ts';
+
+/** Law 6: another organisation's things don't exist: the same bytes, by the same statements. */
+
+const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+const nowhere = '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d';
+
+/** Statements that the service ran for one request, by name, in their order. */
+async function traced(request: () => Promise<Answer>): Promise<{ answer: Answer; statements: string[] }> {
+  const { db } = service.app;
+  const { query, transaction, snapshot } = db;
+  const statements: string[] = [];
+  const note = (sql: Parameters<typeof query>[0]) => statements.push(typeof sql === 'string' ? sql : sql.name);
+  db.query = (sql, values) => { note(sql); return query(sql, values); };
+  db.transaction = (inside) => transaction((tx) => inside({ query: (sql, values) => { note(sql); return tx.query(sql, values); } }));
+  db.snapshot = (inside) => snapshot((tx) => inside({ query: (sql, values) => { note(sql); return tx.query(sql, values); } }));
+  try {
+    return { answer: await request(), statements };
+  } finally {
+    Object.assign(db, { query, transaction, snapshot });
+  }
+}
+
+/** What of a reply may tell two apart: everything but the moment and the count of requests. */
+function bytes({ status, headers, text }: Answer) {
+  const { date: _, ratelimit: __, etag: ___, ...rest } = headers;
+  return { status, headers: rest, text };
+}
+
+suite('law 6: another organisation\'s things do not exist', async () => {
+  const theirs = await scenario(service);
+  const ours = await scenario(service);
+  const ana = await theirs.learner('ana');
+  const cohort = await theirs.group('C1');
+  await ana.joins(cohort);
+  const maths = await ana.completes();
+  await maths.readReport();
+  const endpoint = (await theirs.org.post('/webhooks', { url: 'https://consumer.example/hook' })).body.data.id as string;
+  await ours.learner('bo');
+
+  const asked: [string, string, (id: string) => [method: string, path: string, body?: unknown]][] = [
+    ['an assessment', maths.id, (id) => ['GET', `/assessments/${id}`]],
+    ['a report', maths.id, (id) => ['GET', `/assessments/${id}/report.pdf`]],
+    ['a group', cohort.id, (id) => ['GET', `/groups/${id}`]],
+    ['a change of a group', cohort.id, (id) => ['PATCH', `/groups/${id}`, { name: 'Ours now' }]],
+    ['members of a group', cohort.id, (id) => ['POST', `/groups/${id}/members`, { learner_refs: ['bo'] }]],
+    ['leaving a group', cohort.id, (id) => ['POST', `/groups/${id}/members/remove`, { learner_refs: ['bo'] }]],
+    ['a webhook', endpoint, (id) => ['DELETE', `/webhooks/${id}`]],
+    ['a filter by group', cohort.id, (id) => ['GET', `/assessments?group_id=${id}`]],
+    ['a poll by group', cohort.id, (id) => ['GET', `/assessments?group_id=${id}&since=2020-01-01T00:00:00Z`]],
+    ['a webhook for a group', cohort.id, (id) => ['POST', '/webhooks', { url: 'https://consumer.example/hook', group_ids: [id] }]],
+  ];
+  for (const [what, id, request] of asked) {
+    test(`law 6: ${what}: foreign and unknown are answered alike`, async () => {
+      const of = (given: string) => {
+        const [method, path, body] = request(given);
+        return traced(() => ours.org.api(method, path, { body }));
+      };
+      const [foreign, unknown] = [await of(id), await of(nowhere)];
+      assert.deepEqual(bytes(foreign.answer), bytes(unknown.answer), 'law 6: foreign and unknown differ');
+      assert.deepEqual(foreign.statements, unknown.statements, 'law 6: foreign and unknown differ in work, and so in time');
+    });
+  }
+
+  test('law 6: a learner by reference, and by filter', async () => {
+    for (const path of ['/learners/', '/assessments?learner_ref=']) {
+      const [foreign, unknown] = [await traced(() => ours.org.get(`${path}ana`)), await traced(() => ours.org.get(`${path}ann`))];
+      assert.deepEqual(bytes(foreign.answer), bytes(unknown.answer));
+      assert.deepEqual(foreign.statements, unknown.statements);
+    }
+  });
+
+  test('law 6: a cursor of another organisation is no cursor', async () => {
+    await ana.completes({ subject: 'english' });
+    const next = (await theirs.org.get('/assessments?limit=1')).body.pagination.next;
+    const path = new URL(next).search;
+    const forged = path.replace(/cursor=./, (found) => (found.endsWith('A') ? 'cursor=B' : 'cursor=A'));
+    assert.deepEqual(bytes(await ours.org.get(`/assessments${path}`)), bytes(await ours.org.get(`/assessments${forged}`)));
+  });
+
+  test('law 6: their things are as they were, and ours never moved', async () => {
+    assert.equal((await theirs.org.get(`/groups/${cohort.id}`)).body.data.name, 'The cohort C1');
+    assert.equal((await theirs.org.get('/webhooks')).body.data.length, 1);
+    const [before] = await service.app.db.query<{ position: number }>('select position from feed where organisation_id = $1', [ours.org.id]);
+    await ana.isCalled('Ana Silva');
+    assert.deepEqual((await service.app.db.query('select position from feed where organisation_id = $1', [ours.org.id]))[0], before);
+  });
+});
