@@ -14,6 +14,7 @@ import type { Random } from './random.ts';
 import { systemRandom } from './random.ts';
 import { deriveSecrets } from './secrets.ts';
 import { serviceSecret } from './service-secret.ts';
+import { closeIdleSittings } from './sittings/expire.ts';
 import type { Settings } from './settings.ts';
 import { createKeyring } from './webhooks/secret.ts';
 import { startWorker } from './webhooks/worker.ts';
@@ -28,7 +29,7 @@ export type OpenApp = { app: App; close(): Promise<void> };
 export async function openApp(settings: Settings, given: { clock?: Clock; random?: Random; logTo?: { write(text: string): unknown } } = {}): Promise<OpenApp> {
   const clock = given.clock ?? systemClock;
   const random = given.random ?? systemRandom;
-  const log = streamLog(clock, settings.log, given.logTo ?? process.stdout);
+  const log = streamLog(clock, settings.log, given.logTo ?? process.stderr);
   let embedded: EmbeddedDatabase | null = null;
   if (settings.databaseUrl === undefined) embedded = await startEmbedded({ dataDir: settings.dataDir, log: (line) => log.info('database', { line }) });
   const db = openDatabase(settings.databaseUrl ?? embedded!.url, log);
@@ -74,7 +75,7 @@ export async function startService(opened: OpenApp, role: Role): Promise<Service
       if (app.settings.baseUrl === '') app.settings.baseUrl = url;
     }
     const timer = setInterval(() => {
-      pruneIdempotency(app).catch((error: unknown) => app.log.error('housekeeping.failed', errorFields(error)));
+      Promise.all([pruneIdempotency(app), closeIdleSittings(app)]).catch((error: unknown) => app.log.error('housekeeping.failed', errorFields(error)));
     }, housekeepingMs);
     timer.unref();
     stops.push(async () => clearInterval(timer));
