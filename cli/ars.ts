@@ -21,6 +21,8 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   evidence: () => import('./evidence.ts'),
   score: () => import('./score.ts'),
   bank: () => import('./bank.ts'),
+  invitation: () => import('./invitation.ts'),
+  sittings: () => import('./sittings.ts'),
 };
 
 async function overview(): Promise<string> {
