@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { inspect, vouch } from '../../src/evidence/verify.ts';
+import { ask } from '../contract/client.ts';
+import { scenario } from '../scenario.ts';
+import { withService } from '../service.ts';
+
+suite('the public page that checks a file', async () => {
+  const service = await withService();
+  const scene = await scenario(service);
+  const ana = await scene.learner('ana-ref-77', 'Ana Personal-Name');
+  const result = await ana.completes();
+  const old = (await result.readReport()).headers['x-report-sha256']!;
+  await result.isAmended({ framework: 'Framework of the second edition' });
+  const current = (await result.readReport()).headers['x-report-sha256']!;
+  const page = (query: string, method = 'GET') => ask(service.url, method, `/verify${query}`);
+  const state = async () => service.app.db.query('select (select count(*) from audit) as audited, (select max(position) from feed) as position');
+
+  test('each verdict, with its edition', async () => {
+    const none = 'f'.repeat(64);
+    for (const [hash, head, edition] of [
+      [current, 'This file is genuine and current', 'Edition 2'], [old, 'This file is genuine, but not the latest', 'Edition 1'], [none, 'The service does not vouch for this file', null],
+    ] as const) {
+      const answer = await page(`?sha256=${hash}`);
+      assert.equal(answer.status, 200);
+      assert.ok(answer.text.includes(head));
+      assert.match(answer.text, new RegExp(`<title>${head}`), 'the title says it first');
+      assert.equal(answer.text.includes(edition ?? 'Edition '), edition !== null);
+    }
+  });
+
+  test('an amended result vouches for no file as current until its new edition is made', async () => {
+    const another = await ana.completes();
+    const hash = (await another.readReport()).headers['x-report-sha256']!;
+    await another.isAmended({ framework: 'Not yet printed' });
+    assert.equal((await vouch(service.app, hash)).verdict, 'superseded');
+    await another.isWithdrawn();
+    assert.deepEqual(await vouch(service.app, hash), { verdict: 'unknown', edition: null, made_at: null });
+    assert.deepEqual(await inspect(service.app, hash), { verdict: 'unknown', edition: null, made_at: null, holder: null, reproducible: null, sameRenderer: null });
+  });
+
+  test('nothing of the learner, the result or the organisation is shown', async () => {
+    for (const hash of [current, old]) {
+      const { text } = await page(`?sha256=${hash}`);
+      for (const personal of ['Personal-Name', 'ana-ref-77', result.id, 'Test College', scene.org.publicId, 'Framework of', 'maths', 'Level']) assert.ok(!text.includes(personal), personal);
+    }
+    assert.ok(!service.logged.join('').includes(current), 'not even the hash is logged');
+  });
+
+  test('a hash is taken as people paste it', async () => {
+    for (const given of [current.toUpperCase(), `%20${current}%0A`, `${current.slice(0, 32)}+${current.slice(32)}`, current.replace(/(..)(?=.)/g, '$1%20'), encodeURIComponent(`${current}  evidence-${result.id}.pdf`), encodeURIComponent(`SHA256: ${current}`)]) {
+      const answer = await page(`?sha256=${given}`);
+      assert.ok(answer.status === 200 && answer.text.includes('genuine and current'), given);
+    }
+  });
+
+  test('400 with an error that the field names, and what was entered kept for correction', async () => {
+    for (const given of ['', 'abc', `${current}0`, current.slice(1), 'x'.repeat(64), '%3Cscript%3Ealert(1)%3C/script%3E', '%22%20onfocus%3D%22alert(1)', '%zz', '%00', `${current}&sha256=${old}`, 'z'.repeat(9000)]) {
+      const answer = await page(`?sha256=${given}`);
+      assert.equal(answer.status, 400, given);
+      assert.match(answer.text, /<title>Error: /);
+      assert.match(answer.text, /aria-invalid="true" aria-describedby="fault"/);
+      assert.match(answer.text, /id="fault"/);
+      assert.ok(!answer.text.includes('<script>alert') && !answer.text.includes('" onfocus'));
+    }
+    assert.match((await page('?sha256=abc%22')).text, /value="abc&quot;"/);
+  });
+
+  test('headers: no script but its own, nothing kept, nothing told to other sites', async () => {
+    const { headers } = await page(`?sha256=${current}`);
+    assert.match(headers['content-security-policy']!, /^default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/);
+    assert.deepEqual([headers['cache-control'], headers['referrer-policy'], headers['x-content-type-options'], headers['x-robots-tag']], ['no-store', 'no-referrer', 'nosniff', 'noindex']);
+    assert.equal(headers['set-cookie'], undefined);
+  });
+
+  test('HEAD is answered; it takes no file', async () => {
+    assert.deepEqual([(await page('', 'HEAD')).status, (await page('', 'HEAD')).bytes.length], [200, 0]);
+    assert.notEqual((await page('', 'POST')).status, 200);
+  });
+
+  test('checking changes nothing', async () => {
+    const before = await state();
+    await page(`?sha256=${current}`);
+    await page('?sha256=abc');
+    assert.deepEqual(await state(), before);
+  });
+
+  test('the operator learns whose file it is and that its bytes can be made again', async () => {
+    const { made_at: madeAt, ...found } = await inspect(service.app, old);
+    assert.match(madeAt!, /^\d{4}-\d\d-\d\dT/);
+    assert.deepEqual(found, { verdict: 'superseded', edition: 1, holder: { organisationId: scene.org.id, assessmentId: result.id }, reproducible: true, sameRenderer: true });
+  });
+
+  test('content that today\'s renderer can\'t read is told apart from other bytes', async () => {
+    const another = await ana.completes();
+    const hash = (await another.readReport()).headers['x-report-sha256']!;
+    const store = (input: string) => service.app.db.query('update evidence set input = $2 where sha256 = $1', [hash, input]);
+    const [{ input }] = await service.app.db.query<{ input: string }>('select input from evidence where sha256 = $1', [hash]) as [{ input: string }];
+    await store(JSON.stringify({ ...JSON.parse(input), framework: 'Another' }));
+    assert.equal((await inspect(service.app, hash)).reproducible, false);
+    await store('{"version":99}');
+    assert.equal((await inspect(service.app, hash)).reproducible, null);
+  });
+});
