@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
 import { stripTypeScriptTypes } from 'node:module';
@@ -23,9 +22,21 @@ export function read(file: string): string {
   return readFileSync(join(root, file), 'utf8');
 }
 
-/** Every file that is in the repository, or would be with the next commit. */
-export function trackedFiles(): string[] {
-  return execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 }).split('\n').filter((file) => file !== '');
+/** Every file that belongs to the project: what .gitignore names is left out (plain names and `*` only). The tests need no git. */
+export function projectFiles(): string[] {
+  const ignored = read('.gitignore').split('\n').map((line) => line.trim().replace(/^\/|\/$/g, '')).filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('!'));
+  const patterns = ['.git', ...ignored].map((one) => new RegExp(`^${one.replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('*', '[^/]*')}$`));
+  const found: string[] = [];
+  const visit = (folder: string): void => {
+    for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+      const path = posix.join(folder, entry.name);
+      if (patterns.some((pattern) => pattern.test(path) || pattern.test(entry.name))) continue;
+      if (entry.isDirectory()) visit(path);
+      else if (entry.isFile()) found.push(path);
+    }
+  };
+  visit('');
+  return found.sort();
 }
 
 /** Source without comments: types go too, so what is left is what runs. */

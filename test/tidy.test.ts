@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { basename } from 'node:path';
 import type { Import } from './source-tree.ts';
-import { code, cycles, importsOf, read, sources, trackedFiles } from './source-tree.ts';
+import { code, cycles, importsOf, read, sources, projectFiles } from './source-tree.ts';
 
 /** The order of the source tree, kept by reading it. */
 
@@ -85,14 +85,14 @@ suite('time and randomness are injected', () => {
 
   test('no clock or randomness of the database', () => {
     const clock = /\b(now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|gen_random_uuid|uuid_generate_v4|uuidv7|uuidv4|random)\(\s*\)|\bcurrent_(timestamp|date|time)\b|\blocaltimestamp\b/i;
-    const sql = trackedFiles().filter((file) => /^src\/.*\.sql$/.test(file));
+    const sql = projectFiles().filter((file) => /^src\/.*\.sql$/.test(file));
     none('sql clock', [...src, ...cli].filter((file) => (code(file).match(/`[^`]*`|'[^'\n]*'/g) ?? []).some((text) => /\b(select|insert|update|delete|default)\b/i.test(text) && clock.test(text)))
       .concat(sql.filter((file) => clock.test(read(file)))));
   });
 });
 
 suite('the tree', () => {
-  test('no drawers', () => none('drawers', trackedFiles().filter((file) => /(^|\/)(utils?|helpers?|common|lib|misc)(\/|\.[jt]s$)/.test(file))));
+  test('no drawers', () => none('drawers', projectFiles().filter((file) => /(^|\/)(utils?|helpers?|common|lib|misc)(\/|\.[jt]s$)/.test(file))));
 
   test('no file of src or cli is longer than 450 lines', () => {
     none('long', [...src, ...cli].filter((file) => read(file).split('\n').length > 450));
@@ -109,7 +109,7 @@ suite('the tree', () => {
 
   test('no machine paths, registry hosts or absolute homes', () => {
     const paths = new RegExp(['(?<![\\w.])/' + 'work/', '/tm' + 'p/[a-z0-9]+/', '/ho' + 'me/\\w+/', '/ro' + 'ot/', 'registry\\.npm' + 'js', '"resolved": *"http'].join('|'));
-    const texts = trackedFiles().filter((file) => /\.(ts|js|json|md|sql|yml|yaml|html|css|sh|cs|java|php|py)$/.test(file) && !/^(src\/bank\/items|test\/fixtures)\//.test(file));
+    const texts = projectFiles().filter((file) => /\.(ts|js|json|md|sql|yml|yaml|html|css|sh|cs|java|php|py)$/.test(file) && !/^(src\/bank\/items|test\/fixtures)\//.test(file));
     none('paths', texts.filter((file) => paths.test(readIfThere(file))));
   });
 

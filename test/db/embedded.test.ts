@@ -79,7 +79,7 @@ async function ask<T>(url: string, sql: string): Promise<T[]> {
   }
 }
 
-describe('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 120_000 }, () => {
+describe('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 }, () => {
   test('starts fresh, keeps what was written, and starts warm on the same port', async (context) => {
     const dataDir = join(await dataFolder(context), 'data');
     const fresh = await startEmbedded({ dataDir });
