@@ -3,10 +3,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { schemaText } from './db/schema-text.ts';
 import { documents } from './documents.ts';
+import { goldenFiles } from './evidence/golden.ts';
 import { freshDatabase, testServer, withDatabase } from './postgres.ts';
 
-/** A committed file and what its text has to be. */
-type Generated = { path: string; make(): Promise<string> };
+/** A committed file and what its text, or its bytes, have to be. */
+type Generated = { path: string; make(): Promise<string | Buffer> };
 
 const generated: Generated[] = [
   {
@@ -24,14 +25,15 @@ const generated: Generated[] = [
     },
   },
   ...documents,
+  ...goldenFiles,
 ];
 
 const write = process.argv.includes('--write');
 let stale = 0;
 for (const { path, make } of generated) {
   const file = join(import.meta.dirname, '..', path);
-  const wanted = await make();
-  if (await readFile(file, 'utf8').catch(() => null) === wanted) continue;
+  const wanted = Buffer.from(await make());
+  if (await readFile(file).then((there) => there.equals(wanted), () => false)) continue;
   if (write) {
     await writeFile(file, wanted);
     console.log(`${path} is written.`);

@@ -74,10 +74,18 @@ const words: Record<Vouching['verdict'], { head: string; text: string }> = {
   unknown: { head: 'The service does not vouch for this file', text: 'No evidence of a result that stands has this hash. The file may have been changed, even by saving it again in another program; the result may have been withdrawn; or the file is not from this service.' },
 };
 
+const months = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'];
+
+/** The day of a date-time in UTC, as it is written in English. */
+function day(dateTime: string): string {
+  const [year, month, date] = dateTime.slice(0, 10).split('-').map(Number) as [number, number, number];
+  return `${date} ${months[month - 1]} ${year}`;
+}
+
 function verdictPart(sha256: string, vouching: Vouching): Content {
   const { head, text } = words[vouching.verdict];
   return html`<section class="verdict ${vouching.verdict}" aria-labelledby="verdict"><h2 id="verdict">${head}</h2><p>${text}</p>
-<dl>${vouching.edition === null ? '' : html`<dt>Edition</dt><dd>Edition ${vouching.edition}, made on ${vouching.made_at!.slice(0, 10)}</dd>`}<dt>SHA-256 of the file</dt><dd><code>${sha256}</code></dd></dl></section>`;
+<dl>${vouching.edition === null ? '' : html`<dt>Edition</dt><dd>${vouching.edition}, made on ${day(vouching.made_at!)}</dd>`}<dt>SHA-256 of the file</dt><dd><code>${sha256}</code></dd></dl></section>`;
 }
 
 /** @param title what the page has to say first: a verdict, an error, or nothing */
@@ -85,12 +93,12 @@ function page(title: string, verdict: Content, given: string, fault: string | nu
   return html`<!doctype html>
 <html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${title === '' ? '' : `${title} – `}Check an evidence file</title><style>${new Markup(style)}</style></head>
 <body><main><h1>Check an evidence file</h1>
-${verdict}
-<p>Every evidence PDF of this service can be checked here: whether it is exactly as the service made it, and whether the result still stands. Nothing about any person is shown.</p>
+${verdict === '' ? html`<p>Every evidence PDF of this service can be checked here: whether it is exactly as the service made it, and whether the result still stands. Nothing about any person is shown.</p>` : html`${verdict}
+<h2>Check another file</h2>`}
 <div id="choose" hidden><label for="file">Choose the PDF, or drop it here</label><input type="file" id="file" accept="application/pdf,.pdf" aria-describedby="file-note">
 <p class="soft" id="file-note">The file stays on this device: your browser computes its hash, and only the hash is sent.</p></div>
 <p id="state" role="status"></p>
-<h2>Enter the hash</h2>
+<h2>Or enter its hash</h2>
 <form method="get" action="/verify" novalidate><label for="sha256">SHA-256 of the file, 64 characters</label>
 ${fault === null ? '' : html`<p class="fault" id="fault">${fault}</p>`}
 <input type="text" id="sha256" name="sha256" value="${given}" autocomplete="off" autocapitalize="off" spellcheck="false"${fault === null ? '' : new Markup(' aria-invalid="true" aria-describedby="fault" autofocus')}>

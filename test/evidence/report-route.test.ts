@@ -1,8 +1,21 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import { ask } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
+
+/** Why a test is left out that looks through these programs, or false. */
+function missing(...programs: string[]): string | false {
+  for (const program of programs) {
+    try { execFileSync('sh', ['-c', `command -v ${program}`]); } catch { return `${program} is not installed (Debian packages zbar-tools and poppler-utils)`; }
+  }
+  return false;
+}
 
 suite('the report over HTTP', async () => {
   const service = await withService({ settings: { ARS_RATE_LIMIT: '100000' } });
@@ -27,6 +40,21 @@ suite('the report over HTTP', async () => {
 
   test('the file name holds the result\'s id and nothing of the learner', () => {
     assert.equal(whole.headers['content-disposition'], `inline; filename="evidence-${result.id}.pdf"`);
+  });
+
+  test('the code on the paper, the address under it and the link lead to the page that checks files', { skip: missing('zbarimg', 'pdftoppm', 'pdftotext') }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'ars-paper-'));
+    try {
+      const [pdf, image] = [join(folder, 'report.pdf'), join(folder, 'page')];
+      writeFileSync(pdf, whole.bytes);
+      execFileSync('pdftoppm', ['-r', '150', '-f', '1', '-l', '1', '-singlefile', '-gray', pdf, image]);
+      const address = `${service.app.settings.baseUrl}/verify`;
+      assert.equal(execFileSync('zbarimg', ['--quiet', '--raw', `${image}.pgm`], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim(), address);
+      assert.ok(execFileSync('pdftotext', [pdf, '-'], { encoding: 'utf8' }).includes(address.replace(/^https?:\/\//, '')));
+      assert.equal((await ask(service.url, 'GET', new URL(address).pathname)).status, 200);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   test('If-None-Match: the ETag, its weak form, a list and * give 304 without a body; another gives the file', async () => {

@@ -19,13 +19,13 @@ suite('the public page that checks a file', async () => {
   test('each verdict, with its edition', async () => {
     const none = 'f'.repeat(64);
     for (const [hash, head, edition] of [
-      [current, 'This file is genuine and current', 'Edition 2'], [old, 'This file is genuine, but not the latest', 'Edition 1'], [none, 'The service does not vouch for this file', null],
+      [current, 'This file is genuine and current', '<dd>2, made on '], [old, 'This file is genuine, but not the latest', '<dd>1, made on '], [none, 'The service does not vouch for this file', null],
     ] as const) {
       const answer = await page(`?sha256=${hash}`);
       assert.equal(answer.status, 200);
       assert.ok(answer.text.includes(head));
       assert.match(answer.text, new RegExp(`<title>${head}`), 'the title says it first');
-      assert.equal(answer.text.includes(edition ?? 'Edition '), edition !== null);
+      assert.equal(answer.text.includes(edition ?? 'made on '), edition !== null);
     }
   });
 
