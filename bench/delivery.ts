@@ -142,18 +142,23 @@ async function bare(base: string, concurrency: number, count: number): Promise<n
 
 async function throughput(bench: Bench) {
   const count = Number(options.deliveries);
-  const figures: Record<string, number[]> = { bare8: [], bare32: [], one: [], ten: [] };
+  const figures: Record<string, number[]> = { bare8: [], bare32: [], one: [], ten: [], bareCpu: [], workerCpu: [] };
+  const cpuUs = (since: NodeJS.CpuUsage): number => { const { user, system } = process.cpuUsage(since); return (user + system) / count; };
   await bare(bench.base, 8, 2000);
   for (let i = 0; i < Number(options.rounds); i++) {
+    const before = process.cpuUsage();
     figures.bare8!.push(await bare(bench.base, 8, count));
+    figures.bareCpu!.push(cpuUs(before));
     figures.bare32!.push(await bare(bench.base, 32, count));
     for (const [name, endpoints] of [['one', 1], ['ten', 10]] as const) {
       const organisation = await organisationWith(bench, Array.from({ length: endpoints }, (_, n) => `/${name}${n}`), bench.base);
       await emit(bench, organisation, count / endpoints);
       const { arrivals } = await expectArrivals(bench.child, count);
+      const start = process.cpuUsage();
       const worker = startWorker(bench.opened.app);
       const all = await arrivals;
       await worker.settled();
+      figures.workerCpu!.push(cpuUs(start));
       // From the first arrival to the last, which has its outcome stored at most some milliseconds later.
       const times = all.map((told) => told.atMs);
       figures[name]!.push((count - 1) / ((Math.max(...sample(times)) - Math.min(...sample(times))) / 1000));
@@ -165,6 +170,8 @@ async function throughput(bench: Bench) {
     bare_8_per_second: round(median(figures.bare8!)), bare_32_per_second: round(median(figures.bare32!)),
     one_endpoint_per_second: round(median(figures.one!)), ten_endpoints_per_second: round(median(figures.ten!)),
     ratio_one: round(median(figures.one!) / ceiling, 2), ratio_ten: round(median(figures.ten!) / ceiling, 2), goal: 0.4,
+    // What other processes on the machine can't distort: processor time of this process for each delivery.
+    bare_cpu_us: round(median(figures.bareCpu!)), worker_cpu_us: round(median(figures.workerCpu!)),
   };
 }
 
