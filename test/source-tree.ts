@@ -1,7 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
-import { stripTypeScriptTypes } from 'node:module';
 
 /** The sources as the tests of their order read them. */
 
@@ -39,14 +38,10 @@ export function projectFiles(): string[] {
   return found.sort();
 }
 
-/** Source without comments: types go too, so what is left is what runs. */
+/** Source without comments. */
 export function code(file: string): string {
-  return withoutComments(stripTypeScriptTypes(read(file)));
-}
-
-function withoutComments(text: string): string {
   // Strings and templates are matched first, so that a // inside one stays.
-  return text.replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|\/\/[^\n]*|\/\*[^]*?\*\//g, (match) => (match.startsWith('/') ? ' ' : match));
+  return read(file).replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|\/\/[^\n]*|\/\*[^]*?\*\//g, (match) => (match.startsWith('/') ? ' ' : match));
 }
 
 const statement = /^\s*(import|export)\s+(type\s+)?(?:([^'"`;]*?)\s+from\s+)?['"]([^'"]+)['"]/gm;
