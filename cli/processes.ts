@@ -14,6 +14,8 @@ export async function serveProcesses(count: number, role: string, settings: Sett
     const service = await startService(await openApp(settings), role as Role);
     if (!signal.aborted) await once(signal, 'abort');
     await service.stop();
+    // The channel to the process that started this one would keep it alive.
+    cluster.worker!.disconnect();
     return { json: { stopped: true }, text: '' };
   }
   let restarts = 0;
