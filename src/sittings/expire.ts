@@ -13,6 +13,8 @@ const batch = 50;
  * @returns how many were closed
  */
 export async function closeIdleSittings(app: App): Promise<number> {
+  // A worker that wasn't told the public address leaves it to the web processes: evidence prints that address.
+  if (app.settings.baseUrl === '') return 0;
   const before = new Date(app.clock.nowMs() - idleMs);
   let closed = 0;
   for (const key of await findIdleSittings(app.db, before, batch)) {

@@ -1,18 +1,192 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { createHash } from 'node:crypto';
+import { suite, test } from 'node:test';
+import { renameLearner } from '../../src/assessments/rename-learner.ts';
+import { rightAnswer } from '../../src/bank/mark.ts';
+import type { Item, RenderedItem } from '../../src/bank/schema.ts';
+import { manualClock } from '../../src/clock.ts';
+import { lockFeed } from '../../src/feed/position.ts';
+import { findLearner } from '../../src/learners/learners.ts';
+import type { Subject } from '../../src/scoring/levels.ts';
+import { score } from '../../src/scoring/score.ts';
+import { answerQuestion } from '../../src/sittings/answer.ts';
+import { banksOf } from '../../src/sittings/banks.ts';
+import { AdaptiveSitting } from '../../src/sittings/selection.ts';
+import { startSitting } from '../../src/sittings/start.ts';
+import { deliveryOf } from '../../src/sittings/step.ts';
+import type { SittingRow } from '../../src/sittings/store.ts';
+import { findCurrent, findItems, findSitting } from '../../src/sittings/store.ts';
+import type { TestOrganisation, TestService } from '../service.ts';
 import { withService } from '../service.ts';
 import { invited } from './learner.ts';
 
-test('three subjects, three results', async () => {
+const startMs = Date.parse('2026-03-02T09:00:00Z');
+
+async function results(org: TestOrganisation, ref: string) {
+  return (await org.get(`/assessments?learner_ref=${ref}`)).body.data as { assessment_id: string; subject: Subject; report_sha256: string; domains: { name: string }[] }[];
+}
+
+function events(service: TestService, org: TestOrganisation) {
+  return service.app.db.query<{ payload: string }>("select payload from event where organisation_id = $1 and type = 'assessment.completed'", [org.id]);
+}
+
+/** Goes through a stored sitting again, from nothing but what is stored. */
+async function replay(service: TestService, sitting: SittingRow): Promise<void> {
+  const { pool } = await deliveryOf(service.app, sitting);
+  const again = new AdaptiveSitting(pool, sitting.withheld);
+  const rows = await findItems(service.app.db, sitting);
+  for (const row of rows) {
+    const stored = JSON.parse(row.choice) as { draws: number[] };
+    const draws = [...stored.draws];
+    assert.deepEqual(again.next({ float: () => draws.shift()! }), stored);
+    assert.equal(draws.length, 0);
+    again.record({ itemId: row.item_id, outcome: row.outcome! });
+  }
+  const { reason, ...stop } = JSON.parse(sitting.stop!);
+  assert.deepEqual({ ...again.next({ float: () => assert.fail('the sitting is over') }, reason === 'time_limit'), reason }, { ...stop, reason });
+}
+
+suite('a learner invited to three subjects', async () => {
+  const service = await withService({ clock: manualClock(startMs) });
+  const org = await service.organisation();
+  const ana = await invited(service, org, { ref: 'ana', name: 'Ana Example', theta: 0.9 });
+  const sat: SittingRow[] = [];
+
+  for (const subject of ['digital', 'english', 'maths'] as const) {
+    test(`${subject}: from the start to the result, in the organisation's order`, async () => {
+      const sitting = await ana.sits();
+      sat.push(sitting);
+      assert.equal(sitting.subject, subject);
+      const rows = await findItems(service.app.db, sitting);
+      assert.ok(rows.length >= (subject === 'digital' ? 20 : 24) && rows.length <= 40, `${rows.length} questions`);
+      const mine = (await results(org, 'ana')).find((result) => result.subject === subject)!;
+      assert.equal(mine.assessment_id, sitting.assessment_id);
+      const report = await org.get(`/assessments/${mine.assessment_id}/report.pdf`);
+      assert.equal(createHash('sha256').update(report.bytes).digest('hex'), mine.report_sha256);
+      const told = (await events(service, org)).map(({ payload }) => JSON.parse(payload).data);
+      assert.deepEqual(told.filter((data) => data.assessment_id === mine.assessment_id), [mine]);
+    });
+
+    test(`${subject}: the stored result is what scoring makes of the stored answers`, async () => {
+      const sitting = sat.find((one) => one.subject === subject)!;
+      const rows = await findItems(service.app.db, sitting);
+      const { scoring } = await banksOf(service.app).version(sitting.bank_version);
+      assert.deepEqual(JSON.parse(JSON.stringify(score(scoring[subject], rows.map((row) => ({ itemId: row.item_id, outcome: row.outcome! }))))), JSON.parse(sitting.result!));
+    });
+
+    test(`${subject}: replayed exactly from its record`, () => replay(service, sat.find((one) => one.subject === subject)!));
+  }
+
+  test('the invitation is used up by the last result', async () => {
+    assert.equal((await ana.link()).invitation.status, 'used');
+    assert.equal((await results(org, 'ana')).length, 3);
+  });
+
+  test('a new invitation never shows an item again', async () => {
+    const again = await invited(service, org, { ref: 'ana', name: 'Ana Example' });
+    assert.notEqual(again.invitationId, ana.invitationId);
+    const sitting = await again.sits('right');
+    const before = new Set((await Promise.all(sat.map((one) => findItems(service.app.db, one)))).flat().map((row) => row.item_id));
+    assert.deepEqual((await findItems(service.app.db, sitting)).filter((row) => before.has(row.item_id)), []);
+  });
+
+  test('every answer right: the estimate is finite, and the result says that it hit the ceiling', async () => {
+    const ben = await invited(service, org, { ref: 'ben' });
+    const sitting = await ben.sits('right');
+    const { irt, flags } = JSON.parse(sitting.result!);
+    assert.ok(Number.isFinite(irt.theta) && flags.includes('ceiling'));
+  });
+});
+
+suite('several requests at once', async () => {
   const service = await withService();
   const org = await service.organisation();
-  const ana = await invited(service, org, { name: 'Ana Example', theta: 0.4 });
-  for (const subject of ['digital', 'english', 'maths']) {
-    const t = performance.now();
-    const sitting = await ana.sits();
-    console.log(subject, performance.now() - t, JSON.parse(sitting.result!).published, JSON.parse(sitting.stop!).reason);
-    const { body } = await org.get(`/assessments/${sitting.assessment_id}`);
-    console.log(JSON.stringify(body.data));
-  }
-  console.log((await ana.link()).invitation.status);
+
+  test('two starts begin one sitting', async () => {
+    const cem = await invited(service, org);
+    const link = await cem.link();
+    await Promise.all([startSitting(service.app, link), startSitting(service.app, link), startSitting(service.app, link)]);
+    const [row] = await service.app.db.query<{ count: number }>('select count(*) as count from sitting where invitation_id = $1', [cem.invitationId]);
+    assert.equal(row!.count, 1);
+  });
+
+  test('exactly one of many answers to a question counts', async () => {
+    const dan = await invited(service, org);
+    const sitting = await dan.starts();
+    const current = (await findCurrent(service.app.db, sitting))!;
+    const rendered = JSON.parse(current.rendered) as RenderedItem;
+    const outcomes = await Promise.all(Array.from({ length: 6 }, (_, i) =>
+      answerQuestion(service.app, sitting, { position: 1, answer: i % 2 === 0 ? rightAnswer(rendered) : {}, skip: i % 2 === 1 })));
+    assert.deepEqual(outcomes.map(({ kind }) => kind).sort(), ['late', 'late', 'late', 'late', 'late', 'taken']);
+    const rows = await findItems(service.app.db, sitting);
+    assert.equal(rows.length, 2);
+    assert.equal(rows[1]!.outcome, null);
+  });
+
+  test('two declarations give one result and one event', async () => {
+    const eve = await invited(service, org, { ref: 'eve' });
+    const sitting = await eve.starts();
+    while (await eve.answers() !== null);
+    assert.deepEqual(await Promise.all([eve.finishes(sitting), eve.finishes(sitting), eve.finishes(sitting)]), ['completed', 'completed', 'completed']);
+    assert.equal((await results(org, 'eve')).length, 1);
+    assert.equal((await events(service, org)).length, 1);
+  });
+
+  test('a name that changes while the evidence is made is the one that the evidence shows', async () => {
+    const fay = await invited(service, org, { ref: 'fay', name: 'Fay Before' });
+    const sitting = await fay.starts();
+    while (await fay.answers() !== null);
+    let finishing: Promise<unknown> | null = null;
+    await service.inWork(async (work) => {
+      await lockFeed(work, org.id);
+      finishing = fay.finishes(sitting);
+      // The evidence is made with the old name, and its transaction waits for the feed.
+      for (;;) {
+        const [waiting] = await service.app.db.query<{ count: number }>("select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
+        if (waiting!.count > 0) break;
+      }
+      await renameLearner(work, org.id, (await findLearner(work.tx, org.id, 'fay'))!, 'Fay After', null);
+    });
+    assert.equal(await finishing, 'completed');
+    const { assessment_id } = (await findSitting(service.app.db, sitting))!;
+    const inputs = await service.app.db.query<{ input: string }>('select input from evidence where assessment_id = $1', [assessment_id]);
+    assert.deepEqual(inputs.map(({ input }) => JSON.parse(input).learner.full_name), ['Fay After']);
+    assert.equal((await org.get(`/assessments/${assessment_id}`)).body.data.learner.full_name, 'Fay After');
+  });
+
+  test('an upgrade of the bank in the middle: the sitting goes on with the version that it began with', async () => {
+    const gil = await invited(service, org);
+    const sitting = await gil.starts();
+    await gil.answers();
+    const [stored] = await service.app.db.query<{ content: string }>('select content from bank_version where version = $1', [sitting.bank_version]);
+    const content = JSON.parse(stored!.content) as { items: Item[] };
+    const other = '0-000000000000';
+    await service.app.db.query('insert into bank_version values ($1, $2, now())', [other, JSON.stringify({ ...content, items: content.items.filter((item) => item.level !== 'level3' || Number(item.id.slice(-1)) % 2 === 0) })]);
+    await service.app.db.query('update sitting set bank_version = $2 where sitting_id = $1', [sitting.sitting_id, other]);
+    assert.equal(await gil.answers('right'), 'taken');
+    const { pool } = await deliveryOf(service.app, (await findSitting(service.app.db, sitting))!);
+    assert.ok(pool.bank.items.length < (await banksOf(service.app).current()).pools[sitting.subject].bank.items.length);
+    assert.ok(pool.indexById.has((await findItems(service.app.db, sitting)).at(-1)!.item_id));
+  });
+});
+
+suite('what is never stored', async () => {
+  const service = await withService();
+  const org = await service.organisation();
+
+  test('a National Insurance number that is typed as an answer', async () => {
+    const hal = await invited(service, org);
+    await hal.starts();
+    for (let i = 0; i < 40; i++) {
+      const { open } = await hal.link();
+      const current = (await findCurrent(service.app.db, open!))!;
+      const rendered = JSON.parse(current.rendered) as RenderedItem;
+      if (rendered.type !== 'short_text') { await hal.answers('right'); continue; }
+      assert.equal((await answerQuestion(service.app, open!, { position: current.position, answer: { answer: 'QQ 12 34 56 C', stray: 'kept?' }, skip: false })).kind, 'taken');
+      const row = (await findItems(service.app.db, open!))[current.position - 1]!;
+      assert.deepEqual([row.answer, row.outcome], ['{"answer":""}', 'wrong']);
+      return;
+    }
+    assert.fail('no short text came up');
+  });
 });

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { manualClock } from '../../src/clock.ts';
+import { adjustInvitation } from '../../src/invitations/invitations.ts';
+import { endWhenTimeIsUp, pauseSitting, resumePaused } from '../../src/sittings/answer.ts';
+import { closeIdleSittings } from '../../src/sittings/expire.ts';
+import { findItems, findSitting } from '../../src/sittings/store.ts';
+import { displayMsMost, idleMs, remainingMs } from '../../src/sittings/working-time.ts';
+import { withService } from '../service.ts';
+import { invited } from './learner.ts';
+
+const minute = 60_000;
+
+suite('working time', async () => {
+  const clock = manualClock(Date.parse('2026-03-02T09:00:00Z'));
+  const service = await withService({ clock });
+  const org = await service.organisation({ plan: 'standard', credits: 20 });
+  const credits = async () => (await service.app.db.query<{ credits: number }>('select credits from organisation where organisation_id = $1', [org.id]))[0]!.credits;
+  const read = async (sitting: { organisation_id: number; sitting_id: string }) => (await findSitting(service.app.db, sitting))!;
+  const resultsOf = async (ref: string) => (await org.get(`/assessments?learner_ref=${ref}`)).body.data;
+
+  test('stops while the sitting is paused, and goes on where it was', async () => {
+    const ana = await invited(service, org);
+    const sitting = await ana.starts();
+    clock.advance(3 * minute);
+    await pauseSitting(service.app, sitting, { position: 1, answer: {} });
+    clock.advance(47 * 60 * minute);
+    assert.equal(remainingMs(await read(sitting), clock.nowMs()), 57 * minute);
+    assert.equal(await ana.answers('right'), 'late');
+    await resumePaused(service.app, sitting);
+    clock.advance(minute);
+    assert.equal(await ana.answers('right'), 'taken');
+    assert.equal(remainingMs(await read(sitting), clock.nowMs()), 56 * minute);
+  });
+
+  test('a lost connection costs ten minutes at most', async () => {
+    const ben = await invited(service, org);
+    const sitting = await ben.starts();
+    clock.advance(5 * 60 * minute);
+    assert.equal(await ben.answers('right'), 'taken');
+    assert.equal((await read(sitting)).used_ms, displayMsMost);
+  });
+
+  test('a clock that is set back costs nothing', async () => {
+    const cem = await invited(service, org);
+    const sitting = await cem.starts();
+    clock.advance(-minute);
+    assert.equal(await cem.answers('right'), 'taken');
+    assert.equal((await read(sitting)).used_ms, 0);
+    clock.advance(minute);
+  });
+
+  test('extra time multiplies the limit, and a sitting that has begun keeps its own', async () => {
+    const dan = await invited(service, org);
+    const { invitation } = await dan.link();
+    await adjustInvitation(service.app.db, { ...invitation, extra_time_pct: 25 });
+    const sitting = await dan.starts();
+    assert.equal(sitting.time_limit_ms, 75 * minute);
+    await adjustInvitation(service.app.db, { ...invitation, extra_time_pct: 50 });
+    assert.equal((await read(sitting)).time_limit_ms, 75 * minute);
+  });
+
+  test('at the limit the question on the screen is not reached, and the rest is scored', async () => {
+    const eve = await invited(service, org, { ref: 'eve', theta: 0.2 });
+    const sitting = await eve.starts();
+    for (let i = 0; i < 14; i++) { clock.advance(4 * minute); await eve.answers(); }
+    clock.advance(5 * minute);
+    assert.equal(await eve.answers('right'), 'time_up');
+    assert.equal(await eve.finishes(sitting), 'completed');
+    const outcomes = (await findItems(service.app.db, sitting)).map((row) => row.outcome);
+    assert.equal(outcomes.at(-1), 'not_reached');
+    const { counts } = JSON.parse((await read(sitting)).result!);
+    assert.deepEqual([counts.scored, counts.notReached], [14, 1]);
+    assert.equal(JSON.parse((await read(sitting)).stop!).reason, 'time_limit');
+  });
+
+  test('the limit is noticed when the page is asked for, too', async () => {
+    const fay = await invited(service, org);
+    const sitting = await fay.starts();
+    for (let i = 0; i < 7; i++) { clock.advance(8 * minute); await fay.answers('wrong'); }
+    assert.equal(await endWhenTimeIsUp(service.app, sitting), false);
+    clock.advance(5 * minute);
+    assert.equal(await endWhenTimeIsUp(service.app, sitting), true);
+    assert.notEqual((await read(sitting)).stop, null);
+  });
+
+  test('too few answers: void, nothing recorded, and the learner starts again without a second credit', async () => {
+    const gil = await invited(service, org, { ref: 'gil' });
+    const before = await credits();
+    const sitting = await gil.starts();
+    for (let i = 0; i < 40; i++) if (await gil.answers(i < 11 ? 'right' : 'skip') === null) break;
+    assert.equal(await gil.finishes(sitting), 'void');
+    assert.equal((await read(sitting)).void_reason, 'too_few_answers');
+    assert.deepEqual(await resultsOf('gil'), []);
+    const same = await org.post('/learners', { ref: 'gil', full_name: 'Test Learner' });
+    assert.deepEqual([same.status, same.body.data.invitation_id], [200, gil.invitationId]);
+    assert.equal(await credits(), before);
+    const again = await gil.sits();
+    assert.notEqual(again.sitting_id, sitting.sitting_id);
+    assert.equal((await resultsOf('gil')).length, 1);
+    const seen = new Set((await findItems(service.app.db, sitting)).map((row) => row.item_id));
+    assert.deepEqual((await findItems(service.app.db, again)).filter((row) => seen.has(row.item_id)), []);
+    assert.equal(await credits(), before);
+  });
+
+  test('given up for 48 hours: closed, scored without a declaration, as of when it was last touched', async () => {
+    const hal = await invited(service, org, { ref: 'hal' });
+    const sitting = await hal.starts();
+    for (let i = 0; i < 20; i++) { clock.advance(minute); await hal.answers(); }
+    const touchedMs = clock.nowMs();
+    const ivy = await invited(service, org, { ref: 'ivy' });
+    const short = await ivy.starts();
+    clock.advance(idleMs);
+    await closeIdleSittings(service.app);
+    assert.equal((await read(sitting)).status, 'open');
+    clock.advance(1);
+    await closeIdleSittings(service.app);
+    const [closed, voided] = [await read(sitting), await read(short)];
+    assert.deepEqual([closed.status, closed.declared_at, closed.finished_at!.getTime()], ['completed', null, touchedMs]);
+    assert.equal(JSON.parse(closed.stop!).reason, 'idle');
+    assert.equal((await resultsOf('hal'))[0].assessed_at, new Date(touchedMs).toISOString());
+    assert.deepEqual([voided.status, voided.void_reason], ['void', 'too_few_answers']);
+    const { input } = (await service.app.db.query<{ input: string }>('select input from evidence where assessment_id = $1', [closed.assessment_id]))[0]!;
+    assert.equal(JSON.parse(input).sitting.declaration, null);
+    assert.equal(await closeIdleSittings(service.app), 0);
+  });
+
+  test('an open sitting outlives its link; nothing new begins after it', async () => {
+    const jan = await invited(service, org, { ref: 'jan' });
+    clock.advance(27 * 24 * 60 * minute);
+    const sitting = await jan.starts();
+    clock.advance(36 * 60 * minute);
+    assert.equal((await jan.link()).expired, true);
+    while (await jan.answers() !== null);
+    assert.equal(await jan.finishes(sitting), 'completed');
+    await assert.rejects(() => jan.starts());
+    assert.equal((await resultsOf('jan')).length, 1);
+  });
+});
