@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { withdrawAssessment } from '../../src/assessments/amend.ts';
+import type { RenderedItem } from '../../src/bank/schema.ts';
+import { manualClock } from '../../src/clock.ts';
+import { DatabaseUnavailable } from '../../src/db/database.ts';
+import { assets } from '../../src/player/assets.ts';
+import { findCurrent, findItems } from '../../src/sittings/store.ts';
+import { withService } from '../service.ts';
+import type { SimulatedLearner } from '../sittings/learner.ts';
+import { invited, wrongAnswer } from '../sittings/learner.ts';
+import { Visitor } from './visitor.ts';
+
+const hour = 3600_000;
+
+async function wrong(learner: SimulatedLearner) {
+  const { open } = await learner.link();
+  return wrongAnswer(JSON.parse((await findCurrent(learner.service.app.db, open!))!.rendered) as RenderedItem);
+}
+
+suite('the pages of a sitting, without script', async () => {
+  const clock = manualClock(Date.parse('2026-03-02T09:00:00Z'));
+  const service = await withService({ clock });
+  const org = await service.organisation({ name: 'Northfield <College>' });
+
+  test('from the link to the closing page, which comes after result and event', async () => {
+    const ana = await invited(service, org, { ref: 'ana', name: 'Ana <b>Example</b>' });
+    const page = new Visitor(service, ana.token);
+    await page.get();
+    assert.equal(page.status, 200);
+    assert.match(page.text, /Hello <bdi>Ana &lt;b&gt;Example&lt;\/b&gt;<\/bdi>/);
+    assert.match(page.text, /Northfield &lt;College&gt;/);
+    await page.post('/start');
+    assert.equal(page.path, '/question');
+    while (page.path === '/question') await page.sends(await wrong(ana));
+    assert.equal(page.path, '/check');
+    await page.post('/finish', page.hidden());
+    assert.equal(page.status, 422);
+    assert.match(page.text, /Tick the box/);
+    await page.post('/finish', { ...page.hidden(), own: 'yes' });
+    assert.equal(page.heading(), 'Your Digital skills result');
+    assert.match(page.text, /Working towards Entry Level/);
+    assert.match(page.text, /Start English/);
+    assert.equal((await org.get('/assessments?learner_ref=ana')).body.data.length, 1);
+    // Going back and sending again leads to the same page, and changes nothing.
+    await page.post('/finish', { ...page.hidden(), own: 'yes' });
+    await page.post('/question', { sitting: 'x', position: '1' });
+    assert.equal(page.heading(), 'Your Digital skills result');
+    assert.equal((await org.get('/assessments?learner_ref=ana')).body.data.length, 1);
+  });
+
+  test('an older form, sent again from another tab or by the back button, leads to the current question', async () => {
+    const ben = await invited(service, org);
+    const page = new Visitor(service, ben.token);
+    await page.post('/start');
+    const first = page.hidden();
+    const answer = await wrong(ben);
+    await page.sends(answer);
+    assert.match(page.heading(), /^Question 2/);
+    await page.post('/question', { ...first, ...answer });
+    assert.match(page.heading(), /^Question 2/);
+    assert.equal((await findItems(service.app.db, (await ben.link()).open!)).length, 2);
+  });
+
+  test('nothing filled in: the learner is asked before the question is skipped', async () => {
+    const cem = await invited(service, org);
+    const page = new Visitor(service, cem.token);
+    await page.post('/start');
+    await page.sends({});
+    assert.equal(page.heading(), 'Skip question 1?');
+    assert.match(page.text, /counts as wrong/);
+    await page.get('/question');
+    assert.match(page.heading(), /^Question 1/);
+    await page.sends({}, 'skip');
+    await page.sends({}, 'skip-now');
+    assert.match(page.heading(), /^Question 2/);
+    assert.deepEqual((await findItems(service.app.db, (await cem.link()).open!)).map((row) => row.outcome), ['skipped', null]);
+  });
+
+  test('an answer that can\'t be read is shown again with what to mend', async () => {
+    const dan = await invited(service, org);
+    const page = new Visitor(service, dan.token);
+    await page.post('/start');
+    for (let i = 0; i < 40; i++) {
+      const { open } = await dan.link();
+      const rendered = JSON.parse((await findCurrent(service.app.db, open!))!.rendered) as RenderedItem;
+      if (rendered.type !== 'ordering' && rendered.type !== 'matching' && rendered.type !== 'numeric') { await page.sends(await wrong(dan)); continue; }
+      const full = await wrong(dan);
+      const part = rendered.type === 'numeric' ? { answer: 'lots' } : { [Object.keys(full)[0]!]: Object.values(full)[0]! };
+      await page.sends(part);
+      assert.equal(page.status, 422);
+      assert.match(page.text, /Please look at your answer again/);
+      assert.match(page.text, /<title>Error: /);
+      assert.ok(page.text.includes(rendered.type === 'numeric' ? 'value="lots"' : ' selected>'));
+      assert.equal((await findItems(service.app.db, open!)).at(-1)!.outcome, null);
+      return;
+    }
+    assert.fail('no question of these types came up');
+  });
+
+  test('pause: what was filled in is kept, the clock stands, and the link goes on on another device', async () => {
+    const eve = await invited(service, org);
+    const page = new Visitor(service, eve.token);
+    await page.post('/start');
+    const answer = await wrong(eve);
+    clock.advance(60_000);
+    await page.sends(answer, 'pause');
+    assert.equal(page.heading(), 'Your assessment is paused');
+    assert.match(page.text, /59 minutes left/);
+    assert.match(page.text, /Wednesday 4 March at 09:01/);
+    clock.advance(47 * hour);
+    const elsewhere = new Visitor(service, eve.token);
+    await elsewhere.get('/question');
+    assert.equal(elsewhere.heading(), 'Your assessment is paused');
+    await elsewhere.post('/continue');
+    assert.match(elsewhere.heading(), /^Question 1/);
+    assert.match(elsewhere.text, /59 minutes left/);
+    assert.match(elsewhere.text, / checked| selected|value="(zzz|98765)"/);
+    // A tab that was left open in the other place answers nothing while time stands.
+    await page.post('/continue');
+    await page.sends(await wrong(eve));
+    assert.match(page.heading(), /^Question 2/);
+  });
+
+  test('the time: shown, warned of, and the check page when it is up', async () => {
+    const fay = await invited(service, org);
+    const page = new Visitor(service, fay.token);
+    await page.post('/start');
+    assert.match(page.text, /60 minutes left/);
+    for (let i = 0; i < 6; i++) { clock.advance(9 * 60_000); await page.sends(await wrong(fay)); }
+    assert.match(page.text, /class="warning">6 minutes left/);
+    clock.advance(7 * 60_000);
+    await page.get('/question');
+    assert.equal(page.path, '/check');
+    assert.match(page.text, /The time is up/);
+  });
+
+  test('void: says so kindly, and starts again', async () => {
+    const gil = await invited(service, org);
+    const page = new Visitor(service, gil.token);
+    await page.post('/start');
+    while (page.path === '/question') await page.sends({}, 'skip-now');
+    await page.post('/finish', { ...page.hidden(), own: 'yes' });
+    assert.equal(page.heading(), 'There is no result');
+    await page.post('/start');
+    assert.match(page.heading(), /^Question 1/);
+  });
+
+  test('a result that is withdrawn is no longer shown', async () => {
+    const hal = await invited(service, org);
+    const { assessment_id } = await hal.sits();
+    const page = new Visitor(service, hal.token);
+    await service.inWork((work) => withdrawAssessment(work, org.id, assessment_id!, { actor: 'operator', reason: 'a test' }));
+    await page.get();
+    assert.equal(page.heading(), 'This result was withdrawn');
+  });
+
+  test('links: a wrong one, another one\'s, an expired one', async () => {
+    const ivy = await invited(service, org);
+    const page = new Visitor(service, ivy.token);
+    for (const token of ['x', `${ivy.token}x`, ivy.token.slice(0, -1) + (ivy.token.endsWith('A') ? 'B' : 'A'), 'A'.repeat(ivy.token.length), '%00']) {
+      const other = new Visitor(service, token);
+      for (const path of ['', '/question', '/check']) {
+        await other.get(path);
+        assert.equal(other.status, 404);
+        assert.equal(other.heading(), 'We can’t open this link');
+      }
+      await other.post('/start');
+      assert.equal(other.status, 404);
+    }
+    await page.get('/nowhere');
+    assert.equal(page.status, 404);
+    clock.advance(29 * 24 * hour);
+    await page.get();
+    assert.equal(page.status, 410);
+    await page.post('/start');
+    assert.equal(page.status, 410);
+  });
+
+  test('headers of every page, and nothing of the link in the log', async () => {
+    const jan = await invited(service, org, { name: 'Jan Unmistakable' });
+    const page = new Visitor(service, jan.token);
+    for (const load of [() => page.get(), () => page.post('/start'), () => page.sends({}), () => page.get('/nowhere'), () => new Visitor(service, 'x').get()]) {
+      const { headers } = await load();
+      assert.match(headers.get('content-security-policy')!, /^default-src 'none'; style-src 'self'; script-src 'self';/);
+      assert.equal(headers.get('referrer-policy'), 'no-referrer');
+      assert.equal(headers.get('cache-control'), 'no-store');
+      assert.equal(headers.get('x-content-type-options'), 'nosniff');
+      assert.equal(headers.get('set-cookie'), null);
+    }
+    await fetch(`${service.url}/a/${jan.token}/question`, { method: 'POST', body: 'x'.repeat(70_000), headers: { 'content-type': 'application/x-www-form-urlencoded' } }).then((reply) => assert.equal(reply.status, 413));
+    await fetch(`${service.url}/a/${jan.token}/question`, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
+    await new Promise((resolve) => setImmediate(resolve));
+    const log = service.logged.join('');
+    assert.ok(log.includes('POST /a/{link}/question'));
+    assert.ok(!log.includes(jan.token) && !log.includes('Unmistakable') && !log.includes(jan.token.slice(0, 20)));
+  });
+
+  for (const [what, error, status, heading] of [
+    ['the database gone', new DatabaseUnavailable(new Error('secret detail')), 503, 'Please try again in a minute'],
+    ['a fault of ours', new Error('secret detail'), 500, 'Something went wrong'],
+  ] as const) {
+    test(`${what}: a page that says what to do, and no more`, async () => {
+      const kim = await invited(service, org);
+      const { transaction } = service.app.db;
+      const page = new Visitor(service, kim.token);
+      await page.post('/start');
+      service.app.db.transaction = () => Promise.reject(error);
+      await page.sends({}, 'skip-now');
+      service.app.db.transaction = transaction;
+      assert.deepEqual([page.status, page.heading()], [status, heading]);
+      assert.ok(!page.text.includes('secret'));
+    });
+  }
+
+  test('the scripts are under a kilobyte on the wire, and the files are kept for ever under their own name', async () => {
+    assert.ok(gzipSync(assets.player.body).length + gzipSync(assets.readAloud.body).length < 1024);
+    const reply = await fetch(service.url + assets.style.path);
+    assert.match(reply.headers.get('cache-control')!, /immutable/);
+    assert.equal(await reply.text(), assets.style.body);
+  });
+});
