@@ -1,3 +1,5 @@
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,6 +54,23 @@ const credentials = `X-Access-Key-Id: ${access_key_id}\r\nX-Secret-Access-Key: $
 const fileRequest = `GET /${idOf('############')} HTTP/1.1\r\nHost: 127.0.0.1\r\n${credentials}\r\n`;
 const reportRequest = `GET /api/v1/assessments/${idOf('############')}/report.pdf HTTP/1.1\r\nHost: 127.0.0.1\r\n${credentials}\r\n`;
 
+/** Processor time of a process so far, in µs; 0 where the system doesn't tell. */
+function cpuUs({ pid }: ChildProcess): number {
+  try {
+    const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ').slice(11, 13);
+    return (Number(user) + Number(system)) * 10_000;
+  } catch {
+    return 0;
+  }
+}
+
+/** The load, and the processor time of one request; the second of warming up counts as one more of the others. */
+async function measured(child: ChildProcess, ...given: Parameters<typeof load>) {
+  const before = cpuUs(child);
+  const result = await load(...given);
+  return { ...result, cpu_us: (cpuUs(child) - before) / (result.per_second * (seconds + 1)) };
+}
+
 function expectOnly(statuses: Record<string, number>, status: string): void {
   if (Object.keys(statuses).join() !== status) throw new Error(`expected only ${status}, saw ${JSON.stringify(statuses)}`);
 }
@@ -60,15 +79,17 @@ try {
   for (const [name, count] of [['one report', 1], [`${reports} reports in turn`, reports]] as const) {
     for (const connections of [64, 1]) {
       const ratios: number[] = [];
+      const ofCpu: number[] = [];
       for (let round = 0; round < rounds; round++) {
-        const ceiling = await load(plainPort, connections, seconds, fileRequest, count);
+        const ceiling = await measured(plain, plainPort, connections, seconds, fileRequest, count);
         expectOnly(ceiling.statuses, '200');
-        const ours = await load(port, connections, seconds, reportRequest, count);
+        const ours = await measured(service, port, connections, seconds, reportRequest, count);
         expectOnly(ours.statuses, '200');
         ratios.push(ours.per_second / ceiling.per_second);
-        console.log(`${name}, ${connections} connections  file ${ceiling.per_second}/s (p99 ${ceiling.p99_ms} ms)  service ${ours.per_second}/s (p50 ${ours.p50_ms} ms, p99 ${ours.p99_ms} ms)  ratio ${(100 * ratios.at(-1)!).toFixed(0)} %`);
+        ofCpu.push(ceiling.cpu_us / ours.cpu_us);
+        console.log(`${name}, ${connections} connections  file ${ceiling.per_second}/s (p99 ${ceiling.p99_ms} ms)  service ${ours.per_second}/s (p50 ${ours.p50_ms} ms, p99 ${ours.p99_ms} ms)  ratio ${(100 * ratios.at(-1)!).toFixed(0)} %  CPU of Node ${ceiling.cpu_us.toFixed(0)} and ${ours.cpu_us.toFixed(0)} µs a request`);
       }
-      console.log(`${name}, ${connections} connections  median ratio ${(100 * median(ratios)).toFixed(0)} %${connections === 64 ? ' (goal 70 %)' : ''}`);
+      console.log(`${name}, ${connections} connections  median ratio ${(100 * median(ratios)).toFixed(0)} %, by CPU of Node ${(100 * median(ofCpu)).toFixed(0)} %${connections === 64 ? ' (goal 70 %)' : ''}`);
     }
   }
 

@@ -34,7 +34,7 @@ export async function readReport(app: App, organisationId: number, assessmentId:
   for (let attempt = 0; attempt < attempts; attempt++) {
     const sha256 = await reports.currentHash(organisationId, assessmentId);
     if (sha256 === null) {
-      const made = await makeReport(app, organisationId, assessmentId);
+      const made = await inTurn(() => makeReport(app, organisationId, assessmentId));
       if (made !== 'changed') return made;
     } else {
       const pdf = await reports.bytesOf(organisationId, assessmentId, sha256);
@@ -44,13 +44,24 @@ export async function readReport(app: App, organisationId: number, assessmentId:
   throw new Error(`the report of ${assessmentId} is named but not stored, or changes without end`);
 }
 
-/** Renderings of this process, one after the other: whatever waits for the event loop gets its turn between two of them. */
-let rendering: Promise<unknown> = Promise.resolve();
+/**
+ * Reports that a process makes at once. Each holds a connection while it waits for the feed's lock, and rendering holds the
+ * event loop for some milliseconds: a burst of first reads must leave enough of both to other requests.
+ */
+const atOnce = 2;
+let making = 0;
+const waiting: (() => void)[] = [];
 
-function renderInTurn(input: EvidenceInput): Promise<Edition> {
-  const edition = rendering.then(() => nextTurn()).then(() => renderEdition(input));
-  rendering = edition.catch(() => {});
-  return edition;
+async function inTurn<T>(make: () => Promise<T>): Promise<T> {
+  if (making < atOnce) making++;
+  else await new Promise<void>((resolve) => { waiting.push(resolve); });
+  try {
+    return await make();
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) making--;
+    else next();
+  }
 }
 
 /** One edition made, not yet stored. */
@@ -75,6 +86,8 @@ export function verifyUrl(app: App): string {
 async function makeReport(app: App, organisationId: number, assessmentId: string): Promise<Report | undefined | 'changed'> {
   const row = await findLive(app.db, organisationId, assessmentId);
   if (row === undefined) return undefined;
+  // Another reader was first.
+  if (row.report_sha256 !== null) return 'changed';
   const organisation = await readOrganisation(app.db, organisationId);
   const [last] = await app.db.query<{ edition: number; input: string }>(newest, [organisationId, assessmentId]);
   // An amendment doesn't change how the result came about: every edition tells of the same sitting.
@@ -90,7 +103,8 @@ async function makeReport(app: App, organisationId: number, assessmentId: string
     is_borderline: content.is_borderline, needs_review: content.needs_review, domains: content.domains.map((domain) => (answered.get(domain.name) === undefined ? domain : { ...domain, answered: answered.get(domain.name) })),
     verify_url: verifyUrl(app), source: row.source, ...(before?.sitting === undefined ? {} : { sitting: before.sitting }),
   };
-  const edition = await renderInTurn(input);
+  await nextTurn();
+  const edition = renderEdition(input);
   return inWork(app, async (work) => {
     // Under the feed's lock: the first generation is a change that mirrors must see. An amendment there and back again
     // looks as if nothing had happened, but for the edition that was made between.

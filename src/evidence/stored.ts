@@ -3,7 +3,7 @@ import type { Database } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 
 /** Bytes of PDFs that a process keeps at hand. What a hash stands for never changes, so they can't go stale. */
-const keptBytes = 64 * 1024 * 1024;
+const keptBytes = 32 * 1024 * 1024;
 
 const currentHashes = statement('evidence.current_hashes', `
   select g.n::int4 as n, a.report_sha256 as sha256
