@@ -264,12 +264,14 @@ create table organisation (
 );
 
 create table rate_window (
-  admitted integer[] storage main not null default '{}'::integer[],
   admitted_ms bigint[] storage main not null default '{}'::bigint[],
-  granted integer not null default 0,
+  admitted_total bigint[] storage main not null default '{}'::bigint[],
+  gone_total bigint not null default 0,
+  granted bigint not null default 0,
   key_id text not null,
   last_ms bigint not null default 0,
-  used integer not null default 0,
+  total bigint not null default 0,
+  used bigint not null default 0,
   constraint rate_window_key_id_fkey FOREIGN KEY (key_id) REFERENCES access_key(key_id),
   constraint rate_window_pkey PRIMARY KEY (key_id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50, fillfactor = 50);

@@ -7,7 +7,7 @@ import { limits } from '../limits.ts';
 
 /** Who calls, whether the call is within its key's rate limit, and where the organisation's feed stands. */
 export type Admission = {
-  organisationId: number; organisationPublicId: string; keyId: string;
+  organisationId: number; keyId: string;
   /** The feed's position and groups version, read before anything that the reply shows. */
   feedPosition: number; groupsVersion: number;
   granted: boolean;
@@ -22,43 +22,56 @@ const exactUpTo = 1000;
 const coarseMs = 250;
 
 /**
- * One statement for every request that waits: credentials, rate limit and feed position, always fresh, so nothing can go
- * stale. Rows are locked in the order of their keys, so that two processes can't deadlock. An admitted time counts for a
- * millisecond longer than the window, because times are cut to milliseconds.
+ * The window after one more batch, out of the row `w` as it is when the batch gets it: admitted_ms rises, and
+ * admitted_total is the running total at each of these times, so what has left the window is found by one binary search.
+ * An admitted time counts for a millisecond longer than the window, because times are cut to milliseconds.
  */
-const admit = statement('admission.admit', `
-  with asked as materialized (
-    select a.key_id, a.n, a.pair, k.organisation_id
-      from unnest($1::text[], $2::bytea[], $3::int4[]) with ordinality as a(key_id, secret, n, pair)
-      join access_key k on k.key_id = a.key_id and k.secret_sha256 = a.secret
-       and k.revoked_at is null and (k.expires_at is null or k.expires_at > $4)),
-  locked as materialized (
-    select w.key_id from rate_window w where w.key_id in (select key_id from asked) order by w.key_id for update),
-  counted as (
-    update rate_window w set (last_ms, granted, used, admitted_ms, admitted) = (
-      select t.at, g.granted, w.used - d.used + g.granted,
+function countedBy(asked: string, nowMs: string, limit: string, stepMs: string): string {
+  return `(last_ms, granted, used, total, gone_total, admitted_ms, admitted_total) = (
+      select t.at, g.granted, w.total - d.gone + g.granted, w.total + g.granted, d.gone,
              case when g.granted = 0 then w.admitted_ms[d.rows + 1:]
                   when g.joins then w.admitted_ms[d.rows + 1:cardinality(w.admitted_ms) - 1] || t.at
                   else w.admitted_ms[d.rows + 1:] || t.at end,
-             case when g.granted = 0 then w.admitted[d.rows + 1:]
-                  when g.joins then w.admitted[d.rows + 1:cardinality(w.admitted) - 1] || (w.admitted[cardinality(w.admitted)] + g.granted)
-                  else w.admitted[d.rows + 1:] || g.granted end
-        from (select greatest(w.last_ms, $5::int8) as at) t,
-             lateral (select count(*)::int4 as rows, coalesce(sum(e.n), 0)::int4 as used
-                        from unnest(w.admitted_ms, w.admitted) as e(ms, n) where e.ms < t.at - ${limits.rateWindowMs}) d,
-             lateral (select least(a.n, greatest($6::int4 - (w.used - d.used), 0)) as granted,
-                             cardinality(w.admitted_ms) > d.rows and w.admitted_ms[cardinality(w.admitted_ms)] / $7::int8 = t.at / $7::int8 as joins) g)
+             case when g.granted = 0 then w.admitted_total[d.rows + 1:]
+                  when g.joins then w.admitted_total[d.rows + 1:cardinality(w.admitted_total) - 1] || (w.total + g.granted)
+                  else w.admitted_total[d.rows + 1:] || (w.total + g.granted) end
+        from (select greatest(w.last_ms, ${nowMs}::int8) as at) t,
+             lateral (select width_bucket(t.at - ${limits.rateWindowMs} - 1, w.admitted_ms) as expired) e,
+             lateral (select e.expired as rows, coalesce(w.admitted_total[e.expired], w.gone_total) as gone) d,
+             lateral (select least(${asked}, greatest(${limit}::int8 - (w.total - d.gone), 0)) as granted,
+                             cardinality(w.admitted_ms) > d.rows and w.admitted_ms[cardinality(w.admitted_ms)] / ${stepMs}::int8 = t.at / ${stepMs}::int8 as joins) g)`;
+}
+
+const isValid = (now: string) => `k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})`;
+const result = 'w.granted, w.used, w.admitted_ms[1] as oldest_ms, w.last_ms';
+
+/** Every request that waits uses one key, as most batches do. */
+const admitOne = statement('admission.admit_one', `
+  update rate_window w set ${countedBy('$3::int8', '$5', '$6', '$7')}
+    from access_key k join feed f on f.organisation_id = k.organisation_id
+   where w.key_id = $1 and k.key_id = $1 and k.secret_sha256 = $2 and ${isValid('$4')}
+  returning 1 as pair, w.key_id, k.organisation_id, f.position, f.groups_version, ${result}`);
+
+/** Several keys: rows are locked in the order of their keys, so that two processes can't deadlock. */
+const admitMany = statement('admission.admit_many', `
+  with asked as materialized (
+    select a.key_id, a.n, a.pair, k.organisation_id
+      from unnest($1::text[], $2::bytea[], $3::int8[]) with ordinality as a(key_id, secret, n, pair)
+      join access_key k on k.key_id = a.key_id and k.secret_sha256 = a.secret and ${isValid('$4')}),
+  locked as materialized (
+    select w.key_id from rate_window w where w.key_id in (select key_id from asked) order by w.key_id for update),
+  counted as (
+    update rate_window w set ${countedBy('a.n', '$5', '$6', '$7')}
       from asked a join locked l on l.key_id = a.key_id
      where w.key_id = a.key_id
-    returning w.key_id, w.granted, w.used, w.admitted_ms[1] as oldest_ms, w.last_ms)
-  select asked.pair, asked.key_id, asked.organisation_id, o.public_id, f.position, f.groups_version, c.granted, c.used, c.oldest_ms, c.last_ms
+    returning w.key_id, ${result})
+  select asked.pair, asked.key_id, asked.organisation_id, f.position, f.groups_version, c.granted, c.used, c.oldest_ms, c.last_ms
     from asked
     join counted c on c.key_id = asked.key_id
-    join organisation o on o.organisation_id = asked.organisation_id
     join feed f on f.organisation_id = asked.organisation_id`);
 
 type AdmitRow = {
-  pair: number; key_id: string; organisation_id: number; public_id: string; position: number; groups_version: number;
+  pair: number; key_id: string; organisation_id: number; position: number; groups_version: number;
   granted: number; used: number; oldest_ms: number | null; last_ms: number;
 };
 
@@ -67,7 +80,10 @@ type Credentials = { keyId: string; secret: string };
 /** Admits calls by their credentials; null for any that aren't valid, whatever is wrong with them. */
 export type Admit = (credentials: Credentials) => Promise<Admission | null>;
 
-/** @param connection a connection of its own; an admission needn't survive a crash of the database, so it may commit asynchronously */
+/**
+ * Credentials, rate limit and feed position of all requests that wait, by one statement, always fresh: nothing can go stale.
+ * @param connection a connection of its own; an admission needn't survive a crash of the database, so it may commit asynchronously
+ */
 export function admitter(app: App, connection: Dedicated): Admit {
   const limit = app.settings.rateLimit;
   const stepMs = limit <= exactUpTo ? 1 : coarseMs;
@@ -81,14 +97,17 @@ export function admitter(app: App, connection: Dedicated): Admit {
     });
     const pairs = [...asked.values()];
     const nowMs = app.clock.nowMs();
-    const rows = await connection.query<AdmitRow>(admit, [
-      pairs.map((pair) => pair.keyId), pairs.map((pair) => hashSecret(pair.secret)), pairs.map((pair) => pair.calls.length),
-      new Date(nowMs), nowMs, limit, stepMs]);
+    const window = [new Date(nowMs), nowMs, limit, stepMs];
+    const [only] = pairs;
+    const rows = pairs.length === 1
+      ? await connection.query<AdmitRow>(admitOne, [only!.keyId, hashSecret(only!.secret), only!.calls.length, ...window])
+      : await connection.query<AdmitRow>(admitMany, [
+        pairs.map((pair) => pair.keyId), pairs.map((pair) => hashSecret(pair.secret)), pairs.map((pair) => pair.calls.length), ...window]);
     const out = new Array<Admission | null>(calls.length).fill(null);
     for (const row of rows) {
       pairs[row.pair - 1]!.calls.forEach((call, i) => {
         out[call] = {
-          organisationId: row.organisation_id, organisationPublicId: row.public_id, keyId: row.key_id,
+          organisationId: row.organisation_id, keyId: row.key_id,
           feedPosition: row.position, groupsVersion: row.groups_version,
           granted: i < row.granted,
           remaining: Math.max(0, limit - row.used + Math.max(0, row.granted - i - 1)),

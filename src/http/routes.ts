@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { assessmentRoutes } from '../assessments/routes.ts';
 import { groupRoutes } from '../groups/routes.ts';
 import { learnerRoutes } from '../learners/routes.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
 import { webhookRoutes } from '../webhooks/routes.ts';
 import type { Route } from './route.ts';
 
@@ -10,10 +11,10 @@ const health: Route = {
   answers: { 200: { description: 'The credentials are valid.',
     schema: Type.Object({ status: Type.Literal('ok'), organisation_id: Type.String({ format: 'uuid' }), api_version: Type.Literal('v1') }),
     example: { status: 'ok', organisation_id: '7c9e6679-7425-40de-944b-e07fc1f90ae7', api_version: 'v1' } } },
-  handle: async (call) => ({
-    status: 200, headers: { 'cache-control': 'no-store' },
-    body: JSON.stringify({ status: 'ok', organisation_id: call.caller.organisationPublicId, api_version: 'v1' }),
-  }),
+  handle: async (call) => {
+    const { public_id } = await readOrganisation(call.app.db, call.caller.organisationId);
+    return { status: 200, headers: { 'cache-control': 'no-store' }, body: JSON.stringify({ status: 'ok', organisation_id: public_id, api_version: 'v1' }) };
+  },
 };
 
 /** The whole public API. */

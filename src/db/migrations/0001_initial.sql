@@ -32,16 +32,19 @@ create table access_key (
 );
 create index access_key_organisation on access_key (organisation_id);
 
--- The sliding window of each key: when requests were admitted, and how many at each of these times.
+-- The sliding window of each key: when requests were admitted, and the running total at each of these times.
 create table rate_window (
-  key_id      text primary key references access_key,
-  last_ms     int8 not null default 0,
-  granted     int4 not null default 0,
-  used        int4 not null default 0,
-  admitted_ms int8[] not null default '{}',
-  admitted    int4[] not null default '{}'
+  key_id         text primary key references access_key,
+  last_ms        int8 not null default 0,
+  granted        int8 not null default 0,
+  used           int8 not null default 0,
+  total          int8 not null default 0,
+  -- The running total before the first time that is kept.
+  gone_total     int8 not null default 0,
+  admitted_ms    int8[] not null default '{}',
+  admitted_total int8[] not null default '{}'
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 50, autovacuum_vacuum_scale_factor = 0);
-alter table rate_window alter column admitted_ms set storage main, alter column admitted set storage main;
+alter table rate_window alter column admitted_ms set storage main, alter column admitted_total set storage main;
 
 -- One row for each answered call; organisation 0 stands for callers that proved no organisation.
 create table audit (
