@@ -54,7 +54,7 @@ export function readLimit(values: string[] | undefined): number {
   return Math.min(limits.pageMax, Math.max(1, Number(values[0])));
 }
 
-/** A query that passed its table. */
+/** A query that passed its table; shared by all who ask the same, so nobody changes it. */
 export type ParsedQuery = {
   values: Record<string, any>;
   /** Every parameter but limit and cursor, in the table's order, percent-encoded: what cursors are bound to and `next` repeats. */
@@ -68,6 +68,23 @@ export type ParsedQuery = {
  * @throws ApiError
  */
 export function readQuery(raw: string, table: readonly Parameter[], options: { paged: boolean }): ParsedQuery {
+  // Clients poll with the same query for minutes; reading it again gives the same, so what was read is kept for a while.
+  let known = parsedQueries.get(table);
+  if (known === undefined) parsedQueries.set(table, known = new Map());
+  let parsed = known.get(raw);
+  if (parsed === undefined) {
+    parsed = parseQuery(raw, table, options);
+    if (known.size >= mostKept) known.clear();
+    if (raw.length <= longestKept) known.set(raw, parsed);
+  }
+  return parsed;
+}
+
+const parsedQueries = new WeakMap<readonly Parameter[], Map<string, ParsedQuery>>();
+const mostKept = 1000;
+const longestKept = 1000;
+
+function parseQuery(raw: string, table: readonly Parameter[], options: { paged: boolean }): ParsedQuery {
   const given = splitQuery(raw);
   const values: Record<string, unknown> = {};
   const canonical: string[] = [];

@@ -17,6 +17,7 @@ import { FailedAttempts } from './failed-attempts.ts';
 import type { Claim, KeptReply } from './idempotency.ts';
 import { claimKey } from './idempotency.ts';
 import { readJsonObject } from './json.ts';
+import type { Parameter } from './query.ts';
 import { readQuery } from './query.ts';
 import type { Call, Reply, Route } from './route.ts';
 import { changer } from './route.ts';
@@ -177,6 +178,7 @@ function allowedMethods(url: string): string[] {
 
 const jsonType = 'application/json; charset=utf-8';
 const noFields = new Body({});
+const noParameters: readonly Parameter[] = [];
 
 async function handle(app: App, sets: SetCache, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const caller = request.caller!;
@@ -185,7 +187,7 @@ async function handle(app: App, sets: SetCache, route: Route, request: FastifyRe
   const path = (question < 0 ? url : url.slice(0, question)).slice(apiBase.length);
   const rawQuery = question < 0 ? '' : url.slice(question + 1);
 
-  if (route.query === undefined || route.query.length === 0) readQuery(rawQuery, [], { paged: false });
+  if (route.query === undefined || route.query.length === 0) readQuery(rawQuery, noParameters, { paged: false });
   const isPost = route.method === 'POST';
   let fields = noFields;
   let text = '';
