@@ -10,8 +10,8 @@ const largestPage = 200;
 export type LaneIo = {
   /** Reads what is due; waits while the database is away. */
   fetch(endpoint: LaneEndpoint, after: After, limit: number): Promise<DueDelivery[]>;
-  /** Makes one attempt and has its outcome recorded. `dropped` when nothing was attempted. */
-  attempt(lane: Lane, delivery: DueDelivery): Promise<'delivered' | 'failed' | 'dropped'>;
+  /** Makes one attempt, tells how it ended, and resolves when its outcome is recorded. `dropped` when nothing was attempted. */
+  attempt(lane: Lane, delivery: DueDelivery, tellEnd: (result: 'delivered' | 'failed' | 'dropped') => void): Promise<void>;
   /** Nothing is due, queued or under way: the lane can be given back. */
   drained(lane: Lane): void;
 };
@@ -40,6 +40,7 @@ export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: n
   const endedMeanwhile = new Set<string>();
   let queue: DueDelivery[] = [];
   let inFlight = 0;
+  let unrecorded = 0;
   // Grows by one with each success and halves with each failure, so that a backlog never rushes at an endpoint that hangs or fails.
   let atOnce = given.failing_since === null ? inFlightPerEndpoint : 1;
   let page = firstPage;
@@ -74,12 +75,16 @@ export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: n
   }
 
   async function deliver(delivery: DueDelivery): Promise<void> {
-    const result = await io.attempt(lane, delivery);
-    inFlight -= 1;
+    unrecorded += 1;
+    await io.attempt(lane, delivery, (result) => {
+      inFlight -= 1;
+      if (result === 'delivered') atOnce = Math.min(inFlightPerEndpoint, atOnce + 1);
+      if (result === 'failed') atOnce = Math.max(1, atOnce >> 1);
+      advance();
+    });
+    unrecorded -= 1;
     known.delete(delivery.delivery_id);
     if (fetching) endedMeanwhile.add(delivery.delivery_id);
-    if (result === 'delivered') atOnce = Math.min(inFlightPerEndpoint, atOnce + 1);
-    if (result === 'failed') atOnce = Math.max(1, atOnce >> 1);
     advance();
   }
 
@@ -91,7 +96,7 @@ export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: n
     }
     // A failing endpoint's payloads are left in the database.
     if (!closed && more && !fetching && queue.length < Math.min(page / 2, atOnce * 8)) void refill();
-    if (inFlight > 0 || fetching || queue.length > 0 || (more && !closed)) return;
+    if (unrecorded > 0 || fetching || queue.length > 0 || (more && !closed)) return;
     done = true;
     io.drained(lane);
   }

@@ -1,6 +1,5 @@
 import type { Dedicated } from '../db/database.ts';
 import { DatabaseUnavailable, statement } from '../db/database.ts';
-import { batcher } from '../db/batcher.ts';
 
 /** What one attempt did to its delivery. */
 export type Outcome = {
@@ -32,16 +31,28 @@ const record = statement('outcome.record', `
          (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable`);
 
 const mostInBatch = 500;
+/** Statements on their way at a time; outcomes that come meanwhile gather for the next. */
+const mostOnTheirWay = 4;
 const retryMs = 250;
 
+export type Recording = {
+  /** The statement has left for the database, which carries it out even if this process is killed now. */
+  sent: Promise<void>;
+  /** The database has the outcome; waits as long as the database is away. */
+  written: Promise<void>;
+};
+
 export type Recorder = {
-  /** Resolves once the database has the outcome; waits as long as the database is away. */
-  record(outcome: Outcome): Promise<void>;
+  record(outcome: Outcome): Recording;
   /** The database may have restarted: writes again what it may have forgotten. Nothing may be claimed or read before. */
   recover(): Promise<void>;
   /** Gives up on what the database won't take. */
   stop(): void;
 };
+
+type Entry = { outcome: Outcome; sent(): void; written(): void; failed(error: unknown): void };
+/** `reached` is where the log ended after the batch, known from the statement behind it. */
+type Batch = { entries: Entry[]; answered: boolean; reached: bigint | null };
 
 /**
  * Writes outcomes in batches that grow with the load. The connection commits without waiting for the disk, which alone
@@ -50,54 +61,86 @@ export type Recorder = {
  * is known to be on disk beyond them, and are written again after a restart. Writing one twice changes nothing.
  */
 export function createRecorder(connection: Dedicated): Recorder {
-  type Kept = { outcomes: Outcome[]; reached: bigint | null };
-  let kept: Kept[] = [];
-  let forgotten = false;
+  const waiting: Entry[] = [];
+  // In the order in which they were sent: a delivery's second outcome follows its first.
+  let kept: Batch[] = [];
+  let onTheirWay = 0;
+  let recovering: Promise<void> | null = null;
   let stopped = false;
 
-  async function write(outcomes: Outcome[]): Promise<void> {
-    const column = <T>(of: (outcome: Outcome) => T): T[] => outcomes.map(of);
+  async function write(batch: Batch): Promise<void> {
+    const column = <T>(of: (outcome: Outcome) => T): T[] => batch.entries.map((entry) => of(entry.outcome));
     const [row] = await connection.query<{ written: number; reached: string; durable: string }>(record, [
       column((o) => o.organisationId), column((o) => o.deliveryId), column((o) => o.attemptsBefore), column((o) => o.status),
       column((o) => o.nextAttemptAt), column((o) => o.at), column((o) => o.endedAt), column((o) => o.statusCode),
       column((o) => o.durationMs), column((o) => o.error)]);
     // A statement sees the log's end before its own commit, so it bounds the batches before it.
-    const reached = BigInt(row!.reached);
-    const durable = BigInt(row!.durable);
-    for (const batch of kept) batch.reached ??= reached;
-    kept = kept.filter((batch) => batch.reached! > durable);
-    kept.push({ outcomes, reached: null });
+    const [reached, durable] = [BigInt(row!.reached), BigInt(row!.durable)];
+    for (const earlier of kept) if (earlier.answered) earlier.reached ??= reached;
+    kept = kept.filter((earlier) => earlier.reached === null || earlier.reached > durable);
+    batch.answered = true;
+    for (const entry of batch.entries) entry.written();
   }
 
-  async function persist(outcomes: Outcome[]): Promise<void> {
+  function giveUp(batch: Batch, error: unknown): void {
+    kept = kept.filter((other) => other !== batch);
+    for (const entry of batch.entries) entry.failed(error);
+  }
+
+  function pump(): void {
+    while (recovering === null && !stopped && onTheirWay < mostOnTheirWay && waiting.length > 0) {
+      const batch: Batch = { entries: waiting.splice(0, mostInBatch), answered: false, reached: null };
+      kept.push(batch);
+      onTheirWay += 1;
+      write(batch).catch((error: unknown) => {
+        if (stopped || !(error instanceof DatabaseUnavailable)) giveUp(batch, error);
+        else void recover();
+      }).finally(() => {
+        onTheirWay -= 1;
+        pump();
+      });
+      setImmediate(() => { for (const entry of batch.entries) entry.sent(); });
+    }
+  }
+
+  async function rewrite(): Promise<void> {
     for (;;) {
+      const again = kept.map((batch) => ({ ...batch, answered: false, reached: null }));
+      kept = again.slice();
       try {
-        if (forgotten) {
-          // In the order in which they were made: a delivery's second outcome follows its first.
-          const again = kept;
-          kept = [];
-          forgotten = false;
-          for (const [i, batch] of again.entries()) {
-            await write(batch.outcomes).catch((error: unknown) => { kept.push(...again.slice(i)); throw error; });
-          }
-        }
-        if (outcomes.length > 0) await write(outcomes);
+        for (const batch of again) await write(batch);
         return;
       } catch (error) {
-        if (stopped || !(error instanceof DatabaseUnavailable)) throw error;
-        forgotten = true;
+        if (stopped || !(error instanceof DatabaseUnavailable)) {
+          for (const batch of again) giveUp(batch, error);
+          return;
+        }
         await new Promise((resolve) => { setTimeout(resolve, retryMs); });
       }
     }
   }
 
-  const join = batcher<Outcome | null, void>(async (outcomes) => {
-    await persist(outcomes.filter((outcome) => outcome !== null));
-    return new Array<void>(outcomes.length).fill(undefined);
-  }, mostInBatch);
+  function recover(): Promise<void> {
+    recovering ??= rewrite().finally(() => {
+      recovering = null;
+      pump();
+    });
+    return recovering;
+  }
+
   return {
-    record: (outcome) => join(outcome),
-    recover: () => { forgotten = true; return join(null); },
-    stop: () => { stopped = true; },
+    record(outcome) {
+      const sent = Promise.withResolvers<void>();
+      const written = Promise.withResolvers<void>();
+      waiting.push({ outcome, sent: sent.resolve, written: written.resolve, failed: (error) => { sent.resolve(); written.reject(error); } });
+      // What arrived in this turn of the event loop goes together.
+      if (waiting.length === 1) setImmediate(pump);
+      return { sent: sent.promise, written: written.promise };
+    },
+    recover,
+    stop() {
+      stopped = true;
+      for (const entry of waiting.splice(0)) entry.failed(new DatabaseUnavailable(null));
+    },
   };
 }

@@ -16,7 +16,7 @@ import type { Sender } from './send.ts';
 import { createSender } from './send.ts';
 
 /**
- * Attempts on fast endpoints between their first byte and their recorded outcome, in one worker: as many deliveries as
+ * Attempts on fast endpoints between their first byte and the departure of their outcome for the database, in one worker: as many deliveries as
  * can arrive twice when it is killed.
  */
 const gateSize = 8;
@@ -61,8 +61,8 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
   const sender = options.sender ?? createSender({ clock, allowNetworks: app.settings.webhookAllowNetworks });
   // Losing a lease or an outcome in a crash of the database does no harm (outcome.ts), so neither waits for the disk.
   const connection = app.db.dedicated({ synchronousCommit: false });
-  const recording = app.db.dedicated({ synchronousCommit: false });
-  const recorder = createRecorder(recording);
+  const recordingConnection = app.db.dedicated({ synchronousCommit: false });
+  const recorder = createRecorder(recordingConnection);
   const gate = createGate(gateSize);
   const lanes = new Map<string, Lane>();
   const breakOff = new AbortController();
@@ -191,13 +191,19 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
     return [];
   }
 
-  async function attempt(lane: Lane, delivery: DueDelivery): Promise<'delivered' | 'failed' | 'dropped'> {
+  async function attempt(lane: Lane, delivery: DueDelivery, tellEnd: (result: 'delivered' | 'failed' | 'dropped') => void): Promise<void> {
+    let told = false;
+    const ended = (result: 'delivered' | 'failed' | 'dropped') => {
+      if (!told) tellEnd(result);
+      told = true;
+    };
     const leave = lane.slow ? () => {} : await gate();
     const at = clock.nowMs();
     if (lane.closed || stopping || at >= lane.leasedUntilMs) {
       leave();
-      if (!lane.closed) lane.close();
-      return 'dropped';
+      lane.close();
+      ended('dropped');
+      return;
     }
     if (at - lane.openedMs > holdMs) lane.close();
     const tooSlow = setTimeout(() => { lane.slow = true; leave(); }, slowAfterMs);
@@ -206,7 +212,7 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
       clearTimeout(tooSlow);
       lane.slow = made.duration_ms >= slowAfterMs;
       const verdict = verdictOf(made);
-      if (verdict === 'unfinished') return 'dropped';
+      if (verdict === 'unfinished') return;
 
       const endedMs = clock.nowMs();
       const number = delivery.attempts + 1;
@@ -214,26 +220,29 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
         attempt: number - delivery.resent_after, schedule: app.settings.webhookRetryScheduleMs, random: app.random, retryAfterMs: made.retry_after_ms,
       });
       const status = verdict === 'delivered' ? 'succeeded' : wait === 'dead' ? 'dead' : 'pending';
-      await recorder.record({
+      const recording = recorder.record({
         organisationId: lane.endpoint.organisation_id, deliveryId: delivery.delivery_id, attemptsBefore: delivery.attempts, status,
         nextAttemptAt: wait === 'dead' ? null : new Date(endedMs + wait), at: new Date(at), endedAt: new Date(endedMs),
         statusCode: made.status_code, durationMs: made.duration_ms, error: made.error,
       });
+      await recording.sent;
+      leave();
+      ended(verdict === 'delivered' ? 'delivered' : 'failed');
+      await recording.written;
       if (wait !== 'dead') lookIn(wait);
       log.info('webhook.attempt', {
         delivery: delivery.delivery_id, endpoint: lane.endpoint.endpoint_id, type: delivery.type, attempt: number, outcome: made.outcome,
         status: made.status_code, duration_ms: made.duration_ms, delivery_status: status, retry_in_ms: wait === 'dead' ? null : wait,
       });
-      if (await followHealth(app, recording, lane.endpoint, verdict, endedMs)) lane.close();
-      return verdict === 'delivered' ? 'delivered' : 'failed';
+      if (await followHealth(app, recordingConnection, lane.endpoint, verdict, endedMs)) lane.close();
     } catch (error) {
       // The delivery stays due; without its lane it is not tried again at once.
       failed(error);
       lane.close();
-      return 'dropped';
     } finally {
       clearTimeout(tooSlow);
       leave();
+      ended('dropped');
     }
   }
 
@@ -276,7 +285,7 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
       clearTimeout(giveUp);
       recorder.stop();
       if (options.sender === undefined) await sender.close();
-      await Promise.all([connection.close(), recording.close()]);
+      await Promise.all([connection.close(), recordingConnection.close()]);
     },
   };
 }
