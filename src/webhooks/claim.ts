@@ -4,7 +4,7 @@ import { statement } from '../db/database.ts';
 /**
  * What a worker takes and gives back. The unit is an endpoint's lane, not a delivery: a lease on the lane costs one small
  * update however many deliveries follow, and it bounds what is under way to one endpoint over all workers
- * (docs/decisions/delivery-queue.md). Times are the workers' clocks, which must agree to well within a lease.
+ * (docs/decisions/0010-delivery-queue.md). Times are the workers' clocks, which must agree to well within a lease.
  */
 
 /** An endpoint as its lane needs it. */
