@@ -101,13 +101,13 @@ export const commands: Command[] = [
     run: async (call) => {
       const by = requiredOption(call, 'add');
       if (!/^-?\d{1,9}$/.test(by)) throw new Misuse('--add must be a whole number');
-      readReason(call);
+      const reason = readReason(call);
       return withApp(async (app) => {
         const found = await organisationOf(app, call.positionals[0]!);
         const credits = await act(app, found.organisation_id, 'organisation credits', async (work) => {
           const balance = await changeCredits(work.tx, found.organisation_id, Number(by));
           if (balance === undefined) throw new Failure('the organisation has fewer credits than that');
-          return { result: balance, resource: by };
+          return { result: balance, resource: `${Number(by) > 0 ? '+' : ''}${Number(by)}: ${reason}` };
         });
         return { json: { organisation_id: found.public_id, credits }, text: `${found.name} has ${credits} credits.` };
       });

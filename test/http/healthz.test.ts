@@ -1,0 +1,14 @@
+import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { withService } from '../service.ts';
+
+test('the probe answers without credentials, and says nothing of any organisation', async () => {
+  const service = await withService();
+  try {
+    const reply = await fetch(`${service.url}/healthz`);
+    assert.equal(reply.status, 200);
+    assert.deepEqual(await reply.json(), { status: 'ok' });
+  } finally {
+    await service.stop();
+  }
+});
