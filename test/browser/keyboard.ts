@@ -2,22 +2,33 @@ import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import type { Answer } from '../../src/bank/mark.ts';
 
-type Focused = { tag: string; type: string; name: string; value: string; values: string[]; checked: boolean; index: number };
+type Focused = { tag: string; type: string; name: string; value: string; values: string[]; checked: boolean; index: number; text: string };
 
-function focused(page: Page): Promise<Focused> {
-  return page.evaluate(`(() => { const e = document.activeElement; return { tag: e.tagName, type: e.type || '', name: e.name || '', value: e.value || '',
-    values: e.tagName === 'SELECT' ? [...e.options].map((o) => o.value) : [], checked: !!e.checked, index: e.selectedIndex || 0 }; })()`);
+const describeFocus = `(() => { const e = document.activeElement; return { tag: e.tagName, type: e.type || '', name: e.name || '', value: e.value || '',
+  values: e.tagName === 'SELECT' ? [...e.options].map((o) => o.value) : [], checked: !!e.checked, index: e.selectedIndex || 0,
+  text: (e.textContent || e.labels?.[0]?.textContent || '').trim() }; })()`;
+
+async function tab(page: Page): Promise<Focused> {
+  await page.keyboard.press('Tab');
+  return page.evaluate(describeFocus);
 }
 
-/** Fills the question in and goes on, with Tab, arrows, Space, Enter and typing alone. */
+/** Presses Enter on the control that has the focus, and waits for the page that it leads to. */
+async function enter(page: Page): Promise<void> {
+  await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')]);
+}
+
+/** Fills the question in and presses a button, with Tab, arrows, Space, Enter and typing alone. */
 export async function answerByKeyboard(page: Page, answer: Answer, button = 'next'): Promise<void> {
+  await fillByKeyboard(page, answer, button);
+  await enter(page);
+}
+
+/** Fills the question in; the button has the focus then. */
+export async function fillByKeyboard(page: Page, answer: Answer, button = 'next'): Promise<void> {
   for (let tabs = 0; tabs < 120; tabs++) {
-    await page.keyboard.press('Tab');
-    const at = await focused(page);
-    if (at.type === 'submit' && at.value === button) {
-      await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')]);
-      return;
-    }
+    const at = await tab(page);
+    if (at.type === 'submit' && at.value === button) return;
     if (!Object.hasOwn(answer, at.name)) continue;
     const wanted = [answer[at.name]!].flat() as string[];
     if (at.type === 'checkbox') {
@@ -39,7 +50,7 @@ async function chooseRadio(page: Page, at: Focused, wanted: string): Promise<voi
   if (at.value === wanted) { await page.keyboard.press('Space'); return; }
   for (let i = 0; i < 40; i++) {
     await page.keyboard.press('ArrowDown');
-    if ((await focused(page)).value === wanted) return;
+    if (await page.evaluate('document.activeElement.value') === wanted) return;
   }
   assert.fail(`no radio button ${wanted} by keyboard`);
 }
@@ -47,11 +58,9 @@ async function chooseRadio(page: Page, at: Focused, wanted: string): Promise<voi
 /** Goes to the control with this text by Tab and presses a key on it. */
 export async function pressByKeyboard(page: Page, text: string, key: 'Enter' | 'Space' = 'Enter'): Promise<void> {
   for (let tabs = 0; tabs < 60; tabs++) {
-    await page.keyboard.press('Tab');
-    const found = await page.evaluate(`(() => { const e = document.activeElement; const label = e.labels?.[0]?.textContent ?? ''; return (e.textContent || label).trim(); })()`);
-    if (found !== text) continue;
-    if (key === 'Space') { await page.keyboard.press('Space'); return; }
-    await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')]);
+    if ((await tab(page)).text !== text) continue;
+    if (key === 'Enter') await enter(page);
+    else await page.keyboard.press('Space');
     return;
   }
   assert.fail(`nothing called ${JSON.stringify(text)} by keyboard`);

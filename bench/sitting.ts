@@ -1,0 +1,97 @@
+import { Agent, request } from 'undici';
+import { rightAnswer } from '../src/bank/mark.ts';
+import type { RenderedItem } from '../src/bank/schema.ts';
+import { inWork } from '../src/db/work.ts';
+import { assessmentUrl, findInvitation } from '../src/invitations/invitations.ts';
+import { provisionLearner } from '../src/invitations/provision.ts';
+import { openApp } from '../src/main.ts';
+import { findOrganisation } from '../src/organisations/organisations.ts';
+import { seededRandom } from '../src/random.ts';
+import { readSettings } from '../src/settings.ts';
+import { openLink } from '../src/sittings/link.ts';
+import { findCurrent } from '../src/sittings/store.ts';
+import { firstJson, startNode, stop } from './process.ts';
+
+/**
+ * Sittings at once with the shipped bank: each learner thinks, sends an answer, follows the redirect and gets the next
+ * question; whoever finishes a subject declares, and begins the next one. Times are from the first byte sent to the last
+ * received on loopback, so they hold the server's time and a little more. Prints one line for each kind of step.
+ * Needs DATABASE_URL (a database of its own) and ARS_SECRET. Usage: node bench/sitting.ts [sittings] [seconds] [mean seconds to think]
+ */
+const sittings = Number(process.argv[2] ?? 200);
+const seconds = Number(process.argv[3] ?? 30);
+const thinkMs = Number(process.argv[4] ?? 5) * 1000;
+
+const service = startNode(0, [new URL('service.ts', import.meta.url).pathname], { ARS_LOG: process.env.ARS_LOG ?? 'errors' });
+const { port, organisation_id } = await firstJson<{ port: number; organisation_id: string }>(service);
+const origin = `http://127.0.0.1:${port}`;
+const opened = await openApp({ ...readSettings(process.env), log: 'none' });
+const { app } = opened;
+app.settings.baseUrl = origin;
+const organisation = (await findOrganisation(app.db, organisation_id))!;
+const agent = new Agent({ connections: sittings, keepAliveTimeout: 30_000 });
+const times: Record<'answer' | 'question' | 'next question after an answer' | 'finish', number[]> = { answer: [], question: [], 'next question after an answer': [], finish: [] };
+const warmUpMs = 2 * thinkMs + 2000;
+const endMs = performance.now() + warmUpMs + seconds * 1000;
+const measureFromMs = performance.now() + warmUpMs;
+
+async function send(method: 'GET' | 'POST', path: string, fields?: URLSearchParams): Promise<{ to: string | null; status: number }> {
+  const reply = await request(origin + path, {
+    method, dispatcher: agent, ...(fields === undefined ? {} : { body: fields.toString(), headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
+  });
+  await reply.body.arrayBuffer();
+  if (reply.statusCode >= 400) throw new Error(`${method} answered ${reply.statusCode}`);
+  return { status: reply.statusCode, to: reply.statusCode === 303 ? String(reply.headers.location) : null };
+}
+
+async function sit(n: number): Promise<void> {
+  const random = seededRandom(`learner ${n}`);
+  const { reply } = await inWork(app, (work) => provisionLearner(work, organisation.organisation_id, { full_name: `Learner ${n}`, email: null, ref: `bench-${n}-${app.random.bytes(4).toString('hex')}`, groups: [] }));
+  const invitation = (await findInvitation(app.db, organisation.organisation_id, reply.invitation_id))!;
+  const token = new URL(assessmentUrl(origin, app.secrets, invitation)).pathname.slice(3);
+  const base = `/a/${token}`;
+  const pause = () => new Promise((resolve) => setTimeout(resolve, -Math.log(1 - random.float()) * thinkMs));
+  const timed = async (kind: keyof typeof times, step: () => Promise<unknown>) => {
+    const startMs = performance.now();
+    await step();
+    if (startMs >= measureFromMs) times[kind].push(performance.now() - startMs);
+  };
+  await send('POST', `${base}/start`);
+  while (performance.now() < endMs) {
+    await pause();
+    const { open, next } = (await openLink(app, token))!;
+    if (open === null) {
+      if (next === null) return;
+      await send('POST', `${base}/start`);
+      continue;
+    }
+    if (open.stop !== null) {
+      await timed('finish', () => send('POST', `${base}/finish`, new URLSearchParams({ sitting: open.sitting_id, own: 'yes' })));
+      continue;
+    }
+    const current = (await findCurrent(app.db, open))!;
+    const fields = new URLSearchParams({ sitting: open.sitting_id, position: String(current.position), do: 'next' });
+    if (random.float() < 0.5) for (const [name, value] of Object.entries(rightAnswer(JSON.parse(current.rendered) as RenderedItem))) for (const one of [value].flat() as string[]) fields.append(name, one);
+    else fields.set('do', 'skip-now');
+    await timed('next question after an answer', async () => {
+      let to: string | null = null;
+      await timed('answer', async () => { ({ to } = await send('POST', `${base}/question`, fields)); });
+      await timed('question', () => send('GET', to!));
+    });
+  }
+}
+
+try {
+  const about = (await app.db.query<{ version: string }>("select current_setting('server_version') as version"))[0]!;
+  await Promise.all(Array.from({ length: sittings }, (_, n) => sit(n)));
+  console.log(`${sittings} sittings at once, ${thinkMs / 1000} s to think, ${seconds} s, PostgreSQL ${about.version}`);
+  for (const [kind, all] of Object.entries(times)) {
+    all.sort((a, b) => a - b);
+    const at = (share: number) => (all[Math.min(all.length - 1, Math.floor(all.length * share))] ?? 0).toFixed(1);
+    console.log(`${kind.padEnd(30)} ${String(all.length).padStart(6)} (${(all.length / seconds).toFixed(0)}/s)  p50 ${at(0.5)} ms  p95 ${at(0.95)} ms  p99 ${at(0.99)} ms  most ${at(1)} ms`);
+  }
+} finally {
+  await agent.destroy();
+  await opened.close();
+  await stop(service);
+}
