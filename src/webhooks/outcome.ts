@@ -31,8 +31,6 @@ const record = statement('outcome.record', `
          (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable`);
 
 const mostInBatch = 500;
-/** Statements on their way at a time; outcomes that come meanwhile gather for the next. */
-const mostOnTheirWay = 4;
 const retryMs = 250;
 
 export type Recording = {
@@ -64,7 +62,7 @@ export function createRecorder(connection: Dedicated): Recorder {
   const waiting: Entry[] = [];
   // In the order in which they were sent: a delivery's second outcome follows its first.
   let kept: Batch[] = [];
-  let onTheirWay = 0;
+  let writing = false;
   let recovering: Promise<void> | null = null;
   let stopped = false;
 
@@ -87,20 +85,20 @@ export function createRecorder(connection: Dedicated): Recorder {
     for (const entry of batch.entries) entry.failed(error);
   }
 
+  // One statement at a time: PostgreSQL finishes the one that it has begun when its client is killed, and drops those behind it.
   function pump(): void {
-    while (recovering === null && !stopped && onTheirWay < mostOnTheirWay && waiting.length > 0) {
-      const batch: Batch = { entries: waiting.splice(0, mostInBatch), answered: false, reached: null };
-      kept.push(batch);
-      onTheirWay += 1;
-      write(batch).catch((error: unknown) => {
-        if (stopped || !(error instanceof DatabaseUnavailable)) giveUp(batch, error);
-        else void recover();
-      }).finally(() => {
-        onTheirWay -= 1;
-        pump();
-      });
-      setImmediate(() => { for (const entry of batch.entries) entry.sent(); });
-    }
+    if (writing || recovering !== null || stopped || waiting.length === 0) return;
+    const batch: Batch = { entries: waiting.splice(0, mostInBatch), answered: false, reached: null };
+    kept.push(batch);
+    writing = true;
+    write(batch).catch((error: unknown) => {
+      if (stopped || !(error instanceof DatabaseUnavailable)) giveUp(batch, error);
+      else void recover();
+    }).finally(() => {
+      writing = false;
+      pump();
+    });
+    setImmediate(() => { for (const entry of batch.entries) entry.sent(); });
   }
 
   async function rewrite(): Promise<void> {
