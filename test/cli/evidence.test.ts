@@ -114,9 +114,11 @@ suite('ars evidence', async () => {
   });
 
   test('export: stopped by a signal it says so and ends with 1', async () => {
+    // More than can be rendered before the signal arrives; all but a few are never made.
+    await service.inWork((work) => recordResults(work, scene.org.id, Array.from({ length: 500 }, () => ({ ref: 'ana', assessed_at: '2026-04-01T10:00:00Z' }))));
     const out = join(folder, 'stopped');
     await mkdir(out);
-    const child = spawn(process.execPath, [ars, 'evidence', 'export', '--organisation', scene.org.publicId, '--since', '2026-03-01', '--out', out], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [ars, 'evidence', 'export', '--organisation', scene.org.publicId, '--since', '2026-04-01', '--out', out], { env, stdio: ['ignore', 'pipe', 'inherit'] });
     const watcher = watch(out, (_kind, name) => { if (name?.endsWith('.pdf')) child.kill('SIGTERM'); });
     let text = '';
     for await (const chunk of child.stdout) text += chunk;
