@@ -119,7 +119,7 @@ suite('ars evidence', async () => {
     const out = join(folder, 'stopped');
     await mkdir(out);
     const child = spawn(process.execPath, [ars, 'evidence', 'export', '--organisation', scene.org.publicId, '--since', '2026-04-01', '--out', out], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    const watcher = watch(out, (_kind, name) => { if (name?.endsWith('.pdf')) child.kill('SIGTERM'); });
+    const watcher = watch(out, (_kind, name) => { if (name?.endsWith('.pdf') === true && !child.killed) child.kill('SIGTERM'); });
     let text = '';
     for await (const chunk of child.stdout) text += chunk;
     watcher.close();
