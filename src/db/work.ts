@@ -10,6 +10,8 @@ export type Work = {
   app: App;
   /** Runs last before the commit, in the order of registration. */
   beforeCommit(last: () => Promise<void>): void;
+  /** Runs once the transaction is committed. What fails there is passed over, so something else must make up for it. */
+  afterCommit(then: () => Promise<void>): void;
   /** What was opened once in this unit of work, by key. */
   opened: Map<string, unknown>;
 };
@@ -22,17 +24,20 @@ const retriable = new Set(['40P01', '40001']);
  */
 export async function inWork<T>(app: App, inside: (work: Work) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
+    const then: (() => Promise<void>)[] = [];
     try {
-      return await app.db.transaction(async (tx) => {
+      const result = await app.db.transaction(async (tx) => {
         const last: (() => Promise<void>)[] = [];
         const work: Work = {
           tx, app, nowMs: app.clock.nowMs(), uuid: () => app.random.uuid(),
-          beforeCommit: (step) => { last.push(step); }, opened: new Map(),
+          beforeCommit: (step) => { last.push(step); }, afterCommit: (step) => { then.push(step); }, opened: new Map(),
         };
         const result = await inside(work);
         for (const step of last) await step();
         return result;
       });
+      for (const step of then) await step().catch(() => {});
+      return result;
     } catch (error) {
       if (attempt >= 3 || !retriable.has((error as { code?: string }).code ?? '')) throw error;
     }

@@ -1,6 +1,7 @@
 import { formatMs } from '../clock.ts';
+import { batcher } from '../db/batcher.ts';
 import { statement } from '../db/database.ts';
-import type { Tx } from '../db/database.ts';
+import type { Database, Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 
 /** What subscribers can be told (api-spec.md, Event types). */
@@ -24,11 +25,38 @@ const insert = statement('event.insert', `
      where w.organisation_id = $1 and $2 = any(w.event_types) and (w.group_ids is null or w.group_ids && told.groups)
     returning 1)
   select count(*) as count from fanned`);
-const notify = statement('event.notify', 'select pg_notify($1, $2)');
+const notify = statement('event.notify', 'select pg_notify($1, id::text) from unnest($2::int8[]) as o(id)');
 
-/** Wakes the workers when the transaction commits: there may be something to deliver, or an endpoint has changed. */
-export async function wakeWorkers(tx: Tx, organisationId: number): Promise<void> {
-  await tx.query(notify, [deliveryChannel, String(organisationId)]);
+/** Wakes the workers for some organisations. */
+export async function notifyWorkers(tx: Tx, organisationIds: number[]): Promise<void> {
+  await tx.query(notify, [deliveryChannel, organisationIds]);
+}
+
+const wakers = new WeakMap<Database, (organisationId: number) => Promise<void>>();
+
+function wakerOf(db: Database): (organisationId: number) => Promise<void> {
+  let waker = wakers.get(db);
+  if (waker === undefined) {
+    const connection = db.dedicated({ synchronousCommit: false });
+    waker = batcher<number, void>(async (ids) => {
+      await notifyWorkers(connection, [...new Set(ids)]);
+      return new Array<void>(ids.length).fill(undefined);
+    }, 1000);
+    wakers.set(db, waker);
+  }
+  return waker;
+}
+
+/**
+ * Wakes the workers after the commit: there may be something to deliver, or an endpoint has changed. Not within the transaction,
+ * because PostgreSQL commits transactions that notify one at a time, over all organisations; those who wait share a notification.
+ * Should the process die in between, the workers' own look finds what there is.
+ */
+export function wakeWorkers(work: Work, organisationId: number): void {
+  const once = `${deliveryChannel}:${organisationId}`;
+  if (work.opened.has(once)) return;
+  work.opened.set(once, true);
+  work.afterCommit(() => wakerOf(work.app.db)(organisationId));
 }
 
 type Occurrence = { payload: string; groupIds: string[] };
@@ -41,11 +69,7 @@ async function emit(work: Work, organisationId: number, type: EventType, occurre
   if (occurrences.length === 0) return;
   const [row] = await work.tx.query<{ count: number }>(insert, [organisationId, type, new Date(work.nowMs), occurrences.map(() => work.uuid()),
     occurrences.map((occurrence) => occurrence.payload), occurrences.map((occurrence) => `{${occurrence.groupIds.join(',')}}`)]);
-  const once = `${deliveryChannel}:${organisationId}`;
-  if (row!.count > 0 && !work.opened.has(once)) {
-    work.opened.set(once, true);
-    await wakeWorkers(work.tx, organisationId);
-  }
+  if (row!.count > 0) wakeWorkers(work, organisationId);
 }
 
 /** One event for each learner whose groups changed; either an added or a removed group matches a scoped endpoint. */

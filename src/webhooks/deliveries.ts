@@ -75,7 +75,7 @@ export async function listDeliveries(tx: Tx, organisationId: number, which: { en
  */
 export async function redeliverOne(work: Work, organisationId: number, deliveryId: string): Promise<boolean> {
   const found = await work.tx.query(redeliver, [organisationId, deliveryId, new Date(work.nowMs)]);
-  await wakeWorkers(work.tx, organisationId);
+  wakeWorkers(work, organisationId);
   return found.length === 1;
 }
 
@@ -86,6 +86,6 @@ export async function redeliverOne(work: Work, organisationId: number, deliveryI
  */
 export async function replayRange(work: Work, organisationId: number, endpointId: string, from: Date, to: Date): Promise<number> {
   const [row] = await work.tx.query<{ count: number }>(replay, [organisationId, endpointId, new Date(work.nowMs), from, to]);
-  await wakeWorkers(work.tx, organisationId);
+  wakeWorkers(work, organisationId);
   return row!.count;
 }

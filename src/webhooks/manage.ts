@@ -26,7 +26,7 @@ const rotate = statement('webhook.rotate', `
  */
 export async function pauseEndpoint(work: Work, organisationId: number, endpointId: string): Promise<EndpointRow | undefined> {
   const [row] = await work.tx.query<EndpointRow>(pause, [organisationId, endpointId, new Date(work.nowMs)]);
-  await wakeWorkers(work.tx, organisationId);
+  wakeWorkers(work, organisationId);
   return row;
 }
 
@@ -36,7 +36,7 @@ export async function pauseEndpoint(work: Work, organisationId: number, endpoint
  */
 export async function resumeEndpoint(work: Work, organisationId: number, endpointId: string): Promise<EndpointRow | undefined> {
   const [row] = await work.tx.query<EndpointRow>(resume, [organisationId, endpointId, new Date(work.nowMs)]);
-  await wakeWorkers(work.tx, organisationId);
+  wakeWorkers(work, organisationId);
   return row;
 }
 
@@ -48,6 +48,6 @@ export async function rotateSecret(work: Work, organisationId: number, endpointI
   const secret = newSecret(work.app.random);
   const encrypted = work.app.keyring.encrypt(secret, secretContext(organisationId, endpointId));
   const [row] = await work.tx.query<EndpointRow>(rotate, [organisationId, endpointId, encrypted, new Date(work.nowMs + rotationMs), new Date(work.nowMs)]);
-  await wakeWorkers(work.tx, organisationId);
+  wakeWorkers(work, organisationId);
   return row === undefined ? undefined : { row, secret };
 }

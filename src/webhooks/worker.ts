@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import { DatabaseUnavailable } from '../db/database.ts';
-import { deliveryChannel, wakeWorkers } from '../events/emit.ts';
+import { deliveryChannel, notifyWorkers } from '../events/emit.ts';
 import { errorFields } from '../log.ts';
 import { attemptDelivery } from './attempt.ts';
 import type { After, DueDelivery, LaneEndpoint } from './claim.ts';
@@ -171,7 +171,7 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
     releasing += 1;
     await releaseLanes(connection, workerId, [lane.endpoint]).catch(failed);
     // A lane that was closed may have left something, for this worker or another.
-    if (lane.closed && !stopping) await wakeWorkers(connection, organisationId).catch(failed);
+    if (lane.closed && !stopping) await notifyWorkers(connection, [organisationId]).catch(failed);
     releasing -= 1;
     tellIfQuiet();
   }
