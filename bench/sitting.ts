@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { Agent, request } from 'undici';
 import { rightAnswer } from '../src/bank/mark.ts';
 import type { RenderedItem } from '../src/bank/schema.ts';
@@ -10,19 +12,20 @@ import { seededRandom } from '../src/random.ts';
 import { readSettings } from '../src/settings.ts';
 import { openLink } from '../src/sittings/link.ts';
 import { findCurrent } from '../src/sittings/store.ts';
-import { firstJson, startNode, stop } from './process.ts';
+import { firstJson, stop } from './process.ts';
 
 /**
  * Sittings at once with the shipped bank: each learner thinks, sends an answer, follows the redirect and gets the next
- * question; whoever finishes a subject declares, and begins the next one. Times are from the first byte sent to the last
- * received on loopback, so they hold the server's time and a little more. Prints one line for each kind of step.
+ * question; whoever finishes a subject declares, and begins the next one. Prints the times that learners see on loopback,
+ * the server's own times of the same requests, and as the machine's measure a bare commit of one row every 50 ms.
  * Needs DATABASE_URL (a database of its own) and ARS_SECRET. Usage: node bench/sitting.ts [sittings] [seconds] [mean seconds to think]
  */
 const sittings = Number(process.argv[2] ?? 200);
 const seconds = Number(process.argv[3] ?? 30);
 const thinkMs = Number(process.argv[4] ?? 5) * 1000;
 
-const service = startNode(0, [new URL('service.ts', import.meta.url).pathname], { ARS_LOG: process.env.ARS_LOG ?? 'errors' });
+// Not pinned to a core: 200 learners keep neither the service nor its database busy. Its log gives the server's own times.
+const service = spawn(process.execPath, [new URL('service.ts', import.meta.url).pathname], { env: { ...process.env, ARS_LOG: 'all' }, stdio: ['ignore', 'pipe', 'pipe'] });
 const { port, organisation_id } = await firstJson<{ port: number; organisation_id: string }>(service);
 const origin = `http://127.0.0.1:${port}`;
 const opened = await openApp({ ...readSettings(process.env), log: 'none' });
@@ -30,10 +33,17 @@ const { app } = opened;
 app.settings.baseUrl = origin;
 const organisation = (await findOrganisation(app.db, organisation_id))!;
 const agent = new Agent({ connections: sittings, keepAliveTimeout: 30_000 });
-const times: Record<'answer' | 'question' | 'next question after an answer' | 'finish', number[]> = { answer: [], question: [], 'next question after an answer': [], finish: [] };
+const times: Record<'answer' | 'question' | 'next question after an answer' | 'finish' | 'a bare commit', number[]> = { answer: [], question: [], 'next question after an answer': [], finish: [], 'a bare commit': [] };
 const warmUpMs = 2 * thinkMs + 2000;
 const endMs = performance.now() + warmUpMs + seconds * 1000;
 const measureFromMs = performance.now() + warmUpMs;
+
+const served: Record<string, number[]> = {};
+createInterface({ input: service.stderr }).on('line', (line) => {
+  if (!line.startsWith('{')) { console.error(line); return; }
+  const { event, action, ms, status } = JSON.parse(line) as { event: string; action?: string; ms?: number; status?: number };
+  if (event === 'request' && performance.now() >= measureFromMs) (served[`${action} ${status}`] ??= []).push(ms!);
+});
 
 async function send(method: 'GET' | 'POST', path: string, fields?: URLSearchParams): Promise<{ to: string | null; status: number }> {
   const reply = await request(origin + path, {
@@ -81,14 +91,25 @@ async function sit(n: number): Promise<void> {
   }
 }
 
+async function commitBare(): Promise<void> {
+  await app.db.query('create table if not exists bench_commit (n int8)');
+  while (performance.now() < endMs) {
+    const startMs = performance.now();
+    await app.db.query('insert into bench_commit values (1)');
+    if (startMs >= measureFromMs) times['a bare commit'].push(performance.now() - startMs);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
 try {
   const about = (await app.db.query<{ version: string }>("select current_setting('server_version') as version"))[0]!;
-  await Promise.all(Array.from({ length: sittings }, (_, n) => sit(n)));
+  await Promise.all([commitBare(), ...Array.from({ length: sittings }, (_, n) => sit(n))]);
   console.log(`${sittings} sittings at once, ${thinkMs / 1000} s to think, ${seconds} s, PostgreSQL ${about.version}`);
-  for (const [kind, all] of Object.entries(times)) {
+  for (const [kind, all] of [...Object.entries(times), ...Object.entries(served).map(([action, all]) => [`server: ${action}`, all] as const)]) {
+    if (all.length < 20) continue;
     all.sort((a, b) => a - b);
     const at = (share: number) => (all[Math.min(all.length - 1, Math.floor(all.length * share))] ?? 0).toFixed(1);
-    console.log(`${kind.padEnd(30)} ${String(all.length).padStart(6)} (${(all.length / seconds).toFixed(0)}/s)  p50 ${at(0.5)} ms  p95 ${at(0.95)} ms  p99 ${at(0.99)} ms  most ${at(1)} ms`);
+    console.log(`${kind.padEnd(42)} ${String(all.length).padStart(6)} (${(all.length / seconds).toFixed(0)}/s)  p50 ${at(0.5)} ms  p95 ${at(0.95)} ms  p99 ${at(0.99)} ms  most ${at(1)} ms`);
   }
 } finally {
   await agent.destroy();

@@ -8,6 +8,7 @@ import { errorFields } from '../log.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { answerQuestion, countOutcomes, currentQuestion, endWhenTimeIsUp, keepDraft, pauseSitting, resumePaused } from '../sittings/answer.ts';
+import { banksOf } from '../sittings/banks.ts';
 import { finishSitting } from '../sittings/finish.ts';
 import type { Link } from '../sittings/link.ts';
 import { openLink } from '../sittings/link.ts';
@@ -29,10 +30,17 @@ type Answered = { status?: number; page: Page } | { to: string };
 type Visit = { app: App; base: string; link: Link; sent: Sent };
 
 const formBytes = 64 * 1024;
+const warmUpAfterMs = 2000;
 
 /** The pages of a learner's sittings, under the learner's link. */
 export function registerPlayer(app: App, fastify: FastifyInstance): void {
   registerAssets(fastify);
+  // Making the bank ready takes half a second of one core: it is done soon after the start, so that no learner waits for it.
+  let warmUp: NodeJS.Timeout | undefined;
+  fastify.addHook('onListen', async () => {
+    warmUp = setTimeout(() => { banksOf(app).current().catch((error: unknown) => app.log.error('bank.not_ready', errorFields(error))); }, warmUpAfterMs).unref();
+  });
+  fastify.addHook('onClose', async () => clearTimeout(warmUp));
   void fastify.register(async (pages) => {
     pages.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: formBytes }, (_request, body, done) => done(null, body));
     pages.addHook('onRequest', async (request) => {

@@ -10,7 +10,7 @@ import { holdsNationalInsuranceNumber } from '../personal-data.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
 import { deliveryOf, takeStep } from './step.ts';
 import type { HistoryRow, SittingKey, SittingRow } from './store.ts';
-import { endItem, findCurrent, findHistory, lockSitting, storeDraft, updateSitting } from './store.ts';
+import { advanceSitting, findCurrent, findHistory, lockSitting, storeDraft, updateSitting } from './store.ts';
 import { remainingMs, usedMs } from './working-time.ts';
 
 /** The question that waits for an answer, as a page shows it. */
@@ -150,12 +150,11 @@ function stopClock(work: Work, sitting: SittingRow): void {
 async function closeQuestion(work: Work, sitting: SittingRow, history: HistoryRow[], answer: string | null, outcome: ItemOutcome, end: 'time_limit' | 'idle' | null = null): Promise<void> {
   const current = history.at(-1)!;
   const delivery = await deliveryOf(work.app, sitting);
-  await endItem(work.tx, sitting, current.position, new Date(work.nowMs), answer, outcome);
   stopClock(work, sitting);
   const responses = history.map((row) => ({ itemId: row.item_id, outcome: row === current ? outcome : row.outcome! }));
   const timeUp = end ?? (sitting.used_ms >= sitting.time_limit_ms ? 'time_limit' : null);
-  await takeStep(work, sitting, delivery, responses, timeUp);
-  await updateSitting(work.tx, sitting);
+  const next = takeStep(work, sitting, delivery, responses, timeUp);
+  await advanceSitting(work.tx, sitting, { position: current.position, answered_at: new Date(work.nowMs), answer, outcome }, next);
 }
 
 const longestStored = 500;

@@ -32,11 +32,13 @@ export function banksOf(app: App): Banks {
   return found;
 }
 
+let shipped: ReadyBank | null = null;
+
 /** The banks that sittings run on: the shipped one for new sittings, stored versions for those that began before an upgrade. */
 export class Banks {
   #app: App;
   #ready = new Map<string, ReadyBank>();
-  #shipped: ReadyBank | null = null;
+  #stored = false;
 
   #pools = new Map<string, DeliveryPool>();
 
@@ -44,13 +46,13 @@ export class Banks {
 
   /** The shipped bank, stored before the first sitting is given from it. */
   async current(): Promise<ReadyBank> {
-    if (this.#shipped === null) {
-      const made = ready(loadBank());
-      await this.#app.db.query(insert, [made.bank.version, JSON.stringify(readBankFiles()), new Date(this.#app.clock.nowMs())]);
-      this.#ready.set(made.bank.version, made);
-      this.#shipped = made;
+    shipped ??= ready(loadBank());
+    if (!this.#stored) {
+      await this.#app.db.query(insert, [shipped.bank.version, JSON.stringify(readBankFiles()), new Date(this.#app.clock.nowMs())]);
+      this.#ready.set(shipped.bank.version, shipped);
+      this.#stored = true;
     }
-    return this.#shipped;
+    return shipped;
   }
 
   /** The bank version that a sitting was begun with. */

@@ -24,13 +24,20 @@ export type Link = {
 /** @returns null for a link that this service didn't make, or whose invitation was withdrawn */
 export async function openLink(app: App, token: string): Promise<Link | null> {
   const named = readInvitationToken(app.secrets, token);
-  return named === null ? null : readLink(app, app.db, named.organisationId, named.invitationId);
+  if (named === null) return null;
+  const [invitation, sittings] = await Promise.all([
+    findInvitation(app.db, named.organisationId, named.invitationId), findSittings(app.db, named.organisationId, named.invitationId),
+  ]);
+  return linkOf(app, invitation, sittings);
 }
 
+/** The same inside a transaction, which has one connection and so asks one thing after the other. */
 export async function readLink(app: App, tx: Tx, organisationId: number, invitationId: string): Promise<Link | null> {
-  const invitation = await findInvitation(tx, organisationId, invitationId);
+  return linkOf(app, await findInvitation(tx, organisationId, invitationId), await findSittings(tx, organisationId, invitationId));
+}
+
+function linkOf(app: App, invitation: Invitation | undefined, sittings: SittingRow[]): Link | null {
   if (invitation === undefined || invitation.status === 'withdrawn') return null;
-  const sittings = await findSittings(tx, organisationId, invitationId);
   const subjects = (invitation.subjects as Subject[]).map((subject) => {
     const own = sittings.filter((sitting) => sitting.subject === subject && sitting.status !== 'void');
     return { subject, sitting: own.find((sitting) => sitting.status === 'completed') ?? own[0] ?? null };

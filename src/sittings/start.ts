@@ -7,7 +7,7 @@ import { drawWithheld } from './selection.ts';
 import { standards } from './standards.ts';
 import type { FrozenSettings } from './step.ts';
 import { takeStep } from './step.ts';
-import { insertSitting, itemsSeenBefore, updateSitting } from './store.ts';
+import { addItem, insertSitting, itemsSeenBefore, updateSitting } from './store.ts';
 import { timeLimitMs } from './working-time.ts';
 
 /** Who acts on a sitting, in audit logs: whoever holds the learner's link. */
@@ -33,7 +33,8 @@ export async function startSitting(app: App, link: Link): Promise<void> {
       started_at: new Date(work.nowMs),
     });
     if (sitting === undefined) return;
-    await takeStep(work, sitting, { bank, pool }, []);
+    const first = takeStep(work, sitting, { bank, pool }, []);
+    if (first !== null) await addItem(work.tx, sitting, first);
     await updateSitting(work.tx, sitting);
     await auditInside(work.tx, {
       organisationId: sitting.organisation_id, atMs: work.nowMs, requestId: work.uuid(), actor: learnerActor, action: 'sitting start', resource: sitting.sitting_id, status: null,

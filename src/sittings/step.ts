@@ -7,8 +7,7 @@ import type { Banks } from './banks.ts';
 import { banksOf } from './banks.ts';
 import type { Choice, DeliveryPool, DeliverySettings, Stop } from './selection.ts';
 import { resumeSitting } from './selection.ts';
-import type { SittingRow } from './store.ts';
-import { addItem } from './store.ts';
+import type { NewItem, SittingRow } from './store.ts';
 
 /** What is frozen when a sitting begins. */
 export type FrozenSettings = { delivery: DeliverySettings; extra_time_pct: number };
@@ -25,20 +24,22 @@ export async function deliveryOf(app: App, sitting: Pick<SittingRow, 'bank_versi
 }
 
 /**
- * Chooses what comes after `history`: puts the next question on the screen, or ends the questions. The row is changed in
- * place and not stored. Every choice is kept with its reasons, so that the sitting can be replayed from what is stored.
+ * Chooses what comes after `history`: the next question, or the end of the questions. The sitting's row is changed in place
+ * and stored by the caller, with the question. Every choice is kept with its reasons, so that the sitting can be replayed
+ * from what is stored.
+ * @returns the question, or null at the end
  */
-export async function takeStep(work: Work, sitting: SittingRow, delivery: { bank: Bank; pool: DeliveryPool }, history: readonly ItemResponse[], end: 'time_limit' | 'idle' | null = null): Promise<void> {
+export function takeStep(work: Work, sitting: SittingRow, delivery: { bank: Bank; pool: DeliveryPool }, history: readonly ItemResponse[], end: 'time_limit' | 'idle' | null = null): NewItem | null {
   const step: Choice | Stop = resumeSitting(delivery.pool, history, sitting.withheld).next(work.app.random, end !== null);
   if (step.kind === 'stop') {
     sitting.stop = JSON.stringify({ ...step, reason: end ?? step.reason } satisfies SittingStop);
     sitting.on_screen_since = null;
-    return;
+    return null;
   }
   const now = new Date(work.nowMs);
   const seed = work.app.random.bytes(8).toString('hex');
   const rendered = renderItem(delivery.bank.item(step.itemId)!, seed);
   // Selection counts the items that count; the row's position also counts one that time cut off.
-  await addItem(work.tx, sitting, { position: history.length + 1, item_id: step.itemId, seed, rendered: JSON.stringify(rendered), choice: JSON.stringify(step), shown_at: now });
   sitting.on_screen_since = now;
+  return { position: history.length + 1, item_id: step.itemId, seed, rendered: JSON.stringify(rendered), choice: JSON.stringify(step), shown_at: now };
 }

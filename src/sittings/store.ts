@@ -47,9 +47,14 @@ const draft = statement('sitting.draft', `
   update sitting_item set answer = $4 where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`);
 const insertItem = statement('sitting.insert_item', `
   insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`);
-const closeItem = statement('sitting.close_item', `
-  update sitting_item set answered_at = $4, answer = $5, outcome = $6
-   where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`);
+const advance = statement('sitting.advance', `
+  with closed as (
+    update sitting_item set answered_at = $4, answer = $5, outcome = $6
+     where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null),
+  shown as (
+    insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at)
+    select $1, $2, $7, $8, $9, $10, $11, $12 where $7::int4 is not null)
+  update sitting set used_ms = $13, on_screen_since = $14, last_seen_at = $15, stop = $16 where organisation_id = $1 and sitting_id = $2`);
 const seenBefore = statement('sitting.seen_before', `
   select distinct i.item_id from sitting s
     join sitting_item i on i.organisation_id = s.organisation_id and i.sitting_id = s.sitting_id
@@ -107,12 +112,20 @@ export async function storeDraft(tx: Tx, sitting: SittingKey, position: number, 
   await tx.query(draft, [sitting.organisation_id, sitting.sitting_id, position, answer]);
 }
 
-export async function addItem(tx: Tx, sitting: SittingRow, row: Pick<SittingItemRow, 'position' | 'item_id' | 'seed' | 'rendered' | 'choice' | 'shown_at'>): Promise<void> {
+export type NewItem = Pick<SittingItemRow, 'position' | 'item_id' | 'seed' | 'rendered' | 'choice' | 'shown_at'>;
+
+/** What became of the current question. */
+type Ended = { position: number; answered_at: Date; answer: string | null; outcome: ItemOutcome };
+
+export async function addItem(tx: Tx, sitting: SittingRow, row: NewItem): Promise<void> {
   await tx.query(insertItem, [sitting.organisation_id, sitting.sitting_id, row.position, row.item_id, row.seed, row.rendered, row.choice, row.shown_at]);
 }
 
-export async function endItem(tx: Tx, sitting: SittingRow, position: number, at: Date, answer: string | null, outcome: ItemOutcome): Promise<void> {
-  await tx.query(closeItem, [sitting.organisation_id, sitting.sitting_id, position, at, answer, outcome]);
+/** Ends the current question and shows the next one, if there is one, by one statement; the sitting's row is locked. */
+export async function advanceSitting(tx: Tx, sitting: SittingRow, ended: Ended, next: NewItem | null): Promise<void> {
+  await tx.query(advance, [sitting.organisation_id, sitting.sitting_id, ended.position, ended.answered_at, ended.answer, ended.outcome,
+    next?.position ?? null, next?.item_id ?? null, next?.seed ?? null, next?.rendered ?? null, next?.choice ?? null, next?.shown_at ?? null,
+    sitting.used_ms, sitting.on_screen_since, sitting.last_seen_at, sitting.stop]);
 }
 
 /** Items that the learner was shown in other sittings. */

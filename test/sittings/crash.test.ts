@@ -41,7 +41,7 @@ suite('a process that dies', async () => {
     const ana = await invited(service, org, { ref: 'ana' });
     const sitting = await ana.starts();
     const state = async () => (await findItems(service.app.db, sitting)).map((row) => row.outcome);
-    for (const at of ['3', 'commit']) {
+    for (const at of ['2', 'commit']) {
       await dies('answer', sitting, at);
       assert.deepEqual(await state(), [null]);
     }
