@@ -19,6 +19,8 @@ export function batcher<In, Out>(runBatch: (calls: In[]) => Promise<Out[]>, most
       } catch (error) {
         for (const entry of batch) entry.reject(error);
       }
+      // What arrived while the answers were handed out joins the next batch.
+      if (batch.length > 1) await new Promise((resolve) => setImmediate(resolve));
     }
     running = false;
   }
