@@ -9,7 +9,7 @@ export type AuditEntry = {
   /** 0 for a caller that proved no organisation. */
   organisationId: number;
   atMs: number; requestId: string;
-  /** An access key id, `operator`, or `-`. */
+  /** An access key id, `operator`, `learner` (whoever holds a learner's link), or `-`. */
   actor: string;
   /** Method and route, such as `GET /learners/{ref}`, or a command. */
   action: string;
