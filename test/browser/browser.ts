@@ -48,8 +48,15 @@ export async function axeFaults(page: Page): Promise<string[]> {
   return run<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, help, nodes }) => nodes.map((node) => id + ': ' + help + ' ' + node.target.join(' '))))`);
 }
 
-/** Elements that reach past the right edge of the window. */
+/** Elements that reach past the right edge of the window; what scrolls inside a box of its own does not. */
 export function overhanging(page: Page): Promise<string[]> {
-  return page.evaluate(`[...document.querySelectorAll('body *')].filter((element) => element.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
-    .map((element) => element.tagName + ' ' + (element.textContent ?? '').slice(0, 60)).concat(document.documentElement.scrollWidth > document.documentElement.clientWidth ? ['the page scrolls sideways'] : [])`);
+  return page.evaluate(`(() => {
+    const width = document.documentElement.clientWidth;
+    const over = (element) => element.getBoundingClientRect().right > width + 1;
+    const scrolls = (element) => element !== document.body && /auto|scroll/.test(getComputedStyle(element).overflowX) && !over(element);
+    const held = (element) => { for (let one = element.parentElement; one; one = one.parentElement) if (scrolls(one)) return true; return false; };
+    const found = [...document.querySelectorAll('body *')].filter((element) => over(element) && !held(element))
+      .map((element) => element.tagName + ' ' + (element.textContent ?? '').slice(0, 60));
+    return document.documentElement.scrollWidth > width ? found.concat('the page scrolls sideways') : found;
+  })()`);
 }

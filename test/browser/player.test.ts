@@ -68,7 +68,7 @@ suite('sittings in a browser', { skip: withoutBrowser }, async () => {
     const ben = await invited(service, org);
     const { page } = await openPage({ width: 360 });
     await page.goto(addressOf(ben));
-    await page.getByRole('button', { name: /^Start/ }).click();
+    await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: /^Start/ }).click()]);
     await page.context().setOffline(true);
     await fillByKeyboard(page, (await currentOf(ben)).answer);
     await page.keyboard.press('Enter');
