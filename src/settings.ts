@@ -69,7 +69,7 @@ export const settingsTable: Row[] = [
     } },
   { name: 'ARS_PREVIOUS_SECRETS', default: '', meaning: 'Comma-separated earlier values of ARS_SECRET, which still decrypt webhook secrets after a change. Cursors, links to assessments and kept replies of before the change end with it.',
     read: (text, s) => { s.previousSecrets = text === '' ? [] : text.split(','); } },
-  { name: 'ARS_RATE_LIMIT', default: '300', meaning: 'Requests per key in any 60 seconds. Up to 1,000 it is exact to the millisecond; above, requests are counted in steps of 250 ms and never too many are admitted.',
+  { name: 'ARS_RATE_LIMIT', default: '300', meaning: 'Requests per key in any 60 seconds. Up to 400 it is exact to the millisecond; above, requests are counted in steps of a second and never too many are admitted.',
     read: (text, s) => { s.rateLimit = whole(text, 1, 1_000_000_000); } },
   { name: 'ARS_WEBHOOK_RETRY_SCHEDULE', default: '5s,5m,30m,2h,5h,10h,14h,20h,24h', meaning: 'Waits after the first attempt of a webhook delivery.',
     read: (text, s) => {

@@ -76,7 +76,7 @@ async function importDistinct(work: Work, feed: Feed, records: ReadyRecord[], op
   await recordAssessments(work, feed, fresh.map(({ record }) => ({
     assessment_id: record.assessmentId, learner_id: learners.ids.get(record)!, source: 'imported', assessed_at: record.assessedAtUs,
     facet: record.facet, learner: learners.json.get(record)!, body: record.body, report_sha256: null,
-  })), { events: options.events });
+  })), { events: options.events, madeLearners: learners.made });
   if (amended.length > 0) {
     const rows = amended.map(({ record }) => ({ assessment_id: record.assessmentId, learner_id: learners.ids.get(record)!, body: record.body }));
     await recordChanges(work, organisationId, { kind: 'amended', actor: options.actor, reason: 'imported again with changes' },

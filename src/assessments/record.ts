@@ -16,14 +16,17 @@ export function reportBase(baseUrl: string): string {
 
 /**
  * Records completed results: into the feed, onto their learners and, where wanted, into events, in one unit of work
- * whose feed lock is held. The learners exist.
+ * whose feed lock is held. The learners exist; `madeLearners` were made in this unit of work, so nobody has seen them at
+ * the position that they got then, and they need no newer one.
  */
-export async function recordAssessments(work: Work, feed: Feed, rows: NewAssessment[], options: { events: boolean }): Promise<void> {
+export async function recordAssessments(work: Work, feed: Feed, rows: NewAssessment[],
+  options: { events: boolean; madeLearners?: ReadonlySet<string> }): Promise<void> {
   if (rows.length === 0) return;
   const first = await insertAssessments(work, feed, rows);
-  await stampLearners(work, feed, [...new Set(rows.map((row) => row.learner_id))]);
+  const learnerIds = [...new Set(rows.map((row) => row.learner_id))];
+  await stampLearners(work, feed, learnerIds.filter((id) => options.madeLearners?.has(id) !== true));
   if (!options.events) return;
-  const setOf = await groupSetsOf(work.tx, feed.organisationId, [...new Set(rows.map((row) => row.learner_id))]);
+  const setOf = await groupSetsOf(work.tx, feed.organisationId, learnerIds);
   const sets = await renderSets(work.tx, feed.organisationId, [...new Set(setOf.values())]);
   await emitAssessmentCompleted(work, feed.organisationId, rows.map((row, i) => {
     const set = sets.get(setOf.get(row.learner_id)!)!;

@@ -13,23 +13,26 @@ export type NewAssessment = {
 };
 
 const insert = statement('assessment.insert', `
-  with given as (
-    select g.*, row_number() over () - 1 as n
+  with given as materialized (
+    select g.*, l.group_set_id
       from unnest($2::uuid[], $3::uuid[], $4::text[], $5::int8[], $6::int2[], $7::text[], $8::text[], $9::text[])
-        as g(assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256)),
+        with ordinality as g(assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256, n)
+      join learner_feed l on l.organisation_id = $1 and l.learner_id = g.learner_id),
   stored as (
     insert into assessment (organisation_id, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256)
-    select $1, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256 from given)
-  insert into assessment_feed (organisation_id, position, assessment_id, learner_id, group_set_id, assessed_at, assessed_day, facet)
-  select $1, $10 + ${step} * g.n, g.assessment_id, g.learner_id, l.group_set_id, g.assessed_at, g.assessed_at / 86400000000, g.facet
-    from given g join learner_feed l on l.organisation_id = $1 and l.learner_id = g.learner_id`);
+    select $1, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256 from given),
+  fed as (
+    insert into assessment_feed (organisation_id, position, assessment_id, learner_id, group_set_id, assessed_at, assessed_day, facet)
+    select $1, $10 + ${step} * (n - 1), assessment_id, learner_id, group_set_id, assessed_at, assessed_at / 86400000000, facet from given)
+  select count(*) as count from given`);
 
 /** Stores results in the given order and returns the first one's position; the feed's lock is held. */
 export async function insertAssessments(work: Work, feed: Feed, rows: NewAssessment[]): Promise<number> {
   const column = <K extends keyof NewAssessment>(key: K) => rows.map((row) => row[key]);
   const first = feed.next();
-  await work.tx.query(insert, [feed.organisationId, column('assessment_id'), column('learner_id'), column('source'), column('assessed_at'),
+  const [row] = await work.tx.query<{ count: number }>(insert, [feed.organisationId, column('assessment_id'), column('learner_id'), column('source'), column('assessed_at'),
     column('facet'), column('learner'), column('body'), column('report_sha256'), first]);
+  if (row!.count !== rows.length) throw new Error('a result has no learner to belong to');
   feed.used(rows.length);
   return first;
 }

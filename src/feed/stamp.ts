@@ -5,7 +5,7 @@ import type { Feed } from './position.ts';
 
 /**
  * Gives new positions to what a change shows up in. Each statement runs after the lock, so that it reads the newest
- * committed group sets (a statement that both waited for the lock and read would stamp a stale one). Records keep
+ * committed group sets (a statement that both waited for the lock and read would stamp a stale one). Assessments keep
  * their order among themselves.
  */
 
@@ -26,26 +26,29 @@ function assessmentsWhere(name: string, whose: string) {
     select count(*) as count from moved`);
 }
 
-function learnersWhere(name: string, whose: string) {
-  return statement(`feed.stamp_learners_${name}`, `
-    with moving as materialized (
-      select l.learner_id, row_number() over (order by l.position) - 1 as n
-        from learner_feed l where l.organisation_id = $1 and l.learner_id ${whose}),
-    moved as (
-      update learner_feed l set position = $3 + ${step} * m.n
-        from moving m where l.organisation_id = $1 and l.learner_id = m.learner_id
-      returning 1)
-    select count(*) as count from moved`);
-}
+const learnersThese = statement('feed.stamp_learners_these', `
+  with moved as (
+    update learner_feed l set position = $3 + ${step} * (a.n - 1)
+      from unnest($2::uuid[]) with ordinality as a(learner_id, n)
+     where l.organisation_id = $1 and l.learner_id = a.learner_id
+    returning 1)
+  select count(*) as count from moved`);
+const learnersMembers = statement('feed.stamp_learners_members', `
+  with moving as materialized (
+    select m.learner_id, row_number() over () - 1 as n from membership m where m.organisation_id = $1 and m.group_id = $2::uuid and m.left_position is null),
+  moved as (
+    update learner_feed l set position = $3 + ${step} * m.n
+      from moving m where l.organisation_id = $1 and l.learner_id = m.learner_id
+    returning 1)
+  select count(*) as count from moved`);
 
 const these = '= any($2::uuid[])';
 const members = 'in (select learner_id from membership where organisation_id = $1 and group_id = $2::uuid and left_position is null)';
 const assessmentsOfThese = assessmentsWhere('these', these);
 const assessmentsOfMembers = assessmentsWhere('members', members);
-const learnersThese = learnersWhere('these', these);
-const learnersMembers = learnersWhere('members', members);
 
 async function stamp(work: Work, feed: Feed, statements: ReturnType<typeof statement>[], whose: string | string[]): Promise<void> {
+  if (whose.length === 0) return;
   for (const sql of statements) {
     const [row] = await work.tx.query<{ count: number }>(sql, [feed.organisationId, whose, feed.next()]);
     feed.used(row!.count);

@@ -17,9 +17,9 @@ export type Admission = {
   resetSeconds: number;
 };
 
-/** Above this limit, times are kept in steps, so that a key's row stays small. */
-const exactUpTo = 1000;
-const coarseMs = 250;
+/** Above this limit, times are kept in steps of a second, so that a key's row fits a page of the database whatever the limit is. */
+const exactUpTo = 400;
+const coarseMs = 1000;
 
 /**
  * The window after one more batch, out of the row `w` as it is when the batch gets it: admitted_ms rises, and

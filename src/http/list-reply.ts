@@ -15,6 +15,19 @@ export type EntryPage = { entries: Entry[]; position: number };
 /** Headers of every reply that shows an organisation's data. */
 export const cacheHeaders = { 'cache-control': 'private, no-cache', vary: 'X-Access-Key-Id, Accept-Encoding' } as const;
 
+/** The last ETag of each query that is kept: a client that polls gets the same one until something changes. */
+const lastETags = new WeakMap<ParsedQuery, { organisationId: number; position: number; path: string; baseUrl: string; etag: string }>();
+
+function etagOf({ app, caller, path }: Call, query: ParsedQuery): string {
+  const { organisationId, feedPosition: position } = caller;
+  const { baseUrl } = app.settings;
+  const last = lastETags.get(query);
+  if (last !== undefined && last.position === position && last.organisationId === organisationId && last.path === path && last.baseUrl === baseUrl) return last.etag;
+  const etag = feedETag(position, baseUrl, `${organisationId}\n${path}\n${query.canonical}\n${query.limit}\n${query.cursor ?? ''}`);
+  lastETags.set(query, { organisationId, position, path, baseUrl, etag });
+  return etag;
+}
+
 /**
  * Answers a list: 304 from the feed's position alone, or a page with its cursor.
  * X-Sync-Through is the feed's position when the walk's first page was read; cursors carry it along.
@@ -25,7 +38,7 @@ export async function listReply(call: Call, query: ParsedQuery, fetch: (after: C
   const after = query.cursor === null ? null : readCursor(app.secrets, binding, query.cursor);
   if (query.cursor !== null && after === null) throw new ApiError('invalid_cursor');
 
-  const etag = feedETag(caller.feedPosition, app.settings.baseUrl, `${caller.organisationId}\n${call.path}\n${query.canonical}\n${query.limit}\n${query.cursor ?? ''}`);
+  const etag = etagOf(call, query);
   const headers: Record<string, string> = { etag, ...cacheHeaders };
   if (!noneMatch(call.ifNoneMatch, etag)) {
     headers['x-sync-through'] = formatPosition(after?.throughUs ?? caller.feedPosition);

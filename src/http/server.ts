@@ -70,8 +70,8 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance, au
     done(request.headers.host === undefined && request.raw.httpVersion === '1.1' ? new ApiError('bad_request', 'The request has no Host header.') : undefined);
   });
   fastify.addHook('onResponse', (request, reply, done) => {
-    const level = reply.statusCode >= 500 ? 'error' : 'info';
-    app.log[level]('request', {
+    const failed = reply.statusCode >= 500;
+    if (failed || app.settings.log === 'all') app.log[failed ? 'error' : 'info']('request', {
       request_id: request.id, action: request.action === '' ? `${request.method} (page)` : request.action, status: reply.statusCode,
       key: request.caller?.keyId, ms: Math.round((app.clock.monotonicMs() - request.startedMs) * 100) / 100,
     });
