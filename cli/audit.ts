@@ -1,4 +1,4 @@
-import { readAudit } from '../src/http/audit.ts';
+import { readAudit } from '../src/audit/audit.ts';
 import type { Call, Command } from './command.ts';
 import { Misuse } from './command.ts';
 import { option, organisationOf, requiredOption, withApp } from './open.ts';

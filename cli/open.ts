@@ -1,4 +1,4 @@
-import { auditInside } from '../src/http/audit.ts';
+import { auditInside } from '../src/audit/audit.ts';
 import type { App } from '../src/app.ts';
 import type { Work } from '../src/db/work.ts';
 import { inWork } from '../src/db/work.ts';

@@ -8,7 +8,7 @@ import type { ImportCounts } from '../src/assessments/import-file.ts';
 import { importFile } from '../src/assessments/import-file.ts';
 import { UnreadableFile } from '../src/assessments/import-lines.ts';
 import { Amendment } from '../src/assessments/schema.ts';
-import { auditInside } from '../src/http/audit.ts';
+import { auditInside } from '../src/audit/audit.ts';
 import { holdsNationalInsuranceNumber } from '../src/personal-data.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';

@@ -67,7 +67,7 @@ export async function startService(opened: OpenApp, role: Role): Promise<Service
     let http: HttpServer | null = null;
     let url = app.settings.baseUrl;
     if (role !== 'worker') {
-      http = await buildServer(app, (fastify, audit) => registerPages(app, fastify, audit));
+      http = await buildServer(app, (fastify) => registerPages(app, fastify));
       const server = http;
       stops.push(() => server.fastify.close());
       url = await http.fastify.listen({ host: app.settings.host, port: app.settings.port });

@@ -1,12 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import type { App } from './app.ts';
 import { registerVerify } from './evidence/verify-page.ts';
-import type { Audit } from './http/audit.ts';
 import { registerReference } from './http/reference-pages.ts';
 import { registerPlayer } from './player/routes.ts';
 
 /** What is served beside the API. */
-export function registerPages(app: App, fastify: FastifyInstance, _audit: Audit): void {
+export function registerPages(app: App, fastify: FastifyInstance): void {
   // For the operator's probes: without credentials, without audit, and it says no more than that the database answers.
   fastify.get('/healthz', async (_request, reply) => {
     await app.db.query('select 1');

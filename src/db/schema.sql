@@ -24,7 +24,6 @@ create table assessment (
   report_sha256 text,
   source text not null,
   constraint assessment_source_check CHECK ((source = ANY (ARRAY['imported'::text, 'sitting'::text]))),
-  constraint assessment_organisation_id_learner_id_fkey FOREIGN KEY (organisation_id, learner_id) REFERENCES learner(organisation_id, learner_id),
   constraint assessment_pkey PRIMARY KEY (organisation_id, assessment_id)
 );
 CREATE INDEX assessment_assessed ON public.assessment USING btree (organisation_id, assessed_at, assessment_id) INCLUDE (learner_id, facet);
@@ -264,8 +263,8 @@ create table organisation (
 );
 
 create table rate_window (
-  admitted_ms bigint[] storage main not null default '{}'::bigint[],
-  admitted_total bigint[] storage main not null default '{}'::bigint[],
+  admitted_ms bigint[] storage plain not null default '{}'::bigint[],
+  admitted_total bigint[] storage plain not null default '{}'::bigint[],
   gone_total bigint not null default 0,
   granted bigint not null default 0,
   key_id text not null,

@@ -10,8 +10,8 @@ import { errorFields } from '../log.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
 import type { Admission, Admit } from './admission.ts';
 import { admitter } from './admission.ts';
-import type { Audit } from './audit.ts';
-import { auditor } from './audit.ts';
+import type { Audit } from '../audit/audit.ts';
+import { auditor } from '../audit/audit.ts';
 import { Body } from './body.ts';
 import { FailedAttempts } from './failed-attempts.ts';
 import type { Claim, KeptReply } from './idempotency.ts';
@@ -42,15 +42,15 @@ export const apiBase = '/api/v1';
 /** Bytes of a request's head: no address that fits into it is too long for the router. */
 const headerBytes = 2 * limits.urlBytes;
 
-/** A running server's parts that the pages share. */
-export type HttpServer = { fastify: FastifyInstance; audit: Audit };
+/** A server that can listen. */
+export type HttpServer = { fastify: FastifyInstance };
 
 /**
  * Builds the HTTP server; nothing listens yet. Order of every API call: credentials, rate limit, route, shape, existence,
  * rule, conflict, credits, commit, audit, reply.
  * @param pages registers what is served beside the API
  */
-export async function buildServer(app: App, pages: (fastify: FastifyInstance, audit: Audit) => void | Promise<void>): Promise<HttpServer> {
+export async function buildServer(app: App, pages: (fastify: FastifyInstance) => void | Promise<void>): Promise<HttpServer> {
   const fastify = Fastify({
     logger: false, bodyLimit: limits.bodyBytes, routerOptions: { maxParamLength: headerBytes, ignoreTrailingSlash: false, caseSensitive: true },
     http: { maxHeaderSize: headerBytes, requireHostHeader: false }, keepAliveTimeout: 75_000, requestTimeout: 60_000, forceCloseConnections: 'idle',
@@ -86,8 +86,8 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance, au
   const audit = auditor(app.db.dedicated());
   const admit = admitter(app, app.db.dedicated({ synchronousCommit: false }));
   await fastify.register(async (api) => registerApi(app, api, admit, audit), { prefix: apiBase });
-  await pages(fastify, audit);
-  return { fastify, audit };
+  await pages(fastify);
+  return { fastify };
 }
 
 /**

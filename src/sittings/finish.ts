@@ -8,7 +8,7 @@ import type { Edition } from '../evidence/report.ts';
 import { renderEdition, storeEdition, verifyUrl } from '../evidence/report.ts';
 import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
-import { auditInside } from '../http/audit.ts';
+import { auditInside } from '../audit/audit.ts';
 import { findInvitation, markInvitationUsed, reopenInvitation } from '../invitations/invitations.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnersByIds } from '../learners/learners.ts';

@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import { inWork } from '../db/work.ts';
-import { auditInside } from '../http/audit.ts';
+import { auditInside } from '../audit/audit.ts';
 import { banksOf } from './banks.ts';
 import type { Link } from './link.ts';
 import { drawWithheld } from './selection.ts';
