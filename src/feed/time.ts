@@ -1,7 +1,16 @@
 /** How positions and dates go in and out: microseconds since 1970 inside, milliseconds (cut, not rounded) outside. */
 
+let lastMs = 0;
+let lastText = '1970-01-01T00:00:00.000Z';
+
 export function formatPosition(us: number): string {
-  return new Date(Math.floor(us / 1000)).toISOString();
+  const ms = Math.floor(us / 1000);
+  // Neighbours in the feed mostly share their millisecond.
+  if (ms !== lastMs) {
+    lastText = new Date(ms).toISOString();
+    lastMs = ms;
+  }
+  return lastText;
 }
 
 const dateTime = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)$/;

@@ -67,7 +67,7 @@ export type RowsWithSets<T> = { rows: T; groupsVersion: number; setIds: Iterable
 
 /** Sets remembered by one process, under the version that rises with every rename or archive. */
 export class SetCache {
-  #sets = new Map<string, RenderedSet>();
+  #organisations = new Map<number, { version: number; sets: Map<string, RenderedSet> }>();
 
   /**
    * Reads rows together with what their sets looked like in the rows' own snapshot. When a group changes between the two
@@ -83,20 +83,24 @@ export class SetCache {
   }
 
   async #render(tx: Tx, organisationId: number, version: number, setIds: Iterable<string>): Promise<Map<string, RenderedSet> | null> {
-    const found = new Map<string, RenderedSet>();
+    let known = this.#organisations.get(organisationId);
+    if (known === undefined || known.version < version || known.sets.size >= mostSets) {
+      if (this.#organisations.size >= mostOrganisations) this.#organisations.clear();
+      known = { version, sets: new Map() };
+      this.#organisations.set(organisationId, known);
+    }
+    const current = known.version === version ? known.sets : null;
     const missing: string[] = [];
-    for (const id of new Set(setIds)) {
-      const set = this.#sets.get(`${organisationId}:${version}:${id}`);
-      if (set === undefined) missing.push(id);
-      else found.set(id, set);
-    }
-    if (missing.length === 0) return found;
+    for (const id of new Set(setIds)) if (current?.has(id) !== true) missing.push(id);
+    if (missing.length === 0) return current;
     const rendered = await renderSets(tx, organisationId, missing);
-    for (const [id, set] of rendered) {
-      if (this.#sets.size >= 20_000) this.#sets.clear();
-      this.#sets.set(`${organisationId}:${set.version}:${id}`, set);
-      found.set(id, set);
-    }
-    return rendered.values().every((set) => set.version === version) ? found : null;
+    if (!rendered.values().every((set) => set.version === version)) return null;
+    if (current === null) return rendered;
+    for (const [id, set] of rendered) current.set(id, set);
+    return current;
   }
 }
+
+/** Sets remembered for one organisation, and organisations remembered, before what is known of them is forgotten. */
+const mostSets = 20_000;
+const mostOrganisations = 1000;
