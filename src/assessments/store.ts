@@ -15,7 +15,7 @@ export type NewAssessment = {
 const insert = statement('assessment.insert', `
   with given as materialized (
     select g.*, l.group_set_id
-      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::int8[], $6::int2[], $7::text[], $8::text[], $9::text[])
+      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::int8[], $6::int2[], string_to_array($7, E'\\x1e'), string_to_array($8, E'\\x1e'), $9::text[])
         with ordinality as g(assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256, n)
       join learner_feed l on l.organisation_id = $1 and l.learner_id = g.learner_id),
   stored as (
@@ -26,12 +26,15 @@ const insert = statement('assessment.insert', `
     select $1, $10 + ${step} * (n - 1), assessment_id, learner_id, group_set_id, assessed_at, assessed_at / 86400000000, facet from given)
   select count(*) as count from given`);
 
+/** Stands between JSON texts that travel as one: JSON holds no control character, so nothing needs escaping on the way. */
+const between = '\x1e';
+
 /** Stores results in the given order and returns the first one's position; the feed's lock is held. */
 export async function insertAssessments(work: Work, feed: Feed, rows: NewAssessment[]): Promise<number> {
   const column = <K extends keyof NewAssessment>(key: K) => rows.map((row) => row[key]);
   const first = feed.next();
   const [row] = await work.tx.query<{ count: number }>(insert, [feed.organisationId, column('assessment_id'), column('learner_id'), column('source'), column('assessed_at'),
-    column('facet'), column('learner'), column('body'), column('report_sha256'), first]);
+    column('facet'), column('learner').join(between), column('body').join(between), column('report_sha256'), first]);
   if (row!.count !== rows.length) throw new Error('a result has no learner to belong to');
   feed.used(rows.length);
   return first;
