@@ -21,12 +21,15 @@ export type AuditEntry = {
 
 const insert = statement('audit.insert', `
   insert into audit (organisation_id, at, request_id, actor, action, resource, status)
-  select organisation_id, to_timestamp(ms / 1000.0::float8), request_id, actor, action, resource, status
+  select organisation_id, to_timestamp(ms / 1000.0::float8), request_id, coalesce(actor, ''), coalesce(action, ''), resource, status
     from unnest($1::int8[], $2::int8[], string_to_array($3, E'\\x1e')::uuid[], string_to_array($4, E'\\x1e'), string_to_array($5, E'\\x1e'),
                 string_to_array($6, E'\\x1e', ''), $7::int2[])
       as e(organisation_id, ms, request_id, actor, action, resource, status)`);
 
-/** Stands between texts that travel as one, which costs less than an array whose elements are escaped; none of them holds it. */
+/**
+ * Stands between texts that travel as one, which costs less than an array whose elements are escaped; none of them holds it.
+ * One empty text alone becomes no element at all, so the statement fills it in.
+ */
 const between = '\x1e';
 
 function values(entries: AuditEntry[]) {
