@@ -5,6 +5,14 @@ import { secretContext } from './register.ts';
 
 /** What the workers tidy in the background, in small steps that anybody may repeat. */
 
+// Ends a statement whose CTE `old` names deliveries: they go with their attempts.
+const deleteOld = `gone as (
+    delete from delivery d using old where d.organisation_id = old.organisation_id and d.delivery_id = old.delivery_id
+    returning d.organisation_id, d.delivery_id),
+  attempts as (
+    delete from delivery_attempt a using gone where a.organisation_id = gone.organisation_id and a.delivery_id = gone.delivery_id)
+  select count(*) as count from gone`;
+
 const stepRows = 5000;
 
 // A delivery for an active endpoint that isn't finished is never touched, however old it is.
@@ -17,12 +25,7 @@ const finished = statement('prune.deliveries', `
            and (d.finished_at < $1 or d.status = 'pending' and w.status <> 'active' and d.next_attempt_at < $1)
          order by d.created_at limit $2) d
      limit $2),
-  gone as (
-    delete from delivery d using old where d.organisation_id = old.organisation_id and d.delivery_id = old.delivery_id
-    returning d.organisation_id, d.delivery_id),
-  attempts as (
-    delete from delivery_attempt a using gone where a.organisation_id = gone.organisation_id and a.delivery_id = gone.delivery_id)
-  select count(*) as count from gone`);
+  ${deleteOld}`);
 
 // The deliveries of removed endpoints: the removal itself, which holds the feed's lock, leaves them.
 const orphaned = statement('prune.orphans', `
@@ -40,12 +43,7 @@ const orphaned = statement('prune.orphans', `
         select organisation_id, delivery_id from delivery d where d.organisation_id = t.organisation_id and d.endpoint_id = t.endpoint_id limit $1) d
      where not exists (select from webhook_endpoint w where w.organisation_id = t.organisation_id and w.endpoint_id = t.endpoint_id)
      limit $1),
-  gone as (
-    delete from delivery d using old where d.organisation_id = old.organisation_id and d.delivery_id = old.delivery_id
-    returning d.organisation_id, d.delivery_id),
-  attempts as (
-    delete from delivery_attempt a using gone where a.organisation_id = gone.organisation_id and a.delivery_id = gone.delivery_id)
-  select count(*) as count from gone`);
+  ${deleteOld}`);
 
 // A delivery's id is made from its event and its endpoint, so whether an event still has any needs no index on events.
 const events = statement('prune.events', `
