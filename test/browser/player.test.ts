@@ -72,7 +72,7 @@ suite('sittings in a browser', { skip: withoutBrowser }, async () => {
     await page.context().setOffline(true);
     await fillByKeyboard(page, (await currentOf(ben)).answer);
     await page.keyboard.press('Enter');
-    await page.waitForFunction(`document.getElementById('say').textContent.includes('no connection')`);
+    await page.locator('#say', { hasText: 'no connection' }).waitFor();
     assert.deepEqual(await outcomesOf(ben), [null]);
     assert.deepEqual(await axeFaults(page), []);
     // Pressing again in the meantime sends nothing twice.
@@ -130,7 +130,7 @@ suite('sittings in a browser', { skip: withoutBrowser }, async () => {
     await elsewhere.getByRole('button', { name: 'Carry on' }).click();
     assert.match(await elsewhere.locator('h1').innerText(), /^Question 2/);
     await elsewhere.getByRole('button', { name: 'Next question' }).click();
-    await elsewhere.waitForFunction(`document.querySelector('h1').innerText.startsWith('Question 3')`);
+    await elsewhere.locator('h1', { hasText: /^\s*Question 3/ }).waitFor();
     assert.deepEqual(await outcomesOf(eve), ['right', 'right', null]);
   });
 
