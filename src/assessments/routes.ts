@@ -59,15 +59,15 @@ async function list(call: Call): Promise<Reply> {
   const base = reportBase(app.settings.baseUrl);
   const byAssessed = filter.sort.endsWith('assessed_at');
   return listReply(call, query, async (after, limit) => {
-    const { rows: page, sets: shown } = await sets.with(app.db, caller.organisationId, async () => {
+    const { rows, sets: shown } = await sets.with(app.db, caller.organisationId, async () => {
       const read = await listAssessments(app.db, caller.organisationId, filter, after, limit);
-      return { rows: read, groupsVersion: read.groupsVersion, setIds: read.rows.filter((row) => !row.exit && !row.deleted).map((row) => row.group_set_id) };
+      return { ...read, setIds: read.rows.filter((row) => !row.exit && !row.deleted).map((row) => row.group_set_id) };
     });
-    return { position: page.position, entries: page.rows.map((row) => ({
+    return rows.map((row) => ({
       json: row.deleted ? tombstoneJson(row.assessment_id, row.position)
         : row.exit ? scopeExitJson(row.assessment_id, row.position)
         : assessmentJson(row as Parameters<typeof assessmentJson>[0], shown.get(row.group_set_id)!.json, base),
-      value: byAssessed ? row.assessed_at : row.position, id: row.assessment_id })) };
+      value: byAssessed ? row.assessed_at : row.position, id: row.assessment_id }));
   });
 }
 

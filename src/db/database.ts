@@ -3,8 +3,8 @@ import pg from 'pg';
 import type { Log } from '../log.ts';
 import { errorFields } from '../log.ts';
 
-/** A prepared statement: PostgreSQL parses and plans it once per connection under its name. */
-export type Statement = { name: string; text: string };
+/** A prepared statement: PostgreSQL parses and plans it once per connection under its name. `arrays`: rows come as arrays of their columns. */
+export type Statement = { name: string; text: string; arrays?: boolean };
 
 /** PostgreSQL cuts longer names, and two statements would then share one. */
 const nameChars = 63;
@@ -53,13 +53,19 @@ const types: pg.CustomTypesConfig = {
   }) as pg.CustomTypesConfig['getTypeParser'],
 };
 
-function asQuery(sql: Statement | string, values: readonly unknown[]) {
-  return typeof sql === 'string' ? { text: sql, values: values as unknown[] } : { name: sql.name, text: sql.text, values: values as unknown[] };
+function asQuery(sql: Statement | string, values: readonly unknown[]): pg.QueryConfig & { rowMode?: 'array' } {
+  if (typeof sql === 'string') return { text: sql, values: values as unknown[] };
+  const query = { name: sql.name, text: sql.text, values: values as unknown[] };
+  return sql.arrays === true ? { ...query, rowMode: 'array' } : query;
 }
 
 async function run<R>(client: pg.Client | pg.PoolClient, sql: Statement | string, values: readonly unknown[] = []): Promise<R[]> {
   try {
-    return (await client.query(asQuery(sql, values))).rows as R[];
+    const result = await client.query(asQuery(sql, values));
+    const rows = result.rows as R[];
+    // The driver's own objects outlive a collection of the young generation and would take every row with them.
+    result.rows = [];
+    return rows;
   } catch (error) {
     throw namedFailure(error);
   }

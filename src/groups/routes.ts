@@ -52,9 +52,9 @@ export const groupRoutes: Route[] = [
       const query = readQuery(call.rawQuery, groupQuery, { paged: true });
       const { since, type, active } = query.values;
       return listReply(call, query, async (after, limit) => {
-        const page = await listGroups(call.app.db, call.caller.organisationId,
+        const rows = await listGroups(call.app.db, call.caller.organisationId,
           { types: type ?? null, active: active === undefined ? null : active === 'true' }, after === null ? since ?? 0 : after.value + 1, limit);
-        return { position: page.position, entries: page.rows.map((row) => ({ json: JSON.stringify(groupPayload(row)), value: row.position, id: row.group_id })) };
+        return rows.map((row) => ({ json: JSON.stringify(groupPayload(row)), value: row.position, id: row.group_id }));
       });
     },
   },

@@ -90,16 +90,18 @@ export class SetCache {
       this.#organisations.set(organisationId, known);
     }
     const current = known.version === version ? known.sets : null;
-    const missing: string[] = [];
-    for (const id of new Set(setIds)) if (current?.has(id) !== true) missing.push(id);
-    if (missing.length === 0) return current;
-    const rendered = await renderSets(tx, organisationId, missing);
+    const missing = new Set<string>();
+    for (const id of setIds) if (current?.has(id) !== true) missing.add(id);
+    if (missing.size === 0) return current ?? none;
+    const rendered = await renderSets(tx, organisationId, [...missing]);
     if (!rendered.values().every((set) => set.version === version)) return null;
     if (current === null) return rendered;
     for (const [id, set] of rendered) current.set(id, set);
     return current;
   }
 }
+
+const none: Map<string, RenderedSet> = new Map();
 
 /** Sets remembered for one organisation, and organisations remembered, before what is known of them is forgotten. */
 const mostSets = 20_000;

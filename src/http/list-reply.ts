@@ -5,12 +5,10 @@ import { feedETag, noneMatch } from '../feed/etag.ts';
 import { formatPosition } from '../feed/time.ts';
 import type { ParsedQuery } from './query.ts';
 import type { Call, Reply } from './route.ts';
+import { jsonType } from './route.ts';
 
 /** One entry of a list, ready to send, with what a cursor after it needs. */
 export type Entry = { json: string; value: number; id: string };
-
-/** What a noun's page function gives: one entry more than asked for when there are more, and the feed's position in the same snapshot. */
-export type EntryPage = { entries: Entry[]; position: number };
 
 /** Headers of every reply that shows an organisation's data. */
 export const cacheHeaders = { 'cache-control': 'private, no-cache', vary: 'X-Access-Key-Id, Accept-Encoding' } as const;
@@ -29,24 +27,22 @@ function etagOf({ app, caller, path }: Call, query: ParsedQuery): string {
 }
 
 /**
- * Answers a list: 304 from the feed's position alone, or a page with its cursor.
- * X-Sync-Through is the feed's position when the walk's first page was read; cursors carry it along.
+ * Answers a list: 304 from the feed's position alone, or a page with its cursor. That position was read when the
+ * request was let in, before the page, so nothing that the page may lack stands below it: ETag and X-Sync-Through come
+ * from it alone. Cursors carry X-Sync-Through from a walk's first page along.
+ * @param fetch gives one entry more than the page when there are more
  */
-export async function listReply(call: Call, query: ParsedQuery, fetch: (after: Cursor | null, limit: number) => Promise<EntryPage>): Promise<Reply> {
+export async function listReply(call: Call, query: ParsedQuery, fetch: (after: Cursor | null, limit: number) => Promise<Entry[]>): Promise<Reply> {
   const { app, caller } = call;
   const binding = { organisationId: caller.organisationId, path: call.path, query: query.canonical };
   const after = query.cursor === null ? null : readCursor(app.secrets, binding, query.cursor);
   if (query.cursor !== null && after === null) throw new ApiError('invalid_cursor');
 
   const etag = etagOf(call, query);
-  const headers: Record<string, string> = { etag, ...cacheHeaders };
-  if (!noneMatch(call.ifNoneMatch, etag)) {
-    headers['x-sync-through'] = formatPosition(after?.throughUs ?? caller.feedPosition);
-    return { status: 304, body: null, headers };
-  }
-  const { entries, position } = await fetch(after, query.limit + 1);
-  const throughUs = after?.throughUs ?? position;
-  headers['x-sync-through'] = formatPosition(throughUs);
+  const throughUs = after?.throughUs ?? caller.feedPosition;
+  const headers: Record<string, string> = { etag, ...cacheHeaders, 'x-sync-through': formatPosition(throughUs) };
+  if (!noneMatch(call.ifNoneMatch, etag)) return { status: 304, body: null, headers };
+  const entries = await fetch(after, query.limit + 1);
   const hasMore = entries.length > query.limit;
   const page = hasMore ? entries.slice(0, query.limit) : entries;
   let next: string | null = null;
@@ -56,10 +52,41 @@ export async function listReply(call: Call, query: ParsedQuery, fetch: (after: C
     next = `${app.settings.baseUrl}/api/v1${call.path}?${query.canonical === '' ? '' : `${query.canonical}&`}limit=${query.limit}&cursor=${cursor}`;
     headers.link = `<${next}>; rel="next"`;
   }
-  let data = '';
-  for (const entry of page) data += data === '' ? entry.json : `,${entry.json}`;
-  return { status: 200, headers, body: `{"data":[${data}],"pagination":{"limit":${query.limit},"has_more":${hasMore},"next":${JSON.stringify(next)}}}` };
+  headers['content-type'] = jsonType;
+  return { status: 200, headers, body: pageBytes(page, `],"pagination":{"limit":${query.limit},"has_more":${hasMore},"next":${JSON.stringify(next)}}}`) };
 }
+
+const opening = '{"data":[';
+
+/** UTF-8 takes at most this many bytes for one unit of a text's length. */
+const bytesPerUnit = 3;
+
+/**
+ * A page as it is sent. Each entry is written straight into the reply's bytes: one long text of all of them would be
+ * copied twice more, and at two bytes for every letter as soon as one name isn't Western European.
+ */
+function pageBytes(entries: Entry[], closing: string): Buffer {
+  let units = opening.length + closing.length;
+  for (const { json } of entries) units += json.length + 1;
+  let bytes = Buffer.allocUnsafeSlow(units + Math.ceil(units / 16));
+  let at = bytes.write(opening, 'latin1');
+  const add = (text: string) => {
+    if (bytes.length - at < text.length * bytesPerUnit + 1 && bytes.length - at < Buffer.byteLength(text) + 1) {
+      const larger = Buffer.allocUnsafeSlow(bytes.length * 2 + text.length * bytesPerUnit);
+      bytes.copy(larger, 0, 0, at);
+      bytes = larger;
+    }
+    at += bytes.write(text, at, 'utf8');
+  };
+  for (let i = 0; i < entries.length; i++) {
+    if (i > 0) bytes[at++] = comma;
+    add(entries[i]!.json);
+  }
+  add(closing);
+  return bytes.subarray(0, at);
+}
+
+const comma = 0x2c;
 
 /**
  * The ETag and conditional answer of a single resource. It comes from what the reply shows, so it changes exactly when

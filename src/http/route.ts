@@ -57,6 +57,9 @@ export type Route = {
   handle(call: Call): Promise<Reply>;
 };
 
+/** The media type of every JSON reply. */
+export const jsonType = 'application/json; charset=utf-8';
+
 export function json(status: number, value: unknown, extra: Partial<Reply> = {}): Reply {
   return { status, body: JSON.stringify({ data: value }), ...extra };
 }

@@ -20,7 +20,7 @@ import { readJsonObject } from './json.ts';
 import type { Parameter } from './query.ts';
 import { readQuery } from './query.ts';
 import type { Call, Reply, Route } from './route.ts';
-import { changer } from './route.ts';
+import { changer, jsonType } from './route.ts';
 import { routes } from './routes.ts';
 
 declare module 'fastify' {
@@ -176,7 +176,6 @@ function allowedMethods(url: string): string[] {
   return [...new Set(methods)].sort();
 }
 
-const jsonType = 'application/json; charset=utf-8';
 const noFields = new Body({});
 const noParameters: readonly Parameter[] = [];
 

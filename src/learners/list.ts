@@ -6,17 +6,15 @@ import type { LearnerColumns } from './schema.ts';
 export type LearnerEntry = LearnerColumns & { learner_id: string; group_set_id: string };
 
 const page = statement('learner.page', `
-  select v.position as feed_position, v.groups_version, c.position, c.learner_id, c.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies, l.ref, l.full_name
-    from feed v
-    left join (select * from learner_feed f where f.organisation_id = $1 and f.position >= $2 order by f.position limit $3) c on true
+  select (select groups_version from feed where organisation_id = $1) as groups_version,
+         c.position, c.learner_id, c.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies, l.ref, l.full_name
+    from (select * from learner_feed f where f.organisation_id = $1 and f.position >= $2 order by f.position limit $3) c
     left join learner l on l.organisation_id = $1 and l.learner_id = c.learner_id
     left join lateral ${lastAssessedOf} r on l.learner_id is not null
-   where v.organisation_id = $1
    order by c.position`);
 
-/** A page of learners in the order of their positions, with the organisation's position in the same snapshot. */
+/** A page of learners in the order of their positions, with the organisation's groups_version in the same snapshot. */
 export async function listLearners(tx: Tx, organisationId: number, fromPosition: number, limit: number) {
-  const rows = await tx.query<LearnerEntry & { feed_position: number; groups_version: number }>(page, [organisationId, fromPosition, limit]);
-  const { feed_position: position, groups_version: groupsVersion } = rows[0]!;
-  return { rows: (rows[0]!.learner_id === null ? [] : rows) as LearnerEntry[], position, groupsVersion };
+  const rows = await tx.query<LearnerEntry & { groups_version: number }>(page, [organisationId, fromPosition, limit]);
+  return { rows: rows as LearnerEntry[], groupsVersion: rows[0]?.groups_version ?? 0 };
 }

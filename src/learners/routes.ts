@@ -40,12 +40,12 @@ export const learnerRoutes: Route[] = [
       const query = readQuery(call.rawQuery, learnerQuery, { paged: true });
       const { organisationId } = call.caller;
       return listReply(call, query, async (after, limit) => {
-        const { rows: page, sets } = await call.sets.with(call.app.db, organisationId, async () => {
+        const { rows, sets } = await call.sets.with(call.app.db, organisationId, async () => {
           const read = await listLearners(call.app.db, organisationId, after === null ? query.values.since ?? 0 : after.value + 1, limit);
-          return { rows: read, groupsVersion: read.groupsVersion, setIds: read.rows.map((row) => row.group_set_id) };
+          return { ...read, setIds: read.rows.map((row) => row.group_set_id) };
         });
-        return { position: page.position, entries: page.rows.map((row) => ({
-          json: learnerPayload(row, sets.get(row.group_set_id)!.json), value: row.position, id: row.learner_id })) };
+        return rows.map((row) => ({
+          json: learnerPayload(row, sets.get(row.group_set_id)!.json), value: row.position, id: row.learner_id }));
       });
     },
   },
