@@ -34,8 +34,9 @@ const between = '\x1e';
 
 function values(entries: AuditEntry[]) {
   const joined = (text: (entry: AuditEntry) => string) => entries.map(text).join(between);
-  return [entries.map((e) => e.organisationId), entries.map((e) => e.atMs), joined((e) => e.requestId), joined((e) => e.actor),
-    joined((e) => e.action), joined((e) => e.resource ?? ''), entries.map((e) => e.status)];
+  const numbers = (number: (entry: AuditEntry) => number | null) => `{${entries.map((entry) => number(entry) ?? 'null').join()}}`;
+  return [numbers((e) => e.organisationId), numbers((e) => e.atMs), joined((e) => e.requestId), joined((e) => e.actor),
+    joined((e) => e.action), joined((e) => e.resource ?? ''), numbers((e) => e.status)];
 }
 
 /** Returns once the entry is committed: a reply that waits for it can't be missing from the log (law 5). */

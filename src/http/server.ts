@@ -154,7 +154,8 @@ function registerApi(app: App, api: FastifyInstance, admit: Admit, audit: Audit)
     const methods = route.method === 'GET' ? ['GET', 'HEAD'] as const : [route.method];
     api.route({
       method: [...methods], url: path, bodyLimit: limits.bodyBytes, config: { action: `${route.method} ${route.path}` },
-      handler: (request, reply) => handle(app, sets, route, request, reply),
+      // A promise returned here would make Fastify watch the end of every reply.
+      handler: (request, reply) => { handle(app, sets, route, request, reply).catch((error: unknown) => reply.send(error)); },
     });
   }
   api.setNotFoundHandler((request, reply) => {
@@ -179,7 +180,7 @@ function allowedMethods(url: string): string[] {
 const noFields = new Body({});
 const noParameters: readonly Parameter[] = [];
 
-async function handle(app: App, sets: SetCache, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function handle(app: App, sets: SetCache, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const caller = request.caller!;
   const url = request.raw.url!;
   const question = url.indexOf('?');
@@ -198,7 +199,10 @@ async function handle(app: App, sets: SetCache, route: Route, request: FastifyRe
     fields = new Body(readJsonObject(text));
   }
   const kept = isPost ? await startIdempotent(app, request, caller, `${path}\n${text}`) : null;
-  if (kept !== null && 'status' in kept) return send(reply, request, { ...kept, headers: { ...kept.headers, 'idempotency-replayed': 'true' } });
+  if (kept !== null && 'status' in kept) {
+    send(reply, request, { ...kept, headers: { ...kept.headers, 'idempotency-replayed': 'true' } });
+    return;
+  }
 
   const claim = kept as Claim | null;
   const call: Call = {
@@ -207,7 +211,7 @@ async function handle(app: App, sets: SetCache, route: Route, request: FastifyRe
     change: changer(app, claim === null ? null : (work, outcome) => claim.keep(work.tx, outcome)),
   };
   try {
-    return send(reply, request, await route.handle(call));
+    send(reply, request, await route.handle(call));
   } catch (error) {
     if (claim !== null) await settle(app, claim, error);
     throw error;
@@ -245,16 +249,17 @@ function pathParams(route: Route, path: string): Record<string, string> {
   }
 }
 
-function send(reply: FastifyReply, request: FastifyRequest, answer: Reply): FastifyReply {
+function send(reply: FastifyReply, request: FastifyRequest, answer: Reply): void {
   if (answer.resource !== undefined) request.resource = answer.resource;
   reply.code(answer.status);
   if (answer.headers !== undefined) reply.headers(answer.headers);
   if (typeof answer.body === 'string') reply.header('content-type', jsonType);
   if (request.method === 'HEAD' && answer.body !== null) {
     reply.header('content-length', Buffer.byteLength(answer.body));
-    return reply.send();
+    reply.send();
+    return;
   }
-  return reply.send(answer.body ?? undefined);
+  reply.send(answer.body ?? undefined);
 }
 
 type Failure = Error & { statusCode?: number; code?: string };
