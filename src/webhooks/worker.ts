@@ -220,15 +220,15 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
         attempt: number - delivery.resent_after, schedule: app.settings.webhookRetryScheduleMs, random: app.random, retryAfterMs: made.retry_after_ms,
       });
       const status = verdict === 'delivered' ? 'succeeded' : wait === 'dead' ? 'dead' : 'pending';
-      const recording = recorder.record({
+      const recorded = recorder.record({
         organisationId: lane.endpoint.organisation_id, deliveryId: delivery.delivery_id, attemptsBefore: delivery.attempts, status,
-        nextAttemptAt: wait === 'dead' ? null : new Date(endedMs + wait), at: new Date(at), endedAt: new Date(endedMs),
+        nextAttemptMs: wait === 'dead' ? null : endedMs + wait, atMs: at, endedMs,
         statusCode: made.status_code, durationMs: made.duration_ms, error: made.error,
       });
-      await recording.sent;
+      await recorded.sent;
       leave();
       ended(verdict === 'delivered' ? 'delivered' : 'failed');
-      await recording.written;
+      await recorded.written;
       if (wait !== 'dead') lookIn(wait);
       log.info('webhook.attempt', {
         delivery: delivery.delivery_id, endpoint: lane.endpoint.endpoint_id, type: delivery.type, attempt: number, outcome: made.outcome,
