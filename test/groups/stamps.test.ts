@@ -200,6 +200,21 @@ suite('an idempotent repeat changes nothing, not even an ETag', () => {
   });
 });
 
+suite('after a rename', () => {
+  test('what names nothing is still answered, and empty pages too', async () => {
+    const { scene, cohort } = await college();
+    await cohort.isRenamed('Another name');
+    const id = '00000000-0000-4000-8000-000000000000';
+    assert.equal((await scene.org.get(`/assessments/${id}`)).status, 404);
+    assert.equal((await scene.org.get('/learners/nobody')).status, 404);
+    for (const path of ['/assessments?learner_ref=nobody', '/learners?since=2999-01-01T00:00:00Z', '/groups?since=2999-01-01T00:00:00Z']) {
+      const reply = await scene.org.get(path);
+      assert.deepEqual([reply.status, reply.body.data], [200, []], path);
+      assert.match(reply.headers['x-sync-through']!, /^2\d{3}-/);
+    }
+  });
+});
+
 suite('followers of learners and groups', () => {
   test('converge through every kind of change', async () => {
     const { scene, cohort, course, ana, bo, cy, digital } = await college();
