@@ -42,6 +42,8 @@ export const apiBase = '/api/v1';
 /** Bytes of a request's head: no address that fits into it is too long for the router. */
 const headerBytes = 2 * limits.urlBytes;
 
+const noQuery = {};
+
 /** A server that can listen. */
 export type HttpServer = { fastify: FastifyInstance };
 
@@ -52,7 +54,9 @@ export type HttpServer = { fastify: FastifyInstance };
  */
 export async function buildServer(app: App, pages: (fastify: FastifyInstance) => void | Promise<void>): Promise<HttpServer> {
   const fastify = Fastify({
-    logger: false, bodyLimit: limits.bodyBytes, routerOptions: { maxParamLength: headerBytes, ignoreTrailingSlash: false, caseSensitive: true },
+    logger: false, bodyLimit: limits.bodyBytes,
+    // Queries are read through our own table (query.ts) only.
+    routerOptions: { maxParamLength: headerBytes, ignoreTrailingSlash: false, caseSensitive: true, querystringParser: () => noQuery },
     http: { maxHeaderSize: headerBytes, requireHostHeader: false }, keepAliveTimeout: 75_000, requestTimeout: 60_000, forceCloseConnections: 'idle',
     exposeHeadRoutes: false, genReqId: () => app.random.uuid(), frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
     rewriteUrl: (request) => decodablePath(request.url ?? '/'),
