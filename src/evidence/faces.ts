@@ -74,6 +74,7 @@ function open(name: string): Face {
     font._glyphs[id] = undefined;
     return getGlyph(id, codePoints);
   };
+  skipMissingAnchors(font);
   return {
     name, font,
     source: new TrueTypeSource(bytes),
@@ -83,6 +84,27 @@ function open(name: string): Face {
     descent: font.descent,
     capHeight: font.capHeight || 0.7 * font.unitsPerEm,
     bbox: font.bbox,
+  };
+}
+
+/**
+ * A font may have no place for a mark of one class on some letter or mark. The package fails there; by OpenType the rule
+ * then doesn't apply, and the next one is tried.
+ */
+function skipMissingAnchors(font: Font): void {
+  const processor = font._layoutEngine.engine?.GPOSProcessor;
+  if (processor == null) return;
+  const applyAnchor = processor.applyAnchor.bind(processor);
+  const applyLookup = processor.applyLookup.bind(processor);
+  let missing = false;
+  processor.applyAnchor = (mark, base, at) => {
+    if (base === null) missing = true;
+    else applyAnchor(mark, base, at);
+  };
+  processor.applyLookup = (type, table) => {
+    const applied = applyLookup(type, table) && !missing;
+    missing = false;
+    return applied;
   };
 }
 

@@ -4,6 +4,10 @@ declare module 'fontkit' {
   export type FontGlyph = { id: number; codePoints: number[]; advanceWidth: number };
   export type FontPosition = { xAdvance: number; yAdvance: number; xOffset: number; yOffset: number };
   export type FontRun = { glyphs: FontGlyph[]; positions: FontPosition[] };
+  export type FontPositioning = {
+    applyLookup(type: number, table: unknown): boolean;
+    applyAnchor(mark: unknown, base: unknown, at: number): void;
+  };
   export type Font = {
     postscriptName: string;
     unitsPerEm: number;
@@ -13,6 +17,7 @@ declare module 'fontkit' {
     italicAngle: number;
     bbox: { minX: number; minY: number; maxX: number; maxY: number };
     _glyphs: Record<number, FontGlyph | undefined>;
+    _layoutEngine: { engine?: { GPOSProcessor: FontPositioning | null } | null };
     getGlyph(id: number, codePoints?: number[]): FontGlyph;
     hasGlyphForCodePoint(codePoint: number): boolean;
     glyphForCodePoint(codePoint: number): FontGlyph;

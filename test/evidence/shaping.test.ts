@@ -76,6 +76,18 @@ describe('shaping', () => {
     assert.equal(line.runs.at(-1)!.actual, '😀');
   });
 
+  it('shapes every mark of a face on every other, also where the font has no place for it', () => {
+    for (const [marks, letter] of [[/^[\u0300-\u036f]$/, 'q'], [/^[\u0591-\u05c7]$/, '\ufb40']] as const) {
+      const all = Array.from({ length: 0x800 }, (_, codePoint) => String.fromCharCode(codePoint)).filter((character) => marks.test(character));
+      for (const weight of ['regular', 'bold'] as const) {
+        for (const one of all) {
+          const text = all.map((other) => `${letter}${one}${other}`).join('');
+          assert.equal([...textOf(shapeLine(text, weight))].length, 3 * all.length);
+        }
+      }
+    }
+  });
+
   it('draws the minus sign and copies it as one', () => {
     assert.equal(textOf(shapeLine('\u22120.23', 'regular')), '\u22120.23');
   });
