@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { mkdir, open, opendir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, open, opendir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
+import { tryLock } from '../db/file-lock.ts';
 import { formatPosition } from '../feed/time.ts';
 import { readReport } from './store.ts';
 
@@ -14,9 +15,10 @@ const page = statement('evidence.export_page', `
    order by assessed_at, assessment_id limit ${pageSize}`);
 const countSince = statement('evidence.export_count', `
   select count(*) as count from assessment where organisation_id = $1 and body is not null and assessed_at >= $2`);
+// Files of another organisation, or of another database, are none of this export's business.
 const withdrawn = statement('evidence.withdrawn', `
   select g.id from unnest($2::uuid[]) as g(id)
-   where not exists (select from assessment a where a.organisation_id = $1 and a.assessment_id = g.id and a.body is not null)`);
+   where exists (select from assessment a where a.organisation_id = $1 and a.assessment_id = g.id and a.body is null)`);
 
 /** One line of the manifest. No name: the file says whose it is. */
 type ManifestEntry = { assessment_id: string; assessed_at: string; file: string; sha256: string; bytes: number };
@@ -36,13 +38,29 @@ export type ExportCounts = {
 /**
  * Writes the evidence of every live result assessed at or after `since`, one file each, and a manifest as CSV and JSON.
  * Killed and run again it continues: a file that is there with the right bytes is not written again, and every file
- * appears under its name whole or not at all. The manifests appear at the end. Holds one page of ids and one PDF at a time.
+ * appears under its name whole or not at all. The manifests of an earlier export go at the beginning and new ones appear at
+ * the end. Holds one page of ids and one PDF at a time. Two exports into one folder would mix their files, so the second is
+ * refused.
  */
 export async function exportEvidence(app: App, organisationId: number, sinceUs: number, folder: string,
   onProgress: (done: number, total: number) => void, signal: AbortSignal): Promise<ExportCounts> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  const lockFile = join(folder, 'export.lock');
+  const lock = tryLock(lockFile, 'exclusive');
+  if (lock === null) throw new Error(`another export is writing into ${folder}`);
+  try {
+    return await exportInto(app, organisationId, sinceUs, folder, onProgress, signal);
+  } finally {
+    await rm(lockFile, { force: true });
+    lock.release();
+  }
+}
+
+async function exportInto(app: App, organisationId: number, sinceUs: number, folder: string,
+  onProgress: (done: number, total: number) => void, signal: AbortSignal): Promise<ExportCounts> {
   const [{ count: total } = { count: 0 }] = await app.db.query<{ count: number }>(countSince, [organisationId, sinceUs]);
   const [csv, json] = [join(folder, 'manifest.csv'), join(folder, 'manifest.json')];
+  for (const file of [csv, json]) await rm(file, { force: true });
   const handles: FileHandle[] = [];
   const counts: ExportCounts = { exported: 0, unchanged: 0, withdrawn: [] };
   try {

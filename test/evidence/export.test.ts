@@ -83,6 +83,36 @@ suite('export', async () => {
     assert.deepEqual(JSON.parse(await readFile(join(out, 'manifest.json'), 'utf8')).map((entry: any) => entry.assessment_id), [amended.id]);
   });
 
+  test('files of another organisation in the folder are left alone and not called withdrawn', async () => {
+    const [first, second] = [await scenario(service), await scenario(service)];
+    await (await (await first.learner('dee')).completes()).readReport();
+    await (await second.learner('eve')).completes();
+    const out = await folder();
+    const runFor = (orgId: number) => exportEvidence(service.app, orgId, 0, out, () => {}, new AbortController().signal);
+    await runFor(first.org.id);
+    assert.deepEqual(await runFor(second.org.id), { exported: 1, unchanged: 0, withdrawn: [] });
+    assert.equal((await readdir(out)).filter((name) => name.endsWith('.pdf')).length, 2);
+  });
+
+  test('a manifest of an earlier export does not outlive the beginning of another one', async () => {
+    const out = await folder();
+    await run(out);
+    const stopping = new AbortController();
+    await run(out, stopping.signal, (done) => { if (done === 1) stopping.abort(); });
+    assert.deepEqual((await readdir(out)).filter((name) => name.endsWith('.csv') || name.endsWith('.json')), []);
+    await run(out);
+    assert.ok((await readdir(out)).includes('manifest.csv'));
+  });
+
+  test('a second export into the same folder at once is refused, and the first one is whole', async () => {
+    const out = await folder();
+    let second: Promise<unknown> | undefined;
+    const first = await run(out, undefined, () => { second ??= run(out).then(() => 'ran', (error: Error) => error.message); });
+    assert.match(String(await second), /^another export is writing into /);
+    assert.deepEqual(first, { exported: 4, unchanged: 0, withdrawn: [] });
+    assert.deepEqual((await readdir(out)).sort(), [...ids.map((id) => `${id}.pdf`), 'manifest.csv', 'manifest.json'].sort());
+  });
+
   test('nothing to export is an empty manifest', async () => {
     const empty = await scenario(service);
     const out = await folder();
