@@ -40,3 +40,16 @@ export function shortLevel(level: string): string {
   if (level === belowEntry) return 'Below Entry';
   return level.replace(/^Entry Level (\d)$/, 'Entry $1').replace(/^Entry Level$/, 'Entry');
 }
+
+/** Full levels between what the two engines found (Entry sub-levels don't count), or null when one of them found none. */
+export function levelsApart(one: string, other: string): number | null {
+  const [a, b] = [order(one), order(other)];
+  return a === null || b === null ? null : Math.abs(a - b);
+}
+
+function order(level: string): number | null {
+  if (level === belowEntry) return -1;
+  if (/^Entry Level( [1-3])?$/.test(level)) return 0;
+  const match = /^Level ([1-3])$/.exec(level);
+  return match === null ? null : Number(match[1]);
+}

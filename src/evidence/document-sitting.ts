@@ -1,5 +1,5 @@
 import type { Block, Rung, Scale } from './content.ts';
-import { belowEntry, shortLevel } from './content.ts';
+import { belowEntry, levelsApart, shortLevel } from './content.ts';
 import type { EvidenceInput, EvidenceSitting } from './input.ts';
 import { date, dateTime, decimal, plainText } from './wording.ts';
 
@@ -27,7 +27,7 @@ export function scaleOf(sitting: EvidenceSitting, placed: string): {
 /** Everything that only a sitting of our own can say. */
 export function sittingSections(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   return [
-    ...decision(sitting),
+    ...decision(input, sitting),
     ...engines(input, sitting),
     ...conditions(sitting),
     ...scope(sitting),
@@ -36,23 +36,34 @@ export function sittingSections(input: EvidenceInput, sitting: EvidenceSitting):
   ];
 }
 
-function decision(sitting: EvidenceSitting): Block[] {
+function decision(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   const { level, theta, met, inside_interval: inside } = sitting.deciding_rule;
   const share = `${Math.round(sitting.threshold_share * 100)}%`;
   const name = plainText(level);
+  // Engines this far apart are reconciled to a level between them, which can lie on the other side of the threshold.
+  const midway = (levelsApart(sitting.irt_level, sitting.rule_level) ?? 0) >= 2;
   return [
     { kind: 'heading', text: 'The rule that decided' },
     { kind: 'paragraph', text: `The ${name} rule: a learner meets ${name} from the ability at which ${share} of the bank’s ${name} questions are expected to be `
       + `answered correctly. On the scale of this bank that threshold is ${decimal(theta)}. The estimate is ${decimal(sitting.theta)} `
-      + `(standard error ${decimal(sitting.se)}), so ${name} is ${met ? 'met' : 'not met'}. The 95% confidence interval, `
+      + `(standard error ${decimal(sitting.se)}), so ${midway ? 'by the IRT engine alone ' : ''}${name} is ${met ? 'met' : 'not met'}. The 95% confidence interval, `
       + `${decimal(sitting.ci[0])} to ${decimal(sitting.ci[1])}, ${inside
-        ? 'holds the threshold: the result is borderline.'
-        : `lies entirely ${met ? 'above' : 'below'} the threshold: the decision is clear.`}` },
+        ? `holds the threshold: the result is borderline${input.is_borderline === false ? '; an amendment has removed the flag' : ''}.`
+        : `lies entirely ${met ? 'above' : 'below'} the threshold: the decision is clear.`}${midway
+        ? ` The two engines lie two or more levels apart, so the result is placed midway between them, at ${plainText(sitting.reconciled_level)}.` : ''}` },
     ...(sitting.extreme === null ? [] : [{ kind: 'paragraph', text: sitting.extreme === 'all_right'
       ? 'Every answer was right: the questions could not find the upper limit of the learner’s skill, and the estimate rests partly on the population.'
       : 'No answer was right: the questions could not find the lower limit of the learner’s skill, and the estimate rests partly on the population.',
     } satisfies Block]),
   ];
+}
+
+/** The engines' distance is that of the sitting; the flag may have been amended since. */
+function reconciledWords(input: EvidenceInput, sitting: EvidenceSitting): string {
+  const apart = levelsApart(sitting.irt_level, sitting.rule_level);
+  if (apart === null) return 'Only one engine could judge: its level stands';
+  if (apart >= 1) return `A full level or more apart: ${input.needs_review === true ? 'flagged for review' : 'an amendment has removed the flag'}`;
+  return `Less than a full level apart${input.needs_review === true ? '; an amendment has flagged it for review' : ''}`;
 }
 
 function engines(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
@@ -66,7 +77,7 @@ function engines(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
       rows: [
         ['IRT engine', `Item response theory: ability ${decimal(sitting.theta)}, standard error ${decimal(sitting.se)}, 95% interval ${decimal(low)} to ${decimal(high)}`, plainText(sitting.irt_level)],
         ['Rule engine', 'Number right in the questions around each level, against the number needed', plainText(sitting.rule_level)],
-        ['Reconciled', input.needs_review === true ? 'A full level or more apart: flagged for review' : 'Less than a full level apart', plainText(sitting.reconciled_level)],
+        ['Reconciled', reconciledWords(input, sitting), plainText(sitting.reconciled_level)],
       ] },
     { kind: 'table', caption: 'The rule engine, level by level: the questions given at the level and one level either side',
       columns: [

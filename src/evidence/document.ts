@@ -1,5 +1,5 @@
 import type { Block, DomainBar, EvidenceDocument } from './content.ts';
-import { belowEntry, shortLevel } from './content.ts';
+import { belowEntry, levelsApart, shortLevel } from './content.ts';
 import { sittingSections, scaleOf } from './document-sitting.ts';
 import type { EvidenceInput } from './input.ts';
 import { borderlineWords, dateTime, domainStatus, levelCodeWords, plainText, reviewWords, subjectName } from './wording.ts';
@@ -8,7 +8,7 @@ export type { Block, EvidenceDocument } from './content.ts';
 export type { EvidenceDomain, EvidenceInput, EvidenceSitting } from './input.ts';
 
 /** The version of the content model: it rises when the same input would say something else. */
-export const documentVersion = 1;
+export const documentVersion = 2;
 
 /** Builds the content of the evidence pack. Pure: no clock, no locale. Throws RangeError for a malformed date-time or address. */
 export function buildDocument(input: EvidenceInput): EvidenceDocument {
@@ -60,17 +60,28 @@ function placement(input: EvidenceInput): Block {
   const gate = input.below_level_1 === null ? [] : [input.below_level_1 ? 'The result is below Level 1.' : 'The result is at Level 1 or above.'];
   const next = input.recommended_next_level === null ? [] : [`Recommended next level: ${plainText(input.recommended_next_level)}.`];
   if (gate.length + next.length > 0) sentences.push([...gate, ...next].join(' '));
+  if (input.sitting !== undefined && level !== input.sitting.reconciled_level) {
+    sentences.push(`An amendment has changed the placement: the sitting itself ended at ${plainText(input.sitting.reconciled_level)}.`);
+  }
   sentences.push('This is an assessed level of skill. It is not a qualification.');
   const flags = [
-    ...(input.is_borderline === true ? [{ label: 'Borderline', text: flagText(borderlineWords, input) }] : []),
-    ...(input.needs_review === true ? [{ label: 'Needs review', text: flagText(reviewWords, input) }] : []),
+    ...(input.is_borderline === true ? [{ label: 'Borderline', text: borderlineText(input) }] : []),
+    ...(input.needs_review === true ? [{ label: 'Needs review', text: reviewText(input) }] : []),
   ];
   return { kind: 'placement', level: level === null ? 'Not placed' : plainText(level), sentences, flags };
 }
 
-/** An imported flag is passed on, not vouched for. */
-function flagText(words: string, input: EvidenceInput): string {
-  return input.sitting === undefined ? `Flagged where the result was made. ${words}` : words;
+/** An imported flag is passed on, not vouched for; a flag that the sitting doesn't bear out came by an amendment. */
+function borderlineText({ sitting }: EvidenceInput): string {
+  if (sitting === undefined) return `Flagged where the result was made. ${borderlineWords}`;
+  return sitting.deciding_rule.inside_interval ? borderlineWords
+    : 'Flagged by an amendment. The 95% confidence interval of the sitting does not hold the threshold of the deciding rule.';
+}
+
+function reviewText({ sitting }: EvidenceInput): string {
+  if (sitting === undefined) return `Flagged where the result was made. ${reviewWords}`;
+  return (levelsApart(sitting.irt_level, sitting.rule_level) ?? 0) >= 1 ? reviewWords
+    : 'Flagged by an amendment; someone who knows the learner should look at the result before it is relied on.';
 }
 
 const entryRungs = ['Entry Level 1', 'Entry Level 2', 'Entry Level 3'];

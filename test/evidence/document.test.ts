@@ -87,6 +87,46 @@ describe('the content of a sitting\'s evidence', () => {
   });
 });
 
+describe('an amendment of a sitting\'s result', () => {
+  it('that removes the flags leaves what the engines found', () => {
+    const all = textOf(buildDocument(sittingResult({ is_borderline: false, needs_review: false })));
+    assert.match(all, /A full level or more apart: an amendment has removed the flag/);
+    assert.match(all, /holds the threshold: the result is borderline; an amendment has removed the flag\./);
+    assert.ok(!all.includes('Less than a full level apart'));
+  });
+
+  it('that sets flags is not laid to the engines', () => {
+    const { blocks } = buildDocument({ ...topResult(), is_borderline: true, needs_review: true });
+    const [borderline, review] = block(blocks, 'placement').flags;
+    assert.match(borderline!.text, /^Flagged by an amendment\. The 95% confidence interval of the sitting does not hold/);
+    assert.match(review!.text, /^Flagged by an amendment; /);
+    assert.match(textOf(blocks), /Less than a full level apart; an amendment has flagged it for review/);
+  });
+
+  it('that moves the placement names what the sitting ended at', () => {
+    const sentences = (changes: Parameters<typeof sittingResult>[0]) => block(buildDocument(sittingResult(changes)).blocks, 'placement').sentences.join(' ');
+    assert.match(sentences({ working_level: 'Entry Level 3' }), /An amendment has changed the placement: the sitting itself ended at Level 1\./);
+    assert.ok(!sentences({}).includes('amendment'));
+  });
+});
+
+describe('engines that disagree', () => {
+  it('two levels apart: the level midway is explained, and the cut is met by one engine only', () => {
+    const all = textOf(buildDocument(sittingResult({ rqf_level: 'Level 2', rqf_level_code: 3, working_level: 'Level 2', sitting: {
+      ...sitting, theta: 2.1, ci: [1.7, 2.5], irt_level: 'Level 3', rule_level: 'Level 1', reconciled_level: 'Level 2',
+      deciding_rule: { level: 'Level 3', theta: 1.884, met: true, inside_interval: true },
+    } })));
+    assert.match(all, /so by the IRT engine alone Level 3 is met/);
+    assert.match(all, /two or more levels apart, so the result is placed midway between them, at Level 2\./);
+  });
+
+  it('a rule engine that could judge nothing is not said to agree', () => {
+    const all = textOf(buildDocument(sittingResult({ needs_review: false, sitting: { ...sitting, rule_level: 'Not judged' } })));
+    assert.match(all, /Only one engine could judge: its level stands/);
+    assert.ok(!all.includes('a full level apart') && !all.includes('A full level or more apart'));
+  });
+});
+
 describe('the content of an imported result\'s evidence', () => {
   it('shows what was recorded and says what is not known', () => {
     const document = buildDocument(importedResult());
