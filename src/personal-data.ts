@@ -28,7 +28,7 @@ export function isNameOf(ref: string, fullName: string): boolean {
   return name !== '' && letters(ref) === name;
 }
 
-/** True for text that can be stored and shown on one line: not blank, no control characters, no lone surrogates. */
+/** True for text that can be stored and shown on one line: not blank or invisible, no control characters, no lone surrogates. */
 export function isPlainText(text: string, mostChars: number): boolean {
-  return text.trim() !== '' && [...text].length <= mostChars && text.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text);
+  return !/^[\s\p{Default_Ignorable_Code_Point}]*$/u.test(text) && [...text].length <= mostChars && text.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text);
 }

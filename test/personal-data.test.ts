@@ -43,8 +43,8 @@ suite('isNameOf', () => {
 });
 
 suite('isPlainText', () => {
-  test('one line that is not blank', () => {
-    for (const text of ['x', ' x ', '😀'.repeat(200), '李小龍']) assert.ok(isPlainText(text, 200), text);
-    for (const text of ['', ' ', '\u00a0', 'a\nb', 'a\tb', '\u0000', '\u0085', '\u2028', '\ud83d', 'x'.repeat(201), '😀'.repeat(201)]) assert.equal(isPlainText(text, 200), false, JSON.stringify(text));
+  test('one line that is not blank or invisible', () => {
+    for (const text of ['x', ' x ', 'a\u200db', '😀'.repeat(200), '李小龍']) assert.ok(isPlainText(text, 200), text);
+    for (const text of ['', ' ', '\u00a0', 'a\nb', 'a\tb', '\u0000', '\u0085', '\u2028', '\ud83d', '\u200b', '\u00ad \u2060', '\u3164', 'x'.repeat(201), '😀'.repeat(201)]) assert.equal(isPlainText(text, 200), false, JSON.stringify(text));
   });
 });

@@ -54,7 +54,7 @@ export function readFullName(body: Body): string {
   return body.text('full_name', 'invalid_full_name', limits.fullNameChars);
 }
 
-const email = /^[^\s@<>()[\],;:\\"]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
+const email = /^[^\s\p{C}@<>()[\],;:\\"]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/u;
 
 export function readEmail(body: Body): string | null {
   if (!body.has('email')) return null;
