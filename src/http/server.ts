@@ -59,7 +59,7 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance) =>
     routerOptions: { maxParamLength: headerBytes, ignoreTrailingSlash: false, caseSensitive: true, querystringParser: () => noQuery },
     http: { maxHeaderSize: headerBytes, requireHostHeader: false }, keepAliveTimeout: 75_000, requestTimeout: 60_000, forceCloseConnections: 'idle',
     exposeHeadRoutes: false, genReqId: () => app.random.uuid(), frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
-    rewriteUrl: (request) => decodablePath(request.url ?? '/'),
+    rewriteUrl: (request) => plainTarget(request.url ?? '/'),
     clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket),
   });
   fastify.decorateRequest('caller', null);
@@ -91,22 +91,28 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance) =>
   const admit = admitter(app, app.db.dedicated({ synchronousCommit: false }));
   await fastify.register(async (api) => registerApi(app, api, admit, audit), { prefix: apiBase });
   await pages(fastify);
+  // Node would answer other expectations than 100-continue with an empty 417; they are ignored instead (RFC 9110, 10.1.1).
+  fastify.server.on('checkExpectation', (request, reply) => { fastify.server.emit('request', request, reply); });
   return { fastify };
 }
 
 /**
- * Broken percent-encoding in a path becomes text that names nothing, so that such a request takes the ordinary way:
- * credentials, rate limit and audit come before its 404.
+ * A request's target as routes and handlers read it. A proxy's absolute form is the same request (RFC 9112, 3.2.2), and
+ * so are letters, digits and - . _ ~ in percent-encoding (RFC 3986, 6.2.2.2). Broken percent-encoding in a path becomes
+ * text that names nothing, so that such a request takes the ordinary way: credentials, rate limit and audit come before
+ * its 404.
  */
-function decodablePath(url: string): string {
+function plainTarget(target: string): string {
+  const url = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*\/?/i, '/');
   if (!url.includes('%')) return url;
   const question = url.indexOf('?');
   const path = question < 0 ? url : url.slice(0, question);
+  const query = url.slice(path.length);
   try {
     decodeURIComponent(path);
-    return url;
+    return path.replace(/%[2-7][0-9a-f]/gi, (code) => (/[\w.~-]/.test(decodeURIComponent(code)) ? decodeURIComponent(code) : code)) + query;
   } catch {
-    return path.replaceAll('%', '%25') + url.slice(path.length);
+    return path.replaceAll('%', '%25') + query;
   }
 }
 
@@ -132,6 +138,8 @@ function registerApi(app: App, api: FastifyInstance, admit: Admit, audit: Audit)
     request.caller = caller;
     reply.headers({ 'ratelimit-policy': policy, ratelimit: `"default";r=${caller.remaining};t=${caller.resetSeconds}` });
     if (!caller.granted) throw new ApiError('rate_limited', undefined, { 'retry-after': String(caller.resetSeconds) });
+    // Before the body is read: what names nothing is told so, whatever was sent to it.
+    if (request.is404) throw noRoute(request.raw.url ?? '');
   });
 
   // Answered means audited: no byte of the reply leaves before its row is committed.
@@ -162,11 +170,8 @@ function registerApi(app: App, api: FastifyInstance, admit: Admit, audit: Audit)
       handler: (request, reply) => { handle(app, sets, route, request, reply).catch((error: unknown) => reply.send(error)); },
     });
   }
-  api.setNotFoundHandler((request, reply) => {
-    const allowed = allowedMethods(request.raw.url ?? '');
-    if (allowed.length > 0) return sendError(app, new ApiError('method_not_allowed', undefined, { allow: allowed.join(', ') }), request, reply);
-    return sendError(app, new ApiError('not_found'), request, reply);
-  });
+  // Without one of its own, what is unknown under the API's base would pass the hooks above by.
+  api.setNotFoundHandler((request, reply) => sendError(app, noRoute(request.raw.url ?? ''), request, reply));
 }
 
 const patterns = routes.map((route) => ({
@@ -174,11 +179,13 @@ const patterns = routes.map((route) => ({
   pattern: new RegExp(`^${apiBase}${route.path.replace('{ref}', '.+').replace(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-function allowedMethods(url: string): string[] {
+/** 405 where the path has other methods, otherwise 404. */
+function noRoute(url: string): ApiError {
   const path = url.split('?', 1)[0]!;
   const methods = patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method as string);
+  if (methods.length === 0) return new ApiError('not_found');
   if (methods.includes('GET')) methods.push('HEAD');
-  return [...new Set(methods)].sort();
+  return new ApiError('method_not_allowed', undefined, { allow: [...new Set(methods)].sort().join(', ') });
 }
 
 const noFields = new Body({});

@@ -99,6 +99,10 @@ suite('405', () => {
   test('before the query and the body are looked at', async () => {
     assertRefused(await target.api('PUT', '/assessments?foo=1', { body: '{' }), 405, 'method_not_allowed');
     assertRefused(await target.api('DELETE', '/learners/a/b/c'), 405, 'method_not_allowed');
+    for (const [body, type] of [['{}', 'nonsense'], ['x'.repeat(limits.bodyBytes + 1), 'application/json']] as const) {
+      assertRefused(await target.api('PUT', '/groups', { body, headers: { 'content-type': type } }), 405, 'method_not_allowed');
+      assertRefused(await target.api('POST', '/nothing', { body, headers: { 'content-type': type } }), 404, 'not_found');
+    }
   });
 });
 
