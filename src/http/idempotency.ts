@@ -16,7 +16,7 @@ const claim = statement('idempotency.claim', `
 const read = statement('idempotency.read', `
   select request_sha256, status, reply from idempotency where organisation_id = $1 and key_sha256 = $2`);
 const keep = statement('idempotency.keep', `
-  update idempotency set status = $3, reply = $4 where organisation_id = $1 and key_sha256 = $2 and leased_until = $5`);
+  update idempotency set status = $3, reply = $4 where organisation_id = $1 and key_sha256 = $2 and leased_until = $5 returning true as kept`);
 const release = statement('idempotency.release', `
   delete from idempotency where organisation_id = $1 and key_sha256 = $2 and status is null and leased_until = $3`);
 const prune = statement('idempotency.prune', `
@@ -27,7 +27,10 @@ export async function pruneIdempotency(app: App): Promise<void> {
   await app.db.query(prune, [new Date(app.clock.nowMs() - limits.idempotencyMs)]);
 }
 
-/** A claimed key: `keep` runs in the transaction of the cause, so the reply is kept exactly when the cause happened. */
+/**
+ * A claimed key: `keep` runs in the transaction of the cause, so the reply is kept exactly when the cause happened. A
+ * request that took so long that a repeat took its key over can't keep its reply, and so undoes what it did.
+ */
 export type Claim = {
   keep(tx: { query: App['db']['query'] }, reply: KeptReply): Promise<void>;
   release(): Promise<void>;
@@ -53,7 +56,8 @@ export async function claimKey(app: App, organisationId: number, key: string, re
   }
   return {
     keep: async (tx, reply) => {
-      await tx.query(keep, [organisationId, keyHash, reply.status, app.secrets.seal('idempotency', JSON.stringify(reply), app.random), lease]);
+      const sealed = app.secrets.seal('idempotency', JSON.stringify(reply), app.random);
+      if ((await tx.query(keep, [organisationId, keyHash, reply.status, sealed, lease])).length === 0) throw new ApiError('idempotency_conflict');
     },
     release: async () => { await app.db.query(release, [organisationId, keyHash, lease]); },
   };

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
+import type { Claim } from '../../src/http/idempotency.ts';
 import { claimKey, pruneIdempotency } from '../../src/http/idempotency.ts';
+import { provisionLearner } from '../../src/invitations/provision.ts';
 import { limits } from '../../src/limits.ts';
 import { assertRefused } from '../contract/expect.ts';
 import { withService } from '../service.ts';
@@ -35,6 +37,21 @@ test('409: idempotency_conflict while the first is running; a request that died 
   assertRefused(await org.post('/learners', { full_name: 'Another Body' }, { 'idempotency-key': 'k' }), 422, 'idempotency_mismatch');
   clock.advance(limits.idempotencyLeaseMs);
   assert.equal((await org.post('/learners', body, { 'idempotency-key': 'k' })).status, 201);
+});
+
+test('a request that lost its key to a repeat undoes what it did, and the repeat\'s reply stays', async () => {
+  const org = await service.organisation();
+  const text = `/learners\n${JSON.stringify(body)}`;
+  const slow = await claimKey(service.app, org.id, 'k', text) as Claim;
+  clock.advance(limits.idempotencyLeaseMs);
+  const repeat = await org.post('/learners', body, { 'idempotency-key': 'k' });
+  assert.equal(repeat.status, 201);
+  await assert.rejects(service.inWork(async (work) => {
+    await provisionLearner(work, org.id, { full_name: 'No Reference', email: null, ref: null, groups: [] });
+    await slow.keep(work.tx, { status: 201, body: '{}', headers: {} });
+  }), { code: 'idempotency_conflict' });
+  assert.equal((await org.get('/learners')).body.data.length, 1);
+  assert.equal((await org.post('/learners', body, { 'idempotency-key': 'k' })).text, repeat.text);
 });
 
 test('neither keys nor replies are stored in the clear', async () => {
