@@ -36,7 +36,7 @@ const keyIsGood = statement('sandbox.key_is_good', `
   select key_id from access_key where key_id = $1 and secret_sha256 = $2 and revoked_at is null`);
 
 /** Every table that holds an organisation's rows, the referring ones first. */
-const tables = ['delivery', 'event', 'webhook_endpoint', 'evidence', 'invitation', 'assessment_change', 'assessment_feed', 'assessment', 'membership',
+const tables = ['delivery_attempt', 'delivery', 'event', 'webhook_endpoint', 'evidence', 'sitting_item', 'sitting', 'invitation', 'assessment_change', 'assessment_feed', 'assessment', 'membership',
   'learner_feed', 'learner', 'group_set_group', 'group_set', 'learner_group', 'idempotency', 'audit', 'feed'];
 
 /** Deletes the sandbox's organisation with everything in it, and nothing else. */
