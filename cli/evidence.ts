@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import type { App } from '../src/app.ts';
 import { exportEvidence } from '../src/evidence/export.ts';
 import { editionBytes, inspect, isSha256 } from '../src/evidence/verify.ts';
-import { formatPosition, parseLowerBound } from '../src/feed/time.ts';
+import { formatPosition } from '../src/feed/time.ts';
 import { readOrganisation } from '../src/organisations/organisations.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { act, option, organisationOf, requiredOption, withApp } from './open.ts';
+import { act, option, organisationOf, requiredOption, timeOption, withApp } from './open.ts';
 
 async function hashOf(file: string): Promise<string> {
   const digest = createHash('sha256');
@@ -60,9 +60,8 @@ function audit(app: App, organisationId: number, action: string, resource: strin
 async function exportAll(call: Call) {
   const id = requiredOption(call, 'organisation');
   const folder = requiredOption(call, 'out');
-  const since = requiredOption(call, 'since');
-  const sinceUs = parseLowerBound(/^\d{4}-\d\d-\d\d$/.test(since) ? `${since}T00:00:00Z` : since);
-  if (sinceUs === null) throw new Misuse('--since must be a day or a date-time, such as 2026-01-31 or 2026-01-31T09:00:00Z');
+  requiredOption(call, 'since');
+  const sinceUs = timeOption(call, 'since')!;
   return withApp(async (app) => {
     const found = await organisationOf(app, id);
     await audit(app, found.organisation_id, 'evidence export', `results since ${formatPosition(sinceUs)}`);

@@ -4,7 +4,7 @@ import { adjustInvitation, assessmentUrl, findInvitation } from '../src/invitati
 import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
 import type { Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { act, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
+import { act, isUuid, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
 
 function payload(app: App, row: Invitation) {
   return {
@@ -19,7 +19,7 @@ function text(found: ReturnType<typeof payload>): string {
 }
 
 async function invitationOf(app: App, organisationId: number, id: string): Promise<Invitation> {
-  const found = /^[0-9a-f-]{36}$/i.test(id) ? await findInvitation(app.db, organisationId, id.toLowerCase()) : undefined;
+  const found = isUuid(id) ? await findInvitation(app.db, organisationId, id.toLowerCase()) : undefined;
   if (found === undefined) throw new Failure('the organisation has no invitation with this id; POST /learners gives it as invitation_id');
   return found;
 }

@@ -2,7 +2,7 @@ import { createKey, listKeys, revokeKey } from '../src/keys/keys.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
 import type { Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { act, option, organisationOf, requiredOption, table, withApp } from './open.ts';
+import { act, option, organisationOf, requiredOption, table, timeOption, withApp } from './open.ts';
 
 export const commands: Command[] = [
   {
@@ -12,10 +12,10 @@ export const commands: Command[] = [
       const id = requiredOption(call, 'organisation');
       const label = option(call, 'label') ?? null;
       if (label !== null && (!isPlainText(label, 100) || holdsNationalInsuranceNumber(label))) throw new Misuse('--label must be text of 1 to 100 characters without a National Insurance number');
-      const expires = option(call, 'expires');
-      const expiresAt = expires === undefined ? null : new Date(expires);
-      if (expiresAt !== null && Number.isNaN(expiresAt.getTime())) throw new Misuse('--expires must be a date-time such as 2027-01-31T09:00:00Z');
+      const expiresUs = timeOption(call, 'expires');
+      const expiresAt = expiresUs === null ? null : new Date(expiresUs / 1000);
       return withApp(async (app) => {
+        if (expiresUs !== null && expiresUs <= app.clock.nowMs() * 1000) throw new Misuse('--expires must lie in the future');
         const found = await organisationOf(app, id);
         const pair = await act(app, found.organisation_id, 'key create', async (work) => {
           const made = await createKey(work, found.organisation_id, { label, kind: call.options.test === true ? 'test' : 'live', expiresAt });

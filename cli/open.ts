@@ -2,6 +2,7 @@ import { auditInside } from '../src/audit/audit.ts';
 import type { App } from '../src/app.ts';
 import type { Work } from '../src/db/work.ts';
 import { inWork } from '../src/db/work.ts';
+import { parseLowerBound } from '../src/feed/time.ts';
 import { openApp } from '../src/main.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
 import { findOrganisation } from '../src/organisations/organisations.ts';
@@ -46,9 +47,22 @@ export function numberOption(call: Call, name: string, fallback: number, least: 
   return value;
 }
 
+/** A date-time option, as microseconds since 1970; a day alone begins at midnight UTC. @throws Misuse */
+export function timeOption(call: Call, name: string): number | null {
+  const text = option(call, name);
+  if (text === undefined) return null;
+  const us = parseLowerBound(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+  if (us === null) throw new Misuse(`--${name} must be a day or a date-time with a zone, such as 2026-01-31 or 2026-01-31T09:00:00Z`);
+  return us;
+}
+
+export function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
+
 /** The organisation of `--organisation ID`. @throws Failure when there is none */
 export async function organisationOf(app: App, id: string): Promise<Organisation> {
-  const found = /^[0-9a-f-]{36}$/i.test(id) ? await findOrganisation(app.db, id) : undefined;
+  const found = isUuid(id) ? await findOrganisation(app.db, id) : undefined;
   if (found === undefined) throw new Failure('there is no organisation with this id; ars organisation list shows them');
   return found;
 }

@@ -1,18 +1,16 @@
 import { createReadStream } from 'node:fs';
-import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { Transform } from 'node:stream';
 import { text as readAll } from 'node:stream/consumers';
-import { Compile } from 'typebox/compile';
-import { amendAssessment, withdrawAssessment } from '../src/assessments/amend.ts';
+import { amendAssessment, readAmendment, withdrawAssessment } from '../src/assessments/amend.ts';
 import type { ImportCounts } from '../src/assessments/import-file.ts';
 import { importFile } from '../src/assessments/import-file.ts';
 import { UnreadableFile } from '../src/assessments/import-lines.ts';
-import { Amendment } from '../src/assessments/schema.ts';
-import { auditInside } from '../src/audit/audit.ts';
-import { holdsNationalInsuranceNumber } from '../src/personal-data.ts';
+import { RecordRefused } from '../src/assessments/import-record.ts';
+import type { Amendment } from '../src/assessments/schema.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { act, operator, option, organisationOf, readReason, requiredOption, withApp } from './open.ts';
+import { act, isUuid, operator, option, organisationOf, readReason, requiredOption, withApp } from './open.ts';
 
 function bar(share: number): string {
   const width = 30;
@@ -33,11 +31,16 @@ async function runImport(call: Call) {
   const id = requiredOption(call, 'organisation');
   const format = option(call, 'format') ?? (file.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson');
   if (format !== 'csv' && format !== 'ndjson') throw new Misuse('--format must be ndjson or csv');
-  const size = file === '-' ? null : (await stat(file).catch(() => { throw new Failure(`cannot read ${file}`); })).size;
-  const reportPath = option(call, 'rejected') ?? (file === '-' ? null : `${file}.rejected.ndjson`);
+  const kind = file === '-' ? null : await stat(file).catch(() => null);
+  if (file !== '-' && kind?.isDirectory() !== false) throw new Failure(`cannot read ${file}`);
+  const size = kind?.size ?? null;
+  const named = option(call, 'rejected');
+  const reportPath = named ?? (kind?.isFile() === true ? `${file}.rejected.ndjson` : null);
   const rejected: string[] = [];
   return withApp(async (app) => {
     const found = await organisationOf(app, id);
+    // Before anything is imported: later, nobody would learn what was rejected.
+    if (reportPath !== null) await open(reportPath, 'a', 0o600).then((handle) => handle.close()).catch(() => { throw new Failure(`cannot write ${reportPath}: name another file with --rejected`); });
     const started = app.clock.monotonicMs();
     let bytes = 0;
     const source = file === '-' ? process.stdin : createReadStream(file);
@@ -58,12 +61,8 @@ async function runImport(call: Call) {
       if (error instanceof UnreadableFile) throw new Failure(error.message);
       throw error;
     }
-    await app.db.transaction((tx) => auditInside(tx, {
-      organisationId: found.organisation_id, atMs: app.clock.nowMs(), requestId: app.random.uuid(), actor: operator, action: 'results import',
-      resource: `${counts.imported} imported, ${counts.updated} updated, ${counts.rejected} rejected`, status: null,
-    }));
     if (reportPath !== null) {
-      if (rejected.length > 0) await writeFile(reportPath, `${rejected.join('\n')}\n`, { mode: 0o600 });
+      if (rejected.length > 0 || named !== undefined) await writeFile(reportPath, rejected.map((line) => `${line}\n`).join(''), { mode: 0o600 });
       else await rm(reportPath, { force: true });
     }
     const lines = [`${number(counts.imported)} imported, ${number(counts.updated)} updated, ${number(counts.unchanged)} unchanged, ${number(counts.rejected)} rejected.`];
@@ -77,11 +76,9 @@ async function runImport(call: Call) {
   });
 }
 
-const amendmentShape = Compile(Amendment);
-
 function assessmentId(call: Call): string {
   const id = call.positionals[0]!.toLowerCase();
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) throw new Misuse('the assessment id must be a UUID');
+  if (!isUuid(id)) throw new Misuse('the assessment id must be a UUID');
   return id;
 }
 
@@ -90,16 +87,12 @@ async function runAmend(call: Call) {
   const reason = readReason(call);
   const file = call.positionals[1]!;
   const text = file === '-' ? await readAll(process.stdin) : await readFile(file, 'utf8').catch(() => { throw new Failure(`cannot read ${file}`); });
-  let amendment: unknown;
+  let amendment: Amendment;
   try {
-    amendment = JSON.parse(text);
-  } catch {
-    throw new Failure('the amendment must be one JSON object');
+    amendment = readAmendment(JSON.parse(text.replace(/^\uFEFF/, '')));
+  } catch (error) {
+    throw new Failure(error instanceof RecordRefused ? error.message : 'the amendment must be one JSON object');
   }
-  if (!amendmentShape.Check(amendment)) {
-    throw new Failure(`the amendment must be a JSON object of one or more of ${Object.keys(Amendment.properties).join(', ')}; withdraw the assessment and record it again to change anything else`);
-  }
-  if (holdsNationalInsuranceNumber(text)) throw new Failure('the amendment must not hold a National Insurance number');
   return withApp(async (app) => {
     const found = await organisationOf(app, requiredOption(call, 'organisation'));
     const changed = await act(app, found.organisation_id, 'results amend', async (work) => ({

@@ -12,10 +12,9 @@ import type { EndpointRow } from '../src/webhooks/find.ts';
 import { countUndelivered, findEndpoint, listEndpoints } from '../src/webhooks/find.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { act, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
+import { act, isUuid, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
 
 const organisation = { organisation: { type: 'string' } } as const;
-const isUuid = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 const noEndpoint = () => new Failure('the organisation has no such endpoint; ars webhooks list shows them');
 
 function payload(app: App, row: EndpointRow) {

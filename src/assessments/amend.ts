@@ -1,10 +1,24 @@
+import { Compile } from 'typebox/compile';
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearners } from '../feed/stamp.ts';
 import { contentOf, storedTexts } from './body.ts';
-import type { Amendment } from './schema.ts';
+import { RecordRefused, refuseUnlessTextsArePlain } from './import-record.ts';
+import { Amendment } from './schema.ts';
 import { emptyAssessment, findLive, recordChanges, replaceBodies, stampAssessments } from './store.ts';
+
+const shape = Compile(Amendment);
+
+/** Checks an amendment as it is given; its texts keep to what an import may hold. @throws RecordRefused */
+export function readAmendment(value: unknown): Amendment {
+  if (!shape.Check(value)) {
+    throw new RecordRefused(`the amendment must be a JSON object of one or more of ${Object.keys(Amendment.properties).join(', ')}; withdraw the assessment and record it again to change anything else`);
+  }
+  const amendment = value as Amendment;
+  refuseUnlessTextsArePlain(amendment);
+  return amendment;
+}
 
 /**
  * Amends a live result. What the specification calls immutable can't be amended: withdraw it and record it again.

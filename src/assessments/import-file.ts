@@ -1,10 +1,12 @@
 import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { App } from '../app.ts';
+import { auditInside } from '../audit/audit.ts';
 import { inWork } from '../db/work.ts';
 import { readLines } from './import-lines.ts';
 import type { ReadyRecord } from './import-record.ts';
 import { RecordRefused, readyRecord } from './import-record.ts';
+import type { ImportOutcome } from './import.ts';
 import { importRecords } from './import.ts';
 
 /** Records in one transaction: large enough to be fast, small enough that other writers of the organisation hardly wait. */
@@ -22,7 +24,7 @@ export type ImportOptions = {
 };
 
 /**
- * Imports a file in batches, each a transaction of its own, reading the next while the database works. Stopped halfway,
+ * Imports a file in batches, each a transaction of its own with its row in the audit log, reading the next while the database works. Stopped halfway,
  * it can simply be run again: what is there already is skipped.
  */
 export async function importFile(app: App, input: Readable, options: ImportOptions): Promise<ImportCounts> {
@@ -35,7 +37,15 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
 
   const reject = (line: number, reason: string) => { counts.rejected++; options.onRejected(line, reason); };
   const commit = async (entries: typeof batch) => {
-    const outcomes = await inWork(app, (work) => importRecords(work, options.organisationId, entries.map((entry) => entry.record), { events: options.events, actor: options.actor }));
+    const outcomes = await inWork(app, async (work) => {
+      const done = await importRecords(work, options.organisationId, entries.map((entry) => entry.record), { events: options.events, actor: options.actor });
+      const numberOf = (outcome: ImportOutcome['outcome']) => done.filter((one) => one.outcome === outcome).length;
+      await auditInside(work.tx, {
+        organisationId: options.organisationId, atMs: work.nowMs, requestId: work.uuid(), actor: options.actor, action: 'results import',
+        resource: `${numberOf('imported')} imported, ${numberOf('updated')} updated, ${numberOf('unchanged')} unchanged, ${numberOf('rejected')} rejected`, status: null,
+      });
+      return done;
+    });
     outcomes.forEach((outcome, i) => {
       if (outcome.outcome === 'rejected') reject(entries[i]!.line, outcome.reason);
       else counts[outcome.outcome]++;

@@ -1,8 +1,7 @@
 import { parse } from 'csv-parse';
 import type { Readable } from 'node:stream';
-import { createInterface } from 'node:readline';
 
-/** One record of a file, with the line that it begins on. `fault` tells why it couldn't be read. */
+/** One record of a file, with the line that it ends on. `fault` tells why it couldn't be read. */
 export type Line = { line: number; value: unknown; fault?: string };
 
 /** The columns of a CSV file; domains and groups hold JSON, an empty cell is null. */
@@ -12,12 +11,32 @@ export const csvColumns = ['assessment_id', 'learner_ref', 'learner_full_name', 
 /** The file can't be read as what it says it is. */
 export class UnreadableFile extends Error {}
 
+/** What stands for bytes that aren't UTF-8, as in files saved with an older encoding: names would be stored damaged. */
+const damaged = '\uFFFD';
+const notUtf8 = 'is not UTF-8';
+
+/** Texts between line feeds. Other characters that end lines elsewhere may stand inside JSON. */
+async function* linesOf(input: Readable): AsyncGenerator<string> {
+  let parts: Buffer[] = [];
+  for await (const chunk of input as AsyncIterable<Buffer>) {
+    let start = 0;
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
+      yield Buffer.concat([...parts, chunk.subarray(start, end)]).toString();
+      parts = [];
+      start = end + 1;
+    }
+    parts.push(chunk.subarray(start));
+  }
+  yield Buffer.concat(parts).toString();
+}
+
 /** Records of an NDJSON file: one JSON object a line, blank lines passed over. */
 async function* ndjson(input: Readable): AsyncGenerator<Line> {
   let line = 0;
-  for await (const text of createInterface({ input, crlfDelay: Infinity })) {
+  for await (const text of linesOf(input)) {
     line++;
     if (text.trim() === '') continue;
+    if (text.includes(damaged)) { yield { line, value: null, fault: notUtf8 }; continue; }
     try {
       yield { line, value: JSON.parse(line === 1 ? text.replace(/^\uFEFF/, '') : text) };
     } catch {
@@ -45,22 +64,34 @@ function fromCells(cells: Record<string, string>): unknown {
 }
 
 async function* csv(input: Readable): AsyncGenerator<Line> {
+  const faults: Line[] = [];
   const parser = input.pipe(parse({
-    bom: true, info: true, skip_empty_lines: true, relax_column_count: true,
+    bom: true, info: true, skip_empty_lines: true, relax_column_count_less: true, skip_records_with_error: true,
+    // The parser's own message repeats what stands there.
+    on_skip: (error) => {
+      const line = Number(error?.lines);
+      const fault = error?.code === 'CSV_RECORD_INCONSISTENT_COLUMNS' ? 'has more cells than the first line' : 'has a quote that is out of place';
+      if (faults.at(-1)?.line !== line) faults.push({ line, value: null, fault });
+      return undefined;
+    },
     columns: (header: string[]) => {
-      const unknown = header.find((name) => !(csvColumns as readonly string[]).includes(name));
-      if (unknown !== undefined) throw new UnreadableFile(`the first line must name columns out of ${csvColumns.join(', ')}`);
+      if (new Set(header).size < header.length || !header.every((name) => (csvColumns as readonly string[]).includes(name))) {
+        throw new UnreadableFile(`the first line must name columns out of ${csvColumns.join(', ')}, each at most once`);
+      }
       return header;
     },
   }));
   input.once('error', (error) => parser.destroy(error));
   for await (const { record, info } of parser as AsyncIterable<{ record: Record<string, string>; info: { lines: number } }>) {
+    yield* faults.splice(0);
+    if (Object.values(record).some((cell) => cell.includes(damaged))) { yield { line: info.lines, value: null, fault: notUtf8 }; continue; }
     try {
       yield { line: info.lines, value: fromCells(record) };
     } catch {
       yield { line: info.lines, value: null, fault: 'domains and groups must hold JSON' };
     }
   }
+  yield* faults.splice(0);
 }
 
 /** Records of a file in either format. @throws UnreadableFile */

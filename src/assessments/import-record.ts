@@ -29,6 +29,19 @@ function refuseUnlessPlain(what: string, text: string, most: number): void {
   if (holdsNationalInsuranceNumber(text)) throw new RecordRefused(`${what} must not hold a National Insurance number`);
 }
 
+/** The texts of a result that are given freely, in a record or in an amendment. @throws RecordRefused */
+export function refuseUnlessTextsArePlain(given: Partial<Pick<ImportRecord, 'framework' | 'working_level' | 'recommended_next_level' | 'domains'>>): void {
+  if (given.framework !== undefined) refuseUnlessPlain('framework', given.framework, 200);
+  for (const field of ['working_level', 'recommended_next_level'] as const) {
+    const text = given[field];
+    if (text !== null && text !== undefined) refuseUnlessPlain(field, text, 100);
+  }
+  for (const { name, status } of given.domains ?? []) {
+    refuseUnlessPlain('domains.name', name, 100);
+    if (status !== null && status !== undefined) refuseUnlessPlain('domains.status', status, 40);
+  }
+}
+
 /**
  * Checks one import record. Without an assessment_id the record gets the id that its learner, subject, framework and
  * time always have, so that importing a file again finds what it imported before.
@@ -37,9 +50,11 @@ function refuseUnlessPlain(what: string, text: string, most: number): void {
  */
 export function readyRecord(value: unknown, namespace: string, nowMs: number): ReadyRecord {
   if (!shape.Check(value)) {
-    const [fault] = shape.Errors(value);
+    // A field that isn't known names itself in its own fault: what was given is never repeated.
+    const fault = shape.Errors(value).find((one) => one.keyword !== 'boolean');
     const where = fault === undefined || fault.instancePath === '' ? 'the record' : fault.instancePath.slice(1).replaceAll('/', '.');
-    throw new RecordRefused(`${where} ${fault?.message ?? 'is not an import record'}`);
+    const what = fault?.keyword === 'additionalProperties' ? 'has a field that is not known' : fault?.message;
+    throw new RecordRefused(`${where} ${what ?? 'is not an import record'}`);
   }
   const record = value as ImportRecord;
   const ref = record.learner.ref ?? null;
@@ -50,17 +65,8 @@ export function readyRecord(value: unknown, namespace: string, nowMs: number): R
   if (assessedAtUs === null) throw new RecordRefused('assessed_at must be an RFC 3339 date-time with a zone');
   if (assessedAtUs < earliestUs || assessedAtUs > (nowMs + 86_400_000) * 1000) throw new RecordRefused('assessed_at must lie between 1990 and now');
   if (record.assessment_id !== undefined && !uuidForm.test(record.assessment_id)) throw new RecordRefused('assessment_id must be a UUID');
-  refuseUnlessPlain('framework', record.framework, 200);
-  for (const field of ['working_level', 'recommended_next_level'] as const) {
-    const text = record[field];
-    if (text !== null && text !== undefined) refuseUnlessPlain(field, text, 100);
-  }
-  const domains = (record.domains ?? []).map((domain) => {
-    refuseUnlessPlain('domains.name', domain.name, 100);
-    const status = domain.status ?? null;
-    if (status !== null) refuseUnlessPlain('domains.status', status, 40);
-    return { name: domain.name, score_pct: domain.score_pct ?? null, status };
-  });
+  refuseUnlessTextsArePlain(record);
+  const domains = (record.domains ?? []).map(({ name, score_pct, status }) => ({ name, score_pct: score_pct ?? null, status: status ?? null }));
   const groups = readGroups(record, ref);
   if (facetOf(record.subject, record) === undefined) {
     throw new RecordRefused('rqf_level, rqf_level_code and below_level_1 contradict each other: Entry Level is 1 and below, Level 1 is 2, Level 2 is 3, Level 3 is 5');
