@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import type { Service } from '../src/main.ts';
 import { openApp, startService } from '../src/main.ts';
 import { fastRandom } from '../src/random.ts';
+import { apiBase } from '../src/http/server.ts';
 import { Activity } from '../src/sandbox/activity.ts';
+import { disturb, faultShares, repeatDelivery } from '../src/sandbox/chaos.ts';
 import type { Sandbox } from '../src/sandbox/sandbox.ts';
 import { openSandbox, resetSandbox } from '../src/sandbox/sandbox.ts';
 import { readSettings } from '../src/settings.ts';
@@ -11,10 +13,11 @@ import { errorFields } from '../src/log.ts';
 import type { Call, Command } from './command.ts';
 import { numberOption } from './open.ts';
 
-function welcome(url: string, sandbox: Sandbox, since: string, activity: number): string {
+function welcome(url: string, sandbox: Sandbox, since: string, activity: number, chaos: boolean): string {
   const headers = `-H 'X-Access-Key-Id: ${sandbox.keyId}' -H 'X-Secret-Access-Key: ${sandbox.secret}'`;
   return `
-${sandbox.organisation.name}: ${sandbox.learners.toLocaleString('en-GB')} learners${activity > 0 ? `, ${activity} changes a minute` : ''}
+${sandbox.organisation.name}: ${sandbox.learners.toLocaleString('en-GB')} learners${activity > 0 ? `, ${activity} changes a minute` : ''}${chaos ? `
+One request in ${Math.round(1 / faultShares.reduce((sum, [, share]) => sum + share, 0))} goes wrong on purpose: answers come late, as 503, in part, or not at all; events come twice.` : ''}
 
   Base address       ${url}/api/v1
   Organisation       ${sandbox.organisation.public_id}
@@ -32,19 +35,33 @@ Stop with Ctrl+C.
 `;
 }
 
-async function beActive(service: Service, sandbox: Sandbox, perMinute: number, signal: AbortSignal): Promise<void> {
-  const { app } = service;
-  const activity = new Activity(app, sandbox.organisation, sandbox.plan, sandbox.learners, fastRandom(app.random.uuid()));
+/** Takes a step again and again until the sandbox is stopped; a step that fails is logged and passed over. */
+async function keep(service: Service, everyMs: number, signal: AbortSignal, step: () => Promise<string | null>): Promise<void> {
+  const { log } = service.app;
   while (!signal.aborted) {
     const stopped = once(signal, 'abort').then(() => true);
-    if (await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, 60_000 / perMinute, false).unref())])) return;
+    if (await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, everyMs, false).unref())])) return;
     try {
-      const kind = await activity.step();
-      if (kind !== null) app.log.info('sandbox.change', { kind });
+      const kind = await step();
+      if (kind !== null) log.info('sandbox.change', { kind });
     } catch (error) {
-      app.log.error('sandbox.change_failed', errorFields(error));
+      log.error('sandbox.change_failed', errorFields(error));
     }
   }
+}
+
+function beActive(service: Service, sandbox: Sandbox, perMinute: number, signal: AbortSignal): Promise<void> {
+  const { app } = service;
+  const activity = new Activity(app, sandbox.organisation, sandbox.plan, sandbox.learners, fastRandom(app.random.uuid()));
+  return keep(service, 60_000 / perMinute, signal, () => activity.step());
+}
+
+const repeatMs = 5000;
+
+function beChaotic(service: Service, sandbox: Sandbox, signal: AbortSignal): Promise<void> {
+  const { app } = service;
+  disturb(service.http!.fastify.server, apiBase, app.random, (fault) => app.log.info('sandbox.fault', { fault }));
+  return keep(service, repeatMs, signal, async () => (await repeatDelivery(app, sandbox.organisation.organisation_id, app.random) ? 'delivery repeated' : null));
 }
 
 async function run(call: Call) {
@@ -67,15 +84,18 @@ async function run(call: Call) {
   const url = service.app.settings.baseUrl;
   const ready = { base_url: `${url}/api/v1`, organisation_id: sandbox.organisation.public_id, access_key_id: sandbox.keyId, secret_access_key: sandbox.secret, learners: sandbox.learners };
   const since = formatMs(service.app.clock.nowMs());
-  process.stdout.write(call.json ? `${JSON.stringify(ready)}\n` : welcome(url, sandbox, since, perMinute));
-  const active = perMinute > 0 ? beActive(service, sandbox, perMinute, call.signal) : Promise.resolve();
+  process.stdout.write(call.json ? `${JSON.stringify(ready)}\n` : welcome(url, sandbox, since, perMinute, call.options.chaos === true));
+  const active = [
+    perMinute > 0 ? beActive(service, sandbox, perMinute, call.signal) : null,
+    call.options.chaos === true ? beChaotic(service, sandbox, call.signal) : null,
+  ];
   if (!call.signal.aborted) await once(call.signal, 'abort');
-  await active;
+  await Promise.all(active);
   await service.stop();
   return { json: ready, text: '' };
 }
 
 export const commands: Command[] = [{
-  name: 'sandbox', usage: '[--learners N] [--activity N] [--reset]', summary: 'Run the service with a plausible organisation in it; --activity makes N changes a minute',
-  options: { learners: { type: 'string' }, activity: { type: 'string' }, reset: { type: 'boolean' } }, run,
+  name: 'sandbox', usage: '[--learners N] [--activity N] [--chaos] [--reset]', summary: 'Run the service with a plausible organisation in it; --activity makes N changes a minute, --chaos lets requests fail',
+  options: { learners: { type: 'string' }, activity: { type: 'string' }, chaos: { type: 'boolean' }, reset: { type: 'boolean' } }, run,
 }];
