@@ -204,6 +204,7 @@ async function handle(app: App, sets: SetCache, route: Route, request: FastifyRe
   let text = '';
   if (route.body !== undefined) {
     if (request.body === unsupported) throw new ApiError('unsupported_media_type');
+    if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') throw new ApiError('unsupported_media_type', 'The body must be sent without a Content-Encoding.');
     const bytes = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
     text = bytes.toString('utf8');
     if (text.includes('\uFFFD') && !Buffer.from(text).equals(bytes)) throw new ApiError('invalid_json', 'The body must be encoded in UTF-8.');

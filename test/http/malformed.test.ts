@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { credentials } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';
 import { withService } from '../service.ts';
@@ -94,9 +95,14 @@ test('an expectation that nothing knows is passed over', async () => {
   await refused(request('GET /api/v1/nothing', 'Expect: the-unexpected\r\n'), 404, 'not_found');
 });
 
-test('a compressed body is refused, not read as text', async () => {
-  const answer = await org.api('POST', '/learners', { body: 'not JSON', headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } });
-  assert.ok([400, 415].includes(answer.status), answer.text);
+test('an encoded body is refused, whatever it holds', async () => {
+  const gzipped = gzipSync('{"type":"cohort","ref":"zip","name":"Zipped"}');
+  const head = `content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${gzipped.length}\r\n`;
+  await refused(Buffer.concat([Buffer.from(request('POST /api/v1/groups', head)), gzipped]), 415, 'unsupported_media_type');
+  for (const [encoding, status] of [['gzip', 415], ['br, gzip', 415], ['Identity', 201]] as const) {
+    const answer = await org.api('POST', '/groups', { body: { type: 'cohort', ref: encoding, name: 'Encoded' }, headers: { 'content-encoding': encoding } });
+    assert.equal(answer.status, status, answer.text);
+  }
 });
 
 test('nothing that was sent stands in the log, and no answer was a fault of ours', () => {
