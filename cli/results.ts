@@ -46,6 +46,10 @@ async function runImport(call: Call) {
     const source = file === '-' ? process.stdin : createReadStream(file);
     const input = source.pipe(metered((total) => { bytes = total; }));
     source.once('error', (error) => input.destroy(error));
+    // Whoever writes to standard input may pause for as long as they like.
+    const stop = () => { source.unpipe(input).destroy(); input.end(); };
+    if (call.signal.aborted) stop();
+    else call.signal.addEventListener('abort', stop, { once: true });
     const tell = (counts: ImportCounts) => {
       const done = counts.imported + counts.updated + counts.unchanged + counts.rejected;
       const perSecond = Math.round(done / Math.max(0.001, (app.clock.monotonicMs() - started) / 1000));

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, stat, watch, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -45,6 +46,18 @@ suite('ars results, key and audit', async () => {
     const named = join(folder, 'named');
     assert.deepEqual((await run(['results', 'import', file, '--rejected', named])).json, { imported: 1, updated: 0, unchanged: 0, rejected: 0 });
     assert.equal((await stat(named)).size, 0);
+  });
+
+  test('an import from standard input ends when it is told to, however long nothing comes', async () => {
+    const named = join(folder, 'waiting');
+    const made = watch(folder)[Symbol.asyncIterator]();
+    const child = spawn(process.execPath, [ars, 'results', 'import', '--organisation', org.publicId, '--rejected', named, '-'], { env, stdio: ['pipe', 'ignore', 'inherit'] });
+    const ended = once(child, 'exit');
+    child.stdin!.write('{"half');
+    while ((await made.next()).value!.filename !== 'waiting');
+    child.kill('SIGTERM');
+    assert.deepEqual(await ended, [1, null]);
+    await made.return!();
   });
 
   test('a folder is not a file of results', async () => {
