@@ -15,8 +15,8 @@ test('a reset leaves nothing of the sandbox, whatever was done in it, and the re
   const other = await service.organisation();
   const sandbox = await openSandbox(app, 5, () => {}, new AbortController().signal);
   const id = sandbox.organisation.organisation_id;
-  const sandboxClient = service.client({ access_key_id: sandbox.keyId, secret_access_key: sandbox.secret });
-  const ana = await invited(service, { ...other, ...sandboxClient, id, publicId: sandbox.organisation.public_id }, { ref: 'ana', name: 'Ana Silva' });
+  const key = { access_key_id: sandbox.keyId, secret_access_key: sandbox.secret };
+  const ana = await invited(service, { ...other, ...service.client(key), key, id, publicId: sandbox.organisation.public_id }, { ref: 'ana', name: 'Ana Silva' });
   await ana.starts();
 
   const tables = await app.db.query<{ table_name: string }>(`
