@@ -41,7 +41,10 @@ const lists = { any: listOf('any'), pending: listOf('pending'), succeeded: listO
 // A fresh schedule; attempts before it stay listed. What is under way is not sent twice: its own outcome comes first.
 const again = `status = 'pending', next_attempt_at = $3, finished_at = null, resent_after = d.attempts`;
 const redeliver = statement('delivery.redeliver', `
-  update delivery d set ${again} where d.organisation_id = $1 and d.delivery_id = $2 returning d.delivery_id`);
+  update delivery d set ${again} where d.organisation_id = $1 and d.delivery_id = $2
+     and exists (select from webhook_endpoint w where w.organisation_id = d.organisation_id and w.endpoint_id = d.endpoint_id)
+  returning d.delivery_id`);
+// In the order of the ids, as the workers' outcomes are, so that the two don't wait for each other in a circle.
 const replay = statement('delivery.replay', `
   with chosen as (
     select e.event_id from event e join webhook_endpoint w on w.organisation_id = e.organisation_id and w.endpoint_id = $2
@@ -54,7 +57,7 @@ const replay = statement('delivery.replay', `
      where d.organisation_id = $1 and d.endpoint_id = $2 and e.occurred_at >= $4 and e.occurred_at < $5),
   resent as (
     insert into delivery as d (organisation_id, delivery_id, endpoint_id, event_id, next_attempt_at, created_at)
-    select $1, md5(event_id::text || $2::uuid)::uuid, $2, event_id, $3, $3 from chosen
+    select $1, md5(event_id::text || $2::uuid)::uuid, $2, event_id, $3, $3 from chosen order by 2
     on conflict (organisation_id, delivery_id) do update set ${again}
     returning 1)
   select count(*) as count from resent`);
@@ -71,7 +74,7 @@ export async function listDeliveries(tx: Tx, organisationId: number, which: { en
 
 /**
  * Sends one delivery again, whatever became of it; it keeps its id, and waits while its endpoint is paused or disabled.
- * @returns false when the organisation has no such delivery
+ * @returns false when the organisation has no such delivery, or has removed its endpoint
  */
 export async function redeliverOne(work: Work, organisationId: number, deliveryId: string): Promise<boolean> {
   const found = await work.tx.query(redeliver, [organisationId, deliveryId, new Date(work.nowMs)]);

@@ -18,7 +18,8 @@ const record = statement('outcome.record', `
     select organisation_id, delivery_id, before, status, to_timestamp(next_ms / 1000) as next_attempt_at, to_timestamp(at_ms / 1000) as at,
            to_timestamp(ended_ms / 1000) as ended_at, status_code, duration_ms, error
       from unnest($1::int8[], $2::uuid[], $3::int4[], $4::text[], $5::float8[], $6::float8[], $7::float8[], $8::int2[], $9::int4[], string_to_array($10, E'\\x1e', ''))
-        as o(organisation_id, delivery_id, before, status, next_ms, at_ms, ended_ms, status_code, duration_ms, error)),
+        as o(organisation_id, delivery_id, before, status, next_ms, at_ms, ended_ms, status_code, duration_ms, error)
+     order by delivery_id),
   moved as (
     update delivery d set status = o.status, attempts = o.before + 1, next_attempt_at = o.next_attempt_at,
            finished_at = case when o.status <> 'pending' then o.ended_at end
@@ -38,6 +39,9 @@ const mostInBatch = 500;
 const worthwhileBatch = 6;
 const gatherMs = 1;
 const retryMs = 250;
+
+/** A deadlock is one too: whoever sends a range again locks many deliveries at once. */
+const passes = (error: unknown) => error instanceof DatabaseUnavailable || (error as { code?: string } | null)?.code === '40P01';
 
 export type Recording = {
   /** The statement has left for the database, which carries it out even if this process is killed now. */
@@ -104,7 +108,7 @@ export function createRecorder(connection: Dedicated): Recorder {
     kept.push(batch);
     writing = true;
     write(batch).catch((error: unknown) => {
-      if (stopped || !(error instanceof DatabaseUnavailable)) giveUp(batch, error);
+      if (stopped || !passes(error)) giveUp(batch, error);
       else void recover();
     }).finally(() => {
       writing = false;
@@ -122,7 +126,7 @@ export function createRecorder(connection: Dedicated): Recorder {
         for (const batch of again) await write(batch);
         return;
       } catch (error) {
-        if (stopped || !(error instanceof DatabaseUnavailable)) {
+        if (stopped || !passes(error)) {
           for (const batch of again) giveUp(batch, error);
           return;
         }

@@ -89,7 +89,7 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
   if (value === undefined) return null;
   const text = value.trim();
   let waitMs: number;
-  if (/^\d{1,12}$/.test(text)) {
+  if (/^\d+$/.test(text)) {
     waitMs = Number(text) * 1_000;
   } else {
     const date = parseHttpDate(text, nowMs);

@@ -1,4 +1,5 @@
 import { ApiError } from '../errors.ts';
+import { wakeWorkers } from '../events/emit.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
 import { isUuid } from '../http/query.ts';
 import type { Route } from '../http/route.ts';
@@ -79,6 +80,8 @@ export const webhookRoutes: Route[] = [
       return call.change(async (work) => {
         await lockFeed(work, call.caller.organisationId);
         if (!await removeEndpoint(work.tx, call.caller.organisationId, id)) throw new ApiError('not_found');
+        // Whoever is sending to it learns that it is gone.
+        wakeWorkers(work, call.caller.organisationId);
         return { status: 204, body: null, resource: id.toLowerCase() };
       });
     },

@@ -28,7 +28,7 @@ export type SendRequest = { url: string; headers: Record<string, string>; body: 
 export type Sender = {
   /** Makes one POST and never throws. The response's body is read to its end, bounded, and thrown away. */
   send(request: SendRequest): Promise<Attempt>;
-  /** Waits for the attempts under way, each of which ends by its time limit, and closes all connections. */
+  /** Waits for the attempts under way, each of which ends by its time limit or its signal, and closes all connections. */
   close(): Promise<void>;
 };
 
@@ -117,7 +117,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
     this.#status = status;
-    if (status === 429 || status === 503) this.#retryAfterMs = parseRetryAfter(headers['retry-after'], this.#clock.nowMs());
+    // A header that stands twice arrives as a list, whatever the type says.
+    const retryAfter = [headers['retry-after'] as string | string[] | undefined ?? []].flat();
+    if (status === 429 || status === 503) this.#retryAfterMs = parseRetryAfter(retryAfter[0], this.#clock.nowMs());
     if (Number(headers['content-length'] ?? 0) > this.#maxResponseBytes) this.#tooLarge();
   }
 
@@ -205,12 +207,20 @@ export function createSender({ clock, allowNetworks = [], timeoutMs = 15_000, ma
     }
   };
 
+  const underWay = new Set<Promise<unknown>>();
   return {
     async send(request) {
       const startMs = clock.monotonicMs();
-      const ended = await attempt(request).catch((error: Error) => ({ ...outcomeOf(error), status_code: null, retry_after_ms: null }));
+      const ending = attempt(request).catch((error: Error) => ({ ...outcomeOf(error), status_code: null, retry_after_ms: null }));
+      underWay.add(ending);
+      const ended = await ending;
+      underWay.delete(ending);
       return { ...ended, duration_ms: Math.round(clock.monotonicMs() - startMs) };
     },
-    close: () => agent.close(),
+    async close() {
+      await Promise.all(underWay);
+      // Its own close() would wait for connections that are still being made for attempts that were broken off.
+      await agent.destroy();
+    },
   };
 }

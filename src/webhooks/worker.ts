@@ -68,6 +68,8 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
   const breakOff = new AbortController();
   const quiet: (() => void)[] = [];
   const notified = new Set<number>();
+  // Lanes whose outcomes the database refuses.
+  const stuck = new WeakSet<Lane>();
   let everything = true;
   let looking = false;
   let releasing = 0;
@@ -171,7 +173,7 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
     releasing += 1;
     await releaseLanes(connection, workerId, [lane.endpoint]).catch(failed);
     // A lane that was closed may have left something, for this worker or another.
-    if (lane.closed && !stopping) await notifyWorkers(connection, [organisationId]).catch(failed);
+    if (lane.closed && !stuck.has(lane) && !stopping) await notifyWorkers(connection, [organisationId]).catch(failed);
     releasing -= 1;
     tellIfQuiet();
   }
@@ -236,8 +238,9 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
       });
       if (await followHealth(app, recordingConnection, lane.endpoint, verdict, endedMs)) lane.close();
     } catch (error) {
-      // The delivery stays due; without its lane it is not tried again at once.
+      // The delivery stays due; without its lane, and with nobody told of it, it is not tried again before the next look.
       failed(error);
+      stuck.add(lane);
       lane.close();
     } finally {
       clearTimeout(tooSlow);

@@ -63,7 +63,7 @@ describe('the next attempt', () => {
 describe('Retry-After', () => {
   const nowMs = Date.UTC(1994, 10, 6, 8, 49, 0);
   for (const [value, waitMs] of [
-    ['0', 0], ['120', 120 * second], [' 7 ', 7 * second], ['86401', 24 * hour], ['999999999999', 24 * hour],
+    ['0', 0], ['120', 120 * second], [' 7 ', 7 * second], ['86401', 24 * hour], ['999999999999', 24 * hour], ['9'.repeat(400), 24 * hour],
     ['Sun, 06 Nov 1994 08:49:37 GMT', 37 * second], ['Sunday, 06-Nov-94 08:49:37 GMT', 37 * second], ['Sun Nov  6 08:49:37 1994', 37 * second],
     ['Sun, 06 Nov 1994 08:48:00 GMT', 0], ['Fri, 01 Jan 2100 00:00:00 GMT', 24 * hour], ['Sunday, 01-Jan-45 00:00:00 GMT', 0],
     ['Friday, 01-Jan-10 00:00:00 GMT', 24 * hour],

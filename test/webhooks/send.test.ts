@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/clock.ts';
@@ -102,6 +102,9 @@ describe('a sender to an opened network', () => {
     const waits = [];
     for (let n = 0; n < 3; n++) waits.push((await sender.send(post(receiver.url))).retry_after_ms);
     assert.deepEqual(waits, [7_000, 8_000, null]);
+    receiver.behave((...[, response]) => response.setHeader('retry-after', ['8', '9']).writeHead(503).end());
+    const { outcome, retry_after_ms } = await sender.send(post(receiver.url));
+    assert.deepEqual([outcome, retry_after_ms], ['http_error', 8_000], 'the header stands twice');
   });
 
   it('is not delayed by an endpoint that hangs', async () => {
@@ -124,6 +127,22 @@ describe('a sender to an opened network', () => {
     stop.abort();
     assert.equal((await sending).outcome, 'aborted');
     assert.equal((await sender.send({ ...post(receiver.url), signal: stop.signal })).outcome, 'aborted');
+  });
+
+  it('closes without waiting for connections of attempts that were broken off', { timeout: 30_000 }, async () => {
+    // Its handshake never ends.
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const connected = new Promise<Socket>((resolve) => silent.once('connection', resolve));
+    const waiting = createSender({ clock: systemClock, allowNetworks: loopback, timeoutMs: 3600_000 });
+    const stop = new AbortController();
+    const sending = waiting.send({ ...post(`https://127.0.0.1:${(silent.address() as { port: number }).port}/`), signal: stop.signal });
+    const socket = await connected;
+    stop.abort();
+    assert.equal((await sending).outcome, 'aborted');
+    await waiting.close();
+    socket.destroy();
+    silent.close();
   });
 
   it('survives a header that HTTP does not allow', async () => {
@@ -245,15 +264,16 @@ describe('names', () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => { release = resolve; });
     const sender = createSender({
-      clock: systemClock, allowNetworks: loopback, timeoutMs: 50,
+      clock: systemClock, allowNetworks: loopback, timeoutMs: 500,
       // A name server can't be made to answer after a given event; this waits until the attempt has ended.
       resolve: async () => { await held; return ['127.0.0.1']; },
     });
     const attempt = await sender.send(post(`https://hooks.example.test:${receiver.port}/`));
     assert.equal(attempt.outcome, 'timeout');
     release();
+    await sender.send(post(`https://hooks.example.test:${receiver.port}/another`));
     await sender.close();
-    assert.equal(receiver.received.length, 0);
+    assert.deepEqual(receiver.received.filter((request) => request.path !== '/another'), []);
   });
 
   it('gives up on a silent name server at its own time limit', async () => {

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
+import { emitGroupsUpdated } from '../../src/events/emit.ts';
+import { lockFeed } from '../../src/feed/position.ts';
 import { claimLanes } from '../../src/webhooks/claim.ts';
 import { redeliverOne, replayRange } from '../../src/webhooks/deliveries.ts';
 import { disableAfterMs, warnAfterMs } from '../../src/webhooks/health.ts';
 import { pauseEndpoint, resumeEndpoint, rotateSecret, rotationMs } from '../../src/webhooks/manage.ts';
+import { registerEndpoint } from '../../src/webhooks/register.ts';
 import { verify } from '../../src/webhooks/signing.ts';
-import { answer, dropConnection, hang, inTurn } from './receiver.ts';
+import { answer, dropConnection, hang, inTurn, startReceiver } from './receiver.ts';
 import type { Endpoint } from './scene.ts';
 import { withScene } from './scene.ts';
 
@@ -240,6 +244,54 @@ describe('an endpoint', async () => {
 
 describe('workers', async () => {
   const scene = await withScene();
+
+  /** Resolves once the worker has taken note of every notification so far: they come in order, and this one is of another organisation. */
+  const notified = async () => {
+    const other = await scene.service.organisation();
+    const receiver = await startReceiver();
+    await scene.service.inWork((work) => registerEndpoint(work, other.id, { url: receiver.url, eventTypes: ['learner.groups.updated'], groupIds: null }));
+    await scene.service.inWork(async (work) => {
+      await lockFeed(work, other.id);
+      await emitGroupsUpdated(work, other.id, [{ learner_ref: 'other', added: [], removed: [] }]);
+    });
+    await receiver.arrived(1);
+    await receiver.close();
+  };
+
+  it('send nothing more to an endpoint that was removed, and never again what waited for it', async () => {
+    const held: ServerResponse[] = [];
+    const endpoint = await scene.endpoint({ behaviour: (_request, response) => { held.push(response); } });
+    await scene.emit(Array.from({ length: 100 }, (_, i) => `learner-${i}`));
+    const worker = scene.worker({ leaseMs: hour, pollMs: hour });
+    await endpoint.receiver.arrived(8);
+    const [waiting] = await scene.deliveries(endpoint);
+    assert.equal((await scene.organisation.delete(`/webhooks/${endpoint.id}`)).status, 204);
+    await notified();
+    endpoint.receiver.behave(answer(204));
+    for (const response of held) response.writeHead(204).end();
+    await worker.settled();
+    assert.equal(endpoint.receiver.received.length, 8);
+    assert.equal(await scene.service.inWork((work) => redeliverOne(work, scene.organisation.id, waiting!.id)), false);
+    await worker.stop();
+  });
+
+  it('don\'t send again at once what they can\'t record', async () => {
+    const endpoint = await scene.endpoint();
+    const { db } = scene.service.app;
+    await db.query(`create function refuse() returns trigger language plpgsql as $$ begin
+      if new.organisation_id = ${scene.organisation.id} then raise exception 'refused by the test'; end if; return new; end $$`);
+    await db.query('create trigger refuse before insert on delivery_attempt for each row execute function refuse()');
+    const worker = scene.worker({ pollMs: hour });
+    await scene.emit(['ana']);
+    await endpoint.receiver.arrived(1);
+    await worker.settled();
+    await notified();
+    assert.equal(endpoint.receiver.received.length, 1);
+    await db.query('drop trigger refuse on delivery_attempt');
+    await scene.settle(worker);
+    assert.deepEqual((await scene.deliveries(endpoint)).map((delivery) => delivery.status), ['succeeded']);
+    await worker.stop();
+  });
 
   it('have an endpoint that hangs delay nobody else, and keep few attempts under way to it', async () => {
     const hanging = await scene.endpoint({ behaviour: hang });
