@@ -23,10 +23,10 @@ const timeoutMs = 15_000;
 /** @throws RangeError that says what an address to forward to must be */
 export function parseForwardTo(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.hash !== '') {
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.password !== '' || url.hash !== '') {
     throw new RangeError('must be an http or https address, such as http://localhost:3000/webhooks');
   }
-  const here = isLocalhost(url.hostname) || /^127\.|^\[::1\]$/.test(url.hostname);
+  const here = isLocalhost(url.hostname) || /^127(\.\d+){3}$|^\[::1\]$/.test(url.hostname);
   if (url.protocol === 'http:' && !here) throw new RangeError('must be https unless it is on this machine (localhost, 127.0.0.1 or [::1]), because events hold personal data');
   return url;
 }

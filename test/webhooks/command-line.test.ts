@@ -98,6 +98,8 @@ describe('the command line', async () => {
       [['webhooks', 'deliveries', ...organisation, '--status', 'lost'], 2, /--status must be one of/],
       [['webhooks', 'replay', ...organisation, 'b7e7bd50-0d3f-4d6e-9e0a-1f7a2b1c9a00', '--from', 'yesterday', '--to', '2026-01-01T00:00:00Z'], 2, /--from must be/],
       [['listen', '--forward-to', 'http://hooks.example.org/'], 2, /must be https unless it is on this machine/],
+      [['listen', '--forward-to', 'http://127.0.0.1.example.org/'], 2, /must be https unless it is on this machine/],
+      [['listen', '--forward-to', 'https://:password@hooks.example.org/'], 2, /must be an http or https address/],
     ];
     await Promise.all(cases.map(async ([words, code, sentence]) => {
       const result = await run(...words);

@@ -58,6 +58,7 @@ export function makeVectors(): Vectors {
       one('t with a leading zero is signed as it is written', 'valid', { header: genuine(`0${now}`) }),
       one('another secret', 'no_matching_signature', { secret: otherSecret }),
       one('the secret without whsec_', 'no_matching_signature', { secret: secret.slice('whsec_'.length) }),
+      one('an empty secret, as when it was never set, even with its own MAC', 'no_matching_signature', { secret: '', header: `t=${now},${v1(now, '')}` }),
       one('one byte of the body altered', 'no_matching_signature', { body: body.replace('L-1001', 'L-1002') }),
       one('the body written again with spaces', 'no_matching_signature', { body: JSON.stringify(JSON.parse(body), null, 1) }),
       one('a line break added to the body', 'no_matching_signature', { body: `${body}\n` }),

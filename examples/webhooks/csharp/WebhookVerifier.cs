@@ -39,7 +39,8 @@ public static class WebhookVerifier
         {
             genuine |= CryptographicOperations.FixedTimeEquals(expected, Encoding.UTF8.GetBytes(given));
         }
-        if (!genuine) return "no_matching_signature";
+        // Anybody can sign with a secret that was never set.
+        if (!genuine || secret.Length == 0) return "no_matching_signature";
 
         var age = now - long.Parse(t);
         if (age > toleranceSeconds) return "timestamp_too_old";

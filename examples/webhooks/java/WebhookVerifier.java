@@ -40,6 +40,10 @@ public final class WebhookVerifier {
         if (times.size() != 1 || signatures.isEmpty() || !times.get(0).matches("[0-9]{1,12}")) {
             return "malformed_header";
         }
+        // Anybody can sign with a secret that was never set, and Mac refuses an empty key.
+        if (secret.isEmpty()) {
+            return "no_matching_signature";
+        }
         String t = times.get(0);
 
         Mac mac = Mac.getInstance("HmacSHA256");
