@@ -162,13 +162,22 @@ export function momentsOf(theta: Float64Array, logWeights: Float64Array): EapEst
 export function map(items: readonly ItemParameters[], responses: readonly Response[], prior: Prior = STANDARD_PRIOR): MapEstimate {
   const gradient = (t: number) => scoreFunction(items, responses, t) - (t - prior.mean) / prior.sd ** 2;
   const height = (t: number) => logLikelihood(items, responses, t) - 0.5 * ((t - prior.mean) / prior.sd) ** 2;
-  // The prior's pull is linear and the items' bounded by Σa, so the mode lies within prior.sd²·Σa of the mean.
-  const pull = items.reduce((sum, item, i) => sum + (isAnswered(responses[i]) ? item.a : 0), 0);
-  const reach = prior.sd ** 2 * pull + SCAN_STEP;
-  const modes = crossings(gradient, prior.mean - reach, prior.mean + reach).filter((c) => c.falling);
+  const [low, high] = modeRange(items.filter((_, i) => isAnswered(responses[i])), prior);
+  const modes = crossings(gradient, low, high).filter((c) => c.falling);
   let theta = modes[0]?.at ?? prior.mean;
   for (const mode of modes) if (height(mode.at) > height(theta)) theta = mode.at;
   return { theta, se: 1 / Math.sqrt(testInformation(items, responses, theta) + 1 / prior.sd ** 2) };
+}
+
+/**
+ * Where every mode of the posterior lies. The prior's pull is linear and the items' bounded by Σa, so it is within
+ * prior.sd²·Σa of the mean. Forty logits from an item nothing is left of its pull, which bounds the search under a wide prior.
+ */
+function modeRange(answered: readonly ItemParameters[], prior: Prior): [number, number] {
+  const reach = prior.sd ** 2 * answered.reduce((sum, item) => sum + item.a, 0);
+  const lowest = answered.reduce((least, { a, b }) => Math.min(least, b - 40 / a), prior.mean);
+  const highest = answered.reduce((most, { a, b }) => Math.max(most, b + 40 / a), prior.mean);
+  return [Math.max(prior.mean - reach, lowest) - SCAN_STEP, Math.min(prior.mean + reach, highest) + SCAN_STEP];
 }
 
 /** Maximum likelihood, with a status where there is no single finite maximum (Birnbaum 1968). */

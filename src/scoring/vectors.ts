@@ -20,8 +20,8 @@ export type ExpectedFigures = {
 export const ESTIMATORS = ['eap_theta', 'eap_sd', 'map', 'mle', 'wle', 'info', 'loglik'] as const;
 export type Estimator = (typeof ESTIMATORS)[number];
 
-/** A vector for which one side has a value and the other says that there is none. */
-export type Disagreement = { id: string; estimator: 'mle' | 'wle'; expected: string; computed: string };
+/** A vector for which one side has a finite value and the other has none. */
+export type Disagreement = { id: string; estimator: Estimator; expected: string; computed: string };
 
 /** Largest absolute differences, with the vector that shows each; null where nothing was compared. */
 export type Comparison = {
@@ -34,6 +34,9 @@ export type Comparison = {
 
 /** The file is not a set of reference vectors; the message says where and what was expected, to follow a colon. */
 export class VectorFileError extends Error {}
+
+/** What an ability test can hold; beyond it the searches would have no end, and the figures no meaning. */
+const RANGES = { a: [0.01, 100], b: [-1000, 1000], mean: [-1000, 1000], sd: [0.01, 100], theta: [-1000, 1000] } as const;
 
 const DEFAULT_GRID = [-3, -2, -1, 0, 1, 2, 3];
 
@@ -49,8 +52,6 @@ function parseVector(value: unknown, at: string): Vector {
   const name = typeof value.id === 'string' ? value.id : at;
   const { prior, items, responses, expected } = value;
   if (!isRecord(prior)) throw new VectorFileError(`${name}: "prior" must be an object with "mean" and "sd".`);
-  const sd = numberIn(prior, 'sd', `${name}: prior`);
-  if (sd <= 0) throw new VectorFileError(`${name}: prior sd must be above 0.`);
   if (!Array.isArray(items)) throw new VectorFileError(`${name}: "items" must be a list.`);
   if (!Array.isArray(responses) || responses.length !== items.length) {
     throw new VectorFileError(`${name}: "responses" must be a list as long as "items" (${items.length}).`);
@@ -60,7 +61,7 @@ function parseVector(value: unknown, at: string): Vector {
   if (!isRecord(expected)) throw new VectorFileError(`${name}: "expected" must be an object.`);
   return {
     id: name,
-    prior: { mean: numberIn(prior, 'mean', `${name}: prior`), sd },
+    prior: { mean: withinRange(prior, 'mean', `${name}: prior`), sd: withinRange(prior, 'sd', `${name}: prior`) },
     items: items.map((item, i) => parseItem(item, `${name}: items[${i}]`)),
     responses: responses as Response[],
     expected: parseExpected(expected, name),
@@ -69,14 +70,14 @@ function parseVector(value: unknown, at: string): Vector {
 
 function parseItem(value: unknown, at: string): ItemParameters {
   if (!isRecord(value)) throw new VectorFileError(`${at} must be an object with "a", "b" and "c".`);
-  const item = { a: numberIn(value, 'a', at), b: numberIn(value, 'b', at), c: value.c === undefined ? 0 : numberIn(value, 'c', at) };
-  if (item.a <= 0) throw new VectorFileError(`${at}: a must be above 0.`);
+  const item = { a: withinRange(value, 'a', at), b: withinRange(value, 'b', at), c: value.c === undefined ? 0 : numberIn(value, 'c', at) };
   if (item.c < 0 || item.c >= 1) throw new VectorFileError(`${at}: c must be from 0 to below 1.`);
   return item;
 }
 
 function parseExpected(value: Record<string, unknown>, name: string): ExpectedFigures {
   const thetaGrid = numbersIn(value, 'theta_grid', name) ?? DEFAULT_GRID;
+  for (const theta of thetaGrid) withinRange({ theta }, 'theta', `${name}: expected.theta_grid`);
   const curve = (key: string): number[] | null => {
     const list = numbersIn(value, key, name);
     if (list && list.length !== thetaGrid.length) throw new VectorFileError(`${name}: expected.${key} must have ${thetaGrid.length} values.`);
@@ -87,15 +88,18 @@ function parseExpected(value: Record<string, unknown>, name: string): ExpectedFi
   if (isRecord(eapFigures)) {
     eapExpected = { theta: numberIn(eapFigures, 'theta', `${name}: expected.eap`), sd: numberIn(eapFigures, 'sd', `${name}: expected.eap`) };
   } else if (eapFigures !== undefined && eapFigures !== null) throw new VectorFileError(`${name}: expected.eap must be an object or null.`);
-  return {
+  const figures = {
     eap: eapExpected,
     map: parsePoint(value.map, `${name}: expected.map`),
     mle: parsePoint(value.mle, `${name}: expected.mle`),
     wle: parsePoint(value.wle, `${name}: expected.wle`),
-    thetaGrid,
     info: curve('info'),
     loglik: curve('loglik'),
   };
+  if (Object.values(figures).every((part) => part === null)) {
+    throw new VectorFileError(`${name}: "expected" must hold at least one of "eap", "map", "mle", "wle", "info" and "loglik".`);
+  }
+  return { ...figures, thetaGrid };
 }
 
 function parsePoint(value: unknown, at: string): Point | null {
@@ -120,6 +124,13 @@ function numberIn(record: Record<string, unknown>, key: string, at: string): num
   return value;
 }
 
+function withinRange(record: Record<string, unknown>, key: keyof typeof RANGES, at: string): number {
+  const value = numberIn(record, key, at);
+  const [least, most] = RANGES[key];
+  if (value < least || value > most) throw new VectorFileError(`${at}: ${key} must be from ${least} to ${most}.`);
+  return value;
+}
+
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -135,6 +146,10 @@ export function compareVectors(vectors: readonly Vector[]): Comparison {
       if (reference === null) return;
       const difference = Math.abs(computed - reference);
       result.compared[estimator]++;
+      if (!Number.isFinite(difference)) {
+        result.disagreements.push({ id, estimator, expected: String(reference), computed: String(computed) });
+        return;
+      }
       if (difference > (result.maxAbs[estimator] ?? -1)) {
         result.maxAbs[estimator] = difference;
         result.worst[estimator] = id;
