@@ -110,7 +110,7 @@ ${last.unfinished ? html`<p class="note">This assessment was closed, because nob
 }
 
 function next(base: string, link: Link, last: Closing, names: Names): Content {
-  if (link.next === null || link.expired) return html`<p>You have finished. ${name(names.organisation)} has your ${link.subjects.length > 1 ? 'results' : 'result'} and will talk with you about what to do next. You can close this page now.</p>`;
+  if (link.next === null || link.expired) return last.kind === 'withdrawn' ? html`<p>There is nothing more to do here. You can close this page now.</p>` : html`<p>You have finished. ${name(names.organisation)} has your ${link.subjects.length > 1 ? 'results' : 'result'} and will talk with you about what to do next. You can close this page now.</p>`;
   const again = last.kind === 'void' && last.subject === link.next;
   return html`<p>${again ? 'You can start again' : `Next is ${subjectNames[link.next]}`}: up to ${inMinutes(limitOf(link, link.next))}. You can do it now, or come back with the same link until ${dayInLondon(link.invitation.expires_at.getTime())}.</p>${startForm(base, link.next)}`;
 }

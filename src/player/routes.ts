@@ -59,6 +59,8 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
       },
     });
     on('GET', '', home);
+    // Mail programs add a slash, and browsers ask by GET for an address that answered a form when they load a tab again.
+    for (const path of ['/', '/start', '/continue', '/finish']) on('GET', path, async ({ base }) => ({ to: base }));
     on('POST', '/start', async ({ app, base, link }) => { await startSitting(app, link); return { to: base }; });
     on('GET', '/question', question);
     on('POST', '/question', answer);
@@ -80,7 +82,7 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
     if (open.stop !== null) return { to: `${base}/check` };
     return open.on_screen_since === null ? { page: pausedPage(base, open) } : { to: `${base}/question` };
   }
-  if (link.expired) return { status: 410, page: errorPage('This link has expired', 'Links to assessments work for a limited time. Please ask your provider for a new one.') };
+  if (!link.readable) return { status: 410, page: errorPage('This link has expired', 'Links to assessments work for a limited time. Please ask your provider for a new one.') };
   const names = await namesOf(app, link);
   if (link.last === null) return { page: welcomePage(base, link, names) };
   const earlier = link.subjects.flatMap(({ subject, sitting }) => (sitting?.status === 'completed' && sitting !== link.last ? [{ subject, sitting }] : []));

@@ -55,7 +55,8 @@ export function answerQuestion(app: App, key: SittingKey, given: { position: num
     const current = history.at(-1)!;
     if (current.position !== given.position) return { kind: 'late' };
     if (sitting.on_screen_since === null) {
-      await storeDraft(work.tx, sitting, current.position, draftText(current, given.answer));
+      // The page that confirms a skip has no fields of the question, so it must not overwrite what was kept.
+      if (!given.skip) await storeDraft(work.tx, sitting, current.position, draftText(current, given.answer));
       return { kind: 'late' };
     }
     if (remainingMs(sitting, work.nowMs) <= 0) {
@@ -87,10 +88,10 @@ export function endWhenTimeIsUp(app: App, key: SittingKey): Promise<boolean> {
 export function endIdle(app: App, key: SittingKey, idleSince: Date): Promise<boolean> {
   return withCurrent(app, key, false, async (work, sitting, history) => {
     if (sitting.last_seen_at > idleSince) return false;
-    const { last_seen_at } = sitting;
+    const { last_seen_at, used_ms } = sitting;
     await closeQuestion(work, sitting, history, null, 'not_reached', 'idle');
-    // The sitting ended for the learner when it was last touched, not when that was noticed.
-    sitting.last_seen_at = last_seen_at;
+    // The sitting ended for the learner when it was last touched, not when that was noticed, and took no time after that.
+    Object.assign(sitting, { last_seen_at, used_ms });
     await updateSitting(work.tx, sitting);
     return true;
   });

@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import { errorFields } from '../log.ts';
 import { endIdle } from './answer.ts';
 import { finishSitting } from './finish.ts';
-import { findIdleSittings } from './store.ts';
+import { findIdleSittings, findSitting } from './store.ts';
 import { idleMs } from './working-time.ts';
 
 const batch = 50;
@@ -20,6 +20,8 @@ export async function closeIdleSittings(app: App): Promise<number> {
   for (const key of await findIdleSittings(app.db, before, batch)) {
     try {
       await endIdle(app, key, before);
+      // A learner who came back just now has answered the last question, and is about to declare.
+      if ((await findSitting(app.db, key))!.last_seen_at >= before) continue;
       if (await finishSitting(app, key, false) !== 'not_due') closed++;
     } catch (error) {
       // One sitting that can't be closed must not keep the others open.

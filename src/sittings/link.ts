@@ -5,6 +5,7 @@ import { findInvitation, readInvitationToken } from '../invitations/invitations.
 import type { Subject } from '../scoring/levels.ts';
 import type { SittingRow } from './store.ts';
 import { findSittings } from './store.ts';
+import { idleMs } from './working-time.ts';
 
 /** What a learner's link opens: one invitation with its sittings, and nothing of anybody else. */
 export type Link = {
@@ -17,8 +18,10 @@ export type Link = {
   last: SittingRow | null;
   /** The first subject that has no result yet. */
   next: Subject | null;
-  /** Nothing can be begun or read any more; a sitting under way can still be finished. */
+  /** Nothing can be begun any more; a sitting under way can still be finished. */
   expired: boolean;
+  /** Whether results can be read: until the link expires, and for 48 hours after a sitting that ended later than that. */
+  readable: boolean;
 };
 
 /** @returns null for a link that this service didn't make, or whose invitation was withdrawn */
@@ -43,11 +46,16 @@ function linkOf(app: App, invitation: Invitation | undefined, sittings: SittingR
     return { subject, sitting: own.find((sitting) => sitting.status === 'completed') ?? own[0] ?? null };
   });
   const over = sittings.filter((sitting) => sitting.status !== 'open');
+  const last = over.sort((a, b) => a.finished_at!.getTime() - b.finished_at!.getTime()).at(-1) ?? null;
+  const expiresMs = invitation.expires_at.getTime();
+  const expired = expiresMs <= app.clock.nowMs();
+  const endedMs = last?.finished_at!.getTime() ?? 0;
   return {
     invitation, subjects,
     open: subjects.find(({ sitting }) => sitting?.status === 'open')?.sitting ?? null,
-    last: over.sort((a, b) => a.finished_at!.getTime() - b.finished_at!.getTime()).at(-1) ?? null,
+    last,
     next: subjects.find(({ sitting }) => sitting?.status !== 'completed')?.subject ?? null,
-    expired: invitation.expires_at.getTime() <= app.clock.nowMs(),
+    expired,
+    readable: !expired || (endedMs >= expiresMs && app.clock.nowMs() < endedMs + idleMs),
   };
 }

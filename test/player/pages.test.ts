@@ -117,6 +117,14 @@ suite('the pages of a sitting, without script', async () => {
     assert.match(elsewhere.heading(), /^Question 1/);
     assert.match(elsewhere.text, /59 minutes left/);
     assert.match(elsewhere.text, / checked| selected|value="(zzz|98765)"/);
+    // A tab that was left open at the question about skipping takes nothing away while time stands.
+    const left = page.hidden();
+    await elsewhere.sends(answer, 'pause');
+    await page.post('/question', { ...elsewhere.hidden(), ...left, sitting: (await eve.link()).open!.sitting_id, position: '1', do: 'skip-now' });
+    assert.equal(page.heading(), 'Your assessment is paused');
+    await page.post('/continue');
+    assert.match(page.text, / checked| selected|value="(zzz|98765)"/);
+    await page.sends({}, 'pause');
     // A tab that was left open in the other place answers nothing while time stands.
     await page.post('/continue');
     await page.sends(await wrong(eve));
@@ -154,6 +162,42 @@ suite('the pages of a sitting, without script', async () => {
     await service.inWork((work) => withdrawAssessment(work, org.id, assessment_id!, { actor: 'operator', reason: 'a test' }));
     await page.get();
     assert.equal(page.heading(), 'This result was withdrawn');
+    assert.match(page.text, /Next is English/);
+    for (const _ of ['english', 'maths']) await hal.sits();
+    const { last } = await hal.link();
+    await service.inWork((work) => withdrawAssessment(work, org.id, last!.assessment_id!, { actor: 'operator', reason: 'a test' }));
+    await page.get();
+    assert.match(page.text, /There is nothing more to do here/);
+    assert.doesNotMatch(page.text, /has your result/);
+  });
+
+  test('a sitting that ends after its link expired shows its result, for 48 hours', async () => {
+    const kim = await invited(service, org);
+    const page = new Visitor(service, kim.token);
+    clock.advance(28 * 24 * hour - hour);
+    await kim.starts();
+    clock.advance(2 * hour);
+    while (await kim.answers() !== null);
+    await page.get();
+    await page.post('/finish', { ...page.hidden(), own: 'yes' });
+    assert.deepEqual([page.status, page.heading()], [200, 'Your Digital skills result']);
+    assert.doesNotMatch(page.text, /Start English/);
+    await page.post('/start');
+    assert.equal(page.heading(), 'Your Digital skills result');
+    clock.advance(48 * hour - 1);
+    assert.equal((await page.get()).status, 200);
+    clock.advance(1);
+    assert.equal((await page.get()).status, 410);
+  });
+
+  test('a form\'s address asked for by GET, and a slash at the end, lead to where the sitting stands', async () => {
+    const lou = await invited(service, org);
+    const page = new Visitor(service, lou.token);
+    for (const path of ['/', '/start', '/continue', '/finish']) assert.match((await page.get(path)).heading(), /^Hello/, path);
+    await page.post('/start');
+    for (const path of ['/', '/start', '/continue', '/finish']) assert.match((await page.get(path)).heading(), /^Question 1/, path);
+    const stranger = new Visitor(service, 'x');
+    for (const path of ['/', '/start', '/continue', '/finish']) assert.equal((await stranger.get(path)).status, 404, path);
   });
 
   test('links: a wrong one, another one\'s, an expired one', async () => {

@@ -122,7 +122,28 @@ suite('working time', async () => {
     assert.deepEqual([voided.status, voided.void_reason], ['void', 'too_few_answers']);
     const { input } = (await service.app.db.query<{ input: string }>('select input from evidence where assessment_id = $1', [closed.assessment_id]))[0]!;
     assert.equal(JSON.parse(input).sitting.declaration, null);
+    assert.equal(JSON.parse(input).sitting.minutes, 20);
     assert.equal(await closeIdleSittings(service.app), 0);
+  });
+
+  test('who comes back while idle sittings are looked for, and answers the last question, declares like anybody else', async () => {
+    const kay = await invited(service, org, { ref: 'kay' });
+    const sitting = await kay.starts();
+    let last = await read(sitting);
+    // Thirty-nine answers, alternately right and wrong, leave the last one to the learner who returns.
+    for (let i = 0; i < 39 && last.stop === null; i++) { await kay.answers(i % 2 === 0 ? 'right' : 'wrong'); last = await read(sitting); }
+    assert.equal(last.stop, null);
+    clock.advance(idleMs + 1);
+    const db = Object.create(service.app.db) as typeof service.app.db;
+    db.query = (async (...given: Parameters<typeof db.query>) => {
+      const rows = await service.app.db.query(...given);
+      if (typeof given[0] !== 'string' && given[0].name === 'sitting.idle') await kay.answers('right');
+      return rows;
+    }) as typeof db.query;
+    assert.equal(await closeIdleSittings(Object.assign(Object.create(service.app), { db })), 0);
+    assert.deepEqual([(await read(sitting)).status, (await read(sitting)).stop === null], ['open', false]);
+    assert.equal(await kay.finishes(sitting), 'completed');
+    assert.notEqual((await read(sitting)).declared_at, null);
   });
 
   test('an open sitting outlives its link; nothing new begins after it', async () => {
