@@ -24,7 +24,7 @@ export function buildDocument(input: EvidenceInput): EvidenceDocument {
     organisation: plainText(input.organisation_name),
     heading: 'Evidence of assessed level',
     subheading: [subject, ...(input.framework === null ? [] : [plainText(input.framework)])].join(' · '),
-    learner: { label: 'Learner', value: plainText(input.learner.full_name) || 'No name recorded' },
+    learner: { label: 'Learner', value: nameOf(input.learner.full_name) },
     verify: { url: input.verify_url, label: 'Check this file' },
     blocks: [
       { kind: 'facts', facts: [
@@ -45,6 +45,12 @@ export function buildDocument(input: EvidenceInput): EvidenceDocument {
       ...verification(input),
     ],
   };
+}
+
+/** Joiners, fillers and blanks alone would leave the place of the name empty. */
+function nameOf(fullName: string): string {
+  const name = plainText(fullName);
+  return /[^ \u034f\u115f\u1160\u17b4\u17b5\u200c\u200d\u2800\u3164\uffa0]/.test(name) ? name : 'No name recorded';
 }
 
 function placement(input: EvidenceInput): Block {

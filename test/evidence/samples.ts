@@ -156,7 +156,9 @@ export const hostileNames: readonly { what: string; name: string; shown: string 
   { what: 'emoji', name: 'Kim \u{1f600}\ufe0f Poe', shown: 'Kim \u{1f600} Poe' },
   { what: 'lone surrogates and noncharacters', name: 'A\ud800b\udc00c\ufffe', shown: 'A\ufffdb\ufffdc' },
   { what: 'invisible tags', name: 'Jo\u{e0041}\u{e007f} Ray\u200b', shown: 'Jo Ray' },
+  { what: 'marks without a place beside others', name: 'q\u0301\u0335\u0338', shown: 'q\u0301\u0335\u0338' },
   { what: 'stacked marks', name: `Z${'\u0301\u0323'.repeat(30)}oe`, shown: `Z${'\u0301\u0323'.repeat(30)}oe` },
+  { what: 'joiners and fillers alone', name: '\u200d\u200c \u3164\u2800', shown: 'No name recorded' },
   { what: 'nothing visible', name: '\u200b\u202e \u0000', shown: 'No name recorded' },
 ];
 
