@@ -38,7 +38,7 @@ const listOf = (status: DeliveryStatus | 'any') => statement(`delivery.list_${st
    order by d.created_at desc, d.delivery_id`);
 const lists = { any: listOf('any'), pending: listOf('pending'), succeeded: listOf('succeeded'), dead: listOf('dead') };
 
-// A fresh schedule; attempts before it stay listed. What is under way is not sent twice: its own outcome comes first.
+// A fresh schedule; attempts before it stay listed. What is under way is not sent twice unless it fails: its own outcome comes first.
 const again = `status = 'pending', next_attempt_at = $3, finished_at = null, resent_after = d.attempts`;
 const redeliver = statement('delivery.redeliver', `
   update delivery d set ${again} where d.organisation_id = $1 and d.delivery_id = $2

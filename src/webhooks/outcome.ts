@@ -6,23 +6,30 @@ export type Outcome = {
   organisationId: number; deliveryId: string;
   /** Attempts before this one: the result is written once, whoever writes it again. */
   attemptsBefore: number;
+  /** As the attempt found it; another value now means that the delivery was to be sent again while the attempt was under way. */
+  resentAfter: number;
   status: 'pending' | 'succeeded' | 'dead';
   /** Null unless it is pending. */
   nextAttemptMs: number | null;
   atMs: number; endedMs: number; statusCode: number | null; durationMs: number; error: string | null;
 };
 
+// A failure must not put off or end what was to be sent again in the meantime.
+const sentAgain = `(o.status <> 'succeeded' and d.resent_after <> o.resent_after)`;
+
 // "Not in": status = 'pending' would let the planner search the index of what is due, whose organisation's part grows with the backlog.
 const record = statement('outcome.record', `
   with outcome as materialized (
-    select organisation_id, delivery_id, before, status, to_timestamp(next_ms / 1000) as next_attempt_at, to_timestamp(at_ms / 1000) as at,
+    select organisation_id, delivery_id, before, resent_after, status, to_timestamp(next_ms / 1000) as next_attempt_at, to_timestamp(at_ms / 1000) as at,
            to_timestamp(ended_ms / 1000) as ended_at, status_code, duration_ms, error
-      from unnest($1::int8[], $2::uuid[], $3::int4[], $4::text[], $5::float8[], $6::float8[], $7::float8[], $8::int2[], $9::int4[], string_to_array($10, E'\\x1e', ''))
-        as o(organisation_id, delivery_id, before, status, next_ms, at_ms, ended_ms, status_code, duration_ms, error)
+      from unnest($1::int8[], $2::uuid[], $3::int4[], $4::int4[], $5::text[], $6::float8[], $7::float8[], $8::float8[], $9::int2[], $10::int4[], string_to_array($11, E'\\x1e', ''))
+        as o(organisation_id, delivery_id, before, resent_after, status, next_ms, at_ms, ended_ms, status_code, duration_ms, error)
      order by delivery_id),
   moved as (
-    update delivery d set status = o.status, attempts = o.before + 1, next_attempt_at = o.next_attempt_at,
-           finished_at = case when o.status <> 'pending' then o.ended_at end
+    update delivery d set attempts = o.before + 1,
+           status = case when ${sentAgain} then 'pending' else o.status end,
+           next_attempt_at = case when ${sentAgain} then d.next_attempt_at else o.next_attempt_at end,
+           finished_at = case when o.status <> 'pending' and not ${sentAgain} then o.ended_at end
       from outcome o
      where d.organisation_id = o.organisation_id and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')
     returning d.organisation_id, d.delivery_id, d.attempts),
@@ -66,7 +73,7 @@ type Batch = { entries: Entry[]; answered: boolean; reached: bigint | null };
 function values(entries: Entry[]): string[] {
   const array = (of: (outcome: Outcome) => string | number | null) => `{${entries.map(({ outcome }) => of(outcome) ?? 'null').join()}}`;
   return [
-    array((o) => o.organisationId), array((o) => o.deliveryId), array((o) => o.attemptsBefore), array((o) => o.status),
+    array((o) => o.organisationId), array((o) => o.deliveryId), array((o) => o.attemptsBefore), array((o) => o.resentAfter), array((o) => o.status),
     array((o) => o.nextAttemptMs), array((o) => o.atMs), array((o) => o.endedMs), array((o) => o.statusCode),
     array((o) => o.durationMs), entries.map(({ outcome }) => outcome.error ?? '').join('\u001e'),
   ];

@@ -223,8 +223,8 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
       });
       const status = verdict === 'delivered' ? 'succeeded' : wait === 'dead' ? 'dead' : 'pending';
       const recorded = recorder.record({
-        organisationId: lane.endpoint.organisation_id, deliveryId: delivery.delivery_id, attemptsBefore: delivery.attempts, status,
-        nextAttemptMs: wait === 'dead' ? null : endedMs + wait, atMs: at, endedMs,
+        organisationId: lane.endpoint.organisation_id, deliveryId: delivery.delivery_id, attemptsBefore: delivery.attempts,
+        resentAfter: delivery.resent_after, status, nextAttemptMs: wait === 'dead' ? null : endedMs + wait, atMs: at, endedMs,
         statusCode: made.status_code, durationMs: made.duration_ms, error: made.error,
       });
       await recorded.sent;

@@ -9,7 +9,7 @@ describe('a recorder of outcomes', async () => {
   const { db } = scene.service.app;
   const outcomeOf = (deliveryId: string, given: Partial<Outcome> = {}): Outcome => {
     const nowMs = scene.clock.nowMs();
-    return { organisationId: scene.organisation.id, deliveryId, attemptsBefore: 0, status: 'succeeded', nextAttemptMs: null,
+    return { organisationId: scene.organisation.id, deliveryId, attemptsBefore: 0, resentAfter: 0, status: 'succeeded', nextAttemptMs: null,
       atMs: nowMs, endedMs: nowMs + 7, statusCode: 204, durationMs: 7, error: null, ...given };
   };
 

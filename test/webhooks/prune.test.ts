@@ -69,4 +69,14 @@ describe('pruning', async () => {
     assert.equal(await renewEncryption(rekeyed), 1);
     assert.deepEqual([(await row()).previous_secret, (await row()).previous_secret_until], [null, null]);
   });
+
+  it('encrypts the other endpoints\' secrets again though one can\'t be read', async () => {
+    const [lost, endpoint] = [await scene.endpoint(), await scene.endpoint()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const strange = createKeyring(['a secret that nobody has any more, longer than 32 characters'], app.random);
+    await app.db.query('update webhook_endpoint set secret = $2 where endpoint_id = $1', [lost!.id, strange.encrypt(lost!.secret, secretContext(scene.organisation.id, lost!.id))]);
+    const newer = 'yet another secret of the tests, longer than 32 characters';
+    await renewEncryption({ ...app, keyring: createKeyring([newer, app.settings.secret!], app.random) });
+    const { secret } = await scene.row(endpoint!);
+    assert.equal(createKeyring([newer], app.random).decrypt(secret, secretContext(scene.organisation.id, endpoint!.id)), endpoint!.secret);
+  });
 });

@@ -84,6 +84,27 @@ describe('a delivery', async () => {
     await worker.stop();
   });
 
+  it('that is to be sent again while an attempt is under way is, should that one fail', async () => {
+    const held: ServerResponse[] = [];
+    const endpoint = await scene.endpoint({ behaviour: inTurn(answer(500), (_request, response) => { held.push(response); }, answer(204)) });
+    const worker = scene.worker();
+    await scene.emit(['bob']);
+    await scene.settle(worker);
+    const [delivery] = await scene.deliveries(endpoint);
+    scene.clock.set(Date.parse(delivery!.next_attempt_at!));
+    worker.wake();
+    await endpoint.receiver.arrived(2);
+    await scene.service.inWork((work) => redeliverOne(work, scene.organisation.id, delivery!.id));
+    held[0]!.writeHead(410).end();
+    await worker.settled();
+    const [waiting] = await scene.deliveries(endpoint);
+    assert.deepEqual([waiting!.status, waiting!.attempts.length, Date.parse(waiting!.next_attempt_at!)], ['pending', 2, scene.clock.nowMs()]);
+    await scene.service.inWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
+    await scene.settle(worker);
+    assert.deepEqual((await scene.deliveries(endpoint)).map(({ status, attempts }) => [status, attempts.length]), [['succeeded', 3]]);
+    await worker.stop();
+  });
+
   it('waits as long as Retry-After asks', async () => {
     const worker = scene.worker();
     const endpoint = await scene.endpoint({ behaviour: answer(503, { 'retry-after': '1000' }) });
