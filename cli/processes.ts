@@ -11,22 +11,28 @@ const mostRestarts = 10;
 /** Serves with several processes behind one port. One that ends unasked is started again. */
 export async function serveProcesses(count: number, role: string, settings: Settings, signal: AbortSignal): Promise<Output> {
   if (cluster.isWorker) {
-    const service = await startService(await openApp(settings), role as Role);
-    if (!signal.aborted) await once(signal, 'abort');
-    await service.stop();
-    // The channel to the process that started this one would keep it alive.
-    cluster.worker!.disconnect();
+    try {
+      const service = await startService(await openApp(settings), role as Role);
+      process.send!('started');
+      if (!signal.aborted) await once(signal, 'abort');
+      await service.stop();
+    } finally {
+      // The channel to the process that started this one would keep it alive.
+      cluster.worker!.disconnect();
+    }
     return { json: { stopped: true }, text: '' };
   }
-  let restarts = 0;
+  // What keeps the first from starting keeps the others, and starting them again.
+  let restarts = mostRestarts;
   let stopping = false;
+  let failed = false;
   for (let i = 0; i < count; i++) cluster.fork();
   cluster.on('exit', () => {
     if (stopping) return;
-    if (++restarts > mostRestarts) { process.exitCode = 1; process.kill(process.pid, 'SIGTERM'); return; }
+    if (++restarts > mostRestarts) { failed = true; process.kill(process.pid, 'SIGTERM'); return; }
     cluster.fork();
   });
-  cluster.on('listening', () => { restarts = 0; });
+  cluster.on('message', () => { restarts = 0; });
   if (!signal.aborted) await once(signal, 'abort');
   stopping = true;
   const workers = Object.values(cluster.workers ?? {});
@@ -36,5 +42,5 @@ export async function serveProcesses(count: number, role: string, settings: Sett
     worker.process.kill('SIGTERM');
     await gone;
   }));
-  return { json: { stopped: true }, text: '' };
+  return { json: { stopped: true }, text: '', exitCode: failed ? 1 : 0 };
 }
