@@ -58,7 +58,8 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance) =>
     // Queries are read through our own table (query.ts) only.
     routerOptions: { maxParamLength: headerBytes, ignoreTrailingSlash: false, caseSensitive: true, querystringParser: () => noQuery },
     http: { maxHeaderSize: headerBytes, requireHostHeader: false }, keepAliveTimeout: 75_000, requestTimeout: 60_000, forceCloseConnections: 'idle',
-    exposeHeadRoutes: false, genReqId: () => app.random.uuid(), frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
+    // Fastify's own 503 has another shape; a request that still arrives while the service stops is answered.
+    return503OnClosing: false, exposeHeadRoutes: false, genReqId: () => app.random.uuid(), frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
     rewriteUrl: (request) => plainTarget(request.url ?? '/'),
     clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket),
   });
@@ -73,7 +74,15 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance) =>
     // Node would refuse it too, but without a body.
     done(request.headers.host === undefined && request.raw.httpVersion === '1.1' ? new ApiError('bad_request', 'The request has no Host header.') : undefined);
   });
+  // A connection that was in use when the service began to stop would hold it up until it had been idle for long.
+  let stopping = false;
+  fastify.addHook('preClose', (done) => { stopping = true; done(); });
+  fastify.addHook('onSend', (_request, reply, payload, done) => {
+    if (stopping) reply.header('connection', 'close');
+    done(null, payload);
+  });
   fastify.addHook('onResponse', (request, reply, done) => {
+    if (stopping) setImmediate(() => fastify.server.closeIdleConnections());
     const failed = reply.statusCode >= 500;
     if (failed || app.settings.log === 'all') app.log[failed ? 'error' : 'info']('request', {
       request_id: request.id, action: request.action === '' ? `${request.method} (page)` : request.action, status: reply.statusCode,

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { connect } from 'node:net';
+import { after, test } from 'node:test';
+import { credentials } from '../contract/client.ts';
+import { withService } from '../service.ts';
+
+/** Reads until the text has come, or the service hangs up. */
+async function readUntil(socket: Socket, text: string): Promise<string> {
+  let got = '';
+  for await (const chunk of socket) {
+    got += String(chunk);
+    if (got.includes(text)) break;
+  }
+  return got;
+}
+
+test('while the service stops, requests under way are answered, and their connections end with the answer', async () => {
+  const service = await withService();
+  const org = await service.organisation();
+  const { hostname, port } = new URL(service.url);
+  const sockets: Socket[] = [];
+  after(() => { for (const socket of sockets) socket.destroy(); });
+  const open = async () => {
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    sockets.push(socket);
+    return socket;
+  };
+  const keys = Object.entries(credentials(org.key)).map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const body = '{"full_name":"A Learner"}';
+  const [waiting, arriving] = [await open(), await open()];
+  let stopped: Promise<void> | undefined;
+  await service.app.db.transaction(async (tx) => {
+    await tx.query('select from feed where organisation_id = $1 for update', [org.id]);
+    arriving.write('GET /api/v1/health HTTP/1.1\r\n');
+    waiting.write(`POST /api/v1/learners HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${keys}\r\n${body}`);
+    while ((await service.app.db.query(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length === 0);
+    stopped = service.stop();
+    while (await open().then((socket) => { socket.destroy(); return true; }, () => false));
+    arriving.write(`Host: x\r\n${keys}\r\n`);
+    const answer = await readUntil(arriving, '"api_version"');
+    assert.match(answer, /^HTTP\/1\.1 200 /);
+    assert.match(answer, /\r\nconnection: close\r\n/i);
+  });
+  const answer = await readUntil(waiting, '"invitation_id"');
+  assert.match(answer, /^HTTP\/1\.1 201 /);
+  assert.match(answer, /\r\nconnection: close\r\n/i);
+  await stopped;
+});
