@@ -10,7 +10,7 @@ import { findLearnersByIds, findLearnersByRefs, insertLearners } from '../learne
 import { uuidOf } from '../random.ts';
 import { learnerJson } from './body.ts';
 import type { ReadyRecord } from './import-record.ts';
-import { recordAssessments } from './record.ts';
+import { recordAssessments, tellOfAssessments } from './record.ts';
 import { renameLearner } from './rename-learner.ts';
 import { findStored, recordChanges, replaceBodies, stampAssessments } from './store.ts';
 
@@ -25,15 +25,18 @@ export async function importRecords(work: Work, organisationId: number, records:
   const feed = await lockFeed(work, organisationId);
   const outcomes = new Array<ImportOutcome>(records.length);
   let waiting = records.map((record, index) => ({ record, index }));
+  const distinct = new Set(records.map((record) => record.assessmentId)).size === records.length;
   // An id that comes twice is imported first and compared then, in the order of the file.
   while (waiting.length > 0) {
     const seen = new Set<string>();
     const now = waiting.filter(({ record }) => !seen.has(record.assessmentId) && seen.add(record.assessmentId));
     const chosen = new Set(now.map((entry) => entry.index));
     waiting = waiting.filter((entry) => !chosen.has(entry.index));
-    const done = await importDistinct(work, feed, now.map((entry) => entry.record), options);
+    const done = await importDistinct(work, feed, now.map((entry) => entry.record), { ...options, events: options.events && distinct });
     now.forEach((entry, i) => { outcomes[entry.index] = done[i]!; });
   }
+  // A result that was amended, or whose learner was renamed, by a later record of the same unit of work is told of as it is in the end.
+  if (options.events && !distinct) await tellOfAssessments(work, feed, records.filter((_, i) => outcomes[i]!.outcome === 'imported').map((record) => record.assessmentId));
   return outcomes;
 }
 

@@ -7,7 +7,7 @@ import { limits } from '../limits.ts';
 import { groupSetsOf } from '../learners/learners.ts';
 import { assessmentJson } from './body.ts';
 import type { NewAssessment } from './store.ts';
-import { insertAssessments } from './store.ts';
+import { findLive, insertAssessments } from './store.ts';
 
 /** The absolute address under which evidence PDFs are, up to the assessment's id. */
 export function reportBase(baseUrl: string): string {
@@ -32,5 +32,16 @@ export async function recordAssessments(work: Work, feed: Feed, rows: NewAssessm
     const set = sets.get(setOf.get(row.learner_id)!)!;
     const columns = { ...row, position: first + i * limits.positionStepUs };
     return { json: assessmentJson(columns, set.json, reportBase(work.app.settings.baseUrl)), groupIds: set.groupIds };
+  }));
+}
+
+/** Tells of results that this unit of work recorded without events, as they are by now. */
+export async function tellOfAssessments(work: Work, feed: Feed, assessmentIds: string[]): Promise<void> {
+  const rows = [];
+  for (const id of assessmentIds) rows.push((await findLive(work.tx, feed.organisationId, id))!);
+  const sets = await renderSets(work.tx, feed.organisationId, [...new Set(rows.map((row) => row.group_set_id))]);
+  await emitAssessmentCompleted(work, feed.organisationId, rows.map((row) => {
+    const set = sets.get(row.group_set_id)!;
+    return { json: assessmentJson(row, set.json, reportBase(work.app.settings.baseUrl)), groupIds: set.groupIds };
   }));
 }

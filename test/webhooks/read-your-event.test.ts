@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { readyRecord } from '../../src/assessments/import-record.ts';
+import { importRecords } from '../../src/assessments/import.ts';
 import { recordResults } from '../scenario.ts';
 import type { Behaviour } from './receiver.ts';
 import { withScene } from './scene.ts';
@@ -46,9 +48,18 @@ describe('a consumer that reads at once after an event', async () => {
     const ids = await scene.service.inWork((work) => recordResults(work, organisation.id, Array.from({ length: 12 }, (_, i) => ({ ref: `learner-${i}` })), { events: true }));
     assert.equal(ids.length, 12);
     await scene.settle(worker);
-    const pairs = await Promise.all(read);
-    assert.equal(pairs.length, 12);
-    for (const [sent, got] of pairs) assert.equal(sent, got);
+    assert.equal(read.length, 12);
+    await Promise.all(read);
+
+    // One file may hold a result, its amendment, and its learner's new name and group.
+    const record = { assessment_id: scene.service.app.random.uuid(), assessed_at: '2026-01-15T10:00:00Z', subject: 'maths', framework: 'First', rqf_level: null, rqf_level_code: null,
+      below_level_1: null, working_level: null, recommended_next_level: null, is_borderline: false, needs_review: false, domains: [], learner: { ref: 'learner-0', full_name: 'Test Person' } };
+    const later = { ...record, framework: 'Second', learner: { ref: 'learner-0', full_name: 'Another Name' }, groups: [{ type: 'class', ref: 'later', name: 'Later' }] };
+    const another = { ...record, assessment_id: scene.service.app.random.uuid(), subject: 'english' };
+    await scene.service.inWork((work) => importRecords(work, organisation.id, [record, another, later].map((one) => readyRecord(one, organisation.publicId, work.nowMs)), { events: true, actor: 'test' }));
+    await scene.settle(worker);
+    assert.equal(read.length, 14);
+    for (const [sent, got] of await Promise.all(read)) assert.equal(sent, got);
     await worker.stop();
   });
 });
