@@ -23,6 +23,22 @@ function payload(row: EndpointRow) {
   };
 }
 
+const beyondUri = /[^\w.~:/?#[\]@!$&'()*+,;=%-]/g;
+
+/** As it was given, or, where it has letters that no URI has (RFC 3986), as it will be asked for: replies hold URIs. */
+function asUri(given: string, parsed: URL): string {
+  return given.search(beyondUri) < 0 ? given : parsed.href.replace(beyondUri, encodeURIComponent);
+}
+
+/** What a person or a form makes of it. */
+function asRead(url: string): string {
+  try {
+    return decodeURIComponent(url.replaceAll('+', ' '));
+  } catch {
+    return url;
+  }
+}
+
 const endpointExample = {
   id: '0b9f2f0e-4c7e-4f0a-9d0c-3f6f2f5f1a11', url: 'https://portfolio.example.org/hooks/ars', event_types: ['assessment.completed'], group_ids: null,
   status: 'active', disabled_reason: null, created_at: '2026-01-31T09:00:00.000Z', updated_at: '2026-01-31T09:00:00.000Z',
@@ -51,11 +67,13 @@ export const webhookRoutes: Route[] = [
       example: { data: { ...endpointExample, secret: 'whsec_ZXhhbXBsZS1vZi1hLXNlY3JldC1vZi0zMi1ieXRlcy4uLg' } } } },
     handle: async (call) => {
       const { body, app, caller } = call;
-      const url = body.get('url');
+      const given = body.get('url');
       const expected = `url must be an https address that the public internet can reach, without credentials or fragment, of at most ${limits.webhookUrlChars} characters.`;
-      if (typeof url !== 'string' || url.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(url)) throw ApiError.field('invalid_url', expected);
-      const verdict = checkUrl(url, { allowNetworks: app.settings.webhookAllowNetworks });
+      if (typeof given !== 'string' || given.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(asRead(given))) throw ApiError.field('invalid_url', expected);
+      const verdict = checkUrl(given, { allowNetworks: app.settings.webhookAllowNetworks });
       if (!verdict.ok) throw ApiError.field('invalid_url', `${expected.slice(0, -1)}: ${verdict.reason}.`);
+      const url = asUri(given, verdict.url);
+      if (url.length > limits.webhookUrlChars) throw ApiError.field('invalid_url', expected);
       const types = body.list('event_types', 'invalid_event_types', eventTypes.length, `of ${eventTypes.join(', ')}`, (text) => (eventTypes as readonly string[]).includes(text));
       const groupIds = body.list('group_ids', 'invalid_group_ids', limits.webhookGroups, 'group UUIDs', isUuid);
       body.rejectUnknown(['url', 'event_types', 'group_ids']);

@@ -75,12 +75,25 @@ suite('POST /webhooks', () => {
     assert.equal((await register({ url }, org)).status, 201);
   });
 
+  test('201: an address with letters that no URI has is echoed as it will be asked for, any other as it was given', async () => {
+    for (const [given, echoed] of [
+      ['https://b\u00fccher.example.org/caf\u00e9?q={\u00e9}', 'https://xn--bcher-kva.example.org/caf%C3%A9?q=%7B%C3%A9%7D'], ['https://portfolio.example.org/a|b^c', 'https://portfolio.example.org/a%7Cb%5Ec'],
+      ['https://Portfolio.example.org', 'https://Portfolio.example.org'], ['https://portfolio.example.org:443/x/../y%2f?a=[1]&b=2+3', 'https://portfolio.example.org:443/x/../y%2f?a=[1]&b=2+3'],
+    ] as const) {
+      const answer = await register({ url: given });
+      assert.equal(answer.status, 201, answer.text);
+      assert.equal(answer.body.data.url, echoed);
+      await target.delete(`/webhooks/${answer.body.data.id}`);
+    }
+  });
+
   const uuids = (n: number) => Array.from({ length: n }, (_, i) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`);
   const faults: Record<string, unknown[]> = {
     invalid_url: [undefined, null, '', 1, 'portfolio.example.org', 'http://portfolio.example.org/', 'ftp://portfolio.example.org/', 'https://', 'https:///x', 'https://user@portfolio.example.org/', 'https://u:p@portfolio.example.org/',
       'https://portfolio.example.org/#x', 'https://portfolio.example.org/#', ' https://portfolio.example.org/', 'https://portfolio.example.org/a b', 'https://localhost/', 'https://127.0.0.1/', 'https://[::1]/', 'https://10.0.0.1/',
       'https://192.168.1.1/', 'https://169.254.169.254/', 'https://2130706433/', 'https://0x7f.1/', 'https://\u2460\u2461\u2466.0.0.1/', 'https://[::ffff:10.0.0.1]/', 'https://168.63.129.16/', 'https://service.internal/', 'https://intranet/',
-      'https://portfolio.example.org:22/', `https://portfolio.example.org/${'a'.repeat(2048)}`, 'https://portfolio.example.org/AB123456C', 'javascript:alert(1)'].map((one) => ({ url: one, event_types: [], foo: 1 })),
+      'https://portfolio.example.org:22/', `https://portfolio.example.org/${'a'.repeat(2048)}`, 'https://portfolio.example.org/AB123456C',
+      'https://portfolio.example.org/?ni=AB%2012%2034%2056%20C', 'https://portfolio.example.org/?ni=AB+12+34+56+C', 'https://portfolio.example.org/%41B123456C', `https://portfolio.example.org/${'\u4e16'.repeat(300)}`, 'javascript:alert(1)'].map((one) => ({ url: one, event_types: [], foo: 1 })),
     invalid_event_types: [[], null, 'assessment.completed', [1], ['assessment.deleted'], ['assessment.completed', ''], ['*']].map((event_types) => ({ url, event_types, group_ids: [], foo: 1 })),
     invalid_group_ids: [[], null, unknown, [1], ['x'], [''], uuids(51)].map((group_ids) => ({ url, group_ids, foo: 1 })),
     unknown_field: [{ url, foo: 1 }, { url, secret: 'whsec_x' }, { url, status: 'paused' }, '{"url":"https://portfolio.example.org/","__proto__":1}'],
