@@ -1,4 +1,8 @@
 import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FileLock } from '../src/db/file-lock.ts';
+import { waitForLock } from '../src/db/file-lock.ts';
 import type { Service } from '../src/main.ts';
 import { openApp, startService } from '../src/main.ts';
 import { fastRandom } from '../src/random.ts';
@@ -72,12 +76,18 @@ async function run(call: Call) {
   const opened = await openApp(settings);
   let service: Service;
   let sandbox: Sandbox;
+  let lock: FileLock | null = null;
   try {
+    await mkdir(settings.dataDir, { recursive: true });
+    // Two that start at once make one sandbox.
+    lock = await waitForLock(join(settings.dataDir, 'sandbox.lock'), 'exclusive');
     if (call.options.reset === true) await resetSandbox(opened.app);
     sandbox = await openSandbox(opened.app, learners, (done) => call.progress(`Making learners: ${done.toLocaleString('en-GB')} of ${learners.toLocaleString('en-GB')}`), call.signal);
   } catch (error) {
     await opened.close();
     throw error;
+  } finally {
+    lock?.release();
   }
   service = await startService(opened, 'all');
   call.progress('');
