@@ -60,7 +60,7 @@ export const commands: Command[] = [{
     const most = numberOption(call, 'count', Number.MAX_SAFE_INTEGER, 1, 1_000_000_000);
     return withApp(async (app) => {
       const secret = given ?? newSecret(app.random);
-      const forwarder = createForwarder(url, secret, app.clock);
+      const forwarder = createForwarder(url, secret, app.clock, call.signal);
       try {
         return await listen(call, app, forwarder, { secret, types, samples, most });
       } finally {

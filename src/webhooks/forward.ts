@@ -18,7 +18,9 @@ export type Forwarder = {
   close(): Promise<void>;
 };
 
+// As for deliveries, so that what succeeds here succeeds there.
 const timeoutMs = 15_000;
+const maxResponseBytes = 262_144;
 
 /** @throws RangeError that says what an address to forward to must be */
 export function parseForwardTo(text: string): URL {
@@ -31,19 +33,25 @@ export function parseForwardTo(text: string): URL {
   return url;
 }
 
-export function createForwarder(url: URL, secret: string, clock: Clock): Forwarder {
+/** @param signal breaks off what is under way */
+export function createForwarder(url: URL, secret: string, clock: Clock, signal: AbortSignal): Forwarder {
   const agent = new Agent({ allowH2: false });
 
   async function post(deliveryId: string, headers: Record<string, string>, body: string): Promise<Forwarded> {
     const startMs = clock.monotonicMs();
     const ended = (statusCode: number | null, error: string | null): Forwarded => ({ deliveryId, statusCode, durationMs: Math.round(clock.monotonicMs() - startMs), error });
     try {
-      const reply = await request(url, { method: 'POST', headers, body, dispatcher: agent, signal: AbortSignal.timeout(timeoutMs) });
-      await reply.body.dump();
+      const reply = await request(url, { method: 'POST', headers, body, dispatcher: agent, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) });
+      let bytes = 0;
+      for await (const chunk of reply.body) {
+        bytes += (chunk as Buffer).length;
+        if (bytes > maxResponseBytes) return ended(reply.statusCode, `answered ${reply.statusCode} with more than ${maxResponseBytes} bytes`);
+      }
       const succeeded = reply.statusCode >= 200 && reply.statusCode < 300;
       return ended(reply.statusCode, succeeded ? null : `answered ${reply.statusCode}`);
     } catch (error) {
       const { code, name } = error as { code?: string; name?: string };
+      if (signal.aborted) return ended(null, 'broken off');
       return ended(null, name === 'TimeoutError' ? `no answer within ${timeoutMs / 1000} s` : `no connection (${code ?? name ?? 'unknown'})`);
     }
   }

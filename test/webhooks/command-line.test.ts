@@ -145,6 +145,33 @@ describe('the command line', async () => {
     assert.equal(JSON.parse(received[0]!.body).data.learner.full_name, 'Sample Learner');
   });
 
+  it('counts an answer that does not end, or has no end, as a failure, as the service would', async () => {
+    const server = createServer((request, response) => {
+      response.writeHead(200, { 'content-length': '1000000' });
+      if (request.url === '/cut') response.write('a', () => request.socket.destroy());
+      else response.end(Buffer.alloc(1_000_000));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    after(() => { server.close(); });
+    const trigger = (path: string) => run('listen', '--forward-to', `http://127.0.0.1:${(server.address() as AddressInfo).port}/${path}`, '--trigger', 'learner.groups.updated', '--json');
+    const [cut, large] = await Promise.all([trigger('cut'), trigger('large')]);
+    assert.deepEqual([cut.code, cut.json.failed, large.code, large.json.failed], [1, 1, 1, 1]);
+    assert.match(large.json.results[0].error, /more than 262144 bytes/);
+  });
+
+  it('stops listening at once, whatever the receiver does', { timeout: 60_000 }, async () => {
+    const server = createServer(() => {}).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    after(() => { server.closeAllConnections(); server.close(); });
+    const stop = new AbortController();
+    const command = listenCommands[0]!;
+    const listening = command.run({ options: { 'forward-to': `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, trigger: 'learner.groups.updated' }, positionals: [], json: true, progress: () => {}, signal: stop.signal });
+    await once(server, 'request');
+    stop.abort();
+    const { json } = await listening as { json: { results: { error: string }[] } };
+    assert.deepEqual(json.results.map((result) => result.error), ['broken off']);
+  });
+
   it('checks that a receiver refuses what it must', async () => {
     const secret = 'whsec_chosen_by_the_developer';
     const careful = createServer(async (request, response) => {
