@@ -8,6 +8,10 @@ test('the probe answers without credentials, and says nothing of any organisatio
     const reply = await fetch(`${service.url}/healthz`);
     assert.equal(reply.status, 200);
     assert.deepEqual(await reply.json(), { status: 'ok' });
+    // Many probes ask without wanting the body.
+    const head = await fetch(`${service.url}/healthz`, { method: 'HEAD' });
+    assert.equal(head.status, 200);
+    assert.equal(await head.text(), '');
   } finally {
     await service.stop();
   }
