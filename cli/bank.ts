@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -33,8 +34,15 @@ function reading<T>(read: () => T): T {
   } catch (cause) {
     if (cause instanceof BankFileFault || cause instanceof ExchangeFault || cause instanceof RangeError) throw new Failure(cause.message);
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') throw new Failure('The file does not exist or cannot be read.');
+    if (cause instanceof Error && 'code' in cause && cause.code === 'EISDIR') throw new Failure('A file is wanted, and this is a directory.');
     throw cause;
   }
+}
+
+/** A file in another encoding would come in with its accents and pound signs replaced. */
+function utf8(content: Buffer): string {
+  if (!isUtf8(content)) throw new ExchangeFault('The file is not text in UTF-8: save it as “CSV UTF-8”, or convert it.');
+  return content.toString('utf8');
 }
 
 function oneOf<T extends string>(call: Call, name: string, allowed: readonly T[]): T | undefined {
@@ -96,7 +104,11 @@ const exportBank: Command = {
     const items = subject === undefined ? files.items : files.items.filter((item) => item.subject === subject);
     const passages = subject === undefined || subject === 'english' ? files.passages : [];
     const content = format === 'json' ? toJson({ ...files, items, passages }) : format === 'csv' ? toCsv({ items, passages }) : toQti({ items, passages }, version);
-    writeFileSync(path, content);
+    try {
+      writeFileSync(path, content);
+    } catch (cause) {
+      throw new Failure(`${path} can't be written (${(cause as NodeJS.ErrnoException).code ?? 'unknown error'}).`);
+    }
     return {
       json: { format, file: path, version, items: items.length, passages: passages.length },
       text: `${items.length} items and ${passages.length} passages of bank ${version} written as ${format}.`,
@@ -130,8 +142,8 @@ const importBank: Command = {
     const target = directory(call);
     const read = reading((): Exchanged => {
       const content = readFileSync(path);
-      if (format === 'json') return fromJson(content.toString('utf8'));
-      if (format === 'csv') return fromCsv(content.toString('utf8'));
+      if (format === 'json') return fromJson(utf8(content));
+      if (format === 'csv') return fromCsv(utf8(content));
       return fromQti(content, where === null ? {} : foreignDefaults(where));
     });
     const { files, outcome } = reading(() => mergeBank(bankToExtend(target), read, call.options.replace === true));

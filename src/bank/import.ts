@@ -39,6 +39,7 @@ export function foreignDefaults(place: { subject: Subject; level: Level; domain:
  */
 function adopt(item: Item, taken: ReadonlySet<string>): Item {
   if (typeof item.id === 'string' && ownId.test(item.id)) return item;
+  if (item.subject === undefined || item.level === undefined || item.domain === undefined) return item;
   let n = 1;
   const idOf = (at: number) => `${idPrefix(item)}${String(at).padStart(3, '0')}`;
   while (taken.has(idOf(n))) n += 1;
@@ -92,6 +93,10 @@ export function mergeBank(files: BankFiles, read: Exchanged, replace: boolean): 
   for (const passage of read.passages) merge<Passage>(passages, passage, passageFaults(passage).join('; ') || null, replace, outcome);
   const taken = new Set(items.map((item) => item.id));
   for (const given of read.items) {
+    if (typeof given !== 'object' || given === null) {
+      outcome.rejected.push({ id: '(without id)', reason: itemFaults(given).join('; ') });
+      continue;
+    }
     const item = adopt(given, taken);
     taken.add(item.id);
     const missing = 'passage' in item && item.passage !== undefined && !passages.some((passage) => passage.id === item.passage);

@@ -104,12 +104,14 @@ export function scanBankFiles(directory: URL = itemsDirectory): { files: BankFil
     const path = `${subject}/${level}.json`;
     return sound<Item>(path, (value) => {
       const wrong = itemFaults(value);
+      if (wrong.length > 0) return wrong;
       const { subject: s, level: l } = value as Item;
-      return wrong.length === 0 && (s !== subject || l !== level) ? [`belongs in ${s}/${l}.json, not in ${path}`] : wrong;
+      return s !== subject || l !== level ? [`belongs in ${s}/${l}.json, not in ${path}`] : [];
     });
   }));
   const passages = sound<Passage>('english/passages.json', passageFaults);
-  const { number } = readJson(new URL('bank.json', directory)) as { number: number };
+  const number = (readJson(new URL('bank.json', directory)) as { number?: unknown } | null)?.number;
+  if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 0) throw new BankFileFault(['bank.json must hold a whole number named "number".']);
   const planned = new URL('admission.json', directory);
   const admission = existsSync(planned) ? (readJson(planned) as BankFiles['admission']) : noAdmission;
   return { files: { number, items, passages, admission }, faults };

@@ -65,6 +65,18 @@ describe('bank import and export', () => {
     await assert.rejects(ars('import', [place('nothing.json')], { dir: place('x') }), Failure);
     writeFileSync(place('broken.zip'), 'PK');
     await assert.rejects(ars('import', [place('broken.zip')], { dir: place('x') }), Failure);
+    await assert.rejects(ars('import', [folder], { dir: place('x'), format: 'json' }), (cause: Error) => cause instanceof Failure && /directory/u.test(cause.message));
+    await assert.rejects(ars('export', [place('nowhere/bank.json')]), (cause: Error) => cause instanceof Failure && /can't be written \(ENOENT\)/u.test(cause.message));
+    writeFileSync(place('windows.csv'), Buffer.from('id,type,stem\nx,numeric,caf\xe9 \xa35\n', 'latin1'));
+    await assert.rejects(ars('import', [place('windows.csv')], { dir: place('x') }), (cause: Error) => cause instanceof Failure && /UTF-8/u.test(cause.message));
+  });
+
+  it('rejects what is no item, and goes on with the rest', async () => {
+    const mixed = place('mixed.json');
+    writeFileSync(mixed, JSON.stringify([null, 5, {}, written[0]]));
+    const { added, rejected } = await imported(mixed, { dir: place('fifth') });
+    assert.equal(added, 1);
+    assert.deepEqual(rejected.map(({ id, reason }) => `${id}: ${reason}`), ['(without id): is not an object', '(without id): is not an object', '(without id): has no known type (undefined)']);
   });
 });
 

@@ -26,11 +26,11 @@ const choice = guideItems.find((item) => item.type === 'single_choice')!;
 
 describe('reading files', () => {
   it('names the item and the member that are wrong', () => {
-    const directory = written({ 'english/level1.json': [{ ...choice, a: 1.4 }, { ...choice, extra: 1 }, { ...choice, id: 'x', type: 'essay' }, 7] });
+    const directory = written({ 'english/level1.json': [{ ...choice, a: 1.4 }, { ...choice, extra: 1 }, { ...choice, id: 'x', type: 'essay' }, 7, null] });
     const { files, faults } = scanBankFiles(directory);
     assert.deepEqual(files.items, []);
     const text = faults.map(({ id, fault }) => `${id}: ${fault}`).join('\n');
-    for (const pattern of [/eng-l1-gram-001: \/a must be <= 1\.3/u, /additional properties/u, /x: has no known type \("essay"\)/u, /level1\.json\[3\]: is not an object/u, /id that is already in use/u]) assert.match(text, pattern);
+    for (const pattern of [/eng-l1-gram-001: \/a must be <= 1\.3/u, /additional properties/u, /x: has no known type \("essay"\)/u, /level1\.json\[3\]: is not an object/u, /level1\.json\[4\]: is not an object/u, /id that is already in use/u]) assert.match(text, pattern);
     assert.throws(() => readBankFiles(directory), BankFileFault);
   });
   it('finds an item in another level’s file', () => {
@@ -39,6 +39,7 @@ describe('reading files', () => {
   it('says which file is not JSON', () => {
     assert.throws(() => readBankFiles(written({ 'maths/level1.json': '[1,' })), /maths\/level1\.json is not JSON/u);
     assert.throws(() => readBankFiles(written({ 'maths/level1.json': {} })), /maths\/level1\.json is not an array/u);
+    for (const value of [5, {}, { number: '1' }, { number: -1 }]) assert.throws(() => readBankFiles(written({ 'bank.json': value })), /bank\.json must hold a whole number/u);
   });
 });
 
