@@ -98,6 +98,12 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
     }
   });
 
+  test('a box is as wide as what goes into it, not as its column', async () => {
+    const { page, show } = await gallery({ width: 1280 });
+    await show(all.find((item) => renderItem(item, '1').type === 'numeric')!);
+    assert.ok((await page.locator('input[type=text]').first().boundingBox())!.width < 200);
+  });
+
   test('a place in a picture or text that is touched chooses its option', async () => {
     const { page, show } = await gallery({ width: 360 });
     for (const kind of ['hotspot picture', 'hotspot text']) {
