@@ -23,6 +23,7 @@ import { documentOf, errorPage, pageHeaders } from './layout.ts';
 import type { Closing, Names } from './pages.ts';
 import { checkPage, closingPage, pausedPage, welcomePage } from './pages.ts';
 import { questionPage, skipPage } from './question-page.ts';
+import { resultWords } from './words.ts';
 
 /** What a handler answers: a page, or the address to go on to (303, so that going back or reloading sends nothing again). */
 type Answered = { status?: number; page: Page } | { to: string };
@@ -87,7 +88,7 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
   if (link.last === null) return { page: welcomePage(base, link, names) };
   const earlier = link.subjects.flatMap(({ subject, sitting }) => (sitting?.status === 'completed' && sitting !== link.last ? [{ subject, sitting }] : []));
   const known = await Promise.all(earlier.map(async ({ subject, sitting }) => ({ subject, closing: await closingOf(app, sitting) })));
-  return { page: closingPage(base, link, await closingOf(app, link.last), known.flatMap(({ subject, closing }) => (closing.kind === 'result' ? [{ subject, level: closing.content.working_level ?? '' }] : [])), names) };
+  return { page: closingPage(base, link, await closingOf(app, link.last), known.flatMap(({ subject, closing }) => (closing.kind === 'result' ? [{ subject, level: resultWords(closing.content).level }] : [])), names) };
 }
 
 async function question({ app, base, link: { open } }: Visit): Promise<Answered> {

@@ -27,11 +27,13 @@ export function dayInLondon(ms: number): string {
 
 /** The result in plain words, for the learner. */
 export function resultWords(content: ResultContent): { level: string; sentences: string[] } {
-  const level = content.working_level ?? 'Not placed';
+  // An amendment may have taken the finer level or the next step away.
+  const level = content.working_level ?? content.rqf_level ?? 'Not placed';
   const sentences = content.rqf_level === null
     ? ['You are working towards the first level. That is a fine place to start.']
     : [`You showed the skills of ${level}.`];
-  sentences.push(content.recommended_next_level === null ? 'There is no higher level in this assessment.' : `Your next step is ${content.recommended_next_level}.`);
+  if (content.recommended_next_level !== null) sentences.push(`Your next step is ${content.recommended_next_level}.`);
+  else if (content.rqf_level === 'Level 3') sentences.push('There is no higher level in this assessment.');
   if (content.is_borderline) sentences.push('Your result is close to the line between two levels. On another day it could fall on the other side, so your provider may talk with you about it.');
   if (content.needs_review) sentences.push('Somebody at your provider will look at this result before it is used.');
   return { level, sentences: sentences.map((sentence) => sentence.replace(/Level (\d)/g, 'Level\u00a0$1')) };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { withdrawAssessment } from '../../src/assessments/amend.ts';
+import { amendAssessment, withdrawAssessment } from '../../src/assessments/amend.ts';
 import type { RenderedItem } from '../../src/bank/schema.ts';
 import { manualClock } from '../../src/clock.ts';
 import { DatabaseUnavailable } from '../../src/db/database.ts';
@@ -153,6 +153,17 @@ suite('the pages of a sitting, without script', async () => {
     assert.equal(page.heading(), 'There is no result');
     await page.post('/start');
     assert.match(page.heading(), /^Question 1/);
+  });
+
+  test('an amended result is shown as it stands, also without a finer level and a next step', async () => {
+    const nia = await invited(service, org, { theta: 0.4 });
+    const { assessment_id } = await nia.sits();
+    await service.inWork((work) => amendAssessment(work, org.id, assessment_id!, { working_level: null, recommended_next_level: null }, { actor: 'operator', reason: 'a test' }));
+    const page = new Visitor(service, nia.token);
+    await page.get();
+    assert.match(page.text, /<p class="level">(Entry Level|Level [123])<\/p>/);
+    assert.match(page.text, /You showed the skills of (Entry Level|Level\u00a0[123])\./);
+    assert.doesNotMatch(page.text, /Not placed|no higher level/);
   });
 
   test('a result that is withdrawn is no longer shown', async () => {
