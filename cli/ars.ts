@@ -95,6 +95,15 @@ function sentence(error: unknown): string {
   return (error as Error).message;
 }
 
+// Who reads the output may stop reading: the command still lets go of what it holds.
+let unwritable = false;
+process.stdout.on('error', () => { unwritable = true; });
+process.once('exit', () => {
+  if (!unwritable || process.exitCode !== 0) return;
+  process.stderr.write('ars: the output cannot be written\n');
+  process.exitCode = 1;
+});
+
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {

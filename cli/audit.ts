@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { readAudit } from '../src/audit/audit.ts';
 import type { Call, Command } from './command.ts';
+import { Failure } from './command.ts';
 import { organisationOf, requiredOption, timeOption, withApp } from './open.ts';
 
 function time(call: Call, name: string): Date | null {
@@ -17,7 +19,9 @@ export const commands: Command[] = [{
       let count = 0;
       for await (const row of readAudit(app, found.organisation_id, from, to)) {
         const line = JSON.stringify({ id: row.audit_id, at: row.at.toISOString(), request_id: row.request_id, actor: row.actor, action: row.action, resource: row.resource, status: row.status });
-        if (!process.stdout.write(`${line}\n`)) await new Promise((resolve) => process.stdout.once('drain', resolve));
+        if (call.signal.aborted) throw new Failure('stopped before the end of the log');
+        if (!process.stdout.write(`${line}\n`) && process.stdout.writable) await once(process.stdout, 'drain');
+        if (!process.stdout.writable) throw new Failure('the output cannot be written');
         count++;
       }
       return { json: { exported: count }, text: '' };

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat, watch, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, suite, test } from 'node:test';
 import { readAmendment } from '../../src/assessments/amend.ts';
 import { RecordRefused } from '../../src/assessments/import-record.ts';
@@ -88,5 +89,13 @@ suite('ars results, key and audit', async () => {
     assert.equal(listed.expires_at, '2999-01-31T00:00:00.000Z');
     assert.equal((await run(['audit', 'export', '--from', '2030-01-31T09:00:00'])).code, 2);
     assert.deepEqual((await run(['audit', 'export', '--from', '2999-01-31'])).json, { exported: 0 });
+  });
+
+  test('an output that nobody reads to its end is a failure in one sentence', async () => {
+    const child = spawn(process.execPath, [ars, 'audit', 'export', '--organisation', org.publicId], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const ended = once(child, 'exit');
+    child.stdout!.destroy();
+    assert.match(await text(child.stderr!), oneSentence);
+    assert.deepEqual(await ended, [1, null]);
   });
 });
