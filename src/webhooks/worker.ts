@@ -30,6 +30,8 @@ const holdMs = 30_000;
 const retryMs = 500;
 const soonestPollMs = 250;
 const tidyMs = 3600_000;
+/** A service that is started more often than hourly prunes too. */
+const firstTidyMs = 60_000;
 
 export type WorkerOptions = {
   sender?: Sender;
@@ -257,6 +259,8 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
   };
   const tidying = setInterval(() => void tidy().catch(failed), tidyMs);
   tidying.unref();
+  const tidyingSoon = setTimeout(() => void tidy().catch(failed), firstTidyMs);
+  tidyingSoon.unref();
   void connection.listen(deliveryChannel, (payload) => {
     if (payload === null) {
       epoch += 1;
@@ -277,6 +281,7 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
       if (timer !== null) clearTimeout(timer);
       clearInterval(heartbeat);
       clearInterval(tidying);
+      clearTimeout(tidyingSoon);
       const ended = new Promise<void>((resolve) => { quiet.push(resolve); });
       for (const lane of [...lanes.values()]) lane.close();
       const cut = setTimeout(() => breakOff.abort(), stopWithinMs);
