@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { createHash, hash, randomBytes, randomUUID } from 'node:crypto';
 
 /** Randomness, injected: nothing else in the source tree may make random numbers (a test keeps this). */
 export type Random = {
@@ -48,7 +48,7 @@ export function pick<T>(random: Random, list: readonly T[]): T {
 
 /** The UUID that a name always has within a namespace: first 16 bytes of SHA-256, marked as version 8 (RFC 9562). */
 export function uuidOf(namespace: string, name: string): string {
-  const bytes = createHash('sha256').update(namespace).update('\0').update(name).digest();
+  const bytes = hash('sha256', `${namespace}\0${name}`, 'buffer');
   bytes[6] = (bytes[6]! & 0x0f) | 0x80;
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
   const hex = bytes.toString('hex', 0, 16);

@@ -23,20 +23,20 @@ export type ImportOutcome = { outcome: 'imported' | 'updated' | 'unchanged' } | 
  */
 export async function importRecords(work: Work, organisationId: number, records: ReadyRecord[], options: { events: boolean; actor: string }): Promise<ImportOutcome[]> {
   const feed = await lockFeed(work, organisationId);
+  if (new Set(records.map((record) => record.assessmentId)).size === records.length) return importDistinct(work, feed, records, options);
   const outcomes = new Array<ImportOutcome>(records.length);
   let waiting = records.map((record, index) => ({ record, index }));
-  const distinct = new Set(records.map((record) => record.assessmentId)).size === records.length;
   // An id that comes twice is imported first and compared then, in the order of the file.
   while (waiting.length > 0) {
     const seen = new Set<string>();
     const now = waiting.filter(({ record }) => !seen.has(record.assessmentId) && seen.add(record.assessmentId));
     const chosen = new Set(now.map((entry) => entry.index));
     waiting = waiting.filter((entry) => !chosen.has(entry.index));
-    const done = await importDistinct(work, feed, now.map((entry) => entry.record), { ...options, events: options.events && distinct });
+    const done = await importDistinct(work, feed, now.map((entry) => entry.record), { ...options, events: false });
     now.forEach((entry, i) => { outcomes[entry.index] = done[i]!; });
   }
   // A result that was amended, or whose learner was renamed, by a later record of the same unit of work is told of as it is in the end.
-  if (options.events && !distinct) await tellOfAssessments(work, feed, records.filter((_, i) => outcomes[i]!.outcome === 'imported').map((record) => record.assessmentId));
+  if (options.events) await tellOfAssessments(work, feed, records.filter((_, i) => outcomes[i]!.outcome === 'imported').map((record) => record.assessmentId));
   return outcomes;
 }
 

@@ -31,10 +31,12 @@ const between = '\x1e';
 
 /** Stores results in the given order and returns the first one's position; the feed's lock is held. */
 export async function insertAssessments(work: Work, feed: Feed, rows: NewAssessment[]): Promise<number> {
-  const column = <K extends keyof NewAssessment>(key: K) => rows.map((row) => row[key]);
   const first = feed.next();
-  const [row] = await work.tx.query<{ count: number }>(insert, [feed.organisationId, column('assessment_id'), column('learner_id'), column('source'), column('assessed_at'),
-    column('facet'), column('learner').join(between), column('body').join(between), column('report_sha256'), first]);
+  // Ids, numbers and hashes need no escaping either.
+  const array = (key: 'assessment_id' | 'learner_id' | 'source' | 'assessed_at' | 'facet' | 'report_sha256') => `{${rows.map((row) => row[key] ?? 'null').join()}}`;
+  const texts = (key: 'learner' | 'body') => rows.map((row) => row[key]).join(between);
+  const [row] = await work.tx.query<{ count: number }>(insert, [feed.organisationId, array('assessment_id'), array('learner_id'), array('source'), array('assessed_at'),
+    array('facet'), texts('learner'), texts('body'), array('report_sha256'), first]);
   if (row!.count !== rows.length) throw new Error('a result has no learner to belong to');
   feed.used(rows.length);
   return first;

@@ -33,7 +33,7 @@ const staleSnapshot: Mutation['changes'] = [
     to: `'select position, (select jsonb_object_agg(learner_id, group_set_id) from learner_feed where organisation_id = $1) as sets from feed where organisation_id = $1 for update'` },
   { file: position, from: '    organisationId,\n', to: '    organisationId, sets: (row as any).sets,\n' },
   { file: 'src/assessments/store.ts', from: 'select g.*, l.group_set_id\n', to: 'select g.*, coalesce(($11::jsonb ->> g.learner_id::text)::uuid, l.group_set_id) as group_set_id\n' },
-  { file: 'src/assessments/store.ts', from: `column('report_sha256'), first]`, to: `column('report_sha256'), first, (feed as any).sets]` },
+  { file: 'src/assessments/store.ts', from: `array('report_sha256'), first]`, to: `column('report_sha256'), first, (feed as any).sets]` },
 ];
 
 export const mutations: Mutation[] = [
