@@ -47,7 +47,7 @@ suite('the reference page in a browser', { skip: withoutBrowser }, async () => {
     await page.keyboard.press('Tab');
     assert.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to the reference');
     await page.keyboard.press('Enter');
-    assert.equal(new URL(page.url()).hash, '#top');
+    await page.waitForURL((url) => url.hash === '#top');
   });
 
   test('printed: examples are open and the contents are gone', async () => {

@@ -110,7 +110,7 @@ suite('the page that checks an evidence file, in a browser', { skip: withoutBrow
     await page.fill('#sha256', 'not a hash');
     await page.keyboard.press('Enter');
     await page.waitForURL(/sha256=/);
-    assert.equal(await focused(), 'sha256');
+    await page.locator('#sha256:focus').waitFor();
     assert.equal(await page.inputValue('#sha256'), 'not a hash');
     assert.equal(await page.locator(`#${await page.getAttribute('#sha256', 'aria-describedby')}`).textContent(), 'Enter the 64 characters of a SHA-256 hash: digits and the letters a to f.');
   });
