@@ -252,10 +252,9 @@ async function daysOf(tx: Tx, walk: Walk): Promise<number[] | null> {
   if (from === null && to === null) return null;
   const [range] = await tx.query<{ first: number | null; last: number | null }>(dayRange, [walk.organisationId]);
   if (range!.first === null) return [];
-  // Cut towards zero, as the stored days are, before 1970 too.
   const day = 86_400_000_000;
-  const first = Math.max(range!.first, from === null ? range!.first : Math.trunc(from / day));
-  const last = Math.min(range!.last!, to === null ? range!.last! : Math.trunc(to / day));
+  const first = Math.max(range!.first, from === null ? range!.first : Math.floor(from / day));
+  const last = Math.min(range!.last!, to === null ? range!.last! : Math.floor(to / day));
   if (last - first >= mostDays) return null;
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
 }

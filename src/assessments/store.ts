@@ -1,3 +1,4 @@
+import { arrayLiteral } from '../db/array-literal.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -32,8 +33,7 @@ const between = '\x1e';
 /** Stores results in the given order and returns the first one's position; the feed's lock is held. */
 export async function insertAssessments(work: Work, feed: Feed, rows: NewAssessment[]): Promise<number> {
   const first = feed.next();
-  // Ids, numbers and hashes need no escaping either.
-  const array = (key: 'assessment_id' | 'learner_id' | 'source' | 'assessed_at' | 'facet' | 'report_sha256') => `{${rows.map((row) => row[key] ?? 'null').join()}}`;
+  const array = (key: 'assessment_id' | 'learner_id' | 'source' | 'assessed_at' | 'facet' | 'report_sha256') => arrayLiteral(rows.map((row) => row[key]));
   const texts = (key: 'learner' | 'body') => rows.map((row) => row[key]).join(between);
   const [row] = await work.tx.query<{ count: number }>(insert, [feed.organisationId, array('assessment_id'), array('learner_id'), array('source'), array('assessed_at'),
     array('facet'), texts('learner'), texts('body'), array('report_sha256'), first]);

@@ -1,4 +1,5 @@
 import type { App } from '../app.ts';
+import { arrayLiteral } from '../db/array-literal.ts';
 import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';
@@ -34,7 +35,7 @@ const between = '\x1e';
 
 function values(entries: AuditEntry[]) {
   const joined = (text: (entry: AuditEntry) => string) => entries.map(text).join(between);
-  const numbers = (number: (entry: AuditEntry) => number | null) => `{${entries.map((entry) => number(entry) ?? 'null').join()}}`;
+  const numbers = (number: (entry: AuditEntry) => number | null) => arrayLiteral(entries.map(number));
   return [numbers((e) => e.organisationId), numbers((e) => e.atMs), joined((e) => e.requestId), joined((e) => e.actor),
     joined((e) => e.action), joined((e) => e.resource ?? ''), numbers((e) => e.status)];
 }
