@@ -174,7 +174,7 @@ suite('the pages of a sitting, without script', async () => {
     await page.get();
     assert.equal(page.heading(), 'This result was withdrawn');
     assert.match(page.text, /Next is English/);
-    for (const _ of ['english', 'maths']) await hal.sits();
+    for (const _ of ['english', 'maths']) { clock.advance(60_000); await hal.sits(); }
     const { last } = await hal.link();
     await service.inWork((work) => withdrawAssessment(work, org.id, last!.assessment_id!, { actor: 'operator', reason: 'a test' }));
     await page.get();
