@@ -1,13 +1,14 @@
 /**
- * Joins calls that wait at the same time into one batch: natural batching. While a batch is under way the next one
+ * Joins calls that wait at the same time into one batch: natural batching. While batches are under way the next one
  * gathers, so the batch grows with the load and a lone call waits for nobody.
  * @param runBatch answers every call of the batch, in order; when it throws, every call of the batch fails
  * @param most calls in one batch
+ * @param atOnce batches under way; with two, one is answered while the database works on the other
  */
-export function batcher<In, Out>(runBatch: (calls: In[]) => Promise<Out[]>, most: number): (call: In) => Promise<Out> {
+export function batcher<In, Out>(runBatch: (calls: In[]) => Promise<Out[]>, most: number, atOnce = 1): (call: In) => Promise<Out> {
   type Waiting = { call: In; resolve(out: Out): void; reject(error: unknown): void };
   let waiting: Waiting[] = [];
-  let running = false;
+  let running = 0;
 
   async function work(): Promise<void> {
     while (waiting.length > 0) {
@@ -22,12 +23,12 @@ export function batcher<In, Out>(runBatch: (calls: In[]) => Promise<Out[]>, most
       // What arrived while the answers were handed out joins the next batch.
       if (batch.length > 1) await new Promise((resolve) => setImmediate(resolve));
     }
-    running = false;
+    running--;
   }
   return (call) => new Promise<Out>((resolve, reject) => {
     waiting.push({ call, resolve, reject });
-    if (running) return;
-    running = true;
+    if (running === atOnce) return;
+    running++;
     // The calls that arrived in this turn of the event loop go together.
     setImmediate(() => void work());
   });

@@ -1,9 +1,11 @@
 import type { App } from '../app.ts';
+import { arrayLiteral } from '../db/array-literal.ts';
 import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { hashSecret } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
+import type { Unchanged } from './repeated-polls.ts';
 
 /** Who calls, whether the call is within its key's rate limit, and where the organisation's feed stands. */
 export type Admission = {
@@ -15,6 +17,8 @@ export type Admission = {
   remaining: number;
   /** Whole seconds after which the oldest admitted request leaves the window. */
   resetSeconds: number;
+  /** The call repeats a poll, nothing has changed since, and the audit row of its reply is committed. */
+  answered: boolean;
 };
 
 /** Above this limit, times are kept in steps of a second, so that a key's row fits a page of the database whatever the limit is. */
@@ -46,15 +50,16 @@ const isValid = (now: string) => `k.revoked_at is null and (k.expires_at is null
 const result = 'w.granted, w.used, w.admitted_ms[1] as oldest_ms, w.last_ms';
 
 /** Every request that waits uses one key, as most batches do. */
-const admitOne = statement('admission.admit_one', `
-  update rate_window w set ${countedBy('$3::int8', '$5', '$6', '$7')}
-    from access_key k join feed f on f.organisation_id = k.organisation_id
-   where w.key_id = $1 and k.key_id = $1 and k.secret_sha256 = $2 and ${isValid('$4')}
-  returning 1 as pair, w.key_id, k.organisation_id, f.position, f.groups_version, ${result}`);
+const admitOne = `
+  admitted as (
+    update rate_window w set ${countedBy('$3::int8', '$5', '$6', '$7')}
+      from access_key k join feed f on f.organisation_id = k.organisation_id
+     where w.key_id = $1 and k.key_id = $1 and k.secret_sha256 = $2 and ${isValid('$4')}
+    returning 1::int8 as pair, w.granted = $3 as all_granted, w.key_id, k.organisation_id, f.position, f.groups_version, ${result})`;
 
 /** Several keys: rows are locked in the order of their keys, so that two processes can't deadlock. */
-const admitMany = statement('admission.admit_many', `
-  with asked as materialized (
+const admitMany = `
+  asked as materialized (
     select a.key_id, a.n, a.pair, k.organisation_id
       from unnest($1::text[], $2::bytea[], $3::int8[]) with ordinality as a(key_id, secret, n, pair)
       join access_key k on k.key_id = a.key_id and k.secret_sha256 = a.secret and ${isValid('$4')}),
@@ -64,57 +69,83 @@ const admitMany = statement('admission.admit_many', `
     update rate_window w set ${countedBy('a.n', '$5', '$6', '$7')}
       from asked a join locked l on l.key_id = a.key_id
      where w.key_id = a.key_id
-    returning w.key_id, ${result})
-  select asked.pair, asked.key_id, asked.organisation_id, f.position, f.groups_version, c.granted, c.used, c.oldest_ms, c.last_ms
-    from asked
-    join counted c on c.key_id = asked.key_id
-    join feed f on f.organisation_id = asked.organisation_id`);
+    returning w.key_id, ${result}),
+  admitted as (
+    select asked.pair, c.granted = asked.n as all_granted, asked.key_id, asked.organisation_id, f.position, f.groups_version, c.granted, c.used, c.oldest_ms, c.last_ms
+      from asked
+      join counted c on c.key_id = asked.key_id
+      join feed f on f.organisation_id = asked.organisation_id)`;
+
+/** The audit rows of the polls that are hereby answered, as their callers presumed. */
+const answered = `
+  answered as (
+    insert into audit (organisation_id, at, request_id, actor, action, status)
+    select a.organisation_id, $4, p.request_id, a.key_id, p.action, 304
+      from unnest($8::int8[], $9::int8[], $10::int8[], string_to_array($11, ',')::uuid[], string_to_array($12, E'\\x1e')) as p(pair, organisation_id, position, request_id, action)
+      join admitted a on a.pair = p.pair and a.all_granted and a.organisation_id = p.organisation_id and a.position = p.position)`;
+
+const statements = {
+  one: statement('admission.one', `with ${admitOne} select * from admitted`),
+  oneAnswered: statement('admission.one_answered', `with ${admitOne}, ${answered} select * from admitted`),
+  many: statement('admission.many', `with ${admitMany} select * from admitted`),
+  manyAnswered: statement('admission.many_answered', `with ${admitMany}, ${answered} select * from admitted`),
+};
 
 type AdmitRow = {
-  pair: number; key_id: string; organisation_id: number; position: number; groups_version: number;
+  pair: number; all_granted: boolean; key_id: string; organisation_id: number; position: number; groups_version: number;
   granted: number; used: number; oldest_ms: number | null; last_ms: number;
 };
 
-type Credentials = { keyId: string; secret: string };
+/** What a call shows of itself, and what is presumed of its reply: null unless it repeats a poll. */
+export type Asked = { keyId: string; secret: string; poll: { unchanged: Unchanged; requestId: string } | null };
 
 /** Admits calls by their credentials; null for any that aren't valid, whatever is wrong with them. */
-export type Admit = (credentials: Credentials) => Promise<Admission | null>;
+export type Admit = (asked: Asked) => Promise<Admission | null>;
 
 /**
- * Credentials, rate limit and feed position of all requests that wait, by one statement, always fresh: nothing can go stale.
- * @param connection a connection of its own; an admission needn't survive a crash of the database, so it may commit asynchronously
+ * Credentials, rate limit and feed position of all requests that wait, by one statement, always fresh: nothing can go
+ * stale. A poll that was answered 304 before is answered by the same statement if the feed is still where it was: that
+ * statement then writes its audit row, too.
+ * @param relaxed a connection of its own that commits asynchronously: an admission needn't survive a crash of the database
+ * @param durable another one, for batches with audit rows
  */
-export function admitter(app: App, connection: Dedicated): Admit {
+export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admit {
   const limit = app.settings.rateLimit;
   const stepMs = limit <= exactUpTo ? 1 : coarseMs;
-  return batcher<Credentials, Admission | null>(async (calls) => {
-    const asked = new Map<string, { keyId: string; secret: string; calls: number[] }>();
+  return batcher<Asked, Admission | null>(async (calls) => {
+    const pairsOf = new Map<string, { keyId: string; secret: string; calls: number[] }>();
     calls.forEach(({ keyId, secret }, i) => {
       const pair = `${keyId}\n${secret}`;
-      const found = asked.get(pair);
-      if (found === undefined) asked.set(pair, { keyId, secret, calls: [i] });
+      const found = pairsOf.get(pair);
+      if (found === undefined) pairsOf.set(pair, { keyId, secret, calls: [i] });
       else found.calls.push(i);
     });
-    const pairs = [...asked.values()];
+    const pairs = [...pairsOf.values()];
+    const polls = pairs.flatMap((pair, i) => pair.calls.flatMap((call) => (calls[call]!.poll === null ? [] : [{ pair: i + 1, ...calls[call]!.poll! }])));
     const nowMs = app.clock.nowMs();
     const window = [new Date(nowMs), nowMs, limit, stepMs];
-    const [only] = pairs;
-    const rows = pairs.length === 1
-      ? await connection.query<AdmitRow>(admitOne, [only!.keyId, hashSecret(only!.secret), only!.calls.length, ...window])
-      : await connection.query<AdmitRow>(admitMany, [
-        pairs.map((pair) => pair.keyId), pairs.map((pair) => hashSecret(pair.secret)), pairs.map((pair) => pair.calls.length), ...window]);
+    const one = pairs.length === 1;
+    const asked = one ? [pairs[0]!.keyId, hashSecret(pairs[0]!.secret), pairs[0]!.calls.length]
+      : [pairs.map((pair) => pair.keyId), pairs.map((pair) => hashSecret(pair.secret)), pairs.map((pair) => pair.calls.length)];
+    const rows = polls.length === 0
+      ? await relaxed.query<AdmitRow>(one ? statements.one : statements.many, [...asked, ...window])
+      : await durable.query<AdmitRow>(one ? statements.oneAnswered : statements.manyAnswered, [...asked, ...window,
+        arrayLiteral(polls.map((poll) => poll.pair)), arrayLiteral(polls.map((poll) => poll.unchanged.organisationId)), arrayLiteral(polls.map((poll) => poll.unchanged.position)),
+        polls.map((poll) => poll.requestId).join(), polls.map((poll) => poll.unchanged.action).join('\x1e')]);
     const out = new Array<Admission | null>(calls.length).fill(null);
     for (const row of rows) {
       pairs[row.pair - 1]!.calls.forEach((call, i) => {
+        const unchanged = calls[call]!.poll?.unchanged;
         out[call] = {
           organisationId: row.organisation_id, keyId: row.key_id,
           feedPosition: row.position, groupsVersion: row.groups_version,
           granted: i < row.granted,
           remaining: Math.max(0, limit - row.used + Math.max(0, row.granted - i - 1)),
           resetSeconds: row.oldest_ms === null ? 0 : Math.max(1, Math.ceil((row.oldest_ms + limits.rateWindowMs + 1 - row.last_ms) / 1000)),
+          answered: unchanged !== undefined && row.all_granted && unchanged.organisationId === row.organisation_id && unchanged.position === row.position,
         };
       });
     }
     return out;
-  }, 512);
+  }, 512, 2);
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
+import type { IncomingHttpHeaders, IncomingMessage, RequestListener, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { App } from '../app.ts';
 import { DatabaseUnavailable } from '../db/database.ts';
@@ -19,6 +20,7 @@ import { claimKey } from './idempotency.ts';
 import { readJsonObject } from './json.ts';
 import type { Parameter } from './query.ts';
 import { readQuery } from './query.ts';
+import { RepeatedPolls } from './repeated-polls.ts';
 import type { Call, Reply, Route } from './route.ts';
 import { changer, jsonType } from './route.ts';
 import { routes } from './routes.ts';
@@ -83,11 +85,7 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance) =>
   });
   fastify.addHook('onResponse', (request, reply, done) => {
     if (stopping) setImmediate(() => fastify.server.closeIdleConnections());
-    const failed = reply.statusCode >= 500;
-    if (failed || app.settings.log === 'all') app.log[failed ? 'error' : 'info']('request', {
-      request_id: request.id, action: request.action === '' ? `${request.method} (page)` : request.action, status: reply.statusCode,
-      key: request.caller?.keyId, ms: Math.round((app.clock.monotonicMs() - request.startedMs) * 100) / 100,
-    });
+    logAnswer(app, request.startedMs, request.id, request.action === '' ? `${request.method} (page)` : request.action, reply.statusCode, request.caller);
     done();
   });
 
@@ -97,12 +95,58 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance) =>
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => done(null, request.is404 ? body : unsupported));
 
   const audit = auditor(app.db.dedicated());
-  const admit = admitter(app, app.db.dedicated({ synchronousCommit: false }));
-  await fastify.register(async (api) => registerApi(app, api, admit, audit), { prefix: apiBase });
+  const admit = admitter(app, app.db.dedicated({ synchronousCommit: false }), app.db.dedicated());
+  const polls = new RepeatedPolls();
+  const admissions: Admissions = new WeakMap();
+  await fastify.register(async (api) => registerApi(app, api, admit, admissions, audit, polls), { prefix: apiBase });
   await pages(fastify);
+  answerRepeatedPolls(app, fastify.server, polls, admit, admissions, () => stopping);
   // Node would answer other expectations than 100-continue with an empty 417; they are ignored instead (RFC 9110, 10.1.1).
   fastify.server.on('checkExpectation', (request, reply) => { fastify.server.emit('request', request, reply); });
   return { fastify };
+}
+
+/** Admissions that were asked for before the request came to its route. */
+type Admissions = WeakMap<IncomingMessage, Promise<Admission | null>>;
+
+/**
+ * Takes polls that repeat one out before Fastify sees them: router and hooks would be half of their time, and a second
+ * statement for the audit row the other half. All that can't be answered so goes the way of every other request.
+ */
+function answerRepeatedPolls(app: App, server: Server, polls: RepeatedPolls, admit: Admit, admissions: Admissions, stopping: () => boolean): void {
+  const [everyOther] = server.listeners('request') as [RequestListener];
+  server.removeAllListeners('request').on('request', (request, response) => {
+    const unchanged = stopping() ? null : polls.find(request);
+    if (unchanged === null) { everyOther(request, response); return; }
+    const startedMs = app.clock.monotonicMs();
+    const requestId = app.random.uuid();
+    const admission = admit({ ...credentialsOf(request.headers), poll: { unchanged, requestId } });
+    const proceed = () => { admissions.set(request, admission); everyOther(request, response); };
+    admission.then((caller) => {
+      if (caller === null || !caller.answered) { proceed(); return; }
+      response.writeHead(304, [...unchanged.headers, ...rateHeaders(app, caller), ...(stopping() ? ['connection', 'close'] : [])]).end();
+      logAnswer(app, startedMs, requestId, unchanged.action, 304, caller);
+    }, proceed);
+  });
+}
+
+/** Missing credentials go the same way as wrong ones, so that they can't be told apart by time. */
+function credentialsOf(headers: IncomingHttpHeaders): { keyId: string; secret: string } {
+  const keyId = headers['x-access-key-id'];
+  const secret = headers['x-secret-access-key'];
+  return { keyId: typeof keyId === 'string' ? keyId.slice(0, 200) : '', secret: typeof secret === 'string' ? secret.slice(0, 500) : '' };
+}
+
+/** Names and values in turn (draft-ietf-httpapi-ratelimit-headers). */
+function rateHeaders(app: App, { remaining, resetSeconds }: Admission): [string, string, string, string] {
+  return ['ratelimit-policy', `"default";q=${app.settings.rateLimit};w=${limits.rateWindowMs / 1000}`, 'ratelimit', `"default";r=${remaining};t=${resetSeconds}`];
+}
+
+function logAnswer(app: App, startedMs: number, requestId: string, action: string, status: number, caller: Admission | null): void {
+  const failed = status >= 500;
+  if (failed || app.settings.log === 'all') app.log[failed ? 'error' : 'info']('request', {
+    request_id: requestId, action, status, key: caller?.keyId, ms: Math.round((app.clock.monotonicMs() - startedMs) * 100) / 100,
+  });
 }
 
 /**
@@ -128,24 +172,21 @@ function plainTarget(target: string): string {
 /** Stands for a body of another media type than JSON. */
 const unsupported = Symbol('unsupported media type');
 
-function registerApi(app: App, api: FastifyInstance, admit: Admit, audit: Audit): void {
+function registerApi(app: App, api: FastifyInstance, admit: Admit, admissions: Admissions, audit: Audit, polls: RepeatedPolls): void {
   const sets = new SetCache();
   const failed = new FailedAttempts(app.clock);
-  const policy = `"default";q=${app.settings.rateLimit};w=${limits.rateWindowMs / 1000}`;
 
   api.addHook('onRequest', async (request, reply) => {
     request.action = request.routeOptions.config.action ?? `${request.method} (no route)`;
-    const keyId = request.headers['x-access-key-id'];
-    const secret = request.headers['x-secret-access-key'];
-    // Missing credentials go the same way as wrong ones, so that they can't be told apart by time.
-    const caller = await admit({ keyId: typeof keyId === 'string' ? keyId.slice(0, 200) : '', secret: typeof secret === 'string' ? secret.slice(0, 500) : '' });
+    const caller = await (admissions.get(request.raw) ?? admit({ ...credentialsOf(request.headers), poll: null }));
     if (caller === null) {
       const wait = failed.count(request.socket.remoteAddress ?? '');
       if (wait > 0) throw new ApiError('rate_limited', undefined, { 'retry-after': String(wait) });
       throw new ApiError('invalid_credentials', undefined, { 'www-authenticate': 'AccessKey realm="api"' });
     }
     request.caller = caller;
-    reply.headers({ 'ratelimit-policy': policy, ratelimit: `"default";r=${caller.remaining};t=${caller.resetSeconds}` });
+    const [policyName, policy, remainingName, remaining] = rateHeaders(app, caller);
+    reply.header(policyName, policy).header(remainingName, remaining);
     if (!caller.granted) throw new ApiError('rate_limited', undefined, { 'retry-after': String(caller.resetSeconds) });
     // Before the body is read: what names nothing is told so, whatever was sent to it.
     if (request.is404) throw noRoute(request.raw.url ?? '');
@@ -176,7 +217,7 @@ function registerApi(app: App, api: FastifyInstance, admit: Admit, audit: Audit)
     api.route({
       method: [...methods], url: path, bodyLimit: limits.bodyBytes, config: { action: `${route.method} ${route.path}` },
       // A promise returned here would make Fastify watch the end of every reply.
-      handler: (request, reply) => { handle(app, sets, route, request, reply).catch((error: unknown) => reply.send(error)); },
+      handler: (request, reply) => { handle(app, sets, polls, route, request, reply).catch((error: unknown) => reply.send(error)); },
     });
   }
   // Without one of its own, what is unknown under the API's base would pass the hooks above by.
@@ -200,7 +241,7 @@ function noRoute(url: string): ApiError {
 const noFields = new Body({});
 const noParameters: readonly Parameter[] = [];
 
-async function handle(app: App, sets: SetCache, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function handle(app: App, sets: SetCache, polls: RepeatedPolls, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const caller = request.caller!;
   const url = request.raw.url!;
   const question = url.indexOf('?');
@@ -232,7 +273,11 @@ async function handle(app: App, sets: SetCache, route: Route, request: FastifyRe
     change: changer(app, claim === null ? null : (work, outcome) => claim.keep(work.tx, outcome)),
   };
   try {
-    send(reply, request, await route.handle(call));
+    const answer = await route.handle(call);
+    if (answer.status === 304 && route.paged === true) {
+      polls.keep(request.raw, { organisationId: caller.organisationId, position: caller.feedPosition, action: request.action, headers: Object.entries(answer.headers!).flat() });
+    }
+    send(reply, request, answer);
   } catch (error) {
     if (claim !== null) await settle(app, claim, error);
     throw error;

@@ -77,6 +77,17 @@ suite('law 1: convergence', async () => {
     assert.equal((await scene.org.get('/assessments?limit=1', { 'if-none-match': again.headers.etag! })).status, 304);
   });
 
+  test('law 1: a poll that was repeated without news gets the next change', async () => {
+    const scene = await scenario(service);
+    const ana = await scene.learner('ana');
+    const { etag } = (await scene.org.get('/assessments')).headers;
+    for (let i = 0; i < 3; i++) assert.equal((await scene.org.get('/assessments', { 'if-none-match': etag! })).status, 304);
+    await ana.completes();
+    const next = await scene.org.get('/assessments', { 'if-none-match': etag! });
+    assert.equal(next.status, 200, 'law 1: a repeated 304 hid a change');
+    assert.equal(next.body.data.length, 1);
+  });
+
   test('law 1: a change that commits before the page is read shows under an ETag that does not match afterwards', async () => {
     const scene = await scenario(service);
     const ana = await scene.learner('ana');

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { manualClock } from '../../src/clock.ts';
+import { revokeKey } from '../../src/keys/keys.ts';
+import type { Client } from '../contract/client.ts';
+import { assertRefused } from '../contract/expect.ts';
+import type { TestOrganisation } from '../service.ts';
+import { withService } from '../service.ts';
+
+/** A poll that has been answered 304 twice goes a shorter way from then on: nobody may see which. */
+
+const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+const service = await withService({ clock, settings: { ARS_LOG: 'all' } });
+const paths = ['/assessments?limit=500', '/learners?since=2026-01-01T00:00:00Z', '/groups'];
+
+/** Polls until the service knows the poll; the ETag then held. */
+async function known(org: Client, path: string): Promise<string> {
+  const etag = (await org.get(path)).headers.etag!;
+  assert.equal((await org.get(path, { 'if-none-match': etag })).status, 304);
+  return etag;
+}
+
+async function audited(org: TestOrganisation): Promise<Record<string, number>> {
+  const rows = await service.app.db.query<{ what: string; count: number }>(
+    `select actor || ' ' || action || ' ' || status as what, count(distinct request_id) as count from audit where organisation_id = $1 group by 1`, [org.id]);
+  return Object.fromEntries(rows.map((row) => [row.what, row.count]));
+}
+
+suite('a repeated poll', () => {
+  for (const path of paths) {
+    test(`${path}: the same reply each time, in the rate limit, the audit log and the service's log`, async () => {
+      const org = await service.organisation();
+      const etag = (await org.get(path)).headers.etag!;
+      const answers = [];
+      for (let i = 0; i < 4; i++) answers.push(await org.get(path, { 'if-none-match': etag }));
+      const [first] = answers;
+      answers.forEach(({ status, text, headers }, i) => {
+        assert.deepEqual([status, text], [304, '']);
+        assert.equal(headers.ratelimit, `"default";r=${298 - i};t=61`);
+        assert.deepEqual({ ...headers, date: '', ratelimit: '' }, { ...first!.headers, date: '', ratelimit: '' });
+      });
+      const action = `GET ${path.split('?')[0]}`;
+      assert.deepEqual(await audited(org), { [`${org.key.access_key_id} ${action} 200`]: 1, [`${org.key.access_key_id} ${action} 304`]: 4 });
+      await new Promise((resolve) => setImmediate(resolve));
+      const lines = service.logged.join('').split('\n').filter((line) => line.includes(org.key.access_key_id)).map((line) => JSON.parse(line) as Record<string, unknown>);
+      assert.deepEqual(lines.map(({ action: said, status }) => [said, status]), [[action, 200], ...Array(4).fill([action, 304])]);
+      assert.equal(new Set(lines.map((line) => line.request_id)).size, 5);
+    });
+  }
+
+  test('a change is seen at once, whoever made it', async () => {
+    const org = await service.organisation();
+    const sibling = (await service.sibling()).client(org.key);
+    const etag = await known(org, '/groups');
+    for (let i = 0; i < 3; i++) {
+      assert.equal((await org.get('/groups', { 'if-none-match': etag })).status, 304);
+    }
+    await sibling.post('/groups', { type: 'cohort', ref: 'A', name: 'A' });
+    const seen = await org.get('/groups', { 'if-none-match': etag });
+    assert.deepEqual([seen.status, seen.body.data.length], [200, 1]);
+    assert.equal((await org.get('/groups', { 'if-none-match': seen.headers.etag! })).status, 304);
+  });
+
+  test('never a reader that sees less than was told before', async () => {
+    const org = await service.organisation();
+    let told = 0;
+    let over = false;
+    const writing = (async () => {
+      for (let n = 1; n <= 60; n++) {
+        assert.equal((await org.post('/groups', { type: 'cohort', ref: `C-${n}`, name: 'Cohort' })).status, 201);
+        told = n;
+      }
+      over = true;
+    })();
+    const reader = await org.another();
+    await Promise.all([writing, ...Array.from({ length: 8 }, async () => {
+      const { key } = reader;
+      let held = { etag: '""', count: 0 };
+      while (!over) {
+        const before = told;
+        const answer = await service.client(key).get('/groups?limit=100', { 'if-none-match': held.etag });
+        if (answer.status === 429) { clock.advance(61_000); continue; }
+        if (answer.status === 200) held = { etag: answer.headers.etag!, count: answer.body.data.length };
+        assert.ok(held.count >= before, `${answer.status} with ${held.count} groups after ${before} were told`);
+      }
+    })]);
+  });
+
+  test('of somebody else is a first one', async () => {
+    const [org, other] = [await service.organisation(), await service.organisation()];
+    const etag = await known(org, '/groups');
+    assert.equal((await other.get('/groups', { 'if-none-match': etag })).status, 200);
+    assertRefused(await service.client({ ...org.key, secret_access_key: 'x' }).get('/groups', { 'if-none-match': etag }), 401, 'invalid_credentials');
+    assertRefused(await service.client(null).get('/groups', { 'if-none-match': etag }), 401, 'invalid_credentials');
+    assert.deepEqual(await audited(other), { [`${other.key.access_key_id} GET /groups 200`]: 1 });
+  });
+
+  test('with a revoked key, by another method or for another page is none', async () => {
+    const org = await service.organisation();
+    const etag = await known(org, '/groups');
+    const held = { 'if-none-match': etag };
+    assert.deepEqual([(await org.api('HEAD', '/groups', { headers: held })).status, (await org.get('/groups?limit=4', held)).status], [304, 200]);
+    assertRefused(await org.get('/groups?x=1', held), 400, 'unknown_parameter');
+    assert.equal((await org.get('/groups', held)).status, 304);
+    assert.equal((await org.api('POST', '/groups', { headers: held, body: { type: 'cohort', ref: 'A', name: 'A' } })).status, 201);
+    const again = { 'if-none-match': await known(org, '/groups') };
+    assert.equal((await org.get('/groups', again)).status, 304);
+    await service.inWork((work) => revokeKey(work, org.id, org.key.access_key_id));
+    assertRefused(await org.get('/groups', again), 401, 'invalid_credentials');
+  });
+
+  test('many at once, by several keys and with other calls between them: exactly 300 a key, each in the log', async () => {
+    const org = await service.organisation();
+    const keys = [org, await org.another(), await org.another()];
+    const etag = await known(org, '/groups');
+    clock.advance(61_000);
+    const before = await audited(org);
+    const answers = (await Promise.all(keys.flatMap((one) => Array.from({ length: 330 }, async (_, i) => {
+      const path = i % 4 === 3 ? '/health' : '/groups';
+      const { status } = await one.get(path, path === '/groups' ? { 'if-none-match': etag } : {});
+      return `${one.key.access_key_id} GET ${path} ${status}`;
+    })))).sort();
+    for (const { key } of keys) assert.equal(answers.filter((one) => one.startsWith(key.access_key_id) && !one.endsWith('429')).length, 300);
+    const expected = { ...before };
+    for (const one of answers) expected[one] = (expected[one] ?? 0) + 1;
+    assert.deepEqual(await audited(org), expected);
+  });
+});
