@@ -34,6 +34,7 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
   let batches = 0;
   let read = 0;
   let nextAnalyze = 1;
+  let analysing: Promise<unknown> = Promise.resolve();
 
   const reject = (line: number, reason: string) => { counts.rejected++; options.onRejected(line, reason); };
   const commit = async (entries: typeof batch) => {
@@ -53,7 +54,8 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
     // Statements planned for small tables are planned again once there are statistics of larger ones.
     if (++batches === nextAnalyze) {
       nextAnalyze *= 10;
-      await app.db.query('analyze learner, learner_feed, membership, assessment, assessment_feed');
+      analysing = app.db.query('analyze learner, learner_feed, membership, assessment, assessment_feed');
+      analysing.catch(() => {});
     }
     options.onProgress(counts);
   };
@@ -80,8 +82,9 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
     }
     await working;
     if (batch.length > 0) await commit(batch);
+    await analysing;
   } finally {
-    await working.catch(() => {});
+    await Promise.allSettled([working, analysing]);
   }
   return counts;
 }

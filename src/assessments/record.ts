@@ -22,9 +22,14 @@ export function reportBase(baseUrl: string): string {
 export async function recordAssessments(work: Work, feed: Feed, rows: NewAssessment[],
   options: { events: boolean; madeLearners?: ReadonlySet<string> }): Promise<void> {
   if (rows.length === 0) return;
-  const first = await insertAssessments(work, feed, rows);
   const learnerIds = [...new Set(rows.map((row) => row.learner_id))];
-  await stampLearners(work, feed, learnerIds.filter((id) => options.madeLearners?.has(id) !== true));
+  const first = feed.next();
+  feed.used(rows.length);
+  // While the database stamps learners, the texts of their results are put together.
+  await Promise.all([
+    stampLearners(work, feed, learnerIds.filter((id) => options.madeLearners?.has(id) !== true)),
+    insertAssessments(work, feed, rows, first),
+  ]);
   if (!options.events) return;
   const setOf = await groupSetsOf(work.tx, feed.organisationId, learnerIds);
   const sets = await renderSets(work.tx, feed.organisationId, [...new Set(setOf.values())]);

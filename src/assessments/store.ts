@@ -1,4 +1,4 @@
-import { arrayLiteral } from '../db/array-literal.ts';
+import { arrayLiteral, uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -30,16 +30,14 @@ const insert = statement('assessment.insert', `
 /** Stands between JSON texts that travel as one: JSON holds no control character, so nothing needs escaping on the way. */
 const between = '\x1e';
 
-/** Stores results in the given order and returns the first one's position; the feed's lock is held. */
-export async function insertAssessments(work: Work, feed: Feed, rows: NewAssessment[]): Promise<number> {
-  const first = feed.next();
-  const array = (key: 'assessment_id' | 'learner_id' | 'source' | 'assessed_at' | 'facet' | 'report_sha256') => arrayLiteral(rows.map((row) => row[key]));
+/** Stores results in the given order, at the positions from `first` on; the feed's lock is held. */
+export async function insertAssessments(work: Work, feed: Feed, rows: NewAssessment[], first: number): Promise<void> {
+  const array = (key: 'source' | 'assessed_at' | 'facet' | 'report_sha256') => arrayLiteral(rows.map((row) => row[key]));
+  const uuids = (key: 'assessment_id' | 'learner_id') => uuidArray(rows.map((row) => row[key]));
   const texts = (key: 'learner' | 'body') => rows.map((row) => row[key]).join(between);
-  const [row] = await work.tx.query<{ count: number }>(insert, [feed.organisationId, array('assessment_id'), array('learner_id'), array('source'), array('assessed_at'),
+  const [row] = await work.tx.query<{ count: number }>(insert, [feed.organisationId, uuids('assessment_id'), uuids('learner_id'), array('source'), array('assessed_at'),
     array('facet'), texts('learner'), texts('body'), array('report_sha256'), first]);
   if (row!.count !== rows.length) throw new Error('a result has no learner to belong to');
-  feed.used(rows.length);
-  return first;
 }
 
 export type StoredAssessment = {
@@ -78,7 +76,7 @@ export function findOfLearner(tx: Tx, organisationId: number, learnerId: string)
 
 /** What is stored under these ids; body is null for a deleted one. */
 export function findStored(tx: Tx, organisationId: number, ids: string[]) {
-  return tx.query<{ assessment_id: string; learner_id: string; assessed_at: number; facet: number; body: string | null }>(stored, [organisationId, ids]);
+  return tx.query<{ assessment_id: string; learner_id: string; assessed_at: number; facet: number; body: string | null }>(stored, [organisationId, uuidArray(ids)]);
 }
 
 const replaceTexts = statement('assessment.replace_texts', `

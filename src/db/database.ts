@@ -94,13 +94,13 @@ export type Dedicated = Tx & {
  * @param size connections at most, dedicated ones not counted
  */
 export function openDatabase(url: string, log: Log, size = 16): Database {
-  const common: pg.ClientConfig = {
-    connectionString: url, types, keepAlive: true, connectionTimeoutMillis: 5000, application_name: 'ars',
+  const common = {
+    connectionString: url, types, pipeline: true, keepAlive: true, connectionTimeoutMillis: 5000, application_name: 'ars',
     lock_timeout: 15_000, idle_in_transaction_session_timeout: 60_000,
     // One plan per statement, whoever's values come first: plans for one organisation's values surprise the next one.
     // Parallel workers and compilation cost a short statement more than they give.
     options: '-c plan_cache_mode=force_generic_plan -c max_parallel_workers_per_gather=0 -c jit=off',
-  };
+  } as pg.ClientConfig;
   const pool = new pg.Pool({ ...common, max: size, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
   pool.on('error', (error) => log.error('database.connection_lost', errorFields(error)));
   // A connection that is lost between two statements of a transaction says so by an event, which would end the process
@@ -167,7 +167,7 @@ function openDedicated(config: pg.ClientConfig, synchronousCommit: boolean, log:
   const channels = new Map<string, (payload: string | null) => void>();
 
   async function connect(): Promise<pg.Client> {
-    const client = new pg.Client({ ...config, pipeline: true } as pg.ClientConfig);
+    const client = new pg.Client(config);
     client.on('error', () => {});
     client.on('notification', (message) => channels.get(message.channel)?.(message.payload ?? ''));
     client.once('end', () => {

@@ -1,3 +1,4 @@
+import { uuidArray } from '../db/arrays.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
@@ -60,9 +61,15 @@ export function stampLearnersAndAssessments(work: Work, feed: Feed, learnerIds: 
   return stamp(work, feed, [assessmentsOfThese, learnersThese], learnerIds);
 }
 
-/** These distinct learners' own payloads changed (a result of theirs did), not their other assessments. */
-export function stampLearners(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
-  return stamp(work, feed, [learnersThese], learnerIds);
+/**
+ * These distinct learners' own payloads changed (a result of theirs did), not their other assessments. The positions are
+ * taken at once, so that the caller may go on before this is done.
+ */
+export async function stampLearners(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
+  if (learnerIds.length === 0) return;
+  const first = feed.next();
+  feed.used(learnerIds.length);
+  await work.tx.query(learnersThese, [feed.organisationId, uuidArray(learnerIds), first]);
 }
 
 /** A group that is shown with its active members changed. */

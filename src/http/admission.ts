@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { arrayLiteral } from '../db/array-literal.ts';
+import { arrayLiteral } from '../db/arrays.ts';
 import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';

@@ -1,4 +1,4 @@
-import { arrayLiteral } from '../db/array-literal.ts';
+import { arrayLiteral } from '../db/arrays.ts';
 import type { Dedicated } from '../db/database.ts';
 import { DatabaseUnavailable, statement } from '../db/database.ts';
 
