@@ -1,11 +1,11 @@
 import type { App } from '../app.ts';
-import { arrayLiteral } from '../db/arrays.ts';
+import { arrayLiteral, uuidArray } from '../db/arrays.ts';
 import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { hashSecret } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
-import type { Unchanged } from './repeated-polls.ts';
+import type { Unchanged } from './repeated-reads.ts';
 
 /** Who calls, whether the call is within its key's rate limit, and where the organisation's feed stands. */
 export type Admission = {
@@ -17,7 +17,7 @@ export type Admission = {
   remaining: number;
   /** Whole seconds after which the oldest admitted request leaves the window. */
   resetSeconds: number;
-  /** The call repeats a poll, nothing has changed since, and the audit row of its reply is committed. */
+  /** The call repeats a read, nothing has changed since, and the audit row of its reply is committed. */
   answered: boolean;
 };
 
@@ -76,12 +76,13 @@ const admitMany = `
       join counted c on c.key_id = asked.key_id
       join feed f on f.organisation_id = asked.organisation_id)`;
 
-/** The audit rows of the polls that are hereby answered, as their callers presumed. */
+/** The audit rows of the reads that are hereby answered, as was presumed. */
 const answered = `
   answered as (
-    insert into audit (organisation_id, at, request_id, actor, action, status)
-    select a.organisation_id, $4, p.request_id, a.key_id, p.action, 304
-      from unnest($8::int8[], $9::int8[], $10::int8[], string_to_array($11, ',')::uuid[], string_to_array($12, E'\\x1e')) as p(pair, organisation_id, position, request_id, action)
+    insert into audit (organisation_id, at, request_id, actor, action, resource, status)
+    select a.organisation_id, $4, p.request_id, a.key_id, p.action, p.resource, p.status
+      from unnest($8::int8[], $9::int8[], $10::int8[], $11::uuid[], string_to_array($12, E'\\x1e'), string_to_array($13, E'\\x1e', ''), $14::int2[])
+        as p(pair, organisation_id, position, request_id, action, resource, status)
       join admitted a on a.pair = p.pair and a.all_granted and a.organisation_id = p.organisation_id and a.position = p.position)`;
 
 const statements = {
@@ -96,15 +97,15 @@ type AdmitRow = {
   granted: number; used: number; oldest_ms: number | null; last_ms: number;
 };
 
-/** What a call shows of itself, and what is presumed of its reply: null unless it repeats a poll. */
-export type Asked = { keyId: string; secret: string; poll: { unchanged: Unchanged; requestId: string } | null };
+/** What a call shows of itself, and what is presumed of its reply: null unless it repeats a read. */
+export type Asked = { keyId: string; secret: string; read: { unchanged: Unchanged; requestId: string } | null };
 
 /** Admits calls by their credentials; null for any that aren't valid, whatever is wrong with them. */
 export type Admit = (asked: Asked) => Promise<Admission | null>;
 
 /**
  * Credentials, rate limit and feed position of all requests that wait, by one statement, always fresh: nothing can go
- * stale. A poll that was answered 304 before is answered by the same statement if the feed is still where it was: that
+ * stale. A read that was answered before is answered by the same statement if the feed is still where it was: that
  * statement then writes its audit row, too.
  * @param relaxed a connection of its own that commits asynchronously: an admission needn't survive a crash of the database
  * @param durable another one, for batches with audit rows
@@ -121,21 +122,24 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
       else found.calls.push(i);
     });
     const pairs = [...pairsOf.values()];
-    const polls = pairs.flatMap((pair, i) => pair.calls.flatMap((call) => (calls[call]!.poll === null ? [] : [{ pair: i + 1, ...calls[call]!.poll! }])));
+    const reads = pairs.flatMap((pair, i) => pair.calls.flatMap((call) => {
+      const { read } = calls[call]!;
+      return read === null ? [] : [{ pair: i + 1, requestId: read.requestId, ...read.unchanged }];
+    }));
     const nowMs = app.clock.nowMs();
     const window = [new Date(nowMs), nowMs, limit, stepMs];
     const one = pairs.length === 1;
     const asked = one ? [pairs[0]!.keyId, hashSecret(pairs[0]!.secret), pairs[0]!.calls.length]
       : [pairs.map((pair) => pair.keyId), pairs.map((pair) => hashSecret(pair.secret)), pairs.map((pair) => pair.calls.length)];
-    const rows = polls.length === 0
+    const rows = reads.length === 0
       ? await relaxed.query<AdmitRow>(one ? statements.one : statements.many, [...asked, ...window])
       : await durable.query<AdmitRow>(one ? statements.oneAnswered : statements.manyAnswered, [...asked, ...window,
-        arrayLiteral(polls.map((poll) => poll.pair)), arrayLiteral(polls.map((poll) => poll.unchanged.organisationId)), arrayLiteral(polls.map((poll) => poll.unchanged.position)),
-        polls.map((poll) => poll.requestId).join(), polls.map((poll) => poll.unchanged.action).join('\x1e')]);
+        ...(['pair', 'organisationId', 'position'] as const).map((key) => arrayLiteral(reads.map((read) => read[key]))), uuidArray(reads.map((read) => read.requestId)),
+        reads.map((read) => read.action).join('\x1e'), reads.map((read) => read.resource ?? '').join('\x1e'), arrayLiteral(reads.map((read) => read.status))]);
     const out = new Array<Admission | null>(calls.length).fill(null);
     for (const row of rows) {
       pairs[row.pair - 1]!.calls.forEach((call, i) => {
-        const unchanged = calls[call]!.poll?.unchanged;
+        const unchanged = calls[call]!.read?.unchanged;
         out[call] = {
           organisationId: row.organisation_id, keyId: row.key_id,
           feedPosition: row.position, groupsVersion: row.groups_version,

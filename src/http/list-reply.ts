@@ -41,7 +41,7 @@ export async function listReply(call: Call, query: ParsedQuery, fetch: (after: C
   const etag = etagOf(call, query);
   const throughUs = after?.throughUs ?? caller.feedPosition;
   const headers: Record<string, string> = { etag, ...cacheHeaders, 'x-sync-through': formatPosition(throughUs) };
-  if (!noneMatch(call.ifNoneMatch, etag)) return { status: 304, body: null, headers };
+  if (!noneMatch(call.ifNoneMatch, etag)) return { status: 304, body: null, headers, repeatable: true };
   const entries = await fetch(after, query.limit + 1);
   const hasMore = entries.length > query.limit;
   const page = hasMore ? entries.slice(0, query.limit) : entries;

@@ -35,6 +35,8 @@ export type Reply = {
   headers?: Record<string, string>;
   /** For the audit log: the id of the thing acted on. */
   resource?: string;
+  /** The same address and ETag held have this reply, of bytes or nothing, until the organisation's feed moves. */
+  repeatable?: boolean;
 };
 
 /** One endpoint: what it takes, what it answers, and the function that does it. OpenAPI is made from the same table. */

@@ -20,7 +20,7 @@ import { claimKey } from './idempotency.ts';
 import { readJsonObject } from './json.ts';
 import type { Parameter } from './query.ts';
 import { readQuery } from './query.ts';
-import { RepeatedPolls } from './repeated-polls.ts';
+import { RepeatedReads } from './repeated-reads.ts';
 import type { Call, Reply, Route } from './route.ts';
 import { changer, jsonType } from './route.ts';
 import { routes } from './routes.ts';
@@ -96,11 +96,11 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance) =>
 
   const audit = auditor(app.db.dedicated());
   const admit = admitter(app, app.db.dedicated({ synchronousCommit: false }), app.db.dedicated());
-  const polls = new RepeatedPolls();
+  const reads = new RepeatedReads();
   const admissions: Admissions = new WeakMap();
-  await fastify.register(async (api) => registerApi(app, api, admit, admissions, audit, polls), { prefix: apiBase });
+  await fastify.register(async (api) => registerApi(app, api, admit, admissions, audit, reads), { prefix: apiBase });
   await pages(fastify);
-  answerRepeatedPolls(app, fastify.server, polls, admit, admissions, () => stopping);
+  answerRepeatedReads(app, fastify.server, reads, admit, admissions, () => stopping);
   // Node would answer other expectations than 100-continue with an empty 417; they are ignored instead (RFC 9110, 10.1.1).
   fastify.server.on('checkExpectation', (request, reply) => { fastify.server.emit('request', request, reply); });
   return { fastify };
@@ -110,22 +110,22 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance) =>
 type Admissions = WeakMap<IncomingMessage, Promise<Admission | null>>;
 
 /**
- * Takes polls that repeat one out before Fastify sees them: router and hooks would be half of their time, and a second
- * statement for the audit row the other half. All that can't be answered so goes the way of every other request.
+ * Takes reads that repeat one out before Fastify sees them: router and hooks would be half of their time, and further
+ * statements the other half. All that can't be answered so goes the way of every other request.
  */
-function answerRepeatedPolls(app: App, server: Server, polls: RepeatedPolls, admit: Admit, admissions: Admissions, stopping: () => boolean): void {
+function answerRepeatedReads(app: App, server: Server, reads: RepeatedReads, admit: Admit, admissions: Admissions, stopping: () => boolean): void {
   const [everyOther] = server.listeners('request') as [RequestListener];
   server.removeAllListeners('request').on('request', (request, response) => {
-    const unchanged = stopping() ? null : polls.find(request);
+    const unchanged = stopping() ? null : reads.find(request);
     if (unchanged === null) { everyOther(request, response); return; }
     const startedMs = app.clock.monotonicMs();
     const requestId = app.random.uuid();
-    const admission = admit({ ...credentialsOf(request.headers), poll: { unchanged, requestId } });
+    const admission = admit({ ...credentialsOf(request.headers), read: { unchanged, requestId } });
     const proceed = () => { admissions.set(request, admission); everyOther(request, response); };
     admission.then((caller) => {
       if (caller === null || !caller.answered) { proceed(); return; }
-      response.writeHead(304, [...unchanged.headers, ...rateHeaders(app, caller), ...(stopping() ? ['connection', 'close'] : [])]).end();
-      logAnswer(app, startedMs, requestId, unchanged.action, 304, caller);
+      response.writeHead(unchanged.status, [...unchanged.headers, ...rateHeaders(app, caller), ...(stopping() ? ['connection', 'close'] : [])]).end(unchanged.body);
+      logAnswer(app, startedMs, requestId, unchanged.action, unchanged.status, caller);
     }, proceed);
   });
 }
@@ -172,13 +172,13 @@ function plainTarget(target: string): string {
 /** Stands for a body of another media type than JSON. */
 const unsupported = Symbol('unsupported media type');
 
-function registerApi(app: App, api: FastifyInstance, admit: Admit, admissions: Admissions, audit: Audit, polls: RepeatedPolls): void {
+function registerApi(app: App, api: FastifyInstance, admit: Admit, admissions: Admissions, audit: Audit, reads: RepeatedReads): void {
   const sets = new SetCache();
   const failed = new FailedAttempts(app.clock);
 
   api.addHook('onRequest', async (request, reply) => {
     request.action = request.routeOptions.config.action ?? `${request.method} (no route)`;
-    const caller = await (admissions.get(request.raw) ?? admit({ ...credentialsOf(request.headers), poll: null }));
+    const caller = await (admissions.get(request.raw) ?? admit({ ...credentialsOf(request.headers), read: null }));
     if (caller === null) {
       const wait = failed.count(request.socket.remoteAddress ?? '');
       if (wait > 0) throw new ApiError('rate_limited', undefined, { 'retry-after': String(wait) });
@@ -217,7 +217,7 @@ function registerApi(app: App, api: FastifyInstance, admit: Admit, admissions: A
     api.route({
       method: [...methods], url: path, bodyLimit: limits.bodyBytes, config: { action: `${route.method} ${route.path}` },
       // A promise returned here would make Fastify watch the end of every reply.
-      handler: (request, reply) => { handle(app, sets, polls, route, request, reply).catch((error: unknown) => reply.send(error)); },
+      handler: (request, reply) => { handle(app, sets, reads, route, request, reply).catch((error: unknown) => reply.send(error)); },
     });
   }
   // Without one of its own, what is unknown under the API's base would pass the hooks above by.
@@ -241,7 +241,7 @@ function noRoute(url: string): ApiError {
 const noFields = new Body({});
 const noParameters: readonly Parameter[] = [];
 
-async function handle(app: App, sets: SetCache, polls: RepeatedPolls, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function handle(app: App, sets: SetCache, reads: RepeatedReads, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const caller = request.caller!;
   const url = request.raw.url!;
   const question = url.indexOf('?');
@@ -274,8 +274,12 @@ async function handle(app: App, sets: SetCache, polls: RepeatedPolls, route: Rou
   };
   try {
     const answer = await route.handle(call);
-    if (answer.status === 304 && route.paged === true) {
-      polls.keep(request.raw, { organisationId: caller.organisationId, position: caller.feedPosition, action: request.action, headers: Object.entries(answer.headers!).flat() });
+    if (answer.repeatable === true) {
+      const { status, headers, body, resource } = answer;
+      reads.keep(request.raw, {
+        organisationId: caller.organisationId, position: caller.feedPosition, action: request.action, resource: resource ?? null, status, body: body as Buffer | null,
+        headers: Object.entries({ ...headers, ...(body === null ? {} : { 'content-length': String(body.length) }) }).flat(),
+      });
     }
     send(reply, request, answer);
   } catch (error) {

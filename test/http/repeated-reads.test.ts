@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import type { Client } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';
+import { scenario } from '../scenario.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
 
-/** A poll that has been answered 304 twice goes a shorter way from then on: nobody may see which. */
+/** A list's 304 and an evidence PDF that have been served once go a shorter way from then on: nobody may see which. */
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
 const service = await withService({ clock, settings: { ARS_LOG: 'all' } });
@@ -20,13 +22,14 @@ async function known(org: Client, path: string): Promise<string> {
   return etag;
 }
 
-async function audited(org: TestOrganisation): Promise<Record<string, number>> {
+async function audited(org: TestOrganisation, resource: string | null = null): Promise<Record<string, number>> {
   const rows = await service.app.db.query<{ what: string; count: number }>(
-    `select actor || ' ' || action || ' ' || status as what, count(distinct request_id) as count from audit where organisation_id = $1 group by 1`, [org.id]);
+    `select actor || ' ' || action || ' ' || status as what, count(distinct request_id) as count from audit
+      where organisation_id = $1 and ($2::text is null or resource = $2) group by 1 order by 1`, [org.id, resource]);
   return Object.fromEntries(rows.map((row) => [row.what, row.count]));
 }
 
-suite('a repeated poll', () => {
+suite('a repeated read', () => {
   for (const path of paths) {
     test(`${path}: the same reply each time, in the rate limit, the audit log and the service's log`, async () => {
       const org = await service.organisation();
@@ -47,6 +50,35 @@ suite('a repeated poll', () => {
       assert.equal(new Set(lines.map((line) => line.request_id)).size, 5);
     });
   }
+
+  test('an evidence PDF: the same reply each time, until its result changes or goes', async () => {
+    const scene = await scenario(service);
+    const { org } = scene;
+    const result = await (await scene.learner('ana')).completes();
+    const path = `/assessments/${result.id}/report.pdf`;
+    const answers = [];
+    for (let i = 0; i < 5; i++) answers.push(await org.get(path));
+    const [, first] = answers;
+    for (const { status, bytes, headers } of answers) {
+      assert.equal(status, 200);
+      assert.equal(hash('sha256', bytes, 'hex'), headers['x-report-sha256']);
+      assert.deepEqual({ ...headers, date: '', ratelimit: '' }, { ...first!.headers, date: '', ratelimit: '' });
+    }
+    for (let i = 0; i < 3; i++) assert.deepEqual([(await org.get(path, { 'if-none-match': first!.headers.etag! })).status, (await org.get(path, { 'if-none-match': '"x"' })).status], [304, 200]);
+    const part = await org.get(path, { range: 'bytes=0-3' });
+    assert.deepEqual([part.status, part.text], [206, '%PDF']);
+    assert.deepEqual(Object.entries(await audited(org, result.id)), [['GET /assessments/{id}/report.pdf 200', 8], ['GET /assessments/{id}/report.pdf 206', 1], ['GET /assessments/{id}/report.pdf 304', 3]]
+      .map(([what, count]) => [`${org.key.access_key_id} ${what}`, count]));
+    await result.isAmended({ is_borderline: true });
+    const amended = await org.get(path);
+    assert.notEqual(amended.headers['x-report-sha256'], first!.headers['x-report-sha256']);
+    assert.deepEqual((await org.get(path)).bytes, amended.bytes);
+    assert.equal((await org.get(path, { 'if-none-match': first!.headers.etag! })).status, 200);
+    const other = await service.organisation();
+    assertRefused(await other.get(path), 404, 'not_found');
+    await result.isWithdrawn();
+    for (const held of [undefined, { 'if-none-match': amended.headers.etag! }]) assertRefused(await org.get(path, held), 404, 'not_found');
+  });
 
   test('a change is seen at once, whoever made it', async () => {
     const org = await service.organisation();
