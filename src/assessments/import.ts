@@ -42,7 +42,10 @@ export async function importRecords(work: Work, organisationId: number, records:
 
 async function importDistinct(work: Work, feed: Feed, records: ReadyRecord[], options: { events: boolean; actor: string }): Promise<ImportOutcome[]> {
   const { organisationId } = feed;
-  const stored = new Map((await findStored(work.tx, organisationId, records.map((record) => record.assessmentId))).map((row) => [row.assessment_id, row]));
+  const [found, known] = await Promise.all([
+    findStored(work.tx, organisationId, records.map((record) => record.assessmentId)), findKnownLearners(work, organisationId, records),
+  ]);
+  const stored = new Map(found.map((row) => [row.assessment_id, row]));
   const holders = new Map((stored.size === 0 ? [] : await findLearnersByIds(work.tx, organisationId, [...stored.values()].map((row) => row.learner_id)))
     .map((learner) => [learner.learner_id, learner]));
   const outcomes: (ImportOutcome | null)[] = records.map((record) => {
@@ -60,28 +63,29 @@ async function importDistinct(work: Work, feed: Feed, records: ReadyRecord[], op
   const groupsRefused = await refuseGroupsBeyondLimit(work, feed, records, outcomes);
   const open = records.map((record, i) => ({ record, i })).filter(({ i }) => outcomes[i] === null);
 
-  const learners = await importLearners(work, feed, open.map(({ record }) => record));
+  const learners = await importLearners(work, feed, open.map(({ record }) => record), known);
   const moved = groupsRefused.size === 0 && open.every(({ record }) => record.groups.length === 0) ? []
     : await importGroups(work, feed, open.map(({ record }) => record), learners.ids);
   // Names and groups first, so that what is recorded below is stamped with them.
   const touched = [...new Set([...learners.renamed, ...moved.filter((id) => !learners.made.has(id))])];
   if (touched.length > 0) await stampLearnersAndAssessments(work, feed, touched);
 
-  const fresh: typeof open = [];
-  const amended: typeof open = [];
-  for (const entry of open) {
-    const row = stored.get(entry.record.assessmentId);
-    const learnerId = learners.ids.get(entry.record)!;
+  type Entry = { record: ReadyRecord; i: number; learnerId: string; learnerJson: string };
+  const fresh: Entry[] = [];
+  const amended: Entry[] = [];
+  for (const [at, { record, i }] of open.entries()) {
+    const row = stored.get(record.assessmentId);
+    const entry = { record, i, learnerId: learners.ids[at]!, learnerJson: learners.json[at]! };
     if (row === undefined) { fresh.push(entry); outcomes[entry.i] = { outcome: 'imported' }; }
     else if (row.body !== entry.record.body) { amended.push(entry); outcomes[entry.i] = { outcome: 'updated' }; }
-    else outcomes[entry.i] = { outcome: touched.includes(learnerId) ? 'updated' : 'unchanged' };
+    else outcomes[entry.i] = { outcome: touched.includes(entry.learnerId) ? 'updated' : 'unchanged' };
   }
-  await recordAssessments(work, feed, fresh.map(({ record }) => ({
-    assessment_id: record.assessmentId, learner_id: learners.ids.get(record)!, source: 'imported', assessed_at: record.assessedAtUs,
-    facet: record.facet, learner: learners.json.get(record)!, body: record.body, report_sha256: null,
+  await recordAssessments(work, feed, fresh.map(({ record, learnerId, learnerJson }) => ({
+    assessment_id: record.assessmentId, learner_id: learnerId, source: 'imported', assessed_at: record.assessedAtUs,
+    facet: record.facet, learner: learnerJson, body: record.body, report_sha256: null,
   })), { events: options.events, madeLearners: learners.made });
   if (amended.length > 0) {
-    const rows = amended.map(({ record }) => ({ assessment_id: record.assessmentId, learner_id: learners.ids.get(record)!, body: record.body }));
+    const rows = amended.map(({ record, learnerId }) => ({ assessment_id: record.assessmentId, learner_id: learnerId, body: record.body }));
     await recordChanges(work, organisationId, { kind: 'amended', actor: options.actor, reason: 'imported again with changes' },
       rows.map((row) => ({ assessment_id: row.assessment_id, before: stored.get(row.assessment_id)!.body })));
     await replaceBodies(work.tx, organisationId, rows);
@@ -92,35 +96,46 @@ async function importDistinct(work: Work, feed: Feed, records: ReadyRecord[], op
 }
 
 type Learners = {
-  ids: Map<ReadyRecord, string>;
+  /** Of each record's learner. */
+  ids: string[];
   /** The learner object of each record's payload, with the name that the learner has after all records. */
-  json: Map<ReadyRecord, string>;
+  json: string[];
   made: Set<string>; renamed: string[];
 };
 
-async function importLearners(work: Work, feed: Feed, records: ReadyRecord[]): Promise<Learners> {
+/** A learner without a reference can't be recognised: each such result has a learner of its own, the same at every import. */
+function ownLearnerId(organisationId: number, record: ReadyRecord): string {
+  return uuidOf(`${organisationId}:learner-of`, record.assessmentId);
+}
+
+/** The learners of the records that exist already. */
+async function findKnownLearners(work: Work, organisationId: number, records: ReadyRecord[]): Promise<LearnerName[]> {
+  const refs = new Set<string>();
+  const own: string[] = [];
+  for (const record of records) {
+    if (record.learnerRef === null) own.push(ownLearnerId(organisationId, record));
+    else refs.add(record.learnerRef);
+  }
+  const [byRefs, byIds] = await Promise.all([
+    refs.size === 0 ? [] : findLearnersByRefs(work.tx, organisationId, [...refs]), own.length === 0 ? [] : findLearnersByIds(work.tx, organisationId, own),
+  ]);
+  return byIds.length === 0 ? byRefs : [...byRefs, ...byIds];
+}
+
+async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], known: LearnerName[]): Promise<Learners> {
   const { organisationId } = feed;
-  const refs = [...new Set(records.flatMap((record) => (record.learnerRef === null ? [] : [record.learnerRef])))];
-  // A learner without a reference can't be recognised: each such result has a learner of its own, the same at every import.
-  const ownId = (record: ReadyRecord) => uuidOf(`${organisationId}:learner-of`, record.assessmentId);
-  const own = records.filter((record) => record.learnerRef === null).map(ownId);
-  const known = [
-    ...refs.length === 0 ? [] : await findLearnersByRefs(work.tx, organisationId, refs),
-    ...own.length === 0 ? [] : await findLearnersByIds(work.tx, organisationId, own),
-  ];
   const byRef = new Map<string, LearnerName>();
   const byId = new Map<string, LearnerName>();
   for (const learner of known) {
-    byId.set(learner.learner_id, learner);
-    if (learner.ref !== null) byRef.set(learner.ref, learner);
+    if (learner.ref === null) byId.set(learner.learner_id, learner);
+    else byRef.set(learner.ref, learner);
   }
   const made = new Map<string, LearnerName>();
   const formerNames = new Map<LearnerName, string>();
-  const holders = new Map<ReadyRecord, LearnerName>();
-  for (const record of records) {
-    let learner = record.learnerRef === null ? byId.get(ownId(record)) : byRef.get(record.learnerRef);
+  const holders = records.map((record) => {
+    let learner = record.learnerRef === null ? byId.get(ownLearnerId(organisationId, record)) : byRef.get(record.learnerRef);
     if (learner === undefined) {
-      learner = { learner_id: record.learnerRef === null ? ownId(record) : work.uuid(), ref: record.learnerRef, full_name: record.fullName };
+      learner = { learner_id: record.learnerRef === null ? ownLearnerId(organisationId, record) : work.uuid(), ref: record.learnerRef, full_name: record.fullName };
       made.set(learner.learner_id, learner);
       if (learner.ref === null) byId.set(learner.learner_id, learner);
       else byRef.set(learner.ref, learner);
@@ -128,17 +143,17 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[]): P
       if (!made.has(learner.learner_id) && !formerNames.has(learner)) formerNames.set(learner, learner.full_name);
       learner.full_name = record.fullName;
     }
-    holders.set(record, learner);
-  }
+    return learner;
+  });
   const renamed = [...formerNames].filter(([learner, former]) => learner.full_name !== former).map(([learner]) => learner);
   await insertLearners(work, feed, [...made.values()].map((learner) => ({ ...learner, email: null })));
   for (const learner of renamed) await renameLearner(work, organisationId, learner, learner.full_name);
   return {
-    ids: new Map(records.map((record) => [record, holders.get(record)!.learner_id])),
-    json: new Map(records.map((record) => {
-      const { ref, full_name } = holders.get(record)!;
-      return [record, full_name === record.fullName ? record.learnerJson : learnerJson(ref, full_name)];
-    })),
+    ids: holders.map((learner) => learner.learner_id),
+    json: records.map((record, i) => {
+      const { ref, full_name } = holders[i]!;
+      return full_name === record.fullName ? record.learnerJson : learnerJson(ref, full_name);
+    }),
     made: new Set(made.keys()), renamed: renamed.map((learner) => learner.learner_id),
   };
 }
@@ -172,14 +187,14 @@ function distinctGroups(groups: ReadyRecord['groups']): ReadyRecord['groups'] {
 }
 
 /** Joins learners to the groups of their records, and returns those whose groups changed. */
-async function importGroups(work: Work, feed: Feed, records: ReadyRecord[], ids: Map<ReadyRecord, string>): Promise<string[]> {
+async function importGroups(work: Work, feed: Feed, records: ReadyRecord[], learnerIds: string[]): Promise<string[]> {
   const groups = distinctGroups(records.flatMap((record) => record.groups));
   const rows = await ensureGroups(work, feed, groups, { autocreate: true });
   const idOf = new Map(rows.map(({ row }) => [`${row.type} ${row.ref}`, row.group_id]));
   const pairs = new Map<string, { group_id: string; learner_id: string }>();
-  for (const record of records) {
+  for (const [i, record] of records.entries()) {
     for (const group of record.groups) {
-      const pair = { group_id: idOf.get(`${group.type} ${group.ref}`)!, learner_id: ids.get(record)! };
+      const pair = { group_id: idOf.get(`${group.type} ${group.ref}`)!, learner_id: learnerIds[i]! };
       pairs.set(`${pair.group_id} ${pair.learner_id}`, pair);
     }
   }
