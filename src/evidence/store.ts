@@ -12,9 +12,10 @@ import { readOrganisation } from '../organisations/organisations.ts';
 import type { EvidenceInput } from './document.ts';
 import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf.ts';
+import type { Report } from './stored.ts';
 import { storedReports } from './stored.ts';
 
-export type Report = { pdf: Buffer; sha256: string };
+export type { Report } from './stored.ts';
 
 const newest = statement('evidence.newest', `
   select edition, input from evidence where organisation_id = $1 and assessment_id = $2 order by edition desc limit 1`);
@@ -30,18 +31,14 @@ const attempts = 20;
  * @returns undefined when there is no such live result
  */
 export async function readReport(app: App, organisationId: number, assessmentId: string): Promise<Report | undefined> {
-  const reports = storedReports(app.db);
+  const readStored = storedReports(app.db);
   for (let attempt = 0; attempt < attempts; attempt++) {
-    const sha256 = await reports.currentHash(organisationId, assessmentId);
-    if (sha256 === null) {
-      const made = await inTurn(() => makeReport(app, organisationId, assessmentId));
-      if (made !== 'changed') return made;
-    } else {
-      const pdf = await reports.bytesOf(organisationId, assessmentId, sha256);
-      if (pdf !== undefined) return { pdf, sha256 };
-    }
+    const stored = await readStored(organisationId, assessmentId);
+    if (stored !== null) return stored;
+    const made = await inTurn(() => makeReport(app, organisationId, assessmentId));
+    if (made !== 'changed') return made;
   }
-  throw new Error(`the report of ${assessmentId} is named but not stored, or changes without end`);
+  throw new Error(`the result ${assessmentId} changes without end`);
 }
 
 /**
