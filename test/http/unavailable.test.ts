@@ -65,5 +65,19 @@ suite('a database that goes away', () => {
     assert.equal((await there.get('/health')).status, 200);
   });
 
+  test('a repeated read is no exception, and is known again afterwards', async () => {
+    const held = { 'if-none-match': (await there.get('/learners')).headers.etag! };
+    const count = async () => (await direct.app.db.query<{ n: number }>('select count(*) as n from audit where organisation_id = $1 and action = $2 and status = 304', [org.id, 'GET /learners']))[0]!.n;
+    for (let i = 0; i < 2; i++) assert.equal((await there.get('/learners', held)).status, 304);
+    const asked = Array.from({ length: 30 }, () => there.get('/learners', held));
+    wire.pull();
+    const answers = await Promise.all(asked);
+    assertRefused(await there.get('/learners', held), 503, 'service_unavailable');
+    wire.plug();
+    for (const answer of answers) if (answer.status !== 304) assertRefused(answer, 503, 'service_unavailable');
+    assert.ok(await count() >= 2 + answers.filter((answer) => answer.status === 304).length);
+    assert.equal((await there.get('/learners', held)).status, 304);
+  });
+
   test('nothing of it is a fault of ours', () => assert.doesNotMatch(service.logged.join(''), /"status":500/));
 });
