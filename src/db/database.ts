@@ -83,7 +83,7 @@ export type Database = Tx & {
 };
 
 export type Dedicated = Tx & {
-  /** Calls back on every notification of the channel, and with null whenever notifications may have been missed. */
+  /** Calls back on every notification of the channel, and with null whenever the connection is up: what came before may have been missed. */
   listen(channel: string, onNotify: (payload: string | null) => void): Promise<void>;
   close(): Promise<void>;
 };
@@ -166,15 +166,16 @@ function openDedicated(config: pg.ClientConfig, synchronousCommit: boolean, log:
   let retry: NodeJS.Timeout | null = null;
   const channels = new Map<string, (payload: string | null) => void>();
 
-  async function connect(): Promise<pg.Client> {
+  async function connect(ended: () => void): Promise<pg.Client> {
     const client = new pg.Client(config);
+    let up = false;
     client.on('error', () => {});
     client.on('notification', (message) => channels.get(message.channel)?.(message.payload ?? ''));
     client.once('end', () => {
-      current = null;
-      if (closed || channels.size === 0) return;
+      ended();
+      if (!up || closed || channels.size === 0) return;
       log.error('database.connection_lost', {});
-      for (const notify of channels.values()) notify(null);
+      // Listeners are told once it is up again: told now, they would ask at once, and again, without end.
       reconnect();
     });
     try {
@@ -182,10 +183,11 @@ function openDedicated(config: pg.ClientConfig, synchronousCommit: boolean, log:
       if (!synchronousCommit) await client.query('set synchronous_commit = off');
       for (const channel of channels.keys()) await client.query(`listen ${channel}`);
     } catch (error) {
-      current = null;
+      ended();
       client.end().catch(() => {});
       throw new DatabaseUnavailable(error);
     }
+    up = true;
     for (const notify of channels.values()) notify(null);
     return client;
   }
@@ -198,18 +200,20 @@ function openDedicated(config: pg.ClientConfig, synchronousCommit: boolean, log:
     retry.unref();
   }
   function client(): Promise<pg.Client> {
-    current ??= connect();
-    return current;
+    if (current !== null) return current;
+    const opening = connect(() => { if (current === opening) current = null; });
+    return current = opening;
   }
   return {
     async query<R>(sql: Statement | string, values?: readonly unknown[]) {
       if (closed) throw new DatabaseUnavailable(null);
-      const connected = await client();
+      const opening = client();
+      const connected = await opening;
       try {
         return await run<R>(connected, sql, values);
       } catch (error) {
         if (error instanceof DatabaseUnavailable) {
-          current = null;
+          if (current === opening) current = null;
           connected.end().catch(() => {});
         }
         throw error;

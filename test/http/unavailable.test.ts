@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { after, suite, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { assertRefused } from '../contract/expect.ts';
 import { withService } from '../service.ts';
 
@@ -23,10 +24,20 @@ async function cable(to: { hostname: string; port: number }) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   after(() => { server.close(); for (const socket of open) socket.destroy(); });
+  const { port } = server.address() as { port: number };
   return {
-    port: (server.address() as { port: number }).port,
+    port,
     pull() { cut = true; for (const socket of open) socket.destroy(); },
     plug() { cut = false; },
+    /** As when the database's process is gone: connections are refused. */
+    unplug() {
+      server.close();
+      for (const socket of open) socket.destroy();
+    },
+    async replug() {
+      server.listen(port, '127.0.0.1');
+      await once(server, 'listening');
+    },
   };
 }
 
@@ -77,6 +88,22 @@ suite('a database that goes away', () => {
     for (const answer of answers) if (answer.status !== 304) assertRefused(answer, 503, 'service_unavailable');
     assert.ok(await count() >= 2 + answers.filter((answer) => answer.status === 304).length);
     assert.equal((await there.get('/learners', held)).status, 304);
+  });
+
+  test('a worker asks for it now and then, not without a pause, and goes on when it is back', async () => {
+    const worker = await direct.sibling({ databaseUrl: address.href, role: 'worker' });
+    await setTimeout(300);
+    wire.unplug();
+    await setTimeout(2_000);
+    const lines = worker.logged.join('').split('\n').filter((line) => line.includes('database.')).length;
+    assert.ok(lines > 0 && lines < 30, `${lines} lines in two seconds`);
+    await wire.replug();
+    // It has looked for deliveries again, on a connection of its own.
+    const looked = `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and query ~ 'delivery'`;
+    for (const endMs = Date.now() + 10_000; (await direct.app.db.query(looked)).length === 0;) {
+      assert.ok(Date.now() < endMs, 'it looks for deliveries again');
+      await setTimeout(50);
+    }
   });
 
   test('nothing of it is a fault of ours', () => assert.doesNotMatch(service.logged.join(''), /"status":500/));
