@@ -100,8 +100,8 @@ suite('a database that goes away', () => {
     await wire.replug();
     // It has looked for deliveries again, on a connection of its own.
     const looked = `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and query ~ 'delivery'`;
-    for (const endMs = Date.now() + 10_000; (await direct.app.db.query(looked)).length === 0;) {
-      assert.ok(Date.now() < endMs, 'it looks for deliveries again');
+    for (let asked = 0; (await direct.app.db.query(looked)).length === 0; asked++) {
+      assert.ok(asked < 200, 'it looks for deliveries again');
       await setTimeout(50);
     }
   });
