@@ -18,7 +18,8 @@ export function uuidArray(ids: readonly string[]): Buffer {
   ids.forEach((id, i) => {
     const at = 20 + 20 * i;
     bytes.writeInt32BE(16, at);
-    if (bytes.write(id.replaceAll('-', ''), at + 4, 16, 'hex') !== 16) throw new Error('not a UUID');
+    const hex = id.replaceAll('-', '');
+    if (hex.length !== 32 || bytes.write(hex, at + 4, 'hex') !== 16) throw new Error('not a UUID');
   });
   return ids.length === 0 ? bytes.subarray(0, 12) : bytes;
 }

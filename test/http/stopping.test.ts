@@ -49,3 +49,26 @@ test('while the service stops, requests under way are answered, and their connec
   assert.match(answer, /\r\nconnection: close\r\n/i);
   await stopped;
 });
+
+test('so is a repeated read', async () => {
+  const service = await withService();
+  const org = await service.organisation();
+  const held = { 'if-none-match': (await org.get('/groups')).headers.etag! };
+  for (let i = 0; i < 2; i++) assert.equal((await org.get('/groups', held)).status, 304);
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  after(() => socket.destroy());
+  await once(socket, 'connect');
+  let stopped: Promise<void> | undefined;
+  await service.app.db.transaction(async (tx) => {
+    await tx.query('select from rate_window where key_id = $1 for update', [org.key.access_key_id]);
+    const headers = Object.entries({ host: 'x', ...credentials(org.key), ...held }).map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    socket.write(`GET /api/v1/groups HTTP/1.1\r\n${headers}\r\n`);
+    while ((await service.app.db.query(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length === 0);
+    stopped = service.stop();
+  });
+  const answer = await readUntil(socket, '\r\n\r\n');
+  assert.match(answer, /^HTTP\/1\.1 304 /);
+  assert.match(answer, /\r\nconnection: close\r\n/i);
+  await stopped;
+});
