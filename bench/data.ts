@@ -9,11 +9,20 @@ import type { Organisation } from '../src/organisations/organisations.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 
 const levels = [
-  [null, null, true, 'Working towards Entry Level', 'Entry Level 1'], ['Entry Level', 1, true, 'Entry Level 2', 'Entry Level 3'],
-  ['Level 1', 2, false, 'Level 1', 'Level 2'], ['Level 2', 3, false, 'Level 2', 'Level 3'], ['Level 3', 5, false, 'Level 3', null],
+  [null, null, true, 'Working towards Entry Level', 'Entry Level 1'],
+  ['Entry Level', 1, true, 'Entry Level 2', 'Entry Level 3'],
+  ['Level 1', 2, false, 'Level 1', 'Level 2'],
+  ['Level 2', 3, false, 'Level 2', 'Level 3'],
+  ['Level 3', 5, false, 'Level 3', null],
 ] as const;
 const domains: Record<string, string[]> = {
-  digital: ['Using devices and handling information', 'Creating and editing', 'Communicating', 'Transacting', 'Being safe and responsible online'],
+  digital: [
+    'Using devices and handling information',
+    'Creating and editing',
+    'Communicating',
+    'Transacting',
+    'Being safe and responsible online',
+  ],
   english: ['Reading', 'Spelling', 'Punctuation', 'Grammar', 'Writing composition'],
   maths: ['Number and the number system', 'Common measures, shape and space', 'Handling information and data'],
 };
@@ -25,22 +34,49 @@ const mix = (i: number) => Math.imul(i ^ (i >>> 15), 0x2c1b3c6d) >>> 0;
 export function benchRecord(i: number, n: number) {
   const learner = mix(i) % Math.max(1, Math.floor(n / 10));
   const subject = ['digital', 'english', 'maths'][mix(i + 1) % 3]!;
-  const [rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level] = levels[mix(i + 2) % levels.length]!;
+  const [rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level] =
+    levels[mix(i + 2) % levels.length]!;
   return {
-    learner: { ref: `LRN-${String(learner).padStart(8, '0')}`, full_name: `Learner ${['Ana', 'Ben', 'Chi', 'Dev', 'Eve'][learner % 5]} ${learner.toString(36)}` },
-    assessed_at: new Date(1_700_000_000_000 + (mix(i + 3) % 63_072_000) * 1000).toISOString(), subject, framework: 'Functional Skills subject content',
-    rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level, is_borderline: i % 9 === 0, needs_review: i % 13 === 0,
+    learner: {
+      ref: `LRN-${String(learner).padStart(8, '0')}`,
+      full_name: `Learner ${['Ana', 'Ben', 'Chi', 'Dev', 'Eve'][learner % 5]} ${learner.toString(36)}`,
+    },
+    assessed_at: new Date(1_700_000_000_000 + (mix(i + 3) % 63_072_000) * 1000).toISOString(),
+    subject,
+    framework: 'Functional Skills subject content',
+    rqf_level,
+    rqf_level_code,
+    below_level_1,
+    working_level,
+    recommended_next_level,
+    is_borderline: i % 9 === 0,
+    needs_review: i % 13 === 0,
     domains: domains[subject]!.map((name, d) => ({ name, score_pct: (i + 17 * d) % 101, status: 'developing' })),
   };
 }
 
 /** An organisation with n results and 60 groups, committed in batches. */
-export async function fillOrganisation(app: App, n: number, onProgress: (done: number) => void = () => {}): Promise<Organisation> {
-  const organisation = await inWork(app, (work) => createOrganisation(work, { name: `Bench ${n}`, plan: 'unlimited', credits: 0, groupAutocreate: true }));
-  const group = (type: string, count: number, learner: number) => ({ type, ref: `${type}-${learner % count}`, name: `${type} ${learner % count}` });
+export async function fillOrganisation(
+  app: App,
+  n: number,
+  onProgress: (done: number) => void = () => {},
+): Promise<Organisation> {
+  const organisation = await inWork(app, (work) =>
+    createOrganisation(work, { name: `Bench ${n}`, plan: 'unlimited', credits: 0, groupAutocreate: true }),
+  );
+  const group = (type: string, count: number, learner: number) => ({
+    type,
+    ref: `${type}-${learner % count}`,
+    name: `${type} ${learner % count}`,
+  });
   await inWork(app, async (work) => {
     const feed = await lockFeed(work, organisation.organisation_id);
-    const all = [...Array(5).keys()].map((k) => group('campus', 5, k)).concat([...Array(40).keys()].map((k) => group('cohort', 40, k)), [...Array(15).keys()].map((k) => group('course', 15, k)));
+    const all = [...Array(5).keys()]
+      .map((k) => group('campus', 5, k))
+      .concat(
+        [...Array(40).keys()].map((k) => group('cohort', 40, k)),
+        [...Array(15).keys()].map((k) => group('course', 15, k)),
+      );
     await ensureGroups(work, feed, all, { autocreate: true });
   });
   const batch = 2000;
@@ -50,11 +86,25 @@ export async function fillOrganisation(app: App, n: number, onProgress: (done: n
     for (let i = from; i < Math.min(n, from + batch); i++) {
       const record = benchRecord(i, n);
       const learner = Number(record.learner.ref.slice(4));
-      records.push(readyRecord({ ...record, groups: [group('campus', 5, learner), group('cohort', 40, learner), group('course', 15, learner)] }, organisation.public_id, app.clock.nowMs()));
+      records.push(
+        readyRecord(
+          {
+            ...record,
+            groups: [group('campus', 5, learner), group('cohort', 40, learner), group('course', 15, learner)],
+          },
+          organisation.public_id,
+          app.clock.nowMs(),
+        ),
+      );
     }
-    await inWork(app, (work) => importRecords(work, organisation.organisation_id, records, { events: false, actor: 'bench' }));
+    await inWork(app, (work) =>
+      importRecords(work, organisation.organisation_id, records, { events: false, actor: 'bench' }),
+    );
     onProgress(Math.min(n, from + batch));
-    if (from >= nextAnalyze) { nextAnalyze = from * 8; await app.db.query('analyze'); }
+    if (from >= nextAnalyze) {
+      nextAnalyze = from * 8;
+      await app.db.query('analyze');
+    }
   }
   await app.db.query('vacuum analyze');
   return organisation;

@@ -30,9 +30,14 @@ import { startReceiver, trustTestAuthority } from '../test/webhooks/receiver.ts'
 
 const { values: options } = parseArgs({
   options: {
-    deliveries: { type: 'string', default: '20000' }, backlog: { type: 'string', default: '100000' }, endpoints: { type: 'string', default: '10' },
-    idle: { type: 'string', default: '200' }, only: { type: 'string', default: 'throughput,idle,hanging,fanout' }, rounds: { type: 'string', default: '3' },
-    json: { type: 'boolean', default: false }, receiver: { type: 'boolean', default: false },
+    deliveries: { type: 'string', default: '20000' },
+    backlog: { type: 'string', default: '100000' },
+    endpoints: { type: 'string', default: '10' },
+    idle: { type: 'string', default: '200' },
+    only: { type: 'string', default: 'throughput,idle,hanging,fanout' },
+    rounds: { type: 'string', default: '3' },
+    json: { type: 'boolean', default: false },
+    receiver: { type: 'boolean', default: false },
   },
 });
 
@@ -49,7 +54,10 @@ async function receive(): Promise<void> {
       arrivals.push({ path: incoming.path, atMs: performance.timeOrigin + performance.now() });
       response.writeHead(204).end();
       counted.count += 1;
-      if (counted.count >= counted.expected) { counted.expected = Infinity; process.send!({ done: arrivals }); }
+      if (counted.count >= counted.expected) {
+        counted.expected = Infinity;
+        process.send!({ done: arrivals });
+      }
     },
   });
   process.on('message', (message: { expect: number }) => {
@@ -59,7 +67,9 @@ async function receive(): Promise<void> {
     process.send!({ ready: true });
   });
   process.send!({ port: receiver.port });
-  process.once('disconnect', () => { void receiver.close(); });
+  process.once('disconnect', () => {
+    void receiver.close();
+  });
 }
 
 function reply<T>(child: ChildProcess, name: string): Promise<T> {
@@ -73,7 +83,8 @@ function reply<T>(child: ChildProcess, name: string): Promise<T> {
   });
 }
 
-const quantile = (values: number[], q: number): number => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))]!;
+const quantile = (values: number[], q: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))]!;
 const median = (values: number[]): number => quantile(values, 0.5);
 const round = (value: number, digits = 0): number => Number(value.toFixed(digits));
 
@@ -84,8 +95,18 @@ type Bench = { opened: OpenApp; child: ChildProcess; base: string };
 
 async function organisationWith({ opened }: Bench, paths: string[], base: string): Promise<number> {
   return inWork(opened.app, async (work) => {
-    const { organisation_id: id } = await createOrganisation(work, { name: 'Benchmark', plan: 'unlimited', credits: 0, groupAutocreate: true });
-    for (const path of paths) await registerEndpoint(work, id, { url: `${base}${path}`, eventTypes: ['learner.groups.updated'], groupIds: null });
+    const { organisation_id: id } = await createOrganisation(work, {
+      name: 'Benchmark',
+      plan: 'unlimited',
+      credits: 0,
+      groupAutocreate: true,
+    });
+    for (const path of paths)
+      await registerEndpoint(work, id, {
+        url: `${base}${path}`,
+        eventTypes: ['learner.groups.updated'],
+        groupIds: null,
+      });
     return id;
   });
 }
@@ -94,14 +115,28 @@ async function organisationWith({ opened }: Bench, paths: string[], base: string
  * Bodies of about 1.6 kB, as long as an `assessment.completed` with six domains.
  * @returns when the last commit was sent to the database
  */
-async function emit({ opened }: Bench, organisationId: number, count: number, length = padding.length): Promise<number> {
+async function emit(
+  { opened }: Bench,
+  organisationId: number,
+  count: number,
+  length = padding.length,
+): Promise<number> {
   let committingMs = 0;
   for (let done = 0; done < count; done += 500) {
     await inWork(opened.app, async (work) => {
       await lockFeed(work, organisationId);
-      await emitGroupsUpdated(work, organisationId, Array.from({ length: Math.min(500, count - done) },
-        (_, i) => ({ learner_ref: `${padding.slice(0, length)}${done + i}`, added: [], removed: [] })));
-      work.beforeCommit(async () => { committingMs = performance.timeOrigin + performance.now(); });
+      await emitGroupsUpdated(
+        work,
+        organisationId,
+        Array.from({ length: Math.min(500, count - done) }, (_, i) => ({
+          learner_ref: `${padding.slice(0, length)}${done + i}`,
+          added: [],
+          removed: [],
+        })),
+      );
+      work.beforeCommit(async () => {
+        committingMs = performance.timeOrigin + performance.now();
+      });
     });
   }
   return committingMs;
@@ -118,23 +153,34 @@ async function expectArrivals(child: ChildProcess, count: number): Promise<{ arr
 /** A bare loop's posts per second. */
 async function bare(base: string, concurrency: number, count: number): Promise<number> {
   const agent = new Agent({ allowH2: false });
-  const body = JSON.stringify({ event: 'learner.groups.updated', learner_ref: `${padding}0`, added: [], removed: [], occurred_at: '2026-01-31T09:00:00.000Z' });
+  const body = JSON.stringify({
+    event: 'learner.groups.updated',
+    learner_ref: `${padding}0`,
+    added: [],
+    removed: [],
+    occurred_at: '2026-01-31T09:00:00.000Z',
+  });
   let left = count;
   const startMs = performance.now();
-  await Promise.all(Array.from({ length: concurrency }, async () => {
-    while (left-- > 0) {
-      const t = Math.floor(systemClock.nowMs() / 1000);
-      const reply = await request(`${base}/bare`, {
-        dispatcher: agent, method: 'POST', body,
-        headers: {
-          'content-type': 'application/json', 'x-svc-delivery-id': String(left),
-          'x-svc-signature': createHmac('sha256', secret).update(body).digest('hex'),
-          'x-svc-signature-256': `t=${t},v1=${createHmac('sha256', secret).update(`${t}.`).update(body).digest('hex')}`,
-        },
-      });
-      await reply.body.dump();
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: concurrency }, async () => {
+      while (left-- > 0) {
+        const t = Math.floor(systemClock.nowMs() / 1000);
+        const reply = await request(`${base}/bare`, {
+          dispatcher: agent,
+          method: 'POST',
+          body,
+          headers: {
+            'content-type': 'application/json',
+            'x-svc-delivery-id': String(left),
+            'x-svc-signature': createHmac('sha256', secret).update(body).digest('hex'),
+            'x-svc-signature-256': `t=${t},v1=${createHmac('sha256', secret).update(`${t}.`).update(body).digest('hex')}`,
+          },
+        });
+        await reply.body.dump();
+      }
+    }),
+  );
   const perSecond = count / ((performance.now() - startMs) / 1000);
   await agent.close();
   return perSecond;
@@ -143,15 +189,25 @@ async function bare(base: string, concurrency: number, count: number): Promise<n
 async function throughput(bench: Bench) {
   const count = Number(options.deliveries);
   const figures: Record<string, number[]> = { bare8: [], bare32: [], one: [], ten: [], bareCpu: [], workerCpu: [] };
-  const cpuUs = (since: NodeJS.CpuUsage): number => { const { user, system } = process.cpuUsage(since); return (user + system) / count; };
+  const cpuUs = (since: NodeJS.CpuUsage): number => {
+    const { user, system } = process.cpuUsage(since);
+    return (user + system) / count;
+  };
   await bare(bench.base, 8, 2000);
   for (let i = 0; i < Number(options.rounds); i++) {
     const before = process.cpuUsage();
     figures.bare8!.push(await bare(bench.base, 8, count));
     figures.bareCpu!.push(cpuUs(before));
     figures.bare32!.push(await bare(bench.base, 32, count));
-    for (const [name, endpoints] of [['one', 1], ['ten', 10]] as const) {
-      const organisation = await organisationWith(bench, Array.from({ length: endpoints }, (_, n) => `/${name}${n}`), bench.base);
+    for (const [name, endpoints] of [
+      ['one', 1],
+      ['ten', 10],
+    ] as const) {
+      const organisation = await organisationWith(
+        bench,
+        Array.from({ length: endpoints }, (_, n) => `/${name}${n}`),
+        bench.base,
+      );
       await emit(bench, organisation, count / endpoints);
       const { arrivals } = await expectArrivals(bench.child, count);
       const start = process.cpuUsage();
@@ -167,11 +223,16 @@ async function throughput(bench: Bench) {
   }
   const ceiling = Math.max(median(figures.bare8!), median(figures.bare32!));
   return {
-    bare_8_per_second: round(median(figures.bare8!)), bare_32_per_second: round(median(figures.bare32!)),
-    one_endpoint_per_second: round(median(figures.one!)), ten_endpoints_per_second: round(median(figures.ten!)),
-    ratio_one: round(median(figures.one!) / ceiling, 2), ratio_ten: round(median(figures.ten!) / ceiling, 2), goal: 0.4,
+    bare_8_per_second: round(median(figures.bare8!)),
+    bare_32_per_second: round(median(figures.bare32!)),
+    one_endpoint_per_second: round(median(figures.one!)),
+    ten_endpoints_per_second: round(median(figures.ten!)),
+    ratio_one: round(median(figures.one!) / ceiling, 2),
+    ratio_ten: round(median(figures.ten!) / ceiling, 2),
+    goal: 0.4,
     // What other processes on the machine can't distort: processor time of this process for each delivery.
-    bare_cpu_us: round(median(figures.bareCpu!)), worker_cpu_us: round(median(figures.workerCpu!)),
+    bare_cpu_us: round(median(figures.bareCpu!)),
+    worker_cpu_us: round(median(figures.workerCpu!)),
   };
 }
 
@@ -193,18 +254,35 @@ async function idle(bench: Bench) {
     await worker.settled();
   }
   await worker.stop();
-  return { p50_ms: round(quantile(waits, 0.5), 1), p99_ms: round(quantile(waits, 0.99), 1), goal_p50_ms: 50, goal_p99_ms: 300 };
+  return {
+    p50_ms: round(quantile(waits, 0.5), 1),
+    p99_ms: round(quantile(waits, 0.99), 1),
+    goal_p50_ms: 50,
+    goal_p99_ms: 300,
+  };
 }
 
 async function hanging(bench: Bench) {
   const endpoints = Number(options.endpoints);
   const healthy = endpoints - 1;
   const each = Math.floor(Number(options.backlog) / endpoints);
-  const figures: Record<'alone' | 'beside', { p50: number[]; p99: number[] }> = { alone: { p50: [], p99: [] }, beside: { p50: [], p99: [] } };
+  const figures: Record<'alone' | 'beside', { p50: number[]; p99: number[] }> = {
+    alone: { p50: [], p99: [] },
+    beside: { p50: [], p99: [] },
+  };
   for (let i = 0; i < Number(options.rounds); i++) {
-    for (const [name, hang] of [['alone', 0], ['beside', 1]] as const) {
-      const organisation = await organisationWith(bench, [
-        ...Array.from({ length: healthy }, (_, n) => `/${name}${n}`), ...Array.from({ length: hang }, (_, n) => `/hang${n}`)], bench.base);
+    for (const [name, hang] of [
+      ['alone', 0],
+      ['beside', 1],
+    ] as const) {
+      const organisation = await organisationWith(
+        bench,
+        [
+          ...Array.from({ length: healthy }, (_, n) => `/${name}${n}`),
+          ...Array.from({ length: hang }, (_, n) => `/hang${n}`),
+        ],
+        bench.base,
+      );
       await emit(bench, organisation, each, 0);
       const { arrivals } = await expectArrivals(bench.child, each * healthy);
       const startMs = performance.timeOrigin + performance.now();
@@ -213,29 +291,58 @@ async function hanging(bench: Bench) {
       await worker.stop();
       figures[name].p50.push(quantile(waits, 0.5));
       figures[name].p99.push(quantile(waits, 0.99));
-      await bench.opened.app.db.query("update webhook_endpoint set status = 'paused' where organisation_id = $1", [organisation]);
+      await bench.opened.app.db.query("update webhook_endpoint set status = 'paused' where organisation_id = $1", [
+        organisation,
+      ]);
     }
   }
-  const told = (name: 'alone' | 'beside') => ({ p50_ms: round(median(figures[name].p50)), p99_ms: round(median(figures[name].p99)), all_p99_ms: figures[name].p99.map((value) => round(value)) });
+  const told = (name: 'alone' | 'beside') => ({
+    p50_ms: round(median(figures[name].p50)),
+    p99_ms: round(median(figures[name].p99)),
+    all_p99_ms: figures[name].p99.map((value) => round(value)),
+  });
   return {
-    backlog: each * endpoints, endpoints, hanging: 1, alone: told('alone'), beside: told('beside'),
-    ratio_p99: round(median(figures.beside.p99) / median(figures.alone.p99), 2), goal: 1.5,
+    backlog: each * endpoints,
+    endpoints,
+    hanging: 1,
+    alone: told('alone'),
+    beside: told('beside'),
+    ratio_p99: round(median(figures.beside.p99) / median(figures.alone.p99), 2),
+    goal: 1.5,
   };
 }
 
 /** 500 learners and 20 endpoints: how long the one statement holds the feed's lock. */
 async function fanout(bench: Bench) {
-  const organisation = await organisationWith(bench, Array.from({ length: 20 }, (_, n) => `/fan${n}`), bench.base);
+  const organisation = await organisationWith(
+    bench,
+    Array.from({ length: 20 }, (_, n) => `/fan${n}`),
+    bench.base,
+  );
   const spent: number[] = [];
   for (let i = 0; i < 7; i++) {
     await inWork(bench.opened.app, async (work) => {
       await lockFeed(work, organisation);
       const startMs = performance.now();
-      await emitGroupsUpdated(work, organisation, Array.from({ length: 500 }, (_, n) => ({ learner_ref: `learner-${i}-${n}`, added: [work.uuid()], removed: [] })));
+      await emitGroupsUpdated(
+        work,
+        organisation,
+        Array.from({ length: 500 }, (_, n) => ({
+          learner_ref: `learner-${i}-${n}`,
+          added: [work.uuid()],
+          removed: [],
+        })),
+      );
       spent.push(performance.now() - startMs);
     });
   }
-  return { learners: 500, endpoints: 20, deliveries: 10_000, median_ms: round(median(spent)), per_delivery_us: round(median(spent) / 10) };
+  return {
+    learners: 500,
+    endpoints: 20,
+    deliveries: 10_000,
+    median_ms: round(median(spent)),
+    per_delivery_us: round(median(spent) / 10),
+  };
 }
 
 async function main(): Promise<void> {
@@ -243,7 +350,12 @@ async function main(): Promise<void> {
   const child = fork(fileURLToPath(import.meta.url), ['--receiver']);
   const port = await reply<number>(child, 'port');
   const base = `https://localhost:${port}`;
-  const settings = readSettings({ ARS_SECRET: 'a secret of the benchmark, longer than 32 characters', ARS_LOG: 'none', ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8', ...process.env });
+  const settings = readSettings({
+    ARS_SECRET: 'a secret of the benchmark, longer than 32 characters',
+    ARS_LOG: 'none',
+    ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
+    ...process.env,
+  });
   const opened = await openApp(settings, { random: systemRandom });
   const bench: Bench = { opened, child, base };
   const parts = { throughput, idle, hanging, fanout };

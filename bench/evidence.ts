@@ -17,8 +17,33 @@ const { values } = parseArgs({ options: { reports: { type: 'string', default: '1
 const reports = Math.min(100_000, Math.max(1, Number.parseInt(values.reports, 10)));
 const random = seededRandom('evidence-bench');
 const latin = names.filter(({ script }) => script.startsWith('Latin'));
-const given = ['Aisha', 'Callum', 'Dorota', 'Ewan', 'Fatima', 'Grzegorz', 'Hannah', 'Imran', 'Jade', 'Kwame', 'Léa', 'Mateusz'];
-const family = ['Abernathy', 'Begum', 'Chukwu', 'Doyle', 'Evans', 'Fernández', 'Górska', 'Hughes', 'Iqbal', 'Jankowski', 'Khan'];
+const given = [
+  'Aisha',
+  'Callum',
+  'Dorota',
+  'Ewan',
+  'Fatima',
+  'Grzegorz',
+  'Hannah',
+  'Imran',
+  'Jade',
+  'Kwame',
+  'Léa',
+  'Mateusz',
+];
+const family = [
+  'Abernathy',
+  'Begum',
+  'Chukwu',
+  'Doyle',
+  'Evans',
+  'Fernández',
+  'Górska',
+  'Hughes',
+  'Iqbal',
+  'Jankowski',
+  'Khan',
+];
 
 /** A different result each time; nineteen names of twenty are Latin, as in an English college. */
 function result(i: number, rich: boolean): EvidenceInput {
@@ -30,14 +55,20 @@ function result(i: number, rich: boolean): EvidenceInput {
     assessment_id: `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`,
     learner: { full_name, ref: `REF-${i}` },
     domains: base.domains.map((domain) => ({ ...domain, score_pct: Math.floor(random.float() * 101) })),
-    ...(rich ? { sitting: { ...sitting, items: sitting.items.map(({ id }) => ({ id, right: random.float() < 0.55 })) } } : {}),
+    ...(rich
+      ? { sitting: { ...sitting, items: sitting.items.map(({ id }) => ({ id, right: random.float() < 0.55 })) } }
+      : {}),
   };
 }
 
 const megabytes = (bytes: number): number => Math.round(bytes / 1e5) / 10;
 const hash = createHash('sha256');
 
-function measure(label: string, count: number, rich: boolean): { label: string; reports: number; per_cpu_second: number; mean_bytes: number } {
+function measure(
+  label: string,
+  count: number,
+  rich: boolean,
+): { label: string; reports: number; per_cpu_second: number; mean_bytes: number } {
   for (let i = 0; i < 50; i++) renderPdf(buildDocument(result(i, rich)));
   const before = process.cpuUsage();
   let bytes = 0;
@@ -55,7 +86,17 @@ const rich = measure('sitting, three pages', reports, true);
 const plain = measure('imported result', Math.min(reports, 2000), false);
 globalThis.gc?.();
 const memory = process.memoryUsage();
-console.log(JSON.stringify({
-  results: [rich, plain], peak_rss_mb: megabytes(process.resourceUsage().maxRSS * 1024), rss_mb: megabytes(memory.rss), heap_mb: megabytes(memory.heapUsed),
-  node: process.version, sha256: hash.digest('hex'),
-}, null, 2));
+console.log(
+  JSON.stringify(
+    {
+      results: [rich, plain],
+      peak_rss_mb: megabytes(process.resourceUsage().maxRSS * 1024),
+      rss_mb: megabytes(memory.rss),
+      heap_mb: megabytes(memory.heapUsed),
+      node: process.version,
+      sha256: hash.digest('hex'),
+    },
+    null,
+    2,
+  ),
+);

@@ -19,25 +19,40 @@ const results = Number(process.argv[2] ?? 400_000);
 const folder = await mkdtemp(join(tmpdir(), 'ars-bench-'));
 const file = join(folder, 'results.ndjson');
 const out = createWriteStream(file);
-for (let i = 0; i < results; i++) if (!out.write(`${JSON.stringify(benchRecord(i, results))}\n`)) await once(out, 'drain');
+for (let i = 0; i < results; i++)
+  if (!out.write(`${JSON.stringify(benchRecord(i, results))}\n`)) await once(out, 'drain');
 out.end();
 await once(out, 'finish');
 
 const { app, close } = await openApp({ ...readSettings(process.env), log: 'none' });
-const organisation = await inWork(app, (work) => createOrganisation(work, { name: 'Import', plan: 'unlimited', credits: 0, groupAutocreate: true }));
+const organisation = await inWork(app, (work) =>
+  createOrganisation(work, { name: 'Import', plan: 'unlimited', credits: 0, groupAutocreate: true }),
+);
 const marks: string[] = [];
 const started = performance.now();
 const counts = await importFile(app, createReadStream(file), {
-  organisationId: organisation.organisation_id, organisationPublicId: organisation.public_id, events: false, actor: 'bench', format: 'ndjson',
-  onRejected: (line, reason) => { throw new Error(`line ${line}: ${reason}`); },
+  organisationId: organisation.organisation_id,
+  organisationPublicId: organisation.public_id,
+  events: false,
+  actor: 'bench',
+  format: 'ndjson',
+  onRejected: (line, reason) => {
+    throw new Error(`line ${line}: ${reason}`);
+  },
   onProgress: ({ imported }) => {
-    if (imported < (marks.length + 1) * results / 5) return;
+    if (imported < ((marks.length + 1) * results) / 5) return;
     const seconds = (performance.now() - started) / 1000;
-    marks.push(`${imported.toLocaleString('en-GB').padStart(12)} results  ${Math.round(imported / seconds).toLocaleString('en-GB').padStart(7)} a second  ${Math.round(process.memoryUsage.rss() / 2 ** 20)} MB`);
+    marks.push(
+      `${imported.toLocaleString('en-GB').padStart(12)} results  ${Math.round(imported / seconds)
+        .toLocaleString('en-GB')
+        .padStart(7)} a second  ${Math.round(process.memoryUsage.rss() / 2 ** 20)} MB`,
+    );
   },
 });
 const seconds = (performance.now() - started) / 1000;
 console.log(marks.join('\n'));
-console.log(`${counts.imported.toLocaleString('en-GB')} results in ${seconds.toFixed(1)} s: ${Math.round(counts.imported / seconds).toLocaleString('en-GB')} a second (goal 20,000); this process used ${(process.cpuUsage().user / 1e6).toFixed(1)} s of processor`);
+console.log(
+  `${counts.imported.toLocaleString('en-GB')} results in ${seconds.toFixed(1)} s: ${Math.round(counts.imported / seconds).toLocaleString('en-GB')} a second (goal 20,000); this process used ${(process.cpuUsage().user / 1e6).toFixed(1)} s of processor`,
+);
 await close();
 await rm(folder, { recursive: true });

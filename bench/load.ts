@@ -6,9 +6,20 @@ import { connect } from 'node:net';
  * Arguments: port, connections, seconds, the request's text in base64, and optionally a count: then every `############`
  * in the text becomes a number of twelve digits, from 0 to the count less one in turn.
  */
-const [port, connections, seconds, request64, count] = [Number(process.argv[2]), Number(process.argv[3]), Number(process.argv[4]), process.argv[5]!, Number(process.argv[6] ?? 0)];
+const [port, connections, seconds, request64, count] = [
+  Number(process.argv[2]),
+  Number(process.argv[3]),
+  Number(process.argv[4]),
+  process.argv[5]!,
+  Number(process.argv[6] ?? 0),
+];
 const text = Buffer.from(request64, 'base64').toString('latin1');
-const requests = count === 0 ? [Buffer.from(text, 'latin1')] : Array.from({ length: count }, (_, i) => Buffer.from(text.replaceAll('############', String(i).padStart(12, '0')), 'latin1'));
+const requests =
+  count === 0
+    ? [Buffer.from(text, 'latin1')]
+    : Array.from({ length: count }, (_, i) =>
+        Buffer.from(text.replaceAll('############', String(i).padStart(12, '0')), 'latin1'),
+      );
 let turn = 0;
 const warmUpMs = 1000;
 const latencies: number[] = [];
@@ -24,7 +35,13 @@ function open(): Promise<void> {
     let head = '';
     let need = -1;
     let have = 0;
-    const send = () => { sentMs = performance.now(); head = ''; need = -1; have = 0; socket.write(requests[turn++ % requests.length]!); };
+    const send = () => {
+      sentMs = performance.now();
+      head = '';
+      need = -1;
+      have = 0;
+      socket.write(requests[turn++ % requests.length]!);
+    };
     socket.setNoDelay(true);
     socket.on('connect', send);
     socket.on('error', reject);
@@ -54,5 +71,8 @@ function open(): Promise<void> {
 
 await Promise.all(Array.from({ length: connections }, open));
 latencies.sort((a, b) => a - b);
-const at = (share: number) => Math.round(latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))]! * 1000) / 1000;
-process.stdout.write(`${JSON.stringify({ per_second: Math.round(latencies.length / seconds), p50_ms: at(0.5), p99_ms: at(0.99), mb_per_second: Math.round(bytes / seconds / 1e5) / 10, statuses: Object.fromEntries(statuses) })}\n`);
+const at = (share: number) =>
+  Math.round(latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))]! * 1000) / 1000;
+process.stdout.write(
+  `${JSON.stringify({ per_second: Math.round(latencies.length / seconds), p50_ms: at(0.5), p99_ms: at(0.99), mb_per_second: Math.round(bytes / seconds / 1e5) / 10, statuses: Object.fromEntries(statuses) })}\n`,
+);

@@ -29,12 +29,21 @@ const idOf = (n: number | string) => `00000000-0000-4000-8000-${String(n).padSta
 
 const folder = await mkdtemp(join(tmpdir(), 'ars-bench-'));
 const opened = await openApp(settings);
-const organisation = await inWork(opened.app, (work) => createOrganisation(work, { name: 'Benchmark', plan: 'unlimited', credits: 0, groupAutocreate: true }));
+const organisation = await inWork(opened.app, (work) =>
+  createOrganisation(work, { name: 'Benchmark', plan: 'unlimited', credits: 0, groupAutocreate: true }),
+);
 const total = reports + burst * (rounds + 1);
 for (let from = 0; from < total; from += 1000) {
   const records = Array.from({ length: Math.min(1000, total - from) }, (_, i) =>
-    readyRecord({ ...benchRecord(from + i, total), assessment_id: idOf(from + i) }, organisation.public_id, opened.app.clock.nowMs()));
-  await inWork(opened.app, (work) => importRecords(work, organisation.organisation_id, records, { events: false, actor: 'bench' }));
+    readyRecord(
+      { ...benchRecord(from + i, total), assessment_id: idOf(from + i) },
+      organisation.public_id,
+      opened.app.clock.nowMs(),
+    ),
+  );
+  await inWork(opened.app, (work) =>
+    importRecords(work, organisation.organisation_id, records, { events: false, actor: 'bench' }),
+  );
 }
 let bytes = 0;
 for (let n = 0; n < reports; n++) {
@@ -49,7 +58,11 @@ console.log(`${reports} reports of ${Math.round(bytes / reports / 100) / 10} kB`
 const plain = startNode(0, [here('plain-file.ts'), folder]);
 const { port: plainPort } = await firstJson<{ port: number }>(plain);
 const service = startNode(0, [here('service.ts')], { ARS_LOG: 'errors', BENCH_ORGANISATION: organisation.public_id });
-const { port, access_key_id, secret_access_key } = await firstJson<{ port: number; access_key_id: string; secret_access_key: string }>(service);
+const { port, access_key_id, secret_access_key } = await firstJson<{
+  port: number;
+  access_key_id: string;
+  secret_access_key: string;
+}>(service);
 const credentials = `X-Access-Key-Id: ${access_key_id}\r\nX-Secret-Access-Key: ${secret_access_key}\r\n`;
 const fileRequest = `GET /${idOf('############')} HTTP/1.1\r\nHost: 127.0.0.1\r\n${credentials}\r\n`;
 const reportRequest = `GET /api/v1/assessments/${idOf('############')}/report.pdf HTTP/1.1\r\nHost: 127.0.0.1\r\n${credentials}\r\n`;
@@ -72,11 +85,15 @@ async function measured(child: ChildProcess, ...given: Parameters<typeof load>) 
 }
 
 function expectOnly(statuses: Record<string, number>, status: string): void {
-  if (Object.keys(statuses).join() !== status) throw new Error(`expected only ${status}, saw ${JSON.stringify(statuses)}`);
+  if (Object.keys(statuses).join() !== status)
+    throw new Error(`expected only ${status}, saw ${JSON.stringify(statuses)}`);
 }
 
 try {
-  for (const [name, count] of [['one report', 1], [`${reports} reports in turn`, reports]] as const) {
+  for (const [name, count] of [
+    ['one report', 1],
+    [`${reports} reports in turn`, reports],
+  ] as const) {
     for (const connections of [64, 1]) {
       const ratios: number[] = [];
       const ofCpu: number[] = [];
@@ -87,9 +104,13 @@ try {
         expectOnly(ours.statuses, '200');
         ratios.push(ours.per_second / ceiling.per_second);
         ofCpu.push(ceiling.cpu_us / ours.cpu_us);
-        console.log(`${name}, ${connections} connections  file ${ceiling.per_second}/s (p99 ${ceiling.p99_ms} ms)  service ${ours.per_second}/s (p50 ${ours.p50_ms} ms, p99 ${ours.p99_ms} ms)  ratio ${(100 * ratios.at(-1)!).toFixed(0)} %  CPU of Node ${ceiling.cpu_us.toFixed(0)} and ${ours.cpu_us.toFixed(0)} µs a request`);
+        console.log(
+          `${name}, ${connections} connections  file ${ceiling.per_second}/s (p99 ${ceiling.p99_ms} ms)  service ${ours.per_second}/s (p50 ${ours.p50_ms} ms, p99 ${ours.p99_ms} ms)  ratio ${(100 * ratios.at(-1)!).toFixed(0)} %  CPU of Node ${ceiling.cpu_us.toFixed(0)} and ${ours.cpu_us.toFixed(0)} µs a request`,
+        );
       }
-      console.log(`${name}, ${connections} connections  median ratio ${(100 * median(ratios)).toFixed(0)} %, by CPU of Node ${(100 * median(ofCpu)).toFixed(0)} %${connections === 64 ? ' (goal 70 %)' : ''}`);
+      console.log(
+        `${name}, ${connections} connections  median ratio ${(100 * median(ratios)).toFixed(0)} %, by CPU of Node ${(100 * median(ofCpu)).toFixed(0)} %${connections === 64 ? ' (goal 70 %)' : ''}`,
+      );
     }
   }
 
@@ -105,20 +126,31 @@ try {
   const meanwhile = async (work: Promise<unknown>): Promise<number[]> => {
     const latencies: number[] = [];
     let busy = true;
-    void work.finally(() => { busy = false; });
+    void work.finally(() => {
+      busy = false;
+    });
     while (busy) latencies.push(await ask(`/assessments/${idOf(0)}`));
     await work;
     return latencies.sort((a, b) => a - b);
   };
   let next = reports;
   for (let round = 0; round <= rounds; round++) {
-    const quiet = await meanwhile((async () => { for (let i = 0; i < 100; i++) await ask('/health'); })());
+    const quiet = await meanwhile(
+      (async () => {
+        for (let i = 0; i < 100; i++) await ask('/health');
+      })(),
+    );
     const startMs = performance.now();
-    const during = await meanwhile(Promise.all(Array.from({ length: burst }, () => ask(`/assessments/${idOf(next++)}/report.pdf`))));
+    const during = await meanwhile(
+      Promise.all(Array.from({ length: burst }, () => ask(`/assessments/${idOf(next++)}/report.pdf`))),
+    );
     const tookMs = performance.now() - startMs;
     if (round === 0) continue;
-    const at = (all: number[], share: number) => all[Math.min(all.length - 1, Math.floor(all.length * share))]!.toFixed(1);
-    console.log(`${burst} first reads at once in ${tookMs.toFixed(0)} ms  a small read meanwhile: p50 ${at(during, 0.5)} ms, worst ${at(during, 1)} ms of ${during.length} (quiet: p50 ${at(quiet, 0.5)} ms, worst ${at(quiet, 1)} ms)`);
+    const at = (all: number[], share: number) =>
+      all[Math.min(all.length - 1, Math.floor(all.length * share))]!.toFixed(1);
+    console.log(
+      `${burst} first reads at once in ${tookMs.toFixed(0)} ms  a small read meanwhile: p50 ${at(during, 0.5)} ms, worst ${at(during, 1)} ms of ${during.length} (quiet: p50 ${at(quiet, 0.5)} ms, worst ${at(quiet, 1)} ms)`,
+    );
   }
 } finally {
   await Promise.all([stop(plain), stop(service)]);

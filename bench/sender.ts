@@ -18,8 +18,11 @@ import { startReceiver, trustTestAuthority } from '../test/webhooks/receiver.ts'
 
 const { values: options } = parseArgs({
   options: {
-    seconds: { type: 'string', default: '1' }, rounds: { type: 'string', default: '3' },
-    concurrency: { type: 'string', default: '1,8,32' }, json: { type: 'boolean', default: false }, receiver: { type: 'boolean', default: false },
+    seconds: { type: 'string', default: '1' },
+    rounds: { type: 'string', default: '3' },
+    concurrency: { type: 'string', default: '1,8,32' },
+    json: { type: 'boolean', default: false },
+    receiver: { type: 'boolean', default: false },
   },
 });
 
@@ -31,13 +34,15 @@ async function perSecond(deliver: () => Promise<number>, concurrency: number, se
   const startMs = systemClock.monotonicMs();
   const endMs = startMs + seconds * 1_000;
   let delivered = 0;
-  await Promise.all(Array.from({ length: concurrency }, async () => {
-    while (systemClock.monotonicMs() < endMs) {
-      const status = await deliver();
-      if (status !== 204) throw new Error(`A delivery was answered ${status}.`);
-      delivered += 1;
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: concurrency }, async () => {
+      while (systemClock.monotonicMs() < endMs) {
+        const status = await deliver();
+        if (status !== 204) throw new Error(`A delivery was answered ${status}.`);
+        delivered += 1;
+      }
+    }),
+  );
   return delivered / ((systemClock.monotonicMs() - startMs) / 1_000);
 }
 
@@ -53,7 +58,12 @@ async function main(): Promise<void> {
   const agent = new Agent({ allowH2: false });
   let count = 0;
   const ours = async (): Promise<number> => {
-    const headers = deliveryHeaders({ deliveryId: `delivery-${count++}`, secrets: [secret], body, nowMs: systemClock.nowMs() });
+    const headers = deliveryHeaders({
+      deliveryId: `delivery-${count++}`,
+      secrets: [secret],
+      body,
+      nowMs: systemClock.nowMs(),
+    });
     return (await sender.send({ url, headers, body })).status_code ?? 0;
   };
   const bare = async (): Promise<number> => {
@@ -61,10 +71,14 @@ async function main(): Promise<void> {
     const legacy = createHmac('sha256', secret).update(body).digest('hex');
     const current = createHmac('sha256', secret).update(`${t}.`).update(body).digest('hex');
     const response = await request(url, {
-      dispatcher: agent, method: 'POST', body,
+      dispatcher: agent,
+      method: 'POST',
+      body,
       headers: {
-        'content-type': 'application/json', 'x-svc-delivery-id': `delivery-${count++}`,
-        'x-svc-signature': legacy, 'x-svc-signature-256': `t=${t},v1=${current}`,
+        'content-type': 'application/json',
+        'x-svc-delivery-id': `delivery-${count++}`,
+        'x-svc-signature': legacy,
+        'x-svc-signature-256': `t=${t},v1=${current}`,
       },
     });
     await response.body.dump();
@@ -81,10 +95,22 @@ async function main(): Promise<void> {
       figures.bare.push(await perSecond(bare, concurrency, Number(options.seconds)));
       figures.ours.push(await perSecond(ours, concurrency, Number(options.seconds)));
     }
-    const row = { concurrency, bare_per_second: Math.round(median(figures.bare)), sender_per_second: Math.round(median(figures.ours)) };
+    const row = {
+      concurrency,
+      bare_per_second: Math.round(median(figures.bare)),
+      sender_per_second: Math.round(median(figures.ours)),
+    };
     rows.push({ ...row, ratio: Number((row.sender_per_second / row.bare_per_second).toFixed(2)) });
   }
-  if (options.json) console.log(JSON.stringify({ seconds: Number(options.seconds), rounds: Number(options.rounds), body_bytes: body.length, rows }));
+  if (options.json)
+    console.log(
+      JSON.stringify({
+        seconds: Number(options.seconds),
+        rounds: Number(options.rounds),
+        body_bytes: body.length,
+        rows,
+      }),
+    );
   else console.table(rows);
   child.removeAllListeners('exit');
   child.disconnect();
@@ -94,7 +120,9 @@ async function main(): Promise<void> {
 if (options.receiver) {
   const receiver = await startReceiver({ keep: false });
   process.send!(receiver.url);
-  process.once('disconnect', () => { void receiver.close(); });
+  process.once('disconnect', () => {
+    void receiver.close();
+  });
 } else {
   await main();
 }

@@ -25,7 +25,10 @@ const seconds = Number(process.argv[3] ?? 30);
 const thinkMs = Number(process.argv[4] ?? 5) * 1000;
 
 // Not pinned to a core: 200 learners keep neither the service nor its database busy. Its log gives the server's own times.
-const service = spawn(process.execPath, [new URL('service.ts', import.meta.url).pathname], { env: { ...process.env, ARS_LOG: 'all' }, stdio: ['ignore', 'pipe', 'pipe'] });
+const service = spawn(process.execPath, [new URL('service.ts', import.meta.url).pathname], {
+  env: { ...process.env, ARS_LOG: 'all' },
+  stdio: ['ignore', 'pipe', 'pipe'],
+});
 const { port, organisation_id } = await firstJson<{ port: number; organisation_id: string }>(service);
 const origin = `http://127.0.0.1:${port}`;
 const opened = await openApp({ ...readSettings(process.env), log: 'none' });
@@ -33,21 +36,43 @@ const { app } = opened;
 app.settings.baseUrl = origin;
 const organisation = (await findOrganisation(app.db, organisation_id))!;
 const agent = new Agent({ connections: sittings, keepAliveTimeout: 30_000 });
-const times: Record<'answer' | 'question' | 'next question after an answer' | 'finish' | 'a bare commit', number[]> = { answer: [], question: [], 'next question after an answer': [], finish: [], 'a bare commit': [] };
+const times: Record<'answer' | 'question' | 'next question after an answer' | 'finish' | 'a bare commit', number[]> = {
+  answer: [],
+  question: [],
+  'next question after an answer': [],
+  finish: [],
+  'a bare commit': [],
+};
 const warmUpMs = 2 * thinkMs + 2000;
 const endMs = performance.now() + warmUpMs + seconds * 1000;
 const measureFromMs = performance.now() + warmUpMs;
 
 const served: Record<string, number[]> = {};
 createInterface({ input: service.stderr }).on('line', (line) => {
-  if (!line.startsWith('{')) { console.error(line); return; }
-  const { event, action, ms, status } = JSON.parse(line) as { event: string; action?: string; ms?: number; status?: number };
+  if (!line.startsWith('{')) {
+    console.error(line);
+    return;
+  }
+  const { event, action, ms, status } = JSON.parse(line) as {
+    event: string;
+    action?: string;
+    ms?: number;
+    status?: number;
+  };
   if (event === 'request' && performance.now() >= measureFromMs) (served[`${action} ${status}`] ??= []).push(ms!);
 });
 
-async function send(method: 'GET' | 'POST', path: string, fields?: URLSearchParams): Promise<{ to: string | null; status: number }> {
+async function send(
+  method: 'GET' | 'POST',
+  path: string,
+  fields?: URLSearchParams,
+): Promise<{ to: string | null; status: number }> {
   const reply = await request(origin + path, {
-    method, dispatcher: agent, ...(fields === undefined ? {} : { body: fields.toString(), headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
+    method,
+    dispatcher: agent,
+    ...(fields === undefined
+      ? {}
+      : { body: fields.toString(), headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
   });
   await reply.body.arrayBuffer();
   if (reply.statusCode >= 400) throw new Error(`${method} answered ${reply.statusCode}`);
@@ -56,7 +81,14 @@ async function send(method: 'GET' | 'POST', path: string, fields?: URLSearchPara
 
 async function sit(n: number): Promise<void> {
   const random = seededRandom(`learner ${n}`);
-  const { reply } = await inWork(app, (work) => provisionLearner(work, organisation.organisation_id, { full_name: `Learner ${n}`, email: null, ref: `bench-${n}-${app.random.bytes(4).toString('hex')}`, groups: [] }));
+  const { reply } = await inWork(app, (work) =>
+    provisionLearner(work, organisation.organisation_id, {
+      full_name: `Learner ${n}`,
+      email: null,
+      ref: `bench-${n}-${app.random.bytes(4).toString('hex')}`,
+      groups: [],
+    }),
+  );
   const invitation = (await findInvitation(app.db, organisation.organisation_id, reply.invitation_id))!;
   const token = new URL(assessmentUrl(origin, app.secrets, invitation)).pathname.slice(3);
   const base = `/a/${token}`;
@@ -76,16 +108,22 @@ async function sit(n: number): Promise<void> {
       continue;
     }
     if (open.stop !== null) {
-      await timed('finish', () => send('POST', `${base}/finish`, new URLSearchParams({ sitting: open.sitting_id, own: 'yes' })));
+      await timed('finish', () =>
+        send('POST', `${base}/finish`, new URLSearchParams({ sitting: open.sitting_id, own: 'yes' })),
+      );
       continue;
     }
     const current = (await findCurrent(app.db, open))!;
     const fields = new URLSearchParams({ sitting: open.sitting_id, position: String(current.position), do: 'next' });
-    if (random.float() < 0.5) for (const [name, value] of Object.entries(rightAnswer(JSON.parse(current.rendered) as RenderedItem))) for (const one of [value].flat() as string[]) fields.append(name, one);
+    if (random.float() < 0.5)
+      for (const [name, value] of Object.entries(rightAnswer(JSON.parse(current.rendered) as RenderedItem)))
+        for (const one of [value].flat() as string[]) fields.append(name, one);
     else fields.set('do', 'skip-now');
     await timed('next question after an answer', async () => {
       let to: string | null = null;
-      await timed('answer', async () => { ({ to } = await send('POST', `${base}/question`, fields)); });
+      await timed('answer', async () => {
+        ({ to } = await send('POST', `${base}/question`, fields));
+      });
       await timed('question', () => send('GET', to!));
     });
   }
@@ -105,11 +143,16 @@ try {
   const about = (await app.db.query<{ version: string }>("select current_setting('server_version') as version"))[0]!;
   await Promise.all([commitBare(), ...Array.from({ length: sittings }, (_, n) => sit(n))]);
   console.log(`${sittings} sittings at once, ${thinkMs / 1000} s to think, ${seconds} s, PostgreSQL ${about.version}`);
-  for (const [kind, all] of [...Object.entries(times), ...Object.entries(served).map(([action, all]) => [`server: ${action}`, all] as const)]) {
+  for (const [kind, all] of [
+    ...Object.entries(times),
+    ...Object.entries(served).map(([action, all]) => [`server: ${action}`, all] as const),
+  ]) {
     if (all.length < 20) continue;
     all.sort((a, b) => a - b);
     const at = (share: number) => (all[Math.min(all.length - 1, Math.floor(all.length * share))] ?? 0).toFixed(1);
-    console.log(`${kind.padEnd(42)} ${String(all.length).padStart(6)} (${(all.length / seconds).toFixed(0)}/s)  p50 ${at(0.5)} ms  p95 ${at(0.95)} ms  p99 ${at(0.99)} ms  most ${at(1)} ms`);
+    console.log(
+      `${kind.padEnd(42)} ${String(all.length).padStart(6)} (${(all.length / seconds).toFixed(0)}/s)  p50 ${at(0.5)} ms  p95 ${at(0.95)} ms  p99 ${at(0.99)} ms  most ${at(1)} ms`,
+    );
   }
 } finally {
   await agent.destroy();

@@ -20,67 +20,112 @@ const seconds = Number(process.argv[3] ?? 3);
 const writers = 8;
 const { app, close } = await openApp({ ...readSettings(process.env), log: 'none' });
 
-const organisations = await Promise.all(Array.from({ length: 100 }, (_, i) => inWork(app, async (work) => {
-  const made = await createOrganisation(work, { name: `Writes ${i}`, plan: 'unlimited', credits: 0, groupAutocreate: true });
-  const feed = await lockFeed(work, made.organisation_id);
-  const learners = Array.from({ length: 200 }, (_, l) => ({ learner_id: work.uuid(), ref: `L-${l}`, full_name: `Learner ${l}`, email: null }));
-  await insertLearners(work, feed, learners);
-  return { id: made.organisation_id, learners };
-})));
+const organisations = await Promise.all(
+  Array.from({ length: 100 }, (_, i) =>
+    inWork(app, async (work) => {
+      const made = await createOrganisation(work, {
+        name: `Writes ${i}`,
+        plan: 'unlimited',
+        credits: 0,
+        groupAutocreate: true,
+      });
+      const feed = await lockFeed(work, made.organisation_id);
+      const learners = Array.from({ length: 200 }, (_, l) => ({
+        learner_id: work.uuid(),
+        ref: `L-${l}`,
+        full_name: `Learner ${l}`,
+        email: null,
+      }));
+      await insertLearners(work, feed, learners);
+      return { id: made.organisation_id, learners };
+    }),
+  ),
+);
 await app.db.query('analyze');
 
 const content = {
-  assessed_at_us: 1_760_000_000_000_000, subject: 'maths' as const, framework: 'Functional Skills subject content', rqf_level: 'Level 1', rqf_level_code: 2,
-  below_level_1: false, working_level: 'Level 1', recommended_next_level: 'Level 2', is_borderline: false, needs_review: false,
-  domains: ['Number and the number system', 'Common measures, shape and space', 'Handling information and data'].map((name) => ({ name, score_pct: 61, status: 'developing' })),
+  assessed_at_us: 1_760_000_000_000_000,
+  subject: 'maths' as const,
+  framework: 'Functional Skills subject content',
+  rqf_level: 'Level 1',
+  rqf_level_code: 2,
+  below_level_1: false,
+  working_level: 'Level 1',
+  recommended_next_level: 'Level 2',
+  is_borderline: false,
+  needs_review: false,
+  domains: ['Number and the number system', 'Common measures, shape and space', 'Handling information and data'].map(
+    (name) => ({ name, score_pct: 61, status: 'developing' }),
+  ),
 };
 
 let unlockedPosition = 4_000_000_000_000_000 + app.clock.nowMs();
 
 /** The same statements and round trips, but nothing waits: each transaction gets positions of its own. */
 function withoutLock(tx: Tx): Tx {
-  return { query: (async (sql, values) => {
-    const name = typeof sql === 'string' ? '' : sql.name;
-    if (name === 'feed.lock') {
-      const position = unlockedPosition += 1000;
-      await tx.query('select position from feed where organisation_id = $1', values);
-      return [{ position }];
-    }
-    if (name === 'feed.move') return tx.query('select $1::int8, $2::int8, $3::int8', values);
-    return tx.query(sql, values);
-  }) as Tx['query'] };
+  return {
+    query: (async (sql, values) => {
+      const name = typeof sql === 'string' ? '' : sql.name;
+      if (name === 'feed.lock') {
+        const position = (unlockedPosition += 1000);
+        await tx.query('select position from feed where organisation_id = $1', values);
+        return [{ position }];
+      }
+      if (name === 'feed.move') return tx.query('select $1::int8, $2::int8, $3::int8', values);
+      return tx.query(sql, values);
+    }) as Tx['query'],
+  };
 }
 
 async function complete(work: Work, organisation: (typeof organisations)[number]) {
   const learner = organisation.learners[Math.floor(app.random.float() * organisation.learners.length)]!;
   const feed = await lockFeed(work, organisation.id);
-  await recordAssessments(work, feed, [{
-    assessment_id: work.uuid(), learner_id: learner.learner_id, source: 'sitting', assessed_at: content.assessed_at_us,
-    learner: learnerJson(learner.ref, learner.full_name), report_sha256: null, ...storedTexts(content),
-  }], { events: true });
+  await recordAssessments(
+    work,
+    feed,
+    [
+      {
+        assessment_id: work.uuid(),
+        learner_id: learner.learner_id,
+        source: 'sitting',
+        assessed_at: content.assessed_at_us,
+        learner: learnerJson(learner.ref, learner.full_name),
+        report_sha256: null,
+        ...storedTexts(content),
+      },
+    ],
+    { events: true },
+  );
 }
 
 async function measure(count: number, locked: boolean): Promise<number> {
   let done = 0;
   const stopMs = performance.now() + seconds * 1000;
-  await Promise.all(Array.from({ length: writers }, async () => {
-    while (performance.now() < stopMs) {
-      const organisation = organisations[Math.floor(app.random.float() * count)]!;
-      await inWork(app, (work) => complete(locked ? work : { ...work, tx: withoutLock(work.tx) }, organisation));
-      done++;
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: writers }, async () => {
+      while (performance.now() < stopMs) {
+        const organisation = organisations[Math.floor(app.random.float() * count)]!;
+        await inWork(app, (work) => complete(locked ? work : { ...work, tx: withoutLock(work.tx) }, organisation));
+        done++;
+      }
+    }),
+  );
   return done / seconds;
 }
 
 await measure(100, true);
-for (const [count, goal] of [[1, 0.3], [100, 0.85]] as const) {
+for (const [count, goal] of [
+  [1, 0.3],
+  [100, 0.85],
+] as const) {
   const ratios: number[] = [];
   for (let round = 0; round < rounds; round++) {
     const without = await measure(count, false);
     const locked = await measure(count, true);
     ratios.push(locked / without);
-    console.log(`${String(count).padStart(3)} organisations  locked ${locked.toFixed(0)}/s  without ${without.toFixed(0)}/s  ratio ${(locked / without).toFixed(2)}`);
+    console.log(
+      `${String(count).padStart(3)} organisations  locked ${locked.toFixed(0)}/s  without ${without.toFixed(0)}/s  ratio ${(locked / without).toFixed(2)}`,
+    );
   }
   console.log(`${String(count).padStart(3)} organisations  median ratio ${median(ratios).toFixed(2)} (goal ${goal})`);
 }

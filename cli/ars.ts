@@ -28,8 +28,11 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
 async function overview(): Promise<string> {
   const commands = (await Promise.all(Object.values(nouns).map(async (load) => (await load()).commands))).flat();
   const width = Math.max(...commands.map((command) => command.name.length));
-  return ['Usage: ars COMMAND [OPTIONS]   every command takes --json and --help', '',
-    ...commands.map((command) => `  ars ${command.name.padEnd(width)}  ${command.summary}`)].join('\n');
+  return [
+    'Usage: ars COMMAND [OPTIONS]   every command takes --json and --help',
+    '',
+    ...commands.map((command) => `  ars ${command.name.padEnd(width)}  ${command.summary}`),
+  ].join('\n');
 }
 
 function help(command: Command): string {
@@ -44,10 +47,15 @@ async function main(words: string[]): Promise<number> {
   }
   if (load === undefined) throw new Misuse(`there is no command ${JSON.stringify(words[0])}; ars --help lists them`);
   const { commands } = await load();
-  const command = commands.filter((one) => one.name.split(' ').every((word, i) => words[i] === word)).sort((a, b) => b.name.length - a.name.length)[0];
+  const command = commands
+    .filter((one) => one.name.split(' ').every((word, i) => words[i] === word))
+    .sort((a, b) => b.name.length - a.name.length)[0];
   if (command === undefined) {
     const wanted = commands.map((one) => `ars ${one.name}`).join(', ');
-    if (words.includes('--help')) { process.stdout.write(`${commands.map(help).join('\n\n')}\n`); return 0; }
+    if (words.includes('--help')) {
+      process.stdout.write(`${commands.map(help).join('\n\n')}\n`);
+      return 0;
+    }
     throw new Misuse(`ars ${words[0]} needs one of: ${wanted}`);
   }
   return runCommand(command, words.slice(command.name.split(' ').length));
@@ -65,24 +73,35 @@ async function runCommand(command: Command, words: string[]): Promise<number> {
   let parsed;
   try {
     parsed = parseArgs({
-      args: withNegativeNumbers(words), allowPositionals: true, strict: true,
+      args: withNegativeNumbers(words),
+      allowPositionals: true,
+      strict: true,
       options: { ...command.options, json: { type: 'boolean' }, help: { type: 'boolean' } },
     });
   } catch (error) {
     throw new Misuse(`${(error as Error).message.split(/\. |\.?\n/)[0]}; usage: ars ${command.name} ${command.usage}`);
   }
   const { values, positionals } = parsed;
-  if (values.help === true) { process.stdout.write(`${help(command)}\n`); return 0; }
+  if (values.help === true) {
+    process.stdout.write(`${help(command)}\n`);
+    return 0;
+  }
   const [least, most] = command.positionals ?? [0, 0];
-  if (positionals.length < least || positionals.length > most) throw new Misuse(`usage: ars ${command.name} ${command.usage}`);
+  if (positionals.length < least || positionals.length > most)
+    throw new Misuse(`usage: ars ${command.name} ${command.usage}`);
   const json = values.json === true;
   const stopping = new AbortController();
   const stop = () => stopping.abort();
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
   const output = await command.run({
-    options: values as Record<string, string | boolean | undefined>, positionals, json, signal: stopping.signal,
-    progress: (line) => { if (process.stderr.isTTY && !json) process.stderr.write(`\r\u001b[K${line}`); },
+    options: values as Record<string, string | boolean | undefined>,
+    positionals,
+    json,
+    signal: stopping.signal,
+    progress: (line) => {
+      if (process.stderr.isTTY && !json) process.stderr.write(`\r\u001b[K${line}`);
+    },
   });
   if (process.stderr.isTTY && !json) process.stderr.write('\r\u001b[K');
   process.stdout.write(json ? `${JSON.stringify(output.json)}\n` : output.text === '' ? '' : `${output.text}\n`);
@@ -90,14 +109,24 @@ async function runCommand(command: Command, words: string[]): Promise<number> {
 }
 
 function sentence(error: unknown): string {
-  if (error instanceof DatabaseUnavailable) return `The database is not available${error.code === undefined ? '' : ` (${error.code})`}: check DATABASE_URL, or that the service's own database can start.`;
-  if (error instanceof Misuse || error instanceof Failure || error instanceof SettingsError || error instanceof SchemaTooNew || error instanceof ApiError) return error.message;
+  if (error instanceof DatabaseUnavailable)
+    return `The database is not available${error.code === undefined ? '' : ` (${error.code})`}: check DATABASE_URL, or that the service's own database can start.`;
+  if (
+    error instanceof Misuse ||
+    error instanceof Failure ||
+    error instanceof SettingsError ||
+    error instanceof SchemaTooNew ||
+    error instanceof ApiError
+  )
+    return error.message;
   return (error as Error).message;
 }
 
 // Who reads the output may stop reading: the command still lets go of what it holds.
 let unwritable = false;
-process.stdout.on('error', () => { unwritable = true; });
+process.stdout.on('error', () => {
+  unwritable = true;
+});
 process.once('exit', () => {
   if (!unwritable || process.exitCode !== 0) return;
   process.stderr.write('ars: the output cannot be written\n');

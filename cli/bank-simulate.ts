@@ -44,8 +44,13 @@ function atAbilities({ version }: SubjectBank, learners: number, seed: string): 
       sums.information += given.reduce((sum, i) => sum + information(version.items[i]!, theta), 0);
     }
     return {
-      theta, learners, rmse: Math.sqrt(sums.squared / learners), bias: sums.error / learners, meanSe: sums.se / learners,
-      meanItems: sums.items / learners, meanInformation: sums.information / learners,
+      theta,
+      learners,
+      rmse: Math.sqrt(sums.squared / learners),
+      bias: sums.error / learners,
+      meanSe: sums.se / learners,
+      meanItems: sums.items / learners,
+      meanInformation: sums.information / learners,
     };
   });
 }
@@ -56,7 +61,9 @@ function simulateSubject(bank: SubjectBank, learners: number, seed: string, call
   const counts = version.items.map(() => 0);
   let condition = '';
   const report = simulate({
-    bank: version, learners, minPerDomain: defaultSettings(version.subject).minPerDomain,
+    bank: version,
+    learners,
+    minPerDomain: defaultSettings(version.subject).minPerDomain,
     adaptive: (answers, random) => {
       const sitting = deliver(pool, answers, random);
       if (condition === 'population') for (const i of sitting.given) counts[i]! += 1;
@@ -70,8 +77,15 @@ function simulateSubject(bank: SubjectBank, learners: number, seed: string, call
       call.progress(`${version.subject}: ${name}`);
     },
   });
-  const exposure = version.items.map(({ id }, i) => ({ id, share: counts[i]! / learners })).sort((a, b) => b.share - a.share || (a.id < b.id ? -1 : 1));
-  return { report, goals: judgeGoals(report), abilities: atAbilities(bank, Math.max(20, Math.round(learners / 20)), seed), exposure };
+  const exposure = version.items
+    .map(({ id }, i) => ({ id, share: counts[i]! / learners }))
+    .sort((a, b) => b.share - a.share || (a.id < b.id ? -1 : 1));
+  return {
+    report,
+    goals: judgeGoals(report),
+    abilities: atAbilities(bank, Math.max(20, Math.round(learners / 20)), seed),
+    exposure,
+  };
 }
 
 /** Finds the admissions that keep every item under the exposure target, from scratch, and writes them beside the items. */
@@ -81,10 +95,19 @@ function planExposure(seed: string, call: Call): void {
   const items: Record<string, number> = {};
   for (const subject of subjects) {
     call.progress(`${subject}: exposure plan`);
-    Object.assign(items, planAdmission(bank.subjects[subject].version, seededRandom(`${seed}:${subject}:admission`), { target: exposureTarget, learners: planLearners }).admission);
+    Object.assign(
+      items,
+      planAdmission(bank.subjects[subject].version, seededRandom(`${seed}:${subject}:admission`), {
+        target: exposureTarget,
+        learners: planLearners,
+      }).admission,
+    );
   }
   const sorted = Object.fromEntries(Object.entries(items).sort(([a], [b]) => (a < b ? -1 : 1)));
-  writeFileSync(new URL('admission.json', itemsDirectory), `${JSON.stringify({ sha256: bank.sha256, items: sorted }, null, 1)}\n`);
+  writeFileSync(
+    new URL('admission.json', itemsDirectory),
+    `${JSON.stringify({ sha256: bank.sha256, items: sorted }, null, 1)}\n`,
+  );
 }
 
 function bankOrFailure(): Bank {
@@ -100,34 +123,71 @@ export const simulateBank: Command = {
   name: 'bank simulate',
   summary: 'Simulate sittings of the item bank and compare the figures with the goals.',
   usage: '[--subject digital|english|maths] [--learners N] [--seed S] [--plan-exposure] [--out FILE]',
-  options: { subject: { type: 'string' }, learners: { type: 'string' }, seed: { type: 'string' }, out: { type: 'string' }, 'plan-exposure': { type: 'boolean' } },
+  options: {
+    subject: { type: 'string' },
+    learners: { type: 'string' },
+    seed: { type: 'string' },
+    out: { type: 'string' },
+    'plan-exposure': { type: 'boolean' },
+  },
   positionals: [0, 0],
   async run(call) {
     const learners = Number(text(call, 'learners') ?? defaultLearners);
-    if (!Number.isInteger(learners) || learners < 20 || learners > 1_000_000) throw new Misuse('--learners is a whole number from 20 to 1000000.');
+    if (!Number.isInteger(learners) || learners < 20 || learners > 1_000_000)
+      throw new Misuse('--learners is a whole number from 20 to 1000000.');
     const subject = text(call, 'subject');
-    if (subject !== undefined && !(subjects as readonly string[]).includes(subject)) throw new Misuse(`--subject is one of ${subjects.join(', ')}.`);
+    if (subject !== undefined && !(subjects as readonly string[]).includes(subject))
+      throw new Misuse(`--subject is one of ${subjects.join(', ')}.`);
     const seed = text(call, 'seed') ?? 'bank';
     if (call.options['plan-exposure'] === true) planExposure(seed, call);
 
     const bank = bankOrFailure();
     const chosen = subject === undefined ? subjects : [subject as Subject];
     const simulations = chosen.map((name) => simulateSubject(bank.subjects[name], learners, seed, call));
-    const command = ['ars bank simulate', ...(subject === undefined ? [] : [`--subject ${subject}`]), `--learners ${learners}`, `--seed ${seed}`].join(' ');
+    const command = [
+      'ars bank simulate',
+      ...(subject === undefined ? [] : [`--subject ${subject}`]),
+      `--learners ${learners}`,
+      `--seed ${seed}`,
+    ].join(' ');
     const out = text(call, 'out');
     if (out !== undefined) {
       const folder = join(dirname(out), basename(out, extname(out)));
       mkdirSync(folder, { recursive: true });
       for (const simulation of simulations) {
-        for (const [name, svg] of simulationPlots(simulation, bank.subjects[simulation.report.subject])) writeFileSync(join(folder, name), svg);
+        for (const [name, svg] of simulationPlots(simulation, bank.subjects[simulation.report.subject]))
+          writeFileSync(join(folder, name), svg);
       }
-      writeFileSync(out, simulationMarkdown(simulations, bank.subjects, bank.version, `${command} --out ${out}`, basename(folder)));
+      writeFileSync(
+        out,
+        simulationMarkdown(simulations, bank.subjects, bank.version, `${command} --out ${out}`, basename(folder)),
+      );
     }
-    const missed = simulations.flatMap(({ report, goals }) => goals.filter((goal) => !goal.met).map((goal) => `${report.subject}: ${goal.goal}: ${goal.figure === null ? 'no figure' : goal.figure.toFixed(3)}`));
+    const missed = simulations.flatMap(({ report, goals }) =>
+      goals
+        .filter((goal) => !goal.met)
+        .map(
+          (goal) => `${report.subject}: ${goal.goal}: ${goal.figure === null ? 'no figure' : goal.figure.toFixed(3)}`,
+        ),
+    );
     const total = simulations.reduce((sum, { goals }) => sum + goals.length, 0);
     return {
-      json: { bank_version: bank.version, learners, seed, goals_met: total - missed.length, goals: total, subjects: simulations.map(({ report, goals, abilities: byAbility }) => ({ ...report, goals, abilities: byAbility })) },
-      text: [`Bank ${bank.version}, ${learners} learners a subject: ${total - missed.length} of ${total} goals met.`, ...missed.map((line) => `not met: ${line}`)].join('\n'),
+      json: {
+        bank_version: bank.version,
+        learners,
+        seed,
+        goals_met: total - missed.length,
+        goals: total,
+        subjects: simulations.map(({ report, goals, abilities: byAbility }) => ({
+          ...report,
+          goals,
+          abilities: byAbility,
+        })),
+      },
+      text: [
+        `Bank ${bank.version}, ${learners} learners a subject: ${total - missed.length} of ${total} goals met.`,
+        ...missed.map((line) => `not met: ${line}`),
+      ].join('\n'),
     };
   },
 };

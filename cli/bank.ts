@@ -32,22 +32,27 @@ function reading<T>(read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    if (cause instanceof BankFileFault || cause instanceof ExchangeFault || cause instanceof RangeError) throw new Failure(cause.message);
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') throw new Failure('The file does not exist or cannot be read.');
-    if (cause instanceof Error && 'code' in cause && cause.code === 'EISDIR') throw new Failure('A file is wanted, and this is a directory.');
+    if (cause instanceof BankFileFault || cause instanceof ExchangeFault || cause instanceof RangeError)
+      throw new Failure(cause.message);
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT')
+      throw new Failure('The file does not exist or cannot be read.');
+    if (cause instanceof Error && 'code' in cause && cause.code === 'EISDIR')
+      throw new Failure('A file is wanted, and this is a directory.');
     throw cause;
   }
 }
 
 /** A file in another encoding would come in with its accents and pound signs replaced. */
 function utf8(content: Buffer): string {
-  if (!isUtf8(content)) throw new ExchangeFault('The file is not text in UTF-8: save it as “CSV UTF-8”, or convert it.');
+  if (!isUtf8(content))
+    throw new ExchangeFault('The file is not text in UTF-8: save it as “CSV UTF-8”, or convert it.');
   return content.toString('utf8');
 }
 
 function oneOf<T extends string>(call: Call, name: string, allowed: readonly T[]): T | undefined {
   const value = option(call, name);
-  if (value !== undefined && !(allowed as readonly string[]).includes(value)) throw new Misuse(`--${name} is one of ${allowed.join(', ')}.`);
+  if (value !== undefined && !(allowed as readonly string[]).includes(value))
+    throw new Misuse(`--${name} is one of ${allowed.join(', ')}.`);
   return value as T | undefined;
 }
 
@@ -61,16 +66,27 @@ const check: Command = {
   positionals: [0, 0],
   async run(call) {
     const seeds = Number(option(call, 'seeds') ?? proofSeeds);
-    if (!Number.isInteger(seeds) || seeds < 1 || seeds > 100_000) throw new Misuse('--seeds is a whole number from 1 to 100000.');
+    if (!Number.isInteger(seeds) || seeds < 1 || seeds > 100_000)
+      throw new Misuse('--seeds is a whole number from 1 to 100000.');
     const subject = subjectOf(call);
     const { files, faults } = reading(() => scanBankFiles(directory(call)));
     const report = checkBank(files, faults, seeds);
     if (subject !== undefined) {
-      const own = new Set(files.items.filter((item) => item.subject === subject).flatMap((item) => (item.type === 'template' ? [item.id, item.template] : [item.id])));
+      const own = new Set(
+        files.items
+          .filter((item) => item.subject === subject)
+          .flatMap((item) => (item.type === 'template' ? [item.id, item.template] : [item.id])),
+      );
       const prefix = { digital: 'dig-', english: 'eng-', maths: 'mat-' }[subject];
       report.subjects = report.subjects.filter((count) => count.subject === subject);
       report.findings = report.findings.filter(({ id, message }) =>
-        id === null ? message.includes(subject) : own.has(id) || id.startsWith(prefix) || id.startsWith(`${subject}/`) || (subject === 'english' && id.startsWith('pas-')));
+        id === null
+          ? message.includes(subject)
+          : own.has(id) ||
+            id.startsWith(prefix) ||
+            id.startsWith(`${subject}/`) ||
+            (subject === 'english' && id.startsWith('pas-')),
+      );
     }
     const failed = report.findings.some((finding) => finding.severity === 'error');
     return { json: { ok: !failed, ...report }, text: reportText(report), exitCode: failed ? 1 : 0 };
@@ -84,7 +100,9 @@ type Format = (typeof formats)[number];
 function formatOf(call: Call, path: string | undefined): Format {
   const given = oneOf(call, 'format', formats);
   if (given) return given;
-  const named = ({ '.json': 'json', '.csv': 'csv', '.zip': 'qti', '.xml': 'qti' } as Record<string, Format>)[extname(path ?? '').toLowerCase()];
+  const named = ({ '.json': 'json', '.csv': 'csv', '.zip': 'qti', '.xml': 'qti' } as Record<string, Format>)[
+    extname(path ?? '').toLowerCase()
+  ];
   if (!named) throw new Misuse(`Say the format: --format ${formats.join('|')}.`);
   return named;
 }
@@ -103,7 +121,12 @@ const exportBank: Command = {
     const version = `${files.number}-${contentHash(files).slice(0, 12)}`;
     const items = subject === undefined ? files.items : files.items.filter((item) => item.subject === subject);
     const passages = subject === undefined || subject === 'english' ? files.passages : [];
-    const content = format === 'json' ? toJson({ ...files, items, passages }) : format === 'csv' ? toCsv({ items, passages }) : toQti({ items, passages }, version);
+    const content =
+      format === 'json'
+        ? toJson({ ...files, items, passages })
+        : format === 'csv'
+          ? toCsv({ items, passages })
+          : toQti({ items, passages }, version);
     try {
       writeFileSync(path, content);
     } catch (cause) {
@@ -131,8 +154,12 @@ const importBank: Command = {
   summary: 'Add items from JSON, CSV or a QTI 3.0 package to the item bank.',
   usage: '[--format json|csv|qti] [--replace] [--subject S --level L --domain D] [--dir DIR] FILE',
   options: {
-    format: { type: 'string' }, replace: { type: 'boolean' }, subject: { type: 'string' }, level: { type: 'string' },
-    domain: { type: 'string' }, dir: { type: 'string' },
+    format: { type: 'string' },
+    replace: { type: 'boolean' },
+    subject: { type: 'string' },
+    level: { type: 'string' },
+    domain: { type: 'string' },
+    dir: { type: 'string' },
   },
   positionals: [1, 1],
   async run(call) {
@@ -150,7 +177,13 @@ const importBank: Command = {
     if (outcome.added.length + outcome.replaced.length > 0) writeBankFiles(target, files);
     const { added, replaced, unchanged, rejected, number } = outcome;
     return {
-      json: { added: added.length, replaced: replaced.length, unchanged: unchanged.length, rejected, bank_number: number },
+      json: {
+        added: added.length,
+        replaced: replaced.length,
+        unchanged: unchanged.length,
+        rejected,
+        bank_number: number,
+      },
       text: [
         `${added.length} added, ${replaced.length} replaced, ${unchanged.length} unchanged, ${rejected.length} rejected. The bank's number is ${number}.`,
         ...rejected.map(({ id, reason }) => `rejected: ${id}: ${reason}`),

@@ -33,19 +33,38 @@ async function verify(call: Call) {
   const sha256 = await hashOf(call.positionals[0]!);
   if (given !== undefined) {
     const matches = given === sha256;
-    return { json: { sha256, verdict: matches ? 'matches' : 'differs' }, exitCode: matches ? 0 : 1, text: matches ? 'The file has the given hash.' : `The file does not have the given hash: it has ${sha256}.` };
+    return {
+      json: { sha256, verdict: matches ? 'matches' : 'differs' },
+      exitCode: matches ? 0 : 1,
+      text: matches ? 'The file has the given hash.' : `The file does not have the given hash: it has ${sha256}.`,
+    };
   }
   return withApp(async (app) => {
     const { verdict, edition, made_at, holder, reproducible, sameRenderer } = await inspect(app, sha256);
     if (holder === null) {
-      return { json: { sha256, verdict, edition, made_at, organisation_id: null, assessment_id: null, reproducible }, text: `Not vouched for: no evidence of a result that stands has the hash ${sha256}.`, exitCode: 1 };
+      return {
+        json: { sha256, verdict, edition, made_at, organisation_id: null, assessment_id: null, reproducible },
+        text: `Not vouched for: no evidence of a result that stands has the hash ${sha256}.`,
+        exitCode: 1,
+      };
     }
     const organisation = await readOrganisation(app.db, holder.organisationId);
-    const again = reproducible === true ? 'This version of the service makes the same bytes again.'
-      : sameRenderer === true ? 'But this service makes other bytes from the stored content: its installation is damaged.'
-      : 'This version of the service has another renderer than the file was made with.';
+    const again =
+      reproducible === true
+        ? 'This version of the service makes the same bytes again.'
+        : sameRenderer === true
+          ? 'But this service makes other bytes from the stored content: its installation is damaged.'
+          : 'This version of the service has another renderer than the file was made with.';
     return {
-      json: { sha256, verdict, edition, made_at, organisation_id: organisation.public_id, assessment_id: holder.assessmentId, reproducible },
+      json: {
+        sha256,
+        verdict,
+        edition,
+        made_at,
+        organisation_id: organisation.public_id,
+        assessment_id: holder.assessmentId,
+        reproducible,
+      },
       text: `Genuine${verdict === 'current' ? ' and current' : ', but superseded by an amendment'}: edition ${edition} of result ${holder.assessmentId} of ${organisation.name}, made ${made_at}.\n${again}`,
       exitCode: 0,
     };
@@ -65,12 +84,27 @@ async function exportAll(call: Call) {
   return withApp(async (app) => {
     const found = await organisationOf(app, id);
     await audit(app, found.organisation_id, 'evidence export', `results since ${formatPosition(sinceUs)}`);
-    const counts = await exportEvidence(app, found.organisation_id, sinceUs, folder, (done, total) => call.progress(`${done} of ${total} reports`), call.signal);
+    const counts = await exportEvidence(
+      app,
+      found.organisation_id,
+      sinceUs,
+      folder,
+      (done, total) => call.progress(`${done} of ${total} reports`),
+      call.signal,
+    );
     const lines = [`${counts.exported} reports written, ${counts.unchanged} were there already.`];
     if (call.signal.aborted) lines.push('Stopped before the end: run the same command again to continue.');
     else lines.push(`Manifest: ${join(folder, 'manifest.csv')} and manifest.json`);
-    if (counts.withdrawn.length > 0) lines.push('These results have been withdrawn since an earlier export; delete their files:', ...counts.withdrawn.map((file) => `  ${join(folder, file)}`));
-    return { json: { ...counts, complete: !call.signal.aborted }, text: lines.join('\n'), exitCode: call.signal.aborted ? 1 : 0 };
+    if (counts.withdrawn.length > 0)
+      lines.push(
+        'These results have been withdrawn since an earlier export; delete their files:',
+        ...counts.withdrawn.map((file) => `  ${join(folder, file)}`),
+      );
+    return {
+      json: { ...counts, complete: !call.signal.aborted },
+      text: lines.join('\n'),
+      exitCode: call.signal.aborted ? 1 : 0,
+    };
   });
 }
 
@@ -82,22 +116,35 @@ async function writeEdition(call: Call) {
     const pdf = await editionBytes(app, found.organisation_id, sha256);
     if (pdf === undefined) throw new Failure('the organisation has no stored edition with this hash');
     await audit(app, found.organisation_id, 'evidence edition', sha256);
-    await writeFile(out, pdf, { mode: 0o600 }).catch(() => { throw new Failure(`cannot write ${out}`); });
+    await writeFile(out, pdf, { mode: 0o600 }).catch(() => {
+      throw new Failure(`cannot write ${out}`);
+    });
     return { json: { file: out, bytes: pdf.length }, text: `Wrote ${out}.` };
   });
 }
 
 export const commands: Command[] = [
   {
-    name: 'evidence verify', usage: '[--sha256 HASH] FILE', summary: 'Check an evidence file against the database, or offline against a hash', positionals: [1, 1],
-    options: { sha256: { type: 'string' } }, run: verify,
+    name: 'evidence verify',
+    usage: '[--sha256 HASH] FILE',
+    summary: 'Check an evidence file against the database, or offline against a hash',
+    positionals: [1, 1],
+    options: { sha256: { type: 'string' } },
+    run: verify,
   },
   {
-    name: 'evidence export', usage: '--organisation ID --since T --out DIR', summary: 'Write the evidence of all results since a day, with a manifest; run it again to continue',
-    options: { organisation: { type: 'string' }, since: { type: 'string' }, out: { type: 'string' } }, run: exportAll,
+    name: 'evidence export',
+    usage: '--organisation ID --since T --out DIR',
+    summary: 'Write the evidence of all results since a day, with a manifest; run it again to continue',
+    options: { organisation: { type: 'string' }, since: { type: 'string' }, out: { type: 'string' } },
+    run: exportAll,
   },
   {
-    name: 'evidence edition', usage: '--organisation ID --out FILE SHA256', summary: 'Write any stored edition by its hash', positionals: [1, 1],
-    options: { organisation: { type: 'string' }, out: { type: 'string' } }, run: writeEdition,
+    name: 'evidence edition',
+    usage: '--organisation ID --out FILE SHA256',
+    summary: 'Write any stored edition by its hash',
+    positionals: [1, 1],
+    options: { organisation: { type: 'string' }, out: { type: 'string' } },
+    run: writeEdition,
   },
 ];

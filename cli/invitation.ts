@@ -8,47 +8,69 @@ import { act, isUuid, numberOption, option, organisationOf, requiredOption, tabl
 
 function payload(app: App, row: Invitation) {
   return {
-    invitation_id: row.invitation_id, status: row.status === 'open' && row.expires_at.getTime() <= app.clock.nowMs() ? 'expired' : row.status, subjects: row.subjects,
-    extra_time_pct: row.extra_time_pct, supervision: row.supervision, created_at: row.created_at.toISOString(), expires_at: row.expires_at.toISOString(),
+    invitation_id: row.invitation_id,
+    status: row.status === 'open' && row.expires_at.getTime() <= app.clock.nowMs() ? 'expired' : row.status,
+    subjects: row.subjects,
+    extra_time_pct: row.extra_time_pct,
+    supervision: row.supervision,
+    created_at: row.created_at.toISOString(),
+    expires_at: row.expires_at.toISOString(),
     assessment_url: assessmentUrl(app.settings.baseUrl, app.secrets, row),
   };
 }
 
 function text(found: ReturnType<typeof payload>): string {
-  return table(Object.entries(found).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : String(value)]));
+  return table(
+    Object.entries(found).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : String(value)]),
+  );
 }
 
 async function invitationOf(app: App, organisationId: number, id: string): Promise<Invitation> {
   const found = isUuid(id) ? await findInvitation(app.db, organisationId, id.toLowerCase()) : undefined;
-  if (found === undefined) throw new Failure('the organisation has no invitation with this id; POST /learners gives it as invitation_id');
+  if (found === undefined)
+    throw new Failure('the organisation has no invitation with this id; POST /learners gives it as invitation_id');
   return found;
 }
 
 export const commands: Command[] = [
   {
-    name: 'invitation show', usage: '--organisation ID INVITATION_ID', summary: 'Show an invitation with its link and adjustments', options: { organisation: { type: 'string' } }, positionals: [1, 1],
-    run: (call) => withApp(async (app) => {
-      const { organisation_id } = await organisationOf(app, requiredOption(call, 'organisation'));
-      const found = payload(app, await invitationOf(app, organisation_id, call.positionals[0]!));
-      return { json: found, text: text(found) };
-    }),
+    name: 'invitation show',
+    usage: '--organisation ID INVITATION_ID',
+    summary: 'Show an invitation with its link and adjustments',
+    options: { organisation: { type: 'string' } },
+    positionals: [1, 1],
+    run: (call) =>
+      withApp(async (app) => {
+        const { organisation_id } = await organisationOf(app, requiredOption(call, 'organisation'));
+        const found = payload(app, await invitationOf(app, organisation_id, call.positionals[0]!));
+        return { json: found, text: text(found) };
+      }),
   },
   {
-    name: 'invitation update', usage: '--organisation ID INVITATION_ID [--extra-time PER_CENT] [--supervision TEXT]', positionals: [1, 1],
+    name: 'invitation update',
+    usage: '--organisation ID INVITATION_ID [--extra-time PER_CENT] [--supervision TEXT]',
+    positionals: [1, 1],
     summary: 'Set extra time and supervision; a sitting that has begun keeps its time limit',
     options: { organisation: { type: 'string' }, 'extra-time': { type: 'string' }, supervision: { type: 'string' } },
     run: (call) => {
       const id = requiredOption(call, 'organisation');
       const supervision = option(call, 'supervision');
-      if (option(call, 'extra-time') === undefined && supervision === undefined) throw new Misuse('give at least one of --extra-time, --supervision');
+      if (option(call, 'extra-time') === undefined && supervision === undefined)
+        throw new Misuse('give at least one of --extra-time, --supervision');
       if (supervision !== undefined && (!isPlainText(supervision, 200) || holdsNationalInsuranceNumber(supervision))) {
-        throw new Misuse('--supervision must be text of 1 to 200 characters on one line without a National Insurance number');
+        throw new Misuse(
+          '--supervision must be text of 1 to 200 characters on one line without a National Insurance number',
+        );
       }
       const extra = numberOption(call, 'extra-time', -1, 0, 100);
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
         const row = await invitationOf(app, organisation_id, call.positionals[0]!);
-        const changed = { ...row, extra_time_pct: extra < 0 ? row.extra_time_pct : extra, supervision: supervision ?? row.supervision };
+        const changed = {
+          ...row,
+          extra_time_pct: extra < 0 ? row.extra_time_pct : extra,
+          supervision: supervision ?? row.supervision,
+        };
         await act(app, organisation_id, 'invitation update', async (work) => {
           await adjustInvitation(work.tx, changed);
           return { result: null, resource: row.invitation_id };

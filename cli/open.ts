@@ -43,7 +43,8 @@ export function numberOption(call: Call, name: string, fallback: number, least: 
   const text = option(call, name);
   if (text === undefined) return fallback;
   const value = Number(text);
-  if (!/^\d+$/.test(text) || value < least || value > most) throw new Misuse(`--${name} must be a whole number from ${least} to ${most}`);
+  if (!/^\d+$/.test(text) || value < least || value > most)
+    throw new Misuse(`--${name} must be a whole number from ${least} to ${most}`);
   return value;
 }
 
@@ -52,7 +53,8 @@ export function timeOption(call: Call, name: string): number | null {
   const text = option(call, name);
   if (text === undefined) return null;
   const us = parseLowerBound(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
-  if (us === null) throw new Misuse(`--${name} must be a day or a date-time with a zone, such as 2026-01-31 or 2026-01-31T09:00:00Z`);
+  if (us === null)
+    throw new Misuse(`--${name} must be a day or a date-time with a zone, such as 2026-01-31 or 2026-01-31T09:00:00Z`);
   return us;
 }
 
@@ -68,11 +70,22 @@ export async function organisationOf(app: App, id: string): Promise<Organisation
 }
 
 /** One act of the operator: what it changes and its audit row are one transaction. */
-export function act<T>(app: App, organisationId: number | null, action: string, inside: (work: Work) => Promise<{ result: T; resource: string | null; organisationId?: number }>): Promise<T> {
+export function act<T>(
+  app: App,
+  organisationId: number | null,
+  action: string,
+  inside: (work: Work) => Promise<{ result: T; resource: string | null; organisationId?: number }>,
+): Promise<T> {
   return inWork(app, async (work) => {
     const { result, resource, organisationId: made } = await inside(work);
     await auditInside(work.tx, {
-      organisationId: made ?? organisationId ?? 0, atMs: work.nowMs, requestId: work.uuid(), actor: operator, action, resource, status: null,
+      organisationId: made ?? organisationId ?? 0,
+      atMs: work.nowMs,
+      requestId: work.uuid(),
+      actor: operator,
+      action,
+      resource,
+      status: null,
     });
     return result;
   });
@@ -80,13 +93,21 @@ export function act<T>(app: App, organisationId: number | null, action: string, 
 
 /** Columns aligned for people; the first row is the head. */
 export function table(rows: string[][]): string {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => [...row[column] ?? ''].length)));
-  return rows.map((row) => row.map((cell, column) => cell + ' '.repeat(widths[column]! - [...cell].length)).join('  ').trimEnd()).join('\n');
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => [...(row[column] ?? '')].length)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell + ' '.repeat(widths[column]! - [...cell].length))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
 }
 
 /** Why something was done: kept with what was done. @throws Misuse */
 export function readReason(call: Call): string {
   const reason = requiredOption(call, 'reason');
-  if (!isPlainText(reason, 500) || holdsNationalInsuranceNumber(reason)) throw new Misuse('--reason must be text of 1 to 500 characters on one line without a National Insurance number');
+  if (!isPlainText(reason, 500) || holdsNationalInsuranceNumber(reason))
+    throw new Misuse('--reason must be text of 1 to 500 characters on one line without a National Insurance number');
   return reason;
 }

@@ -1,7 +1,14 @@
 import { subjects } from '../src/assessments/facet.ts';
 import { lockFeed } from '../src/feed/position.ts';
 import type { Organisation, Plan } from '../src/organisations/organisations.ts';
-import { changeCredits, createOrganisation, listOrganisations, plans, readOrganisation, updateOrganisation } from '../src/organisations/organisations.ts';
+import {
+  changeCredits,
+  createOrganisation,
+  listOrganisations,
+  plans,
+  readOrganisation,
+  updateOrganisation,
+} from '../src/organisations/organisations.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
@@ -9,18 +16,31 @@ import { act, numberOption, option, organisationOf, readReason, requiredOption, 
 
 function payload(row: Organisation) {
   return {
-    organisation_id: row.public_id, name: row.name, plan: row.plan, credits: row.credits, group_autocreate: row.group_autocreate,
-    default_subjects: row.default_subjects, created_at: row.created_at.toISOString(),
+    organisation_id: row.public_id,
+    name: row.name,
+    plan: row.plan,
+    credits: row.credits,
+    group_autocreate: row.group_autocreate,
+    default_subjects: row.default_subjects,
+    created_at: row.created_at.toISOString(),
   };
 }
 
 function text(row: Organisation): string {
-  return table([['organisation_id', row.public_id], ['name', row.name], ['plan', row.plan], ['credits', row.plan === 'standard' ? String(row.credits) : 'not counted'],
-    ['group_autocreate', row.group_autocreate ? 'on' : 'off'], ['default_subjects', row.default_subjects.join(', ')], ['created_at', row.created_at.toISOString()]]);
+  return table([
+    ['organisation_id', row.public_id],
+    ['name', row.name],
+    ['plan', row.plan],
+    ['credits', row.plan === 'standard' ? String(row.credits) : 'not counted'],
+    ['group_autocreate', row.group_autocreate ? 'on' : 'off'],
+    ['default_subjects', row.default_subjects.join(', ')],
+    ['created_at', row.created_at.toISOString()],
+  ]);
 }
 
 function readName(name: string): string {
-  if (!isPlainText(name, 200) || holdsNationalInsuranceNumber(name)) throw new Misuse('--name must be text of 1 to 200 characters without a National Insurance number');
+  if (!isPlainText(name, 200) || holdsNationalInsuranceNumber(name))
+    throw new Misuse('--name must be text of 1 to 200 characters without a National Insurance number');
   return name;
 }
 
@@ -38,18 +58,28 @@ function readSwitch(call: Call, name: string): boolean | undefined {
 
 function readSubjects(value: string): string[] {
   const list = [...new Set(value.split(','))];
-  if (!list.every((one) => (subjects as readonly string[]).includes(one))) throw new Misuse(`--default-subjects must be a comma-separated list of ${subjects.join(', ')}`);
+  if (!list.every((one) => (subjects as readonly string[]).includes(one)))
+    throw new Misuse(`--default-subjects must be a comma-separated list of ${subjects.join(', ')}`);
   return list;
 }
 
 export const commands: Command[] = [
   {
-    name: 'organisation create', usage: '--name N [--plan standard|education|unlimited] [--credits N] [--group-autocreate on|off]', summary: 'Create an organisation',
-    options: { name: { type: 'string' }, plan: { type: 'string' }, credits: { type: 'string' }, 'group-autocreate': { type: 'string' } },
+    name: 'organisation create',
+    usage: '--name N [--plan standard|education|unlimited] [--credits N] [--group-autocreate on|off]',
+    summary: 'Create an organisation',
+    options: {
+      name: { type: 'string' },
+      plan: { type: 'string' },
+      credits: { type: 'string' },
+      'group-autocreate': { type: 'string' },
+    },
     run: async (call) => {
       const given = {
-        name: readName(requiredOption(call, 'name')), plan: readPlan(option(call, 'plan') ?? 'standard'),
-        credits: numberOption(call, 'credits', 0, 0, 1_000_000_000), groupAutocreate: readSwitch(call, 'group-autocreate') ?? true,
+        name: readName(requiredOption(call, 'name')),
+        plan: readPlan(option(call, 'plan') ?? 'standard'),
+        credits: numberOption(call, 'credits', 0, 0, 1_000_000_000),
+        groupAutocreate: readSwitch(call, 'group-autocreate') ?? true,
       };
       return withApp(async (app) => {
         const row = await act(app, null, 'organisation create', async (work) => {
@@ -61,42 +91,75 @@ export const commands: Command[] = [
     },
   },
   {
-    name: 'organisation list', usage: '', summary: 'List the organisations',
-    run: () => withApp(async (app) => {
-      const rows = await listOrganisations(app.db);
-      return { json: { data: rows.map(payload) }, text: table([['organisation_id', 'plan', 'credits', 'name'], ...rows.map((row) => [row.public_id, row.plan, String(row.credits), row.name])]) };
-    }),
+    name: 'organisation list',
+    usage: '',
+    summary: 'List the organisations',
+    run: () =>
+      withApp(async (app) => {
+        const rows = await listOrganisations(app.db);
+        return {
+          json: { data: rows.map(payload) },
+          text: table([
+            ['organisation_id', 'plan', 'credits', 'name'],
+            ...rows.map((row) => [row.public_id, row.plan, String(row.credits), row.name]),
+          ]),
+        };
+      }),
   },
   {
-    name: 'organisation show', usage: 'ID', summary: 'Show an organisation', positionals: [1, 1],
-    run: (call) => withApp(async (app) => {
-      const row = await organisationOf(app, call.positionals[0]!);
-      return { json: payload(row), text: text(row) };
-    }),
+    name: 'organisation show',
+    usage: 'ID',
+    summary: 'Show an organisation',
+    positionals: [1, 1],
+    run: (call) =>
+      withApp(async (app) => {
+        const row = await organisationOf(app, call.positionals[0]!);
+        return { json: payload(row), text: text(row) };
+      }),
   },
   {
-    name: 'organisation update', usage: 'ID [--name N] [--plan P] [--group-autocreate on|off] [--default-subjects LIST]', summary: 'Change an organisation\'s settings', positionals: [1, 1],
-    options: { name: { type: 'string' }, plan: { type: 'string' }, 'group-autocreate': { type: 'string' }, 'default-subjects': { type: 'string' } },
+    name: 'organisation update',
+    usage: 'ID [--name N] [--plan P] [--group-autocreate on|off] [--default-subjects LIST]',
+    summary: "Change an organisation's settings",
+    positionals: [1, 1],
+    options: {
+      name: { type: 'string' },
+      plan: { type: 'string' },
+      'group-autocreate': { type: 'string' },
+      'default-subjects': { type: 'string' },
+    },
     run: async (call) => {
       const [name, plan, list] = [option(call, 'name'), option(call, 'plan'), option(call, 'default-subjects')];
       const autocreate = readSwitch(call, 'group-autocreate');
       const changes: Partial<Organisation> = {
-        ...name === undefined ? {} : { name: readName(name) }, ...plan === undefined ? {} : { plan: readPlan(plan) },
-        ...autocreate === undefined ? {} : { group_autocreate: autocreate }, ...list === undefined ? {} : { default_subjects: readSubjects(list) },
+        ...(name === undefined ? {} : { name: readName(name) }),
+        ...(plan === undefined ? {} : { plan: readPlan(plan) }),
+        ...(autocreate === undefined ? {} : { group_autocreate: autocreate }),
+        ...(list === undefined ? {} : { default_subjects: readSubjects(list) }),
       };
-      if (Object.keys(changes).length === 0) throw new Misuse('give at least one of --name, --plan, --group-autocreate, --default-subjects');
+      if (Object.keys(changes).length === 0)
+        throw new Misuse('give at least one of --name, --plan, --group-autocreate, --default-subjects');
       return withApp(async (app) => {
         const found = await organisationOf(app, call.positionals[0]!);
         const row = await act(app, found.organisation_id, 'organisation update', async (work) => {
           await lockFeed(work, found.organisation_id);
-          return { result: await updateOrganisation(work.tx, { ...await readOrganisation(work.tx, found.organisation_id), ...changes }), resource: found.public_id };
+          return {
+            result: await updateOrganisation(work.tx, {
+              ...(await readOrganisation(work.tx, found.organisation_id)),
+              ...changes,
+            }),
+            resource: found.public_id,
+          };
         });
         return { json: payload(row), text: text(row) };
       });
     },
   },
   {
-    name: 'organisation credits', usage: 'ID --add N --reason R', summary: 'Add credits, or take them back with a negative number', positionals: [1, 1],
+    name: 'organisation credits',
+    usage: 'ID --add N --reason R',
+    summary: 'Add credits, or take them back with a negative number',
+    positionals: [1, 1],
     options: { add: { type: 'string' }, reason: { type: 'string' } },
     run: async (call) => {
       const by = requiredOption(call, 'add');

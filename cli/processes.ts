@@ -9,7 +9,12 @@ import type { Output } from './command.ts';
 const mostRestarts = 10;
 
 /** Serves with several processes behind one port. One that ends unasked is started again. */
-export async function serveProcesses(count: number, role: string, settings: Settings, signal: AbortSignal): Promise<Output> {
+export async function serveProcesses(
+  count: number,
+  role: string,
+  settings: Settings,
+  signal: AbortSignal,
+): Promise<Output> {
   if (cluster.isWorker) {
     try {
       const service = await startService(await openApp(settings), role as Role);
@@ -29,18 +34,26 @@ export async function serveProcesses(count: number, role: string, settings: Sett
   for (let i = 0; i < count; i++) cluster.fork();
   cluster.on('exit', () => {
     if (stopping) return;
-    if (++restarts > mostRestarts) { failed = true; process.kill(process.pid, 'SIGTERM'); return; }
+    if (++restarts > mostRestarts) {
+      failed = true;
+      process.kill(process.pid, 'SIGTERM');
+      return;
+    }
     cluster.fork();
   });
-  cluster.on('message', () => { restarts = 0; });
+  cluster.on('message', () => {
+    restarts = 0;
+  });
   if (!signal.aborted) await once(signal, 'abort');
   stopping = true;
   const workers = Object.values(cluster.workers ?? {});
-  await Promise.all(workers.map(async (worker) => {
-    if (worker === undefined || worker.isDead()) return;
-    const gone = once(worker, 'exit');
-    worker.process.kill('SIGTERM');
-    await gone;
-  }));
+  await Promise.all(
+    workers.map(async (worker) => {
+      if (worker === undefined || worker.isDead()) return;
+      const gone = once(worker, 'exit');
+      worker.process.kill('SIGTERM');
+      await gone;
+    }),
+  );
   return { json: { stopped: true }, text: '', exitCode: failed ? 1 : 0 };
 }

@@ -20,8 +20,12 @@ import { numberOption } from './open.ts';
 function welcome(url: string, sandbox: Sandbox, since: string, activity: number, chaos: boolean): string {
   const headers = `-H 'X-Access-Key-Id: ${sandbox.keyId}' -H 'X-Secret-Access-Key: ${sandbox.secret}'`;
   return `
-${sandbox.organisation.name}: ${sandbox.learners.toLocaleString('en-GB')} learners${activity > 0 ? `, ${activity} changes a minute` : ''}${chaos ? `
-One request in ${Math.round(1 / faultShares.reduce((sum, [, share]) => sum + share, 0))} goes wrong on purpose: answers come late, as 503, in part, or not at all; events come twice.` : ''}
+${sandbox.organisation.name}: ${sandbox.learners.toLocaleString('en-GB')} learners${activity > 0 ? `, ${activity} changes a minute` : ''}${
+    chaos
+      ? `
+One request in ${Math.round(1 / faultShares.reduce((sum, [, share]) => sum + share, 0))} goes wrong on purpose: answers come late, as 503, in part, or not at all; events come twice.`
+      : ''
+  }
 
   Base address       ${url}/api/v1
   Organisation       ${sandbox.organisation.public_id}
@@ -40,7 +44,12 @@ Stop with Ctrl+C.
 }
 
 /** Takes a step again and again until the sandbox is stopped; a step that fails is logged and passed over. */
-async function keep(service: Service, everyMs: number, signal: AbortSignal, step: () => Promise<string | null>): Promise<void> {
+async function keep(
+  service: Service,
+  everyMs: number,
+  signal: AbortSignal,
+  step: () => Promise<string | null>,
+): Promise<void> {
   const { log } = service.app;
   while (!signal.aborted) {
     const stopped = once(signal, 'abort').then(() => true);
@@ -56,7 +65,13 @@ async function keep(service: Service, everyMs: number, signal: AbortSignal, step
 
 function beActive(service: Service, sandbox: Sandbox, perMinute: number, signal: AbortSignal): Promise<void> {
   const { app } = service;
-  const activity = new Activity(app, sandbox.organisation, sandbox.plan, sandbox.learners, fastRandom(app.random.uuid()));
+  const activity = new Activity(
+    app,
+    sandbox.organisation,
+    sandbox.plan,
+    sandbox.learners,
+    fastRandom(app.random.uuid()),
+  );
   return keep(service, 60_000 / perMinute, signal, () => activity.step());
 }
 
@@ -65,7 +80,9 @@ const repeatMs = 5000;
 function beChaotic(service: Service, sandbox: Sandbox, signal: AbortSignal): Promise<void> {
   const { app } = service;
   disturb(service.http!.fastify.server, apiBase, app.random, (fault) => app.log.info('sandbox.fault', { fault }));
-  return keep(service, repeatMs, signal, async () => (await repeatDelivery(app, sandbox.organisation.organisation_id, app.random) ? 'delivery repeated' : null));
+  return keep(service, repeatMs, signal, async () =>
+    (await repeatDelivery(app, sandbox.organisation.organisation_id, app.random)) ? 'delivery repeated' : null,
+  );
 }
 
 async function run(call: Call) {
@@ -82,7 +99,13 @@ async function run(call: Call) {
     // Two that start at once make one sandbox.
     lock = await waitForLock(join(settings.dataDir, 'sandbox.lock'), 'exclusive');
     if (call.options.reset === true) await resetSandbox(opened.app);
-    sandbox = await openSandbox(opened.app, learners, (done) => call.progress(`Making learners: ${done.toLocaleString('en-GB')} of ${learners.toLocaleString('en-GB')}`), call.signal);
+    sandbox = await openSandbox(
+      opened.app,
+      learners,
+      (done) =>
+        call.progress(`Making learners: ${done.toLocaleString('en-GB')} of ${learners.toLocaleString('en-GB')}`),
+      call.signal,
+    );
   } catch (error) {
     await opened.close();
     throw error;
@@ -92,9 +115,17 @@ async function run(call: Call) {
   service = await startService(opened, 'all');
   call.progress('');
   const url = service.app.settings.baseUrl;
-  const ready = { base_url: `${url}/api/v1`, organisation_id: sandbox.organisation.public_id, access_key_id: sandbox.keyId, secret_access_key: sandbox.secret, learners: sandbox.learners };
+  const ready = {
+    base_url: `${url}/api/v1`,
+    organisation_id: sandbox.organisation.public_id,
+    access_key_id: sandbox.keyId,
+    secret_access_key: sandbox.secret,
+    learners: sandbox.learners,
+  };
   const since = formatMs(service.app.clock.nowMs());
-  process.stdout.write(call.json ? `${JSON.stringify(ready)}\n` : welcome(url, sandbox, since, perMinute, call.options.chaos === true));
+  process.stdout.write(
+    call.json ? `${JSON.stringify(ready)}\n` : welcome(url, sandbox, since, perMinute, call.options.chaos === true),
+  );
   const active = [
     perMinute > 0 ? beActive(service, sandbox, perMinute, call.signal) : null,
     call.options.chaos === true ? beChaotic(service, sandbox, call.signal) : null,
@@ -105,7 +136,18 @@ async function run(call: Call) {
   return { json: ready, text: '' };
 }
 
-export const commands: Command[] = [{
-  name: 'sandbox', usage: '[--learners N] [--activity N] [--chaos] [--reset]', summary: 'Run the service with a plausible organisation in it; --activity makes N changes a minute, --chaos lets requests fail',
-  options: { learners: { type: 'string' }, activity: { type: 'string' }, chaos: { type: 'boolean' }, reset: { type: 'boolean' } }, run,
-}];
+export const commands: Command[] = [
+  {
+    name: 'sandbox',
+    usage: '[--learners N] [--activity N] [--chaos] [--reset]',
+    summary:
+      'Run the service with a plausible organisation in it; --activity makes N changes a minute, --chaos lets requests fail',
+    options: {
+      learners: { type: 'string' },
+      activity: { type: 'string' },
+      chaos: { type: 'boolean' },
+      reset: { type: 'boolean' },
+    },
+    run,
+  },
+];

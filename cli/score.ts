@@ -5,8 +5,13 @@ import { ESTIMATORS, VectorFileError, compareVectors, parseVectors } from '../sr
 import type { Comparison, Estimator } from '../src/scoring/vectors.ts';
 
 const NAMES: Record<Estimator, string> = {
-  eap_theta: 'EAP, theta', eap_sd: 'EAP, posterior SD', map: 'MAP, theta and SE', mle: 'MLE, theta and SE',
-  wle: 'WLE (Warm), theta and SE', info: 'Test information', loglik: 'Log likelihood',
+  eap_theta: 'EAP, theta',
+  eap_sd: 'EAP, posterior SD',
+  map: 'MAP, theta and SE',
+  mle: 'MLE, theta and SE',
+  wle: 'WLE (Warm), theta and SE',
+  info: 'Test information',
+  loglik: 'Log likelihood',
 };
 
 async function readJson(file: string): Promise<unknown> {
@@ -15,7 +20,9 @@ async function readJson(file: string): Promise<unknown> {
     text = await readFile(file, 'utf8');
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    throw new Failure(code === 'ENOENT' ? `There is no file ${file}.` : `${file} can't be read (${code ?? 'unknown error'}).`);
+    throw new Failure(
+      code === 'ENOENT' ? `There is no file ${file}.` : `${file} can't be read (${code ?? 'unknown error'}).`,
+    );
   }
   try {
     return JSON.parse(text);
@@ -25,14 +32,25 @@ async function readJson(file: string): Promise<unknown> {
 }
 
 function table(comparison: Comparison): string {
-  const rows = [['Estimator', 'Compared', 'Largest difference', 'In'], ...ESTIMATORS.map((estimator) => {
-    const largest = comparison.maxAbs[estimator];
-    return [
-      NAMES[estimator], String(comparison.compared[estimator]), largest === null ? '-' : largest.toExponential(2), comparison.worst[estimator] ?? '-',
-    ];
-  })];
+  const rows = [
+    ['Estimator', 'Compared', 'Largest difference', 'In'],
+    ...ESTIMATORS.map((estimator) => {
+      const largest = comparison.maxAbs[estimator];
+      return [
+        NAMES[estimator],
+        String(comparison.compared[estimator]),
+        largest === null ? '-' : largest.toExponential(2),
+        comparison.worst[estimator] ?? '-',
+      ];
+    }),
+  ];
   const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
-  const lines = rows.map((row) => row.map((cell, i) => (i === 1 || i === 2 ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!))).join('  ').trimEnd());
+  const lines = rows.map((row) =>
+    row
+      .map((cell, i) => (i === 1 || i === 2 ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!)))
+      .join('  ')
+      .trimEnd(),
+  );
   for (const { id, estimator, expected, computed } of comparison.disagreements) {
     lines.push(`${id}: ${estimator} expected ${expected}, computed ${computed}`);
   }

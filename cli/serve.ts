@@ -9,19 +9,23 @@ import { serveProcesses } from './processes.ts';
 
 const roles: readonly string[] = ['all', 'web', 'worker'];
 
-export const commands: Command[] = [{
-  name: 'serve', usage: '[--role all|web|worker] [--processes N]', summary: 'Run the service until it is told to stop',
-  options: { role: { type: 'string' }, processes: { type: 'string' } },
-  run: async (call) => {
-    const role = option(call, 'role') ?? 'all';
-    if (!roles.includes(role)) throw new Misuse(`--role must be one of ${roles.join(', ')}`);
-    const processes = numberOption(call, 'processes', 1, 1, 64);
-    const settings = readSettings(process.env);
-    if (processes > 1) return serveProcesses(processes, role, settings, call.signal);
-    const service = await startService(await openApp(settings), role as Role);
-    if (!call.json && role !== 'worker') process.stderr.write(`Answering at ${service.app.settings.baseUrl}\n`);
-    if (!call.signal.aborted) await once(call.signal, 'abort');
-    await service.stop();
-    return { json: { stopped: true }, text: '' };
+export const commands: Command[] = [
+  {
+    name: 'serve',
+    usage: '[--role all|web|worker] [--processes N]',
+    summary: 'Run the service until it is told to stop',
+    options: { role: { type: 'string' }, processes: { type: 'string' } },
+    run: async (call) => {
+      const role = option(call, 'role') ?? 'all';
+      if (!roles.includes(role)) throw new Misuse(`--role must be one of ${roles.join(', ')}`);
+      const processes = numberOption(call, 'processes', 1, 1, 64);
+      const settings = readSettings(process.env);
+      if (processes > 1) return serveProcesses(processes, role, settings, call.signal);
+      const service = await startService(await openApp(settings), role as Role);
+      if (!call.json && role !== 'worker') process.stderr.write(`Answering at ${service.app.settings.baseUrl}\n`);
+      if (!call.signal.aborted) await once(call.signal, 'abort');
+      await service.stop();
+      return { json: { stopped: true }, text: '' };
+    },
   },
-}];
+];

@@ -20,71 +20,117 @@ const noEndpoint = () => new Failure('the organisation has no such endpoint; ars
 function payload(app: App, row: EndpointRow) {
   const nowMs = app.clock.nowMs();
   return {
-    id: row.endpoint_id, url: row.url, event_types: row.event_types, group_ids: row.group_ids, status: row.status, disabled_reason: row.disabled_reason,
-    failing_since: row.failing_since?.toISOString() ?? null, warning: row.status === 'disabled' ? null : endpointWarning(row, nowMs),
-    previous_secret_until: row.previous_secret_until !== null && row.previous_secret_until.getTime() > nowMs ? row.previous_secret_until.toISOString() : null,
-    created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString(),
+    id: row.endpoint_id,
+    url: row.url,
+    event_types: row.event_types,
+    group_ids: row.group_ids,
+    status: row.status,
+    disabled_reason: row.disabled_reason,
+    failing_since: row.failing_since?.toISOString() ?? null,
+    warning: row.status === 'disabled' ? null : endpointWarning(row, nowMs),
+    previous_secret_until:
+      row.previous_secret_until !== null && row.previous_secret_until.getTime() > nowMs
+        ? row.previous_secret_until.toISOString()
+        : null,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
   };
 }
 
 /** Runs an act on one endpoint of the organisation that the call names. */
-async function onEndpoint<T>(call: Call, action: string, inside: (work: Work, organisationId: number, endpointId: string) => Promise<T>): Promise<{ app: App; result: T }> {
+async function onEndpoint<T>(
+  call: Call,
+  action: string,
+  inside: (work: Work, organisationId: number, endpointId: string) => Promise<T>,
+): Promise<{ app: App; result: T }> {
   const id = requiredOption(call, 'organisation');
   const endpointId = call.positionals[0]!.toLowerCase();
   if (!isUuid(endpointId)) throw noEndpoint();
   return withApp(async (app) => {
     const { organisation_id: organisationId } = await organisationOf(app, id);
-    if (await findEndpoint(app.db, organisationId, endpointId) === undefined) throw noEndpoint();
-    const result = await act(app, organisationId, action, async (work) => ({ result: await inside(work, organisationId, endpointId), resource: endpointId }));
+    if ((await findEndpoint(app.db, organisationId, endpointId)) === undefined) throw noEndpoint();
+    const result = await act(app, organisationId, action, async (work) => ({
+      result: await inside(work, organisationId, endpointId),
+      resource: endpointId,
+    }));
     return { app, result };
   });
 }
 
 const list: Command = {
-  name: 'webhooks list', usage: '--organisation ID', summary: 'List an organisation\'s webhook endpoints, how they fare and what waits for them', options: organisation,
-  run: (call) => withApp(async (app) => {
-    const { organisation_id: organisationId } = await organisationOf(app, requiredOption(call, 'organisation'));
-    const undelivered = await countUndelivered(app.db, organisationId);
-    const rows = (await listEndpoints(app.db, organisationId)).map((row) => {
-      const { pending = 0, dead = 0 } = undelivered.get(row.endpoint_id) ?? {};
-      return { ...payload(app, row), waiting: pending, dead };
-    });
-    return {
-      json: { data: rows },
-      text: [table([['id', 'status', 'waiting', 'dead', 'url'], ...rows.map((row) => [row.id, row.status, String(row.waiting), String(row.dead), row.url])]),
-        ...rows.filter((row) => (row.disabled_reason ?? row.warning) !== null).map((row) => `${row.id}: ${row.disabled_reason ?? row.warning}`)].join('\n'),
-    };
-  }),
+  name: 'webhooks list',
+  usage: '--organisation ID',
+  summary: "List an organisation's webhook endpoints, how they fare and what waits for them",
+  options: organisation,
+  run: (call) =>
+    withApp(async (app) => {
+      const { organisation_id: organisationId } = await organisationOf(app, requiredOption(call, 'organisation'));
+      const undelivered = await countUndelivered(app.db, organisationId);
+      const rows = (await listEndpoints(app.db, organisationId)).map((row) => {
+        const { pending = 0, dead = 0 } = undelivered.get(row.endpoint_id) ?? {};
+        return { ...payload(app, row), waiting: pending, dead };
+      });
+      return {
+        json: { data: rows },
+        text: [
+          table([
+            ['id', 'status', 'waiting', 'dead', 'url'],
+            ...rows.map((row) => [row.id, row.status, String(row.waiting), String(row.dead), row.url]),
+          ]),
+          ...rows
+            .filter((row) => (row.disabled_reason ?? row.warning) !== null)
+            .map((row) => `${row.id}: ${row.disabled_reason ?? row.warning}`),
+        ].join('\n'),
+      };
+    }),
 };
 
 const test: Command = {
-  name: 'webhooks test', usage: '--organisation ID ENDPOINT_ID', summary: 'Send an endpoint a signed test event, once, and say how it answered',
-  options: organisation, positionals: [1, 1],
-  run: (call) => withApp(async (app) => {
-    const { organisation_id: organisationId } = await organisationOf(app, requiredOption(call, 'organisation'));
-    const endpointId = call.positionals[0]!.toLowerCase();
-    const endpoint = isUuid(endpointId) ? await findEndpoint(app.db, organisationId, endpointId) : undefined;
-    if (endpoint === undefined) throw noEndpoint();
-    const deliveryId = app.random.uuid();
-    await act(app, organisationId, 'webhooks test', async () => ({ result: null, resource: endpointId }));
-    const sender = createSender({ clock: app.clock, allowNetworks: app.settings.webhookAllowNetworks });
-    const made = await attemptDelivery(app, sender, endpoint, { delivery_id: deliveryId, payload: testEvent(app.clock.nowMs()) }, call.signal);
-    await sender.close();
-    const succeeded = made.outcome === 'succeeded';
-    const { outcome, status_code, duration_ms, error } = made;
-    return {
-      json: { delivery_id: deliveryId, event: 'webhook.test', succeeded, outcome, status_code, duration_ms, error },
-      text: succeeded ? `The endpoint answered ${status_code} in ${duration_ms} ms.` : `${error} (${outcome}, ${duration_ms} ms)`, exitCode: succeeded ? 0 : 1,
-    };
-  }),
+  name: 'webhooks test',
+  usage: '--organisation ID ENDPOINT_ID',
+  summary: 'Send an endpoint a signed test event, once, and say how it answered',
+  options: organisation,
+  positionals: [1, 1],
+  run: (call) =>
+    withApp(async (app) => {
+      const { organisation_id: organisationId } = await organisationOf(app, requiredOption(call, 'organisation'));
+      const endpointId = call.positionals[0]!.toLowerCase();
+      const endpoint = isUuid(endpointId) ? await findEndpoint(app.db, organisationId, endpointId) : undefined;
+      if (endpoint === undefined) throw noEndpoint();
+      const deliveryId = app.random.uuid();
+      await act(app, organisationId, 'webhooks test', async () => ({ result: null, resource: endpointId }));
+      const sender = createSender({ clock: app.clock, allowNetworks: app.settings.webhookAllowNetworks });
+      const made = await attemptDelivery(
+        app,
+        sender,
+        endpoint,
+        { delivery_id: deliveryId, payload: testEvent(app.clock.nowMs()) },
+        call.signal,
+      );
+      await sender.close();
+      const succeeded = made.outcome === 'succeeded';
+      const { outcome, status_code, duration_ms, error } = made;
+      return {
+        json: { delivery_id: deliveryId, event: 'webhook.test', succeeded, outcome, status_code, duration_ms, error },
+        text: succeeded
+          ? `The endpoint answered ${status_code} in ${duration_ms} ms.`
+          : `${error} (${outcome}, ${duration_ms} ms)`,
+        exitCode: succeeded ? 0 : 1,
+      };
+    }),
 };
 
 const pause: Command = {
-  name: 'webhooks pause', usage: '--organisation ID ENDPOINT_ID', summary: 'Hold an endpoint\'s deliveries back; they wait', options: organisation, positionals: [1, 1],
+  name: 'webhooks pause',
+  usage: '--organisation ID ENDPOINT_ID',
+  summary: "Hold an endpoint's deliveries back; they wait",
+  options: organisation,
+  positionals: [1, 1],
   run: async (call) => {
     const { app, result } = await onEndpoint(call, 'webhooks pause', async (work, organisationId, endpointId) => {
       const row = await pauseEndpoint(work, organisationId, endpointId);
-      if (row === undefined) throw new Failure('the endpoint is disabled, so its deliveries wait already; ars webhooks resume lets them go');
+      if (row === undefined)
+        throw new Failure('the endpoint is disabled, so its deliveries wait already; ars webhooks resume lets them go');
       return row;
     });
     return { json: payload(app, result), text: `${result.endpoint_id} is paused; its deliveries wait.` };
@@ -92,62 +138,111 @@ const pause: Command = {
 };
 
 const resume: Command = {
-  name: 'webhooks resume', usage: '--organisation ID ENDPOINT_ID', summary: 'Let a paused or disabled endpoint\'s waiting deliveries go', options: organisation, positionals: [1, 1],
+  name: 'webhooks resume',
+  usage: '--organisation ID ENDPOINT_ID',
+  summary: "Let a paused or disabled endpoint's waiting deliveries go",
+  options: organisation,
+  positionals: [1, 1],
   run: async (call) => {
-    const { app, result } = await onEndpoint(call, 'webhooks resume', async (work, organisationId, endpointId) => (await resumeEndpoint(work, organisationId, endpointId))!);
-    return { json: payload(app, result), text: `${result.endpoint_id} is active; what waited is being sent. Dead letters are sent again with ars webhooks replay.` };
+    const { app, result } = await onEndpoint(
+      call,
+      'webhooks resume',
+      async (work, organisationId, endpointId) => (await resumeEndpoint(work, organisationId, endpointId))!,
+    );
+    return {
+      json: payload(app, result),
+      text: `${result.endpoint_id} is active; what waited is being sent. Dead letters are sent again with ars webhooks replay.`,
+    };
   },
 };
 
 const rotate: Command = {
-  name: 'webhooks rotate-secret', usage: '--organisation ID ENDPOINT_ID', summary: 'Make a new signing secret, shown this once; the old one signs too for 24 hours',
-  options: organisation, positionals: [1, 1],
+  name: 'webhooks rotate-secret',
+  usage: '--organisation ID ENDPOINT_ID',
+  summary: 'Make a new signing secret, shown this once; the old one signs too for 24 hours',
+  options: organisation,
+  positionals: [1, 1],
   run: async (call) => {
-    const { app, result } = await onEndpoint(call, 'webhooks rotate-secret', async (work, organisationId, endpointId) => (await rotateSecret(work, organisationId, endpointId))!);
+    const { app, result } = await onEndpoint(
+      call,
+      'webhooks rotate-secret',
+      async (work, organisationId, endpointId) => (await rotateSecret(work, organisationId, endpointId))!,
+    );
     return {
       json: { ...payload(app, result.row), secret: result.secret },
-      text: `${table([['secret', result.secret], ['old one until', result.row.previous_secret_until!.toISOString()]])}\n\nThe secret is not shown again. Both sign for ${rotationMs / 3600_000} hours.`,
+      text: `${table([
+        ['secret', result.secret],
+        ['old one until', result.row.previous_secret_until!.toISOString()],
+      ])}\n\nThe secret is not shown again. Both sign for ${rotationMs / 3600_000} hours.`,
     };
   },
 };
 
 function deliveryText(rows: ListedDelivery[]): string {
-  return table([['id', 'event', 'status', 'attempts', 'last attempt', 'result', 'next attempt'], ...rows.map((row) => {
-    const last = row.attempts.at(-1);
-    return [row.id, row.event, row.status, String(row.attempts.length), last?.at ?? '-', last === undefined ? '-' : last.error ?? String(last.status_code), row.next_attempt_at ?? '-'];
-  })]);
+  return table([
+    ['id', 'event', 'status', 'attempts', 'last attempt', 'result', 'next attempt'],
+    ...rows.map((row) => {
+      const last = row.attempts.at(-1);
+      return [
+        row.id,
+        row.event,
+        row.status,
+        String(row.attempts.length),
+        last?.at ?? '-',
+        last === undefined ? '-' : (last.error ?? String(last.status_code)),
+        row.next_attempt_at ?? '-',
+      ];
+    }),
+  ]);
 }
 
 const mostListed = 10_000;
 
 const deliveries: Command = {
-  name: 'webhooks deliveries', usage: '--organisation ID [--endpoint ID] [--status pending|succeeded|dead] [--limit N]', summary: 'List deliveries, newest first, with every attempt',
+  name: 'webhooks deliveries',
+  usage: '--organisation ID [--endpoint ID] [--status pending|succeeded|dead] [--limit N]',
+  summary: 'List deliveries, newest first, with every attempt',
   options: { ...organisation, endpoint: { type: 'string' }, status: { type: 'string' }, limit: { type: 'string' } },
   run: (call) => {
     const status = option(call, 'status');
-    if (status !== undefined && !(deliveryStatuses as readonly string[]).includes(status)) throw new Misuse(`--status must be one of ${deliveryStatuses.join(', ')}`);
+    if (status !== undefined && !(deliveryStatuses as readonly string[]).includes(status))
+      throw new Misuse(`--status must be one of ${deliveryStatuses.join(', ')}`);
     const limit = numberOption(call, 'limit', call.json ? mostListed : 50, 1, mostListed);
     return withApp(async (app) => {
       const { organisation_id: organisationId } = await organisationOf(app, requiredOption(call, 'organisation'));
       const endpointId = option(call, 'endpoint')?.toLowerCase() ?? null;
-      if (endpointId !== null && (!isUuid(endpointId) || await findEndpoint(app.db, organisationId, endpointId) === undefined)) throw noEndpoint();
-      const rows = await listDeliveries(app.db, organisationId, { endpointId, status: (status ?? null) as DeliveryStatus | null, limit });
+      if (
+        endpointId !== null &&
+        (!isUuid(endpointId) || (await findEndpoint(app.db, organisationId, endpointId)) === undefined)
+      )
+        throw noEndpoint();
+      const rows = await listDeliveries(app.db, organisationId, {
+        endpointId,
+        status: (status ?? null) as DeliveryStatus | null,
+        limit,
+      });
       return { json: { data: rows }, text: deliveryText(rows) };
     });
   },
 };
 
 const redeliver: Command = {
-  name: 'webhooks redeliver', usage: '--organisation ID DELIVERY_ID', summary: 'Send one delivery again, whatever became of it; it keeps its id', options: organisation, positionals: [1, 1],
-  run: (call) => withApp(async (app) => {
-    const { organisation_id: organisationId } = await organisationOf(app, requiredOption(call, 'organisation'));
-    const deliveryId = call.positionals[0]!.toLowerCase();
-    await act(app, organisationId, 'webhooks redeliver', async (work) => {
-      if (!isUuid(deliveryId) || !await redeliverOne(work, organisationId, deliveryId)) throw new Failure('the organisation has no such delivery; ars webhooks deliveries shows them');
-      return { result: null, resource: deliveryId };
-    });
-    return { json: { id: deliveryId, status: 'pending' }, text: `${deliveryId} is being sent again.` };
-  }),
+  name: 'webhooks redeliver',
+  usage: '--organisation ID DELIVERY_ID',
+  summary: 'Send one delivery again, whatever became of it; it keeps its id',
+  options: organisation,
+  positionals: [1, 1],
+  run: (call) =>
+    withApp(async (app) => {
+      const { organisation_id: organisationId } = await organisationOf(app, requiredOption(call, 'organisation'));
+      const deliveryId = call.positionals[0]!.toLowerCase();
+      await act(app, organisationId, 'webhooks redeliver', async (work) => {
+        if (!isUuid(deliveryId) || !(await redeliverOne(work, organisationId, deliveryId)))
+          throw new Failure('the organisation has no such delivery; ars webhooks deliveries shows them');
+        return { result: null, resource: deliveryId };
+      });
+      return { json: { id: deliveryId, status: 'pending' }, text: `${deliveryId} is being sent again.` };
+    }),
 };
 
 function instantOption(call: Call, name: string): Date {
@@ -157,14 +252,21 @@ function instantOption(call: Call, name: string): Date {
 }
 
 const replay: Command = {
-  name: 'webhooks replay', usage: '--organisation ID ENDPOINT_ID --from T --to T',
+  name: 'webhooks replay',
+  usage: '--organisation ID ENDPOINT_ID --from T --to T',
   summary: 'Send an endpoint again every event from one time to another, the second excluded',
-  options: { ...organisation, from: { type: 'string' }, to: { type: 'string' } }, positionals: [1, 1],
+  options: { ...organisation, from: { type: 'string' }, to: { type: 'string' } },
+  positionals: [1, 1],
   run: async (call) => {
     const [from, to] = [instantOption(call, 'from'), instantOption(call, 'to')];
     if (from >= to) throw new Misuse('--from must be before --to');
-    const { result } = await onEndpoint(call, 'webhooks replay', (work, organisationId, endpointId) => replayRange(work, organisationId, endpointId, from, to));
-    return { json: { endpoint_id: call.positionals[0]!.toLowerCase(), replayed: result }, text: `${result} ${result === 1 ? 'delivery is' : 'deliveries are'} being sent again.` };
+    const { result } = await onEndpoint(call, 'webhooks replay', (work, organisationId, endpointId) =>
+      replayRange(work, organisationId, endpointId, from, to),
+    );
+    return {
+      json: { endpoint_id: call.positionals[0]!.toLowerCase(), replayed: result },
+      text: `${result} ${result === 1 ? 'delivery is' : 'deliveries are'} being sent again.`,
+    };
   },
 };
 

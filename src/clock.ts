@@ -19,8 +19,12 @@ export function manualClock(startMs: number): ManualClock {
   return {
     nowMs: () => now,
     monotonicMs: () => now,
-    advance: (ms) => { now += ms; },
-    set: (ms) => { now = ms; },
+    advance: (ms) => {
+      now += ms;
+    },
+    set: (ms) => {
+      now = ms;
+    },
   };
 }
 

@@ -7,10 +7,19 @@ import { limits } from './limits.ts';
 export const errorTable = {
   unknown_parameter: [400, 'The query has a parameter that this endpoint does not know.'],
   invalid_since: [400, 'since must be an RFC 3339 date-time with a zone, such as 2026-01-31T09:00:00Z.'],
-  invalid_cursor: [400, 'cursor must be taken unchanged from pagination.next and used with the same parameters; start again without it.'],
-  invalid_learner_ref: [400, `learner_ref must be one opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number.`],
+  invalid_cursor: [
+    400,
+    'cursor must be taken unchanged from pagination.next and used with the same parameters; start again without it.',
+  ],
+  invalid_learner_ref: [
+    400,
+    `learner_ref must be one opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number.`,
+  ],
   invalid_subject: [400, 'subject must be one or more of digital, english, maths.'],
-  invalid_assessed_from: [400, 'assessed_from must be an RFC 3339 date-time with a zone, such as 2026-01-31T09:00:00Z.'],
+  invalid_assessed_from: [
+    400,
+    'assessed_from must be an RFC 3339 date-time with a zone, such as 2026-01-31T09:00:00Z.',
+  ],
   invalid_assessed_to: [400, 'assessed_to must be an RFC 3339 date-time with a zone, such as 2026-01-31T09:00:00Z.'],
   invalid_rqf_level_code: [400, 'rqf_level_code must be one or more of 1, 2, 3, 5.'],
   invalid_below_level_1: [400, 'below_level_1 must be true or false.'],
@@ -32,8 +41,14 @@ export const errorTable = {
   idempotency_conflict: [409, 'A request with this Idempotency-Key is still running; repeat it in a moment.'],
   payload_too_large: [413, 'The body is larger than this endpoint takes.'],
   unsupported_media_type: [415, 'The body must be sent as application/json.'],
-  group_autocreate_disabled: [422, 'A group in the request does not exist, and the organisation has disabled creating groups while provisioning.'],
-  team_group_managed: [422, 'Groups of type team are managed from the organisation\'s teams and cannot be changed through the API.'],
+  group_autocreate_disabled: [
+    422,
+    'A group in the request does not exist, and the organisation has disabled creating groups while provisioning.',
+  ],
+  team_group_managed: [
+    422,
+    "Groups of type team are managed from the organisation's teams and cannot be changed through the API.",
+  ],
   unknown_group: [422, 'group_ids must be groups of your organisation.'],
   idempotency_mismatch: [422, 'This Idempotency-Key was used with another request; use a new key for a new request.'],
   invalid_idempotency_key: [422, `Idempotency-Key must be 1 to ${limits.idempotencyKeyChars} printable characters.`],
@@ -41,12 +56,25 @@ export const errorTable = {
   invalid_body: [422, 'The body must be a JSON object.'],
   rate_limited: [429, 'Too many requests; wait for as many seconds as the Retry-After header says.'],
   internal_error: [500, 'The service failed to answer; the fault is ours. Repeat the request.'],
-  service_unavailable: [503, 'The service is not available right now; repeat the request after the seconds in Retry-After.'],
+  service_unavailable: [
+    503,
+    'The service is not available right now; repeat the request after the seconds in Retry-After.',
+  ],
 } as const satisfies Record<string, readonly [number, string]>;
 
 /** 422 codes for one field of a body; they are spelled alike and have no standing message. */
-export type FieldCode = 'invalid_full_name' | 'invalid_email' | 'invalid_ref' | 'invalid_groups' | 'invalid_name'
-  | 'invalid_type' | 'invalid_learner_refs' | 'invalid_url' | 'invalid_event_types' | 'invalid_group_ids' | 'invalid_active';
+export type FieldCode =
+  | 'invalid_full_name'
+  | 'invalid_email'
+  | 'invalid_ref'
+  | 'invalid_groups'
+  | 'invalid_name'
+  | 'invalid_type'
+  | 'invalid_learner_refs'
+  | 'invalid_url'
+  | 'invalid_event_types'
+  | 'invalid_group_ids'
+  | 'invalid_active';
 
 export type ErrorCode = keyof typeof errorTable;
 

@@ -1,8 +1,12 @@
 /** Markup that is safe to send: made by `html`, or by whoever escapes with it. */
 export class Markup {
   readonly text: string;
-  constructor(text: string) { this.text = text; }
-  toString(): string { return this.text; }
+  constructor(text: string) {
+    this.text = text;
+  }
+  toString(): string {
+    return this.text;
+  }
 }
 
 /** What a template may hold: text and numbers are escaped, markup is not, nothing becomes nothing. */
@@ -43,13 +47,17 @@ function placesOf(strings: TemplateStringsArray): Place[] {
       } else if (state === 'comment') {
         if (text.startsWith('-->', at)) state = 'text';
       } else if (state === 'raw') {
-        if (text.slice(at).toLowerCase().startsWith(`</${element}`)) { state = 'tag'; element = ''; }
+        if (text.slice(at).toLowerCase().startsWith(`</${element}`)) {
+          state = 'tag';
+          element = '';
+        }
       } else if (quote !== '') {
         sinceQuote++;
         if (character === quote) quote = '';
       } else if (character === '"' || character === "'") {
         attribute = /([^\s"'<>/=]+)=$/.exec(text.slice(0, at))?.[1]?.toLowerCase() ?? '';
-        if (attribute.startsWith('on') || attribute === 'style' || attribute === 'srcdoc') throw new TypeError(`The attribute ${attribute} can't be used: the page's policy refuses it.`);
+        if (attribute.startsWith('on') || attribute === 'style' || attribute === 'srcdoc')
+          throw new TypeError(`The attribute ${attribute} can't be used: the page's policy refuses it.`);
         quote = character;
         sinceQuote = 0;
       } else if (character === '>') {
@@ -57,9 +65,14 @@ function placesOf(strings: TemplateStringsArray): Place[] {
       }
     }
     if (i === strings.length - 1) return;
-    if (state === 'comment') throw new TypeError('A comment can\'t hold a value.');
-    if (state === 'tag' && quote === '' && /=\s*$/.test(text)) throw new TypeError('Quote the attribute that holds a value.');
-    found.push(state === 'tag' && quote !== '' ? { kind: 'attribute', name: attribute, whole: sinceQuote === 0 } : { kind: state });
+    if (state === 'comment') throw new TypeError("A comment can't hold a value.");
+    if (state === 'tag' && quote === '' && /=\s*$/.test(text))
+      throw new TypeError('Quote the attribute that holds a value.');
+    found.push(
+      state === 'tag' && quote !== ''
+        ? { kind: 'attribute', name: attribute, whole: sinceQuote === 0 }
+        : { kind: state },
+    );
     if (quote !== '') sinceQuote++;
   });
   return found;
@@ -75,19 +88,26 @@ function render(content: Content): string {
 }
 
 function attributeText(name: string, value: Content, whole: boolean): string {
-  if (value instanceof Markup || typeof value === 'object' && value !== null) throw new TypeError('An attribute holds text or a number.');
+  if (value instanceof Markup || (typeof value === 'object' && value !== null))
+    throw new TypeError('An attribute holds text or a number.');
   const text = render(value);
-  if (whole && addresses.has(name) && /^[^/?#]*:/.test(text) && !/^(https?|mailto):/i.test(text)) throw new TypeError('An address leads to a page.');
+  if (whole && addresses.has(name) && /^[^/?#]*:/.test(text) && !/^(https?|mailto):/i.test(text))
+    throw new TypeError('An address leads to a page.');
   return text;
 }
 
 /** Attributes to stand in a tag: true is the bare name, null and false leave it out. */
 export function attributes(given: Record<string, string | number | boolean | null | undefined>): Markup {
-  return new Markup(Object.entries(given).map(([name, value]) => {
-    if (!/^[a-z][a-z0-9-]*$/.test(name) || name.startsWith('on') || name === 'style') throw new TypeError(`The attribute ${name} can't be used.`);
-    if (value === null || value === undefined || value === false) return '';
-    return value === true ? ` ${name}` : ` ${name}="${attributeText(name, value, true)}"`;
-  }).join(''));
+  return new Markup(
+    Object.entries(given)
+      .map(([name, value]) => {
+        if (!/^[a-z][a-z0-9-]*$/.test(name) || name.startsWith('on') || name === 'style')
+          throw new TypeError(`The attribute ${name} can't be used.`);
+        if (value === null || value === undefined || value === false) return '';
+        return value === true ? ` ${name}` : ` ${name}="${attributeText(name, value, true)}"`;
+      })
+      .join(''),
+  );
 }
 
 /**
@@ -97,13 +117,16 @@ export function attributes(given: Record<string, string | number | boolean | nul
  */
 export function html(strings: TemplateStringsArray, ...values: Content[]): Markup {
   let found = places.get(strings);
-  if (found === undefined) places.set(strings, found = placesOf(strings));
+  if (found === undefined) places.set(strings, (found = placesOf(strings)));
   let text = strings[0]!;
   values.forEach((value, i) => {
     const place = found[i]!;
     if (place.kind === 'attribute') text += attributeText(place.name, value, place.whole);
     else if (place.kind === 'text' || value instanceof Markup || render(value) === '') text += render(value);
-    else throw new TypeError(place.kind === 'tag' ? 'Make attributes with attributes().' : 'A script or style holds no values.');
+    else
+      throw new TypeError(
+        place.kind === 'tag' ? 'Make attributes with attributes().' : 'A script or style holds no values.',
+      );
     text += strings[i + 1]!;
   });
   return new Markup(text);

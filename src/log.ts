@@ -12,15 +12,28 @@ export type Log = {
 };
 
 /** JSON lines on a stream; buffered within one turn so that a busy server writes once. */
-export function streamLog(clock: Clock, level: 'all' | 'errors' | 'none', stream: { write(text: string): unknown }): Log {
+export function streamLog(
+  clock: Clock,
+  level: 'all' | 'errors' | 'none',
+  stream: { write(text: string): unknown },
+): Log {
   let waiting = '';
   const put = (event: string, fields: LogFields | undefined) => {
-    if (waiting === '') setImmediate(() => { const text = waiting; waiting = ''; stream.write(text); });
+    if (waiting === '')
+      setImmediate(() => {
+        const text = waiting;
+        waiting = '';
+        stream.write(text);
+      });
     waiting += JSON.stringify({ at: formatMs(clock.nowMs()), event, ...fields }) + '\n';
   };
   return {
-    info: (event, fields) => { if (level === 'all') put(event, fields); },
-    error: (event, fields) => { if (level !== 'none') put(event, fields); },
+    info: (event, fields) => {
+      if (level === 'all') put(event, fields);
+    },
+    error: (event, fields) => {
+      if (level !== 'none') put(event, fields);
+    },
   };
 }
 
@@ -29,5 +42,9 @@ export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: typeof error };
   const code = (error as { code?: unknown }).code;
   const frame = /\n\s+at (?:.*\()?(?:file:\/\/)?([^()\n]+:\d+:\d+)/.exec(error.stack ?? '')?.[1];
-  return { error: error.name, code: typeof code === 'string' ? code : undefined, where: frame?.split('/').slice(-3).join('/') };
+  return {
+    error: error.name,
+    code: typeof code === 'string' ? code : undefined,
+    where: frame?.split('/').slice(-3).join('/'),
+  };
 }

@@ -26,12 +26,16 @@ export type OpenApp = { app: App; close(): Promise<void> };
  * Settings → database (embedded unless DATABASE_URL says otherwise) → migrations → app.
  * @param given what tests inject
  */
-export async function openApp(settings: Settings, given: { clock?: Clock; random?: Random; logTo?: { write(text: string): unknown } } = {}): Promise<OpenApp> {
+export async function openApp(
+  settings: Settings,
+  given: { clock?: Clock; random?: Random; logTo?: { write(text: string): unknown } } = {},
+): Promise<OpenApp> {
   const clock = given.clock ?? systemClock;
   const random = given.random ?? systemRandom;
   const log = streamLog(clock, settings.log, given.logTo ?? process.stderr);
   let embedded: EmbeddedDatabase | null = null;
-  if (settings.databaseUrl === undefined) embedded = await startEmbedded({ dataDir: settings.dataDir, log: (line) => log.info('database', { line }) });
+  if (settings.databaseUrl === undefined)
+    embedded = await startEmbedded({ dataDir: settings.dataDir, log: (line) => log.info('database', { line }) });
   const db = openDatabase(settings.databaseUrl ?? embedded!.url, log);
   const close = async () => {
     await db.close();
@@ -41,7 +45,12 @@ export async function openApp(settings: Settings, given: { clock?: Clock; random
     const secret = await serviceSecret(settings, random);
     await migrate(db, clock);
     const app: App = {
-      db, clock, random, settings, log, secrets: deriveSecrets(secret),
+      db,
+      clock,
+      random,
+      settings,
+      log,
+      secrets: deriveSecrets(secret),
       keyring: createKeyring([secret, ...settings.previousSecrets], random),
     };
     return { app, close };
@@ -62,7 +71,9 @@ const housekeepingMs = 60_000;
 export async function startService(opened: OpenApp, role: Role): Promise<Service> {
   const { app } = opened;
   const stops: (() => Promise<void>)[] = [() => opened.close()];
-  const stop = async () => { for (const step of stops.reverse().splice(0)) await step(); };
+  const stop = async () => {
+    for (const step of stops.reverse().splice(0)) await step();
+  };
   try {
     let http: HttpServer | null = null;
     let url = app.settings.baseUrl;
@@ -75,7 +86,9 @@ export async function startService(opened: OpenApp, role: Role): Promise<Service
       if (app.settings.baseUrl === '') app.settings.baseUrl = url;
     }
     const timer = setInterval(() => {
-      Promise.all([pruneIdempotency(app), closeIdleSittings(app)]).catch((error: unknown) => app.log.error('housekeeping.failed', errorFields(error)));
+      Promise.all([pruneIdempotency(app), closeIdleSittings(app)]).catch((error: unknown) =>
+        app.log.error('housekeeping.failed', errorFields(error)),
+      );
     }, housekeepingMs);
     timer.unref();
     stops.push(async () => clearInterval(timer));

@@ -8,7 +8,8 @@ import { registerPlayer } from './player/routes.ts';
 export function registerPages(app: App, fastify: FastifyInstance): void {
   // For the operator's probes: without credentials, without audit, and it says no more than that the database answers.
   fastify.route({
-    method: ['GET', 'HEAD'], url: '/healthz',
+    method: ['GET', 'HEAD'],
+    url: '/healthz',
     handler: async (_request, reply) => {
       await app.db.query('select 1');
       return reply.header('cache-control', 'no-store').send({ status: 'ok' });

@@ -26,10 +26,12 @@ export function deriveSecrets(secret: string): Secrets {
     }
     return found;
   };
-  const mac = (purpose: Purpose, text: string, bytes = 32) => createHmac('sha256', key(purpose)).update(text).digest().subarray(0, bytes);
+  const mac = (purpose: Purpose, text: string, bytes = 32) =>
+    createHmac('sha256', key(purpose)).update(text).digest().subarray(0, bytes);
   return {
     mac,
-    check: (purpose, text, given) => given.length >= 12 && given.length <= 32 && timingSafeEqual(mac(purpose, text, given.length), given),
+    check: (purpose, text, given) =>
+      given.length >= 12 && given.length <= 32 && timingSafeEqual(mac(purpose, text, given.length), given),
     seal: (purpose, text, random) => {
       const nonce = random.bytes(12);
       const cipher = createCipheriv('aes-256-gcm', key(purpose), nonce);

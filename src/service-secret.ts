@@ -7,7 +7,11 @@ import type { Settings } from './settings.ts';
 export async function serviceSecret(settings: Settings, random: Random): Promise<string> {
   if (settings.secret !== undefined) return settings.secret;
   const path = join(settings.dataDir, 'secret');
-  const read = () => readFile(path, 'utf8').then((text) => text.trim(), () => undefined);
+  const read = () =>
+    readFile(path, 'utf8').then(
+      (text) => text.trim(),
+      () => undefined,
+    );
   const found = await read();
   if (found !== undefined) return found;
   await mkdir(settings.dataDir, { recursive: true });
@@ -15,7 +19,9 @@ export async function serviceSecret(settings: Settings, random: Random): Promise
   await writeFile(draft, `${random.bytes(32).toString('base64url')}\n`, { mode: 0o600, flush: true });
   await chmod(draft, 0o600);
   // A link appears whole or not at all, and only the first one does.
-  await link(draft, path).catch((error: NodeJS.ErrnoException) => { if (error.code !== 'EEXIST') throw error; });
+  await link(draft, path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
   await rm(draft);
   return (await read())!;
 }

@@ -33,7 +33,13 @@ let stale = 0;
 for (const { path, make } of generated) {
   const file = join(import.meta.dirname, '..', path);
   const wanted = Buffer.from(await make());
-  if (await readFile(file).then((there) => there.equals(wanted), () => false)) continue;
+  if (
+    await readFile(file).then(
+      (there) => there.equals(wanted),
+      () => false,
+    )
+  )
+    continue;
   if (write) {
     await writeFile(file, wanted);
     console.log(`${path} is written.`);

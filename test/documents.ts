@@ -43,44 +43,73 @@ async function errorCodes(): Promise<string> {
   }
   const lost = new ApiError('method_not_allowed');
   found.set('405', { status: lost.status, code: lost.code, message: lost.message, where: ['any address'] });
-  const everywhere = (where: string[]) => (where.length === routes.length ? 'everywhere' : where.length > 4 ? `${where.length} endpoints` : where.map((one) => `\`${one}\``).join(', '));
+  const everywhere = (where: string[]) =>
+    where.length === routes.length
+      ? 'everywhere'
+      : where.length > 4
+        ? `${where.length} endpoints`
+        : where.map((one) => `\`${one}\``).join(', ');
   const order = Object.keys(errorTable);
-  const rows = [...found.values()].sort((a, b) => a.status - b.status || order.indexOf(a.code) - order.indexOf(b.code) || (a.code < b.code ? -1 : 1));
-  return table(['Status', 'Code', 'Where', 'What it says'], rows.map((row) => [String(row.status), `\`${row.code}\``, row.where[0] === 'any address' ? row.where[0]! : everywhere(row.where), row.message]));
+  const rows = [...found.values()].sort(
+    (a, b) => a.status - b.status || order.indexOf(a.code) - order.indexOf(b.code) || (a.code < b.code ? -1 : 1),
+  );
+  return table(
+    ['Status', 'Code', 'Where', 'What it says'],
+    rows.map((row) => [
+      String(row.status),
+      `\`${row.code}\``,
+      row.where[0] === 'any address' ? row.where[0]! : everywhere(row.where),
+      row.message,
+    ]),
+  );
 }
 
 function headerTable(headers: Record<string, HeaderMeaning>): string {
-  return table(['Header', 'Example', 'Meaning'], Object.entries(headers).map(([name, { example, meaning }]) => [`\`${name}\``, `\`${example}\``, meaning]));
+  return table(
+    ['Header', 'Example', 'Meaning'],
+    Object.entries(headers).map(([name, { example, meaning }]) => [`\`${name}\``, `\`${example}\``, meaning]),
+  );
 }
 
 const days = (ms: number) => `${ms / 86_400_000} days`;
 
 function limitTable(): string {
-  return table(['Limit', 'Value'], [
-    ['Requests per key in any 60 seconds', '300 (the operator can set another number)'],
-    ['Page size', `${limits.pageDefault}, at most ${limits.pageMax}`],
-    ['Ids in one `group_id` filter', String(limits.filterGroups)],
-    ['Active groups of an organisation, teams not counted', String(limits.groupsPerOrganisation)],
-    ['Groups in one provisioning request', String(limits.groupsPerProvisioning)],
-    ['References in one membership request', String(limits.refsPerRequest)],
-    ['Characters of a learner\'s reference', String(limits.learnerRefChars)],
-    ['Characters of a group\'s reference, of its name', `${limits.groupRefChars}, ${limits.groupNameChars}`],
-    ['Characters of a learner\'s name', String(limits.fullNameChars)],
-    ['Webhook endpoints of an organisation, groups of one endpoint', `${limits.webhooksPerOrganisation}, ${limits.webhookGroups}`],
-    ['Bytes of a request body', limits.bodyBytes.toLocaleString('en-GB')],
-    ['Replies kept for an `Idempotency-Key`', `${limits.idempotencyMs / 3600_000} hours`],
-    ['An invitation can be opened for', days(limits.invitationMs)],
-  ]);
+  return table(
+    ['Limit', 'Value'],
+    [
+      ['Requests per key in any 60 seconds', '300 (the operator can set another number)'],
+      ['Page size', `${limits.pageDefault}, at most ${limits.pageMax}`],
+      ['Ids in one `group_id` filter', String(limits.filterGroups)],
+      ['Active groups of an organisation, teams not counted', String(limits.groupsPerOrganisation)],
+      ['Groups in one provisioning request', String(limits.groupsPerProvisioning)],
+      ['References in one membership request', String(limits.refsPerRequest)],
+      ["Characters of a learner's reference", String(limits.learnerRefChars)],
+      ["Characters of a group's reference, of its name", `${limits.groupRefChars}, ${limits.groupNameChars}`],
+      ["Characters of a learner's name", String(limits.fullNameChars)],
+      [
+        'Webhook endpoints of an organisation, groups of one endpoint',
+        `${limits.webhooksPerOrganisation}, ${limits.webhookGroups}`,
+      ],
+      ['Bytes of a request body', limits.bodyBytes.toLocaleString('en-GB')],
+      ['Replies kept for an `Idempotency-Key`', `${limits.idempotencyMs / 3600_000} hours`],
+      ['An invitation can be opened for', days(limits.invitationMs)],
+    ],
+  );
 }
 
 function settings(): string {
-  return table(['Setting', 'Default', 'Meaning'], settingsTable.map((row) => [`\`${row.name}\``, row.default === '' ? 'none' : `\`${row.default}\``, row.meaning]));
+  return table(
+    ['Setting', 'Default', 'Meaning'],
+    settingsTable.map((row) => [`\`${row.name}\``, row.default === '' ? 'none' : `\`${row.default}\``, row.meaning]),
+  );
 }
 
 async function decisions(): Promise<string> {
   const folder = join(root, 'docs/decisions');
   const files = (await readdir(folder)).filter((name) => name.endsWith('.md') && name !== 'README.md').sort();
-  const titles = await Promise.all(files.map(async (name) => /^# (.*)$/m.exec(await readFile(join(folder, name), 'utf8'))?.[1] ?? name));
+  const titles = await Promise.all(
+    files.map(async (name) => /^# (.*)$/m.exec(await readFile(join(folder, name), 'utf8'))?.[1] ?? name),
+  );
   return files.map((name, i) => `- [${titles[i]!}](${name})`).join('\n');
 }
 
@@ -94,9 +123,16 @@ async function example(path: string): Promise<string> {
 export const documents: { path: string; make(): Promise<string> }[] = [
   { path: 'docs/openapi.json', make: async () => openApiText(await makeOpenApi(documentedOrigin)) },
   { path: 'README.md', make: () => filled('README.md', { sync: () => example('examples/sync/sync.ts') }) },
-  { path: 'docs/integrator.md', make: () => filled('docs/integrator.md', {
-    codes: errorCodes, 'request headers': async () => headerTable(requestHeaders), 'reply headers': async () => headerTable(replyHeaders), limits: async () => limitTable(),
-  }) },
+  {
+    path: 'docs/integrator.md',
+    make: () =>
+      filled('docs/integrator.md', {
+        codes: errorCodes,
+        'request headers': async () => headerTable(requestHeaders),
+        'reply headers': async () => headerTable(replyHeaders),
+        limits: async () => limitTable(),
+      }),
+  },
   { path: 'docs/decisions/README.md', make: () => filled('docs/decisions/README.md', { list: decisions }) },
   { path: 'docs/operator.md', make: () => filled('docs/operator.md', { settings: async () => settings() }) },
 ];

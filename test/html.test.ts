@@ -7,7 +7,10 @@ const hostile = `<script>alert("1")</script>'&`;
 
 test('text is escaped, wherever it stands', () => {
   assert.equal(html`<p>${hostile}</p>`.text, '<p>&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&#39;&amp;</p>');
-  assert.equal(html`<p title="${hostile}">x</p>`.text, '<p title="&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&#39;&amp;">x</p>');
+  assert.equal(
+    html`<p title="${hostile}">x</p>`.text,
+    '<p title="&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&#39;&amp;">x</p>',
+  );
   assert.equal(html`<p>${['a', html`<b>${'<'}</b>`, 1, null, false, undefined]}</p>`.text, '<p>a<b>&lt;</b>1</p>');
 });
 
@@ -42,5 +45,8 @@ test('promises, dates and other objects are refused, in text and in attributes',
 });
 
 test('attributes: true is the bare name, null and false leave it out, text is escaped', () => {
-  assert.equal(html`<input${attributes({ checked: true, disabled: false, id: null, value: '"<', size: 3 })}>`.text, '<input checked value="&quot;&lt;" size="3">');
+  assert.equal(
+    html`<input${attributes({ checked: true, disabled: false, id: null, value: '"<', size: 3 })}>`.text,
+    '<input checked value="&quot;&lt;" size="3">',
+  );
 });

@@ -22,14 +22,22 @@ export type TestServer = {
 /** The server that the environment names (test/run.ts does), or an embedded one in a folder that goes with it. */
 export async function testServer(): Promise<TestServer> {
   const given = process.env.ARS_TEST_DATABASE_URL;
-  if (given !== undefined && given !== '') return { url: given, disposable: process.env.ARS_TEST_DATABASE_DISPOSABLE === 'yes', stop: async () => {} };
+  if (given !== undefined && given !== '')
+    return { url: given, disposable: process.env.ARS_TEST_DATABASE_DISPOSABLE === 'yes', stop: async () => {} };
   const folder = await mkdtemp(join(tmpdir(), 'ars-test-'));
   const remove = () => rm(folder, { recursive: true, force: true });
   try {
     // Started by root, PostgreSQL runs as a system user, who has to get through to its data.
     await chmod(folder, 0o755);
     const server = await startEmbedded({ dataDir: folder });
-    return { url: server.url, disposable: true, stop: async () => { await server.stop(); await remove(); } };
+    return {
+      url: server.url,
+      disposable: true,
+      stop: async () => {
+        await server.stop();
+        await remove();
+      },
+    };
   } catch (error) {
     await remove();
     throw error;
@@ -62,7 +70,7 @@ const templates = new Map<string, Promise<string>>();
 /** A migrated database to copy, made once for each state of the migrations. */
 function templateOn(server: TestServer): Promise<string> {
   let template = templates.get(server.url);
-  if (template === undefined) templates.set(server.url, template = makeTemplate(server));
+  if (template === undefined) templates.set(server.url, (template = makeTemplate(server)));
   return template;
 }
 
@@ -72,26 +80,32 @@ async function makeTemplate(server: TestServer): Promise<string> {
   for (const file of (await readdir(folder)).sort()) digest.update(file).update(await readFile(new URL(file, folder)));
   const name = `ars_template_${digest.digest('hex').slice(0, 12)}`;
   const draft = `${name}_draft`;
-  await withDatabase(server.url, (db) => db.transaction(async (tx) => {
-    await tx.query('select pg_advisory_xact_lock($1)', [templateLock]);
-    if ((await db.query('select from pg_database where datname = $1', [name])).length > 0) return;
-    await db.query(`drop database if exists ${draft} with (force)`);
-    await db.query(`create database ${draft}`);
-    await withDatabase(inDatabase(server.url, draft), (fresh) => migrate(fresh, systemClock));
-    await db.query(`alter database ${draft} rename to ${name}`);
-  }));
+  await withDatabase(server.url, (db) =>
+    db.transaction(async (tx) => {
+      await tx.query('select pg_advisory_xact_lock($1)', [templateLock]);
+      if ((await db.query('select from pg_database where datname = $1', [name])).length > 0) return;
+      await db.query(`drop database if exists ${draft} with (force)`);
+      await db.query(`create database ${draft}`);
+      await withDatabase(inDatabase(server.url, draft), (fresh) => migrate(fresh, systemClock));
+      await db.query(`alter database ${draft} rename to ${name}`);
+    }),
+  );
   return name;
 }
 
 /** A fresh database, migrated unless asked otherwise; `drop` removes it. */
-export async function freshDatabase(server: TestServer, options: { migrated?: boolean } = {}): Promise<{ url: string; drop(): Promise<void> }> {
+export async function freshDatabase(
+  server: TestServer,
+  options: { migrated?: boolean } = {},
+): Promise<{ url: string; drop(): Promise<void> }> {
   const from = options.migrated === false ? 'template0' : await templateOn(server);
   const name = `ars_test_${systemRandom.bytes(8).toString('hex')}`;
   await withDatabase(server.url, (db) => db.query(`create database ${name} template ${from}`));
   return {
     url: inDatabase(server.url, name),
     async drop() {
-      if (!server.disposable) await withDatabase(server.url, (db) => db.query(`drop database if exists ${name} with (force)`));
+      if (!server.disposable)
+        await withDatabase(server.url, (db) => db.query(`drop database if exists ${name} with (force)`));
     },
   };
 }

@@ -13,7 +13,12 @@ async function testFiles(wanted: string[]): Promise<string[]> {
   const files: string[] = [];
   for await (const file of glob('test/**/*.test.ts', { cwd: root })) files.push(file.replaceAll('\\', '/'));
   const paths = wanted.map((path) => relative(root, join(process.cwd(), path)).replaceAll('\\', '/'));
-  return files.filter((file) => paths.length === 0 || paths.some((path) => file === path || file.startsWith(`${path.replace(/\/$/, '')}/`))).sort();
+  return files
+    .filter(
+      (file) =>
+        paths.length === 0 || paths.some((path) => file === path || file.startsWith(`${path.replace(/\/$/, '')}/`)),
+    )
+    .sort();
 }
 
 const flags = process.argv.slice(2).filter((argument) => argument.startsWith('-'));
@@ -25,8 +30,14 @@ if (files.length === 0) {
 
 const server = await testServer();
 const runner = spawn(process.execPath, ['--test', '--test-concurrency=2', '--test-reporter=spec', ...flags, ...files], {
-  cwd: root, stdio: 'inherit',
-  env: { ...process.env, ARS_TEST_DATABASE_URL: server.url, ARS_TEST_DATABASE_DISPOSABLE: server.disposable ? 'yes' : 'no', NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, 'node_modules/.cache/compile') },
+  cwd: root,
+  stdio: 'inherit',
+  env: {
+    ...process.env,
+    ARS_TEST_DATABASE_URL: server.url,
+    ARS_TEST_DATABASE_DISPOSABLE: server.disposable ? 'yes' : 'no',
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, 'node_modules/.cache/compile'),
+  },
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => runner.kill(signal));
 const code = await new Promise<number>((resolve) => {

@@ -29,23 +29,43 @@ export type ResultInput = {
 export function contentOf(input: ResultInput): ResultContent {
   const level = levels[input.level ?? 3]!;
   return {
-    assessed_at_us: parseInstant(input.assessed_at ?? '2026-01-15T10:00:00Z')!, subject: input.subject ?? 'maths', framework: 'Functional Skills subject content',
-    ...level, working_level: level.rqf_level, recommended_next_level: null, is_borderline: false, needs_review: false,
+    assessed_at_us: parseInstant(input.assessed_at ?? '2026-01-15T10:00:00Z')!,
+    subject: input.subject ?? 'maths',
+    framework: 'Functional Skills subject content',
+    ...level,
+    working_level: level.rqf_level,
+    recommended_next_level: null,
+    is_borderline: false,
+    needs_review: false,
     domains: [{ name: 'Number', score_pct: 60, status: 'developing' }],
   };
 }
 
 /** Records completed results of learners that exist, in the given order. @returns their ids */
-export async function recordResults(work: Work, organisationId: number, results: ({ ref: string } & ResultInput)[], options = { events: false }): Promise<string[]> {
+export async function recordResults(
+  work: Work,
+  organisationId: number,
+  results: ({ ref: string } & ResultInput)[],
+  options = { events: false },
+): Promise<string[]> {
   const feed = await lockFeed(work, organisationId);
-  const learners = new Map((await findLearnersByRefs(work.tx, organisationId, [...new Set(results.map((result) => result.ref))])).map((row) => [row.ref, row]));
+  const learners = new Map(
+    (await findLearnersByRefs(work.tx, organisationId, [...new Set(results.map((result) => result.ref))])).map(
+      (row) => [row.ref, row],
+    ),
+  );
   const rows = results.map((result) => {
     const assessment_id = result.assessment_id ?? work.uuid();
     const content = contentOf(result);
     const learner = learners.get(result.ref)!;
     return {
-      assessment_id, learner_id: learner.learner_id, source: 'imported' as const, assessed_at: content.assessed_at_us,
-      learner: learnerJson(learner.ref, learner.full_name), report_sha256: null, ...storedTexts(content),
+      assessment_id,
+      learner_id: learner.learner_id,
+      source: 'imported' as const,
+      assessed_at: content.assessed_at_us,
+      learner: learnerJson(learner.ref, learner.full_name),
+      report_sha256: null,
+      ...storedTexts(content),
     };
   });
   await recordAssessments(work, feed, rows, options);
@@ -81,9 +101,13 @@ export class Result {
     await this.#scene.service.inWork((work) => withdrawAssessment(work, this.#scene.org.id, this.id, why));
   }
 
-  readReport() { return this.#scene.org.get(`/assessments/${this.id}/report.pdf`); }
+  readReport() {
+    return this.#scene.org.get(`/assessments/${this.id}/report.pdf`);
+  }
 
-  read() { return this.#scene.org.get(`/assessments/${this.id}`); }
+  read() {
+    return this.#scene.org.get(`/assessments/${this.id}`);
+  }
 }
 
 export class Group {
@@ -103,18 +127,28 @@ export class Group {
     return answer.body.data;
   }
 
-  isRenamed(name: string) { return this.change({ name }); }
-  isArchived() { return this.change({ active: false }); }
-  isReactivated() { return this.change({ active: true }); }
+  isRenamed(name: string) {
+    return this.change({ name });
+  }
+  isArchived() {
+    return this.change({ active: false });
+  }
+  isReactivated() {
+    return this.change({ active: true });
+  }
 
   async adds(...learners: Learner[]) {
-    const answer = await this.#scene.org.post(`/groups/${this.id}/members`, { learner_refs: learners.map((learner) => learner.ref) });
+    const answer = await this.#scene.org.post(`/groups/${this.id}/members`, {
+      learner_refs: learners.map((learner) => learner.ref),
+    });
     expectStatus(answer, 200);
     return answer.body.data as { added: string[]; already_members: string[]; not_found: string[] };
   }
 
   async removes(...learners: Learner[]) {
-    const answer = await this.#scene.org.post(`/groups/${this.id}/members/remove`, { learner_refs: learners.map((learner) => learner.ref) });
+    const answer = await this.#scene.org.post(`/groups/${this.id}/members/remove`, {
+      learner_refs: learners.map((learner) => learner.ref),
+    });
     expectStatus(answer, 200);
     return answer.body.data as { removed: string[]; not_members: string[] };
   }
@@ -129,15 +163,29 @@ export class Learner {
     this.ref = ref;
   }
 
-  joins(group: Group) { return group.adds(this); }
-  leaves(group: Group) { return group.removes(this); }
+  joins(group: Group) {
+    return group.adds(this);
+  }
+  leaves(group: Group) {
+    return group.removes(this);
+  }
 
   async isCalled(fullName: string, groups?: { type: string; ref: string; name: string }[]): Promise<void> {
-    expectStatus(await this.#scene.org.post('/learners', { ref: this.ref, full_name: fullName, ...(groups === undefined ? {} : { groups }) }), 200, 201);
+    expectStatus(
+      await this.#scene.org.post('/learners', {
+        ref: this.ref,
+        full_name: fullName,
+        ...(groups === undefined ? {} : { groups }),
+      }),
+      200,
+      201,
+    );
   }
 
   async completes(input: ResultInput = {}): Promise<Result> {
-    const [id] = await this.#scene.service.inWork((work) => recordResults(work, this.#scene.org.id, [{ ref: this.ref, ...input }], { events: true }));
+    const [id] = await this.#scene.service.inWork((work) =>
+      recordResults(work, this.#scene.org.id, [{ ref: this.ref, ...input }], { events: true }),
+    );
     return new Result(this.#scene, id!, this, input.subject ?? 'maths');
   }
 
@@ -163,7 +211,13 @@ export class Follower {
   #nameOf: (id: string, entry: any) => string;
   #last = new Map<string, string>();
 
-  constructor(client: Client, path: string, filters: Record<string, string>, limit: number, names: { idOf(entry: any): string; nameOf(id: string, entry: any): string }) {
+  constructor(
+    client: Client,
+    path: string,
+    filters: Record<string, string>,
+    limit: number,
+    names: { idOf(entry: any): string; nameOf(id: string, entry: any): string },
+  ) {
     this.#client = client;
     this.#path = path;
     this.#filters = new URLSearchParams(filters).toString();
@@ -173,7 +227,9 @@ export class Follower {
   }
 
   #address(): string {
-    const parts = [this.#filters, this.#since === null ? '' : `since=${this.#since}`, `limit=${this.#limit}`].filter((part) => part !== '');
+    const parts = [this.#filters, this.#since === null ? '' : `since=${this.#since}`, `limit=${this.#limit}`].filter(
+      (part) => part !== '',
+    );
     return `${this.#path}?${parts.join('&')}`;
   }
 
@@ -207,7 +263,7 @@ export class Follower {
     const text = JSON.stringify(entry);
     if (this.#last.get(id) === text) return;
     this.#last.set(id, text);
-    const kind = entry.removed !== undefined ? 'left' : entry.status ?? 'here';
+    const kind = entry.removed !== undefined ? 'left' : (entry.status ?? 'here');
     if (kind === 'left' || kind === 'deleted') this.held.delete(id);
     else this.held.set(id, entry);
     news.push(`${this.#nameOf(id, entry)}: ${kind}`);
@@ -255,18 +311,28 @@ export class Scenario {
 
   /** Follows GET /assessments; groups in `of` become group_id. */
   follow(filters: Record<string, string> = {}, options: { of?: Group[]; limit?: number } = {}): Follower {
-    const all = { ...filters, ...(options.of === undefined ? {} : { group_id: options.of.map((group) => group.id).join(',') }) };
+    const all = {
+      ...filters,
+      ...(options.of === undefined ? {} : { group_id: options.of.map((group) => group.id).join(',') }),
+    };
     return new Follower(this.org, '/assessments', all, options.limit ?? 100, {
-      idOf: (entry) => entry.assessment_id, nameOf: (id) => this.names.get(id) ?? id,
+      idOf: (entry) => entry.assessment_id,
+      nameOf: (id) => this.names.get(id) ?? id,
     });
   }
 
   followLearners(options: { limit?: number } = {}): Follower {
-    return new Follower(this.org, '/learners', {}, options.limit ?? 100, { idOf: (entry) => entry.ref, nameOf: (id) => id });
+    return new Follower(this.org, '/learners', {}, options.limit ?? 100, {
+      idOf: (entry) => entry.ref,
+      nameOf: (id) => id,
+    });
   }
 
   followGroups(filters: Record<string, string> = {}, options: { limit?: number } = {}): Follower {
-    return new Follower(this.org, '/groups', filters, options.limit ?? 100, { idOf: (entry) => entry.id, nameOf: (_id, entry) => entry.ref });
+    return new Follower(this.org, '/groups', filters, options.limit ?? 100, {
+      idOf: (entry) => entry.id,
+      nameOf: (_id, entry) => entry.ref,
+    });
   }
 }
 

@@ -28,7 +28,10 @@ let server: Promise<TestServer> | null = null;
 
 /** The server of this process's tests. */
 export function thisServer(): Promise<TestServer> {
-  server ??= testServer().then((started) => { lastly.push(() => started.stop()); return started; });
+  server ??= testServer().then((started) => {
+    lastly.push(() => started.stop());
+    return started;
+  });
   return server;
 }
 
@@ -46,7 +49,12 @@ export type TestService = {
   databaseUrl: string;
   /** What the service has logged. */
   logged: string[];
-  organisation(options?: { name?: string; plan?: Plan; credits?: number; groupAutocreate?: boolean }): Promise<TestOrganisation>;
+  organisation(options?: {
+    name?: string;
+    plan?: Plan;
+    credits?: number;
+    groupAutocreate?: boolean;
+  }): Promise<TestOrganisation>;
   /** A client of the service with any key pair, or none. */
   client(key: Key | null): Client;
   /** Runs verbs directly, in a unit of work. */
@@ -73,7 +81,9 @@ const secret = 'a secret of the tests, longer than 32 characters';
  */
 export async function withService(options: ServiceOptions = {}): Promise<TestService> {
   const stops: (() => Promise<void>)[] = [];
-  const end = async () => { for (const stop of stops.reverse().splice(0)) await stop(); };
+  const end = async () => {
+    for (const stop of stops.reverse().splice(0)) await stop();
+  };
   // Hooks of a file run in the order they were registered, so the file's last one must find nothing left of this.
   after(end);
   lastly.push(end);
@@ -82,38 +92,77 @@ export async function withService(options: ServiceOptions = {}): Promise<TestSer
   return serviceOn(database.url, options, stops);
 }
 
-async function serviceOn(databaseUrl: string, options: ServiceOptions, stops: (() => Promise<void>)[]): Promise<TestService> {
+async function serviceOn(
+  databaseUrl: string,
+  options: ServiceOptions,
+  stops: (() => Promise<void>)[],
+): Promise<TestService> {
   const logged: string[] = [];
   const start = async (port: number) => {
-    const settings = readSettings({ ARS_PORT: String(port), DATABASE_URL: databaseUrl, ARS_SECRET: secret, ...options.settings });
-    return startService(await openApp(settings, { clock: options.clock, random: options.random, logTo: { write: (text: string) => logged.push(text) } }), options.role ?? 'web');
+    const settings = readSettings({
+      ARS_PORT: String(port),
+      DATABASE_URL: databaseUrl,
+      ARS_SECRET: secret,
+      ...options.settings,
+    });
+    return startService(
+      await openApp(settings, {
+        clock: options.clock,
+        random: options.random,
+        logTo: { write: (text: string) => logged.push(text) },
+      }),
+      options.role ?? 'web',
+    );
   };
   let running = await start(0);
   let stopped: Promise<void> | null = null;
-  const stop = () => stopped ??= (async () => { await hangUp(running.url); await running.stop(); })();
+  const stop = () =>
+    (stopped ??= (async () => {
+      await hangUp(running.url);
+      await running.stop();
+    })());
   stops.push(stop);
   const service: TestService = {
-    get app() { return running.app; },
-    url: running.url, databaseUrl, logged,
+    get app() {
+      return running.app;
+    },
+    url: running.url,
+    databaseUrl,
+    logged,
     client: (key) => client(running.url, key),
     inWork: (inside) => inWork(running.app, inside),
     async organisation(given = {}) {
       const made = await inWork(running.app, async (work) => {
         const organisation = await createOrganisation(work, {
-          name: given.name ?? 'Test College', plan: given.plan ?? 'unlimited', credits: given.credits ?? 0, groupAutocreate: given.groupAutocreate ?? true,
+          name: given.name ?? 'Test College',
+          plan: given.plan ?? 'unlimited',
+          credits: given.credits ?? 0,
+          groupAutocreate: given.groupAutocreate ?? true,
         });
-        return { organisation, key: await createKey(work, organisation.organisation_id, { label: 'test', kind: 'test' }) };
+        return {
+          organisation,
+          key: await createKey(work, organisation.organisation_id, { label: 'test', kind: 'test' }),
+        };
       });
       return {
-        ...client(running.url, made.key), key: made.key, id: made.organisation.organisation_id, publicId: made.organisation.public_id,
+        ...client(running.url, made.key),
+        key: made.key,
+        id: made.organisation.organisation_id,
+        publicId: made.organisation.public_id,
         async another(extra = {}) {
-          const key = await inWork(running.app, (work) => createKey(work, made.organisation.organisation_id,
-            { label: extra.label ?? null, kind: 'test', expiresAt: extra.expiresAt ?? null }));
+          const key = await inWork(running.app, (work) =>
+            createKey(work, made.organisation.organisation_id, {
+              label: extra.label ?? null,
+              kind: 'test',
+              expiresAt: extra.expiresAt ?? null,
+            }),
+          );
           return { ...client(running.url, key), key };
         },
       };
     },
-    sibling: ({ databaseUrl: otherwise, ...extra } = {}) => serviceOn(otherwise ?? databaseUrl, { ...options, ...extra }, stops),
+    sibling: ({ databaseUrl: otherwise, ...extra } = {}) =>
+      serviceOn(otherwise ?? databaseUrl, { ...options, ...extra }, stops),
     async restart() {
       await hangUp(running.url);
       await running.stop();

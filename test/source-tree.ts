@@ -12,7 +12,8 @@ export type Import = { from: string; to: string; typeOnly: boolean };
 export async function sources(...folders: string[]): Promise<string[]> {
   const files: string[] = [];
   for (const folder of folders) {
-    for await (const file of glob(`${folder}/**/*.ts`, { cwd: root, exclude: ['**/node_modules/**'] })) files.push(file.replaceAll('\\', '/'));
+    for await (const file of glob(`${folder}/**/*.ts`, { cwd: root, exclude: ['**/node_modules/**'] }))
+      files.push(file.replaceAll('\\', '/'));
   }
   return files.sort();
 }
@@ -23,8 +24,13 @@ export function read(file: string): string {
 
 /** Every file that belongs to the project: what .gitignore names is left out (plain names and `*` only). The tests need no git. */
 export function projectFiles(): string[] {
-  const ignored = read('.gitignore').split('\n').map((line) => line.trim().replace(/^\/|\/$/g, '')).filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('!'));
-  const patterns = ['.git', ...ignored].map((one) => new RegExp(`^${one.replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('*', '[^/]*')}$`));
+  const ignored = read('.gitignore')
+    .split('\n')
+    .map((line) => line.trim().replace(/^\/|\/$/g, ''))
+    .filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('!'));
+  const patterns = ['.git', ...ignored].map(
+    (one) => new RegExp(`^${one.replace(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll('*', '[^/]*')}$`),
+  );
   const found: string[] = [];
   const visit = (folder: string): void => {
     for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
@@ -41,7 +47,10 @@ export function projectFiles(): string[] {
 /** Source without comments. */
 export function code(file: string): string {
   // Strings and templates are matched first, so that a // inside one stays.
-  return read(file).replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|\/\/[^\n]*|\/\*[^]*?\*\//g, (match) => (match.startsWith('/') ? ' ' : match));
+  return read(file).replace(
+    /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|\/\/[^\n]*|\/\*[^]*?\*\//g,
+    (match) => (match.startsWith('/') ? ' ' : match),
+  );
 }
 
 const statement = /^\s*(import|export)\s+(type\s+)?(?:([^'"`;]*?)\s+from\s+)?['"]([^'"]+)['"]/gm;
@@ -73,8 +82,10 @@ export function cycles(files: string[], edges: Import[]): string[][] {
     stack.push(file);
     for (const to of next.get(file) ?? []) {
       if (!next.has(to)) continue;
-      if (!index.has(to)) { visit(to); low.set(file, Math.min(low.get(file)!, low.get(to)!)); }
-      else if (stack.includes(to)) low.set(file, Math.min(low.get(file)!, index.get(to)!));
+      if (!index.has(to)) {
+        visit(to);
+        low.set(file, Math.min(low.get(file)!, low.get(to)!));
+      } else if (stack.includes(to)) low.set(file, Math.min(low.get(file)!, index.get(to)!));
     }
     if (low.get(file) !== index.get(file)) return;
     const group = stack.splice(stack.indexOf(file));

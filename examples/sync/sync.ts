@@ -17,7 +17,7 @@ while (url) {
   if (reply.status === 304) break;
   if (!reply.ok) throw new Error(await reply.text());
   walk ??= { since: reply.headers.get('X-Sync-Through'), etag: reply.headers.get('ETag') };
-  const { data, pagination } = await reply.json() as Page;
+  const { data, pagination } = (await reply.json()) as Page;
   for (const record of data) {
     if (record.status === 'completed') state.results[record.assessment_id] = record;
     else delete state.results[record.assessment_id];
@@ -29,4 +29,6 @@ Object.assign(state, walk);
 
 writeFileSync(`${file}.new`, JSON.stringify(state));
 renameSync(`${file}.new`, file);
-console.log(`${Object.keys(state.results).length} results, ${walk === null ? 'nothing has changed' : `in step through ${state.since}`}`);
+console.log(
+  `${Object.keys(state.results).length} results, ${walk === null ? 'nothing has changed' : `in step through ${state.since}`}`,
+);

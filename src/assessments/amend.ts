@@ -13,7 +13,9 @@ const shape = Compile(Amendment);
 /** Checks an amendment as it is given; its texts keep to what an import may hold. @throws RecordRefused */
 export function readAmendment(value: unknown): Amendment {
   if (!shape.Check(value)) {
-    throw new RecordRefused(`the amendment must be a JSON object of one or more of ${Object.keys(Amendment.properties).join(', ')}; withdraw the assessment and record it again to change anything else`);
+    throw new RecordRefused(
+      `the amendment must be a JSON object of one or more of ${Object.keys(Amendment.properties).join(', ')}; withdraw the assessment and record it again to change anything else`,
+    );
   }
   const amendment = value as Amendment;
   refuseUnlessTextsArePlain(amendment);
@@ -25,14 +27,22 @@ export function readAmendment(value: unknown): Amendment {
  * @returns false when nothing differs: then nothing changes, not even an ETag
  * @throws ApiError not_found
  */
-export async function amendAssessment(work: Work, organisationId: number, assessmentId: string, amendment: Amendment, why: { actor: string; reason: string }): Promise<boolean> {
+export async function amendAssessment(
+  work: Work,
+  organisationId: number,
+  assessmentId: string,
+  amendment: Amendment,
+  why: { actor: string; reason: string },
+): Promise<boolean> {
   const feed = await lockFeed(work, organisationId);
   const row = await findLive(work.tx, organisationId, assessmentId);
   if (row === undefined) throw new ApiError('not_found');
   const texts = storedTexts({ ...contentOf(row.body, row.assessed_at), ...amendment });
   if (texts.body === row.body) return false;
   await replaceBodies(work.tx, organisationId, [{ assessment_id: assessmentId, ...texts }]);
-  await recordChanges(work, organisationId, { kind: 'amended', ...why }, [{ assessment_id: assessmentId, before: row.body }]);
+  await recordChanges(work, organisationId, { kind: 'amended', ...why }, [
+    { assessment_id: assessmentId, before: row.body },
+  ]);
   await stampAssessments(work, feed, [row]);
   await stampLearners(work, feed, [row.learner_id]);
   return true;
@@ -42,11 +52,18 @@ export async function amendAssessment(work: Work, organisationId: number, assess
  * Withdraws a live result for good: a tombstone takes its place in the feed, and its content is deleted.
  * @throws ApiError not_found, also when it is withdrawn already
  */
-export async function withdrawAssessment(work: Work, organisationId: number, assessmentId: string, why: { actor: string; reason: string }): Promise<void> {
+export async function withdrawAssessment(
+  work: Work,
+  organisationId: number,
+  assessmentId: string,
+  why: { actor: string; reason: string },
+): Promise<void> {
   const feed = await lockFeed(work, organisationId);
   const row = await findLive(work.tx, organisationId, assessmentId);
   if (row === undefined) throw new ApiError('not_found');
   await emptyAssessment(work, feed, row);
-  await recordChanges(work, organisationId, { kind: 'withdrawn', ...why }, [{ assessment_id: assessmentId, before: null }]);
+  await recordChanges(work, organisationId, { kind: 'withdrawn', ...why }, [
+    { assessment_id: assessmentId, before: null },
+  ]);
   await stampLearners(work, feed, [row.learner_id]);
 }

@@ -30,8 +30,12 @@ export function storedTexts(content: ResultContent): StoredTexts {
   return {
     facet,
     body: JSON.stringify({
-      assessed_at, subject: content.subject, framework: content.framework, ...level,
-      is_borderline: content.is_borderline, needs_review: content.needs_review,
+      assessed_at,
+      subject: content.subject,
+      framework: content.framework,
+      ...level,
+      is_borderline: content.is_borderline,
+      needs_review: content.needs_review,
       domains: content.domains.map(({ name, score_pct, status }) => ({ name, score_pct, status })),
     }).slice(1, -1),
   };
@@ -39,8 +43,18 @@ export function storedTexts(content: ResultContent): StoredTexts {
 
 /** A learner's `last_assessed` entry, out of a result's stored body. */
 export function lastAssessedJson(assessmentId: string, body: string): string {
-  const { assessed_at, subject, rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level } = JSON.parse(`{${body}}`);
-  return JSON.stringify({ subject, assessment_id: assessmentId, assessed_at, rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level });
+  const { assessed_at, subject, rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level } =
+    JSON.parse(`{${body}}`);
+  return JSON.stringify({
+    subject,
+    assessment_id: assessmentId,
+    assessed_at,
+    rqf_level,
+    rqf_level_code,
+    below_level_1,
+    working_level,
+    recommended_next_level,
+  });
 }
 
 /** The content back out of a stored body. */
@@ -54,12 +68,20 @@ export function learnerJson(ref: string | null, fullName: string): string {
 }
 
 /** Columns that a whole assessment is sent from. */
-export type AssessmentColumns = { assessment_id: string; position: number; learner: string; body: string; report_sha256: string | null };
+export type AssessmentColumns = {
+  assessment_id: string;
+  position: number;
+  learner: string;
+  body: string;
+  report_sha256: string | null;
+};
 
 /** Splices a whole Assessment. `reportBase` is the absolute address under which reports are, up to the id. */
 export function assessmentJson(row: AssessmentColumns, groupsJson: string, reportBase: string): string {
-  return `{"assessment_id":"${row.assessment_id}","status":"completed","updated_at":"${formatPosition(row.position)}","learner":${row.learner},${row.body}`
-    + `,"evidence_pack_url":"${reportBase}${row.assessment_id}/report.pdf","report_sha256":${row.report_sha256 === null ? 'null' : `"${row.report_sha256}"`},"groups":${groupsJson}}`;
+  return (
+    `{"assessment_id":"${row.assessment_id}","status":"completed","updated_at":"${formatPosition(row.position)}","learner":${row.learner},${row.body}` +
+    `,"evidence_pack_url":"${reportBase}${row.assessment_id}/report.pdf","report_sha256":${row.report_sha256 === null ? 'null' : `"${row.report_sha256}"`},"groups":${groupsJson}}`
+  );
 }
 
 export function tombstoneJson(assessmentId: string, position: number): string {

@@ -18,20 +18,35 @@ export const levels = [
 export const levelCodes = [1, 2, 3, 5] as const;
 
 /** @returns undefined when the three level fields contradict each other */
-export function facetOf(subject: Subject, level: { rqf_level: string | null; rqf_level_code: number | null; below_level_1: boolean | null }): number | undefined {
-  const index = levels.findIndex((known) => known.rqf_level === level.rqf_level
-    && known.rqf_level_code === level.rqf_level_code && known.below_level_1 === level.below_level_1);
+export function facetOf(
+  subject: Subject,
+  level: { rqf_level: string | null; rqf_level_code: number | null; below_level_1: boolean | null },
+): number | undefined {
+  const index = levels.findIndex(
+    (known) =>
+      known.rqf_level === level.rqf_level &&
+      known.rqf_level_code === level.rqf_level_code &&
+      known.below_level_1 === level.below_level_1,
+  );
   return index < 0 ? undefined : subjects.indexOf(subject) * 8 + index;
 }
 
 /** The facets that a filter lets through, or null when it lets all through. An empty list matches nothing. */
-export function facetsMatching(filter: { subject: readonly string[] | null; rqf_level_code: readonly number[] | null; below_level_1: boolean | null }): number[] | null {
+export function facetsMatching(filter: {
+  subject: readonly string[] | null;
+  rqf_level_code: readonly number[] | null;
+  below_level_1: boolean | null;
+}): number[] | null {
   if (filter.subject === null && filter.rqf_level_code === null && filter.below_level_1 === null) return null;
   const facets: number[] = [];
   subjects.forEach((subject, s) => {
     if (filter.subject !== null && !filter.subject.includes(subject)) return;
     levels.forEach((level, l) => {
-      if (filter.rqf_level_code !== null && (level.rqf_level_code === null || !filter.rqf_level_code.includes(level.rqf_level_code))) return;
+      if (
+        filter.rqf_level_code !== null &&
+        (level.rqf_level_code === null || !filter.rqf_level_code.includes(level.rqf_level_code))
+      )
+        return;
       if (filter.below_level_1 !== null && level.below_level_1 !== filter.below_level_1) return;
       facets.push(s * 8 + l);
     });

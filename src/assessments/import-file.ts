@@ -15,7 +15,11 @@ const batchSize = 2000;
 export type ImportCounts = { imported: number; updated: number; unchanged: number; rejected: number };
 
 export type ImportOptions = {
-  organisationId: number; organisationPublicId: string; events: boolean; actor: string; format: 'ndjson' | 'csv';
+  organisationId: number;
+  organisationPublicId: string;
+  events: boolean;
+  actor: string;
+  format: 'ndjson' | 'csv';
   /** A refused line: its number and why, without anything that it held. */
   onRejected(line: number, reason: string): void;
   /** After each committed batch. */
@@ -36,14 +40,27 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
   let nextAnalyze = 1;
   let analysing: Promise<unknown> = Promise.resolve();
 
-  const reject = (line: number, reason: string) => { counts.rejected++; options.onRejected(line, reason); };
+  const reject = (line: number, reason: string) => {
+    counts.rejected++;
+    options.onRejected(line, reason);
+  };
   const commit = async (entries: typeof batch) => {
     const outcomes = await inWork(app, async (work) => {
-      const done = await importRecords(work, options.organisationId, entries.map((entry) => entry.record), { events: options.events, actor: options.actor });
+      const done = await importRecords(
+        work,
+        options.organisationId,
+        entries.map((entry) => entry.record),
+        { events: options.events, actor: options.actor },
+      );
       const numberOf = (outcome: ImportOutcome['outcome']) => done.filter((one) => one.outcome === outcome).length;
       await auditInside(work.tx, {
-        organisationId: options.organisationId, atMs: work.nowMs, requestId: work.uuid(), actor: options.actor, action: 'results import',
-        resource: `${numberOf('imported')} imported, ${numberOf('updated')} updated, ${numberOf('unchanged')} unchanged, ${numberOf('rejected')} rejected`, status: null,
+        organisationId: options.organisationId,
+        atMs: work.nowMs,
+        requestId: work.uuid(),
+        actor: options.actor,
+        action: 'results import',
+        resource: `${numberOf('imported')} imported, ${numberOf('updated')} updated, ${numberOf('unchanged')} unchanged, ${numberOf('rejected')} rejected`,
+        status: null,
       });
       return done;
     });
@@ -64,7 +81,10 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
       if (options.signal?.aborted === true) break;
       // Reading is work without a pause: let the database's replies in, or it waits for this loop at every statement.
       if (++read % 16 === 0) await setImmediate();
-      if (fault !== undefined) { reject(line, fault); continue; }
+      if (fault !== undefined) {
+        reject(line, fault);
+        continue;
+      }
       try {
         batch.push({ line, record: readyRecord(value, options.organisationPublicId, app.clock.nowMs()) });
       } catch (error) {

@@ -5,8 +5,23 @@ import type { Readable } from 'node:stream';
 export type Line = { line: number; value: unknown; fault?: string };
 
 /** The columns of a CSV file; domains and groups hold JSON, an empty cell is null. */
-export const csvColumns = ['assessment_id', 'learner_ref', 'learner_full_name', 'assessed_at', 'subject', 'framework', 'rqf_level', 'rqf_level_code',
-  'below_level_1', 'working_level', 'recommended_next_level', 'is_borderline', 'needs_review', 'domains', 'groups'] as const;
+export const csvColumns = [
+  'assessment_id',
+  'learner_ref',
+  'learner_full_name',
+  'assessed_at',
+  'subject',
+  'framework',
+  'rqf_level',
+  'rqf_level_code',
+  'below_level_1',
+  'working_level',
+  'recommended_next_level',
+  'is_borderline',
+  'needs_review',
+  'domains',
+  'groups',
+] as const;
 
 /** The file can't be read as what it says it is. */
 export class UnreadableFile extends Error {}
@@ -36,7 +51,10 @@ async function* ndjson(input: Readable): AsyncGenerator<Line> {
   for await (const text of linesOf(input)) {
     line++;
     if (text.trim() === '') continue;
-    if (text.includes(damaged)) { yield { line, value: null, fault: notUtf8 }; continue; }
+    if (text.includes(damaged)) {
+      yield { line, value: null, fault: notUtf8 };
+      continue;
+    }
     try {
       yield { line, value: JSON.parse(line === 1 ? text.replace(/^\uFEFF/, '') : text) };
     } catch {
@@ -49,42 +67,75 @@ const flags: Record<string, boolean> = { true: true, false: false };
 
 function fromCells(cells: Record<string, string>): unknown {
   const cell = (name: string) => (cells[name] === undefined || cells[name] === '' ? null : cells[name]);
-  const flag = (name: string) => { const text = cell(name); return text === null ? null : flags[text.toLowerCase()] ?? text; };
-  const json = (name: string) => { const text = cell(name); return text === null ? undefined : JSON.parse(text) as unknown; };
+  const flag = (name: string) => {
+    const text = cell(name);
+    return text === null ? null : (flags[text.toLowerCase()] ?? text);
+  };
+  const json = (name: string) => {
+    const text = cell(name);
+    return text === null ? undefined : (JSON.parse(text) as unknown);
+  };
   const code = cell('rqf_level_code');
   return {
-    ...cell('assessment_id') === null ? {} : { assessment_id: cell('assessment_id') },
+    ...(cell('assessment_id') === null ? {} : { assessment_id: cell('assessment_id') }),
     learner: { ref: cell('learner_ref'), full_name: cell('learner_full_name') ?? '' },
-    assessed_at: cell('assessed_at') ?? '', subject: cell('subject') ?? '', framework: cell('framework') ?? '',
-    rqf_level: cell('rqf_level'), rqf_level_code: code !== null && /^\d+$/.test(code) ? Number(code) : code, below_level_1: flag('below_level_1'),
-    working_level: cell('working_level'), recommended_next_level: cell('recommended_next_level'),
-    ...flag('is_borderline') === null ? {} : { is_borderline: flag('is_borderline') }, ...flag('needs_review') === null ? {} : { needs_review: flag('needs_review') },
-    ...json('domains') === undefined ? {} : { domains: json('domains') }, ...json('groups') === undefined ? {} : { groups: json('groups') },
+    assessed_at: cell('assessed_at') ?? '',
+    subject: cell('subject') ?? '',
+    framework: cell('framework') ?? '',
+    rqf_level: cell('rqf_level'),
+    rqf_level_code: code !== null && /^\d+$/.test(code) ? Number(code) : code,
+    below_level_1: flag('below_level_1'),
+    working_level: cell('working_level'),
+    recommended_next_level: cell('recommended_next_level'),
+    ...(flag('is_borderline') === null ? {} : { is_borderline: flag('is_borderline') }),
+    ...(flag('needs_review') === null ? {} : { needs_review: flag('needs_review') }),
+    ...(json('domains') === undefined ? {} : { domains: json('domains') }),
+    ...(json('groups') === undefined ? {} : { groups: json('groups') }),
   };
 }
 
 async function* csv(input: Readable): AsyncGenerator<Line> {
   const faults: Line[] = [];
-  const parser = input.pipe(parse({
-    bom: true, info: true, skip_empty_lines: true, relax_column_count_less: true, skip_records_with_error: true,
-    // The parser's own message repeats what stands there.
-    on_skip: (error) => {
-      const line = Number(error?.lines);
-      const fault = error?.code === 'CSV_RECORD_INCONSISTENT_COLUMNS' ? 'has more cells than the first line' : 'has a quote that is out of place';
-      if (faults.at(-1)?.line !== line) faults.push({ line, value: null, fault });
-      return undefined;
-    },
-    columns: (header: string[]) => {
-      if (new Set(header).size < header.length || !header.every((name) => (csvColumns as readonly string[]).includes(name))) {
-        throw new UnreadableFile(`the first line must name columns out of ${csvColumns.join(', ')}, each at most once`);
-      }
-      return header;
-    },
-  }));
+  const parser = input.pipe(
+    parse({
+      bom: true,
+      info: true,
+      skip_empty_lines: true,
+      relax_column_count_less: true,
+      skip_records_with_error: true,
+      // The parser's own message repeats what stands there.
+      on_skip: (error) => {
+        const line = Number(error?.lines);
+        const fault =
+          error?.code === 'CSV_RECORD_INCONSISTENT_COLUMNS'
+            ? 'has more cells than the first line'
+            : 'has a quote that is out of place';
+        if (faults.at(-1)?.line !== line) faults.push({ line, value: null, fault });
+        return undefined;
+      },
+      columns: (header: string[]) => {
+        if (
+          new Set(header).size < header.length ||
+          !header.every((name) => (csvColumns as readonly string[]).includes(name))
+        ) {
+          throw new UnreadableFile(
+            `the first line must name columns out of ${csvColumns.join(', ')}, each at most once`,
+          );
+        }
+        return header;
+      },
+    }),
+  );
   input.once('error', (error) => parser.destroy(error));
-  for await (const { record, info } of parser as AsyncIterable<{ record: Record<string, string>; info: { lines: number } }>) {
+  for await (const { record, info } of parser as AsyncIterable<{
+    record: Record<string, string>;
+    info: { lines: number };
+  }>) {
     yield* faults.splice(0);
-    if (Object.values(record).some((cell) => cell.includes(damaged))) { yield { line: info.lines, value: null, fault: notUtf8 }; continue; }
+    if (Object.values(record).some((cell) => cell.includes(damaged))) {
+      yield { line: info.lines, value: null, fault: notUtf8 };
+      continue;
+    }
     try {
       yield { line: info.lines, value: fromCells(record) };
     } catch {

@@ -11,8 +11,14 @@ import { ImportRecord } from './schema.ts';
 
 /** A record that may be imported, with its texts ready to store. */
 export type ReadyRecord = {
-  assessmentId: string; learnerRef: string | null; fullName: string; assessedAtUs: number; facet: number;
-  body: string; learnerJson: string; groups: GroupInput[];
+  assessmentId: string;
+  learnerRef: string | null;
+  fullName: string;
+  assessedAtUs: number;
+  facet: number;
+  body: string;
+  learnerJson: string;
+  groups: GroupInput[];
 };
 
 const shape = Compile(ImportRecord);
@@ -30,7 +36,9 @@ function refuseUnlessPlain(what: string, text: string, most: number): void {
 }
 
 /** The texts of a result that are given freely, in a record or in an amendment. @throws RecordRefused */
-export function refuseUnlessTextsArePlain(given: Partial<Pick<ImportRecord, 'framework' | 'working_level' | 'recommended_next_level' | 'domains'>>): void {
+export function refuseUnlessTextsArePlain(
+  given: Partial<Pick<ImportRecord, 'framework' | 'working_level' | 'recommended_next_level' | 'domains'>>,
+): void {
   if (given.framework !== undefined) refuseUnlessPlain('framework', given.framework, 200);
   for (const field of ['working_level', 'recommended_next_level'] as const) {
     const text = given[field];
@@ -52,7 +60,10 @@ export function readyRecord(value: unknown, namespace: string, nowMs: number): R
   if (!shape.Check(value)) {
     // A field that isn't known names itself in its own fault: what was given is never repeated.
     const fault = shape.Errors(value).find((one) => one.keyword !== 'boolean');
-    const where = fault === undefined || fault.instancePath === '' ? 'the record' : fault.instancePath.slice(1).replaceAll('/', '.');
+    const where =
+      fault === undefined || fault.instancePath === ''
+        ? 'the record'
+        : fault.instancePath.slice(1).replaceAll('/', '.');
     const what = fault?.keyword === 'additionalProperties' ? 'has a field that is not known' : fault?.message;
     throw new RecordRefused(`${where} ${what ?? 'is not an import record'}`);
   }
@@ -60,26 +71,50 @@ export function readyRecord(value: unknown, namespace: string, nowMs: number): R
   const ref = record.learner.ref ?? null;
   const fullName = record.learner.full_name;
   refuseUnlessPlain('learner.full_name', fullName, limits.fullNameChars);
-  if (ref !== null && (!isOpaqueRef(ref) || isNameOf(ref, fullName))) throw new RecordRefused(`learner.ref must be an opaque reference of up to ${limits.learnerRefChars} letters, digits, . _ : / or -`);
+  if (ref !== null && (!isOpaqueRef(ref) || isNameOf(ref, fullName)))
+    throw new RecordRefused(
+      `learner.ref must be an opaque reference of up to ${limits.learnerRefChars} letters, digits, . _ : / or -`,
+    );
   const assessedAtUs = parseInstant(record.assessed_at);
   if (assessedAtUs === null) throw new RecordRefused('assessed_at must be an RFC 3339 date-time with a zone');
-  if (assessedAtUs < earliestUs || assessedAtUs > (nowMs + 86_400_000) * 1000) throw new RecordRefused('assessed_at must lie between 1990 and now');
-  if (record.assessment_id !== undefined && !uuidForm.test(record.assessment_id)) throw new RecordRefused('assessment_id must be a UUID');
+  if (assessedAtUs < earliestUs || assessedAtUs > (nowMs + 86_400_000) * 1000)
+    throw new RecordRefused('assessed_at must lie between 1990 and now');
+  if (record.assessment_id !== undefined && !uuidForm.test(record.assessment_id))
+    throw new RecordRefused('assessment_id must be a UUID');
   refuseUnlessTextsArePlain(record);
-  const domains = (record.domains ?? []).map(({ name, score_pct, status }) => ({ name, score_pct: score_pct ?? null, status: status ?? null }));
+  const domains = (record.domains ?? []).map(({ name, score_pct, status }) => ({
+    name,
+    score_pct: score_pct ?? null,
+    status: status ?? null,
+  }));
   const groups = readGroups(record, ref);
   if (facetOf(record.subject, record) === undefined) {
-    throw new RecordRefused('rqf_level, rqf_level_code and below_level_1 contradict each other: Entry Level is 1 and below, Level 1 is 2, Level 2 is 3, Level 3 is 5');
+    throw new RecordRefused(
+      'rqf_level, rqf_level_code and below_level_1 contradict each other: Entry Level is 1 and below, Level 1 is 2, Level 2 is 3, Level 3 is 5',
+    );
   }
-  const assessmentId = record.assessment_id?.toLowerCase()
-    ?? uuidOf(namespace, JSON.stringify([ref ?? ['', fullName], record.subject, record.framework, assessedAtUs]));
+  const assessmentId =
+    record.assessment_id?.toLowerCase() ??
+    uuidOf(namespace, JSON.stringify([ref ?? ['', fullName], record.subject, record.framework, assessedAtUs]));
   return {
-    assessmentId, learnerRef: ref, fullName, assessedAtUs, groups, learnerJson: learnerJson(ref, fullName),
+    assessmentId,
+    learnerRef: ref,
+    fullName,
+    assessedAtUs,
+    groups,
+    learnerJson: learnerJson(ref, fullName),
     ...storedTexts({
-      assessed_at_us: assessedAtUs, subject: record.subject, framework: record.framework, rqf_level: record.rqf_level,
-      rqf_level_code: record.rqf_level_code, below_level_1: record.below_level_1, working_level: record.working_level ?? null,
-      recommended_next_level: record.recommended_next_level ?? null, is_borderline: record.is_borderline ?? false,
-      needs_review: record.needs_review ?? false, domains,
+      assessed_at_us: assessedAtUs,
+      subject: record.subject,
+      framework: record.framework,
+      rqf_level: record.rqf_level,
+      rqf_level_code: record.rqf_level_code,
+      below_level_1: record.below_level_1,
+      working_level: record.working_level ?? null,
+      recommended_next_level: record.recommended_next_level ?? null,
+      is_borderline: record.is_borderline ?? false,
+      needs_review: record.needs_review ?? false,
+      domains,
     }),
   };
 }
@@ -88,7 +123,8 @@ function readGroups(record: ImportRecord, ref: string | null): GroupInput[] {
   const groups = record.groups ?? [];
   if (groups.length > 0 && ref === null) throw new RecordRefused('groups needs a learner.ref');
   for (const group of groups) {
-    if (!(clientGroupTypes as readonly string[]).includes(group.type)) throw new RecordRefused(`groups.type must be one of ${clientGroupTypes.join(', ')}`);
+    if (!(clientGroupTypes as readonly string[]).includes(group.type))
+      throw new RecordRefused(`groups.type must be one of ${clientGroupTypes.join(', ')}`);
     refuseUnlessPlain('groups.ref', group.ref, limits.groupRefChars);
     refuseUnlessPlain('groups.name', group.name, limits.groupNameChars);
   }

@@ -21,9 +21,15 @@ export type ImportOutcome = { outcome: 'imported' | 'updated' | 'unchanged' } | 
  * Imports records in one unit of work. The same id again is skipped when nothing differs, and an amendment when
  * something does; a learner's name follows the latest record. Each outcome stands at its record's place.
  */
-export async function importRecords(work: Work, organisationId: number, records: ReadyRecord[], options: { events: boolean; actor: string }): Promise<ImportOutcome[]> {
+export async function importRecords(
+  work: Work,
+  organisationId: number,
+  records: ReadyRecord[],
+  options: { events: boolean; actor: string },
+): Promise<ImportOutcome[]> {
   const feed = await lockFeed(work, organisationId);
-  if (new Set(records.map((record) => record.assessmentId)).size === records.length) return importDistinct(work, feed, records, options);
+  if (new Set(records.map((record) => record.assessmentId)).size === records.length)
+    return importDistinct(work, feed, records, options);
   const outcomes = new Array<ImportOutcome>(records.length);
   let waiting = records.map((record, index) => ({ record, index }));
   // An id that comes twice is imported first and compared then, in the order of the file.
@@ -32,40 +38,89 @@ export async function importRecords(work: Work, organisationId: number, records:
     const now = waiting.filter(({ record }) => !seen.has(record.assessmentId) && seen.add(record.assessmentId));
     const chosen = new Set(now.map((entry) => entry.index));
     waiting = waiting.filter((entry) => !chosen.has(entry.index));
-    const done = await importDistinct(work, feed, now.map((entry) => entry.record), { ...options, events: false });
-    now.forEach((entry, i) => { outcomes[entry.index] = done[i]!; });
+    const done = await importDistinct(
+      work,
+      feed,
+      now.map((entry) => entry.record),
+      { ...options, events: false },
+    );
+    now.forEach((entry, i) => {
+      outcomes[entry.index] = done[i]!;
+    });
   }
   // A result that was amended, or whose learner was renamed, by a later record of the same unit of work is told of as it is in the end.
-  if (options.events) await tellOfAssessments(work, feed, records.filter((_, i) => outcomes[i]!.outcome === 'imported').map((record) => record.assessmentId));
+  if (options.events)
+    await tellOfAssessments(
+      work,
+      feed,
+      records.filter((_, i) => outcomes[i]!.outcome === 'imported').map((record) => record.assessmentId),
+    );
   return outcomes;
 }
 
-async function importDistinct(work: Work, feed: Feed, records: ReadyRecord[], options: { events: boolean; actor: string }): Promise<ImportOutcome[]> {
+async function importDistinct(
+  work: Work,
+  feed: Feed,
+  records: ReadyRecord[],
+  options: { events: boolean; actor: string },
+): Promise<ImportOutcome[]> {
   const { organisationId } = feed;
   const [found, known] = await Promise.all([
-    findStored(work.tx, organisationId, records.map((record) => record.assessmentId)), findKnownLearners(work, organisationId, records),
+    findStored(
+      work.tx,
+      organisationId,
+      records.map((record) => record.assessmentId),
+    ),
+    findKnownLearners(work, organisationId, records),
   ]);
   const stored = new Map(found.map((row) => [row.assessment_id, row]));
-  const holders = new Map((stored.size === 0 ? [] : await findLearnersByIds(work.tx, organisationId, [...stored.values()].map((row) => row.learner_id)))
-    .map((learner) => [learner.learner_id, learner]));
+  const holders = new Map(
+    (stored.size === 0
+      ? []
+      : await findLearnersByIds(
+          work.tx,
+          organisationId,
+          [...stored.values()].map((row) => row.learner_id),
+        )
+    ).map((learner) => [learner.learner_id, learner]),
+  );
   const outcomes: (ImportOutcome | null)[] = records.map((record) => {
     const row = stored.get(record.assessmentId);
     if (row === undefined) return null;
     if (holders.get(row.learner_id)!.ref !== record.learnerRef) {
-      return { outcome: 'rejected', reason: 'this assessment belongs to another learner: withdraw it and record it again under another id' };
+      return {
+        outcome: 'rejected',
+        reason: 'this assessment belongs to another learner: withdraw it and record it again under another id',
+      };
     }
     if (row.body === null) return { outcome: 'rejected', reason: 'this assessment was withdrawn, which is final' };
     if (row.facet !== record.facet || row.assessed_at !== record.assessedAtUs) {
-      return { outcome: 'rejected', reason: 'subject, assessed_at, rqf_level_code and below_level_1 cannot be amended: withdraw the assessment and record it again under another id' };
+      return {
+        outcome: 'rejected',
+        reason:
+          'subject, assessed_at, rqf_level_code and below_level_1 cannot be amended: withdraw the assessment and record it again under another id',
+      };
     }
     return null;
   });
   const groupsRefused = await refuseGroupsBeyondLimit(work, feed, records, outcomes);
   const open = records.map((record, i) => ({ record, i })).filter(({ i }) => outcomes[i] === null);
 
-  const learners = await importLearners(work, feed, open.map(({ record }) => record), known);
-  const moved = groupsRefused.size === 0 && open.every(({ record }) => record.groups.length === 0) ? []
-    : await importGroups(work, feed, open.map(({ record }) => record), learners.ids);
+  const learners = await importLearners(
+    work,
+    feed,
+    open.map(({ record }) => record),
+    known,
+  );
+  const moved =
+    groupsRefused.size === 0 && open.every(({ record }) => record.groups.length === 0)
+      ? []
+      : await importGroups(
+          work,
+          feed,
+          open.map(({ record }) => record),
+          learners.ids,
+        );
   // Names and groups first, so that what is recorded below is stamped with them.
   const touched = [...new Set([...learners.renamed, ...moved.filter((id) => !learners.made.has(id))])];
   if (touched.length > 0) await stampLearnersAndAssessments(work, feed, touched);
@@ -76,18 +131,41 @@ async function importDistinct(work: Work, feed: Feed, records: ReadyRecord[], op
   for (const [at, { record, i }] of open.entries()) {
     const row = stored.get(record.assessmentId);
     const entry = { record, i, learnerId: learners.ids[at]!, learnerJson: learners.json[at]! };
-    if (row === undefined) { fresh.push(entry); outcomes[entry.i] = { outcome: 'imported' }; }
-    else if (row.body !== entry.record.body) { amended.push(entry); outcomes[entry.i] = { outcome: 'updated' }; }
-    else outcomes[entry.i] = { outcome: touched.includes(entry.learnerId) ? 'updated' : 'unchanged' };
+    if (row === undefined) {
+      fresh.push(entry);
+      outcomes[entry.i] = { outcome: 'imported' };
+    } else if (row.body !== entry.record.body) {
+      amended.push(entry);
+      outcomes[entry.i] = { outcome: 'updated' };
+    } else outcomes[entry.i] = { outcome: touched.includes(entry.learnerId) ? 'updated' : 'unchanged' };
   }
-  await recordAssessments(work, feed, fresh.map(({ record, learnerId, learnerJson }) => ({
-    assessment_id: record.assessmentId, learner_id: learnerId, source: 'imported', assessed_at: record.assessedAtUs,
-    facet: record.facet, learner: learnerJson, body: record.body, report_sha256: null,
-  })), { events: options.events, madeLearners: learners.made });
+  await recordAssessments(
+    work,
+    feed,
+    fresh.map(({ record, learnerId, learnerJson }) => ({
+      assessment_id: record.assessmentId,
+      learner_id: learnerId,
+      source: 'imported',
+      assessed_at: record.assessedAtUs,
+      facet: record.facet,
+      learner: learnerJson,
+      body: record.body,
+      report_sha256: null,
+    })),
+    { events: options.events, madeLearners: learners.made },
+  );
   if (amended.length > 0) {
-    const rows = amended.map(({ record, learnerId }) => ({ assessment_id: record.assessmentId, learner_id: learnerId, body: record.body }));
-    await recordChanges(work, organisationId, { kind: 'amended', actor: options.actor, reason: 'imported again with changes' },
-      rows.map((row) => ({ assessment_id: row.assessment_id, before: stored.get(row.assessment_id)!.body })));
+    const rows = amended.map(({ record, learnerId }) => ({
+      assessment_id: record.assessmentId,
+      learner_id: learnerId,
+      body: record.body,
+    }));
+    await recordChanges(
+      work,
+      organisationId,
+      { kind: 'amended', actor: options.actor, reason: 'imported again with changes' },
+      rows.map((row) => ({ assessment_id: row.assessment_id, before: stored.get(row.assessment_id)!.body })),
+    );
     await replaceBodies(work.tx, organisationId, rows);
     await stampAssessments(work, feed, rows);
     await stampLearners(work, feed, [...new Set(rows.map((row) => row.learner_id))]);
@@ -100,7 +178,8 @@ type Learners = {
   ids: string[];
   /** The learner object of each record's payload, with the name that the learner has after all records. */
   json: string[];
-  made: Set<string>; renamed: string[];
+  made: Set<string>;
+  renamed: string[];
 };
 
 /** A learner without a reference can't be recognised: each such result has a learner of its own, the same at every import. */
@@ -117,7 +196,8 @@ async function findKnownLearners(work: Work, organisationId: number, records: Re
     else refs.add(record.learnerRef);
   }
   const [byRefs, byIds] = await Promise.all([
-    refs.size === 0 ? [] : findLearnersByRefs(work.tx, organisationId, [...refs]), own.length === 0 ? [] : findLearnersByIds(work.tx, organisationId, own),
+    refs.size === 0 ? [] : findLearnersByRefs(work.tx, organisationId, [...refs]),
+    own.length === 0 ? [] : findLearnersByIds(work.tx, organisationId, own),
   ]);
   return byIds.length === 0 ? byRefs : [...byRefs, ...byIds];
 }
@@ -133,9 +213,14 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], kn
   const made = new Map<string, LearnerName>();
   const formerNames = new Map<LearnerName, string>();
   const holders = records.map((record) => {
-    let learner = record.learnerRef === null ? byId.get(ownLearnerId(organisationId, record)) : byRef.get(record.learnerRef);
+    let learner =
+      record.learnerRef === null ? byId.get(ownLearnerId(organisationId, record)) : byRef.get(record.learnerRef);
     if (learner === undefined) {
-      learner = { learner_id: record.learnerRef === null ? ownLearnerId(organisationId, record) : work.uuid(), ref: record.learnerRef, full_name: record.fullName };
+      learner = {
+        learner_id: record.learnerRef === null ? ownLearnerId(organisationId, record) : work.uuid(),
+        ref: record.learnerRef,
+        full_name: record.fullName,
+      };
       made.set(learner.learner_id, learner);
       if (learner.ref === null) byId.set(learner.learner_id, learner);
       else byRef.set(learner.ref, learner);
@@ -145,8 +230,14 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], kn
     }
     return learner;
   });
-  const renamed = [...formerNames].filter(([learner, former]) => learner.full_name !== former).map(([learner]) => learner);
-  await insertLearners(work, feed, [...made.values()].map((learner) => ({ ...learner, email: null })));
+  const renamed = [...formerNames]
+    .filter(([learner, former]) => learner.full_name !== former)
+    .map(([learner]) => learner);
+  await insertLearners(
+    work,
+    feed,
+    [...made.values()].map((learner) => ({ ...learner, email: null })),
+  );
   for (const learner of renamed) await renameLearner(work, organisationId, learner, learner.full_name);
   return {
     ids: holders.map((learner) => learner.learner_id),
@@ -154,12 +245,18 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], kn
       const { ref, full_name } = holders[i]!;
       return full_name === record.fullName ? record.learnerJson : learnerJson(ref, full_name);
     }),
-    made: new Set(made.keys()), renamed: renamed.map((learner) => learner.learner_id),
+    made: new Set(made.keys()),
+    renamed: renamed.map((learner) => learner.learner_id),
   };
 }
 
 /** Groups beyond the limit can't be made: only their records are refused, not the batch. */
-async function refuseGroupsBeyondLimit(work: Work, feed: Feed, records: ReadyRecord[], outcomes: (ImportOutcome | null)[]): Promise<Set<number>> {
+async function refuseGroupsBeyondLimit(
+  work: Work,
+  feed: Feed,
+  records: ReadyRecord[],
+  outcomes: (ImportOutcome | null)[],
+): Promise<Set<number>> {
   const refused = new Set<number>();
   const wanted = records.flatMap((record, i) => (outcomes[i] === null ? record.groups : []));
   if (wanted.length === 0) return refused;

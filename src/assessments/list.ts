@@ -16,8 +16,15 @@ export type AssessmentFilter = {
 
 /** One entry of a page, in the page's order. A body of null belongs to a tombstone; `exit` to a learner that left the requested groups. */
 export type FeedRow = {
-  position: number; assessment_id: string; assessed_at: number; deleted: boolean; exit: boolean; group_set_id: string;
-  learner: string | null; body: string | null; report_sha256: string | null;
+  position: number;
+  assessment_id: string;
+  assessed_at: number;
+  deleted: boolean;
+  exit: boolean;
+  group_set_id: string;
+  learner: string | null;
+  body: string | null;
+  report_sha256: string | null;
 };
 
 /** `groupsVersion`: the organisation's, in the rows' own snapshot; 0 without rows. */
@@ -40,24 +47,52 @@ const fromOrganisation = 'f.organisation_id = $1';
 class Shape {
   values: unknown[];
   #name: string[] = [];
-  constructor(organisationId: number) { this.values = [organisationId]; }
-  bind(value: unknown): string { this.values.push(value); return `$${this.values.length}`; }
-  note(part: string): void { this.#name.push(part); }
-  get name(): string { return this.#name.join('.'); }
+  constructor(organisationId: number) {
+    this.values = [organisationId];
+  }
+  bind(value: unknown): string {
+    this.values.push(value);
+    return `$${this.values.length}`;
+  }
+  note(part: string): void {
+    this.#name.push(part);
+  }
+  get name(): string {
+    return this.#name.join('.');
+  }
 }
 
 /** The conditions beside the driver's own, on the narrow feed rows. */
-function residual(shape: Shape, filter: AssessmentFilter, options: { facets: boolean; groupSets: string[] | null; learnerId: string | null }): string {
+function residual(
+  shape: Shape,
+  filter: AssessmentFilter,
+  options: { facets: boolean; groupSets: string[] | null; learnerId: string | null },
+): string {
   let sql = '';
   if (options.facets && filter.facets !== null) {
     shape.note('f');
     sql += ` and f.facet = any(${shape.bind(filter.facets)}::int2[])`;
   }
-  if (filter.assessedFromUs !== null) { shape.note('af'); sql += ` and f.assessed_at >= ${shape.bind(filter.assessedFromUs)}`; }
-  if (filter.assessedToUs !== null) { shape.note('at'); sql += ` and f.assessed_at <= ${shape.bind(filter.assessedToUs)}`; }
-  if (filter.status !== null) { shape.note(filter.status); sql += filter.status === 'deleted' ? ' and f.deleted' : ' and not f.deleted'; }
-  if (options.groupSets !== null) { shape.note('gs'); sql += ` and f.group_set_id = any(${shape.bind(options.groupSets)}::uuid[])`; }
-  if (options.learnerId !== null) { shape.note('l'); sql += ` and f.learner_id = ${shape.bind(options.learnerId)}`; }
+  if (filter.assessedFromUs !== null) {
+    shape.note('af');
+    sql += ` and f.assessed_at >= ${shape.bind(filter.assessedFromUs)}`;
+  }
+  if (filter.assessedToUs !== null) {
+    shape.note('at');
+    sql += ` and f.assessed_at <= ${shape.bind(filter.assessedToUs)}`;
+  }
+  if (filter.status !== null) {
+    shape.note(filter.status);
+    sql += filter.status === 'deleted' ? ' and f.deleted' : ' and not f.deleted';
+  }
+  if (options.groupSets !== null) {
+    shape.note('gs');
+    sql += ` and f.group_set_id = any(${shape.bind(options.groupSets)}::uuid[])`;
+  }
+  if (options.learnerId !== null) {
+    shape.note('l');
+    sql += ` and f.learner_id = ${shape.bind(options.learnerId)}`;
+  }
   return sql;
 }
 
@@ -82,7 +117,8 @@ function wrap(stream: string, order: string, limit: string): string {
 }
 
 type Walk = {
-  organisationId: number; filter: AssessmentFilter;
+  organisationId: number;
+  filter: AssessmentFilter;
   /** Exclusive; null at the start. */
   after: { value: number; id: string } | null;
   limit: number;
@@ -90,7 +126,7 @@ type Walk = {
 
 function direction(filter: AssessmentFilter) {
   const descending = filter.sort.startsWith('-');
-  return { descending, by: filter.sort.endsWith('assessed_at') ? 'assessed_at' as const : 'position' as const };
+  return { descending, by: filter.sort.endsWith('assessed_at') ? ('assessed_at' as const) : ('position' as const) };
 }
 
 /** The position bound of a walk in position order: positions are whole and unique, so "after" is one step further. */
@@ -99,12 +135,22 @@ function positionBound(shape: Shape, walk: Walk): string {
     shape.note('desc');
     return ` and f.position <= ${shape.bind(walk.after === null ? Number.MAX_SAFE_INTEGER : walk.after.value - 1)}`;
   }
-  return ` and f.position >= ${shape.bind(walk.after === null ? walk.filter.sinceUs ?? 0 : walk.after.value + 1)}`;
+  return ` and f.position >= ${shape.bind(walk.after === null ? (walk.filter.sinceUs ?? 0) : walk.after.value + 1)}`;
 }
 
 /** A merge of ordered scans, one for each key. */
-function merged(shape: Shape, keyColumn: string, type: string, keys: (number | string)[], bound: string, rest: string, order: string, limit: string): string {
-  const scan = (key: string) => `select ${narrow} from assessment_feed f where ${fromOrganisation} and f.${keyColumn} = ${key}${bound}${rest} order by ${order} limit ${limit}`;
+function merged(
+  shape: Shape,
+  keyColumn: string,
+  type: string,
+  keys: (number | string)[],
+  bound: string,
+  rest: string,
+  order: string,
+  limit: string,
+): string {
+  const scan = (key: string) =>
+    `select ${narrow} from assessment_feed f where ${fromOrganisation} and f.${keyColumn} = ${key}${bound}${rest} order by ${order} limit ${limit}`;
   if (keys.length > mostArms) {
     shape.note(`${keyColumn}.lateral`);
     return `select x.* from unnest(${shape.bind(keys)}::${type}[]) as k(key), lateral (${scan('k.key')}) x`;
@@ -117,7 +163,12 @@ function merged(shape: Shape, keyColumn: string, type: string, keys: (number | s
   return Array.from({ length: arms }, (_, i) => `(${scan(`(${list}::${type}[])[${i + 1}]`)})`).join(' union all ');
 }
 
-type Drive = { by: 'position' } | { by: 'facet'; keys: number[] } | { by: 'group_set_id'; keys: string[] } | { by: 'assessed_day'; keys: number[] } | { by: 'learner'; learnerId: string };
+type Drive =
+  | { by: 'position' }
+  | { by: 'facet'; keys: number[] }
+  | { by: 'group_set_id'; keys: string[] }
+  | { by: 'assessed_day'; keys: number[] }
+  | { by: 'learner'; learnerId: string };
 
 function positionPlan(walk: Walk, drive: Drive, groupSets: string[] | null): { plan: Plan; values: unknown[] } {
   const { filter } = walk;
@@ -128,14 +179,22 @@ function positionPlan(walk: Walk, drive: Drive, groupSets: string[] | null): { p
   const bound = positionBound(shape, walk);
   const order = `f.position${descending ? ' desc' : ''}`;
   const rest = residual(shape, filter, {
-    facets: drive.by !== 'facet', groupSets: drive.by === 'group_set_id' ? null : groupSets, learnerId: drive.by === 'learner' ? drive.learnerId : null,
+    facets: drive.by !== 'facet',
+    groupSets: drive.by === 'group_set_id' ? null : groupSets,
+    learnerId: drive.by === 'learner' ? drive.learnerId : null,
   });
   let stream: string;
   if (drive.by === 'facet') stream = merged(shape, 'facet', 'int2', drive.keys, bound, rest, order, limit);
-  else if (drive.by === 'group_set_id') stream = merged(shape, 'group_set_id', 'uuid', drive.keys, bound, rest, order, limit);
-  else if (drive.by === 'assessed_day') stream = merged(shape, 'assessed_day', 'int4', drive.keys, bound, rest, order, limit);
-  else stream = `select ${narrow} from assessment_feed f where ${fromOrganisation}${bound}${rest} order by ${order} limit ${limit}`;
-  return { plan: { sql: wrap(stream, `s.position${descending ? ' desc' : ''}`, limit), name: `assessment.page.${shape.name}` }, values: shape.values };
+  else if (drive.by === 'group_set_id')
+    stream = merged(shape, 'group_set_id', 'uuid', drive.keys, bound, rest, order, limit);
+  else if (drive.by === 'assessed_day')
+    stream = merged(shape, 'assessed_day', 'int4', drive.keys, bound, rest, order, limit);
+  else
+    stream = `select ${narrow} from assessment_feed f where ${fromOrganisation}${bound}${rest} order by ${order} limit ${limit}`;
+  return {
+    plan: { sql: wrap(stream, `s.position${descending ? ' desc' : ''}`, limit), name: `assessment.page.${shape.name}` },
+    values: shape.values,
+  };
 }
 
 /** The same page looked for in the next feed rows only. */
@@ -148,14 +207,22 @@ function windowPlan(walk: Walk, groupSets: string[] | null): { plan: Plan; value
   const rest = residual(shape, walk.filter, { facets: true, groupSets, learnerId: null });
   const order = `position${descending ? ' desc' : ''}`;
   const stream = `select ${narrow} from (select * from assessment_feed f where ${fromOrganisation}${bound} order by f.${order} limit ${window}) f where true${rest} order by f.${order} limit ${limit}`;
-  return { plan: { sql: wrap(stream, `s.${order}`, limit), name: `assessment.page.${shape.name}` }, values: shape.values };
+  return {
+    plan: { sql: wrap(stream, `s.${order}`, limit), name: `assessment.page.${shape.name}` },
+    values: shape.values,
+  };
 }
 
 /**
  * A page in the order of assessed_at. `near` looks at the next rows in that order only; without it every row that fits
  * the filter is gathered and sorted, which is right for the filters that let few through.
  */
-function assessedPlan(walk: Walk, groupSets: string[] | null, learnerId: string | null, near: boolean): { plan: Plan; values: unknown[] } {
+function assessedPlan(
+  walk: Walk,
+  groupSets: string[] | null,
+  learnerId: string | null,
+  near: boolean,
+): { plan: Plan; values: unknown[] } {
   const { descending } = direction(walk.filter);
   const way = descending ? ' desc' : '';
   const shape = new Shape(walk.organisationId);
@@ -181,11 +248,19 @@ function assessedPlan(walk: Walk, groupSets: string[] | null, learnerId: string 
   }
   const rest = residual(shape, walk.filter, { facets: true, groupSets, learnerId });
   const stream = `select ${narrow} from ${from} where ${fromOrganisation}${bound}${rest} order by ${order} limit ${limit}`;
-  return { plan: { sql: wrap(stream, `s.assessed_at${way}, s.assessment_id${way}`, limit), name: `assessment.page.${shape.name}` }, values: shape.values };
+  return {
+    plan: {
+      sql: wrap(stream, `s.assessed_at${way}, s.assessment_id${way}`, limit),
+      name: `assessment.page.${shape.name}`,
+    },
+    values: shape.values,
+  };
 }
 
 /** Where the parts of fixed length begin in a row's text. */
-const groupSetAt = 37, deletedAt = 74, positionAt = 76;
+const groupSetAt = 37,
+  deletedAt = 74,
+  positionAt = 76;
 
 /** Reads what `wrap` joined. */
 function readRow(text: string): FeedRow & { groupsVersion: number } {
@@ -196,10 +271,16 @@ function readRow(text: string): FeedRow & { groupsVersion: number } {
   const body = text.indexOf(between, learner) + 1;
   const live = learner > 0;
   return {
-    assessment_id: text.slice(0, groupSetAt - 1), group_set_id: text.slice(groupSetAt, deletedAt - 1), deleted: text[deletedAt] === 't', exit: false,
-    position: Number(text.slice(positionAt, assessedAt - 1)), assessed_at: Number(text.slice(assessedAt, version - 1)), groupsVersion: Number(text.slice(version, sha256 - 1)),
+    assessment_id: text.slice(0, groupSetAt - 1),
+    group_set_id: text.slice(groupSetAt, deletedAt - 1),
+    deleted: text[deletedAt] === 't',
+    exit: false,
+    position: Number(text.slice(positionAt, assessedAt - 1)),
+    assessed_at: Number(text.slice(assessedAt, version - 1)),
+    groupsVersion: Number(text.slice(version, sha256 - 1)),
     report_sha256: live && learner - 1 > sha256 ? text.slice(sha256, learner - 1) : null,
-    learner: live ? text.slice(learner, body - 1) : null, body: live ? text.slice(body) : null,
+    learner: live ? text.slice(learner, body - 1) : null,
+    body: live ? text.slice(body) : null,
   };
 }
 
@@ -209,14 +290,26 @@ async function runPlan(tx: Tx, { plan, values }: { plan: Plan; values: unknown[]
   return { rows, groupsVersion: rows[0]?.groupsVersion ?? 0 };
 }
 
-const setsOfGroups = statement('assessment.sets_of_groups', `
-  select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2)`);
-const countAfter = statement('assessment.count_window', `
-  select count(*) as count from (select from assessment_feed f where organisation_id = $1 and position >= $2 and position <= $3 limit ${window}) w`);
-const dayRange = statement('assessment.day_range', `
+const setsOfGroups = statement(
+  'assessment.sets_of_groups',
+  `
+  select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2)`,
+);
+const countAfter = statement(
+  'assessment.count_window',
+  `
+  select count(*) as count from (select from assessment_feed f where organisation_id = $1 and position >= $2 and position <= $3 limit ${window}) w`,
+);
+const dayRange = statement(
+  'assessment.day_range',
+  `
   select (select min(assessed_day) from assessment_feed where organisation_id = $1) as first,
-         (select max(assessed_day) from assessment_feed where organisation_id = $1) as last`);
-const learnerByRef = statement('assessment.learner_by_ref', 'select learner_id from learner where organisation_id = $1 and ref = $2');
+         (select max(assessed_day) from assessment_feed where organisation_id = $1) as last`,
+);
+const learnerByRef = statement(
+  'assessment.learner_by_ref',
+  'select learner_id from learner where organisation_id = $1 and ref = $2',
+);
 
 /**
  * Learners that left one of the requested groups at or after `since`: their live assessments leave the scope unless the
@@ -244,7 +337,10 @@ function exitPlan(walk: Walk, groupSets: string[], learnerId: string | null): { 
        where ${fromOrganisation} and f.learner_id = gone.learner_id and f.position >= gone.left_position
          and f.group_set_id <> all(${inScope}::uuid[])${bound}${rest} offset 0) x
     order by x.position limit ${limit}`;
-  return { plan: { sql: wrap(stream, 's.position', limit), name: `assessment.page.${shape.name}` }, values: shape.values };
+  return {
+    plan: { sql: wrap(stream, 's.position', limit), name: `assessment.page.${shape.name}` },
+    values: shape.values,
+  };
 }
 
 async function daysOf(tx: Tx, walk: Walk): Promise<number[] | null> {
@@ -270,17 +366,23 @@ async function selectivePage(tx: Tx, walk: Walk, groupSets: string[] | null): Pr
   const near = await runPlan(tx, windowPlan(walk, groupSets));
   if (near.rows.length === walk.limit) return near;
   const { descending } = direction(filter);
-  const from = descending ? 0 : walk.after === null ? filter.sinceUs ?? 0 : walk.after.value + 1;
+  const from = descending ? 0 : walk.after === null ? (filter.sinceUs ?? 0) : walk.after.value + 1;
   const to = descending && walk.after !== null ? walk.after.value - 1 : Number.MAX_SAFE_INTEGER;
   const [counted] = await tx.query<{ count: number }>(countAfter, [walk.organisationId, from, to]);
   if (counted!.count < window) return near;
   const days = await daysOf(tx, walk);
-  if (days !== null && (groupSets === null || days.length <= mostArms)) return runPlan(tx, positionPlan(walk, { by: 'assessed_day', keys: days }, groupSets));
+  if (days !== null && (groupSets === null || days.length <= mostArms))
+    return runPlan(tx, positionPlan(walk, { by: 'assessed_day', keys: days }, groupSets));
   if (groupSets !== null) return runPlan(tx, positionPlan(walk, { by: 'group_set_id', keys: groupSets }, null));
   return runPlan(tx, positionPlan(walk, { by: 'position' }, groupSets));
 }
 
-async function assessedPage(tx: Tx, walk: Walk, groupSets: string[] | null, learnerId: string | null): Promise<FeedPage> {
+async function assessedPage(
+  tx: Tx,
+  walk: Walk,
+  groupSets: string[] | null,
+  learnerId: string | null,
+): Promise<FeedPage> {
   if (learnerId !== null) return runPlan(tx, assessedPlan(walk, groupSets, learnerId, false));
   const near = await runPlan(tx, assessedPlan(walk, groupSets, null, true));
   const { facets, status } = walk.filter;
@@ -293,20 +395,35 @@ async function assessedPage(tx: Tx, walk: Walk, groupSets: string[] | null, lear
  * One page of the feed.
  * @param limit entries at most; ask for one more than the page to learn whether there are more
  */
-export async function listAssessments(db: Database, organisationId: number, filter: AssessmentFilter, after: Walk['after'], limit: number): Promise<FeedPage> {
+export async function listAssessments(
+  db: Database,
+  organisationId: number,
+  filter: AssessmentFilter,
+  after: Walk['after'],
+  limit: number,
+): Promise<FeedPage> {
   const walk: Walk = { organisationId, filter, after, limit };
-  const plain = filter.learnerRef === null && filter.facets === null && filter.groupIds === null
-    && filter.assessedFromUs === null && filter.assessedToUs === null;
+  const plain =
+    filter.learnerRef === null &&
+    filter.facets === null &&
+    filter.groupIds === null &&
+    filter.assessedFromUs === null &&
+    filter.assessedToUs === null;
   if (plain && direction(filter).by === 'position') return runPlan(db, positionPlan(walk, { by: 'position' }, null));
   // Several statements make such a page; one snapshot keeps them from passing over a record that moves between them.
   return db.snapshot(async (tx) => {
     let learnerId: string | null = null;
     if (filter.learnerRef !== null) {
-      learnerId = (await tx.query<{ learner_id: string }>(learnerByRef, [organisationId, filter.learnerRef]))[0]?.learner_id
-        ?? '00000000-0000-0000-0000-000000000000';
+      learnerId =
+        (await tx.query<{ learner_id: string }>(learnerByRef, [organisationId, filter.learnerRef]))[0]?.learner_id ??
+        '00000000-0000-0000-0000-000000000000';
     }
-    const groupSets = filter.groupIds === null ? null
-      : (await tx.query<{ group_set_id: string }>(setsOfGroups, [organisationId, filter.groupIds])).map((row) => row.group_set_id);
+    const groupSets =
+      filter.groupIds === null
+        ? null
+        : (await tx.query<{ group_set_id: string }>(setsOfGroups, [organisationId, filter.groupIds])).map(
+            (row) => row.group_set_id,
+          );
     let page: FeedPage;
     if (direction(filter).by === 'assessed_at') page = await assessedPage(tx, walk, groupSets, learnerId);
     else if (learnerId !== null) page = await runPlan(tx, positionPlan(walk, { by: 'learner', learnerId }, groupSets));

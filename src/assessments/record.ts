@@ -19,25 +19,37 @@ export function reportBase(baseUrl: string): string {
  * whose feed lock is held. The learners exist; `madeLearners` were made in this unit of work, so nobody has seen them at
  * the position that they got then, and they need no newer one.
  */
-export async function recordAssessments(work: Work, feed: Feed, rows: NewAssessment[],
-  options: { events: boolean; madeLearners?: ReadonlySet<string> }): Promise<void> {
+export async function recordAssessments(
+  work: Work,
+  feed: Feed,
+  rows: NewAssessment[],
+  options: { events: boolean; madeLearners?: ReadonlySet<string> },
+): Promise<void> {
   if (rows.length === 0) return;
   const learnerIds = [...new Set(rows.map((row) => row.learner_id))];
   const first = feed.next();
   feed.used(rows.length);
   // While the database stamps learners, the texts of their results are put together.
   await Promise.all([
-    stampLearners(work, feed, learnerIds.filter((id) => options.madeLearners?.has(id) !== true)),
+    stampLearners(
+      work,
+      feed,
+      learnerIds.filter((id) => options.madeLearners?.has(id) !== true),
+    ),
     insertAssessments(work, feed, rows, first),
   ]);
   if (!options.events) return;
   const setOf = await groupSetsOf(work.tx, feed.organisationId, learnerIds);
   const sets = await renderSets(work.tx, feed.organisationId, [...new Set(setOf.values())]);
-  await emitAssessmentCompleted(work, feed.organisationId, rows.map((row, i) => {
-    const set = sets.get(setOf.get(row.learner_id)!)!;
-    const columns = { ...row, position: first + i * limits.positionStepUs };
-    return { json: assessmentJson(columns, set.json, reportBase(work.app.settings.baseUrl)), groupIds: set.groupIds };
-  }));
+  await emitAssessmentCompleted(
+    work,
+    feed.organisationId,
+    rows.map((row, i) => {
+      const set = sets.get(setOf.get(row.learner_id)!)!;
+      const columns = { ...row, position: first + i * limits.positionStepUs };
+      return { json: assessmentJson(columns, set.json, reportBase(work.app.settings.baseUrl)), groupIds: set.groupIds };
+    }),
+  );
 }
 
 /** Tells of results that this unit of work recorded without events, as they are by now. */
@@ -45,8 +57,12 @@ export async function tellOfAssessments(work: Work, feed: Feed, assessmentIds: s
   const rows = [];
   for (const id of assessmentIds) rows.push((await findLive(work.tx, feed.organisationId, id))!);
   const sets = await renderSets(work.tx, feed.organisationId, [...new Set(rows.map((row) => row.group_set_id))]);
-  await emitAssessmentCompleted(work, feed.organisationId, rows.map((row) => {
-    const set = sets.get(row.group_set_id)!;
-    return { json: assessmentJson(row, set.json, reportBase(work.app.settings.baseUrl)), groupIds: set.groupIds };
-  }));
+  await emitAssessmentCompleted(
+    work,
+    feed.organisationId,
+    rows.map((row) => {
+      const set = sets.get(row.group_set_id)!;
+      return { json: assessmentJson(row, set.json, reportBase(work.app.settings.baseUrl)), groupIds: set.groupIds };
+    }),
+  );
 }

@@ -16,10 +16,20 @@ import { Assessment, ScopeExitTombstone, Tombstone } from './schema.ts';
 import { findLive } from './store.ts';
 
 const example = {
-  assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11', status: 'completed', updated_at: '2026-01-31T09:40:12.345Z',
-  learner: { ref: 'LRN-000017', full_name: 'Ana Silva' }, assessed_at: '2026-01-31T09:00:00.000Z', subject: 'maths',
-  framework: 'Functional Skills subject content', rqf_level: 'Level 1', rqf_level_code: 2, below_level_1: false, working_level: 'Level 1',
-  recommended_next_level: 'Level 2', is_borderline: false, needs_review: false,
+  assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',
+  status: 'completed',
+  updated_at: '2026-01-31T09:40:12.345Z',
+  learner: { ref: 'LRN-000017', full_name: 'Ana Silva' },
+  assessed_at: '2026-01-31T09:00:00.000Z',
+  subject: 'maths',
+  framework: 'Functional Skills subject content',
+  rqf_level: 'Level 1',
+  rqf_level_code: 2,
+  below_level_1: false,
+  working_level: 'Level 1',
+  recommended_next_level: 'Level 2',
+  is_borderline: false,
+  needs_review: false,
   domains: [{ name: 'Number and the number system', score_pct: 71, status: 'secure' }],
   evidence_pack_url: 'https://results.example.org/api/v1/assessments/8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11/report.pdf',
   report_sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
@@ -28,32 +38,57 @@ const example = {
 
 /** In the order of the specification's list of codes, which decides between several faults. */
 const assessmentQuery = [
-  instant('since', 'invalid_since', 'Records whose updated_at is at or after it: new and amended results, tombstones, and with group_id scope exits. Use the X-Sync-Through of your last walk.', 'upper'),
+  instant(
+    'since',
+    'invalid_since',
+    'Records whose updated_at is at or after it: new and amended results, tombstones, and with group_id scope exits. Use the X-Sync-Through of your last walk.',
+    'upper',
+  ),
   learnerRef(),
   someOf('subject', 'invalid_subject', 'One or more subjects.', subjects),
   instant('assessed_from', 'invalid_assessed_from', 'Assessed at or after.', 'lower'),
   instant('assessed_to', 'invalid_assessed_to', 'Assessed at or before.', 'upper'),
-  someOf('rqf_level_code', 'invalid_rqf_level_code', 'One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3).', levelCodes.map(String)),
+  someOf(
+    'rqf_level_code',
+    'invalid_rqf_level_code',
+    'One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3).',
+    levelCodes.map(String),
+  ),
   oneOf('below_level_1', 'invalid_below_level_1', 'Whether the result is below Level 1.', ['true', 'false']),
-  someOf('status', 'invalid_status', 'completed, deleted or both. Mutable: without deleted you don\'t see withdrawals.', ['completed', 'deleted']),
+  someOf(
+    'status',
+    'invalid_status',
+    "completed, deleted or both. Mutable: without deleted you don't see withdrawals.",
+    ['completed', 'deleted'],
+  ),
   groupIds(),
-  oneOf('sort', 'invalid_sort', 'Not together with since. A walk by -updated_at can miss records that move while you walk.', ['updated_at', '-updated_at', 'assessed_at', '-assessed_at']),
+  oneOf(
+    'sort',
+    'invalid_sort',
+    'Not together with since. A walk by -updated_at can miss records that move while you walk.',
+    ['updated_at', '-updated_at', 'assessed_at', '-assessed_at'],
+  ),
 ];
 
 async function list(call: Call): Promise<Reply> {
   const query = readQuery(call.rawQuery, assessmentQuery, { paged: true });
   const { values } = query;
   // No cursor is minted under a refused pair, and invalid_cursor comes first in the list of codes.
-  if (values.sort !== undefined && values.since !== undefined) throw new ApiError(query.cursor === null ? 'sort_with_since' : 'invalid_cursor');
+  if (values.sort !== undefined && values.since !== undefined)
+    throw new ApiError(query.cursor === null ? 'sort_with_since' : 'invalid_cursor');
   const filter: AssessmentFilter = {
-    sinceUs: values.since ?? null, learnerRef: values.learner_ref ?? null,
+    sinceUs: values.since ?? null,
+    learnerRef: values.learner_ref ?? null,
     facets: facetsMatching({
-      subject: values.subject ?? null, rqf_level_code: values.rqf_level_code?.map(Number) ?? null,
+      subject: values.subject ?? null,
+      rqf_level_code: values.rqf_level_code?.map(Number) ?? null,
       below_level_1: values.below_level_1 === undefined ? null : values.below_level_1 === 'true',
     }),
-    assessedFromUs: values.assessed_from ?? null, assessedToUs: values.assessed_to ?? null,
+    assessedFromUs: values.assessed_from ?? null,
+    assessedToUs: values.assessed_to ?? null,
     status: values.status === undefined || values.status.length === 2 ? null : values.status[0],
-    groupIds: values.group_id ?? null, sort: values.sort ?? 'updated_at',
+    groupIds: values.group_id ?? null,
+    sort: values.sort ?? 'updated_at',
   };
   const { app, sets, caller } = call;
   const base = reportBase(app.settings.baseUrl);
@@ -64,46 +99,127 @@ async function list(call: Call): Promise<Reply> {
       return { ...read, setIds: read.rows.filter((row) => !row.exit && !row.deleted).map((row) => row.group_set_id) };
     });
     return rows.map((row) => ({
-      json: row.deleted ? tombstoneJson(row.assessment_id, row.position)
-        : row.exit ? scopeExitJson(row.assessment_id, row.position)
-        : assessmentJson(row as Parameters<typeof assessmentJson>[0], shown.get(row.group_set_id)!.json, base),
-      value: byAssessed ? row.assessed_at : row.position, id: row.assessment_id }));
+      json: row.deleted
+        ? tombstoneJson(row.assessment_id, row.position)
+        : row.exit
+          ? scopeExitJson(row.assessment_id, row.position)
+          : assessmentJson(row as Parameters<typeof assessmentJson>[0], shown.get(row.group_set_id)!.json, base),
+      value: byAssessed ? row.assessed_at : row.position,
+      id: row.assessment_id,
+    }));
   });
 }
 
-const idParameter = { id: { description: 'The assessment\'s id.', schema: { type: 'string', format: 'uuid' }, example: example.assessment_id } };
+const idParameter = {
+  id: {
+    description: "The assessment's id.",
+    schema: { type: 'string', format: 'uuid' },
+    example: example.assessment_id,
+  },
+};
 
 export const assessmentRoutes: Route[] = [
   {
-    method: 'GET', path: '/assessments', id: 'listAssessments', tag: 'Assessments', summary: 'Follow the feed of results', query: assessmentQuery, paged: true,
-    description: 'Ordered by updated_at unless sort says otherwise. Walk all pages by pagination.next, then poll with since set to the X-Sync-Through of that walk\'s first page.',
-    codes: ['unknown_parameter', 'invalid_since', 'invalid_cursor', 'invalid_learner_ref', 'invalid_subject', 'invalid_assessed_from', 'invalid_assessed_to',
-      'invalid_rqf_level_code', 'invalid_below_level_1', 'invalid_status', 'invalid_group_id', 'too_many_groups', 'invalid_sort', 'sort_with_since'],
-    answers: { 200: { description: 'A page of the feed.', schema: Type.Object({ data: Type.Array(Type.Union([Assessment, Tombstone, ScopeExitTombstone])), pagination: PaginationSchema }),
-      example: { data: [example, { assessment_id: '6512bd43-d9ca-46e0-a5f4-1a2b3c4d5e6f', status: 'deleted', updated_at: '2026-01-31T09:41:00.000Z' }],
-        pagination: { limit: 100, has_more: false, next: null } } } },
+    method: 'GET',
+    path: '/assessments',
+    id: 'listAssessments',
+    tag: 'Assessments',
+    summary: 'Follow the feed of results',
+    query: assessmentQuery,
+    paged: true,
+    description:
+      "Ordered by updated_at unless sort says otherwise. Walk all pages by pagination.next, then poll with since set to the X-Sync-Through of that walk's first page.",
+    codes: [
+      'unknown_parameter',
+      'invalid_since',
+      'invalid_cursor',
+      'invalid_learner_ref',
+      'invalid_subject',
+      'invalid_assessed_from',
+      'invalid_assessed_to',
+      'invalid_rqf_level_code',
+      'invalid_below_level_1',
+      'invalid_status',
+      'invalid_group_id',
+      'too_many_groups',
+      'invalid_sort',
+      'sort_with_since',
+    ],
+    answers: {
+      200: {
+        description: 'A page of the feed.',
+        schema: Type.Object({
+          data: Type.Array(Type.Union([Assessment, Tombstone, ScopeExitTombstone])),
+          pagination: PaginationSchema,
+        }),
+        example: {
+          data: [
+            example,
+            {
+              assessment_id: '6512bd43-d9ca-46e0-a5f4-1a2b3c4d5e6f',
+              status: 'deleted',
+              updated_at: '2026-01-31T09:41:00.000Z',
+            },
+          ],
+          pagination: { limit: 100, has_more: false, next: null },
+        },
+      },
+    },
     handle: list,
   },
   {
-    method: 'GET', path: '/assessments/{id}', id: 'getAssessment', tag: 'Assessments', summary: 'Read a result', params: idParameter, query: [], codes: ['unknown_parameter', 'not_found'],
-    answers: { 200: { description: 'The result.', schema: Type.Object({ data: Assessment }), example: { data: example } } },
+    method: 'GET',
+    path: '/assessments/{id}',
+    id: 'getAssessment',
+    tag: 'Assessments',
+    summary: 'Read a result',
+    params: idParameter,
+    query: [],
+    codes: ['unknown_parameter', 'not_found'],
+    answers: {
+      200: { description: 'The result.', schema: Type.Object({ data: Assessment }), example: { data: example } },
+    },
     handle: async (call) => {
       const id = call.params.id!.toLowerCase();
       const { rows: row, sets } = await call.sets.with(call.app.db, call.caller.organisationId, async () => {
         const read = isUuid(id) ? await findLive(call.app.db, call.caller.organisationId, id) : undefined;
-        return { rows: read, groupsVersion: read?.groups_version ?? 0, setIds: read === undefined ? [] : [read.group_set_id] };
+        return {
+          rows: read,
+          groupsVersion: read?.groups_version ?? 0,
+          setIds: read === undefined ? [] : [read.group_set_id],
+        };
       });
       if (row === undefined) throw new ApiError('not_found');
-      return singleReply(call, jsonText(200, assessmentJson(row, sets.get(row.group_set_id)!.json, reportBase(call.app.settings.baseUrl)), { resource: id }), `${id}.${row.position}`);
+      return singleReply(
+        call,
+        jsonText(200, assessmentJson(row, sets.get(row.group_set_id)!.json, reportBase(call.app.settings.baseUrl)), {
+          resource: id,
+        }),
+        `${id}.${row.position}`,
+      );
     },
   },
   {
-    method: 'GET', path: '/assessments/{id}/report.pdf', id: 'getReport', tag: 'Assessments', summary: 'Read the evidence PDF', params: idParameter, query: [],
+    method: 'GET',
+    path: '/assessments/{id}/report.pdf',
+    id: 'getReport',
+    tag: 'Assessments',
+    summary: 'Read the evidence PDF',
+    params: idParameter,
+    query: [],
     description: 'Byte for byte the file that was made first; X-Report-SHA256 is its hash. Ranges are served.',
     codes: ['unknown_parameter', 'not_found'],
     answers: {
-      200: { description: 'The PDF.', type: 'application/pdf', headers: { 'X-Report-SHA256': 'SHA-256 of the file, in lower-case hex.' } },
-      206: { description: 'The requested range of the PDF.', type: 'application/pdf', headers: { 'X-Report-SHA256': 'SHA-256 of the whole file, in lower-case hex.' } },
+      200: {
+        description: 'The PDF.',
+        type: 'application/pdf',
+        headers: { 'X-Report-SHA256': 'SHA-256 of the file, in lower-case hex.' },
+      },
+      206: {
+        description: 'The requested range of the PDF.',
+        type: 'application/pdf',
+        headers: { 'X-Report-SHA256': 'SHA-256 of the whole file, in lower-case hex.' },
+      },
     },
     handle: async (call) => {
       const id = call.params.id!.toLowerCase();
@@ -111,7 +227,11 @@ export const assessmentRoutes: Route[] = [
       if (report === undefined) throw new ApiError('not_found');
       return byteRange(call, report.pdf, {
         etag: `"${report.sha256}"`,
-        headers: { 'content-type': 'application/pdf', 'x-report-sha256': report.sha256, 'content-disposition': `inline; filename="evidence-${id}.pdf"` },
+        headers: {
+          'content-type': 'application/pdf',
+          'x-report-sha256': report.sha256,
+          'content-disposition': `inline; filename="evidence-${id}.pdf"`,
+        },
         resource: id,
       });
     },

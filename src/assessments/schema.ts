@@ -5,13 +5,22 @@ import { levelCodes, subjects } from './facet.ts';
 
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const uuid = () => Type.String({ format: 'uuid' });
-const dateTime = (description?: string) => Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
+const dateTime = (description?: string) =>
+  Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
 
-export const Domain = Type.Object({
-  name: Type.String(),
-  score_pct: nullable(Type.Integer({ minimum: 0, maximum: 100 })),
-  status: nullable(Type.String({ description: 'Open enum: secure, developing, needs_support, not_assessed; null when not judged.', examples: ['secure'] })),
-}, { $id: 'Domain' });
+export const Domain = Type.Object(
+  {
+    name: Type.String(),
+    score_pct: nullable(Type.Integer({ minimum: 0, maximum: 100 })),
+    status: nullable(
+      Type.String({
+        description: 'Open enum: secure, developing, needs_support, not_assessed; null when not judged.',
+        examples: ['secure'],
+      }),
+    ),
+  },
+  { $id: 'Domain' },
+);
 
 const learner = Type.Object({
   ref: nullable(Type.String({ description: 'Your own learner reference.' })),
@@ -19,84 +28,137 @@ const learner = Type.Object({
 });
 
 const level = {
-  rqf_level: nullable(Type.String({ examples: ['Level 1'], description: 'Placement within the RQF level descriptors: Entry Level, Level 1, Level 2, Level 3.' })),
-  rqf_level_code: nullable(Type.Integer({ enum: [...levelCodes], description: 'ILR PriorLevel code: Entry Level 1, Level 1 2, Level 2 3, Level 3 5.' })),
-  below_level_1: nullable(Type.Boolean({ description: 'The result is below Level 1: the digital entitlement eligibility gate where subject is digital.' })),
+  rqf_level: nullable(
+    Type.String({
+      examples: ['Level 1'],
+      description: 'Placement within the RQF level descriptors: Entry Level, Level 1, Level 2, Level 3.',
+    }),
+  ),
+  rqf_level_code: nullable(
+    Type.Integer({
+      enum: [...levelCodes],
+      description: 'ILR PriorLevel code: Entry Level 1, Level 1 2, Level 2 3, Level 3 5.',
+    }),
+  ),
+  below_level_1: nullable(
+    Type.Boolean({
+      description: 'The result is below Level 1: the digital entitlement eligibility gate where subject is digital.',
+    }),
+  ),
   working_level: nullable(Type.String({ examples: ['Level 1'] })),
   recommended_next_level: nullable(Type.String({ examples: ['Level 2'] })),
 };
 
-export const Assessment = Type.Object({
-  assessment_id: uuid(),
-  status: Type.Literal('completed'),
-  updated_at: dateTime('Sync position: rises whenever anything in this record changes.'),
-  learner,
-  assessed_at: dateTime(),
-  subject: Type.Enum([...subjects]),
-  framework: Type.String({ description: 'Name of the assessment framework.' }),
-  ...level,
-  is_borderline: Type.Boolean({ description: 'A 95 % confidence interval crossed the deciding rule\'s threshold.' }),
-  needs_review: Type.Boolean({ description: 'The two scoring engines placed the result a full level or more apart.' }),
-  domains: Type.Array(Domain),
-  evidence_pack_url: Type.String({ format: 'uri' }),
-  report_sha256: nullable(Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the evidence PDF.' })),
-  groups: Type.Array(GroupSummary, { description: 'The learner\'s active groups.' }),
-}, { $id: 'Assessment' });
+export const Assessment = Type.Object(
+  {
+    assessment_id: uuid(),
+    status: Type.Literal('completed'),
+    updated_at: dateTime('Sync position: rises whenever anything in this record changes.'),
+    learner,
+    assessed_at: dateTime(),
+    subject: Type.Enum([...subjects]),
+    framework: Type.String({ description: 'Name of the assessment framework.' }),
+    ...level,
+    is_borderline: Type.Boolean({ description: "A 95 % confidence interval crossed the deciding rule's threshold." }),
+    needs_review: Type.Boolean({
+      description: 'The two scoring engines placed the result a full level or more apart.',
+    }),
+    domains: Type.Array(Domain),
+    evidence_pack_url: Type.String({ format: 'uri' }),
+    report_sha256: nullable(Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the evidence PDF.' })),
+    groups: Type.Array(GroupSummary, { description: "The learner's active groups." }),
+  },
+  { $id: 'Assessment' },
+);
 
-export const Tombstone = Type.Object({
-  assessment_id: uuid(),
-  status: Type.Literal('deleted'),
-  updated_at: dateTime(),
-}, { $id: 'Tombstone', description: 'The record was withdrawn: remove it.' });
+export const Tombstone = Type.Object(
+  {
+    assessment_id: uuid(),
+    status: Type.Literal('deleted'),
+    updated_at: dateTime(),
+  },
+  { $id: 'Tombstone', description: 'The record was withdrawn: remove it.' },
+);
 
-export const ScopeExitTombstone = Type.Object({
-  assessment_id: uuid(),
-  updated_at: dateTime(),
-  removed: Type.Object({ reason: Type.Literal('left_scope'), scope: Type.Literal('group_id') }),
-}, { $id: 'ScopeExitTombstone', description: 'Only on polls with group_id and since: the learner left the requested groups.' });
+export const ScopeExitTombstone = Type.Object(
+  {
+    assessment_id: uuid(),
+    updated_at: dateTime(),
+    removed: Type.Object({ reason: Type.Literal('left_scope'), scope: Type.Literal('group_id') }),
+  },
+  {
+    $id: 'ScopeExitTombstone',
+    description: 'Only on polls with group_id and since: the learner left the requested groups.',
+  },
+);
 
 /** The newest completed result of a subject, inside a learner. */
-export const LastAssessed = Type.Object({
-  subject: Type.Enum([...subjects]),
-  assessment_id: uuid(),
-  assessed_at: dateTime(),
-  ...level,
-}, { $id: 'LastAssessed' });
+export const LastAssessed = Type.Object(
+  {
+    subject: Type.Enum([...subjects]),
+    assessment_id: uuid(),
+    assessed_at: dateTime(),
+    ...level,
+  },
+  { $id: 'LastAssessed' },
+);
 
 const optional = Type.Optional;
 
 /** One line of an import: an Assessment without what the service itself makes (design: command line). */
-export const ImportRecord = Type.Object({
-  assessment_id: optional(uuid()),
-  learner: Type.Object({ ref: optional(nullable(Type.String())), full_name: Type.String() }, { additionalProperties: false }),
-  assessed_at: dateTime(),
-  subject: Type.Enum([...subjects]),
-  framework: Type.String(),
-  rqf_level: level.rqf_level,
-  rqf_level_code: level.rqf_level_code,
-  below_level_1: level.below_level_1,
-  working_level: optional(level.working_level),
-  recommended_next_level: optional(level.recommended_next_level),
-  is_borderline: optional(Type.Boolean()),
-  needs_review: optional(Type.Boolean()),
-  domains: optional(Type.Array(Type.Object({
-    name: Type.String(),
-    score_pct: optional(Domain.properties.score_pct),
-    status: optional(Domain.properties.status),
-  }, { additionalProperties: false }), { maxItems: limits.domainsPerResult })),
-  groups: optional(Type.Array(Type.Object({ type: Type.String(), ref: Type.String(), name: Type.String() }, { additionalProperties: false }), { maxItems: limits.groupsPerProvisioning })),
-}, { additionalProperties: false, $id: 'ImportRecord' });
+export const ImportRecord = Type.Object(
+  {
+    assessment_id: optional(uuid()),
+    learner: Type.Object(
+      { ref: optional(nullable(Type.String())), full_name: Type.String() },
+      { additionalProperties: false },
+    ),
+    assessed_at: dateTime(),
+    subject: Type.Enum([...subjects]),
+    framework: Type.String(),
+    rqf_level: level.rqf_level,
+    rqf_level_code: level.rqf_level_code,
+    below_level_1: level.below_level_1,
+    working_level: optional(level.working_level),
+    recommended_next_level: optional(level.recommended_next_level),
+    is_borderline: optional(Type.Boolean()),
+    needs_review: optional(Type.Boolean()),
+    domains: optional(
+      Type.Array(
+        Type.Object(
+          {
+            name: Type.String(),
+            score_pct: optional(Domain.properties.score_pct),
+            status: optional(Domain.properties.status),
+          },
+          { additionalProperties: false },
+        ),
+        { maxItems: limits.domainsPerResult },
+      ),
+    ),
+    groups: optional(
+      Type.Array(
+        Type.Object({ type: Type.String(), ref: Type.String(), name: Type.String() }, { additionalProperties: false }),
+        { maxItems: limits.groupsPerProvisioning },
+      ),
+    ),
+  },
+  { additionalProperties: false, $id: 'ImportRecord' },
+);
 
 export type ImportRecord = Type.Static<typeof ImportRecord>;
 
 /** What of a result an amendment may change (docs/decisions: subject, assessed_at and the level codes can't be). */
-export const Amendment = Type.Partial(Type.Object({
-  framework: Type.String(),
-  working_level: level.working_level,
-  recommended_next_level: level.recommended_next_level,
-  is_borderline: Type.Boolean(),
-  needs_review: Type.Boolean(),
-  domains: Type.Array(Domain, { maxItems: limits.domainsPerResult }),
-}), { additionalProperties: false, minProperties: 1, $id: 'Amendment' });
+export const Amendment = Type.Partial(
+  Type.Object({
+    framework: Type.String(),
+    working_level: level.working_level,
+    recommended_next_level: level.recommended_next_level,
+    is_borderline: Type.Boolean(),
+    needs_review: Type.Boolean(),
+    domains: Type.Array(Domain, { maxItems: limits.domainsPerResult }),
+  }),
+  { additionalProperties: false, minProperties: 1, $id: 'Amendment' },
+);
 
 export type Amendment = Type.Static<typeof Amendment>;

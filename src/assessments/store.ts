@@ -9,11 +9,19 @@ const step = limits.positionStepUs;
 
 /** A new result, with its texts ready to send. */
 export type NewAssessment = {
-  assessment_id: string; learner_id: string; source: 'imported' | 'sitting'; assessed_at: number; facet: number;
-  learner: string; body: string; report_sha256: string | null;
+  assessment_id: string;
+  learner_id: string;
+  source: 'imported' | 'sitting';
+  assessed_at: number;
+  facet: number;
+  learner: string;
+  body: string;
+  report_sha256: string | null;
 };
 
-const insert = statement('assessment.insert', `
+const insert = statement(
+  'assessment.insert',
+  `
   with given as materialized (
     select g.*, l.group_set_id
       from unnest($2::uuid[], $3::uuid[], $4::text[], $5::int8[], $6::int2[], string_to_array($7, E'\\x1e'), string_to_array($8, E'\\x1e'), $9::text[])
@@ -25,47 +33,81 @@ const insert = statement('assessment.insert', `
   fed as (
     insert into assessment_feed (organisation_id, position, assessment_id, learner_id, group_set_id, assessed_at, assessed_day, facet)
     select $1, $10 + ${step} * (n - 1), assessment_id, learner_id, group_set_id, assessed_at, assessed_at / 86400000000, facet from given)
-  select count(*) as count from given`);
+  select count(*) as count from given`,
+);
 
 /** Stands between JSON texts that travel as one: JSON holds no control character, so nothing needs escaping on the way. */
 const between = '\x1e';
 
 /** Stores results in the given order, at the positions from `first` on; the feed's lock is held. */
 export async function insertAssessments(work: Work, feed: Feed, rows: NewAssessment[], first: number): Promise<void> {
-  const array = (key: 'source' | 'assessed_at' | 'facet' | 'report_sha256') => arrayLiteral(rows.map((row) => row[key]));
+  const array = (key: 'source' | 'assessed_at' | 'facet' | 'report_sha256') =>
+    arrayLiteral(rows.map((row) => row[key]));
   const uuids = (key: 'assessment_id' | 'learner_id') => uuidArray(rows.map((row) => row[key]));
   const texts = (key: 'learner' | 'body') => rows.map((row) => row[key]).join(between);
-  const [row] = await work.tx.query<{ count: number }>(insert, [feed.organisationId, uuids('assessment_id'), uuids('learner_id'), array('source'), array('assessed_at'),
-    array('facet'), texts('learner'), texts('body'), array('report_sha256'), first]);
+  const [row] = await work.tx.query<{ count: number }>(insert, [
+    feed.organisationId,
+    uuids('assessment_id'),
+    uuids('learner_id'),
+    array('source'),
+    array('assessed_at'),
+    array('facet'),
+    texts('learner'),
+    texts('body'),
+    array('report_sha256'),
+    first,
+  ]);
   if (row!.count !== rows.length) throw new Error('a result has no learner to belong to');
 }
 
 export type StoredAssessment = {
-  assessment_id: string; learner_id: string; source: 'imported' | 'sitting'; assessed_at: number; facet: number;
-  learner: string; body: string; report_sha256: string | null; position: number; group_set_id: string; groups_version: number;
+  assessment_id: string;
+  learner_id: string;
+  source: 'imported' | 'sitting';
+  assessed_at: number;
+  facet: number;
+  learner: string;
+  body: string;
+  report_sha256: string | null;
+  position: number;
+  group_set_id: string;
+  groups_version: number;
 };
 
 const columns = `a.assessment_id, a.learner_id, a.source, a.assessed_at, a.facet, a.learner, a.body, a.report_sha256, f.position, f.group_set_id`;
 
-const live = statement('assessment.live', `
+const live = statement(
+  'assessment.live',
+  `
   select ${columns}, v.groups_version
     from assessment a
     join assessment_feed f on f.organisation_id = a.organisation_id and f.learner_id = a.learner_id and f.assessment_id = a.assessment_id
     join feed v on v.organisation_id = a.organisation_id
-   where a.organisation_id = $1 and a.assessment_id = $2 and not f.deleted`);
-const ofLearner = statement('assessment.of_learner', `
+   where a.organisation_id = $1 and a.assessment_id = $2 and not f.deleted`,
+);
+const ofLearner = statement(
+  'assessment.of_learner',
+  `
   select ${columns}, v.groups_version
     from assessment_feed f
     join assessment a on a.organisation_id = f.organisation_id and a.assessment_id = f.assessment_id
     join feed v on v.organisation_id = f.organisation_id
    where f.organisation_id = $1 and f.learner_id = $2 and not f.deleted
-   order by a.assessed_at desc, a.assessment_id desc`);
-const stored = statement('assessment.stored', `
+   order by a.assessed_at desc, a.assessment_id desc`,
+);
+const stored = statement(
+  'assessment.stored',
+  `
   select a.assessment_id, a.learner_id, a.assessed_at, a.facet, a.body from assessment a
-   where a.organisation_id = $1 and a.assessment_id = any($2)`);
+   where a.organisation_id = $1 and a.assessment_id = any($2)`,
+);
 
 /** A live (not deleted) assessment of the organisation. */
-export async function findLive(tx: Tx, organisationId: number, assessmentId: string): Promise<StoredAssessment | undefined> {
+export async function findLive(
+  tx: Tx,
+  organisationId: number,
+  assessmentId: string,
+): Promise<StoredAssessment | undefined> {
   return (await tx.query<StoredAssessment>(live, [organisationId, assessmentId]))[0];
 }
 
@@ -76,59 +118,110 @@ export function findOfLearner(tx: Tx, organisationId: number, learnerId: string)
 
 /** What is stored under these ids; body is null for a deleted one. */
 export function findStored(tx: Tx, organisationId: number, ids: string[]) {
-  return tx.query<{ assessment_id: string; learner_id: string; assessed_at: number; facet: number; body: string | null }>(stored, [organisationId, uuidArray(ids)]);
+  return tx.query<{
+    assessment_id: string;
+    learner_id: string;
+    assessed_at: number;
+    facet: number;
+    body: string | null;
+  }>(stored, [organisationId, uuidArray(ids)]);
 }
 
-const replaceTexts = statement('assessment.replace_texts', `
+const replaceTexts = statement(
+  'assessment.replace_texts',
+  `
   with given as (select * from unnest($2::uuid[], $3::text[]) as g(assessment_id, body))
   update assessment a set body = g.body, report_sha256 = null
-    from given g where a.organisation_id = $1 and a.assessment_id = g.assessment_id`);
-const replaceLearner = statement('assessment.replace_learner', `
+    from given g where a.organisation_id = $1 and a.assessment_id = g.assessment_id`,
+);
+const replaceLearner = statement(
+  'assessment.replace_learner',
+  `
   update assessment a set learner = $3 from assessment_feed f
    where f.organisation_id = $1 and f.learner_id = $2 and not f.deleted
-     and a.organisation_id = f.organisation_id and a.assessment_id = f.assessment_id`);
-const setReport = statement('assessment.set_report', `
-  update assessment set report_sha256 = $3 where organisation_id = $1 and assessment_id = $2`);
-const stampThese = statement('assessment.stamp', `
+     and a.organisation_id = f.organisation_id and a.assessment_id = f.assessment_id`,
+);
+const setReport = statement(
+  'assessment.set_report',
+  `
+  update assessment set report_sha256 = $3 where organisation_id = $1 and assessment_id = $2`,
+);
+const stampThese = statement(
+  'assessment.stamp',
+  `
   with given as (select assessment_id, learner_id, row_number() over () - 1 as n from unnest($2::uuid[], $3::uuid[]) as g(assessment_id, learner_id))
   update assessment_feed f set position = $4 + ${step} * g.n
-    from given g where f.organisation_id = $1 and f.learner_id = g.learner_id and f.assessment_id = g.assessment_id`);
-const empty = statement('assessment.empty', `
+    from given g where f.organisation_id = $1 and f.learner_id = g.learner_id and f.assessment_id = g.assessment_id`,
+);
+const empty = statement(
+  'assessment.empty',
+  `
   with emptied as (
     update assessment set learner = null, body = null, report_sha256 = null where organisation_id = $1 and assessment_id = $2),
   forgotten as (
     update assessment_change set before = null where organisation_id = $1 and assessment_id = $2),
   dropped as (
     delete from evidence where organisation_id = $1 and assessment_id = $2)
-  update assessment_feed set deleted = true, position = $4 where organisation_id = $1 and learner_id = $3 and assessment_id = $2`);
-const insertChange = statement('assessment.insert_change', `
+  update assessment_feed set deleted = true, position = $4 where organisation_id = $1 and learner_id = $3 and assessment_id = $2`,
+);
+const insertChange = statement(
+  'assessment.insert_change',
+  `
   insert into assessment_change (organisation_id, assessment_id, at, kind, actor, reason, before)
   select $1, assessment_id, $3, $4, $5, $6, before from unnest($2::uuid[], $7::text[]) as c(assessment_id, before)
-  on conflict (organisation_id, assessment_id, at) do update set reason = assessment_change.reason || '; ' || excluded.reason`);
+  on conflict (organisation_id, assessment_id, at) do update set reason = assessment_change.reason || '; ' || excluded.reason`,
+);
 
 /** Stores amended texts; the report of the older edition stays, and the next read makes a new one. */
-export async function replaceBodies(tx: Tx, organisationId: number, rows: { assessment_id: string; body: string }[]): Promise<void> {
+export async function replaceBodies(
+  tx: Tx,
+  organisationId: number,
+  rows: { assessment_id: string; body: string }[],
+): Promise<void> {
   await tx.query(replaceTexts, [organisationId, rows.map((r) => r.assessment_id), rows.map((r) => r.body)]);
 }
 
 /** The learner's name shows in every live assessment. */
-export async function replaceLearnerJson(tx: Tx, organisationId: number, learnerId: string, json: string): Promise<void> {
+export async function replaceLearnerJson(
+  tx: Tx,
+  organisationId: number,
+  learnerId: string,
+  json: string,
+): Promise<void> {
   await tx.query(replaceLearner, [organisationId, learnerId, json]);
 }
 
-export async function setReportSha256(tx: Tx, organisationId: number, assessmentId: string, sha256: string): Promise<void> {
+export async function setReportSha256(
+  tx: Tx,
+  organisationId: number,
+  assessmentId: string,
+  sha256: string,
+): Promise<void> {
   await tx.query(setReport, [organisationId, assessmentId, sha256]);
 }
 
 /** Gives these assessments, and nothing else, new positions. */
-export async function stampAssessments(work: Work, feed: Feed, rows: { assessment_id: string; learner_id: string }[]): Promise<void> {
+export async function stampAssessments(
+  work: Work,
+  feed: Feed,
+  rows: { assessment_id: string; learner_id: string }[],
+): Promise<void> {
   if (rows.length === 0) return;
-  await work.tx.query(stampThese, [feed.organisationId, rows.map((r) => r.assessment_id), rows.map((r) => r.learner_id), feed.next()]);
+  await work.tx.query(stampThese, [
+    feed.organisationId,
+    rows.map((r) => r.assessment_id),
+    rows.map((r) => r.learner_id),
+    feed.next(),
+  ]);
   feed.used(rows.length);
 }
 
 /** Turns an assessment into its tombstone: nothing personal stays. */
-export async function emptyAssessment(work: Work, feed: Feed, row: { assessment_id: string; learner_id: string }): Promise<void> {
+export async function emptyAssessment(
+  work: Work,
+  feed: Feed,
+  row: { assessment_id: string; learner_id: string },
+): Promise<void> {
   await work.tx.query(empty, [feed.organisationId, row.assessment_id, row.learner_id, feed.next()]);
   feed.used(1);
 }
@@ -136,7 +229,19 @@ export async function emptyAssessment(work: Work, feed: Feed, row: { assessment_
 export type Change = { kind: 'amended' | 'withdrawn'; actor: string; reason: string };
 
 /** Keeps why results were changed, and what they were before. */
-export async function recordChanges(work: Work, organisationId: number, change: Change, rows: { assessment_id: string; before: string | null }[]): Promise<void> {
-  await work.tx.query(insertChange, [organisationId, rows.map((r) => r.assessment_id), new Date(work.nowMs), change.kind, change.actor, change.reason,
-    rows.map((r) => r.before)]);
+export async function recordChanges(
+  work: Work,
+  organisationId: number,
+  change: Change,
+  rows: { assessment_id: string; before: string | null }[],
+): Promise<void> {
+  await work.tx.query(insertChange, [
+    organisationId,
+    rows.map((r) => r.assessment_id),
+    new Date(work.nowMs),
+    change.kind,
+    change.actor,
+    change.reason,
+    rows.map((r) => r.before),
+  ]);
 }

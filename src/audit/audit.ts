@@ -9,7 +9,8 @@ import type { Tx } from '../db/database.ts';
 export type AuditEntry = {
   /** 0 for a caller that proved no organisation. */
   organisationId: number;
-  atMs: number; requestId: string;
+  atMs: number;
+  requestId: string;
   /** An access key id, `operator`, `learner` (whoever holds a learner's link), or `-`. */
   actor: string;
   /** Method and route, such as `GET /learners/{ref}`, or a command. */
@@ -20,12 +21,15 @@ export type AuditEntry = {
   status: number | null;
 };
 
-const insert = statement('audit.insert', `
+const insert = statement(
+  'audit.insert',
+  `
   insert into audit (organisation_id, at, request_id, actor, action, resource, status)
   select organisation_id, to_timestamp(ms / 1000.0::float8), request_id, coalesce(actor, ''), coalesce(action, ''), resource, status
     from unnest($1::int8[], $2::int8[], string_to_array($3, E'\\x1e')::uuid[], string_to_array($4, E'\\x1e'), string_to_array($5, E'\\x1e'),
                 string_to_array($6, E'\\x1e', ''), $7::int2[])
-      as e(organisation_id, ms, request_id, actor, action, resource, status)`);
+      as e(organisation_id, ms, request_id, actor, action, resource, status)`,
+);
 
 /**
  * Stands between texts that travel as one, which costs less than an array whose elements are escaped; none of them holds it.
@@ -36,8 +40,15 @@ const between = '\x1e';
 function values(entries: AuditEntry[]) {
   const joined = (text: (entry: AuditEntry) => string) => entries.map(text).join(between);
   const numbers = (number: (entry: AuditEntry) => number | null) => arrayLiteral(entries.map(number));
-  return [numbers((e) => e.organisationId), numbers((e) => e.atMs), joined((e) => e.requestId), joined((e) => e.actor),
-    joined((e) => e.action), joined((e) => e.resource ?? ''), numbers((e) => e.status)];
+  return [
+    numbers((e) => e.organisationId),
+    numbers((e) => e.atMs),
+    joined((e) => e.requestId),
+    joined((e) => e.actor),
+    joined((e) => e.action),
+    joined((e) => e.resource ?? ''),
+    numbers((e) => e.status),
+  ];
 }
 
 /** Returns once the entry is committed: a reply that waits for it can't be missing from the log (law 5). */
@@ -55,15 +66,31 @@ export async function auditInside(tx: Tx, entry: AuditEntry): Promise<void> {
   await tx.query(insert, values([entry]));
 }
 
-const page = statement('audit.page', `
+const page = statement(
+  'audit.page',
+  `
   select audit_id, at, request_id, actor, action, resource, status from audit
    where organisation_id = $1 and audit_id > $2 and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
-   order by audit_id limit $5`);
+   order by audit_id limit $5`,
+);
 
-export type AuditRow = { audit_id: number; at: Date; request_id: string; actor: string; action: string; resource: string | null; status: number | null };
+export type AuditRow = {
+  audit_id: number;
+  at: Date;
+  request_id: string;
+  actor: string;
+  action: string;
+  resource: string | null;
+  status: number | null;
+};
 
 /** The organisation's log in order, in bounded memory. */
-export async function* readAudit(app: App, organisationId: number, from: Date | null, to: Date | null): AsyncGenerator<AuditRow> {
+export async function* readAudit(
+  app: App,
+  organisationId: number,
+  from: Date | null,
+  to: Date | null,
+): AsyncGenerator<AuditRow> {
   let last = 0;
   for (;;) {
     const rows = await app.db.query<AuditRow>(page, [organisationId, last, from, to, 1000]);

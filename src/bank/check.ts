@@ -26,7 +26,13 @@ export type LevelCount = {
   readingGrade: number | null;
 };
 
-export type SubjectCount = { subject: Subject; items: number; choiceShare: number; types: Record<string, number>; levels: LevelCount[] };
+export type SubjectCount = {
+  subject: Subject;
+  items: number;
+  choiceShare: number;
+  types: Record<string, number>;
+  levels: LevelCount[];
+};
 
 export type CheckReport = {
   version: string;
@@ -77,15 +83,19 @@ function count(bank: CheckedBank, subject: Subject): SubjectCount {
     if (!(cause instanceof BankFault)) throw cause;
   }
   return {
-    subject, items: own.length,
+    subject,
+    items: own.length,
     choiceShare: own.length === 0 ? 0 : own.filter(isChoice).length / own.length,
     types: tally(own.map((item) => (item.type === 'template' ? `template (${shownType(item)})` : item.type))),
     levels: levelsOf[subject].map((level) => {
       const at = own.filter((item) => item.level === level);
       const of = (item: Item) => item.subject === subject && item.level === level;
       return {
-        level, items: at.length,
-        domains: Object.fromEntries(domainsOf[subject].map((domain) => [domain, at.filter((item) => item.domain === domain).length])),
+        level,
+        items: at.length,
+        domains: Object.fromEntries(
+          domainsOf[subject].map((domain) => [domain, at.filter((item) => item.domain === domain).length]),
+        ),
         cut: cuts.find((cut) => cut.level === level)?.theta ?? null,
         meanB: at.length === 0 ? null : at.reduce((sum, item) => sum + item.b, 0) / at.length,
         readingGrade: meanGrade(bank.shown, of),
@@ -98,23 +108,48 @@ function count(bank: CheckedBank, subject: Subject): SubjectCount {
  * Checks a bank against every rule. `faults` are what reading the files found. `seeds` is the number of seeds for each
  * template; only templates that an item uses are proved, and others are named.
  */
-export function checkBank(files: BankFiles, faults: readonly FileFault[] = [], seeds: number = proofSeeds): CheckReport {
+export function checkBank(
+  files: BankFiles,
+  faults: readonly FileFault[] = [],
+  seeds: number = proofSeeds,
+): CheckReport {
   const findings: Finding[] = faults.map(({ id, fault }) => error('shape', id, fault));
   const bank: CheckedBank = { ...files, shown: shownItems(files, findings) };
   const used = new Set(files.items.flatMap((item) => (item.type === 'template' ? [item.template] : [])));
-  const proofs = [...templates.values()].filter((template) => used.has(template.id)).map((template) => proveTemplate(template, seeds));
+  const proofs = [...templates.values()]
+    .filter((template) => used.has(template.id))
+    .map((template) => proveTemplate(template, seeds));
   for (const id of templates.keys()) if (!used.has(id)) findings.push(warning('templates', id, 'is used by no item'));
   for (const proof of proofs) {
-    findings.push(...proof.faults.map(({ seed, fault }) => error('templates', proof.template, seed === '' ? fault : `${fault} (seed ${seed})`)));
+    findings.push(
+      ...proof.faults.map(({ seed, fault }) =>
+        error('templates', proof.template, seed === '' ? fault : `${fault} (seed ${seed})`),
+      ),
+    );
   }
-  findings.push(...itemFindings(bank), ...readingFindings(bank), ...duplicateFindings(bank), ...coverageFindings(files.items), ...cutFindings(files));
-  if (files.admission.sha256 !== contentHash(files)) findings.push(warning('exposure', null, 'the exposure plan is of another version of the bank: run ars bank simulate --plan-exposure'));
+  findings.push(
+    ...itemFindings(bank),
+    ...readingFindings(bank),
+    ...duplicateFindings(bank),
+    ...coverageFindings(files.items),
+    ...cutFindings(files),
+  );
+  if (files.admission.sha256 !== contentHash(files))
+    findings.push(
+      warning(
+        'exposure',
+        null,
+        'the exposure plan is of another version of the bank: run ars bank simulate --plan-exposure',
+      ),
+    );
   findings.sort((a, b) => (a.severity < b.severity ? -1 : a.severity > b.severity ? 1 : 0));
   return {
     version: `${files.number}-${contentHash(files).slice(0, 12)}`,
-    items: files.items.length, passages: files.passages.length,
+    items: files.items.length,
+    passages: files.passages.length,
     subjects: subjects.map((subject) => count(bank, subject)),
-    templates: proofs, findings,
+    templates: proofs,
+    findings,
   };
 }
 
@@ -123,16 +158,30 @@ const figure = (value: number | null, places = 2) => (value === null ? '–' : v
 
 /** The report for people: counts, then findings. */
 export function reportText(report: CheckReport): string {
-  const lines = [`Item bank ${report.version}: ${report.items} items, ${report.passages} passages, ${report.templates.length} templates`];
+  const lines = [
+    `Item bank ${report.version}: ${report.items} items, ${report.passages} passages, ${report.templates.length} templates`,
+  ];
   for (const subject of report.subjects) {
-    lines.push('', `${subject.subject}: ${subject.items} items, ${percent(subject.choiceShare)} choice (${Object.entries(subject.types).map(([type, n]) => `${type} ${n}`).join(', ')})`);
+    lines.push(
+      '',
+      `${subject.subject}: ${subject.items} items, ${percent(subject.choiceShare)} choice (${Object.entries(
+        subject.types,
+      )
+        .map(([type, n]) => `${type} ${n}`)
+        .join(', ')})`,
+    );
     for (const level of subject.levels) {
-      const domains = Object.entries(level.domains).map(([domain, n]) => `${domain} ${n}`).join(', ');
-      lines.push(`  ${level.level.padEnd(7)} ${String(level.items).padStart(3)} items  cut ${figure(level.cut).padStart(5)}  mean b ${figure(level.meanB).padStart(5)}  grade ${figure(level.readingGrade, 1).padStart(4)}  (${domains})`);
+      const domains = Object.entries(level.domains)
+        .map(([domain, n]) => `${domain} ${n}`)
+        .join(', ');
+      lines.push(
+        `  ${level.level.padEnd(7)} ${String(level.items).padStart(3)} items  cut ${figure(level.cut).padStart(5)}  mean b ${figure(level.meanB).padStart(5)}  grade ${figure(level.readingGrade, 1).padStart(4)}  (${domains})`,
+      );
     }
   }
   const errors = report.findings.filter((finding) => finding.severity === 'error').length;
   lines.push('', `${errors} errors, ${report.findings.length - errors} warnings`);
-  for (const { severity, rule, id, message } of report.findings) lines.push(`${severity}: ${rule}: ${id === null ? '' : `${id}: `}${message}`);
+  for (const { severity, rule, id, message } of report.findings)
+    lines.push(`${severity}: ${rule}: ${id === null ? '' : `${id}: `}${message}`);
   return lines.join('\n');
 }

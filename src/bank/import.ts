@@ -28,8 +28,16 @@ const ownId = /^(?:dig|eng|mat)-(?:e|e1|e2|e3|l1|l2|l3)-[a-z]{2,8}-\d{3}$/u;
 export function foreignDefaults(place: { subject: Subject; level: Level; domain: Domain }): Record<string, unknown> {
   const [least, most] = targetB[place.level];
   return {
-    ...place, skill: 'Imported', rationale: unexplained, a: 1, b: Math.round(50 * (least + most)) / 100, c: 0,
-    calibration: 'provisional', enemies: [], read_aloud: false, ...(place.subject === 'maths' ? { calculator: false } : {}),
+    ...place,
+    skill: 'Imported',
+    rationale: unexplained,
+    a: 1,
+    b: Math.round(50 * (least + most)) / 100,
+    c: 0,
+    calibration: 'provisional',
+    enemies: [],
+    read_aloud: false,
+    ...(place.subject === 'maths' ? { calculator: false } : {}),
   };
 }
 
@@ -49,7 +57,9 @@ function adopt(item: Item, taken: ReadonlySet<string>): Item {
   if (adopted.type === 'single_choice' || adopted.type === 'multiple_choice') {
     const right = [adopted.key].flat();
     const wrong = adopted.options.filter((option) => !right.includes(option.id));
-    adopted.distractor_rationales = Object.fromEntries(wrong.map(({ id }) => [id, adopted.distractor_rationales[id] ?? unexplained]));
+    adopted.distractor_rationales = Object.fromEntries(
+      wrong.map(({ id }) => [id, adopted.distractor_rationales[id] ?? unexplained]),
+    );
   }
   return adopted;
 }
@@ -59,13 +69,21 @@ function faultOf(item: Item): string | null {
   if (shape.length > 0) return shape.join('; ');
   if (item.type !== 'template') return keyFaults(item).join('; ') || null;
   const template = templates.get(item.template);
-  return template ? keyFaults(template.make(seededRandom(item.id))).join('; ') || null : `there is no template ${item.template}`;
+  return template
+    ? keyFaults(template.make(seededRandom(item.id))).join('; ') || null
+    : `there is no template ${item.template}`;
 }
 
 type Entry = { id: string };
 
 /** Adds to `list`, in place; an entry of the same id is replaced only if `replace`. */
-function merge<T extends Entry>(list: T[], entry: T, fault: string | null, replace: boolean, outcome: ImportOutcome): void {
+function merge<T extends Entry>(
+  list: T[],
+  entry: T,
+  fault: string | null,
+  replace: boolean,
+  outcome: ImportOutcome,
+): void {
   const id = typeof entry?.id === 'string' ? entry.id : '(without id)';
   if (fault !== null) {
     outcome.rejected.push({ id, reason: fault });
@@ -86,11 +104,16 @@ function merge<T extends Entry>(list: T[], entry: T, fault: string | null, repla
 }
 
 /** Merges what was read into a bank's files; pure. Items of a wrong shape or with a wrong key are rejected one by one. */
-export function mergeBank(files: BankFiles, read: Exchanged, replace: boolean): { files: BankFiles; outcome: ImportOutcome } {
+export function mergeBank(
+  files: BankFiles,
+  read: Exchanged,
+  replace: boolean,
+): { files: BankFiles; outcome: ImportOutcome } {
   const items = [...files.items];
   const passages = [...files.passages];
   const outcome: ImportOutcome = { added: [], replaced: [], unchanged: [], rejected: [], number: files.number };
-  for (const passage of read.passages) merge<Passage>(passages, passage, passageFaults(passage).join('; ') || null, replace, outcome);
+  for (const passage of read.passages)
+    merge<Passage>(passages, passage, passageFaults(passage).join('; ') || null, replace, outcome);
   const taken = new Set(items.map((item) => item.id));
   for (const given of read.items) {
     if (typeof given !== 'object' || given === null) {
@@ -99,8 +122,15 @@ export function mergeBank(files: BankFiles, read: Exchanged, replace: boolean): 
     }
     const item = adopt(given, taken);
     taken.add(item.id);
-    const missing = 'passage' in item && item.passage !== undefined && !passages.some((passage) => passage.id === item.passage);
-    merge<Item>(items, item, faultOf(item) ?? (missing ? `is on ${String(item.passage)}, which the bank does not have` : null), replace, outcome);
+    const missing =
+      'passage' in item && item.passage !== undefined && !passages.some((passage) => passage.id === item.passage);
+    merge<Item>(
+      items,
+      item,
+      faultOf(item) ?? (missing ? `is on ${String(item.passage)}, which the bank does not have` : null),
+      replace,
+      outcome,
+    );
   }
   if (outcome.added.length + outcome.replaced.length > 0) outcome.number += 1;
   return { files: { ...files, number: outcome.number, items, passages }, outcome };
@@ -115,9 +145,38 @@ function writeJson(url: URL, value: unknown): void {
 
 /** The order of an item's members in a file, whatever format they came in. */
 const memberOrder = [
-  'id', 'subject', 'level', 'domain', 'type', 'skill', 'stem', 'passage', 'figure', 'kind', 'title', 'screen', 'fields', 'prefix', 'suffix', 'width',
-  'options', 'left', 'right', 'surface', 'template', 'renders', 'key', 'rationale', 'distractor_rationales', 'a', 'b', 'c', 'calibration', 'enemies',
-  'calculator', 'read_aloud',
+  'id',
+  'subject',
+  'level',
+  'domain',
+  'type',
+  'skill',
+  'stem',
+  'passage',
+  'figure',
+  'kind',
+  'title',
+  'screen',
+  'fields',
+  'prefix',
+  'suffix',
+  'width',
+  'options',
+  'left',
+  'right',
+  'surface',
+  'template',
+  'renders',
+  'key',
+  'rationale',
+  'distractor_rationales',
+  'a',
+  'b',
+  'c',
+  'calibration',
+  'enemies',
+  'calculator',
+  'read_aloud',
 ];
 
 function inOrder(item: Item): object {
@@ -134,8 +193,12 @@ export function writeBankFiles(directory: URL, files: BankFiles): void {
 
 /** Reads a bank's directory for an import. A directory without a bank is an empty one. Throws if its own files have faults. */
 export function bankToExtend(directory: URL): BankFiles {
-  if (!existsSync(new URL('bank.json', directory))) return { number: 0, items: [], passages: [], admission: noAdmission };
+  if (!existsSync(new URL('bank.json', directory)))
+    return { number: 0, items: [], passages: [], admission: noAdmission };
   const { files, faults } = scanBankFiles(directory);
-  if (faults.length > 0) throw new RangeError(`The bank to import into has ${faults.length} faults; the first: ${faults[0]!.id}: ${faults[0]!.fault}`);
+  if (faults.length > 0)
+    throw new RangeError(
+      `The bank to import into has ${faults.length} faults; the first: ${faults[0]!.id}: ${faults[0]!.fault}`,
+    );
   return files;
 }

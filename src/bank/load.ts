@@ -58,7 +58,9 @@ export const itemsDirectory = new URL('./items/', import.meta.url);
 export class BankFileFault extends Error {
   readonly faults: readonly string[];
   constructor(faults: readonly string[]) {
-    super([`The item bank has ${faults.length} fault${faults.length === 1 ? '' : 's'}:`, ...faults.slice(0, 10)].join('\n'));
+    super(
+      [`The item bank has ${faults.length} fault${faults.length === 1 ? '' : 's'}:`, ...faults.slice(0, 10)].join('\n'),
+    );
     this.faults = faults;
   }
 }
@@ -100,18 +102,21 @@ export function scanBankFiles(directory: URL = itemsDirectory): { files: BankFil
       return wrong.length === 0 ? [entry] : [];
     });
 
-  const items = subjects.flatMap((subject) => levelsOf[subject].flatMap((level) => {
-    const path = `${subject}/${level}.json`;
-    return sound<Item>(path, (value) => {
-      const wrong = itemFaults(value);
-      if (wrong.length > 0) return wrong;
-      const { subject: s, level: l } = value as Item;
-      return s !== subject || l !== level ? [`belongs in ${s}/${l}.json, not in ${path}`] : [];
-    });
-  }));
+  const items = subjects.flatMap((subject) =>
+    levelsOf[subject].flatMap((level) => {
+      const path = `${subject}/${level}.json`;
+      return sound<Item>(path, (value) => {
+        const wrong = itemFaults(value);
+        if (wrong.length > 0) return wrong;
+        const { subject: s, level: l } = value as Item;
+        return s !== subject || l !== level ? [`belongs in ${s}/${l}.json, not in ${path}`] : [];
+      });
+    }),
+  );
   const passages = sound<Passage>('english/passages.json', passageFaults);
   const number = (readJson(new URL('bank.json', directory)) as { number?: unknown } | null)?.number;
-  if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 0) throw new BankFileFault(['bank.json must hold a whole number named "number".']);
+  if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 0)
+    throw new BankFileFault(['bank.json must hold a whole number named "number".']);
   const planned = new URL('admission.json', directory);
   const admission = existsSync(planned) ? (readJson(planned) as BankFiles['admission']) : noAdmission;
   return { files: { number, items, passages, admission }, faults };
@@ -133,7 +138,8 @@ export function contentHash(files: Pick<BankFiles, 'items' | 'passages'>): strin
   for (const entry of [...byId(files.items), ...byId(files.passages)]) hash.update(canonical(entry)).update('\n');
   const used = new Set(files.items.flatMap((item) => (item.type === 'template' ? [item.template] : [])));
   for (const id of [...used].sort()) {
-    for (const seed of fingerprintSeeds) hash.update(canonical(templates.get(id)?.make(seededRandom(seed)) ?? null)).update('\n');
+    for (const seed of fingerprintSeeds)
+      hash.update(canonical(templates.get(id)?.make(seededRandom(seed)) ?? null)).update('\n');
   }
   return hash.digest('hex');
 }
@@ -141,20 +147,31 @@ export function contentHash(files: Pick<BankFiles, 'items' | 'passages'>): strin
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (value !== null && typeof value === 'object') {
-    const members = Object.entries(value).filter(([, member]) => member !== undefined).sort(([a], [b]) => (a < b ? -1 : 1));
+    const members = Object.entries(value)
+      .filter(([, member]) => member !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1));
     return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
   }
   return JSON.stringify(value);
 }
 
 export function scoredItem(item: Item): ScoredItem {
-  return { id: item.id, subject: item.subject, domain: domainNames[item.domain], level: item.level, a: item.a, b: item.b, c: item.c };
+  return {
+    id: item.id,
+    subject: item.subject,
+    domain: domainNames[item.domain],
+    level: item.level,
+    a: item.a,
+    b: item.b,
+    c: item.c,
+  };
 }
 
 function countedItem(item: Item, admission: Record<string, number>): CountedItem {
   return {
-    ...scoredItem(item), enemies: item.enemies,
-    passage: item.type === 'template' ? null : item.passage ?? null,
+    ...scoredItem(item),
+    enemies: item.enemies,
+    passage: item.type === 'template' ? null : (item.passage ?? null),
     admission: admission[item.id] ?? 1,
   };
 }
@@ -172,7 +189,9 @@ export function bankOf(files: BankFiles): Bank {
     return { items: own, version: { subject, version, domains, items: counted }, cuts: solveCuts(subject, counted) };
   };
   return {
-    version, number: files.number, sha256,
+    version,
+    number: files.number,
+    sha256,
     subjects: { digital: of('digital'), english: of('english'), maths: of('maths') },
     item: (id) => items.get(id),
     passage: (id) => passages.get(id),

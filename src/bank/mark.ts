@@ -41,16 +41,23 @@ const sameSet = (given: readonly string[], key: readonly string[]): boolean =>
 const unanswered: Marked = { answered: false, correct: false, problem: null };
 const marked = (correct: boolean, problem: Problem | null = null): Marked => ({ answered: true, correct, problem });
 
-function numberRight(text: string, key: NumericKey, besideTheBox: readonly string[]): { right: boolean; readable: boolean } {
+function numberRight(
+  text: string,
+  key: NumericKey,
+  besideTheBox: readonly string[],
+): { right: boolean; readable: boolean } {
   const read = readNumber(text, [...(key.units ?? []), ...besideTheBox]);
   if (!read) return { right: false, readable: false };
   const near = atMost(difference(read.value, fractionOf(key.value)), fractionOf(key.tolerance ?? '0'));
   const isFraction = read.form === 'fraction' || read.form === 'mixed';
   const formRight =
-    key.form === 'fraction_simplest' ? (isFraction && read.lowestTerms) || (read.form === 'whole' && !key.value.includes('/'))
-    : key.form === 'decimal' ? !isFraction
-    : key.form === 'whole' ? read.form === 'whole'
-    : true;
+    key.form === 'fraction_simplest'
+      ? (isFraction && read.lowestTerms) || (read.form === 'whole' && !key.value.includes('/'))
+      : key.form === 'decimal'
+        ? !isFraction
+        : key.form === 'whole'
+          ? read.form === 'whole'
+          : true;
   const unitRight = !key.unit_required || read.unit !== null;
   return { right: near && formRight && unitRight, readable: true };
 }
@@ -99,9 +106,11 @@ function changed(field: TaskField, answer: Answer): boolean {
 /** Marks one answer, all or nothing. Pure: the same item and answer always give the same mark. */
 export function mark(item: RenderedItem, answer: Answer): Marked {
   switch (item.type) {
-    case 'single_choice': return choices(many(answer, fieldNames.answer), [item.key]);
+    case 'single_choice':
+      return choices(many(answer, fieldNames.answer), [item.key]);
     case 'multiple_choice':
-    case 'hotspot': return choices(many(answer, fieldNames.answer), item.key);
+    case 'hotspot':
+      return choices(many(answer, fieldNames.answer), item.key);
     case 'numeric': {
       const text = one(answer, fieldNames.answer);
       if (text.trim() === '') return unanswered;
@@ -112,14 +121,18 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
       const text = one(answer, fieldNames.answer);
       return comparable(text, {}) === '' ? unanswered : marked(textMatches(text, item.key));
     }
-    case 'ordering': return ordering(item.options, item.key, answer);
-    case 'matching': return matching(item.left, item.key, answer);
+    case 'ordering':
+      return ordering(item.options, item.key, answer);
+    case 'matching':
+      return matching(item.left, item.key, answer);
     case 'task': {
       if (!item.fields.some((field) => changed(field, answer))) return unanswered;
-      return marked(item.fields.every((field) => {
-        const key = Object.hasOwn(item.key, field.id) ? item.key[field.id] : undefined;
-        return key === undefined || taskFieldRight(field, key, answer);
-      }));
+      return marked(
+        item.fields.every((field) => {
+          const key = Object.hasOwn(item.key, field.id) ? item.key[field.id] : undefined;
+          return key === undefined || taskFieldRight(field, key, answer);
+        }),
+      );
     }
   }
 }
@@ -127,17 +140,35 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
 /** The answer that a learner who knows the key would send: for checks, examples and simulated sittings. */
 export function rightAnswer(item: RenderedItem): Answer {
   switch (item.type) {
-    case 'single_choice': return { [fieldNames.answer]: item.key };
+    case 'single_choice':
+      return { [fieldNames.answer]: item.key };
     case 'multiple_choice':
-    case 'hotspot': return { [fieldNames.answer]: item.key };
-    case 'numeric': return { [fieldNames.answer]: item.key.unit_required ? `${item.key.value} ${item.key.units?.[0] ?? ''}` : item.key.value };
-    case 'short_text': return { [fieldNames.answer]: item.key.accept[0]! };
-    case 'ordering': return Object.fromEntries(item.key.map((id, at) => [fieldNames.position(id), String(at + 1)]));
-    case 'matching': return Object.fromEntries(Object.entries(item.key).map(([left, right]) => [fieldNames.match(left), right]));
-    case 'task': return Object.fromEntries(item.fields.map((field) => {
-      const key = Object.hasOwn(item.key, field.id) ? item.key[field.id] : undefined;
-      const value = key === undefined ? field.initial ?? '' : typeof key === 'string' || Array.isArray(key) ? key : 'accept' in key ? key.accept[0]! : key.value;
-      return [fieldNames.task(field.id), value];
-    }));
+    case 'hotspot':
+      return { [fieldNames.answer]: item.key };
+    case 'numeric':
+      return {
+        [fieldNames.answer]: item.key.unit_required ? `${item.key.value} ${item.key.units?.[0] ?? ''}` : item.key.value,
+      };
+    case 'short_text':
+      return { [fieldNames.answer]: item.key.accept[0]! };
+    case 'ordering':
+      return Object.fromEntries(item.key.map((id, at) => [fieldNames.position(id), String(at + 1)]));
+    case 'matching':
+      return Object.fromEntries(Object.entries(item.key).map(([left, right]) => [fieldNames.match(left), right]));
+    case 'task':
+      return Object.fromEntries(
+        item.fields.map((field) => {
+          const key = Object.hasOwn(item.key, field.id) ? item.key[field.id] : undefined;
+          const value =
+            key === undefined
+              ? (field.initial ?? '')
+              : typeof key === 'string' || Array.isArray(key)
+                ? key
+                : 'accept' in key
+                  ? key.accept[0]!
+                  : key.value;
+          return [fieldNames.task(field.id), value];
+        }),
+      );
   }
 }

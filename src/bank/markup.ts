@@ -9,9 +9,7 @@ export type Inline =
   | { kind: 'gap'; text: string }
   | { kind: 'spot'; id: string; text: string };
 
-export type Block =
-  | { kind: 'paragraph' | 'quote'; inline: Inline[] }
-  | { kind: 'list'; items: Inline[][] };
+export type Block = { kind: 'paragraph' | 'quote'; inline: Inline[] } | { kind: 'list'; items: Inline[][] };
 
 const mark = /\*\*([^*]+)\*\*|`([^`]+)`|(_{4,})|\[\[([a-z0-9_]{1,24})\|([^\]]+)\]\]/gu;
 
@@ -57,7 +55,9 @@ export function plainText(inline: readonly Inline[]): string {
 
 /** A mark that was opened and not closed, or a spot that could not be read; null if there is none. */
 export function markupFault(text: string): string | null {
-  const rest = parseInline(text).map((part) => (part.kind === 'text' ? part.text : '')).join('\u0000');
+  const rest = parseInline(text)
+    .map((part) => (part.kind === 'text' ? part.text : ''))
+    .join('\u0000');
   if (rest.includes('**')) return '** without its other half';
   if (rest.includes('`')) return '` without its other half';
   if (/\[\[|\]\]/u.test(rest)) return '[[id|words]] that cannot be read';

@@ -2,7 +2,12 @@
 export type Fraction = { n: bigint; d: bigint };
 
 /** How a number was written, for questions that ask for a form. */
-export type Written = { value: Fraction; form: 'whole' | 'decimal' | 'fraction' | 'mixed'; lowestTerms: boolean; unit: string | null };
+export type Written = {
+  value: Fraction;
+  form: 'whole' | 'decimal' | 'fraction' | 'mixed';
+  lowestTerms: boolean;
+  unit: string | null;
+};
 
 const longestAnswer = 60;
 
@@ -26,8 +31,24 @@ export function fractionOf(text: string): Fraction {
 }
 
 const vulgar: Record<string, string> = {
-  '½': '1/2', '⅓': '1/3', '⅔': '2/3', '¼': '1/4', '¾': '3/4', '⅕': '1/5', '⅖': '2/5', '⅗': '3/5', '⅘': '4/5', '⅙': '1/6',
-  '⅚': '5/6', '⅐': '1/7', '⅛': '1/8', '⅜': '3/8', '⅝': '5/8', '⅞': '7/8', '⅑': '1/9', '⅒': '1/10',
+  '½': '1/2',
+  '⅓': '1/3',
+  '⅔': '2/3',
+  '¼': '1/4',
+  '¾': '3/4',
+  '⅕': '1/5',
+  '⅖': '2/5',
+  '⅗': '3/5',
+  '⅘': '4/5',
+  '⅙': '1/6',
+  '⅚': '5/6',
+  '⅐': '1/7',
+  '⅛': '1/8',
+  '⅜': '3/8',
+  '⅝': '5/8',
+  '⅞': '7/8',
+  '⅑': '1/9',
+  '⅒': '1/10',
 };
 
 /** One spelling for what keyboards and copied text spell in many ways: spaces, minus signs, fraction characters, full-width digits. */

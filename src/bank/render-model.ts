@@ -23,7 +23,11 @@ export type RenderModel = {
   task: { kind: string; title: string; screen: ScreenPart[] } | null;
   /** What a hotspot is chosen on; the field lists the same spots for the keyboard. */
   surface:
-    | { kind: 'picture'; description: string; spots: { id: string; label: string; x: number; y: number; width: number; height: number }[] }
+    | {
+        kind: 'picture';
+        description: string;
+        spots: { id: string; label: string; x: number; y: number; width: number; height: number }[];
+      }
     | { kind: 'text'; lines: Inline[][] }
     | null;
   fields: Field[];
@@ -67,23 +71,36 @@ export function columnName(index: number): string {
 
 function screenPart(block: TaskBlock): ScreenPart {
   switch (block.block) {
-    case 'heading': return { part: 'heading', inline: parseInline(block.text) };
-    case 'text': return { part: 'text', inline: parseInline(block.text) };
-    case 'address_bar': return { part: 'address_bar', address: block.address, padlock: block.padlock, tabs: block.tabs ?? [] };
-    case 'details': return { part: 'details', rows: block.rows.map((row) => ({ name: row.name, value: parseInline(row.value) })) };
-    case 'message': return { part: 'message', from: block.from, when: block.when ?? null, blocks: parseBlocks(block.lines) };
-    case 'document': return { part: 'document', blocks: parseBlocks(block.lines) };
-    case 'pop_up': return { part: 'pop_up', heading: parseInline(block.heading), inline: parseInline(block.text) };
+    case 'heading':
+      return { part: 'heading', inline: parseInline(block.text) };
+    case 'text':
+      return { part: 'text', inline: parseInline(block.text) };
+    case 'address_bar':
+      return { part: 'address_bar', address: block.address, padlock: block.padlock, tabs: block.tabs ?? [] };
+    case 'details':
+      return { part: 'details', rows: block.rows.map((row) => ({ name: row.name, value: parseInline(row.value) })) };
+    case 'message':
+      return { part: 'message', from: block.from, when: block.when ?? null, blocks: parseBlocks(block.lines) };
+    case 'document':
+      return { part: 'document', blocks: parseBlocks(block.lines) };
+    case 'pop_up':
+      return { part: 'pop_up', heading: parseInline(block.heading), inline: parseInline(block.text) };
     case 'sheet': {
       const width = Math.max(...block.rows.map((row) => row.length));
       return {
-        part: 'sheet', caption: block.caption,
+        part: 'sheet',
+        caption: block.caption,
         columns: Array.from({ length: width }, (_, at) => columnName(at)),
-        rows: block.rows.map((row, at) => ({ number: at + 1, cells: Array.from({ length: width }, (_, column) => row[column] ?? '') })),
+        rows: block.rows.map((row, at) => ({
+          number: at + 1,
+          cells: Array.from({ length: width }, (_, column) => row[column] ?? ''),
+        })),
       };
     }
-    case 'table': return { part: 'table', caption: block.caption, header: block.header, rows: block.rows };
-    case 'field': return { part: 'field', name: fieldNames.task(block.field) };
+    case 'table':
+      return { part: 'table', caption: block.caption, header: block.header, rows: block.rows };
+    case 'field':
+      return { part: 'field', name: fieldNames.task(block.field) };
   }
 }
 
@@ -94,11 +111,29 @@ const option = (given: { id: string; text: string; cells?: string[] }): FieldOpt
 
 const say = (text: string): Inline[] => [{ kind: 'text', text }];
 
-const bare = { hint: null, columns: [], initial: null, choose: null, input: null, options: [] as FieldOption[] } satisfies Partial<Field>;
+const bare = {
+  hint: null,
+  columns: [],
+  initial: null,
+  choose: null,
+  input: null,
+  options: [] as FieldOption[],
+} satisfies Partial<Field>;
 
 function taskField(field: TaskField): Field {
-  const common = { ...bare, name: fieldNames.task(field.id), label: parseInline(field.label), hint: field.hint ?? null, initial: field.initial ?? null };
-  if (field.control === 'text') return { ...common, control: 'text', input: { mode: 'text', width: field.width ?? 20, prefix: null, suffix: null } };
+  const common = {
+    ...bare,
+    name: fieldNames.task(field.id),
+    label: parseInline(field.label),
+    hint: field.hint ?? null,
+    initial: field.initial ?? null,
+  };
+  if (field.control === 'text')
+    return {
+      ...common,
+      control: 'text',
+      input: { mode: 'text', width: field.width ?? 20, prefix: null, suffix: null },
+    };
   return { ...common, control: field.control, options: field.options.map(option), columns: field.columns ?? [] };
 }
 
@@ -110,9 +145,10 @@ function surfaceOf(item: RenderedItem): RenderModel['surface'] {
 
 /** The spots of a hotspot, in reading order. A repeated word gets its number, so that the list can be told apart. */
 function spotOptions(surface: NonNullable<RenderModel['surface']>): FieldOption[] {
-  const spots = surface.kind === 'picture'
-    ? surface.spots.map((spot) => ({ id: spot.id, text: spot.label }))
-    : surface.lines.flat().flatMap((part) => (part.kind === 'spot' ? [{ id: part.id, text: part.text }] : []));
+  const spots =
+    surface.kind === 'picture'
+      ? surface.spots.map((spot) => ({ id: spot.id, text: spot.label }))
+      : surface.lines.flat().flatMap((part) => (part.kind === 'spot' ? [{ id: part.id, text: part.text }] : []));
   const all = new Map<string, number>();
   for (const { text } of spots) all.set(text, (all.get(text) ?? 0) + 1);
   const met = new Map<string, number>();
@@ -136,34 +172,82 @@ function fieldsOf(item: RenderedItem, level: Level): Field[] {
   const answer = { ...bare, name: fieldNames.answer };
   switch (item.type) {
     case 'single_choice':
-      return [{ ...answer, control: 'radios', label: say('Choose one answer'), options: item.options.map(option), choose: 1 }];
+      return [
+        { ...answer, control: 'radios', label: say('Choose one answer'), options: item.options.map(option), choose: 1 },
+      ];
     case 'multiple_choice':
-      return [{ ...answer, control: 'checkboxes', label: say(`Choose ${item.key.length} answers`), options: item.options.map(option), choose: item.key.length }];
+      return [
+        {
+          ...answer,
+          control: 'checkboxes',
+          label: say(`Choose ${item.key.length} answers`),
+          options: item.options.map(option),
+          choose: item.key.length,
+        },
+      ];
     case 'numeric':
-      return [{
-        ...answer, control: 'text', label: say('Your answer'),
-        input: { mode: numericMode(level, item.key.value), width: 10, prefix: item.prefix ?? null, suffix: item.suffix ?? null },
-      }];
+      return [
+        {
+          ...answer,
+          control: 'text',
+          label: say('Your answer'),
+          input: {
+            mode: numericMode(level, item.key.value),
+            width: 10,
+            prefix: item.prefix ?? null,
+            suffix: item.suffix ?? null,
+          },
+        },
+      ];
     case 'short_text':
-      return [{ ...answer, control: 'text', label: say('Your answer'), input: { mode: 'text', width: item.width ?? 20, prefix: null, suffix: null } }];
+      return [
+        {
+          ...answer,
+          control: 'text',
+          label: say('Your answer'),
+          input: { mode: 'text', width: item.width ?? 20, prefix: null, suffix: null },
+        },
+      ];
     case 'ordering': {
-      const positions = item.options.map((_, at) => ({ value: String(at + 1), label: say(String(at + 1)), text: String(at + 1), cells: [] }));
+      const positions = item.options.map((_, at) => ({
+        value: String(at + 1),
+        label: say(String(at + 1)),
+        text: String(at + 1),
+        cells: [],
+      }));
       return item.options.map((given) => ({
-        ...bare, name: fieldNames.position(given.id), control: 'select', label: parseInline(given.text), hint: 'Position', options: positions,
+        ...bare,
+        name: fieldNames.position(given.id),
+        control: 'select',
+        label: parseInline(given.text),
+        hint: 'Position',
+        options: positions,
       }));
     }
     case 'matching': {
       const right = item.right.map(option);
-      return item.left.map((given) => ({ ...bare, name: fieldNames.match(given.id), control: 'select', label: parseInline(given.text), options: right }));
+      return item.left.map((given) => ({
+        ...bare,
+        name: fieldNames.match(given.id),
+        control: 'select',
+        label: parseInline(given.text),
+        options: right,
+      }));
     }
     case 'hotspot': {
       const one = item.key.length === 1;
-      return [{
-        ...answer, control: one ? 'radios' : 'checkboxes', label: say(one ? 'Choose one place' : `Choose ${item.key.length} places`),
-        options: spotOptions(surfaceOf(item)!), choose: item.key.length,
-      }];
+      return [
+        {
+          ...answer,
+          control: one ? 'radios' : 'checkboxes',
+          label: say(one ? 'Choose one place' : `Choose ${item.key.length} places`),
+          options: spotOptions(surfaceOf(item)!),
+          choose: item.key.length,
+        },
+      ];
     }
-    case 'task': return item.fields.map(taskField);
+    case 'task':
+      return item.fields.map(taskField);
   }
 }
 
@@ -173,12 +257,25 @@ export type ItemHead = Pick<Item, 'id' | 'subject' | 'level' | 'domain' | 'calcu
 /** `rendered` is the item itself, or what its template made of the sitting's seed. */
 export function renderModel(head: ItemHead, rendered: RenderedItem, passage: Passage | null): RenderModel {
   return {
-    id: head.id, subject: head.subject, level: head.level, domain: head.domain, type: rendered.type,
-    calculator: head.calculator ?? null, readAloud: head.read_aloud,
-    passage: passage && { id: passage.id, title: passage.title, genre: passage.genre, blocks: parseBlocks(passage.paragraphs) },
+    id: head.id,
+    subject: head.subject,
+    level: head.level,
+    domain: head.domain,
+    type: rendered.type,
+    calculator: head.calculator ?? null,
+    readAloud: head.read_aloud,
+    passage: passage && {
+      id: passage.id,
+      title: passage.title,
+      genre: passage.genre,
+      blocks: parseBlocks(passage.paragraphs),
+    },
     stem: parseBlocks(rendered.stem),
     figure: rendered.figure ?? null,
-    task: rendered.type === 'task' ? { kind: rendered.kind, title: rendered.title, screen: rendered.screen.map(screenPart) } : null,
+    task:
+      rendered.type === 'task'
+        ? { kind: rendered.kind, title: rendered.title, screen: rendered.screen.map(screenPart) }
+        : null,
     surface: surfaceOf(rendered),
     fields: fieldsOf(rendered, head.level),
   };

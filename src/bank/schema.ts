@@ -48,9 +48,19 @@ export const domainNames: Record<Domain, string> = {
 
 /** The blueprint: each domain's share of a sitting. The shares of a subject add up to 1. */
 export const domainShares: Record<Domain, number> = {
-  devices_information: 0.2, creating_editing: 0.2, communicating: 0.2, transacting: 0.2, safe_online: 0.2,
-  reading: 0.26, spelling: 0.19, punctuation: 0.18, grammar: 0.19, writing: 0.18,
-  number: 0.4, measures_shape: 0.35, data: 0.25,
+  devices_information: 0.2,
+  creating_editing: 0.2,
+  communicating: 0.2,
+  transacting: 0.2,
+  safe_online: 0.2,
+  reading: 0.26,
+  spelling: 0.19,
+  punctuation: 0.18,
+  grammar: 0.19,
+  writing: 0.18,
+  number: 0.4,
+  measures_shape: 0.35,
+  data: 0.25,
 };
 const domains = [...domainsOf.digital, ...domainsOf.english, ...domainsOf.maths] as const;
 
@@ -79,10 +89,28 @@ export type Option = Static<typeof Option>;
 
 const Point = object({ label: Text, value: Type.Number() });
 export const Figure = Type.Union([
-  object({ kind: Type.Literal('table'), caption: Text, header: Type.Array(Type.String(), { minItems: 1 }), rows: Type.Array(Type.Array(Type.String()), { minItems: 1 }) }),
+  object({
+    kind: Type.Literal('table'),
+    caption: Text,
+    header: Type.Array(Type.String(), { minItems: 1 }),
+    rows: Type.Array(Type.Array(Type.String()), { minItems: 1 }),
+  }),
   object({ kind: Type.Literal('notice'), caption: Text, lines: Type.Array(Type.String(), { minItems: 1 }) }),
-  object({ kind: oneOf(['bar_chart', 'line_graph', 'pie_chart', 'pictogram']), caption: Text, x_label: Type.Optional(Text), y_label: Type.Optional(Text), unit: Type.Optional(Type.String()), per_symbol: Type.Optional(Type.Number()), points: Type.Array(Point, { minItems: 2, maxItems: 16 }) }),
-  object({ kind: Type.Literal('diagram'), caption: Text, description: Text, lines: Type.Optional(Type.Array(Type.String(), { minItems: 1 })) }),
+  object({
+    kind: oneOf(['bar_chart', 'line_graph', 'pie_chart', 'pictogram']),
+    caption: Text,
+    x_label: Type.Optional(Text),
+    y_label: Type.Optional(Text),
+    unit: Type.Optional(Type.String()),
+    per_symbol: Type.Optional(Type.Number()),
+    points: Type.Array(Point, { minItems: 2, maxItems: 16 }),
+  }),
+  object({
+    kind: Type.Literal('diagram'),
+    caption: Text,
+    description: Text,
+    lines: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
+  }),
 ]);
 export type Figure = Static<typeof Figure>;
 
@@ -151,7 +179,10 @@ const content = {
 };
 
 const singleChoice = { options: Type.Array(Option, { minItems: 3, maxItems: 6 }), key: ShortId };
-const multipleChoice = { options: Type.Array(Option, { minItems: 4, maxItems: 8 }), key: Type.Array(ShortId, { minItems: 2, maxItems: 6, uniqueItems: true }) };
+const multipleChoice = {
+  options: Type.Array(Option, { minItems: 4, maxItems: 8 }),
+  key: Type.Array(ShortId, { minItems: 2, maxItems: 6, uniqueItems: true }),
+};
 const numeric = {
   /** What stands before and after the box, such as £ or cm. */
   prefix: Type.Optional(Type.String({ maxLength: 8 })),
@@ -163,7 +194,10 @@ const shortText = {
   width: Type.Optional(Type.Integer({ minimum: 2, maximum: 60 })),
   key: TextKey,
 };
-const ordering = { options: Type.Array(Option, { minItems: 3, maxItems: 7 }), key: Type.Array(ShortId, { minItems: 3, maxItems: 7, uniqueItems: true }) };
+const ordering = {
+  options: Type.Array(Option, { minItems: 3, maxItems: 7 }),
+  key: Type.Array(ShortId, { minItems: 3, maxItems: 7, uniqueItems: true }),
+};
 const matching = {
   left: Type.Array(Option, { minItems: 3, maxItems: 7 }),
   right: Type.Array(Option, { minItems: 3, maxItems: 9 }),
@@ -175,11 +209,17 @@ const Surface = Type.Union([
   object({
     kind: Type.Literal('picture'),
     description: Text,
-    spots: Type.Array(object({
-      id: ShortId, label: Text,
-      x: Type.Number({ minimum: 0, maximum: 100 }), y: Type.Number({ minimum: 0, maximum: 60 }),
-      width: Type.Number({ minimum: 4, maximum: 100 }), height: Type.Number({ minimum: 4, maximum: 60 }),
-    }), { minItems: 4, maxItems: 12 }),
+    spots: Type.Array(
+      object({
+        id: ShortId,
+        label: Text,
+        x: Type.Number({ minimum: 0, maximum: 100 }),
+        y: Type.Number({ minimum: 0, maximum: 60 }),
+        width: Type.Number({ minimum: 4, maximum: 100 }),
+        height: Type.Number({ minimum: 4, maximum: 60 }),
+      }),
+      { minItems: 4, maxItems: 12 },
+    ),
   }),
   /** Paragraphs in which each spot is written `[[id|words]]`. */
   object({ kind: Type.Literal('text'), lines: Type.Array(Text, { minItems: 1, maxItems: 12 }) }),
@@ -188,14 +228,40 @@ const hotspot = { surface: Surface, key: Type.Array(ShortId, { minItems: 1, maxI
 
 // ---- tasks: a small simulated screen, which is a plain form ----
 
-export const taskKinds = ['mail_form', 'file_list', 'browser_bar', 'settings_page', 'message_thread', 'web_form', 'document_editor', 'spreadsheet'] as const;
+export const taskKinds = [
+  'mail_form',
+  'file_list',
+  'browser_bar',
+  'settings_page',
+  'message_thread',
+  'web_form',
+  'document_editor',
+  'spreadsheet',
+] as const;
 
 const fieldCommon = { id: ShortId, label: Text, hint: Type.Optional(Text) };
 export const TaskField = Type.Union([
   /** `buttons` are radios that look like buttons of the simulated program. */
-  object({ ...fieldCommon, control: oneOf(['radios', 'select', 'buttons']), options: Options, columns: Type.Optional(Type.Array(Text)), initial: Type.Optional(ShortId) }),
-  object({ ...fieldCommon, control: Type.Literal('checkboxes'), options: Type.Array(Option, { minItems: 1, maxItems: 30 }), columns: Type.Optional(Type.Array(Text)), initial: Type.Optional(Type.Array(ShortId)) }),
-  object({ ...fieldCommon, control: Type.Literal('text'), width: Type.Optional(Type.Integer({ minimum: 2, maximum: 60 })), initial: Type.Optional(Type.String({ maxLength: 200 })) }),
+  object({
+    ...fieldCommon,
+    control: oneOf(['radios', 'select', 'buttons']),
+    options: Options,
+    columns: Type.Optional(Type.Array(Text)),
+    initial: Type.Optional(ShortId),
+  }),
+  object({
+    ...fieldCommon,
+    control: Type.Literal('checkboxes'),
+    options: Type.Array(Option, { minItems: 1, maxItems: 30 }),
+    columns: Type.Optional(Type.Array(Text)),
+    initial: Type.Optional(Type.Array(ShortId)),
+  }),
+  object({
+    ...fieldCommon,
+    control: Type.Literal('text'),
+    width: Type.Optional(Type.Integer({ minimum: 2, maximum: 60 })),
+    initial: Type.Optional(Type.String({ maxLength: 200 })),
+  }),
 ]);
 export type TaskField = Static<typeof TaskField>;
 
@@ -203,13 +269,28 @@ export type TaskField = Static<typeof TaskField>;
 export const TaskBlock = Type.Union([
   object({ block: Type.Literal('heading'), text: Text }),
   object({ block: Type.Literal('text'), text: Text }),
-  object({ block: Type.Literal('address_bar'), address: Text, padlock: oneOf(['closed', 'open', 'none']), tabs: Type.Optional(Type.Array(Text)) }),
+  object({
+    block: Type.Literal('address_bar'),
+    address: Text,
+    padlock: oneOf(['closed', 'open', 'none']),
+    tabs: Type.Optional(Type.Array(Text)),
+  }),
   object({ block: Type.Literal('details'), rows: Type.Array(object({ name: Text, value: Text }), { minItems: 1 }) }),
-  object({ block: Type.Literal('message'), from: Text, when: Type.Optional(Text), lines: Type.Array(Text, { minItems: 1 }) }),
+  object({
+    block: Type.Literal('message'),
+    from: Text,
+    when: Type.Optional(Text),
+    lines: Type.Array(Text, { minItems: 1 }),
+  }),
   object({ block: Type.Literal('document'), lines: Type.Array(Text, { minItems: 1 }) }),
   object({ block: Type.Literal('pop_up'), heading: Text, text: Text }),
   object({ block: Type.Literal('sheet'), caption: Text, rows: Type.Array(Type.Array(Type.String()), { minItems: 1 }) }),
-  object({ block: Type.Literal('table'), caption: Text, header: Type.Array(Type.String()), rows: Type.Array(Type.Array(Type.String()), { minItems: 1 }) }),
+  object({
+    block: Type.Literal('table'),
+    caption: Text,
+    header: Type.Array(Type.String()),
+    rows: Type.Array(Type.Array(Type.String()), { minItems: 1 }),
+  }),
   object({ block: Type.Literal('field'), field: ShortId }),
 ]);
 export type TaskBlock = Static<typeof TaskBlock>;
@@ -218,7 +299,10 @@ export type TaskBlock = Static<typeof TaskBlock>;
  * The right value of each field: an option's id (radios, select, buttons), a list of ids (checkboxes; `[]` for none),
  * `{accept: […]}` or `{value: …}` (text). A field that is not named may hold anything. All or nothing.
  */
-const TaskKey = Type.Record(ShortId, Type.Union([ShortId, Type.Array(ShortId, { uniqueItems: true }), TextKey, NumericKey]));
+const TaskKey = Type.Record(
+  ShortId,
+  Type.Union([ShortId, Type.Array(ShortId, { uniqueItems: true }), TextKey, NumericKey]),
+);
 
 const task = {
   kind: oneOf(taskKinds),
@@ -243,12 +327,19 @@ export const renderedForms = {
 
 /** The part of an item that is shown and marked: what a template makes, and what is stored with the answer. */
 export const RenderedItem = Type.Union([
-  renderedForms.single_choice, renderedForms.multiple_choice, renderedForms.numeric, renderedForms.short_text,
-  renderedForms.ordering, renderedForms.matching, renderedForms.hotspot, renderedForms.task,
+  renderedForms.single_choice,
+  renderedForms.multiple_choice,
+  renderedForms.numeric,
+  renderedForms.short_text,
+  renderedForms.ordering,
+  renderedForms.matching,
+  renderedForms.hotspot,
+  renderedForms.task,
 ]);
 export type RenderedItem = Static<typeof RenderedItem>;
 
-const written = <T extends Record<string, TSchema>>(form: { properties: T }) => object({ ...common, ...form.properties });
+const written = <T extends Record<string, TSchema>>(form: { properties: T }) =>
+  object({ ...common, ...form.properties });
 
 export const TemplateItem = object({
   ...common,
@@ -263,18 +354,41 @@ export type TemplateItem = Static<typeof TemplateItem>;
 
 /** The shape of each type of item. */
 export const itemForms = {
-  single_choice: written(renderedForms.single_choice), multiple_choice: written(renderedForms.multiple_choice), numeric: written(renderedForms.numeric),
-  short_text: written(renderedForms.short_text), ordering: written(renderedForms.ordering), matching: written(renderedForms.matching),
-  hotspot: written(renderedForms.hotspot), task: written(renderedForms.task), template: TemplateItem,
+  single_choice: written(renderedForms.single_choice),
+  multiple_choice: written(renderedForms.multiple_choice),
+  numeric: written(renderedForms.numeric),
+  short_text: written(renderedForms.short_text),
+  ordering: written(renderedForms.ordering),
+  matching: written(renderedForms.matching),
+  hotspot: written(renderedForms.hotspot),
+  task: written(renderedForms.task),
+  template: TemplateItem,
 };
 
 export const Item = Type.Union([
-  itemForms.single_choice, itemForms.multiple_choice, itemForms.numeric, itemForms.short_text, itemForms.ordering,
-  itemForms.matching, itemForms.hotspot, itemForms.task, itemForms.template,
+  itemForms.single_choice,
+  itemForms.multiple_choice,
+  itemForms.numeric,
+  itemForms.short_text,
+  itemForms.ordering,
+  itemForms.matching,
+  itemForms.hotspot,
+  itemForms.task,
+  itemForms.template,
 ]);
 export type Item = Static<typeof Item>;
 export type ItemType = Item['type'];
-export const itemTypes = ['single_choice', 'multiple_choice', 'numeric', 'short_text', 'ordering', 'matching', 'hotspot', 'task', 'template'] as const satisfies readonly ItemType[];
+export const itemTypes = [
+  'single_choice',
+  'multiple_choice',
+  'numeric',
+  'short_text',
+  'ordering',
+  'matching',
+  'hotspot',
+  'task',
+  'template',
+] as const satisfies readonly ItemType[];
 
 /** A text that several reading items share. */
 export const Passage = object({

@@ -2,7 +2,10 @@ import Schema from 'typebox/schema';
 import type { TSchema } from 'typebox';
 import { itemForms, Passage, renderedForms } from './schema.ts';
 
-type Validator = { Check(value: unknown): boolean; Errors(value: unknown): [boolean, { instancePath: string; message: string; params: object }[]] };
+type Validator = {
+  Check(value: unknown): boolean;
+  Errors(value: unknown): [boolean, { instancePath: string; message: string; params: object }[]];
+};
 const compiled = new Map<TSchema, Validator>();
 
 function validator(schema: TSchema): Validator {

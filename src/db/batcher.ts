@@ -5,7 +5,11 @@
  * @param most calls in one batch
  * @param atOnce batches under way; with two, one is answered while the database works on the other
  */
-export function batcher<In, Out>(runBatch: (calls: In[]) => Promise<Out[]>, most: number, atOnce = 1): (call: In) => Promise<Out> {
+export function batcher<In, Out>(
+  runBatch: (calls: In[]) => Promise<Out[]>,
+  most: number,
+  atOnce = 1,
+): (call: In) => Promise<Out> {
   type Waiting = { call: In; resolve(out: Out): void; reject(error: unknown): void };
   let waiting: Waiting[] = [];
   let running = 0;
@@ -25,11 +29,12 @@ export function batcher<In, Out>(runBatch: (calls: In[]) => Promise<Out[]>, most
     }
     running--;
   }
-  return (call) => new Promise<Out>((resolve, reject) => {
-    waiting.push({ call, resolve, reject });
-    if (running === atOnce) return;
-    running++;
-    // The calls that arrived in this turn of the event loop go together.
-    setImmediate(() => void work());
-  });
+  return (call) =>
+    new Promise<Out>((resolve, reject) => {
+      waiting.push({ call, resolve, reject });
+      if (running === atOnce) return;
+      running++;
+      // The calls that arrived in this turn of the event loop go together.
+      setImmediate(() => void work());
+    });
 }

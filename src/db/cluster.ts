@@ -1,6 +1,20 @@
 import { execFile, spawn } from 'node:child_process';
 import { chmodSync, chownSync, closeSync, openSync, readFileSync, statSync } from 'node:fs';
-import { chmod, chown, lstat, mkdir, open, readFile, readlink, realpath, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  open,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -73,7 +87,7 @@ function environment(): NodeJS.ProcessEnv {
 }
 
 function spawnOptions(cluster: Cluster) {
-  return { cwd: dirname(cluster.path), env: environment(), windowsHide: true, ...(cluster.account ?? {}) };
+  return { cwd: dirname(cluster.path), env: environment(), windowsHide: true, ...cluster.account };
 }
 
 /** Gives what root made in an operator's folder to that operator. */
@@ -89,7 +103,8 @@ export async function makeBase(dataDir: string): Promise<string> {
   // PostgreSQL's user must pass through, but needs to list nothing.
   if (made && runningAsRoot()) {
     const real = await realpath(made);
-    for (let folder = await realpath(base); folder.startsWith(real); folder = dirname(folder)) await chmod(folder, 0o711);
+    for (let folder = await realpath(base); folder.startsWith(real); folder = dirname(folder))
+      await chmod(folder, 0o711);
   }
   return realpath(base);
 }
@@ -106,18 +121,18 @@ export async function placeCluster(base: string, account: Account | null): Promi
     await mkdir(dirname(target), { recursive: true, mode: 0o711 });
     return join(await realpath(dirname(target)), basename(target));
   }
-  if (account === null || await reaches(account, base)) return path;
+  if (account === null || (await reaches(account, base))) return path;
   if (entry) {
     throw new Error(
-      `PostgreSQL's system user cannot reach ${path}: open the folders above it (chmod o+x), or move the data folder `
-      + 'to a place that other users can pass through.',
+      `PostgreSQL's system user cannot reach ${path}: open the folders above it (chmod o+x), or move the data folder ` +
+        'to a place that other users can pass through.',
     );
   }
   const open = await placeFor(account, ['/var/lib/ars']);
   if (open === null) {
     throw new Error(
-      `PostgreSQL cannot run as root, and its system user reaches neither ${base} nor /var/lib/ars: `
-      + 'set ARS_DATA_DIR to a folder that other users can pass through, or set DATABASE_URL.',
+      `PostgreSQL cannot run as root, and its system user reaches neither ${base} nor /var/lib/ars: ` +
+        'set ARS_DATA_DIR to a folder that other users can pass through, or set DATABASE_URL.',
     );
   }
   const home = join(open, 'clusters', systemRandom.bytes(8).toString('hex'));
@@ -148,17 +163,38 @@ export async function createCluster(cluster: Cluster, password: string): Promise
     await writeFile(passwordFile, `${password}\n`, { mode: 0o600, flag: 'wx' });
     if (account) for (const made of [draft, passwordFile]) await chown(made, account.uid, account.gid);
     const settings = Object.entries(tunedSettings()).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
-    await run(cluster.binaries.initdb, [
-      '--pgdata', draft, '--username', superuser, '--pwfile', passwordFile, '--auth', 'scram-sha-256',
-      // The order of text must not depend on the machine.
-      '--encoding', 'UTF8', '--locale', 'C', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8',
-      '--no-instructions', ...settings,
-    ], spawnOptions(cluster));
+    await run(
+      cluster.binaries.initdb,
+      [
+        '--pgdata',
+        draft,
+        '--username',
+        superuser,
+        '--pwfile',
+        passwordFile,
+        '--auth',
+        'scram-sha-256',
+        // The order of text must not depend on the machine.
+        '--encoding',
+        'UTF8',
+        '--locale',
+        'C',
+        '--locale-provider',
+        'builtin',
+        '--builtin-locale',
+        'C.UTF-8',
+        '--no-instructions',
+        ...settings,
+      ],
+      spawnOptions(cluster),
+    );
     await rename(draft, path);
     await syncFolder(dirname(path));
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
-    throw new Error(`The embedded PostgreSQL could not be set up (${reasonOf(error)}): correct that, or set DATABASE_URL.`);
+    throw new Error(
+      `The embedded PostgreSQL could not be set up (${reasonOf(error)}): correct that, or set DATABASE_URL.`,
+    );
   } finally {
     await rm(passwordFile, { force: true });
   }
@@ -253,8 +289,12 @@ export async function launch(cluster: Cluster, port: number): Promise<Postmaster
   });
   closeSync(logFile);
   let ended: string | null = null;
-  child.once('error', (error) => { ended = reasonOf(error); });
-  child.once('exit', (code, signal) => { ended ??= `it ended with ${signal ?? code}`; });
+  child.once('error', (error) => {
+    ended = reasonOf(error);
+  });
+  child.once('exit', (code, signal) => {
+    ended ??= `it ended with ${signal ?? code}`;
+  });
   try {
     while (ended === null) {
       const seen = readPostmaster(path);
@@ -280,6 +320,7 @@ export async function shutDown(cluster: Cluster): Promise<void> {
     ['stop', '-D', cluster.path, '-m', 'fast', '-w', '-s', '-t', String(stopSeconds)],
     spawnOptions(cluster),
   ).catch((error: unknown) => {
-    if (readPostmaster(cluster.path) !== null) throw new Error(`The embedded PostgreSQL did not stop (${reasonOf(error)}).`);
+    if (readPostmaster(cluster.path) !== null)
+      throw new Error(`The embedded PostgreSQL did not stop (${reasonOf(error)}).`);
   });
 }

@@ -10,7 +10,10 @@ export type Statement = { name: string; text: string; arrays?: boolean };
 const nameChars = 63;
 
 export function statement(name: string, text: string): Statement {
-  return { name: name.length <= nameChars ? name : `${name.slice(0, 30)}.${hash('sha256', name, 'base64url').slice(0, 32)}`, text };
+  return {
+    name: name.length <= nameChars ? name : `${name.slice(0, 30)}.${hash('sha256', name, 'base64url').slice(0, 32)}`,
+    text,
+  };
 }
 
 /** A row as the driver gives it; columns are named by the statement. */
@@ -30,15 +33,39 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
-const unavailableCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EPIPE', 'ETIMEDOUT', 'ENOENT', 'EAI_AGAIN', 'EHOSTUNREACH',
-  '57P01', '57P02', '57P03', '53300', '53400', '55P03', '57014', '25P03', '25006', '08000', '08001', '08003', '08004', '08006', '58000']);
+const unavailableCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOENT',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+  '53400',
+  '55P03',
+  '57014',
+  '25P03',
+  '25006',
+  '08000',
+  '08001',
+  '08003',
+  '08004',
+  '08006',
+  '58000',
+]);
 
 /** Turns the driver's many ways of saying "no connection" into one. */
 export function namedFailure(error: unknown): unknown {
   if (error instanceof DatabaseUnavailable) return error;
   const { code, message } = error as { code?: string; message?: string };
   if (code !== undefined && unavailableCodes.has(code)) return new DatabaseUnavailable(error);
-  if (code === undefined && message !== undefined && /connection|timeout|not queryable/i.test(message)) return new DatabaseUnavailable(error);
+  if (code === undefined && message !== undefined && /connection|timeout|not queryable/i.test(message))
+    return new DatabaseUnavailable(error);
   return error;
 }
 
@@ -48,7 +75,8 @@ const types: pg.CustomTypesConfig = {
   // Positions, times and counts stay below 2^53, so they travel as numbers.
   getTypeParser: ((oid: number, format: 'text' | 'binary') => {
     if (format === 'text' && oid === int8) return Number;
-    if (format === 'text' && oid === int8Array) return (text: string) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number));
+    if (format === 'text' && oid === int8Array)
+      return (text: string) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number));
     return pg.types.getTypeParser(oid, format);
   }) as pg.CustomTypesConfig['getTypeParser'],
 };
@@ -59,7 +87,11 @@ function asQuery(sql: Statement | string, values: readonly unknown[]): pg.QueryC
   return sql.arrays === true ? { ...query, rowMode: 'array' } : query;
 }
 
-async function run<R>(client: pg.Client | pg.PoolClient, sql: Statement | string, values: readonly unknown[] = []): Promise<R[]> {
+async function run<R>(
+  client: pg.Client | pg.PoolClient,
+  sql: Statement | string,
+  values: readonly unknown[] = [],
+): Promise<R[]> {
   try {
     const result = await client.query(asQuery(sql, values));
     const rows = result.rows as R[];
@@ -95,8 +127,14 @@ export type Dedicated = Tx & {
  */
 export function openDatabase(url: string, log: Log, size = 16): Database {
   const common = {
-    connectionString: url, types, pipeline: true, keepAlive: true, connectionTimeoutMillis: 5000, application_name: 'ars',
-    lock_timeout: 15_000, idle_in_transaction_session_timeout: 60_000,
+    connectionString: url,
+    types,
+    pipeline: true,
+    keepAlive: true,
+    connectionTimeoutMillis: 5000,
+    application_name: 'ars',
+    lock_timeout: 15_000,
+    idle_in_transaction_session_timeout: 60_000,
     // One plan per statement, whoever's values come first: plans for one organisation's values surprise the next one.
     // Parallel workers and compilation cost a short statement more than they give.
     options: '-c plan_cache_mode=force_generic_plan -c max_parallel_workers_per_gather=0 -c jit=off',
@@ -126,7 +164,10 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
       return result;
     } catch (error) {
       broken = error instanceof DatabaseUnavailable;
-      if (!broken) await run(client, 'rollback').catch(() => { broken = true; });
+      if (!broken)
+        await run(client, 'rollback').catch(() => {
+          broken = true;
+        });
       throw error;
     } finally {
       client.release(broken);
@@ -201,8 +242,10 @@ function openDedicated(config: pg.ClientConfig, synchronousCommit: boolean, log:
   }
   function client(): Promise<pg.Client> {
     if (current !== null) return current;
-    const opening = connect(() => { if (current === opening) current = null; });
-    return current = opening;
+    const opening = connect(() => {
+      if (current === opening) current = null;
+    });
+    return (current = opening);
   }
   return {
     async query<R>(sql: Statement | string, values?: readonly unknown[]) {

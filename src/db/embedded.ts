@@ -7,8 +7,17 @@ import { systemClock } from '../clock.ts';
 import { systemRandom } from '../random.ts';
 import { packageFolder, prepareBinaries } from './binaries.ts';
 import {
-  clusterMajor, createCluster, handToOwnerOf, isPostmaster, launch, LaunchError, makeBase, placeCluster,
-  readPostmaster, shutDown, superuser,
+  clusterMajor,
+  createCluster,
+  handToOwnerOf,
+  isPostmaster,
+  launch,
+  LaunchError,
+  makeBase,
+  placeCluster,
+  readPostmaster,
+  shutDown,
+  superuser,
 } from './cluster.ts';
 import type { Cluster, Postmaster } from './cluster.ts';
 import { tryLock, waitForLock } from './file-lock.ts';
@@ -59,7 +68,12 @@ export async function startEmbedded(options: { dataDir: string; log?: Log }): Pr
   const first = await inTurn(async () => {
     const account = await accountFor(join(base, 'cluster'));
     const path = await placeCluster(base, account);
-    const cluster: Cluster = { base, path, account, binaries: await prepareBinaries(source, account, join(base, 'binaries')) };
+    const cluster: Cluster = {
+      base,
+      path,
+      account,
+      binaries: await prepareBinaries(source, account, join(base, 'binaries')),
+    };
     const running = await ensureRunning(cluster, log, true);
     const share = await lockIn(base, 'users.lock', async () => tryLock(usersLock, 'shared'));
     if (!share) throw new Error(`Another program holds ${usersLock}: end it, then start again.`);
@@ -77,10 +91,14 @@ export async function startEmbedded(options: { dataDir: string; log?: Log }): Pr
       log('The embedded PostgreSQL has ended unexpectedly and is started again.');
       server = (await ensureRunning(cluster, log, false)).server;
       complained = false;
-    }).catch((error: Error) => {
-      if (!complained) log(error.message);
-      complained = true;
-    }).finally(() => { revival = null; });
+    })
+      .catch((error: Error) => {
+        if (!complained) log(error.message);
+        complained = true;
+      })
+      .finally(() => {
+        revival = null;
+      });
   }, watchMs);
   watch.unref();
 
@@ -106,7 +124,7 @@ export async function startEmbedded(options: { dataDir: string; log?: Log }): Pr
       return `postgres://${role}:${first.password}@127.0.0.1:${server.port}/${database}`;
     },
     adopted: first.adopted,
-    stop: () => leaving ??= leave(),
+    stop: () => (leaving ??= leave()),
   };
 }
 
@@ -119,7 +137,7 @@ async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Pr
   const { password } = credentials;
   for (;;) {
     const found = readPostmaster(cluster.path);
-    const server = found ?? await launchOnSomePort(cluster, credentials);
+    const server = found ?? (await launchOnSomePort(cluster, credentials));
     try {
       const client = await connectWhenReady(cluster, server.pid, password);
       // The server we found was on its way out.
@@ -147,14 +165,20 @@ async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Pr
   }
   if (major !== null && major !== binaries.major) {
     throw new Error(
-      `The data in ${path} were made by PostgreSQL ${major} and the embedded one is ${binaries.major}: `
-      + 'set DATABASE_URL to a server of that version, or move the data across with its pg_dump.',
+      `The data in ${path} were made by PostgreSQL ${major} and the embedded one is ${binaries.major}: ` +
+        'set DATABASE_URL to a server of that version, or move the data across with its pg_dump.',
     );
   }
   if (major === null && (known?.initialised || !mayCreate)) {
-    throw new Error(`The embedded database's data are missing from ${path}: restore them, or remove ${base} to begin anew.`);
+    throw new Error(
+      `The embedded database's data are missing from ${path}: restore them, or remove ${base} to begin anew.`,
+    );
   }
-  const credentials = known ?? { password: systemRandom.bytes(24).toString('base64url'), port: null, initialised: false };
+  const credentials = known ?? {
+    password: systemRandom.bytes(24).toString('base64url'),
+    port: null,
+    initialised: false,
+  };
   if (major === null) {
     // The password is on disk before the cluster that needs it.
     await writeCredentials(base, credentials);
@@ -169,7 +193,7 @@ async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Pr
 
 async function launchOnSomePort(cluster: Cluster, credentials: Credentials): Promise<Postmaster> {
   // The port of last time comes first: other processes may still hold an address with it.
-  let port = credentials.port !== null && await isFree(credentials.port) ? credentials.port : await freePort();
+  let port = credentials.port !== null && (await isFree(credentials.port)) ? credentials.port : await freePort();
   for (let attempt = 1; ; attempt++) {
     try {
       return await launch(cluster, port);
@@ -190,7 +214,11 @@ function freePort(wanted = 0): Promise<number> {
   });
 }
 
-const isFree = (port: number): Promise<boolean> => freePort(port).then(() => true, () => false);
+const isFree = (port: number): Promise<boolean> =>
+  freePort(port).then(
+    () => true,
+    () => false,
+  );
 
 const startingUpOrShuttingDown = '57P03';
 
@@ -202,7 +230,12 @@ async function connectWhenReady(cluster: Cluster, pid: number, password: string)
     if (!server || server.pid !== pid) return null;
     if (server.ready) {
       const client = new pg.Client({
-        host: '127.0.0.1', port: server.port, user: superuser, database: superuser, password, ssl: false,
+        host: '127.0.0.1',
+        port: server.port,
+        user: superuser,
+        database: superuser,
+        password,
+        ssl: false,
       });
       client.on('error', () => {});
       try {
@@ -212,12 +245,14 @@ async function connectWhenReady(cluster: Cluster, pid: number, password: string)
         const { code, message } = error as { code?: string; message: string };
         if (code === '28P01') {
           throw new Error(
-            `The embedded PostgreSQL refuses the password in ${credentialsPath(cluster.base)}: `
-            + 'restore that file from the backup of the data folder.',
+            `The embedded PostgreSQL refuses the password in ${credentialsPath(cluster.base)}: ` +
+              'restore that file from the backup of the data folder.',
           );
         }
         if (code !== startingUpOrShuttingDown && code !== 'ECONNREFUSED' && code !== 'ECONNRESET' && code !== '57P01') {
-          throw new Error(`The embedded PostgreSQL cannot be used (${message}): end its process ${pid}, then start again.`);
+          throw new Error(
+            `The embedded PostgreSQL cannot be used (${message}): end its process ${pid}, then start again.`,
+          );
         }
       }
     }
@@ -248,7 +283,9 @@ async function readCredentials(base: string): Promise<Credentials | null> {
     return JSON.parse(await readFile(path, 'utf8')) as Credentials;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw new Error(`The embedded PostgreSQL's password cannot be read from ${path}: run as the user who runs the service.`);
+    throw new Error(
+      `The embedded PostgreSQL's password cannot be read from ${path}: run as the user who runs the service.`,
+    );
   }
 }
 
@@ -275,6 +312,8 @@ async function lockIn<T>(base: string, name: string, take: () => Promise<T>): Pr
 function refuseForeignFolder(path: string): (error: NodeJS.ErrnoException) => never {
   return (error) => {
     if (!['EACCES', 'EPERM', 'EROFS'].includes(error.code ?? '')) throw error;
-    throw new Error(`The data folder ${path} is closed to this user: run as the user who runs the service, or set ARS_DATA_DIR.`);
+    throw new Error(
+      `The data folder ${path} is closed to this user: run as the user who runs the service, or set ARS_DATA_DIR.`,
+    );
   };
 }

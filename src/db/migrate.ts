@@ -17,8 +17,13 @@ export class SchemaTooNew extends Error {}
  */
 export async function migrate(db: Database, clock: Clock): Promise<number[]> {
   const files = (await readdir(folder)).filter((name) => /^\d{4}_\w+\.sql$/.test(name)).sort();
-  await db.query('create table if not exists migration (number int4 primary key, name text not null, applied_at timestamptz not null)')
-    .catch((error: { code?: string }) => { if (error.code !== '23505' && error.code !== '42P07') throw error; });
+  await db
+    .query(
+      'create table if not exists migration (number int4 primary key, name text not null, applied_at timestamptz not null)',
+    )
+    .catch((error: { code?: string }) => {
+      if (error.code !== '23505' && error.code !== '42P07') throw error;
+    });
   const applied: number[] = [];
   for (const name of files) {
     const number = Number(name.slice(0, 4));
@@ -27,7 +32,9 @@ export async function migrate(db: Database, clock: Clock): Promise<number[]> {
       const done = await tx.query<{ number: number }>('select number from migration order by number');
       const newest = done.at(-1)?.number ?? 0;
       if (newest > Number(files.at(-1)!.slice(0, 4))) {
-        throw new SchemaTooNew(`The database has migration ${newest}, which this version of the service does not know: start a version at least as new as the one that made it.`);
+        throw new SchemaTooNew(
+          `The database has migration ${newest}, which this version of the service does not know: start a version at least as new as the one that made it.`,
+        );
       }
       if (done.some((row) => row.number === number)) return;
       await tx.query(await readFile(new URL(name, folder), 'utf8'));

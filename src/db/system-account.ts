@@ -39,14 +39,16 @@ export async function accountFor(cluster: string): Promise<Account | null> {
     if (account) return account;
   }
   throw new Error(
-    'PostgreSQL refuses to run as root and no system user could be made for it: '
-    + 'add a user named "postgres", start the service as an ordinary user, or set DATABASE_URL.',
+    'PostgreSQL refuses to run as root and no system user could be made for it: ' +
+      'add a user named "postgres", start the service as an ordinary user, or set DATABASE_URL.',
   );
 }
 
 async function lookUp(name: string): Promise<Account | null> {
   try {
-    const [uid, gid] = await Promise.all(['-u', '-g'].map(async (flag) => Number((await run('id', [flag, name])).stdout)));
+    const [uid, gid] = await Promise.all(
+      ['-u', '-g'].map(async (flag) => Number((await run('id', [flag, name])).stdout)),
+    );
     return uid && gid ? { uid, gid } : null;
   } catch {
     return null;

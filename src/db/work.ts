@@ -29,8 +29,17 @@ export async function inWork<T>(app: App, inside: (work: Work) => Promise<T>): P
       const result = await app.db.transaction(async (tx) => {
         const last: (() => Promise<void>)[] = [];
         const work: Work = {
-          tx, app, nowMs: app.clock.nowMs(), uuid: () => app.random.uuid(),
-          beforeCommit: (step) => { last.push(step); }, afterCommit: (step) => { then.push(step); }, opened: new Map(),
+          tx,
+          app,
+          nowMs: app.clock.nowMs(),
+          uuid: () => app.random.uuid(),
+          beforeCommit: (step) => {
+            last.push(step);
+          },
+          afterCommit: (step) => {
+            then.push(step);
+          },
+          opened: new Map(),
         };
         const result = await inside(work);
         for (const step of last) await step();

@@ -11,7 +11,9 @@ export type EventType = 'assessment.completed' | 'learner.groups.updated';
 export const deliveryChannel = 'ars_delivery';
 
 // The groups of an event travel as one array literal each, so that an endpoint's scope is one overlap of two short arrays.
-const insert = statement('event.insert', `
+const insert = statement(
+  'event.insert',
+  `
   with told as materialized (
     select event_id, payload, groups::uuid[] as groups
       from unnest($4::uuid[], $5::text[], $6::text[]) as e(event_id, payload, groups)),
@@ -24,7 +26,8 @@ const insert = statement('event.insert', `
       from webhook_endpoint w cross join told
      where w.organisation_id = $1 and $2 = any(w.event_types) and (w.group_ids is null or w.group_ids && told.groups)
     returning 1)
-  select count(*) as count from fanned`);
+  select count(*) as count from fanned`,
+);
 const notify = statement('event.notify', 'select pg_notify($1, id::text) from unnest($2::int8[]) as o(id)');
 
 /** Wakes the workers for some organisations. */
@@ -67,28 +70,58 @@ type Occurrence = { payload: string; groupIds: string[] };
  */
 async function emit(work: Work, organisationId: number, type: EventType, occurrences: Occurrence[]): Promise<void> {
   if (occurrences.length === 0) return;
-  const [row] = await work.tx.query<{ count: number }>(insert, [organisationId, type, new Date(work.nowMs), occurrences.map(() => work.uuid()),
-    occurrences.map((occurrence) => occurrence.payload), occurrences.map((occurrence) => `{${occurrence.groupIds.join(',')}}`)]);
+  const [row] = await work.tx.query<{ count: number }>(insert, [
+    organisationId,
+    type,
+    new Date(work.nowMs),
+    occurrences.map(() => work.uuid()),
+    occurrences.map((occurrence) => occurrence.payload),
+    occurrences.map((occurrence) => `{${occurrence.groupIds.join(',')}}`),
+  ]);
   if (row!.count > 0) wakeWorkers(work, organisationId);
 }
 
 /** One event for each learner whose groups changed; either an added or a removed group matches a scoped endpoint. */
-export function emitGroupsUpdated(work: Work, organisationId: number, changes: { learner_ref: string; added: string[]; removed: string[] }[]): Promise<void> {
+export function emitGroupsUpdated(
+  work: Work,
+  organisationId: number,
+  changes: { learner_ref: string; added: string[]; removed: string[] }[],
+): Promise<void> {
   const occurred_at = formatMs(work.nowMs);
-  return emit(work, organisationId, 'learner.groups.updated', changes.map((change) => ({
-    payload: JSON.stringify({ event: 'learner.groups.updated', learner_ref: change.learner_ref, added: change.added, removed: change.removed, occurred_at }),
-    groupIds: [...change.added, ...change.removed],
-  })));
+  return emit(
+    work,
+    organisationId,
+    'learner.groups.updated',
+    changes.map((change) => ({
+      payload: JSON.stringify({
+        event: 'learner.groups.updated',
+        learner_ref: change.learner_ref,
+        added: change.added,
+        removed: change.removed,
+        occurred_at,
+      }),
+      groupIds: [...change.added, ...change.removed],
+    })),
+  );
 }
 
 /**
  * `json` is byte for byte what GET /assessments/{id} gives under `data` once the transaction is committed. An endpoint
  * scoped to groups is told by any membership, as the group_id filter is; `group_ids` names them all, archived ones too.
  */
-export function emitAssessmentCompleted(work: Work, organisationId: number, completed: { json: string; groupIds: string[] }[]): Promise<void> {
+export function emitAssessmentCompleted(
+  work: Work,
+  organisationId: number,
+  completed: { json: string; groupIds: string[] }[],
+): Promise<void> {
   const occurredAt = formatMs(work.nowMs);
-  return emit(work, organisationId, 'assessment.completed', completed.map(({ json, groupIds }) => ({
-    payload: `{"event":"assessment.completed","occurred_at":"${occurredAt}","data":${json},"group_ids":${JSON.stringify(groupIds)}}`,
-    groupIds,
-  })));
+  return emit(
+    work,
+    organisationId,
+    'assessment.completed',
+    completed.map(({ json, groupIds }) => ({
+      payload: `{"event":"assessment.completed","occurred_at":"${occurredAt}","data":${json},"group_ids":${JSON.stringify(groupIds)}}`,
+      groupIds,
+    })),
+  );
 }

@@ -4,10 +4,16 @@ import { DatabaseUnavailable, statement } from '../db/database.ts';
 
 export type FollowedEvent = { number: number; event_id: string; type: string; occurred_at: Date; payload: string };
 
-const newest = statement('event.newest', 'select coalesce(max(number), 0) as number from event where organisation_id = $1');
-const later = statement('event.later', `
+const newest = statement(
+  'event.newest',
+  'select coalesce(max(number), 0) as number from event where organisation_id = $1',
+);
+const later = statement(
+  'event.later',
+  `
   select number, event_id, type, occurred_at, payload from event
-   where organisation_id = $1 and number > $2 order by number limit 100`);
+   where organisation_id = $1 and number > $2 order by number limit 100`,
+);
 
 const pollMs = 250;
 
@@ -20,7 +26,13 @@ export async function lastEvent(tx: Tx, organisationId: number): Promise<number>
  * An organisation's events after a number, in the order of their commits. Events are numbered under the feed's lock, so none
  * appears behind one that was seen before and none is missed. Goes on over interruptions of the database; ends with the signal.
  */
-export async function* followEvents(tx: Tx, organisationId: number, after: number, types: readonly string[], signal: AbortSignal): AsyncGenerator<FollowedEvent> {
+export async function* followEvents(
+  tx: Tx,
+  organisationId: number,
+  after: number,
+  types: readonly string[],
+  signal: AbortSignal,
+): AsyncGenerator<FollowedEvent> {
   let last = after;
   while (!signal.aborted) {
     let rows: FollowedEvent[] = [];

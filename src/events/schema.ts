@@ -4,17 +4,23 @@ import { Assessment } from '../assessments/schema.ts';
 const uuids = (description: string) => Type.Array(Type.String({ format: 'uuid' }), { description });
 const occurredAt = Type.String({ format: 'date-time' });
 
-export const AssessmentCompleted = Type.Object({
-  event: Type.Literal('assessment.completed'),
-  occurred_at: occurredAt,
-  data: Assessment,
-  group_ids: uuids('Every group of the learner, archived ones included.'),
-}, { $id: 'AssessmentCompleted' });
+export const AssessmentCompleted = Type.Object(
+  {
+    event: Type.Literal('assessment.completed'),
+    occurred_at: occurredAt,
+    data: Assessment,
+    group_ids: uuids('Every group of the learner, archived ones included.'),
+  },
+  { $id: 'AssessmentCompleted' },
+);
 
-export const LearnerGroupsUpdated = Type.Object({
-  event: Type.Literal('learner.groups.updated'),
-  learner_ref: Type.String({ description: 'Your own learner reference.' }),
-  added: uuids('Groups that the learner joined.'),
-  removed: uuids('Groups that the learner left.'),
-  occurred_at: occurredAt,
-}, { $id: 'LearnerGroupsUpdated' });
+export const LearnerGroupsUpdated = Type.Object(
+  {
+    event: Type.Literal('learner.groups.updated'),
+    learner_ref: Type.String({ description: 'Your own learner reference.' }),
+    added: uuids('Groups that the learner joined.'),
+    removed: uuids('Groups that the learner left.'),
+    occurred_at: occurredAt,
+  },
+  { $id: 'LearnerGroupsUpdated' },
+);

@@ -1,8 +1,20 @@
 export type Fact = { label: string; value: string };
 /** One rung; `from` and `to` are abilities, open at the ends, and null throughout when there is no scale. */
 export type Rung = { label: string; short: string; from: number | null; to: number | null; placed: boolean };
-export type Scale = { estimate: number; low: number; high: number; cuts: { level: string; theta: number }[]; deciding: string };
-export type DomainBar = { name: string; percent: number | null; figure: string; status: string; answered: string | null };
+export type Scale = {
+  estimate: number;
+  low: number;
+  high: number;
+  cuts: { level: string; theta: number }[];
+  deciding: string;
+};
+export type DomainBar = {
+  name: string;
+  percent: number | null;
+  figure: string;
+  status: string;
+  answered: string | null;
+};
 export type Column = { label: string; width: number; align: 'left' | 'right' };
 
 /** A part of the page, as content: nothing here says where it stands or how it looks. */

@@ -4,23 +4,37 @@ import type { EvidenceInput, EvidenceSitting } from './input.ts';
 import { date, dateTime, decimal, plainText } from './wording.ts';
 
 /** The ladder on the ability scale. */
-export function scaleOf(sitting: EvidenceSitting, placed: string): {
-  scale: Scale; rungs: Rung[]; caption: string; description: string;
+export function scaleOf(
+  sitting: EvidenceSitting,
+  placed: string,
+): {
+  scale: Scale;
+  rungs: Rung[];
+  caption: string;
+  description: string;
 } {
   const cuts = sitting.cuts.map(({ level, theta }) => ({ level: plainText(level), theta }));
-  const rungs = [{ level: belowEntry, from: null as number | null }, ...cuts.map(({ level, theta }) => ({ level, from: theta as number | null }))]
-    .map(({ level, from }, i): Rung => ({
-      label: level, short: shortLevel(level), from, to: cuts[i]?.theta ?? null, placed: level === placed,
-    }));
+  const rungs = [
+    { level: belowEntry, from: null as number | null },
+    ...cuts.map(({ level, theta }) => ({ level, from: theta as number | null })),
+  ].map(({ level, from }, i): Rung => ({
+    label: level,
+    short: shortLevel(level),
+    from,
+    to: cuts[i]?.theta ?? null,
+    placed: level === placed,
+  }));
   const [low, high] = sitting.ci;
   const deciding = plainText(sitting.deciding_rule.level);
   return {
     rungs,
     scale: { estimate: sitting.theta, low, high, cuts, deciding },
-    caption: `Ability estimate ${decimal(sitting.theta)} with its 95% confidence interval, ${decimal(low)} to ${decimal(high)}. `
-      + `Each rung begins at its level’s threshold; the dashed line is the ${deciding} threshold, ${decimal(sitting.deciding_rule.theta)}, which decided.`,
-    description: `Ladder of levels on the ability scale. ${cuts.map(({ level, theta }) => `${level} begins at ${decimal(theta)}`).join('; ')}. `
-      + `The estimate is ${decimal(sitting.theta)}, its 95% confidence interval ${decimal(low)} to ${decimal(high)}. The result is at ${placed}.`,
+    caption:
+      `Ability estimate ${decimal(sitting.theta)} with its 95% confidence interval, ${decimal(low)} to ${decimal(high)}. ` +
+      `Each rung begins at its level’s threshold; the dashed line is the ${deciding} threshold, ${decimal(sitting.deciding_rule.theta)}, which decided.`,
+    description:
+      `Ladder of levels on the ability scale. ${cuts.map(({ level, theta }) => `${level} begins at ${decimal(theta)}`).join('; ')}. ` +
+      `The estimate is ${decimal(sitting.theta)}, its 95% confidence interval ${decimal(low)} to ${decimal(high)}. The result is at ${placed}.`,
   };
 }
 
@@ -44,17 +58,33 @@ function decision(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   const midway = (levelsApart(sitting.irt_level, sitting.rule_level) ?? 0) >= 2;
   return [
     { kind: 'heading', text: 'The rule that decided' },
-    { kind: 'paragraph', text: `The ${name} rule: a learner meets ${name} from the ability at which ${share} of the bank’s ${name} questions are expected to be `
-      + `answered correctly. On the scale of this bank that threshold is ${decimal(theta)}. The estimate is ${decimal(sitting.theta)} `
-      + `(standard error ${decimal(sitting.se)}), so ${midway ? 'by the IRT engine alone ' : ''}${name} is ${met ? 'met' : 'not met'}. The 95% confidence interval, `
-      + `${decimal(sitting.ci[0])} to ${decimal(sitting.ci[1])}, ${inside
-        ? `holds the threshold: the result is borderline${input.is_borderline === false ? '; an amendment has removed the flag' : ''}.`
-        : `lies entirely ${met ? 'above' : 'below'} the threshold: the decision is clear.`}${midway
-        ? ` The two engines lie two or more levels apart, so the result is placed midway between them, at ${plainText(sitting.reconciled_level)}.` : ''}` },
-    ...(sitting.extreme === null ? [] : [{ kind: 'paragraph', text: sitting.extreme === 'all_right'
-      ? 'Every answer was right: the questions could not find the upper limit of the learner’s skill, and the estimate rests partly on the population.'
-      : 'No answer was right: the questions could not find the lower limit of the learner’s skill, and the estimate rests partly on the population.',
-    } satisfies Block]),
+    {
+      kind: 'paragraph',
+      text:
+        `The ${name} rule: a learner meets ${name} from the ability at which ${share} of the bank’s ${name} questions are expected to be ` +
+        `answered correctly. On the scale of this bank that threshold is ${decimal(theta)}. The estimate is ${decimal(sitting.theta)} ` +
+        `(standard error ${decimal(sitting.se)}), so ${midway ? 'by the IRT engine alone ' : ''}${name} is ${met ? 'met' : 'not met'}. The 95% confidence interval, ` +
+        `${decimal(sitting.ci[0])} to ${decimal(sitting.ci[1])}, ${
+          inside
+            ? `holds the threshold: the result is borderline${input.is_borderline === false ? '; an amendment has removed the flag' : ''}.`
+            : `lies entirely ${met ? 'above' : 'below'} the threshold: the decision is clear.`
+        }${
+          midway
+            ? ` The two engines lie two or more levels apart, so the result is placed midway between them, at ${plainText(sitting.reconciled_level)}.`
+            : ''
+        }`,
+    },
+    ...(sitting.extreme === null
+      ? []
+      : [
+          {
+            kind: 'paragraph',
+            text:
+              sitting.extreme === 'all_right'
+                ? 'Every answer was right: the questions could not find the upper limit of the learner’s skill, and the estimate rests partly on the population.'
+                : 'No answer was right: the questions could not find the lower limit of the learner’s skill, and the estimate rests partly on the population.',
+          } satisfies Block,
+        ]),
   ];
 }
 
@@ -62,7 +92,8 @@ function decision(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
 function reconciledWords(input: EvidenceInput, sitting: EvidenceSitting): string {
   const apart = levelsApart(sitting.irt_level, sitting.rule_level);
   if (apart === null) return 'Only one engine could judge: its level stands';
-  if (apart >= 1) return `A full level or more apart: ${input.needs_review === true ? 'flagged for review' : 'an amendment has removed the flag'}`;
+  if (apart >= 1)
+    return `A full level or more apart: ${input.needs_review === true ? 'flagged for review' : 'an amendment has removed the flag'}`;
   return `Less than a full level apart${input.needs_review === true ? '; an amendment has flagged it for review' : ''}`;
 }
 
@@ -70,40 +101,75 @@ function engines(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   const [low, high] = sitting.ci;
   return [
     { kind: 'heading', text: 'Two engines, side by side' },
-    { kind: 'table', caption: 'Levels found by the two engines, and the level they were reconciled to',
+    {
+      kind: 'table',
+      caption: 'Levels found by the two engines, and the level they were reconciled to',
       columns: [
-        { label: 'Engine', width: 3, align: 'left' }, { label: 'How it works', width: 7, align: 'left' }, { label: 'Level', width: 3, align: 'left' },
+        { label: 'Engine', width: 3, align: 'left' },
+        { label: 'How it works', width: 7, align: 'left' },
+        { label: 'Level', width: 3, align: 'left' },
       ],
       rows: [
-        ['IRT engine', `Item response theory: ability ${decimal(sitting.theta)}, standard error ${decimal(sitting.se)}, 95% interval ${decimal(low)} to ${decimal(high)}`, plainText(sitting.irt_level)],
-        ['Rule engine', 'Number right in the questions around each level, against the number needed', plainText(sitting.rule_level)],
+        [
+          'IRT engine',
+          `Item response theory: ability ${decimal(sitting.theta)}, standard error ${decimal(sitting.se)}, 95% interval ${decimal(low)} to ${decimal(high)}`,
+          plainText(sitting.irt_level),
+        ],
+        [
+          'Rule engine',
+          'Number right in the questions around each level, against the number needed',
+          plainText(sitting.rule_level),
+        ],
         ['Reconciled', reconciledWords(input, sitting), plainText(sitting.reconciled_level)],
-      ] },
-    { kind: 'table', caption: 'The rule engine, level by level: the questions given at the level and one level either side',
+      ],
+    },
+    {
+      kind: 'table',
+      caption: 'The rule engine, level by level: the questions given at the level and one level either side',
       columns: [
-        { label: 'Level', width: 4, align: 'left' }, { label: 'Right', width: 2, align: 'right' }, { label: 'Given', width: 2, align: 'right' },
-        { label: 'Needed', width: 2, align: 'right' }, { label: 'Outcome', width: 4, align: 'left' },
+        { label: 'Level', width: 4, align: 'left' },
+        { label: 'Right', width: 2, align: 'right' },
+        { label: 'Given', width: 2, align: 'right' },
+        { label: 'Needed', width: 2, align: 'right' },
+        { label: 'Outcome', width: 4, align: 'left' },
       ],
       rows: sitting.levels.map(({ level, right, given, needed }) => [
-        plainText(level), String(right), String(given), needed === null ? 'None' : decimal(needed),
+        plainText(level),
+        String(right),
+        String(given),
+        needed === null ? 'None' : decimal(needed),
         needed === null ? 'Too few questions to judge' : right >= needed ? 'Passed' : 'Not passed',
-      ]) },
-    { kind: 'paragraph', text: `“Needed” is the number that a learner exactly at the level’s threshold is expected to get right in the same questions, the `
-      + `${Math.round(sitting.threshold_share * 100)}% standard. Both engines use one standard.` },
+      ]),
+    },
+    {
+      kind: 'paragraph',
+      text:
+        `“Needed” is the number that a learner exactly at the level’s threshold is expected to get right in the same questions, the ` +
+        `${Math.round(sitting.threshold_share * 100)}% standard. Both engines use one standard.`,
+    },
   ];
 }
 
 function conditions(sitting: EvidenceSitting): Block[] {
   return [
     { kind: 'heading', text: 'The sitting' },
-    { kind: 'facts', facts: [
-      { label: 'Started', value: dateTime(sitting.started_at) },
-      { label: 'Finished', value: dateTime(sitting.finished_at) },
-      { label: 'Working time', value: `${sitting.minutes} ${sitting.minutes === 1 ? 'minute' : 'minutes'}` },
-      { label: 'Supervision', value: plainText(sitting.supervision) },
-      { label: 'Standard', value: `${plainText(sitting.standard.name)}, version ${plainText(sitting.standard.version)}, ${date(sitting.standard.date)}` },
-      { label: 'Adjustments', value: sitting.adjustments.length === 0 ? 'None' : sitting.adjustments.map(plainText).join('; ') },
-    ] },
+    {
+      kind: 'facts',
+      facts: [
+        { label: 'Started', value: dateTime(sitting.started_at) },
+        { label: 'Finished', value: dateTime(sitting.finished_at) },
+        { label: 'Working time', value: `${sitting.minutes} ${sitting.minutes === 1 ? 'minute' : 'minutes'}` },
+        { label: 'Supervision', value: plainText(sitting.supervision) },
+        {
+          label: 'Standard',
+          value: `${plainText(sitting.standard.name)}, version ${plainText(sitting.standard.version)}, ${date(sitting.standard.date)}`,
+        },
+        {
+          label: 'Adjustments',
+          value: sitting.adjustments.length === 0 ? 'None' : sitting.adjustments.map(plainText).join('; '),
+        },
+      ],
+    },
   ];
 }
 
@@ -120,18 +186,33 @@ function answers(sitting: EvidenceSitting): Block[] {
   const right = sitting.items.filter((item) => item.right).length;
   return [
     { kind: 'heading', text: 'Questions and answers' },
-    { kind: 'paragraph', text: `${sitting.items.length} questions were scored, ${right} right and ${sitting.items.length - right} wrong, in the order given. `
-      + 'Questions adapt to the learner, which draws everyone’s share of right answers towards 50% to 60% whatever their level: the share is not the score.' },
-    { kind: 'answers', answers: sitting.items.map((item) => ({ id: plainText(item.id), outcome: item.right ? 'right' : 'wrong' })) },
+    {
+      kind: 'paragraph',
+      text:
+        `${sitting.items.length} questions were scored, ${right} right and ${sitting.items.length - right} wrong, in the order given. ` +
+        'Questions adapt to the learner, which draws everyone’s share of right answers towards 50% to 60% whatever their level: the share is not the score.',
+    },
+    {
+      kind: 'answers',
+      answers: sitting.items.map((item) => ({ id: plainText(item.id), outcome: item.right ? 'right' : 'wrong' })),
+    },
   ];
 }
 
 function provenance(sitting: EvidenceSitting): Block[] {
   return [
     { kind: 'heading', text: 'Versions' },
-    { kind: 'facts', facts: sitting.versions.map(({ name, version }) => ({ label: plainText(name), value: plainText(version) })) },
+    {
+      kind: 'facts',
+      facts: sitting.versions.map(({ name, version }) => ({ label: plainText(name), value: plainText(version) })),
+    },
     { kind: 'heading', text: 'Learner’s declaration' },
-    { kind: 'paragraph', text: sitting.declaration === null ? 'No declaration was recorded.'
-      : `“${plainText(sitting.declaration.text)}” Declared ${dateTime(sitting.declaration.at)}.` },
+    {
+      kind: 'paragraph',
+      text:
+        sitting.declaration === null
+          ? 'No declaration was recorded.'
+          : `“${plainText(sitting.declaration.text)}” Declared ${dateTime(sitting.declaration.at)}.`,
+    },
   ];
 }

@@ -2,7 +2,15 @@ import type { Block, DomainBar, EvidenceDocument } from './content.ts';
 import { belowEntry, levelsApart, shortLevel } from './content.ts';
 import { sittingSections, scaleOf } from './document-sitting.ts';
 import type { EvidenceInput } from './input.ts';
-import { borderlineWords, dateTime, domainStatus, levelCodeWords, plainText, reviewWords, subjectName } from './wording.ts';
+import {
+  borderlineWords,
+  dateTime,
+  domainStatus,
+  levelCodeWords,
+  plainText,
+  reviewWords,
+  subjectName,
+} from './wording.ts';
 
 export type { Block, EvidenceDocument } from './content.ts';
 export type { EvidenceDomain, EvidenceInput, EvidenceSitting } from './input.ts';
@@ -12,7 +20,8 @@ export const documentVersion = 2;
 
 /** Builds the content of the evidence pack. Pure: no clock, no locale. Throws RangeError for a malformed date-time or address. */
 export function buildDocument(input: EvidenceInput): EvidenceDocument {
-  if (!/^https?:\/\/[\x21-\x7e]+$/.test(input.verify_url)) throw new RangeError('verify_url must be a plain ASCII http or https address');
+  if (!/^https?:\/\/[\x21-\x7e]+$/.test(input.verify_url))
+    throw new RangeError('verify_url must be a plain ASCII http or https address');
   const subject = subjectName(plainText(input.subject));
   const sitting = input.sitting;
   const id = plainText(input.assessment_id);
@@ -27,21 +36,39 @@ export function buildDocument(input: EvidenceInput): EvidenceDocument {
     learner: { label: 'Learner', value: nameOf(input.learner.full_name) },
     verify: { url: input.verify_url, label: 'Check this file' },
     blocks: [
-      { kind: 'facts', facts: [
-        { label: 'Learner reference', value: input.learner.ref === null ? 'None recorded' : plainText(input.learner.ref) },
-        { label: 'Assessed', value: dateTime(input.assessed_at) },
-        { label: 'Result', value: id },
-        { label: 'Edition', value: input.edition === 1 ? '1 (first)' : `${input.edition} (replaces edition ${input.edition - 1})` },
-      ] },
+      {
+        kind: 'facts',
+        facts: [
+          {
+            label: 'Learner reference',
+            value: input.learner.ref === null ? 'None recorded' : plainText(input.learner.ref),
+          },
+          { label: 'Assessed', value: dateTime(input.assessed_at) },
+          { label: 'Result', value: id },
+          {
+            label: 'Edition',
+            value: input.edition === 1 ? '1 (first)' : `${input.edition} (replaces edition ${input.edition - 1})`,
+          },
+        ],
+      },
       placement(input),
       ...ladder(input),
       ...domains(input),
       ...(sitting === undefined ? importedSections(input) : sittingSections(input, sitting)),
       { kind: 'heading', text: 'Countersignature' },
-      { kind: 'paragraph', text: 'For the provider: I have seen this evidence and confirm that it belongs to the learner named on the first page.' },
-      { kind: 'countersign', fields: [
-        { label: 'Name', width: 4 }, { label: 'Role', width: 3 }, { label: 'Signature', width: 5 }, { label: 'Date', width: 2 },
-      ] },
+      {
+        kind: 'paragraph',
+        text: 'For the provider: I have seen this evidence and confirm that it belongs to the learner named on the first page.',
+      },
+      {
+        kind: 'countersign',
+        fields: [
+          { label: 'Name', width: 4 },
+          { label: 'Role', width: 3 },
+          { label: 'Signature', width: 5 },
+          { label: 'Date', width: 2 },
+        ],
+      },
       ...verification(input),
     ],
   };
@@ -59,15 +86,25 @@ function placement(input: EvidenceInput): Block {
   if (input.rqf_level !== null) {
     sentences.push(`RQF level: ${plainText(input.rqf_level)}${levelCodeWords(input.rqf_level_code)}.`);
   } else if (input.below_level_1 === true) {
-    sentences.push(`RQF level: none. The result is below ${input.subject === 'digital' ? 'Entry Level' : 'Entry Level 1'}, so no level or level code is given.`);
+    sentences.push(
+      `RQF level: none. The result is below ${input.subject === 'digital' ? 'Entry Level' : 'Entry Level 1'}, so no level or level code is given.`,
+    );
   } else {
     sentences.push('RQF level: not recorded.');
   }
-  const gate = input.below_level_1 === null ? [] : [input.below_level_1 ? 'The result is below Level 1.' : 'The result is at Level 1 or above.'];
-  const next = input.recommended_next_level === null ? [] : [`Recommended next level: ${plainText(input.recommended_next_level)}.`];
+  const gate =
+    input.below_level_1 === null
+      ? []
+      : [input.below_level_1 ? 'The result is below Level 1.' : 'The result is at Level 1 or above.'];
+  const next =
+    input.recommended_next_level === null
+      ? []
+      : [`Recommended next level: ${plainText(input.recommended_next_level)}.`];
   if (gate.length + next.length > 0) sentences.push([...gate, ...next].join(' '));
   if (input.sitting !== undefined && level !== input.sitting.reconciled_level) {
-    sentences.push(`An amendment has changed the placement: the sitting itself ended at ${plainText(input.sitting.reconciled_level)}.`);
+    sentences.push(
+      `An amendment has changed the placement: the sitting itself ended at ${plainText(input.sitting.reconciled_level)}.`,
+    );
   }
   sentences.push('This is an assessed level of skill. It is not a qualification.');
   const flags = [
@@ -80,13 +117,15 @@ function placement(input: EvidenceInput): Block {
 /** An imported flag is passed on, not vouched for; a flag that the sitting doesn't bear out came by an amendment. */
 function borderlineText({ sitting }: EvidenceInput): string {
   if (sitting === undefined) return `Flagged where the result was made. ${borderlineWords}`;
-  return sitting.deciding_rule.inside_interval ? borderlineWords
+  return sitting.deciding_rule.inside_interval
+    ? borderlineWords
     : 'Flagged by an amendment. The 95% confidence interval of the sitting does not hold the threshold of the deciding rule.';
 }
 
 function reviewText({ sitting }: EvidenceInput): string {
   if (sitting === undefined) return `Flagged where the result was made. ${reviewWords}`;
-  return (levelsApart(sitting.irt_level, sitting.rule_level) ?? 0) >= 1 ? reviewWords
+  return (levelsApart(sitting.irt_level, sitting.rule_level) ?? 0) >= 1
+    ? reviewWords
     : 'Flagged by an amendment; someone who knows the learner should look at the result before it is relied on.';
 }
 
@@ -98,16 +137,30 @@ function ladder(input: EvidenceInput): Block[] {
   if (placed === null) return [];
   if (input.sitting !== undefined) {
     const { scale, rungs, caption, description } = scaleOf(input.sitting, placed);
-    return [{ kind: 'heading', text: 'Where the result stands' }, { kind: 'ladder', rungs, scale, caption, description }];
+    return [
+      { kind: 'heading', text: 'Where the result stands' },
+      { kind: 'ladder', rungs, scale, caption, description },
+    ];
   }
-  const levels = [belowEntry, ...(input.subject === 'digital' || placed === 'Entry Level' ? ['Entry Level'] : entryRungs), ...upperRungs];
+  const levels = [
+    belowEntry,
+    ...(input.subject === 'digital' || placed === 'Entry Level' ? ['Entry Level'] : entryRungs),
+    ...upperRungs,
+  ];
   // Imported results may use names of their own: a ladder that doesn't hold the placement would only mislead.
   if (!levels.includes(placed)) return [];
   return [
     { kind: 'heading', text: 'Where the result stands' },
     {
-      kind: 'ladder', scale: null,
-      rungs: levels.map((level) => ({ label: level, short: shortLevel(level), from: null, to: null, placed: level === placed })),
+      kind: 'ladder',
+      scale: null,
+      rungs: levels.map((level) => ({
+        label: level,
+        short: shortLevel(level),
+        from: null,
+        to: null,
+        placed: level === placed,
+      })),
       caption: 'The rungs are drawn equally wide. No score and no confidence interval were recorded with this result.',
       description: `Ladder of levels from ${levels[0]} to ${levels.at(-1)}; the result is at ${placed}. No confidence interval was recorded.`,
     },
@@ -116,7 +169,10 @@ function ladder(input: EvidenceInput): Block[] {
 
 function domains(input: EvidenceInput): Block[] {
   if (input.domains.length === 0) {
-    return [{ kind: 'heading', text: 'Domains' }, { kind: 'paragraph', text: 'No domain scores were recorded with this result.' }];
+    return [
+      { kind: 'heading', text: 'Domains' },
+      { kind: 'paragraph', text: 'No domain scores were recorded with this result.' },
+    ];
   }
   const counted = input.domains.some((domain) => domain.answered !== undefined && domain.answered !== null);
   const rows = input.domains.map((domain): DomainBar => ({
@@ -124,37 +180,58 @@ function domains(input: EvidenceInput): Block[] {
     percent: domain.score_pct === null ? null : Math.min(100, Math.max(0, domain.score_pct)),
     figure: domain.score_pct === null ? 'No score' : `${domain.score_pct}%`,
     status: domainStatus(domain.status === null ? null : plainText(domain.status)),
-    answered: counted ? (domain.answered === undefined || domain.answered === null ? 'Not known' : String(domain.answered)) : null,
+    answered: counted
+      ? domain.answered === undefined || domain.answered === null
+        ? 'Not known'
+        : String(domain.answered)
+      : null,
   }));
-  const caption = input.sitting === undefined
-    ? 'Scores as they were recorded with the result. The ticks stand at 40% and 65%.'
-    : 'Score: the share of the domain’s questions at the deciding level that the learner is expected to answer correctly, not the '
-      + 'share of the questions given. Ticks at 40% (developing) and 65% (secure). A domain with fewer than 3 answers has no score.';
-  return [{ kind: 'heading', text: 'Domains' }, { kind: 'bars', rows, marks: [40, 65], caption }];
+  const caption =
+    input.sitting === undefined
+      ? 'Scores as they were recorded with the result. The ticks stand at 40% and 65%.'
+      : 'Score: the share of the domain’s questions at the deciding level that the learner is expected to answer correctly, not the ' +
+        'share of the questions given. Ticks at 40% (developing) and 65% (secure). A domain with fewer than 3 answers has no score.';
+  return [
+    { kind: 'heading', text: 'Domains' },
+    { kind: 'bars', rows, marks: [40, 65], caption },
+  ];
 }
 
 /** Without a sitting the page says what it does not know, rather than leaving it out. */
 function importedSections(input: EvidenceInput): Block[] {
-  const origin = input.source === 'imported'
-    ? 'This result was made elsewhere and recorded here for the provider named above.'
-    : 'The details of the sitting behind this result are not held here.';
-  const borderline = input.is_borderline === null ? 'Whether it is close to a level boundary was not recorded'
-    : `It was recorded as ${input.is_borderline ? '' : 'not '}close to a level boundary`;
-  const review = input.needs_review === null ? 'whether two methods of scoring disagreed was not recorded'
-    : `${input.is_borderline === null ? 'it was recorded as ' : ''}${input.needs_review ? 'needing' : 'not needing'} review`;
+  const origin =
+    input.source === 'imported'
+      ? 'This result was made elsewhere and recorded here for the provider named above.'
+      : 'The details of the sitting behind this result are not held here.';
+  const borderline =
+    input.is_borderline === null
+      ? 'Whether it is close to a level boundary was not recorded'
+      : `It was recorded as ${input.is_borderline ? '' : 'not '}close to a level boundary`;
+  const review =
+    input.needs_review === null
+      ? 'whether two methods of scoring disagreed was not recorded'
+      : `${input.is_borderline === null ? 'it was recorded as ' : ''}${input.needs_review ? 'needing' : 'not needing'} review`;
   return [
     { kind: 'heading', text: 'What is known, and what is not' },
-    { kind: 'paragraph', text: `${origin} This document shows what was recorded and adds nothing to it. ${borderline}, and ${review}. `
-      + 'Not recorded here: start and finish, supervision, adjustments, the questions and answers, the scores behind the placement, '
-      + 'how it was decided, and the learner’s declaration.' },
+    {
+      kind: 'paragraph',
+      text:
+        `${origin} This document shows what was recorded and adds nothing to it. ${borderline}, and ${review}. ` +
+        'Not recorded here: start and finish, supervision, adjustments, the questions and answers, the scores behind the placement, ' +
+        'how it was decided, and the learner’s declaration.',
+    },
   ];
 }
 
 function verification(input: EvidenceInput): Block[] {
   return [
     { kind: 'heading', text: 'How to verify this document' },
-    { kind: 'paragraph', text: `Open ${input.verify_url} and choose the PDF file: your browser computes its SHA-256 hash and sends only the hash, never the file. `
-      + 'Or compare the hash with report_sha256 of this result yourself; it stands outside the file, because no file can contain its own. '
-      + 'A paper copy can’t be verified: ask the provider for the file. A later edition replaces this one; older ones stay on record.' },
+    {
+      kind: 'paragraph',
+      text:
+        `Open ${input.verify_url} and choose the PDF file: your browser computes its SHA-256 hash and sends only the hash, never the file. ` +
+        'Or compare the hash with report_sha256 of this result yourself; it stands outside the file, because no file can contain its own. ' +
+        'A paper copy can’t be verified: ask the provider for the file. A later edition replaces this one; older ones stay on record.',
+    },
   ];
 }

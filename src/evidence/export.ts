@@ -9,16 +9,25 @@ import { formatPosition } from '../feed/time.ts';
 import { readReport } from './store.ts';
 
 const pageSize = 200;
-const page = statement('evidence.export_page', `
+const page = statement(
+  'evidence.export_page',
+  `
   select assessment_id, assessed_at, report_sha256 from assessment
    where organisation_id = $1 and body is not null and assessed_at >= $2 and (assessed_at, assessment_id) > ($3::int8, $4::uuid)
-   order by assessed_at, assessment_id limit ${pageSize}`);
-const countSince = statement('evidence.export_count', `
-  select count(*) as count from assessment where organisation_id = $1 and body is not null and assessed_at >= $2`);
+   order by assessed_at, assessment_id limit ${pageSize}`,
+);
+const countSince = statement(
+  'evidence.export_count',
+  `
+  select count(*) as count from assessment where organisation_id = $1 and body is not null and assessed_at >= $2`,
+);
 // Files of another organisation, or of another database, are none of this export's business.
-const withdrawn = statement('evidence.withdrawn', `
+const withdrawn = statement(
+  'evidence.withdrawn',
+  `
   select g.id from unnest($2::uuid[]) as g(id)
-   where exists (select from assessment a where a.organisation_id = $1 and a.assessment_id = g.id and a.body is null)`);
+   where exists (select from assessment a where a.organisation_id = $1 and a.assessment_id = g.id and a.body is null)`,
+);
 
 /** One line of the manifest. No name: the file says whose it is. */
 type ManifestEntry = { assessment_id: string; assessed_at: string; file: string; sha256: string; bytes: number };
@@ -30,7 +39,8 @@ const ownerOnly = { mode: 0o600 };
 
 export type ExportCounts = {
   /** Files written, and files that were there with the right bytes. */
-  exported: number; unchanged: number;
+  exported: number;
+  unchanged: number;
   /** Files of an earlier export whose results have been withdrawn since; they are named, not deleted. */
   withdrawn: string[];
 };
@@ -42,8 +52,14 @@ export type ExportCounts = {
  * the end. Holds one page of ids and one PDF at a time. Two exports into one folder would mix their files, so the second is
  * refused.
  */
-export async function exportEvidence(app: App, organisationId: number, sinceUs: number, folder: string,
-  onProgress: (done: number, total: number) => void, signal: AbortSignal): Promise<ExportCounts> {
+export async function exportEvidence(
+  app: App,
+  organisationId: number,
+  sinceUs: number,
+  folder: string,
+  onProgress: (done: number, total: number) => void,
+  signal: AbortSignal,
+): Promise<ExportCounts> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const lockFile = join(folder, 'export.lock');
   const lock = tryLock(lockFile, 'exclusive');
@@ -56,9 +72,18 @@ export async function exportEvidence(app: App, organisationId: number, sinceUs: 
   }
 }
 
-async function exportInto(app: App, organisationId: number, sinceUs: number, folder: string,
-  onProgress: (done: number, total: number) => void, signal: AbortSignal): Promise<ExportCounts> {
-  const [{ count: total } = { count: 0 }] = await app.db.query<{ count: number }>(countSince, [organisationId, sinceUs]);
+async function exportInto(
+  app: App,
+  organisationId: number,
+  sinceUs: number,
+  folder: string,
+  onProgress: (done: number, total: number) => void,
+  signal: AbortSignal,
+): Promise<ExportCounts> {
+  const [{ count: total } = { count: 0 }] = await app.db.query<{ count: number }>(countSince, [
+    organisationId,
+    sinceUs,
+  ]);
   const [csv, json] = [join(folder, 'manifest.csv'), join(folder, 'manifest.json')];
   for (const file of [csv, json]) await rm(file, { force: true });
   const handles: FileHandle[] = [];
@@ -70,7 +95,10 @@ async function exportInto(app: App, organisationId: number, sinceUs: number, fol
     await entries.write('[');
     let [lastAt, lastId] = [-Number.MAX_SAFE_INTEGER, '00000000-0000-0000-0000-000000000000'];
     for (;;) {
-      const rows = await app.db.query<{ assessment_id: string; assessed_at: number; report_sha256: string | null }>(page, [organisationId, sinceUs, lastAt, lastId]);
+      const rows = await app.db.query<{ assessment_id: string; assessed_at: number; report_sha256: string | null }>(
+        page,
+        [organisationId, sinceUs, lastAt, lastId],
+      );
       let [linesOfPage, entriesOfPage] = ['', ''];
       for (const row of rows) {
         if (signal.aborted) return counts;
@@ -78,7 +106,8 @@ async function exportInto(app: App, organisationId: number, sinceUs: number, fol
         if (written === null) continue;
         const { isNew, ...entry } = written;
         const first = counts.exported + counts.unchanged === 0;
-        if (isNew) counts.exported++; else counts.unchanged++;
+        if (isNew) counts.exported++;
+        else counts.unchanged++;
         linesOfPage += `${Object.values(entry).join(',')}\n`;
         entriesOfPage += `${first ? '' : ','}\n${JSON.stringify(entry)}`;
         onProgress(counts.exported + counts.unchanged, total);
@@ -98,11 +127,17 @@ async function exportInto(app: App, organisationId: number, sinceUs: number, fol
   return counts;
 }
 
-async function writeOne(app: App, organisationId: number, row: { assessment_id: string; assessed_at: number; report_sha256: string | null }, folder: string): Promise<ManifestEntry & { isNew: boolean } | null> {
+async function writeOne(
+  app: App,
+  organisationId: number,
+  row: { assessment_id: string; assessed_at: number; report_sha256: string | null },
+  folder: string,
+): Promise<(ManifestEntry & { isNew: boolean }) | null> {
   const file = `${row.assessment_id}.pdf`;
   const entry = { assessment_id: row.assessment_id, assessed_at: formatPosition(row.assessed_at), file };
   const there = row.report_sha256 === null ? null : await readFile(join(folder, file)).catch(() => null);
-  if (there !== null && hash('sha256', there, 'hex') === row.report_sha256) return { ...entry, sha256: row.report_sha256, bytes: there.length, isNew: false };
+  if (there !== null && hash('sha256', there, 'hex') === row.report_sha256)
+    return { ...entry, sha256: row.report_sha256, bytes: there.length, isNew: false };
   const report = await readReport(app, organisationId, row.assessment_id);
   if (report === undefined) return null;
   // One name for whatever is being written: a killed export leaves at most this file, and the next one writes over it.

@@ -23,12 +23,40 @@ export const eastAsian = 'NotoSansCJKsc-Regular-subset';
 
 // The blocks only say which file is worth opening for a character; whether the file has it is asked of the file.
 const blocks: readonly (readonly [name: string, ranges: readonly (readonly [number, number])[]])[] = [
-  ['NotoSansHebrew-Regular', [[0x0590, 0x05ff], [0xfb1d, 0xfb4f]]],
-  ['NotoSansArabic-Regular', [[0x0600, 0x06ff], [0x0750, 0x077f], [0x08a0, 0x08ff], [0xfb50, 0xfdff], [0xfe70, 0xfeff]]],
-  ['NotoSansSyriac-Regular', [[0x0700, 0x074f], [0x0860, 0x086f]]],
+  [
+    'NotoSansHebrew-Regular',
+    [
+      [0x0590, 0x05ff],
+      [0xfb1d, 0xfb4f],
+    ],
+  ],
+  [
+    'NotoSansArabic-Regular',
+    [
+      [0x0600, 0x06ff],
+      [0x0750, 0x077f],
+      [0x08a0, 0x08ff],
+      [0xfb50, 0xfdff],
+      [0xfe70, 0xfeff],
+    ],
+  ],
+  [
+    'NotoSansSyriac-Regular',
+    [
+      [0x0700, 0x074f],
+      [0x0860, 0x086f],
+    ],
+  ],
   ['NotoSansThaana-Regular', [[0x0780, 0x07bf]]],
   ['NotoSansNKo-Regular', [[0x07c0, 0x07ff]]],
-  ['NotoSansDevanagari-Regular', [[0x0900, 0x097f], [0x1cd0, 0x1cff], [0xa8e0, 0xa8ff]]],
+  [
+    'NotoSansDevanagari-Regular',
+    [
+      [0x0900, 0x097f],
+      [0x1cd0, 0x1cff],
+      [0xa8e0, 0xa8ff],
+    ],
+  ],
   ['NotoSansBengali-Regular', [[0x0980, 0x09ff]]],
   ['NotoSansGurmukhi-Regular', [[0x0a00, 0x0a7f]]],
   ['NotoSansGujarati-Regular', [[0x0a80, 0x0aff]]],
@@ -40,13 +68,51 @@ const blocks: readonly (readonly [name: string, ranges: readonly (readonly [numb
   ['NotoSansSinhala-Regular', [[0x0d80, 0x0dff]]],
   ['NotoSansThai-Regular', [[0x0e00, 0x0e7f]]],
   ['NotoSansLao-Regular', [[0x0e80, 0x0eff]]],
-  ['NotoSansKhmer-Regular', [[0x1780, 0x17ff], [0x19e0, 0x19ff]]],
-  ['NotoSansArmenian-Regular', [[0x0530, 0x058f], [0xfb13, 0xfb17]]],
-  ['NotoSansGeorgian-Regular', [[0x10a0, 0x10ff], [0x1c90, 0x1cbf], [0x2d00, 0x2d2f]]],
-  ['NotoSansEthiopic-Regular', [[0x1200, 0x139f], [0x2d80, 0x2ddf], [0xab00, 0xab2f]]],
+  [
+    'NotoSansKhmer-Regular',
+    [
+      [0x1780, 0x17ff],
+      [0x19e0, 0x19ff],
+    ],
+  ],
+  [
+    'NotoSansArmenian-Regular',
+    [
+      [0x0530, 0x058f],
+      [0xfb13, 0xfb17],
+    ],
+  ],
+  [
+    'NotoSansGeorgian-Regular',
+    [
+      [0x10a0, 0x10ff],
+      [0x1c90, 0x1cbf],
+      [0x2d00, 0x2d2f],
+    ],
+  ],
+  [
+    'NotoSansEthiopic-Regular',
+    [
+      [0x1200, 0x139f],
+      [0x2d80, 0x2ddf],
+      [0xab00, 0xab2f],
+    ],
+  ],
   ['NotoSansTifinagh-Regular', [[0x2d30, 0x2d7f]]],
-  [eastAsian, [[0x1100, 0x11ff], [0x2e80, 0x2fdf], [0x3000, 0x31ff], [0x3400, 0x9fff], [0xac00, 0xd7a3], [0xf900, 0xfaff],
-    [0xff00, 0xffef], [0x1b000, 0x1b16f], [0x20000, 0x323af]]],
+  [
+    eastAsian,
+    [
+      [0x1100, 0x11ff],
+      [0x2e80, 0x2fdf],
+      [0x3000, 0x31ff],
+      [0x3400, 0x9fff],
+      [0xac00, 0xd7a3],
+      [0xf900, 0xfaff],
+      [0xff00, 0xffef],
+      [0x1b000, 0x1b16f],
+      [0x20000, 0x323af],
+    ],
+  ],
 ];
 
 /** Every vendored font file, without its ending. */
@@ -76,7 +142,8 @@ function open(name: string): Face {
   };
   skipMissingAnchors(font);
   return {
-    name, font,
+    name,
+    font,
     source: new TrueTypeSource(bytes),
     postscriptName: font.postscriptName,
     unitsPerEm: font.unitsPerEm,
@@ -125,7 +192,13 @@ export function faceFor(codePoint: number, primary: string, current: string | nu
 
 /** Spaces, punctuation, joiners and combining marks that several scripts use. Digits are not among them. */
 function isShared(codePoint: number): boolean {
-  return (codePoint >= 0x20 && codePoint <= 0x2f) || codePoint === 0xa0
-    || (codePoint >= 0x0300 && codePoint <= 0x036f) || codePoint === 0x0964 || codePoint === 0x0965
-    || (codePoint >= 0x2000 && codePoint <= 0x206f) || codePoint === 0x25cc;
+  return (
+    (codePoint >= 0x20 && codePoint <= 0x2f) ||
+    codePoint === 0xa0 ||
+    (codePoint >= 0x0300 && codePoint <= 0x036f) ||
+    codePoint === 0x0964 ||
+    codePoint === 0x0965 ||
+    (codePoint >= 0x2000 && codePoint <= 0x206f) ||
+    codePoint === 0x25cc
+  );
 }

@@ -1,5 +1,10 @@
 /** A domain of the result. `answered` is how many of its questions were answered, where that is known. */
-export type EvidenceDomain = { name: string; score_pct: number | null; status: string | null; answered?: number | null };
+export type EvidenceDomain = {
+  name: string;
+  score_pct: number | null;
+  status: string | null;
+  answered?: number | null;
+};
 
 /** What a sitting adds to the result. Abilities are on the logistic scale of the bank, population N(0, 1). */
 export type EvidenceSitting = {

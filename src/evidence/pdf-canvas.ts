@@ -30,8 +30,12 @@ export class Canvas {
     this.#file = file;
   }
 
-  get pages(): readonly Page[] { return this.#pages; }
-  get fonts(): readonly SubsetFont[] { return [...this.#fonts.values()]; }
+  get pages(): readonly Page[] {
+    return this.#pages;
+  }
+  get fonts(): readonly SubsetFont[] {
+    return [...this.#fonts.values()];
+  }
 
   addPage(): void {
     this.#pages.push({ content: [], marks: 0, annotations: [] });
@@ -62,7 +66,7 @@ export class Canvas {
   }
 
   #marked(begin: string, draw: () => void): void {
-    if (this.#inside) throw new Error('marked content can\'t be nested here');
+    if (this.#inside) throw new Error("marked content can't be nested here");
     this.#inside = true;
     this.#page.content.push(begin);
     draw();
@@ -76,18 +80,32 @@ export class Canvas {
   }
 
   rectangle(x: number, y: number, width: number, height: number, colour: Colour): void {
-    this.#push(`${rgb(colour)} rg ${pdfNumber(x)} ${pdfNumber(pageHeight - y - height)} ${pdfNumber(width)} ${pdfNumber(height)} re f`);
+    this.#push(
+      `${rgb(colour)} rg ${pdfNumber(x)} ${pdfNumber(pageHeight - y - height)} ${pdfNumber(width)} ${pdfNumber(height)} re f`,
+    );
   }
 
   frame(x: number, y: number, width: number, height: number, colour: Colour, lineWidth: number): void {
-    this.#push(`${rgb(colour)} RG ${pdfNumber(lineWidth)} w `
-      + `${pdfNumber(x)} ${pdfNumber(pageHeight - y - height)} ${pdfNumber(width)} ${pdfNumber(height)} re S`);
+    this.#push(
+      `${rgb(colour)} RG ${pdfNumber(lineWidth)} w ` +
+        `${pdfNumber(x)} ${pdfNumber(pageHeight - y - height)} ${pdfNumber(width)} ${pdfNumber(height)} re S`,
+    );
   }
 
-  line(x1: number, y1: number, x2: number, y2: number, colour: Colour, lineWidth: number, dash: readonly number[] = []): void {
-    this.#push(`${rgb(colour)} RG ${pdfNumber(lineWidth)} w [${dash.map(pdfNumber).join(' ')}] 0 d `
-      + `${pdfNumber(x1)} ${pdfNumber(pageHeight - y1)} m ${pdfNumber(x2)} ${pdfNumber(pageHeight - y2)} l S`
-      + (dash.length > 0 ? ' [] 0 d' : ''));
+  line(
+    x1: number,
+    y1: number,
+    x2: number,
+    y2: number,
+    colour: Colour,
+    lineWidth: number,
+    dash: readonly number[] = [],
+  ): void {
+    this.#push(
+      `${rgb(colour)} RG ${pdfNumber(lineWidth)} w [${dash.map(pdfNumber).join(' ')}] 0 d ` +
+        `${pdfNumber(x1)} ${pdfNumber(pageHeight - y1)} m ${pdfNumber(x2)} ${pdfNumber(pageHeight - y2)} l S` +
+        (dash.length > 0 ? ' [] 0 d' : ''),
+    );
   }
 
   /** A filled circle, as four Bézier curves. */
@@ -95,17 +113,23 @@ export class Canvas {
     const k = 0.5522847 * radius;
     const cy = pageHeight - y;
     const at = (px: number, py: number): string => `${pdfNumber(px)} ${pdfNumber(py)}`;
-    this.#push(`${rgb(colour)} rg ${at(x - radius, cy)} m `
-      + `${at(x - radius, cy + k)} ${at(x - k, cy + radius)} ${at(x, cy + radius)} c `
-      + `${at(x + k, cy + radius)} ${at(x + radius, cy + k)} ${at(x + radius, cy)} c `
-      + `${at(x + radius, cy - k)} ${at(x + k, cy - radius)} ${at(x, cy - radius)} c `
-      + `${at(x - k, cy - radius)} ${at(x - radius, cy - k)} ${at(x - radius, cy)} c f`);
+    this.#push(
+      `${rgb(colour)} rg ${at(x - radius, cy)} m ` +
+        `${at(x - radius, cy + k)} ${at(x - k, cy + radius)} ${at(x, cy + radius)} c ` +
+        `${at(x + k, cy + radius)} ${at(x + radius, cy + k)} ${at(x + radius, cy)} c ` +
+        `${at(x + radius, cy - k)} ${at(x + k, cy - radius)} ${at(x, cy - radius)} c ` +
+        `${at(x - k, cy - radius)} ${at(x - radius, cy - k)} ${at(x - radius, cy)} c f`,
+    );
   }
 
   /** Many small squares of one colour in one path; `cells` are top left corners. */
   squares(cells: readonly (readonly [number, number, number])[], side: number, colour: Colour): void {
-    const path = cells.map(([x, y, run]) =>
-      `${pdfNumber(x)} ${pdfNumber(pageHeight - y - side)} ${pdfNumber(run * side)} ${pdfNumber(side)} re`).join('\n');
+    const path = cells
+      .map(
+        ([x, y, run]) =>
+          `${pdfNumber(x)} ${pdfNumber(pageHeight - y - side)} ${pdfNumber(run * side)} ${pdfNumber(side)} re`,
+      )
+      .join('\n');
     this.#push(`${rgb(colour)} rg\n${path}\nf`);
   }
 
@@ -128,12 +152,21 @@ export class Canvas {
   }
 
   /** Makes a rectangle of the current page a link, as a child of `element`. */
-  link(element: Element, x: number, y: number, width: number, height: number, address: string, description: string): void {
+  link(
+    element: Element,
+    x: number,
+    y: number,
+    width: number,
+    height: number,
+    address: string,
+    description: string,
+  ): void {
     const ref = this.#file.allocate();
     this.#page.annotations.push(ref);
     const rectangle = [x, pageHeight - y - height, x + width, pageHeight - y].map(pdfNumber);
     element.children.push({
-      page: this.#pages.length - 1, ref,
+      page: this.#pages.length - 1,
+      ref,
       write: (structParent) => linkAnnotation(rectangle, address, description, structParent),
     });
   }
@@ -151,12 +184,17 @@ export class Canvas {
   write(): { pages: Ref[]; tree: Ref } {
     const tree = this.#file.allocate();
     const fonts = this.fonts;
-    const resources = this.#file.add(`<</Font<<${fonts.map((font) => `/${font.resource} ${refTo(font.ref)}`).join('')}>>>>`);
+    const resources = this.#file.add(
+      `<</Font<<${fonts.map((font) => `/${font.resource} ${refTo(font.ref)}`).join('')}>>>>`,
+    );
     const pages = this.#pages.map((page, index) => {
       const content = this.#file.addStream('', Buffer.from(`${page.content.join('\n')}\n`, 'latin1'));
-      return this.#file.add(`<</Type/Page/Parent ${refTo(tree)}/MediaBox[0 0 ${pageWidth} ${pageHeight}]/Resources ${refTo(resources)}`
-        + `/Contents ${refTo(content)}/StructParents ${index}/Tabs/S`
-        + (page.annotations.length === 0 ? '' : `/Annots[${page.annotations.map(refTo).join(' ')}]`) + '>>');
+      return this.#file.add(
+        `<</Type/Page/Parent ${refTo(tree)}/MediaBox[0 0 ${pageWidth} ${pageHeight}]/Resources ${refTo(resources)}` +
+          `/Contents ${refTo(content)}/StructParents ${index}/Tabs/S` +
+          (page.annotations.length === 0 ? '' : `/Annots[${page.annotations.map(refTo).join(' ')}]`) +
+          '>>',
+      );
     });
     this.#file.set(tree, `<</Type/Pages/Kids[${pages.map(refTo).join(' ')}]/Count ${pages.length}>>`);
     for (const font of fonts) font.embed();

@@ -59,7 +59,14 @@ export function firstLine(box: TextBox): number {
 }
 
 /** Draws the lines with their top at `y` and their left or right ends at `x`; call inside tagged or artifact content. */
-export function drawText(canvas: Canvas, box: TextBox, x: number, y: number, colour: Colour, align: 'left' | 'right' = 'left'): void {
+export function drawText(
+  canvas: Canvas,
+  box: TextBox,
+  x: number,
+  y: number,
+  colour: Colour,
+  align: 'left' | 'right' = 'left',
+): void {
   const step = box.lines.length === 0 ? 0 : box.height / box.lines.length;
   box.lines.forEach((line, i) => {
     const start = align === 'left' ? x : x - (line.width * box.size) / 1000;

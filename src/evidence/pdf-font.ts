@@ -26,7 +26,9 @@ export class SubsetFont {
   }
 
   /** The name of this font in the resources of every page. */
-  get resource(): string { return `F${this.#index}`; }
+  get resource(): string {
+    return `F${this.#index}`;
+  }
 
   /** The character identifier that shows a glyph, as four hexadecimal digits. */
   cidHex(glyph: Glyph): string {
@@ -53,20 +55,22 @@ export class SubsetFont {
     const name = `${subsetTag(this.#index)}+${face.postscriptName}`;
     const { minX, minY, maxX, maxY } = face.bbox;
     const descriptor = file.add(
-      `<</Type/FontDescriptor/FontName/${name}/Flags 4`
-      + `/FontBBox[${[minX, minY, maxX, maxY].map((v) => pdfNumber(v * toThousand)).join(' ')}]`
-      + `/ItalicAngle 0/Ascent ${pdfNumber(face.ascent * toThousand)}/Descent ${pdfNumber(face.descent * toThousand)}`
-      + `/CapHeight ${pdfNumber(face.capHeight * toThousand)}/StemV 80`
-      + `/FontFile2 ${refTo(program)}/CIDSet ${refTo(cidSetRef)}>>`,
+      `<</Type/FontDescriptor/FontName/${name}/Flags 4` +
+        `/FontBBox[${[minX, minY, maxX, maxY].map((v) => pdfNumber(v * toThousand)).join(' ')}]` +
+        `/ItalicAngle 0/Ascent ${pdfNumber(face.ascent * toThousand)}/Descent ${pdfNumber(face.descent * toThousand)}` +
+        `/CapHeight ${pdfNumber(face.capHeight * toThousand)}/StemV 80` +
+        `/FontFile2 ${refTo(program)}/CIDSet ${refTo(cidSetRef)}>>`,
     );
     const widths = this.#gids.map((gid) => pdfNumber(face.source.metrics(gid).advance * toThousand)).join(' ');
     const descendant = file.add(
-      `<</Type/Font/Subtype/CIDFontType2/BaseFont/${name}/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>`
-      + `/FontDescriptor ${refTo(descriptor)}/DW 1000/W[0[${widths}]]/CIDToGIDMap/Identity>>`,
+      `<</Type/Font/Subtype/CIDFontType2/BaseFont/${name}/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>` +
+        `/FontDescriptor ${refTo(descriptor)}/DW 1000/W[0[${widths}]]/CIDToGIDMap/Identity>>`,
     );
     const toUnicode = file.addStream('', Buffer.from(this.#unicodeMap(), 'latin1'));
-    file.set(this.ref,
-      `<</Type/Font/Subtype/Type0/BaseFont/${name}/Encoding/Identity-H/DescendantFonts[${refTo(descendant)}]/ToUnicode ${refTo(toUnicode)}>>`);
+    file.set(
+      this.ref,
+      `<</Type/Font/Subtype/Type0/BaseFont/${name}/Encoding/Identity-H/DescendantFonts[${refTo(descendant)}]/ToUnicode ${refTo(toUnicode)}>>`,
+    );
   }
 
   #unicodeMap(): string {
@@ -80,11 +84,13 @@ export class SubsetFont {
       const block = entries.slice(i, i + 100);
       blocks.push(`${block.length} beginbfchar\n${block.join('\n')}\nendbfchar\n`);
     }
-    return '/CIDInit /ProcSet findresource begin\n12 dict begin\nbegincmap\n'
-      + '/CIDSystemInfo <</Registry (Adobe) /Ordering (UCS) /Supplement 0>> def\n'
-      + '/CMapName /Adobe-Identity-UCS def\n/CMapType 2 def\n'
-      + '1 begincodespacerange\n<0000> <FFFF>\nendcodespacerange\n'
-      + `${blocks.join('')}endcmap\nCMapName currentdict /CMap defineresource pop\nend\nend\n`;
+    return (
+      '/CIDInit /ProcSet findresource begin\n12 dict begin\nbegincmap\n' +
+      '/CIDSystemInfo <</Registry (Adobe) /Ordering (UCS) /Supplement 0>> def\n' +
+      '/CMapName /Adobe-Identity-UCS def\n/CMapType 2 def\n' +
+      '1 begincodespacerange\n<0000> <FFFF>\nendcodespacerange\n' +
+      `${blocks.join('')}endcmap\nCMapName currentdict /CMap defineresource pop\nend\nend\n`
+    );
   }
 }
 
@@ -93,6 +99,7 @@ const cidHex = (cid: number): string => cid.toString(16).toUpperCase().padStart(
 /** Six capital letters that tell the subsets of one document apart. */
 function subsetTag(index: number): string {
   let tag = '';
-  for (let i = 0, rest = index; i < 6; i++, rest = Math.floor(rest / 26)) tag = String.fromCharCode(65 + (rest % 26)) + tag;
+  for (let i = 0, rest = index; i < 6; i++, rest = Math.floor(rest / 26))
+    tag = String.fromCharCode(65 + (rest % 26)) + tag;
   return tag;
 }

@@ -10,7 +10,10 @@ export function srgbProfile(): Uint8Array {
     body.write(value, 12, 'latin1');
     return body;
   };
-  const copyright = Buffer.concat([Buffer.from('text\0\0\0\0', 'latin1'), Buffer.from('No copyright, use freely\0', 'latin1')]);
+  const copyright = Buffer.concat([
+    Buffer.from('text\0\0\0\0', 'latin1'),
+    Buffer.from('No copyright, use freely\0', 'latin1'),
+  ]);
   const xyz = (x: number, y: number, z: number): Buffer => {
     const body = Buffer.alloc(20);
     body.write('XYZ ', 0, 'latin1');
@@ -23,9 +26,15 @@ export function srgbProfile(): Uint8Array {
   curve.writeUInt16BE(Math.round(2.2 * 256), 12);
 
   const tags: (readonly [string, Buffer])[] = [
-    ['desc', text('sRGB')], ['cprt', copyright], ['wtpt', xyz(0.9642, 1, 0.8249)],
-    ['rXYZ', xyz(0.43607, 0.22249, 0.01392)], ['gXYZ', xyz(0.38515, 0.71687, 0.09708)], ['bXYZ', xyz(0.14307, 0.06061, 0.7141)],
-    ['rTRC', curve], ['gTRC', curve], ['bTRC', curve],
+    ['desc', text('sRGB')],
+    ['cprt', copyright],
+    ['wtpt', xyz(0.9642, 1, 0.8249)],
+    ['rXYZ', xyz(0.43607, 0.22249, 0.01392)],
+    ['gXYZ', xyz(0.38515, 0.71687, 0.09708)],
+    ['bXYZ', xyz(0.14307, 0.06061, 0.7141)],
+    ['rTRC', curve],
+    ['gTRC', curve],
+    ['bTRC', curve],
   ];
   const header = Buffer.alloc(128);
   header.writeUInt32BE(0x02100000, 8);

@@ -1,7 +1,19 @@
 import type { Block, Rung, Scale } from './content.ts';
 import { pageHeight } from './pdf-canvas.ts';
 import type { Flow } from './pdf-flow.ts';
-import { accent, contentWidth, drawText, ink, lines, margin, muted, smallSize, textBox, tint, white } from './pdf-flow.ts';
+import {
+  accent,
+  contentWidth,
+  drawText,
+  ink,
+  lines,
+  margin,
+  muted,
+  smallSize,
+  textBox,
+  tint,
+  white,
+} from './pdf-flow.ts';
 import type { Element } from './pdf-structure.ts';
 import { shapeLine } from './shaping.ts';
 import { decimal } from './wording.ts';
@@ -21,13 +33,15 @@ export function drawLadder(flow: Flow, block: Block & { kind: 'ladder' }, sectio
   const start = flow.y;
   const place = scale === null ? null : axis(scale, block.rungs);
   const bands: Band[] = block.rungs.map((rung, i) => {
-    if (place === null) return { rung, x: margin + (width * i) / block.rungs.length, width: width / block.rungs.length };
+    if (place === null)
+      return { rung, x: margin + (width * i) / block.rungs.length, width: width / block.rungs.length };
     const from = rung.from === null ? margin : place(rung.from);
     const to = rung.to === null ? margin + width : place(rung.to);
     return { rung, x: from, width: to - from };
   });
   const figure = section.add('Figure', {
-    alt: block.description, bbox: [margin, pageHeight - start - height, margin + width, pageHeight - start],
+    alt: block.description,
+    bbox: [margin, pageHeight - start - height, margin + width, pageHeight - start],
   });
   flow.canvas.tagged(figure, () => {
     bands.forEach((band) => drawBand(flow, band, start + above));

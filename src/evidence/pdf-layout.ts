@@ -2,7 +2,22 @@ import type { Block, EvidenceDocument } from './content.ts';
 import type { Canvas, Colour } from './pdf-canvas.ts';
 import { pageHeight } from './pdf-canvas.ts';
 import type { TextBox } from './pdf-flow.ts';
-import { Flow, accent, bodySize, bottom, contentWidth, drawText, ink, leading, lines, margin, muted, rule, smallSize, textBox } from './pdf-flow.ts';
+import {
+  Flow,
+  accent,
+  bodySize,
+  bottom,
+  contentWidth,
+  drawText,
+  ink,
+  leading,
+  lines,
+  margin,
+  muted,
+  rule,
+  smallSize,
+  textBox,
+} from './pdf-flow.ts';
 import { drawLadder } from './pdf-ladder.ts';
 import { drawQr } from './pdf-qr.ts';
 import type { Element } from './pdf-structure.ts';
@@ -35,16 +50,26 @@ function sectionHeight(blocks: readonly Block[], start: number): number {
 
 function heightOf(block: Block): number {
   switch (block.kind) {
-    case 'heading': return 0;
-    case 'paragraph': return textBox(block.text, contentWidth, bodySize).height;
-    case 'list': return block.items.reduce((sum, item) => sum + textBox(item, contentWidth - 12, bodySize).height + 2, 4);
-    case 'facts': return Math.ceil(block.facts.length / 2) * 26;
-    case 'placement': return 120;
-    case 'ladder': return 96;
-    case 'bars': return 30 + block.rows.length * 18;
-    case 'table': return 30 + block.rows.length * 17;
-    case 'answers': return Math.ceil(block.answers.length / 4) * smallSize * 1.5;
-    case 'countersign': return 44;
+    case 'heading':
+      return 0;
+    case 'paragraph':
+      return textBox(block.text, contentWidth, bodySize).height;
+    case 'list':
+      return block.items.reduce((sum, item) => sum + textBox(item, contentWidth - 12, bodySize).height + 2, 4);
+    case 'facts':
+      return Math.ceil(block.facts.length / 2) * 26;
+    case 'placement':
+      return 120;
+    case 'ladder':
+      return 96;
+    case 'bars':
+      return 30 + block.rows.length * 18;
+    case 'table':
+      return 30 + block.rows.length * 17;
+    case 'answers':
+      return Math.ceil(block.answers.length / 4) * smallSize * 1.5;
+    case 'countersign':
+      return 44;
   }
 }
 
@@ -81,31 +106,54 @@ function masthead(flow: Flow, document: EvidenceDocument, root: Element): void {
   const link = section.add('P').add('Link');
   const boxes = [textBox(document.verify.label, addressWidth, smallSize, 'bold'), textBox(address, addressWidth, 7)];
   const linkTop = qrY;
-  canvas.tagged(link, () => boxes.forEach((box, i) => {
-    drawText(canvas, box, margin + contentWidth, qrY, i === 0 ? ink : accent, 'right');
-    qrY += box.height;
-  }));
-  canvas.link(link, margin + contentWidth - addressWidth, linkTop, addressWidth, qrY - linkTop, document.verify.url, 'Open the page where this file can be checked');
+  canvas.tagged(link, () =>
+    boxes.forEach((box, i) => {
+      drawText(canvas, box, margin + contentWidth, qrY, i === 0 ? ink : accent, 'right');
+      qrY += box.height;
+    }),
+  );
+  canvas.link(
+    link,
+    margin + contentWidth - addressWidth,
+    linkTop,
+    addressWidth,
+    qrY - linkTop,
+    document.verify.url,
+    'Open the page where this file can be checked',
+  );
   flow.y = Math.max(y, qrY) + 4;
 }
 
 /** Text in the first of the sizes that takes at most two lines, else in the last on as many as it needs: none is cut. */
 function fitted(text: string, width: number, sizes: readonly number[], last: number, weight: Weight): TextBox {
-  return sizes.map((size) => textBox(text, width, size, weight)).find((box) => box.lines.length <= 2) ?? textBox(text, width, last, weight);
+  return (
+    sizes.map((size) => textBox(text, width, size, weight)).find((box) => box.lines.length <= 2) ??
+    textBox(text, width, last, weight)
+  );
 }
 
 function drawBlock(flow: Flow, block: Block, section: Element): void {
   switch (block.kind) {
-    case 'heading': return heading(flow, block.text, section);
-    case 'paragraph': return paragraph(flow, block.text, section);
-    case 'list': return list(flow, block.items, section);
-    case 'facts': return facts(flow, block, section);
-    case 'placement': return placement(flow, block, section);
-    case 'ladder': return drawLadder(flow, block, section);
-    case 'bars': return drawBars(flow, block, section);
-    case 'table': return drawTable(flow, block, section);
-    case 'answers': return answers(flow, block, section);
-    case 'countersign': return countersign(flow, block, section);
+    case 'heading':
+      return heading(flow, block.text, section);
+    case 'paragraph':
+      return paragraph(flow, block.text, section);
+    case 'list':
+      return list(flow, block.items, section);
+    case 'facts':
+      return facts(flow, block, section);
+    case 'placement':
+      return placement(flow, block, section);
+    case 'ladder':
+      return drawLadder(flow, block, section);
+    case 'bars':
+      return drawBars(flow, block, section);
+    case 'table':
+      return drawTable(flow, block, section);
+    case 'answers':
+      return answers(flow, block, section);
+    case 'countersign':
+      return countersign(flow, block, section);
   }
 }
 
@@ -127,7 +175,7 @@ function list(flow: Flow, items: readonly string[], section: Element): void {
     const body = parent.add('LI').add('LBody');
     const box = textBox(item, contentWidth - 12, bodySize);
     flow.need(Math.min(box.height, 2 * box.size * leading));
-    const dotY = flow.y + (box.height / Math.max(1, box.lines.length)) / 2;
+    const dotY = flow.y + box.height / Math.max(1, box.lines.length) / 2;
     flow.canvas.artifact(() => flow.canvas.dot(margin + 4, dotY, 1.3, muted));
     lines(flow, box, margin + 12, body, ink);
     flow.y += 2;
@@ -140,7 +188,8 @@ function facts(flow: Flow, block: Block & { kind: 'facts' }, section: Element): 
   const width = (contentWidth - gap) / 2;
   for (let i = 0; i < block.facts.length; i += 2) {
     const pair = block.facts.slice(i, i + 2).map(({ label, value }) => ({
-      label: textBox(label, width, smallSize), value: textBox(value || 'None recorded', width, bodySize + 0.5),
+      label: textBox(label, width, smallSize),
+      value: textBox(value || 'None recorded', width, bodySize + 0.5),
     }));
     const height = Math.max(...pair.map(({ label, value }) => label.height + value.height)) + 4;
     flow.need(height);
@@ -161,9 +210,17 @@ function placement(flow: Flow, block: Block & { kind: 'placement' }, section: El
   const label = textBox('Placement', width, smallSize);
   const level = fitted(block.level, width, [27, 19, 14], 11, 'bold');
   const sentences = block.sentences.map((sentence) => textBox(sentence, width, bodySize));
-  const flags = block.flags.map((flag) => ({ label: textBox(flag.label, 92, bodySize, 'bold'), text: textBox(flag.text, width - 96, bodySize) }));
-  const height = 10 + label.height + level.height + sentences.reduce((sum, box) => sum + box.height, 0)
-    + flags.reduce((sum, { text }) => sum + text.height + 7, 0) + 11;
+  const flags = block.flags.map((flag) => ({
+    label: textBox(flag.label, 92, bodySize, 'bold'),
+    text: textBox(flag.text, width - 96, bodySize),
+  }));
+  const height =
+    10 +
+    label.height +
+    level.height +
+    sentences.reduce((sum, box) => sum + box.height, 0) +
+    flags.reduce((sum, { text }) => sum + text.height + 7, 0) +
+    11;
   flow.y += 2;
   flow.need(height);
   const { canvas } = flow;
@@ -174,7 +231,8 @@ function placement(flow: Flow, block: Block & { kind: 'placement' }, section: El
   });
   let y = start + 9;
   const x = margin + inset;
-  const put = (element: Element, box: TextBox, at: number, colour: Colour): void => canvas.tagged(element, () => drawText(canvas, box, at, y, colour));
+  const put = (element: Element, box: TextBox, at: number, colour: Colour): void =>
+    canvas.tagged(element, () => drawText(canvas, box, at, y, colour));
   put(section.add('P'), label, x, muted);
   y += label.height - 2;
   put(section.add('P'), level, x, accent);

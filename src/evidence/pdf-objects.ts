@@ -68,9 +68,14 @@ export class PdfFile {
     // The size of the compressor's table is fixed here: its default takes a logarithm, which platforms may round differently.
     const payload = deflate ? zlibSync(data, { level: 6, mem: 2 }) : data;
     const filter = deflate ? '/Filter/FlateDecode' : '';
-    this.#fill(ref, Buffer.concat([
-      latin1(`<<${entries}${filter}/Length ${payload.length}>>\nstream\n`), payload, latin1('\nendstream'),
-    ]));
+    this.#fill(
+      ref,
+      Buffer.concat([
+        latin1(`<<${entries}${filter}/Length ${payload.length}>>\nstream\n`),
+        payload,
+        latin1('\nendstream'),
+      ]),
+    );
   }
 
   addStream(entries: string, data: Uint8Array, compress = true): Ref {
@@ -96,11 +101,13 @@ export class PdfFile {
       offset += head.length + body.length + tail.length;
     });
     const id = digest.digest('hex').slice(0, 32).toUpperCase();
-    parts.push(latin1(
-      `xref\n0 ${entries.length}\n${entries.join('')}`
-      + `trailer\n<</Size ${entries.length}/Root ${refTo(root)}/Info ${refTo(info)}/ID[<${id}><${id}>]>>\n`
-      + `startxref\n${offset}\n%%EOF\n`,
-    ));
+    parts.push(
+      latin1(
+        `xref\n0 ${entries.length}\n${entries.join('')}` +
+          `trailer\n<</Size ${entries.length}/Root ${refTo(root)}/Info ${refTo(info)}/ID[<${id}><${id}>]>>\n` +
+          `startxref\n${offset}\n%%EOF\n`,
+      ),
+    );
     return Buffer.concat(parts);
   }
 

@@ -2,7 +2,22 @@ import type { PdfFile, Ref } from './pdf-objects.ts';
 import { pdfAscii, pdfNumber, pdfText, refTo } from './pdf-objects.ts';
 
 /** Structure types of PDF 1.4 that the pages use. */
-export type Tag = 'Document' | 'Sect' | 'H1' | 'H2' | 'P' | 'L' | 'LI' | 'LBody' | 'Table' | 'TR' | 'TH' | 'TD' | 'Caption' | 'Figure' | 'Link';
+export type Tag =
+  | 'Document'
+  | 'Sect'
+  | 'H1'
+  | 'H2'
+  | 'P'
+  | 'L'
+  | 'LI'
+  | 'LBody'
+  | 'Table'
+  | 'TR'
+  | 'TH'
+  | 'TD'
+  | 'Caption'
+  | 'Figure'
+  | 'Link';
 
 type Mark = { page: number; mcid: number };
 /** `write` gives the annotation's dictionary once its key in the structure's number tree is known. */
@@ -31,7 +46,12 @@ export class Element {
  * Writes the structure tree and the annotations in it, and returns the tree's root.
  * Page `n` of the document has `/StructParents n`; annotations follow the pages in the number tree.
  */
-export function writeStructure(file: PdfFile, root: Element, pages: readonly Ref[], marksPerPage: readonly number[]): Ref {
+export function writeStructure(
+  file: PdfFile,
+  root: Element,
+  pages: readonly Ref[],
+  marksPerPage: readonly number[],
+): Ref {
   const treeRoot = file.allocate();
   const parents: Ref[][] = marksPerPage.map((count) => new Array<Ref>(count).fill(0));
   const annotations: { key: number; ref: Ref }[] = [];
@@ -44,7 +64,9 @@ export function writeStructure(file: PdfFile, root: Element, pages: readonly Ref
       if (child instanceof Element) return refTo(write(child, ref));
       if ('mcid' in child) {
         parents[child.page]![child.mcid] = ref;
-        return child.page === home ? String(child.mcid) : `<</Type/MCR/Pg ${refTo(pages[child.page]!)}/MCID ${child.mcid}>>`;
+        return child.page === home
+          ? String(child.mcid)
+          : `<</Type/MCR/Pg ${refTo(pages[child.page]!)}/MCID ${child.mcid}>>`;
       }
       const key = pages.length + annotations.length;
       annotations.push({ key, ref });
@@ -56,11 +78,14 @@ export function writeStructure(file: PdfFile, root: Element, pages: readonly Ref
       ...(scope === undefined ? [] : [`<</O/Table/Scope/${scope}>>`]),
       ...(bbox === undefined ? [] : [`<</O/Layout/Placement/Block/BBox[${bbox.map(pdfNumber).join(' ')}]>>`]),
     ];
-    file.set(ref, `<</Type/StructElem/S/${element.tag}/P ${refTo(parent)}`
-      + (home === null ? '' : `/Pg ${refTo(pages[home]!)}`)
-      + (alt === undefined ? '' : `/Alt ${pdfText(alt)}`)
-      + (attributes.length === 0 ? '' : `/A[${attributes.join('')}]`)
-      + `/K[${kids.join(' ')}]>>`);
+    file.set(
+      ref,
+      `<</Type/StructElem/S/${element.tag}/P ${refTo(parent)}` +
+        (home === null ? '' : `/Pg ${refTo(pages[home]!)}`) +
+        (alt === undefined ? '' : `/Alt ${pdfText(alt)}`) +
+        (attributes.length === 0 ? '' : `/A[${attributes.join('')}]`) +
+        `/K[${kids.join(' ')}]>>`,
+    );
     return ref;
   };
 
@@ -70,13 +95,23 @@ export function writeStructure(file: PdfFile, root: Element, pages: readonly Ref
     ...annotations.map(({ key, ref }) => `${key} ${refTo(ref)}`),
   ];
   const parentTree = file.add(`<</Nums[${numbers.join(' ')}]>>`);
-  file.set(treeRoot, `<</Type/StructTreeRoot/K[${refTo(document)}]/ParentTree ${refTo(parentTree)}`
-    + `/ParentTreeNextKey ${pages.length + annotations.length}>>`);
+  file.set(
+    treeRoot,
+    `<</Type/StructTreeRoot/K[${refTo(document)}]/ParentTree ${refTo(parentTree)}` +
+      `/ParentTreeNextKey ${pages.length + annotations.length}>>`,
+  );
   return treeRoot;
 }
 
 /** A link to a web address; it prints, as PDF/A asks of every annotation. */
-export function linkAnnotation(rectangle: readonly string[], address: string, description: string, structParent: number): string {
-  return `<</Type/Annot/Subtype/Link/Rect[${rectangle.join(' ')}]/F 4/Border[0 0 0]/Contents ${pdfText(description)}`
-    + `/StructParent ${structParent}/A<</S/URI/URI ${pdfAscii(address)}>>>>`;
+export function linkAnnotation(
+  rectangle: readonly string[],
+  address: string,
+  description: string,
+  structParent: number,
+): string {
+  return (
+    `<</Type/Annot/Subtype/Link/Rect[${rectangle.join(' ')}]/F 4/Border[0 0 0]/Contents ${pdfText(description)}` +
+    `/StructParent ${structParent}/A<</S/URI/URI ${pdfAscii(address)}>>>>`
+  );
 }

@@ -1,6 +1,20 @@
 import type { Block, Column } from './content.ts';
 import type { Flow, TextBox } from './pdf-flow.ts';
-import { accent, bodySize, contentWidth, drawText, firstLine, ink, lines, margin, muted, rule, smallSize, textBox, tint } from './pdf-flow.ts';
+import {
+  accent,
+  bodySize,
+  contentWidth,
+  drawText,
+  firstLine,
+  ink,
+  lines,
+  margin,
+  muted,
+  rule,
+  smallSize,
+  textBox,
+  tint,
+} from './pdf-flow.ts';
 import type { Element } from './pdf-structure.ts';
 
 const pad = 7;
@@ -21,7 +35,9 @@ function columnsOf(columns: readonly Column[]): Laid[] {
 /** Draws a cell whose first line stands in the middle of a line `first` points high. */
 function drawCell(flow: Flow, element: Element, box: TextBox, cell: Laid, first: number): void {
   const x = cell.align === 'left' ? cell.x + pad : cell.x + cell.width - pad;
-  flow.canvas.tagged(element, () => drawText(flow.canvas, box, x, flow.y + 2.5 + (first - firstLine(box)) / 2, ink, cell.align));
+  flow.canvas.tagged(element, () =>
+    drawText(flow.canvas, box, x, flow.y + 2.5 + (first - firstLine(box)) / 2, ink, cell.align),
+  );
 }
 
 /** How high a row is, and how high its first line. */
@@ -40,7 +56,14 @@ function headingRow(flow: Flow, columns: readonly Column[], laid: readonly Laid[
     if (row === null) {
       boxes.forEach((box, i) => {
         const cell = laid[i]!;
-        drawText(flow.canvas, box, cell.align === 'left' ? cell.x + pad : cell.x + cell.width - pad, flow.y + 2.5, ink, cell.align);
+        drawText(
+          flow.canvas,
+          box,
+          cell.align === 'left' ? cell.x + pad : cell.x + cell.width - pad,
+          flow.y + 2.5,
+          ink,
+          cell.align,
+        );
       });
     }
   });
@@ -65,7 +88,9 @@ export function drawTable(flow: Flow, block: Block & { kind: 'table' }, section:
     const { first, height } = measure(boxes);
     if (flow.need(height)) headingRow(flow, block.columns, laid, null);
     const row = table.add('TR');
-    boxes.forEach((box, i) => drawCell(flow, i === 0 ? row.add('TH', { scope: 'Row' }) : row.add('TD'), box, laid[i]!, first));
+    boxes.forEach((box, i) =>
+      drawCell(flow, i === 0 ? row.add('TH', { scope: 'Row' }) : row.add('TD'), box, laid[i]!, first),
+    );
     flow.y += height;
     rowLine(flow);
   }
@@ -76,7 +101,9 @@ export function drawTable(flow: Flow, block: Block & { kind: 'table' }, section:
 export function drawBars(flow: Flow, block: Block & { kind: 'bars' }, section: Element): void {
   const counted = block.rows.some((row) => row.answered !== null);
   const columns: Column[] = [
-    { label: 'Domain', width: 37, align: 'left' }, { label: 'Score', width: 38, align: 'left' }, { label: 'Status', width: 17, align: 'left' },
+    { label: 'Domain', width: 37, align: 'left' },
+    { label: 'Score', width: 38, align: 'left' },
+    { label: 'Status', width: 17, align: 'left' },
     ...(counted ? [{ label: 'Answered', width: 12, align: 'right' } as const] : []),
   ];
   const laid = columnsOf(columns);
@@ -84,14 +111,35 @@ export function drawBars(flow: Flow, block: Block & { kind: 'bars' }, section: E
   headingRow(flow, columns, laid, table.add('TR'));
   const figureWidth = 44;
   for (const domain of block.rows) {
-    const boxes = [domain.name, domain.figure, domain.status, ...(domain.answered === null ? [] : [domain.answered])]
-      .map((text, i) => textBox(text, i === 1 ? figureWidth : laid[i]!.width - 2 * pad, bodySize, i === 1 && domain.percent !== null ? 'bold' : 'regular'));
+    const boxes = [
+      domain.name,
+      domain.figure,
+      domain.status,
+      ...(domain.answered === null ? [] : [domain.answered]),
+    ].map((text, i) =>
+      textBox(
+        text,
+        i === 1 ? figureWidth : laid[i]!.width - 2 * pad,
+        bodySize,
+        i === 1 && domain.percent !== null ? 'bold' : 'regular',
+      ),
+    );
     const { first, height } = measure(boxes);
     if (flow.need(height)) headingRow(flow, columns, laid, null);
     const row = table.add('TR');
-    boxes.forEach((box, i) => drawCell(flow, i === 0 ? row.add('TH', { scope: 'Row' }) : row.add('TD'), box, laid[i]!, first));
+    boxes.forEach((box, i) =>
+      drawCell(flow, i === 0 ? row.add('TH', { scope: 'Row' }) : row.add('TD'), box, laid[i]!, first),
+    );
     const cell = laid[1]!;
-    if (domain.percent !== null) bar(flow, cell.x + pad + figureWidth, cell.width - 2 * pad - figureWidth, flow.y + 2.5 + first / 2, domain.percent, block.marks);
+    if (domain.percent !== null)
+      bar(
+        flow,
+        cell.x + pad + figureWidth,
+        cell.width - 2 * pad - figureWidth,
+        flow.y + 2.5 + first / 2,
+        domain.percent,
+        block.marks,
+      );
     flow.y += height;
     rowLine(flow);
   }

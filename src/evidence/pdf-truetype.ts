@@ -1,7 +1,14 @@
 /** One glyph of a source font, without hinting, and the glyphs that it is composed of. */
 export type GlyphOutline = { bytes: Uint8Array; components: { at: number; gid: number }[] };
 
-const componentFlag = { wordArguments: 0x0001, scale: 0x0008, more: 0x0020, xyScale: 0x0040, twoByTwo: 0x0080, instructions: 0x0100 };
+const componentFlag = {
+  wordArguments: 0x0001,
+  scale: 0x0008,
+  more: 0x0020,
+  xyScale: 0x0040,
+  twoByTwo: 0x0080,
+  instructions: 0x0100,
+};
 
 /** Reads the tables of a TrueType file that a subset needs. Offsets follow the OpenType specification, 1.9. */
 export class TrueTypeSource {
@@ -41,7 +48,8 @@ export class TrueTypeSource {
   /** Advance width and left side bearing in font units. */
   metrics(gid: number): { advance: number; bearing: number } {
     const at = this.#offset('hmtx');
-    if (gid < this.#hMetrics) return { advance: this.#view.getUint16(at + 4 * gid), bearing: this.#view.getInt16(at + 4 * gid + 2) };
+    if (gid < this.#hMetrics)
+      return { advance: this.#view.getUint16(at + 4 * gid), bearing: this.#view.getInt16(at + 4 * gid + 2) };
     return {
       advance: this.#view.getUint16(at + 4 * (this.#hMetrics - 1)),
       bearing: this.#view.getInt16(at + 4 * this.#hMetrics + 2 * (gid - this.#hMetrics)),
@@ -60,7 +68,9 @@ export class TrueTypeSource {
   #read(gid: number): GlyphOutline {
     const loca = this.#offset('loca');
     const start = this.#longLoca ? this.#view.getUint32(loca + 4 * gid) : 2 * this.#view.getUint16(loca + 2 * gid);
-    const end = this.#longLoca ? this.#view.getUint32(loca + 4 * gid + 4) : 2 * this.#view.getUint16(loca + 2 * gid + 2);
+    const end = this.#longLoca
+      ? this.#view.getUint32(loca + 4 * gid + 4)
+      : 2 * this.#view.getUint16(loca + 2 * gid + 2);
     const glyf = this.#offset('glyf');
     if (start === end) return { bytes: new Uint8Array(0), components: [] };
     const bytes = this.#bytes.slice(glyf + start, glyf + end);
@@ -104,11 +114,16 @@ function composite(bytes: Uint8Array, view: DataView): GlyphOutline {
 export function subsetTrueType(source: TrueTypeSource, gids: readonly number[]): { bytes: Uint8Array; glyphs: number } {
   const order = [...gids];
   const placeOf = new Map<number, number>();
-  order.forEach((gid, place) => { if (!placeOf.has(gid)) placeOf.set(gid, place); });
+  order.forEach((gid, place) => {
+    if (!placeOf.has(gid)) placeOf.set(gid, place);
+  });
   const outlines: Uint8Array[] = [];
   for (let place = 0; place < order.length; place++) {
     const { bytes, components } = source.outline(order[place]!);
-    if (components.length === 0) { outlines.push(bytes); continue; }
+    if (components.length === 0) {
+      outlines.push(bytes);
+      continue;
+    }
     const copy = bytes.slice();
     const view = new DataView(copy.buffer);
     for (const { at, gid } of components) {
@@ -155,8 +170,12 @@ function assemble(source: TrueTypeSource, order: readonly number[], outlines: re
   for (const at of [16, 18, 20, 22, 24, 26]) maxpView.setUint16(at, 0);
 
   return sfnt([
-    ['glyf', glyf], ['head', head], ['hhea', hhea],
-    ['hmtx', new Uint8Array(hmtx.buffer)], ['loca', new Uint8Array(loca.buffer)], ['maxp', maxp],
+    ['glyf', glyf],
+    ['head', head],
+    ['hhea', hhea],
+    ['hmtx', new Uint8Array(hmtx.buffer)],
+    ['loca', new Uint8Array(loca.buffer)],
+    ['maxp', maxp],
   ]);
 }
 
@@ -168,7 +187,10 @@ function sfnt(tables: readonly (readonly [string, Uint8Array])[]): Uint8Array {
   const view = new DataView(file.buffer);
   let power = 1;
   let log = 0;
-  while (power * 2 <= tables.length) { power *= 2; log += 1; }
+  while (power * 2 <= tables.length) {
+    power *= 2;
+    log += 1;
+  }
   view.setUint32(0, 0x00010000);
   view.setUint16(4, tables.length);
   view.setUint16(6, power * 16);

@@ -5,7 +5,15 @@ import { bold, face, faceFor, regular } from './faces.ts';
  * One glyph in the order in which it is drawn. Lengths are in thousandths of the font size.
  * `width` is what the font program says, `advance` how far the pen moves here; `text` is what it copies as.
  */
-export type Glyph = Readonly<{ key: string; gid: number; text: string; width: number; advance: number; dx: number; dy: number }>;
+export type Glyph = Readonly<{
+  key: string;
+  gid: number;
+  text: string;
+  width: number;
+  advance: number;
+  dx: number;
+  dy: number;
+}>;
 
 /** Glyphs of one face. `actual` is the logical text where the glyphs alone would not copy as it. */
 export type Run = { face: string; glyphs: Glyph[]; actual: string | null };
@@ -62,7 +70,8 @@ function shape(text: string, weight: Weight, rightToLeft: boolean): Line {
 }
 
 function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[] {
-  const levels = !rightToLeft && leftToRightOnly.test(text) ? [] : bidi.getEmbeddingLevels(text, rightToLeft ? 'rtl' : 'ltr').levels;
+  const levels =
+    !rightToLeft && leftToRightOnly.test(text) ? [] : bidi.getEmbeddingLevels(text, rightToLeft ? 'rtl' : 'ltr').levels;
   const primary = weight === 'bold' ? bold : regular;
   const found: Segment[] = [];
   let current: string | null = null;
@@ -77,7 +86,8 @@ function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[]
       found.push({ text: notation(codePoint), face: primary, level: level + (level % 2), standsFor: character });
       current = null;
     } else {
-      if (last !== undefined && last.standsFor === null && last.face === name && last.level === level) last.text += character;
+      if (last !== undefined && last.standsFor === null && last.face === name && last.level === level)
+        last.text += character;
       else found.push({ text: character, face: name, level, standsFor: null });
       current = name;
     }
@@ -114,18 +124,31 @@ function shapeSegment(segment: Segment, language: string | undefined): Run {
   shown = splitAm(shown);
   const { glyphs, positions } = font.layout(shown, [], undefined, language, rightToLeft ? 'rtl' : 'ltr');
   const toThousand = 1000 / unitsPerEm;
-  const texts = glyphTexts([...segment.text], glyphs.map((glyph) => glyph.codePoints), rightToLeft);
+  const texts = glyphTexts(
+    [...segment.text],
+    glyphs.map((glyph) => glyph.codePoints),
+    rightToLeft,
+  );
   const out: Glyph[] = glyphs.map((glyph, i) => {
     const { xAdvance, xOffset, yOffset } = positions[i]!;
     const text = texts.texts[i]!;
     return cached(glyphCache, `${segment.face} ${glyph.id} ${xAdvance} ${xOffset} ${yOffset} ${text}`, () => ({
-      key: `${glyph.id}\n${text}`, gid: glyph.id, text, width: source.metrics(glyph.id).advance * toThousand,
-      advance: xAdvance * toThousand, dx: xOffset * toThousand, dy: yOffset * toThousand,
+      key: `${glyph.id}\n${text}`,
+      gid: glyph.id,
+      text,
+      width: source.metrics(glyph.id).advance * toThousand,
+      advance: xAdvance * toThousand,
+      dx: xOffset * toThousand,
+      dy: yOffset * toThousand,
     }));
   });
   const moved = out.some((glyph) => glyph.dx !== 0 || glyph.dy !== 0 || glyph.advance === 0);
   if (rightToLeft) return { face: segment.face, glyphs: lettersBeforeMarks(out), actual: null };
-  return { face: segment.face, glyphs: out, actual: segment.standsFor ?? (!texts.exact || moved ? segment.text : null) };
+  return {
+    face: segment.face,
+    glyphs: out,
+    actual: segment.standsFor ?? (!texts.exact || moved ? segment.text : null),
+  };
 }
 
 /**
@@ -133,7 +156,11 @@ function shapeSegment(segment: Segment, language: string | undefined): Run {
  * became several glyphs and gives a space for characters that are never drawn; here every code point of the text is
  * given to exactly one glyph where the order allows it. `exact` says whether the glyphs in order spell the text.
  */
-function glyphTexts(text: readonly string[], codePoints: readonly number[][], rightToLeft: boolean): { texts: string[]; exact: boolean } {
+function glyphTexts(
+  text: readonly string[],
+  codePoints: readonly number[][],
+  rightToLeft: boolean,
+): { texts: string[]; exact: boolean } {
   const texts = codePoints.map(() => '');
   const order = codePoints.map((_, i) => i);
   if (rightToLeft) order.reverse();
@@ -146,10 +173,12 @@ function glyphTexts(text: readonly string[], codePoints: readonly number[][], ri
       next += 1;
       continue;
     }
-    const matches = own.length > 0 && own.every((codePoint, i) => {
-      const expected = text[next + i];
-      return expected !== undefined && shapeOf(expected, rightToLeft).codePointAt(0) === codePoint;
-    });
+    const matches =
+      own.length > 0 &&
+      own.every((codePoint, i) => {
+        const expected = text[next + i];
+        return expected !== undefined && shapeOf(expected, rightToLeft).codePointAt(0) === codePoint;
+      });
     if (matches) {
       texts[index] = text.slice(next, next + own.length).join('');
       next += own.length;
@@ -183,7 +212,7 @@ const isInvisible = (character: string | undefined): boolean =>
 /** The character whose shape is drawn: brackets and the like turn round where text runs from right to left. */
 function shapeOf(character: string, rightToLeft: boolean): string {
   const drawn = drawnAs[character] ?? character;
-  return rightToLeft ? bidi.getMirroredCharacter(drawn) ?? drawn : drawn;
+  return rightToLeft ? (bidi.getMirroredCharacter(drawn) ?? drawn) : drawn;
 }
 
 /**
@@ -205,8 +234,11 @@ function hasKana(text: string): boolean {
 }
 
 const isIdeographic = (codePoint: number): boolean =>
-  (codePoint >= 0x2e80 && codePoint <= 0x9fff) || (codePoint >= 0xac00 && codePoint <= 0xd7a3)
-  || (codePoint >= 0xf900 && codePoint <= 0xfaff) || (codePoint >= 0xff00 && codePoint <= 0xffef) || codePoint >= 0x20000;
+  (codePoint >= 0x2e80 && codePoint <= 0x9fff) ||
+  (codePoint >= 0xac00 && codePoint <= 0xd7a3) ||
+  (codePoint >= 0xf900 && codePoint <= 0xfaff) ||
+  (codePoint >= 0xff00 && codePoint <= 0xffef) ||
+  codePoint >= 0x20000;
 
 /** Pieces between which a line may end: words with the space or slash after them, ideographs singly. */
 function pieces(text: string): string[] {
@@ -214,9 +246,15 @@ function pieces(text: string): string[] {
   let piece = '';
   for (const character of text) {
     const ideograph = isIdeographic(character.codePointAt(0)!);
-    if (ideograph && piece !== '') { out.push(piece); piece = ''; }
+    if (ideograph && piece !== '') {
+      out.push(piece);
+      piece = '';
+    }
     piece += character;
-    if (character === ' ' || character === '/' || ideograph) { out.push(piece); piece = ''; }
+    if (character === ' ' || character === '/' || ideograph) {
+      out.push(piece);
+      piece = '';
+    }
   }
   if (piece !== '') out.push(piece);
   return out;
@@ -259,8 +297,8 @@ function linesOf(text: string, weight: Weight, maxWidth: number): Line[] {
 function splitWord(word: string, weight: Weight, maxWidth: number): string[] {
   const clusters: string[] = [];
   for (const character of word) {
-    const attaches = bidi.getBidiCharTypeName(character) === 'NSM' || isInvisible(character)
-      || isInvisible(clusters.at(-1)?.at(-1));
+    const attaches =
+      bidi.getBidiCharTypeName(character) === 'NSM' || isInvisible(character) || isInvisible(clusters.at(-1)?.at(-1));
     if (attaches && clusters.length > 0) clusters[clusters.length - 1] += character;
     else clusters.push(character);
   }
@@ -269,7 +307,11 @@ function splitWord(word: string, weight: Weight, maxWidth: number): string[] {
   let width = 0;
   for (const cluster of clusters) {
     const own = shapeLine(cluster, weight).width;
-    if (part !== '' && width + own > maxWidth) { parts.push(part); part = ''; width = 0; }
+    if (part !== '' && width + own > maxWidth) {
+      parts.push(part);
+      part = '';
+      width = 0;
+    }
     part += cluster;
     width += own;
   }

@@ -17,10 +17,16 @@ import { storedReports } from './stored.ts';
 
 export type { Report } from './stored.ts';
 
-const newest = statement('evidence.newest', `
-  select edition, input from evidence where organisation_id = $1 and assessment_id = $2 order by edition desc limit 1`);
-const insert = statement('evidence.insert', `
-  insert into evidence (organisation_id, assessment_id, edition, sha256, pdf, input, renderer, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`);
+const newest = statement(
+  'evidence.newest',
+  `
+  select edition, input from evidence where organisation_id = $1 and assessment_id = $2 order by edition desc limit 1`,
+);
+const insert = statement(
+  'evidence.insert',
+  `
+  insert into evidence (organisation_id, assessment_id, edition, sha256, pdf, input, renderer, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+);
 
 /** How often a report is begun again because its result changed meanwhile. */
 const attempts = 20;
@@ -51,7 +57,10 @@ const waiting: (() => void)[] = [];
 
 async function inTurn<T>(make: () => Promise<T>): Promise<T> {
   if (making < atOnce) making++;
-  else await new Promise<void>((resolve) => { waiting.push(resolve); });
+  else
+    await new Promise<void>((resolve) => {
+      waiting.push(resolve);
+    });
   try {
     return await make();
   } finally {
@@ -72,7 +81,16 @@ export function renderEdition(input: EvidenceInput): Edition {
 
 /** Stores an edition in the transaction that ties its hash to the result. */
 export async function storeEdition(work: Work, organisationId: number, { input, pdf, sha256 }: Edition): Promise<void> {
-  await work.tx.query(insert, [organisationId, input.assessment_id, input.edition, sha256, pdf, JSON.stringify(input), rendererVersion, new Date(work.nowMs)]);
+  await work.tx.query(insert, [
+    organisationId,
+    input.assessment_id,
+    input.edition,
+    sha256,
+    pdf,
+    JSON.stringify(input),
+    rendererVersion,
+    new Date(work.nowMs),
+  ]);
 }
 
 /** Where a file can be checked, as evidence prints it. */
@@ -80,7 +98,11 @@ export function verifyUrl(app: App): string {
   return `${app.settings.baseUrl}/verify`;
 }
 
-async function makeReport(app: App, organisationId: number, assessmentId: string): Promise<Report | undefined | 'changed'> {
+async function makeReport(
+  app: App,
+  organisationId: number,
+  assessmentId: string,
+): Promise<Report | undefined | 'changed'> {
   const row = await findLive(app.db, organisationId, assessmentId);
   if (row === undefined) return undefined;
   // Another reader was first.
@@ -88,17 +110,31 @@ async function makeReport(app: App, organisationId: number, assessmentId: string
   const organisation = await readOrganisation(app.db, organisationId);
   const [last] = await app.db.query<{ edition: number; input: string }>(newest, [organisationId, assessmentId]);
   // An amendment doesn't change how the result came about: every edition tells of the same sitting.
-  const before = last === undefined ? null : JSON.parse(last.input) as EvidenceInput;
+  const before = last === undefined ? null : (JSON.parse(last.input) as EvidenceInput);
   const answered = new Map(before?.domains.map((domain) => [domain.name, domain.answered]));
   const content = contentOf(row.body, row.assessed_at);
   const input: EvidenceInput = {
     version: 1,
-    organisation_name: organisation.name, learner: JSON.parse(row.learner), assessment_id: assessmentId, edition: (last?.edition ?? 0) + 1,
-    subject: content.subject, framework: content.framework, assessed_at: formatPosition(row.assessed_at),
-    rqf_level: content.rqf_level, rqf_level_code: content.rqf_level_code, below_level_1: content.below_level_1,
-    working_level: content.working_level, recommended_next_level: content.recommended_next_level,
-    is_borderline: content.is_borderline, needs_review: content.needs_review, domains: content.domains.map((domain) => (answered.get(domain.name) === undefined ? domain : { ...domain, answered: answered.get(domain.name) })),
-    verify_url: verifyUrl(app), source: row.source, ...(before?.sitting === undefined ? {} : { sitting: before.sitting }),
+    organisation_name: organisation.name,
+    learner: JSON.parse(row.learner),
+    assessment_id: assessmentId,
+    edition: (last?.edition ?? 0) + 1,
+    subject: content.subject,
+    framework: content.framework,
+    assessed_at: formatPosition(row.assessed_at),
+    rqf_level: content.rqf_level,
+    rqf_level_code: content.rqf_level_code,
+    below_level_1: content.below_level_1,
+    working_level: content.working_level,
+    recommended_next_level: content.recommended_next_level,
+    is_borderline: content.is_borderline,
+    needs_review: content.needs_review,
+    domains: content.domains.map((domain) =>
+      answered.get(domain.name) === undefined ? domain : { ...domain, answered: answered.get(domain.name) },
+    ),
+    verify_url: verifyUrl(app),
+    source: row.source,
+    ...(before?.sitting === undefined ? {} : { sitting: before.sitting }),
   };
   await nextTurn();
   const edition = renderEdition(input);
@@ -108,7 +144,7 @@ async function makeReport(app: App, organisationId: number, assessmentId: string
     await lockFeed(work, organisationId);
     const [latest] = await work.tx.query<{ edition: number }>(newest, [organisationId, assessmentId]);
     if ((latest?.edition ?? 0) !== (last?.edition ?? 0)) return 'changed' as const;
-    if (!await attachReport(work, organisationId, row, edition.sha256)) return 'changed' as const;
+    if (!(await attachReport(work, organisationId, row, edition.sha256))) return 'changed' as const;
     await storeEdition(work, organisationId, edition);
     return edition;
   });

@@ -69,12 +69,34 @@ const digest = (text: string) => hash('sha256', text, 'base64');
 const policy = `default-src 'none'; style-src 'sha256-${digest(style)}'; script-src 'sha256-${digest(script)}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
 
 const words: Record<Vouching['verdict'], { head: string; text: string }> = {
-  current: { head: 'This file is genuine and current', text: 'The service made exactly this file as evidence of a result that still stands.' },
-  superseded: { head: 'This file is genuine, but not the latest', text: 'The service made exactly this file, but the result has been amended since. Ask the provider for the current edition.' },
-  unknown: { head: 'The service does not vouch for this file', text: 'No evidence of a result that stands has this hash. The file may have been changed, even by saving it again in another program; the result may have been withdrawn; or the file is not from this service.' },
+  current: {
+    head: 'This file is genuine and current',
+    text: 'The service made exactly this file as evidence of a result that still stands.',
+  },
+  superseded: {
+    head: 'This file is genuine, but not the latest',
+    text: 'The service made exactly this file, but the result has been amended since. Ask the provider for the current edition.',
+  },
+  unknown: {
+    head: 'The service does not vouch for this file',
+    text: 'No evidence of a result that stands has this hash. The file may have been changed, even by saving it again in another program; the result may have been withdrawn; or the file is not from this service.',
+  },
 };
 
-const months = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'];
+const months = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
 
 /** The day of a date-time in UTC, as it is written in English. */
 function day(dateTime: string): string {
@@ -93,8 +115,12 @@ function page(title: string, verdict: Content, given: string, fault: string | nu
   return html`<!doctype html>
 <html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${title === '' ? '' : `${title} – `}Check an evidence file</title><style>${new Markup(style)}</style></head>
 <body><main><h1>Check an evidence file</h1>
-${verdict === '' ? html`<p>Every evidence PDF of this service can be checked here: whether it is exactly as the service made it, and whether the result still stands. Nothing about any person is shown.</p>` : html`${verdict}
-<h2>Check another file</h2>`}
+${
+  verdict === ''
+    ? html`<p>Every evidence PDF of this service can be checked here: whether it is exactly as the service made it, and whether the result still stands. Nothing about any person is shown.</p>`
+    : html`${verdict}
+<h2>Check another file</h2>`
+}
 <div id="choose" hidden><label for="file">Choose the PDF, or drop it here</label><input type="file" id="file" accept="application/pdf,.pdf" aria-describedby="file-note">
 <p class="soft" id="file-note">The file stays on this device: your browser computes its hash, and only the hash is sent.</p></div>
 <p id="state" role="status"></p>
@@ -120,15 +146,25 @@ const askForHash = 'Enter the 64 characters of a SHA-256 hash: digits and the le
 
 /** The public page where anyone can check a file. */
 export function registerVerify(app: App, fastify: FastifyInstance): void {
-  fastify.route({ method: ['GET', 'HEAD'], url: '/verify', handler: async (request, reply) => {
-    reply.headers({ 'content-security-policy': policy, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff', 'x-robots-tag': 'noindex' });
-    reply.type('text/html; charset=utf-8');
-    const question = (request.raw.url ?? '').indexOf('?');
-    const given = question < 0 ? undefined : splitQuery(request.raw.url!.slice(question + 1)).get('sha256');
-    if (given === undefined) return reply.send(page('', '', '', null));
-    const sha256 = given.length === 1 ? readHash(given[0]!) : null;
-    if (sha256 === null) return reply.code(400).send(page('Error: not a SHA-256 hash', '', given[0]!, askForHash));
-    const vouching = await vouch(app, sha256);
-    return reply.send(page(words[vouching.verdict].head, verdictPart(sha256, vouching), '', null));
-  } });
+  fastify.route({
+    method: ['GET', 'HEAD'],
+    url: '/verify',
+    handler: async (request, reply) => {
+      reply.headers({
+        'content-security-policy': policy,
+        'cache-control': 'no-store',
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+        'x-robots-tag': 'noindex',
+      });
+      reply.type('text/html; charset=utf-8');
+      const question = (request.raw.url ?? '').indexOf('?');
+      const given = question < 0 ? undefined : splitQuery(request.raw.url!.slice(question + 1)).get('sha256');
+      if (given === undefined) return reply.send(page('', '', '', null));
+      const sha256 = given.length === 1 ? readHash(given[0]!) : null;
+      if (sha256 === null) return reply.code(400).send(page('Error: not a SHA-256 hash', '', given[0]!, askForHash));
+      const vouching = await vouch(app, sha256);
+      return reply.send(page(words[vouching.verdict].head, verdictPart(sha256, vouching), '', null));
+    },
+  });
 }

@@ -6,13 +6,27 @@ import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf.ts';
 
 // Two organisations may hold the same result under one id, and so the same file: it is current while it is current anywhere.
-const byHash = statement('evidence.by_hash', `
+const byHash = statement(
+  'evidence.by_hash',
+  `
   select e.organisation_id, e.assessment_id, e.edition, e.input, e.renderer, e.created_at, a.report_sha256 is not distinct from e.sha256 as current
     from evidence e join assessment a on a.organisation_id = e.organisation_id and a.assessment_id = e.assessment_id
-   where e.sha256 = $1 order by current desc, e.created_at limit 1`);
-const bytesByHash = statement('evidence.bytes_by_hash', 'select pdf from evidence where organisation_id = $1 and sha256 = $2 limit 1');
+   where e.sha256 = $1 order by current desc, e.created_at limit 1`,
+);
+const bytesByHash = statement(
+  'evidence.bytes_by_hash',
+  'select pdf from evidence where organisation_id = $1 and sha256 = $2 limit 1',
+);
 
-type Found = { organisation_id: number; assessment_id: string; edition: number; input: string; renderer: string; created_at: Date; current: boolean };
+type Found = {
+  organisation_id: number;
+  assessment_id: string;
+  edition: number;
+  input: string;
+  renderer: string;
+  created_at: Date;
+  current: boolean;
+};
 
 /** What the service knows of a file by its hash; it says nothing of any person. */
 export type Vouching = {
@@ -34,7 +48,11 @@ async function find(app: App, sha256: string): Promise<Found | undefined> {
 
 function vouching(row: Found | undefined): Vouching {
   if (row === undefined) return { verdict: 'unknown', edition: null, made_at: null };
-  return { verdict: row.current ? 'current' : 'superseded', edition: row.edition, made_at: row.created_at.toISOString() };
+  return {
+    verdict: row.current ? 'current' : 'superseded',
+    edition: row.edition,
+    made_at: row.created_at.toISOString(),
+  };
 }
 
 /** Whether the service vouches for the file with this SHA-256 (lower-case hex). */
@@ -57,8 +75,10 @@ export async function inspect(app: App, sha256: string): Promise<Inspection> {
   const row = await find(app, sha256);
   if (row === undefined) return { ...vouching(row), holder: null, reproducible: null, sameRenderer: null };
   return {
-    ...vouching(row), holder: { organisationId: row.organisation_id, assessmentId: row.assessment_id },
-    reproducible: rendersTo(row.input, sha256), sameRenderer: row.renderer === rendererVersion,
+    ...vouching(row),
+    holder: { organisationId: row.organisation_id, assessmentId: row.assessment_id },
+    reproducible: rendersTo(row.input, sha256),
+    sameRenderer: row.renderer === rendererVersion,
   };
 }
 

@@ -6,13 +6,29 @@ export function plainText(text: string): string {
   return text
     .replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, '\ufffd')
     .replace(/[\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g, ' ')
-    .replace(/[\u00ad\u061c\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufffb\ufffe\uffff]/g, '')
+    .replace(
+      /[\u00ad\u061c\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\ufffb\ufffe\uffff]/g,
+      '',
+    )
     .replace(/[\u{e0000}-\u{e0fff}]/gu, '')
     .replace(/ {2,}/g, ' ')
     .replace(/^ | $/g, '');
 }
 
-const months = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'];
+const months = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
 
 /** `20 November 2026` from an RFC 3339 date or date-time. Throws RangeError when it is neither. */
 export function date(iso: string): string {
@@ -42,13 +58,18 @@ export function subjectName(subject: string): string {
 export function domainStatus(status: string | null): string {
   if (status === null) return 'Not judged';
   const words: Record<string, string> = {
-    secure: 'Secure', developing: 'Developing', needs_support: 'Needs support', not_assessed: 'Not assessed',
+    secure: 'Secure',
+    developing: 'Developing',
+    needs_support: 'Needs support',
+    not_assessed: 'Not assessed',
   };
   return Object.hasOwn(words, status) ? words[status]! : status;
 }
 
 export function levelCodeWords(code: number | null): string {
-  return code === null ? '' : ` (ILR PriorLevel code ${code}, used here for assessed skill, not for a qualification held)`;
+  return code === null
+    ? ''
+    : ` (ILR PriorLevel code ${code}, used here for assessed skill, not for a qualification held)`;
 }
 
 export const borderlineWords =

@@ -15,7 +15,9 @@ function bound(binding: CursorBinding, text: string): string {
 /** Opaque to clients, authenticated, and it never expires. */
 export function writeCursor(secrets: Secrets, binding: CursorBinding, cursor: Cursor): string {
   const text = `${cursor.value}.${cursor.throughUs}.${cursor.id}`;
-  return Buffer.concat([secrets.mac('cursor', bound(binding, text), macBytes), Buffer.from(text)]).toString('base64url');
+  return Buffer.concat([secrets.mac('cursor', bound(binding, text), macBytes), Buffer.from(text)]).toString(
+    'base64url',
+  );
 }
 
 /** @returns null for anything that wasn't written by this service under the same binding */

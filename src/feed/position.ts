@@ -20,7 +20,10 @@ export type Feed = {
 };
 
 const lock = statement('feed.lock', 'select position from feed where organisation_id = $1 for update');
-const move = statement('feed.move', 'update feed set position = $2, groups_version = groups_version + $3 where organisation_id = $1');
+const move = statement(
+  'feed.move',
+  'update feed set position = $2, groups_version = groups_version + $3 where organisation_id = $1',
+);
 
 /** Takes the organisation's feed lock, once in a unit of work. Every writer of feed tables takes it before any other row lock. */
 export async function lockFeed(work: Work, organisationId: number): Promise<Feed> {
@@ -36,7 +39,9 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   let groups = 0;
   const feed: Feed = {
     organisationId,
-    get position() { return last; },
+    get position() {
+      return last;
+    },
     next() {
       first = Math.max(last + limits.positionStepUs, earliest, work.app.clock.nowMs() * 1000);
       return first;
@@ -44,7 +49,9 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
     used(count) {
       if (count > 0) last = first + (count - 1) * limits.positionStepUs;
     },
-    groupsChanged() { groups = 1; },
+    groupsChanged() {
+      groups = 1;
+    },
   };
   work.opened.set(key, feed);
   work.beforeCommit(async () => {

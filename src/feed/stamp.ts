@@ -13,7 +13,9 @@ import type { Feed } from './position.ts';
 const step = limits.positionStepUs;
 
 function assessmentsWhere(name: string, whose: string) {
-  return statement(`feed.stamp_assessments_${name}`, `
+  return statement(
+    `feed.stamp_assessments_${name}`,
+    `
     with moving as materialized (
       select f.learner_id, f.assessment_id, l.group_set_id, row_number() over (order by f.position) - 1 as n
         from assessment_feed f
@@ -24,31 +26,44 @@ function assessmentsWhere(name: string, whose: string) {
         from moving m
        where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id
       returning 1)
-    select count(*) as count from moved`);
+    select count(*) as count from moved`,
+  );
 }
 
-const learnersThese = statement('feed.stamp_learners_these', `
+const learnersThese = statement(
+  'feed.stamp_learners_these',
+  `
   with moved as (
     update learner_feed l set position = $3 + ${step} * (a.n - 1)
       from unnest($2::uuid[]) with ordinality as a(learner_id, n)
      where l.organisation_id = $1 and l.learner_id = a.learner_id
     returning 1)
-  select count(*) as count from moved`);
-const learnersMembers = statement('feed.stamp_learners_members', `
+  select count(*) as count from moved`,
+);
+const learnersMembers = statement(
+  'feed.stamp_learners_members',
+  `
   with moving as materialized (
     select m.learner_id, row_number() over () - 1 as n from membership m where m.organisation_id = $1 and m.group_id = $2::uuid and m.left_position is null),
   moved as (
     update learner_feed l set position = $3 + ${step} * m.n
       from moving m where l.organisation_id = $1 and l.learner_id = m.learner_id
     returning 1)
-  select count(*) as count from moved`);
+  select count(*) as count from moved`,
+);
 
 const these = '= any($2::uuid[])';
-const members = 'in (select learner_id from membership where organisation_id = $1 and group_id = $2::uuid and left_position is null)';
+const members =
+  'in (select learner_id from membership where organisation_id = $1 and group_id = $2::uuid and left_position is null)';
 const assessmentsOfThese = assessmentsWhere('these', these);
 const assessmentsOfMembers = assessmentsWhere('members', members);
 
-async function stamp(work: Work, feed: Feed, statements: ReturnType<typeof statement>[], whose: string | string[]): Promise<void> {
+async function stamp(
+  work: Work,
+  feed: Feed,
+  statements: ReturnType<typeof statement>[],
+  whose: string | string[],
+): Promise<void> {
   if (whose.length === 0) return;
   for (const sql of statements) {
     const [row] = await work.tx.query<{ count: number }>(sql, [feed.organisationId, whose, feed.next()]);

@@ -12,16 +12,25 @@ import { teamType } from './types.ts';
  * is changes nothing.
  * @throws ApiError not_found, team_group_managed, group_limit_exceeded (on reactivation)
  */
-export async function changeGroup(work: Work, organisationId: number, groupId: string, change: { name?: string; active?: boolean },
-  options: { managingTeams?: boolean } = {}): Promise<GroupRow> {
+export async function changeGroup(
+  work: Work,
+  organisationId: number,
+  groupId: string,
+  change: { name?: string; active?: boolean },
+  options: { managingTeams?: boolean } = {},
+): Promise<GroupRow> {
   const feed = await lockFeed(work, organisationId);
   const group = await findGroup(work.tx, organisationId, groupId);
   if (group === undefined) throw new ApiError('not_found');
   if (group.type === teamType && options.managingTeams !== true) throw new ApiError('team_group_managed');
   const changed = { ...group, name: change.name ?? group.name, active: change.active ?? group.active };
   if (changed.name === group.name && changed.active === group.active) return group;
-  if (changed.active && !group.active && group.type !== teamType
-    && await countActiveGroups(work.tx, organisationId) >= limits.groupsPerOrganisation) {
+  if (
+    changed.active &&
+    !group.active &&
+    group.type !== teamType &&
+    (await countActiveGroups(work.tx, organisationId)) >= limits.groupsPerOrganisation
+  ) {
     throw new ApiError('group_limit_exceeded');
   }
   changed.position = feed.next();

@@ -15,21 +15,31 @@ const keyOf = (group: { type: string; ref: string }) => `${group.type} ${group.r
  * holds and two requests for the same new group make one.
  * @throws ApiError group_autocreate_disabled, group_limit_exceeded
  */
-export async function ensureGroups(work: Work, feed: Feed, wanted: GroupInput[], options: { autocreate: boolean }): Promise<{ row: GroupRow; created: boolean }[]> {
+export async function ensureGroups(
+  work: Work,
+  feed: Feed,
+  wanted: GroupInput[],
+  options: { autocreate: boolean },
+): Promise<{ row: GroupRow; created: boolean }[]> {
   if (wanted.length === 0) return [];
   const found = new Map((await findGroupsByKey(work.tx, feed.organisationId, wanted)).map((row) => [keyOf(row), row]));
   const missing = wanted.filter((group) => !found.has(keyOf(group)));
   if (missing.length > 0 && !options.autocreate) throw new ApiError('group_autocreate_disabled');
   const counted = missing.filter((group) => group.type !== teamType).length;
-  if (counted > 0 && await countActiveGroups(work.tx, feed.organisationId) + counted > limits.groupsPerOrganisation) {
+  if (counted > 0 && (await countActiveGroups(work.tx, feed.organisationId)) + counted > limits.groupsPerOrganisation) {
     throw new ApiError('group_limit_exceeded');
   }
   const created = new Set<string>();
   for (const group of missing) {
     if (found.has(keyOf(group))) continue;
     const row: GroupRow = {
-      group_id: work.uuid(), type: group.type, ref: group.ref, name: group.name, active: true,
-      created_at: new Date(work.nowMs), position: feed.next(),
+      group_id: work.uuid(),
+      type: group.type,
+      ref: group.ref,
+      name: group.name,
+      active: true,
+      created_at: new Date(work.nowMs),
+      position: feed.next(),
     };
     await insertGroup(work.tx, feed.organisationId, row);
     feed.used(1);
@@ -40,7 +50,11 @@ export async function ensureGroups(work: Work, feed: Feed, wanted: GroupInput[],
 }
 
 /** POST /groups: the existing group is returned as it is. */
-export async function createGroup(work: Work, organisationId: number, group: GroupInput): Promise<{ row: GroupRow; created: boolean }> {
+export async function createGroup(
+  work: Work,
+  organisationId: number,
+  group: GroupInput,
+): Promise<{ row: GroupRow; created: boolean }> {
   const feed = await lockFeed(work, organisationId);
   return (await ensureGroups(work, feed, [group], { autocreate: true }))[0]!;
 }

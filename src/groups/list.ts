@@ -2,13 +2,22 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { GroupRow } from './store.ts';
 
-const page = statement('group.page', `
+const page = statement(
+  'group.page',
+  `
   select group_id, type, ref, name, active, created_at, position from learner_group g
    where g.organisation_id = $1 and g.position >= $2
      and ($4::text[] is null or g.type = any($4)) and ($5::boolean is null or g.active = $5)
-   order by g.position limit $3`);
+   order by g.position limit $3`,
+);
 
 /** A page of groups in the order of their positions. */
-export function listGroups(tx: Tx, organisationId: number, filter: { types: string[] | null; active: boolean | null }, fromPosition: number, limit: number): Promise<GroupRow[]> {
+export function listGroups(
+  tx: Tx,
+  organisationId: number,
+  filter: { types: string[] | null; active: boolean | null },
+  fromPosition: number,
+  limit: number,
+): Promise<GroupRow[]> {
   return tx.query<GroupRow>(page, [organisationId, fromPosition, limit, filter.types, filter.active]);
 }

@@ -12,25 +12,42 @@ import { teamType } from './types.ts';
 
 type Pair = { group_id: string; learner_id: string };
 
-const join = statement('membership.join', `
+const join = statement(
+  'membership.join',
+  `
   insert into membership (organisation_id, group_id, learner_id, joined_position)
   select $1, group_id, learner_id, $4 from unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)
   on conflict (organisation_id, learner_id, group_id) where left_position is null do nothing
-  returning group_id, learner_id`);
-const leave = statement('membership.leave', `
+  returning group_id, learner_id`,
+);
+const leave = statement(
+  'membership.leave',
+  `
   update membership set left_position = $4
    where organisation_id = $1 and group_id = $2 and learner_id = any($3::uuid[]) and left_position is null
-  returning group_id, learner_id`);
+  returning group_id, learner_id`,
+);
 
 /** Makes learners active members; the pairs that were already are left out of the answer. Group sets follow, positions don't. */
 export async function joinGroups(work: Work, feed: Feed, pairs: Pair[]): Promise<Pair[]> {
   if (pairs.length === 0) return [];
-  const joined = await work.tx.query<Pair>(join, [feed.organisationId, pairs.map((p) => p.group_id), pairs.map((p) => p.learner_id), feed.next()]);
-  if (joined.length > 0) await recomputeSets(work.tx, feed.organisationId, [...new Set(joined.map((p) => p.learner_id))]);
+  const joined = await work.tx.query<Pair>(join, [
+    feed.organisationId,
+    pairs.map((p) => p.group_id),
+    pairs.map((p) => p.learner_id),
+    feed.next(),
+  ]);
+  if (joined.length > 0)
+    await recomputeSets(work.tx, feed.organisationId, [...new Set(joined.map((p) => p.learner_id))]);
   return joined;
 }
 
-async function groupForMembers(work: Work, organisationId: number, groupId: string, managingTeams: boolean): Promise<Feed> {
+async function groupForMembers(
+  work: Work,
+  organisationId: number,
+  groupId: string,
+  managingTeams: boolean,
+): Promise<Feed> {
   const feed = await lockFeed(work, organisationId);
   const group = await findGroup(work.tx, organisationId, groupId);
   if (group === undefined) throw new ApiError('not_found');
@@ -42,12 +59,25 @@ async function groupForMembers(work: Work, organisationId: number, groupId: stri
  * POST /groups/{id}/members. Everything is counted by references, in the order of the request.
  * @throws ApiError not_found, team_group_managed
  */
-export async function addMembers(work: Work, organisationId: number, groupId: string, refs: string[], options = { managingTeams: false }) {
+export async function addMembers(
+  work: Work,
+  organisationId: number,
+  groupId: string,
+  refs: string[],
+  options = { managingTeams: false },
+) {
   const feed = await groupForMembers(work, organisationId, groupId, options.managingTeams);
   const learners = await findLearnerIds(work.tx, organisationId, refs);
   const known = refs.filter((ref) => learners.has(ref));
-  const joined = new Set((await joinGroups(work, feed, known.map((ref) => ({ group_id: groupId, learner_id: learners.get(ref)! }))))
-    .map((pair) => pair.learner_id));
+  const joined = new Set(
+    (
+      await joinGroups(
+        work,
+        feed,
+        known.map((ref) => ({ group_id: groupId, learner_id: learners.get(ref)! })),
+      )
+    ).map((pair) => pair.learner_id),
+  );
   await stampAndTell(work, feed, groupId, joined, learners, 'added');
   return {
     added: known.filter((ref) => joined.has(learners.get(ref)!)),
@@ -60,10 +90,20 @@ export async function addMembers(work: Work, organisationId: number, groupId: st
  * POST /groups/{id}/members/remove: soft; the history is what scope exits are read from.
  * @throws ApiError not_found, team_group_managed
  */
-export async function removeMembers(work: Work, organisationId: number, groupId: string, refs: string[], options = { managingTeams: false }) {
+export async function removeMembers(
+  work: Work,
+  organisationId: number,
+  groupId: string,
+  refs: string[],
+  options = { managingTeams: false },
+) {
   const feed = await groupForMembers(work, organisationId, groupId, options.managingTeams);
   const learners = await findLearnerIds(work.tx, organisationId, refs);
-  const left = new Set((await work.tx.query<Pair>(leave, [organisationId, groupId, [...learners.values()], feed.next()])).map((pair) => pair.learner_id));
+  const left = new Set(
+    (await work.tx.query<Pair>(leave, [organisationId, groupId, [...learners.values()], feed.next()])).map(
+      (pair) => pair.learner_id,
+    ),
+  );
   if (left.size > 0) await recomputeSets(work.tx, organisationId, [...left]);
   await stampAndTell(work, feed, groupId, left, learners, 'removed');
   return {
@@ -72,11 +112,24 @@ export async function removeMembers(work: Work, organisationId: number, groupId:
   };
 }
 
-async function stampAndTell(work: Work, feed: Feed, groupId: string, changed: Set<string>, learners: Map<string, string>, how: 'added' | 'removed') {
+async function stampAndTell(
+  work: Work,
+  feed: Feed,
+  groupId: string,
+  changed: Set<string>,
+  learners: Map<string, string>,
+  how: 'added' | 'removed',
+) {
   if (changed.size === 0) return;
   await stampLearnersAndAssessments(work, feed, [...changed]);
   const refs = [...learners].filter(([, id]) => changed.has(id)).map(([ref]) => ref);
-  await emitGroupsUpdated(work, feed.organisationId, refs.map((ref) => ({
-    learner_ref: ref, added: how === 'added' ? [groupId] : [], removed: how === 'removed' ? [groupId] : [],
-  })));
+  await emitGroupsUpdated(
+    work,
+    feed.organisationId,
+    refs.map((ref) => ({
+      learner_ref: ref,
+      added: how === 'added' ? [groupId] : [],
+      removed: how === 'removed' ? [groupId] : [],
+    })),
+  );
 }

@@ -16,15 +16,27 @@ import { countMembers, findGroup } from './store.ts';
 import { groupTypes } from './types.ts';
 
 const example = {
-  id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d', ref: 'C-2026-01', name: 'January cohort', type: 'cohort', active: true,
-  created_at: '2026-01-05T09:00:00.000Z', updated_at: '2026-01-05T09:00:00.000Z',
+  id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d',
+  ref: 'C-2026-01',
+  name: 'January cohort',
+  type: 'cohort',
+  active: true,
+  created_at: '2026-01-05T09:00:00.000Z',
+  updated_at: '2026-01-05T09:00:00.000Z',
 };
-const idParameter = { id: { description: 'The group\'s id.', schema: { type: 'string', format: 'uuid' }, example: example.id } };
+const idParameter = {
+  id: { description: "The group's id.", schema: { type: 'string', format: 'uuid' }, example: example.id },
+};
 
 const groupQuery = [
   instant('since', 'invalid_since', 'Groups whose updated_at is at or after it.', 'upper'),
   someOf('type', 'invalid_type', 'One or more group types.', groupTypes),
-  oneOf('active', 'invalid_active', 'Only active groups, or only archived ones. Mutable: combine with since only if you also sweep.', ['true', 'false']),
+  oneOf(
+    'active',
+    'invalid_active',
+    'Only active groups, or only archived ones. Mutable: combine with since only if you also sweep.',
+    ['true', 'false'],
+  ),
 ];
 
 function groupId(params: Record<string, string>): string {
@@ -32,9 +44,15 @@ function groupId(params: Record<string, string>): string {
   return params.id!.toLowerCase();
 }
 
-const refsInput = Type.Object({
-  learner_refs: Type.Array(Type.String({ maxLength: limits.learnerRefChars }), { minItems: 1, maxItems: limits.refsPerRequest }),
-}, { additionalProperties: false, $id: 'LearnerRefs' });
+const refsInput = Type.Object(
+  {
+    learner_refs: Type.Array(Type.String({ maxLength: limits.learnerRefChars }), {
+      minItems: 1,
+      maxItems: limits.refsPerRequest,
+    }),
+  },
+  { additionalProperties: false, $id: 'LearnerRefs' },
+);
 const refs = () => Type.Array(Type.String());
 
 /** What a group looks like beside its members, which change without the group. */
@@ -44,28 +62,60 @@ function detail(row: Parameters<typeof groupPayload>[0], memberCount: number) {
 
 export const groupRoutes: Route[] = [
   {
-    method: 'GET', path: '/groups', id: 'listGroups', tag: 'Groups', summary: 'List groups', query: groupQuery, paged: true,
+    method: 'GET',
+    path: '/groups',
+    id: 'listGroups',
+    tag: 'Groups',
+    summary: 'List groups',
+    query: groupQuery,
+    paged: true,
     codes: ['unknown_parameter', 'invalid_since', 'invalid_cursor', 'invalid_type', 'invalid_active'],
-    answers: { 200: { description: 'A page of groups, by updated_at.', schema: Type.Object({ data: Type.Array(Group), pagination: PaginationSchema }),
-      example: { data: [example], pagination: { limit: 100, has_more: false, next: null } } } },
+    answers: {
+      200: {
+        description: 'A page of groups, by updated_at.',
+        schema: Type.Object({ data: Type.Array(Group), pagination: PaginationSchema }),
+        example: { data: [example], pagination: { limit: 100, has_more: false, next: null } },
+      },
+    },
     handle: async (call) => {
       const query = readQuery(call.rawQuery, groupQuery, { paged: true });
       const { since, type, active } = query.values;
       return listReply(call, query, async (after, limit) => {
-        const rows = await listGroups(call.app.db, call.caller.organisationId,
-          { types: type ?? null, active: active === undefined ? null : active === 'true' }, after === null ? since ?? 0 : after.value + 1, limit);
+        const rows = await listGroups(
+          call.app.db,
+          call.caller.organisationId,
+          { types: type ?? null, active: active === undefined ? null : active === 'true' },
+          after === null ? (since ?? 0) : after.value + 1,
+          limit,
+        );
         return rows.map((row) => ({ json: JSON.stringify(groupPayload(row)), value: row.position, id: row.group_id }));
       });
     },
   },
   {
-    method: 'POST', path: '/groups', id: 'createGroup', tag: 'Groups', summary: 'Create a group',
+    method: 'POST',
+    path: '/groups',
+    id: 'createGroup',
+    tag: 'Groups',
+    summary: 'Create a group',
     description: 'Idempotent on type and ref: a group that exists is returned as it is, with 200.',
-    body: GroupInput, bodyExample: { type: 'cohort', ref: 'C-2026-01', name: 'January cohort' },
-    codes: ['invalid_ref', 'invalid_name', 'invalid_type', 'unknown_field', 'team_group_managed', 'group_limit_exceeded'],
+    body: GroupInput,
+    bodyExample: { type: 'cohort', ref: 'C-2026-01', name: 'January cohort' },
+    codes: [
+      'invalid_ref',
+      'invalid_name',
+      'invalid_type',
+      'unknown_field',
+      'team_group_managed',
+      'group_limit_exceeded',
+    ],
     answers: {
       201: { description: 'Created.', schema: Type.Object({ data: Group }), example: { data: example } },
-      200: { description: 'It existed already, and is returned unchanged.', schema: Type.Object({ data: Group }), example: { data: example } },
+      200: {
+        description: 'It existed already, and is returned unchanged.',
+        schema: Type.Object({ data: Group }),
+        example: { data: example },
+      },
     },
     handle: async (call) => {
       const ref = call.body.text('ref', 'invalid_ref', limits.groupRefChars);
@@ -80,8 +130,21 @@ export const groupRoutes: Route[] = [
     },
   },
   {
-    method: 'GET', path: '/groups/{id}', id: 'getGroup', tag: 'Groups', summary: 'Read a group', params: idParameter, query: [], codes: ['unknown_parameter', 'not_found'],
-    answers: { 200: { description: 'The group with its number of active members.', schema: Type.Object({ data: GroupDetail }), example: { data: { ...example, member_count: 24 } } } },
+    method: 'GET',
+    path: '/groups/{id}',
+    id: 'getGroup',
+    tag: 'Groups',
+    summary: 'Read a group',
+    params: idParameter,
+    query: [],
+    codes: ['unknown_parameter', 'not_found'],
+    answers: {
+      200: {
+        description: 'The group with its number of active members.',
+        schema: Type.Object({ data: GroupDetail }),
+        example: { data: { ...example, member_count: 24 } },
+      },
+    },
     handle: async (call) => {
       const id = groupId(call.params);
       const found = await call.app.db.snapshot(async (tx) => {
@@ -89,53 +152,113 @@ export const groupRoutes: Route[] = [
         return row === undefined ? undefined : { row, count: await countMembers(tx, call.caller.organisationId, id) };
       });
       if (found === undefined) throw new ApiError('not_found');
-      return singleReply(call, json(200, detail(found.row, found.count), { resource: id }), `${found.row.position}.${found.count}`);
+      return singleReply(
+        call,
+        json(200, detail(found.row, found.count), { resource: id }),
+        `${found.row.position}.${found.count}`,
+      );
     },
   },
   {
-    method: 'PATCH', path: '/groups/{id}', id: 'changeGroup', tag: 'Groups', summary: 'Rename, archive or reactivate a group', params: idParameter,
+    method: 'PATCH',
+    path: '/groups/{id}',
+    id: 'changeGroup',
+    tag: 'Groups',
+    summary: 'Rename, archive or reactivate a group',
+    params: idParameter,
     description: 'Every learner and assessment that shows the group gets a new updated_at.',
-    body: Type.Object({ name: Type.Optional(Type.String({ minLength: 1, maxLength: limits.groupNameChars })), active: Type.Optional(Type.Boolean()) },
-      { additionalProperties: false, minProperties: 1, $id: 'GroupChange' }),
+    body: Type.Object(
+      {
+        name: Type.Optional(Type.String({ minLength: 1, maxLength: limits.groupNameChars })),
+        active: Type.Optional(Type.Boolean()),
+      },
+      { additionalProperties: false, minProperties: 1, $id: 'GroupChange' },
+    ),
     bodyExample: { active: false },
-    codes: ['not_found', 'invalid_name', 'invalid_active', 'unknown_field', 'invalid_body', 'team_group_managed', 'group_limit_exceeded'],
-    answers: { 200: { description: 'The group as it is now.', schema: Type.Object({ data: GroupDetail }), example: { data: { ...example, active: false, member_count: 24 } } } },
+    codes: [
+      'not_found',
+      'invalid_name',
+      'invalid_active',
+      'unknown_field',
+      'invalid_body',
+      'team_group_managed',
+      'group_limit_exceeded',
+    ],
+    answers: {
+      200: {
+        description: 'The group as it is now.',
+        schema: Type.Object({ data: GroupDetail }),
+        example: { data: { ...example, active: false, member_count: 24 } },
+      },
+    },
     handle: async (call) => {
       const name = call.body.has('name') ? call.body.text('name', 'invalid_name', limits.groupNameChars) : undefined;
       const active = call.body.flag('active', 'invalid_active');
       call.body.rejectUnknown(['name', 'active']);
-      if (name === undefined && active === undefined) throw new ApiError('invalid_body', 'The body must have name, active or both.');
+      if (name === undefined && active === undefined)
+        throw new ApiError('invalid_body', 'The body must have name, active or both.');
       const id = groupId(call.params);
       return call.change(async (work) => {
-        const row = await changeGroup(work, call.caller.organisationId, id, { ...(name === undefined ? {} : { name }), ...(active === undefined ? {} : { active }) });
+        const row = await changeGroup(work, call.caller.organisationId, id, {
+          ...(name === undefined ? {} : { name }),
+          ...(active === undefined ? {} : { active }),
+        });
         return json(200, detail(row, await countMembers(work.tx, call.caller.organisationId, id)), { resource: id });
       });
     },
   },
   {
-    method: 'POST', path: '/groups/{id}/members', id: 'addMembers', tag: 'Groups', summary: 'Add learners to a group', params: idParameter,
-    description: 'Idempotent. Every assessment of an added learner gets a new updated_at, and learner.groups.updated is emitted for each.',
-    body: refsInput, bodyExample: { learner_refs: ['LRN-000017', 'LRN-000042'] },
+    method: 'POST',
+    path: '/groups/{id}/members',
+    id: 'addMembers',
+    tag: 'Groups',
+    summary: 'Add learners to a group',
+    params: idParameter,
+    description:
+      'Idempotent. Every assessment of an added learner gets a new updated_at, and learner.groups.updated is emitted for each.',
+    body: refsInput,
+    bodyExample: { learner_refs: ['LRN-000017', 'LRN-000042'] },
     codes: ['not_found', 'invalid_learner_refs', 'unknown_field', 'team_group_managed'],
-    answers: { 200: { description: 'What became of each reference.', example: { data: { added: ['LRN-000017'], already_members: ['LRN-000042'], not_found: [] } },
-      schema: Type.Object({ data: Type.Object({ added: refs(), already_members: refs(), not_found: refs() }) }) } },
+    answers: {
+      200: {
+        description: 'What became of each reference.',
+        example: { data: { added: ['LRN-000017'], already_members: ['LRN-000042'], not_found: [] } },
+        schema: Type.Object({ data: Type.Object({ added: refs(), already_members: refs(), not_found: refs() }) }),
+      },
+    },
     handle: async (call) => {
       const learnerRefs = readRefs(call.body);
       const id = groupId(call.params);
-      return call.change(async (work) => json(200, await addMembers(work, call.caller.organisationId, id, learnerRefs), { resource: id }));
+      return call.change(async (work) =>
+        json(200, await addMembers(work, call.caller.organisationId, id, learnerRefs), { resource: id }),
+      );
     },
   },
   {
-    method: 'POST', path: '/groups/{id}/members/remove', id: 'removeMembers', tag: 'Groups', summary: 'Remove learners from a group', params: idParameter,
-    description: 'Idempotent and soft. Polls with group_id and since get scope exits, and learner.groups.updated is emitted for each learner.',
-    body: refsInput, bodyExample: { learner_refs: ['LRN-000017'] },
+    method: 'POST',
+    path: '/groups/{id}/members/remove',
+    id: 'removeMembers',
+    tag: 'Groups',
+    summary: 'Remove learners from a group',
+    params: idParameter,
+    description:
+      'Idempotent and soft. Polls with group_id and since get scope exits, and learner.groups.updated is emitted for each learner.',
+    body: refsInput,
+    bodyExample: { learner_refs: ['LRN-000017'] },
     codes: ['not_found', 'invalid_learner_refs', 'unknown_field', 'team_group_managed'],
-    answers: { 200: { description: 'What became of each reference.', example: { data: { removed: ['LRN-000017'], not_members: [] } },
-      schema: Type.Object({ data: Type.Object({ removed: refs(), not_members: refs() }) }) } },
+    answers: {
+      200: {
+        description: 'What became of each reference.',
+        example: { data: { removed: ['LRN-000017'], not_members: [] } },
+        schema: Type.Object({ data: Type.Object({ removed: refs(), not_members: refs() }) }),
+      },
+    },
     handle: async (call) => {
       const learnerRefs = readRefs(call.body);
       const id = groupId(call.params);
-      return call.change(async (work) => json(200, await removeMembers(work, call.caller.organisationId, id, learnerRefs), { resource: id }));
+      return call.change(async (work) =>
+        json(200, await removeMembers(work, call.caller.organisationId, id, learnerRefs), { resource: id }),
+      );
     },
   },
 ];

@@ -4,18 +4,24 @@ import { clientGroupTypes } from './types.ts';
 import { formatPosition } from '../feed/time.ts';
 import type { GroupRow } from './store.ts';
 
-export const GroupSummary = Type.Object({
-  id: Type.String({ format: 'uuid' }),
-  ref: Type.String({ description: 'The client\'s own group reference.' }),
-  name: Type.String(),
-  type: Type.String({ description: 'Open enum: tolerate values that you do not know.', examples: ['cohort'] }),
-}, { $id: 'GroupSummary' });
+export const GroupSummary = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    ref: Type.String({ description: "The client's own group reference." }),
+    name: Type.String(),
+    type: Type.String({ description: 'Open enum: tolerate values that you do not know.', examples: ['cohort'] }),
+  },
+  { $id: 'GroupSummary' },
+);
 
 const groupProperties = {
   id: Type.String({ format: 'uuid' }),
   ref: Type.String(),
   name: Type.String(),
-  type: Type.String({ description: 'Open enum. Groups of type team are managed from the organisation\'s teams.', examples: ['cohort'] }),
+  type: Type.String({
+    description: "Open enum. Groups of type team are managed from the organisation's teams.",
+    examples: ['cohort'],
+  }),
   active: Type.Boolean({ description: 'False: archived.' }),
   created_at: Type.String({ format: 'date-time' }),
   updated_at: Type.String({ format: 'date-time' }),
@@ -23,23 +29,34 @@ const groupProperties = {
 
 export const Group = Type.Object(groupProperties, { $id: 'Group' });
 
-export const GroupDetail = Type.Object({
-  ...groupProperties,
-  member_count: Type.Integer({ minimum: 0, description: 'Active members.' }),
-}, { $id: 'GroupDetail' });
+export const GroupDetail = Type.Object(
+  {
+    ...groupProperties,
+    member_count: Type.Integer({ minimum: 0, description: 'Active members.' }),
+  },
+  { $id: 'GroupDetail' },
+);
 
 /** One group of a request: its key and the name that it gets when it is created. */
-export const GroupInput = Type.Object({
-  type: Type.Enum([...clientGroupTypes]),
-  ref: Type.String({ minLength: 1, maxLength: limits.groupRefChars }),
-  name: Type.String({ minLength: 1, maxLength: limits.groupNameChars }),
-}, { additionalProperties: false, $id: 'GroupInput' });
+export const GroupInput = Type.Object(
+  {
+    type: Type.Enum([...clientGroupTypes]),
+    ref: Type.String({ minLength: 1, maxLength: limits.groupRefChars }),
+    name: Type.String({ minLength: 1, maxLength: limits.groupNameChars }),
+  },
+  { additionalProperties: false, $id: 'GroupInput' },
+);
 
 export type GroupInput = { type: string; ref: string; name: string };
 
 export function groupPayload(row: GroupRow) {
   return {
-    id: row.group_id, ref: row.ref, name: row.name, type: row.type, active: row.active,
-    created_at: row.created_at.toISOString(), updated_at: formatPosition(row.position),
+    id: row.group_id,
+    ref: row.ref,
+    name: row.name,
+    type: row.type,
+    active: row.active,
+    created_at: row.created_at.toISOString(),
+    updated_at: formatPosition(row.position),
   };
 }

@@ -10,7 +10,9 @@ export async function insertEmptySet(tx: Tx, organisationId: number): Promise<vo
   await tx.query(emptySet, [organisationId]);
 }
 
-const recompute = statement('group_set.recompute', `
+const recompute = statement(
+  'group_set.recompute',
+  `
   with held as (
     select l.learner_id, coalesce(array_agg(m.group_id order by m.group_id) filter (where m.group_id is not null), '{}') as group_ids
       from unnest($2::uuid[]) as l(learner_id)
@@ -27,14 +29,17 @@ const recompute = statement('group_set.recompute', `
     select $1, g.group_id, made.group_set_id from made, unnest(made.group_ids) as g(group_id))
   update learner_feed f set group_set_id = n.group_set_id
     from named n
-   where f.organisation_id = $1 and f.learner_id = n.learner_id and f.group_set_id <> n.group_set_id`);
+   where f.organisation_id = $1 and f.learner_id = n.learner_id and f.group_set_id <> n.group_set_id`,
+);
 
 /** Points each learner to the set of groups that it now holds; the feed's lock is held. */
 export async function recomputeSets(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
   await tx.query(recompute, [organisationId, learnerIds]);
 }
 
-const render = statement('group_set.render', `
+const render = statement(
+  'group_set.render',
+  `
   select s.group_set_id, s.group_ids, v.groups_version,
          coalesce(json_agg(json_build_object('id', g.group_id, 'ref', g.ref, 'name', g.name, 'type', g.type)
                   order by g.type collate "C", g.ref collate "C") filter (where g.active), '[]') as groups
@@ -42,7 +47,8 @@ const render = statement('group_set.render', `
     join feed v on v.organisation_id = s.organisation_id
     left join learner_group g on g.organisation_id = s.organisation_id and g.group_id = any(s.group_ids)
    where s.organisation_id = $1 and s.group_set_id = any($2)
-   group by s.organisation_id, s.group_set_id, s.group_ids, v.groups_version`);
+   group by s.organisation_id, s.group_set_id, s.group_ids, v.groups_version`,
+);
 
 /** What a set of groups looks like in a payload. */
 export type RenderedSet = {
@@ -54,12 +60,22 @@ export type RenderedSet = {
   version: number;
 };
 
-type SetRow = { group_set_id: string; group_ids: string[]; groups_version: number; groups: { id: string; ref: string; name: string; type: string }[] };
+type SetRow = {
+  group_set_id: string;
+  group_ids: string[];
+  groups_version: number;
+  groups: { id: string; ref: string; name: string; type: string }[];
+};
 
 /** Renders sets, straight from the tables. */
 export async function renderSets(tx: Tx, organisationId: number, setIds: string[]): Promise<Map<string, RenderedSet>> {
   const rows = await tx.query<SetRow>(render, [organisationId, setIds]);
-  return new Map(rows.map((row) => [row.group_set_id, { json: JSON.stringify(row.groups), groupIds: row.group_ids, version: row.groups_version }]));
+  return new Map(
+    rows.map((row) => [
+      row.group_set_id,
+      { json: JSON.stringify(row.groups), groupIds: row.group_ids, version: row.groups_version },
+    ]),
+  );
 }
 
 /** Rows that show groups: which sets, and the organisation's groups_version in the snapshot that the rows come from. */
@@ -74,7 +90,11 @@ export class SetCache {
    * reads both are done again: rows from before a rename would show the new name under their old updated_at (law 2,
    * test/laws/order.test.ts).
    */
-  async with<T>(tx: Tx, organisationId: number, read: () => Promise<RowsWithSets<T>>): Promise<{ rows: T; sets: Map<string, RenderedSet> }> {
+  async with<T>(
+    tx: Tx,
+    organisationId: number,
+    read: () => Promise<RowsWithSets<T>>,
+  ): Promise<{ rows: T; sets: Map<string, RenderedSet> }> {
     for (;;) {
       const { rows, groupsVersion, setIds } = await read();
       const sets = await this.#render(tx, organisationId, groupsVersion, setIds);
@@ -82,7 +102,12 @@ export class SetCache {
     }
   }
 
-  async #render(tx: Tx, organisationId: number, version: number, setIds: Iterable<string>): Promise<Map<string, RenderedSet> | null> {
+  async #render(
+    tx: Tx,
+    organisationId: number,
+    version: number,
+    setIds: Iterable<string>,
+  ): Promise<Map<string, RenderedSet> | null> {
     let known = this.#organisations.get(organisationId);
     if (known === undefined || known.version < version || known.sets.size >= mostSets) {
       if (this.#organisations.size >= mostOrganisations) this.#organisations.clear();

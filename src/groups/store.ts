@@ -1,30 +1,63 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 
-export type GroupRow = { group_id: string; type: string; ref: string; name: string; active: boolean; created_at: Date; position: number };
+export type GroupRow = {
+  group_id: string;
+  type: string;
+  ref: string;
+  name: string;
+  active: boolean;
+  created_at: Date;
+  position: number;
+};
 
 const columns = 'group_id, type, ref, name, active, created_at, position';
 
-const byId = statement('group.by_id', `select ${columns} from learner_group where organisation_id = $1 and group_id = $2`);
-const byKeys = statement('group.by_keys', `
+const byId = statement(
+  'group.by_id',
+  `select ${columns} from learner_group where organisation_id = $1 and group_id = $2`,
+);
+const byKeys = statement(
+  'group.by_keys',
+  `
   select ${columns} from learner_group
-   where organisation_id = $1 and (type, ref) in (select * from unnest($2::text[], $3::text[]))`);
-const countActive = statement('group.count_active', `
-  select count(*) as count from learner_group where organisation_id = $1 and active and type <> 'team'`);
-const insert = statement('group.insert', `
+   where organisation_id = $1 and (type, ref) in (select * from unnest($2::text[], $3::text[]))`,
+);
+const countActive = statement(
+  'group.count_active',
+  `
+  select count(*) as count from learner_group where organisation_id = $1 and active and type <> 'team'`,
+);
+const insert = statement(
+  'group.insert',
+  `
   insert into learner_group (organisation_id, group_id, type, ref, name, active, created_at, position)
-  values ($1, $2, $3, $4, $5, true, $6, $7)`);
-const update = statement('group.update', `
-  update learner_group set name = $3, active = $4, position = $5 where organisation_id = $1 and group_id = $2`);
-const memberCount = statement('group.count_members', `
-  select count(*) as count from membership where organisation_id = $1 and group_id = $2 and left_position is null`);
-const known = statement('group.known', 'select group_id from learner_group where organisation_id = $1 and group_id = any($2)');
+  values ($1, $2, $3, $4, $5, true, $6, $7)`,
+);
+const update = statement(
+  'group.update',
+  `
+  update learner_group set name = $3, active = $4, position = $5 where organisation_id = $1 and group_id = $2`,
+);
+const memberCount = statement(
+  'group.count_members',
+  `
+  select count(*) as count from membership where organisation_id = $1 and group_id = $2 and left_position is null`,
+);
+const known = statement(
+  'group.known',
+  'select group_id from learner_group where organisation_id = $1 and group_id = any($2)',
+);
 
 export async function findGroup(tx: Tx, organisationId: number, groupId: string): Promise<GroupRow | undefined> {
   return (await tx.query<GroupRow>(byId, [organisationId, groupId]))[0];
 }
 
-export function findGroupsByKey(tx: Tx, organisationId: number, keys: { type: string; ref: string }[]): Promise<GroupRow[]> {
+export function findGroupsByKey(
+  tx: Tx,
+  organisationId: number,
+  keys: { type: string; ref: string }[],
+): Promise<GroupRow[]> {
   return tx.query<GroupRow>(byKeys, [organisationId, keys.map((key) => key.type), keys.map((key) => key.ref)]);
 }
 

@@ -1,6 +1,17 @@
 /** Group types that clients may create (api-spec.md, POST /learners); an open enum for readers. */
-export const clientGroupTypes = ['cohort', 'course', 'class', 'curriculum_area', 'campus', 'funding_stream', 'employer', 'caseload',
-  'registration_group', 'teaching_group', 'year_group'] as const;
+export const clientGroupTypes = [
+  'cohort',
+  'course',
+  'class',
+  'curriculum_area',
+  'campus',
+  'funding_stream',
+  'employer',
+  'caseload',
+  'registration_group',
+  'teaching_group',
+  'year_group',
+] as const;
 
 /** The type that is managed from the organisation's teams, never through the API. */
 export const teamType = 'team';

@@ -9,9 +9,11 @@ import type { Unchanged } from './repeated-reads.ts';
 
 /** Who calls, whether the call is within its key's rate limit, and where the organisation's feed stands. */
 export type Admission = {
-  organisationId: number; keyId: string;
+  organisationId: number;
+  keyId: string;
   /** The feed's position and groups version, read before anything that the reply shows. */
-  feedPosition: number; groupsVersion: number;
+  feedPosition: number;
+  groupsVersion: number;
   granted: boolean;
   /** Requests left in the window after this one. */
   remaining: number;
@@ -93,8 +95,16 @@ const statements = {
 };
 
 type AdmitRow = {
-  pair: number; all_granted: boolean; key_id: string; organisation_id: number; position: number; groups_version: number;
-  granted: number; used: number; oldest_ms: number | null; last_ms: number;
+  pair: number;
+  all_granted: boolean;
+  key_id: string;
+  organisation_id: number;
+  position: number;
+  groups_version: number;
+  granted: number;
+  used: number;
+  oldest_ms: number | null;
+  last_ms: number;
 };
 
 /** What a call shows of itself, and what is presumed of its reply: null unless it repeats a read. */
@@ -113,43 +123,72 @@ export type Admit = (asked: Asked) => Promise<Admission | null>;
 export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admit {
   const limit = app.settings.rateLimit;
   const stepMs = limit <= exactUpTo ? 1 : coarseMs;
-  return batcher<Asked, Admission | null>(async (calls) => {
-    const pairsOf = new Map<string, { keyId: string; secret: string; calls: number[] }>();
-    calls.forEach(({ keyId, secret }, i) => {
-      const pair = `${keyId}\n${secret}`;
-      const found = pairsOf.get(pair);
-      if (found === undefined) pairsOf.set(pair, { keyId, secret, calls: [i] });
-      else found.calls.push(i);
-    });
-    const pairs = [...pairsOf.values()];
-    const reads = pairs.flatMap((pair, i) => pair.calls.flatMap((call) => {
-      const { read } = calls[call]!;
-      return read === null ? [] : [{ pair: i + 1, requestId: read.requestId, ...read.unchanged }];
-    }));
-    const nowMs = app.clock.nowMs();
-    const window = [new Date(nowMs), nowMs, limit, stepMs];
-    const one = pairs.length === 1;
-    const asked = one ? [pairs[0]!.keyId, hashSecret(pairs[0]!.secret), pairs[0]!.calls.length]
-      : [pairs.map((pair) => pair.keyId), pairs.map((pair) => hashSecret(pair.secret)), pairs.map((pair) => pair.calls.length)];
-    const rows = reads.length === 0
-      ? await relaxed.query<AdmitRow>(one ? statements.one : statements.many, [...asked, ...window])
-      : await durable.query<AdmitRow>(one ? statements.oneAnswered : statements.manyAnswered, [...asked, ...window,
-        ...(['pair', 'organisationId', 'position'] as const).map((key) => arrayLiteral(reads.map((read) => read[key]))), uuidArray(reads.map((read) => read.requestId)),
-        reads.map((read) => read.action).join('\x1e'), reads.map((read) => read.resource ?? '').join('\x1e'), arrayLiteral(reads.map((read) => read.status))]);
-    const out = new Array<Admission | null>(calls.length).fill(null);
-    for (const row of rows) {
-      pairs[row.pair - 1]!.calls.forEach((call, i) => {
-        const unchanged = calls[call]!.read?.unchanged;
-        out[call] = {
-          organisationId: row.organisation_id, keyId: row.key_id,
-          feedPosition: row.position, groupsVersion: row.groups_version,
-          granted: i < row.granted,
-          remaining: Math.max(0, limit - row.used + Math.max(0, row.granted - i - 1)),
-          resetSeconds: row.oldest_ms === null ? 0 : Math.max(1, Math.ceil((row.oldest_ms + limits.rateWindowMs + 1 - row.last_ms) / 1000)),
-          answered: unchanged !== undefined && row.all_granted && unchanged.organisationId === row.organisation_id && unchanged.position === row.position,
-        };
+  return batcher<Asked, Admission | null>(
+    async (calls) => {
+      const pairsOf = new Map<string, { keyId: string; secret: string; calls: number[] }>();
+      calls.forEach(({ keyId, secret }, i) => {
+        const pair = `${keyId}\n${secret}`;
+        const found = pairsOf.get(pair);
+        if (found === undefined) pairsOf.set(pair, { keyId, secret, calls: [i] });
+        else found.calls.push(i);
       });
-    }
-    return out;
-  }, 512, 2);
+      const pairs = [...pairsOf.values()];
+      const reads = pairs.flatMap((pair, i) =>
+        pair.calls.flatMap((call) => {
+          const { read } = calls[call]!;
+          return read === null ? [] : [{ pair: i + 1, requestId: read.requestId, ...read.unchanged }];
+        }),
+      );
+      const nowMs = app.clock.nowMs();
+      const window = [new Date(nowMs), nowMs, limit, stepMs];
+      const one = pairs.length === 1;
+      const asked = one
+        ? [pairs[0]!.keyId, hashSecret(pairs[0]!.secret), pairs[0]!.calls.length]
+        : [
+            pairs.map((pair) => pair.keyId),
+            pairs.map((pair) => hashSecret(pair.secret)),
+            pairs.map((pair) => pair.calls.length),
+          ];
+      const rows =
+        reads.length === 0
+          ? await relaxed.query<AdmitRow>(one ? statements.one : statements.many, [...asked, ...window])
+          : await durable.query<AdmitRow>(one ? statements.oneAnswered : statements.manyAnswered, [
+              ...asked,
+              ...window,
+              ...(['pair', 'organisationId', 'position'] as const).map((key) =>
+                arrayLiteral(reads.map((read) => read[key])),
+              ),
+              uuidArray(reads.map((read) => read.requestId)),
+              reads.map((read) => read.action).join('\x1e'),
+              reads.map((read) => read.resource ?? '').join('\x1e'),
+              arrayLiteral(reads.map((read) => read.status)),
+            ]);
+      const out = new Array<Admission | null>(calls.length).fill(null);
+      for (const row of rows) {
+        pairs[row.pair - 1]!.calls.forEach((call, i) => {
+          const unchanged = calls[call]!.read?.unchanged;
+          out[call] = {
+            organisationId: row.organisation_id,
+            keyId: row.key_id,
+            feedPosition: row.position,
+            groupsVersion: row.groups_version,
+            granted: i < row.granted,
+            remaining: Math.max(0, limit - row.used + Math.max(0, row.granted - i - 1)),
+            resetSeconds:
+              row.oldest_ms === null
+                ? 0
+                : Math.max(1, Math.ceil((row.oldest_ms + limits.rateWindowMs + 1 - row.last_ms) / 1000)),
+            answered:
+              unchanged !== undefined &&
+              row.all_granted &&
+              unchanged.organisationId === row.organisation_id &&
+              unchanged.position === row.position,
+          };
+        });
+      }
+      return out;
+    },
+    512,
+    2,
+  );
 }

@@ -9,11 +9,17 @@ import { holdsNationalInsuranceNumber, isNameOf, isOpaqueRef, isPlainText } from
 export class Body {
   #fields: Record<string, unknown>;
 
-  constructor(fields: Record<string, unknown>) { this.#fields = fields; }
+  constructor(fields: Record<string, unknown>) {
+    this.#fields = fields;
+  }
 
-  has(name: string): boolean { return Object.hasOwn(this.#fields, name); }
+  has(name: string): boolean {
+    return Object.hasOwn(this.#fields, name);
+  }
 
-  get(name: string): unknown { return this.has(name) ? this.#fields[name] : undefined; }
+  get(name: string): unknown {
+    return this.has(name) ? this.#fields[name] : undefined;
+  }
 
   /** After the known fields were read without fault. @throws ApiError unknown_field */
   rejectUnknown(known: readonly string[]): void {
@@ -27,7 +33,8 @@ export class Body {
     const value = this.get(name);
     const expected = `${name} must be text of 1 to ${mostChars} characters on one line`;
     if (typeof value !== 'string' || !isPlainText(value, mostChars)) throw ApiError.field(code, `${expected}.`);
-    if (holdsNationalInsuranceNumber(value)) throw ApiError.field(code, `${expected} without a National Insurance number.`);
+    if (holdsNationalInsuranceNumber(value))
+      throw ApiError.field(code, `${expected} without a National Insurance number.`);
     return value;
   }
 
@@ -39,11 +46,19 @@ export class Body {
   }
 
   /** A list of text, 1 to `most` after duplicates collapse; undefined when the field is absent and may be. */
-  list(name: string, code: FieldCode, most: number, each: string, isValid: (text: string) => boolean, required = false): string[] | undefined {
+  list(
+    name: string,
+    code: FieldCode,
+    most: number,
+    each: string,
+    isValid: (text: string) => boolean,
+    required = false,
+  ): string[] | undefined {
     if (!this.has(name) && !required) return undefined;
     const value = this.get(name);
     const expected = `${name} must be a list of 1 to ${most} ${each}.`;
-    if (!Array.isArray(value) || !value.every((one): one is string => typeof one === 'string' && isValid(one))) throw ApiError.field(code, expected);
+    if (!Array.isArray(value) || !value.every((one): one is string => typeof one === 'string' && isValid(one)))
+      throw ApiError.field(code, expected);
     const distinct = [...new Set(value)];
     if (distinct.length < 1 || distinct.length > most) throw ApiError.field(code, expected);
     return distinct;
@@ -54,12 +69,18 @@ export function readFullName(body: Body): string {
   return body.text('full_name', 'invalid_full_name', limits.fullNameChars);
 }
 
-const email = /^[^\s\p{C}@<>()[\],;:\\"]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/u;
+const email =
+  /^[^\s\p{C}@<>()[\],;:\\"]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/u;
 
 export function readEmail(body: Body): string | null {
   if (!body.has('email')) return null;
   const value = body.get('email');
-  if (typeof value !== 'string' || value.length > limits.emailChars || !email.test(value) || holdsNationalInsuranceNumber(value)) {
+  if (
+    typeof value !== 'string' ||
+    value.length > limits.emailChars ||
+    !email.test(value) ||
+    holdsNationalInsuranceNumber(value)
+  ) {
     throw ApiError.field('invalid_email', 'email must be an e-mail address, such as name@example.org.');
   }
   return value;
@@ -69,7 +90,10 @@ export function readLearnerRef(body: Body, fullName: string): string | null {
   if (!body.has('ref')) return null;
   const value = body.get('ref');
   if (typeof value !== 'string' || !isOpaqueRef(value) || isNameOf(value, fullName)) {
-    throw ApiError.field('invalid_ref', `ref must be an opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number.`);
+    throw ApiError.field(
+      'invalid_ref',
+      `ref must be an opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number.`,
+    );
   }
   return value;
 }
@@ -85,7 +109,9 @@ export function readGroups(body: Body, ref: string | null): GroupInput[] {
   }
   const groups = new Map<string, GroupInput>();
   for (const entry of value as unknown[]) {
-    const fail = (expected: string): never => { throw ApiError.field('invalid_groups', `Each of groups must have ${expected}.`); };
+    const fail = (expected: string): never => {
+      throw ApiError.field('invalid_groups', `Each of groups must have ${expected}.`);
+    };
     if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) fail('ref, name and type');
     const group = new Body(entry as Record<string, unknown>);
     if (Object.keys(entry as object).some((name) => !groupFields.includes(name))) fail('only ref, name and type');
@@ -100,7 +126,8 @@ export function readGroups(body: Body, ref: string | null): GroupInput[] {
     if (twin !== undefined && twin.name !== name) fail('one name, where a type and ref is given twice');
     groups.set(key, { type: type as string, ref: groupRef, name });
   }
-  if (groups.size > 0 && ref === null) throw ApiError.field('invalid_groups', 'groups needs a ref, so that the learner can be found again.');
+  if (groups.size > 0 && ref === null)
+    throw ApiError.field('invalid_groups', 'groups needs a ref, so that the learner can be found again.');
   return [...groups.values()];
 }
 
@@ -119,6 +146,12 @@ export function readGroupType(body: Body): string {
 }
 
 export function readLearnerRefs(body: Body): string[] {
-  return body.list('learner_refs', 'invalid_learner_refs', limits.refsPerRequest,
-    'learner references: letters, digits, . _ : / or -, starting with a letter or digit', isOpaqueRef, true)!;
+  return body.list(
+    'learner_refs',
+    'invalid_learner_refs',
+    limits.refsPerRequest,
+    'learner references: letters, digits, . _ : / or -, starting with a letter or digit',
+    isOpaqueRef,
+    true,
+  )!;
 }

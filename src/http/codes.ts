@@ -9,7 +9,14 @@ import type { Call, Route } from './route.ts';
 export type Refusal = { code: string; status: number; message: string };
 
 /** From requests to any endpoint, before its own table is read. */
-const everywhere: ErrorCode[] = ['unknown_parameter', 'bad_request', 'invalid_credentials', 'rate_limited', 'internal_error', 'service_unavailable'];
+const everywhere: ErrorCode[] = [
+  'unknown_parameter',
+  'bad_request',
+  'invalid_credentials',
+  'rate_limited',
+  'internal_error',
+  'service_unavailable',
+];
 const withBody: ErrorCode[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type', 'invalid_body'];
 const withIdempotencyKey: ErrorCode[] = ['idempotency_conflict', 'idempotency_mismatch', 'invalid_idempotency_key'];
 
@@ -17,7 +24,10 @@ type Shape = { properties?: Record<string, unknown> };
 
 /** True for the 422 of a field in the endpoint's body; a few of these codes are spelled like a query parameter's 400. */
 function isFieldCode(route: Route, code: string): code is FieldCode {
-  return code.startsWith('invalid_') && Object.hasOwn((route.body as Shape | undefined)?.properties ?? {}, code.slice('invalid_'.length));
+  return (
+    code.startsWith('invalid_') &&
+    Object.hasOwn((route.body as Shape | undefined)?.properties ?? {}, code.slice('invalid_'.length))
+  );
 }
 
 /**
@@ -25,11 +35,21 @@ function isFieldCode(route: Route, code: string): code is FieldCode {
  * bodies write it, so they are asked.
  */
 async function fieldMessage(route: Route, code: FieldCode): Promise<string> {
-  const fields = { ...route.bodyExample as Record<string, unknown>, [code.slice('invalid_'.length)]: {} };
+  const fields = { ...(route.bodyExample as Record<string, unknown>), [code.slice('invalid_'.length)]: {} };
   const call = {
-    app: { settings: { webhookAllowNetworks: [] } } as unknown as App, sets: new SetCache(), caller: {} as Call['caller'], params: { id: '' }, rawQuery: '', path: route.path,
-    body: new Body(fields), ifNoneMatch: undefined, range: undefined, ifRange: undefined,
-    change: () => { throw new Error(`${route.id} accepts ${JSON.stringify(fields)}`); },
+    app: { settings: { webhookAllowNetworks: [] } } as unknown as App,
+    sets: new SetCache(),
+    caller: {} as Call['caller'],
+    params: { id: '' },
+    rawQuery: '',
+    path: route.path,
+    body: new Body(fields),
+    ifNoneMatch: undefined,
+    range: undefined,
+    ifRange: undefined,
+    change: () => {
+      throw new Error(`${route.id} accepts ${JSON.stringify(fields)}`);
+    },
   } satisfies Call;
   try {
     await route.handle(call);
@@ -42,12 +62,19 @@ async function fieldMessage(route: Route, code: FieldCode): Promise<string> {
 
 /** Every refusal of an endpoint, by status, within a status in the order in which faults are told. */
 export async function refusalsOf(route: Route): Promise<Refusal[]> {
-  const codes = new Set<string>([...route.codes.filter((code) => code === 'unknown_parameter'), ...everywhere,
-    ...route.body === undefined ? [] : withBody, ...route.codes, ...route.method === 'POST' ? withIdempotencyKey : []]);
-  const found = await Promise.all([...codes].map(async (code): Promise<Refusal> => {
-    if (isFieldCode(route, code)) return { code, status: 422, message: await fieldMessage(route, code) };
-    const [status, message] = errorTable[code as ErrorCode];
-    return { code, status, message };
-  }));
+  const codes = new Set<string>([
+    ...route.codes.filter((code) => code === 'unknown_parameter'),
+    ...everywhere,
+    ...(route.body === undefined ? [] : withBody),
+    ...route.codes,
+    ...(route.method === 'POST' ? withIdempotencyKey : []),
+  ]);
+  const found = await Promise.all(
+    [...codes].map(async (code): Promise<Refusal> => {
+      if (isFieldCode(route, code)) return { code, status: 422, message: await fieldMessage(route, code) };
+      const [status, message] = errorTable[code as ErrorCode];
+      return { code, status, message };
+    }),
+  );
   return found.sort((a, b) => a.status - b.status);
 }

@@ -12,7 +12,9 @@ export class FailedAttempts {
   #windows = new Map<string, { startMs: number; count: number }>();
   #clock: Clock;
 
-  constructor(clock: Clock) { this.#clock = clock; }
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /** Counts one failure. @returns the seconds to wait when there were too many, otherwise 0 */
   count(address: string): number {

@@ -7,32 +7,83 @@ const text = { type: 'string' };
 
 /** Headers that a request may carry beside the credentials. */
 export const requestHeaders = {
-  'If-None-Match': { schema: text, example: 'W/"zV2sJ1cWq0n7sE5bXb0m3Q1p"',
-    meaning: 'ETags that you hold, or `*`. Answered by 304 without a body while nothing has changed that the request could show.' },
-  'Idempotency-Key': { schema: { type: 'string', minLength: 1, maxLength: limits.idempotencyKeyChars }, example: '5b0d7f0e-2c1f-4a7e-9d53-7f6f2a1c9e10',
-    meaning: `A text of your own, new for each request that is meant to happen once. The same key with the same request gives the first reply again for ${limits.idempotencyMs / 3600_000} hours.` },
+  'If-None-Match': {
+    schema: text,
+    example: 'W/"zV2sJ1cWq0n7sE5bXb0m3Q1p"',
+    meaning:
+      'ETags that you hold, or `*`. Answered by 304 without a body while nothing has changed that the request could show.',
+  },
+  'Idempotency-Key': {
+    schema: { type: 'string', minLength: 1, maxLength: limits.idempotencyKeyChars },
+    example: '5b0d7f0e-2c1f-4a7e-9d53-7f6f2a1c9e10',
+    meaning: `A text of your own, new for each request that is meant to happen once. The same key with the same request gives the first reply again for ${limits.idempotencyMs / 3600_000} hours.`,
+  },
   Range: { schema: text, example: 'bytes=0-65535', meaning: 'One range of bytes of the PDF.' },
 } as const satisfies Record<string, HeaderMeaning>;
 
 /** Headers of replies. */
 export const replyHeaders = {
-  ETag: { schema: text, example: 'W/"zV2sJ1cWq0n7sE5bXb0m3Q1p"',
-    meaning: 'Stands for everything that the request could show, later pages included. Send it back in If-None-Match.' },
-  'X-Sync-Through': { schema: { type: 'string', format: 'date-time' }, example: '2026-01-31T09:41:00.000Z',
-    meaning: 'The since of your next walk, once this walk is finished. Every page of a walk carries the same value.' },
-  Link: { schema: text, example: '<https://results.example.org/api/v1/assessments?limit=100&cursor=AAAA>; rel="next"',
-    meaning: 'The next page, the same address as pagination.next; absent on the last page.' },
-  'Cache-Control': { schema: text, example: 'private, no-cache', meaning: 'Replies may be kept by you, and must be checked with If-None-Match before they are used again.' },
-  Vary: { schema: text, example: 'X-Access-Key-Id, Accept-Encoding', meaning: 'Replies of different keys are different replies.' },
-  'RateLimit-Policy': { schema: text, example: `"default";q=300;w=${limits.rateWindowMs / 1000}`, meaning: 'The limit of the key: q requests in any w seconds.' },
-  RateLimit: { schema: text, example: '"default";r=297;t=58', meaning: 'r requests are left; after t seconds there are more.' },
-  'Retry-After': { schema: { type: 'integer', minimum: 1 }, example: '7', meaning: 'Seconds after which the request can be repeated; after a 429 it then passes.' },
-  'WWW-Authenticate': { schema: text, example: 'AccessKey realm="api"', meaning: 'Names the way to sign in: the two access key headers.' },
+  ETag: {
+    schema: text,
+    example: 'W/"zV2sJ1cWq0n7sE5bXb0m3Q1p"',
+    meaning: 'Stands for everything that the request could show, later pages included. Send it back in If-None-Match.',
+  },
+  'X-Sync-Through': {
+    schema: { type: 'string', format: 'date-time' },
+    example: '2026-01-31T09:41:00.000Z',
+    meaning: 'The since of your next walk, once this walk is finished. Every page of a walk carries the same value.',
+  },
+  Link: {
+    schema: text,
+    example: '<https://results.example.org/api/v1/assessments?limit=100&cursor=AAAA>; rel="next"',
+    meaning: 'The next page, the same address as pagination.next; absent on the last page.',
+  },
+  'Cache-Control': {
+    schema: text,
+    example: 'private, no-cache',
+    meaning: 'Replies may be kept by you, and must be checked with If-None-Match before they are used again.',
+  },
+  Vary: {
+    schema: text,
+    example: 'X-Access-Key-Id, Accept-Encoding',
+    meaning: 'Replies of different keys are different replies.',
+  },
+  'RateLimit-Policy': {
+    schema: text,
+    example: `"default";q=300;w=${limits.rateWindowMs / 1000}`,
+    meaning: 'The limit of the key: q requests in any w seconds.',
+  },
+  RateLimit: {
+    schema: text,
+    example: '"default";r=297;t=58',
+    meaning: 'r requests are left; after t seconds there are more.',
+  },
+  'Retry-After': {
+    schema: { type: 'integer', minimum: 1 },
+    example: '7',
+    meaning: 'Seconds after which the request can be repeated; after a 429 it then passes.',
+  },
+  'WWW-Authenticate': {
+    schema: text,
+    example: 'AccessKey realm="api"',
+    meaning: 'Names the way to sign in: the two access key headers.',
+  },
   Allow: { schema: text, example: 'GET, HEAD, POST', meaning: 'With 405: the methods that the address supports.' },
-  'Idempotency-Replayed': { schema: { type: 'string', const: 'true' }, example: 'true', meaning: 'The reply is the first one to this Idempotency-Key; nothing was done again.' },
-  'X-Report-SHA256': { schema: { type: 'string', pattern: '^[0-9a-f]{64}$' }, example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-    meaning: 'SHA-256 of the whole PDF in lower-case hex, the same as report_sha256.' },
-  'Content-Disposition': { schema: text, example: 'inline; filename="evidence-8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11.pdf"', meaning: 'A file name for the PDF, without personal data.' },
+  'Idempotency-Replayed': {
+    schema: { type: 'string', const: 'true' },
+    example: 'true',
+    meaning: 'The reply is the first one to this Idempotency-Key; nothing was done again.',
+  },
+  'X-Report-SHA256': {
+    schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+    example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    meaning: 'SHA-256 of the whole PDF in lower-case hex, the same as report_sha256.',
+  },
+  'Content-Disposition': {
+    schema: text,
+    example: 'inline; filename="evidence-8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11.pdf"',
+    meaning: 'A file name for the PDF, without personal data.',
+  },
   'Accept-Ranges': { schema: text, example: 'bytes', meaning: 'Ranges of bytes are served.' },
   'Content-Range': { schema: text, example: 'bytes 0-65535/81920', meaning: 'Which bytes of the PDF these are.' },
 } as const satisfies Record<string, HeaderMeaning>;

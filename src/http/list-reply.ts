@@ -14,14 +14,28 @@ export type Entry = { json: string; value: number; id: string };
 export const cacheHeaders = { 'cache-control': 'private, no-cache', vary: 'X-Access-Key-Id, Accept-Encoding' } as const;
 
 /** The last ETag of each query that is kept: a client that polls gets the same one until something changes. */
-const lastETags = new WeakMap<ParsedQuery, { organisationId: number; position: number; path: string; baseUrl: string; etag: string }>();
+const lastETags = new WeakMap<
+  ParsedQuery,
+  { organisationId: number; position: number; path: string; baseUrl: string; etag: string }
+>();
 
 function etagOf({ app, caller, path }: Call, query: ParsedQuery): string {
   const { organisationId, feedPosition: position } = caller;
   const { baseUrl } = app.settings;
   const last = lastETags.get(query);
-  if (last !== undefined && last.position === position && last.organisationId === organisationId && last.path === path && last.baseUrl === baseUrl) return last.etag;
-  const etag = feedETag(position, baseUrl, `${organisationId}\n${path}\n${query.canonical}\n${query.limit}\n${query.cursor ?? ''}`);
+  if (
+    last !== undefined &&
+    last.position === position &&
+    last.organisationId === organisationId &&
+    last.path === path &&
+    last.baseUrl === baseUrl
+  )
+    return last.etag;
+  const etag = feedETag(
+    position,
+    baseUrl,
+    `${organisationId}\n${path}\n${query.canonical}\n${query.limit}\n${query.cursor ?? ''}`,
+  );
   lastETags.set(query, { organisationId, position, path, baseUrl, etag });
   return etag;
 }
@@ -32,7 +46,11 @@ function etagOf({ app, caller, path }: Call, query: ParsedQuery): string {
  * from it alone. Cursors carry X-Sync-Through from a walk's first page along.
  * @param fetch gives one entry more than the page when there are more
  */
-export async function listReply(call: Call, query: ParsedQuery, fetch: (after: Cursor | null, limit: number) => Promise<Entry[]>): Promise<Reply> {
+export async function listReply(
+  call: Call,
+  query: ParsedQuery,
+  fetch: (after: Cursor | null, limit: number) => Promise<Entry[]>,
+): Promise<Reply> {
   const { app, caller } = call;
   const binding = { organisationId: caller.organisationId, path: call.path, query: query.canonical };
   const after = query.cursor === null ? null : readCursor(app.secrets, binding, query.cursor);
@@ -53,7 +71,14 @@ export async function listReply(call: Call, query: ParsedQuery, fetch: (after: C
     headers.link = `<${next}>; rel="next"`;
   }
   headers['content-type'] = jsonType;
-  return { status: 200, headers, body: pageBytes(page, `],"pagination":{"limit":${query.limit},"has_more":${hasMore},"next":${JSON.stringify(next)}}}`) };
+  return {
+    status: 200,
+    headers,
+    body: pageBytes(
+      page,
+      `],"pagination":{"limit":${query.limit},"has_more":${hasMore},"next":${JSON.stringify(next)}}}`,
+    ),
+  };
 }
 
 const opening = '{"data":[';

@@ -26,12 +26,16 @@ export class Components {
     const merged = nullable(schema);
     const out: Schema = {};
     for (const [key, value] of Object.entries(merged)) {
-      if (key === 'properties') out[key] = Object.fromEntries(Object.entries(value as Record<string, object>).map(([name, one]) => [name, this.show(one)]));
+      if (key === 'properties')
+        out[key] = Object.fromEntries(
+          Object.entries(value as Record<string, object>).map(([name, one]) => [name, this.show(one)]),
+        );
       else if (key === 'anyOf') out[key] = (value as object[]).map((one) => this.show(one));
       else if (key === 'items') out[key] = this.show(value as object);
       else out[key] = value;
     }
-    if (out.type === undefined && Array.isArray(out.enum) && out.enum.every((one) => typeof one === 'string')) return { type: 'string', ...out };
+    if (out.type === undefined && Array.isArray(out.enum) && out.enum.every((one) => typeof one === 'string'))
+      return { type: 'string', ...out };
     return out;
   }
 }
@@ -42,5 +46,10 @@ function nullable(schema: Schema): Schema {
   if (anyOf?.length !== 2 || anyOf[1]!.type !== 'null') return schema;
   const [plain] = anyOf as [Schema];
   if (typeof plain.type !== 'string' || plain.$id !== undefined || plain.const !== undefined) return schema;
-  return { ...plain, ...beside, type: [plain.type, 'null'], ...(Array.isArray(plain.enum) ? { enum: [...plain.enum, null] } : {}) };
+  return {
+    ...plain,
+    ...beside,
+    type: [plain.type, 'null'],
+    ...(Array.isArray(plain.enum) ? { enum: [...plain.enum, null] } : {}),
+  };
 }

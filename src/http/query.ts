@@ -70,7 +70,7 @@ export type ParsedQuery = {
 export function readQuery(raw: string, table: readonly Parameter[], options: { paged: boolean }): ParsedQuery {
   // Clients poll with the same query for minutes; reading it again gives the same, so what was read is kept for a while.
   let known = parsedQueries.get(table);
-  if (known === undefined) parsedQueries.set(table, known = new Map());
+  if (known === undefined) parsedQueries.set(table, (known = new Map()));
   let parsed = known.get(raw);
   if (parsed === undefined) {
     parsed = parseQuery(raw, table, options);
@@ -90,7 +90,8 @@ function parseQuery(raw: string, table: readonly Parameter[], options: { paged: 
   const canonical: string[] = [];
   let fault: ApiError | null = null;
   for (const key of given.keys()) {
-    if (!table.some((parameter) => parameter.name === key) && !(options.paged && (key === 'limit' || key === 'cursor'))) throw new ApiError('unknown_parameter');
+    if (!table.some((parameter) => parameter.name === key) && !(options.paged && (key === 'limit' || key === 'cursor')))
+      throw new ApiError('unknown_parameter');
   }
   const cursors = given.get('cursor');
   for (const parameter of table) {
@@ -108,18 +109,27 @@ function parseQuery(raw: string, table: readonly Parameter[], options: { paged: 
     if (fault !== null && (parameter.name === 'since' || cursors === undefined)) throw fault;
   }
   // A cursor can't have been minted under parameters that aren't valid.
-  if (cursors !== undefined && (fault !== null || cursors.length !== 1 || cursors[0] === '')) throw new ApiError('invalid_cursor');
+  if (cursors !== undefined && (fault !== null || cursors.length !== 1 || cursors[0] === ''))
+    throw new ApiError('invalid_cursor');
   return { values, canonical: canonical.join('&'), limit: readLimit(given.get('limit')), cursor: cursors?.[0] ?? null };
 }
 
 function hint(parameter: Parameter, texts: string[]): string | undefined {
-  if (parameter.schema.format === 'date-time' && texts.length === 1 && parseInstant(texts[0]!.replace(' ', '+')) !== null && texts[0]!.includes(' ')) {
+  if (
+    parameter.schema.format === 'date-time' &&
+    texts.length === 1 &&
+    parseInstant(texts[0]!.replace(' ', '+')) !== null &&
+    texts[0]!.includes(' ')
+  ) {
     return `${parameter.name} has a space where its zone has a +: send + as %2B, or use Z.`;
   }
   return undefined;
 }
 
-const single = <T>(read: (text: string) => Parsed<T> | undefined) => (values: string[]) => (values.length === 1 ? read(values[0]!) : undefined);
+const single =
+  <T>(read: (text: string) => Parsed<T> | undefined) =>
+  (values: string[]) =>
+    values.length === 1 ? read(values[0]!) : undefined;
 
 /** All members of all values; undefined when one is empty. Duplicates collapse, and order doesn't matter. */
 function members(values: string[]): string[] | undefined {
@@ -127,12 +137,23 @@ function members(values: string[]): string[] | undefined {
   return list.includes('') ? undefined : [...new Set(list)].sort();
 }
 
-export function instant(name: string, code: ErrorCode, description: string, bound: 'lower' | 'upper'): Parameter<number> {
-  return { name, code, description, list: false, schema: { type: 'string', format: 'date-time' },
+export function instant(
+  name: string,
+  code: ErrorCode,
+  description: string,
+  bound: 'lower' | 'upper',
+): Parameter<number> {
+  return {
+    name,
+    code,
+    description,
+    list: false,
+    schema: { type: 'string', format: 'date-time' },
     parse: single((text) => {
       const us = bound === 'lower' ? parseLowerBound(text) : parseInstant(text);
       return us === null ? undefined : { value: us, canonical: canonicalInstant(us, text) };
-    }) };
+    }),
+  };
 }
 
 /** In UTC; as it was written where that wouldn't be read as the same instant: out of RFC 3339's years, or beyond 2255, where microseconds aren't exact. */
@@ -141,17 +162,41 @@ function canonicalInstant(us: number, text: string): string {
   return parseInstant(utc) === us ? utc : text;
 }
 
-export function oneOf(name: string, code: ErrorCode, description: string, allowed: readonly string[]): Parameter<string> {
-  return { name, code, description, list: false, schema: { type: 'string', enum: [...allowed] },
-    parse: single((text) => (allowed.includes(text) ? { value: text, canonical: text } : undefined)) };
+export function oneOf(
+  name: string,
+  code: ErrorCode,
+  description: string,
+  allowed: readonly string[],
+): Parameter<string> {
+  return {
+    name,
+    code,
+    description,
+    list: false,
+    schema: { type: 'string', enum: [...allowed] },
+    parse: single((text) => (allowed.includes(text) ? { value: text, canonical: text } : undefined)),
+  };
 }
 
-export function someOf(name: string, code: ErrorCode, description: string, allowed: readonly string[]): Parameter<string[]> {
-  return { name, code, description, list: true, schema: { type: 'string', enum: [...allowed] },
+export function someOf(
+  name: string,
+  code: ErrorCode,
+  description: string,
+  allowed: readonly string[],
+): Parameter<string[]> {
+  return {
+    name,
+    code,
+    description,
+    list: true,
+    schema: { type: 'string', enum: [...allowed] },
     parse: (values) => {
       const list = members(values);
-      return list !== undefined && list.every((one) => allowed.includes(one)) ? { value: list, canonical: list.join(',') } : undefined;
-    } };
+      return list !== undefined && list.every((one) => allowed.includes(one))
+        ? { value: list, canonical: list.join(',') }
+        : undefined;
+    },
+  };
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -162,18 +207,29 @@ export function isUuid(text: string): boolean {
 }
 
 export function groupIds(): Parameter<string[]> {
-  return { name: 'group_id', code: 'invalid_group_id', list: true, most: limits.filterGroups, schema: { type: 'string', format: 'uuid' },
+  return {
+    name: 'group_id',
+    code: 'invalid_group_id',
+    list: true,
+    most: limits.filterGroups,
+    schema: { type: 'string', format: 'uuid' },
     description: `At most ${limits.filterGroups} group ids: assessments of the groups' active members. Mutable: with since, scope exits tell what left.`,
     parse: (values) => {
       const list = members(values.map((value) => value.toLowerCase()));
       if (list === undefined || !list.every(isUuid)) return undefined;
       if (list.length > limits.filterGroups) throw new ApiError('too_many_groups');
       return { value: list, canonical: list.join(',') };
-    } };
+    },
+  };
 }
 
 export function learnerRef(): Parameter<string> {
-  return { name: 'learner_ref', code: 'invalid_learner_ref', list: false, description: 'One learner by your own reference.',
+  return {
+    name: 'learner_ref',
+    code: 'invalid_learner_ref',
+    list: false,
+    description: 'One learner by your own reference.',
     schema: { type: 'string', maxLength: limits.learnerRefChars, pattern: '^[A-Za-z0-9][A-Za-z0-9._:/-]*$' },
-    parse: single((text) => (isOpaqueRef(text) ? { value: text, canonical: text } : undefined)) };
+    parse: single((text) => (isOpaqueRef(text) ? { value: text, canonical: text } : undefined)),
+  };
 }

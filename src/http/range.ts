@@ -7,11 +7,24 @@ import type { Call, Reply } from './route.ts';
  * Several ranges, malformed ones and those that begin beyond the end get the whole file: a server may ignore Range, and
  * a client that asked for too much holds the right bytes in the end.
  */
-export function byteRange(call: Call, bytes: Buffer, given: { etag: string; headers: Record<string, string>; resource: string }): Reply {
-  const headers: Record<string, string> = { ...given.headers, ...cacheHeaders, etag: given.etag, 'accept-ranges': 'bytes' };
-  if (!noneMatch(call.ifNoneMatch, given.etag)) return { status: 304, body: null, headers, resource: given.resource, repeatable: true };
+export function byteRange(
+  call: Call,
+  bytes: Buffer,
+  given: { etag: string; headers: Record<string, string>; resource: string },
+): Reply {
+  const headers: Record<string, string> = {
+    ...given.headers,
+    ...cacheHeaders,
+    etag: given.etag,
+    'accept-ranges': 'bytes',
+  };
+  if (!noneMatch(call.ifNoneMatch, given.etag))
+    return { status: 304, body: null, headers, resource: given.resource, repeatable: true };
   // If-Range compares strongly, and no Last-Modified is ever sent that a date in it could match.
-  const range = call.range === undefined || (call.ifRange !== undefined && call.ifRange !== given.etag) ? null : satisfiable(call.range, bytes.length);
+  const range =
+    call.range === undefined || (call.ifRange !== undefined && call.ifRange !== given.etag)
+      ? null
+      : satisfiable(call.range, bytes.length);
   if (range === null) return { status: 200, body: bytes, headers, resource: given.resource, repeatable: true };
   headers['content-range'] = `bytes ${range.from}-${range.to}/${bytes.length}`;
   return { status: 206, body: bytes.subarray(range.from, range.to + 1), headers, resource: given.resource };

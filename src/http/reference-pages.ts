@@ -13,7 +13,8 @@ const styleHash = hash('sha256', referenceStyle, 'base64');
 /** The page runs nothing and loads nothing: the one style sheet is named by its hash. */
 const pageHeaders = {
   'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-  'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
 };
 
 function page(text: string, type: string): Page {
@@ -22,7 +23,10 @@ function page(text: string, type: string): Page {
 
 async function make(origin: string): Promise<{ document: Page; reference: Page }> {
   const document = await makeOpenApi(origin);
-  return { document: page(openApiText(document), 'application/json; charset=utf-8'), reference: page(referencePage(document), 'text/html; charset=utf-8') };
+  return {
+    document: page(openApiText(document), 'application/json; charset=utf-8'),
+    reference: page(referencePage(document), 'text/html; charset=utf-8'),
+  };
 }
 
 /** Serves the OpenAPI document and the reference made from it, to everybody: they hold nothing of any organisation. */
@@ -32,7 +36,11 @@ export function registerReference(app: App, fastify: FastifyInstance): void {
   const serve = (which: 'document' | 'reference') => async (request: FastifyRequest, reply: FastifyReply) => {
     made ??= make(app.settings.baseUrl);
     const { text, etag, type } = (await made)[which];
-    reply.headers({ etag, 'cache-control': 'public, max-age=0, must-revalidate', ...which === 'reference' ? pageHeaders : { 'access-control-allow-origin': '*' } });
+    reply.headers({
+      etag,
+      'cache-control': 'public, max-age=0, must-revalidate',
+      ...(which === 'reference' ? pageHeaders : { 'access-control-allow-origin': '*' }),
+    });
     if (!noneMatch(request.headers['if-none-match'], etag)) return reply.code(304).send();
     return reply.type(type).send(text);
   };

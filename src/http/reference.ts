@@ -16,12 +16,23 @@ function resolve<T extends object>(document: OpenApiDocument, given: Referable<T
 
 /** Text with `code` and **strong** in it. */
 function inline(text: string): Markup {
-  const parts = text.split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part): Content =>
-    part.startsWith('`') ? html`<code>${part.slice(1, -1)}</code>` : part.startsWith('**') ? html`<strong>${part.slice(2, -2)}</strong>` : part);
+  const parts = text
+    .split(/(`[^`]+`|\*\*[^*]+\*\*)/)
+    .map((part): Content =>
+      part.startsWith('`')
+        ? html`<code>${part.slice(1, -1)}</code>`
+        : part.startsWith('**')
+          ? html`<strong>${part.slice(2, -2)}</strong>`
+          : part,
+    );
   return html`${parts}`;
 }
 
-const paragraphs = (text: string | undefined) => (text ?? '').split('\n\n').filter((one) => one !== '').map((one) => html`<p>${inline(one)}</p>`);
+const paragraphs = (text: string | undefined) =>
+  (text ?? '')
+    .split('\n\n')
+    .filter((one) => one !== '')
+    .map((one) => html`<p>${inline(one)}</p>`);
 const json = (value: unknown) => html`<pre><code>${JSON.stringify(value, null, 2)}</code></pre>`;
 const named = (document: OpenApiDocument, schema: Schema) => resolve(document, schema as Referable<Schema>);
 const refName = (given: { $ref: string }) => given.$ref.split('/').at(-1)!;
@@ -30,7 +41,9 @@ const headerAnchor = (name: string) => `header-${name.toLowerCase()}`;
 type Listed = { method: string; path: string; operation: OpenApiOperation };
 
 function operations(document: OpenApiDocument): Listed[] {
-  return Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ method, path, operation })));
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+  );
 }
 
 /** Shell words that ask for this operation; only the first line needs a change where the path holds an id. */
@@ -41,25 +54,36 @@ function curl(document: OpenApiDocument, { method, path, operation }: Listed): s
   const name = parameter?.name.toUpperCase();
   if (name !== undefined) lines.push(`${name}=${String(parameter!.example)}`);
   const query = path === '/assessments' || path === '/learners' || path === '/groups' ? '?limit=100' : '';
-  const address = name === undefined ? `'${base}${path}${method === 'get' ? query : ''}'` : `"${base}${path.replace(/\{\w+\}/, `$${name}`)}"`;
-  const words = [`curl -sS${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} ${address}`,
-    '-H "X-Access-Key-Id: $ACCESS_KEY_ID"', '-H "X-Secret-Access-Key: $SECRET_ACCESS_KEY"'];
+  const address =
+    name === undefined
+      ? `'${base}${path}${method === 'get' ? query : ''}'`
+      : `"${base}${path.replace(/\{\w+\}/, `$${name}`)}"`;
+  const words = [
+    `curl -sS${method === 'get' ? '' : ` -X ${method.toUpperCase()}`} ${address}`,
+    '-H "X-Access-Key-Id: $ACCESS_KEY_ID"',
+    '-H "X-Secret-Access-Key: $SECRET_ACCESS_KEY"',
+  ];
   const body = operation.requestBody?.content['application/json']?.example;
-  if (body !== undefined) words.push(`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`);
+  if (body !== undefined)
+    words.push(`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`);
   if (path.endsWith('.pdf')) words.push('-o evidence.pdf');
   return [...lines, words.join(' \\\n  ')].join('\n');
 }
 
 function parameterList(document: OpenApiDocument, title: string, parameters: OpenApiParameter[]): Content {
   if (parameters.length === 0) return null;
-  return html`<h4>${title}</h4><dl>${parameters.map((one) => html`
+  return html`<h4>${title}</h4><dl>${parameters.map(
+    (one) => html`
 <dt><code>${one.name}</code> <span class="type">${one.explode === false ? html`comma-separated list of ${typeOf(one.schema.items as Schema)}${one.schema.maxItems === undefined ? '' : `, at most ${one.schema.maxItems as number}`}` : typeOf(one.schema)}${one.required === true ? ', required' : ''}</span></dt>
-<dd>${paragraphs(one.description)}</dd>`)}</dl>`;
+<dd>${paragraphs(one.description)}</dd>`,
+  )}</dl>`;
 }
 
 function headerNames(reply: OpenApiReply): Content {
   const names = Object.keys(reply.headers ?? {});
-  return names.length === 0 ? null : html`<p class="soft">Headers: ${names.map((name, i) => html`${i === 0 ? '' : ', '}<a href="#${headerAnchor(name)}">${name}</a>`)}</p>`;
+  return names.length === 0
+    ? null
+    : html`<p class="soft">Headers: ${names.map((name, i) => html`${i === 0 ? '' : ', '}<a href="#${headerAnchor(name)}">${name}</a>`)}</p>`;
 }
 
 function success(status: string, reply: OpenApiReply): Markup {
@@ -82,7 +106,10 @@ function refusals(document: OpenApiDocument, operation: OpenApiOperation): Conte
     if (Number(status) < 400) continue;
     const examples = resolve(document, reply).content?.['application/json']?.examples ?? {};
     for (const [code, { value }] of Object.entries(examples)) {
-      if ('$ref' in reply) everywhere.push(html`${everywhere.length === 0 ? '' : ', '}<a href="#response-${refName(reply)}">${status} ${code}</a>`);
+      if ('$ref' in reply)
+        everywhere.push(
+          html`${everywhere.length === 0 ? '' : ', '}<a href="#response-${refName(reply)}">${status} ${code}</a>`,
+        );
       else own.push(refusal(status, code, value));
     }
   }
@@ -95,14 +122,28 @@ function section(document: OpenApiDocument, listed: Listed): Markup {
   const { method, path, operation } = listed;
   const parameters = (operation.parameters ?? []).map((one) => resolve(document, one));
   const body = operation.requestBody?.content['application/json'];
-  const replies = Object.entries(operation.responses).map(([status, reply]) => [status, resolve(document, reply)] as const).filter(([status]) => Number(status) < 400);
+  const replies = Object.entries(operation.responses)
+    .map(([status, reply]) => [status, resolve(document, reply)] as const)
+    .filter(([status]) => Number(status) < 400);
   return html`<section aria-labelledby="${operation.operationId}">
 <h3 id="${operation.operationId}"><a href="#${operation.operationId}"><span class="method ${method}">${method.toUpperCase()}</span> ${path}</a></h3>
 <p class="summary">${operation.summary}</p>${paragraphs(operation.description)}
 <pre><code>${curl(document, listed)}</code></pre>
-${parameterList(document, 'In the path', parameters.filter((one) => one.in === 'path'))}
-${parameterList(document, 'Query', parameters.filter((one) => one.in === 'query'))}
-${parameterList(document, 'Headers', parameters.filter((one) => one.in === 'header'))}
+${parameterList(
+  document,
+  'In the path',
+  parameters.filter((one) => one.in === 'path'),
+)}
+${parameterList(
+  document,
+  'Query',
+  parameters.filter((one) => one.in === 'query'),
+)}
+${parameterList(
+  document,
+  'Headers',
+  parameters.filter((one) => one.in === 'header'),
+)}
 ${body === undefined ? null : html`<h4>Body: ${typeOf(body.schema)}</h4>${fields(named(document, body.schema))}<details><summary>Example of a body</summary>${json(body.example)}</details>`}
 ${replies.map(([status, reply]) => success(status, reply))}
 ${refusals(document, operation)}
@@ -114,7 +155,11 @@ function webhookSection(document: OpenApiDocument, event: string, operation: Ope
   return html`<section aria-labelledby="${operation.operationId}">
 <h3 id="${operation.operationId}"><a href="#${operation.operationId}"><span class="method post">POST</span> ${event}</a></h3>
 <p class="summary">${operation.summary}</p>${paragraphs(operation.description)}
-${parameterList(document, 'Headers', (operation.parameters ?? []).map((one) => resolve(document, one)))}
+${parameterList(
+  document,
+  'Headers',
+  (operation.parameters ?? []).map((one) => resolve(document, one)),
+)}
 <h4>Body: ${typeOf(body.schema)}</h4>${fields(named(document, body.schema))}<details><summary>Example of a body</summary>${json(body.example)}</details>
 <h4>Your answer</h4><dl>${Object.entries(operation.responses).map(([status, reply]) => html`<dt>${status === 'default' ? 'Anything else' : status}</dt><dd>${paragraphs(resolve(document, reply).description)}</dd>`)}</dl>
 </section>`;
@@ -123,8 +168,15 @@ ${parameterList(document, 'Headers', (operation.parameters ?? []).map((one) => r
 function contents(document: OpenApiDocument): Markup {
   const all = operations(document);
   return html`<p><a href="#top">${document.info.title}</a></p>
-${document.tags.map((tag) => html`<p><a href="#tag-${tag.name}">${tag.name}</a></p><ul>${all.filter(({ operation }) => operation.tags[0] === tag.name).map(({ method, operation }) => html`
-<li><a href="#${operation.operationId}"><span class="method ${method}">${method.toUpperCase()}</span> ${operation.summary}</a></li>`)}</ul>`)}
+${document.tags.map(
+  (tag) =>
+    html`<p><a href="#tag-${tag.name}">${tag.name}</a></p><ul>${all
+      .filter(({ operation }) => operation.tags[0] === tag.name)
+      .map(
+        ({ method, operation }) => html`
+<li><a href="#${operation.operationId}"><span class="method ${method}">${method.toUpperCase()}</span> ${operation.summary}</a></li>`,
+      )}</ul>`,
+)}
 <p><a href="#events">Events</a></p><ul>${Object.entries(document.webhooks).map(([event, methods]) => html`<li><a href="#${methods.post!.operationId}">${event}</a></li>`)}</ul>
 <p><a href="#errors">Errors of every endpoint</a></p><p><a href="#headers">Headers of replies</a></p>
 <p><a href="#objects">Objects</a></p><ul>${Object.keys(document.components.schemas).map((name) => html`<li><a href="#object-${name}">${name}</a></li>`)}</ul>`;
@@ -147,15 +199,24 @@ export function referencePage(document: OpenApiDocument): string {
 ${paragraphs(document.info.description)}
 <p>The commands on this page expect your key pair in two variables of the shell:</p>
 <pre><code>export ACCESS_KEY_ID='…' SECRET_ACCESS_KEY='…'</code></pre>
-${document.tags.map((tag) => html`<h2 id="tag-${tag.name}"><a href="#tag-${tag.name}">${tag.name}</a></h2><p>${tag.description}</p>
-${all.filter(({ operation }) => operation.tags[0] === tag.name).map((listed) => section(document, listed))}`)}
+${document.tags.map(
+  (tag) => html`<h2 id="tag-${tag.name}"><a href="#tag-${tag.name}">${tag.name}</a></h2><p>${tag.description}</p>
+${all.filter(({ operation }) => operation.tags[0] === tag.name).map((listed) => section(document, listed))}`,
+)}
 <h2 id="events"><a href="#events">Events</a></h2><p>Sent to the endpoints that you registered with POST /webhooks, signed with the endpoint's secret.</p>
 ${Object.entries(document.webhooks).map(([event, methods]) => webhookSection(document, event, methods.post!))}
 <h2 id="errors"><a href="#errors">Errors of every endpoint</a></h2>
-${shared.map(([name, reply]) => html`<h3 id="response-${name}"><a href="#response-${name}">${Object.keys(reply.content!['application/json']!.examples!).join(', ')}</a></h3><p>${inline(reply.description)}</p>${headerNames(reply)}
-<dl class="errors">${Object.entries(reply.content!['application/json']!.examples!).map(([code, { value }]) => refusal('', code, value))}</dl>`)}
-<h2 id="headers"><a href="#headers">Headers of replies</a></h2><dl>${Object.entries(components.headers).map(([name, header]) => html`
-<dt id="${headerAnchor(name)}"><code>${name}</code></dt><dd>${paragraphs(header.description as string)}<p class="soft"><code>${String(header.example)}</code></p></dd>`)}</dl>
+${shared.map(
+  ([
+    name,
+    reply,
+  ]) => html`<h3 id="response-${name}"><a href="#response-${name}">${Object.keys(reply.content!['application/json']!.examples!).join(', ')}</a></h3><p>${inline(reply.description)}</p>${headerNames(reply)}
+<dl class="errors">${Object.entries(reply.content!['application/json']!.examples!).map(([code, { value }]) => refusal('', code, value))}</dl>`,
+)}
+<h2 id="headers"><a href="#headers">Headers of replies</a></h2><dl>${Object.entries(components.headers).map(
+    ([name, header]) => html`
+<dt id="${headerAnchor(name)}"><code>${name}</code></dt><dd>${paragraphs(header.description as string)}<p class="soft"><code>${String(header.example)}</code></p></dd>`,
+  )}</dl>
 <h2 id="objects"><a href="#objects">Objects</a></h2>
 ${Object.entries(components.schemas).map(([name, schema]) => html`<section aria-labelledby="object-${name}"><h3 id="object-${name}"><a href="#object-${name}">${name}</a></h3>${paragraphs(schema.description as string | undefined)}${fields(schema)}</section>`)}
 </main></body></html>

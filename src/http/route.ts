@@ -53,7 +53,10 @@ export type Route = {
   paged?: boolean;
   body?: Type.TSchema;
   bodyExample?: unknown;
-  answers: Record<number, { description: string; schema?: Type.TSchema; type?: string; example?: unknown; headers?: Record<string, string> }>;
+  answers: Record<
+    number,
+    { description: string; schema?: Type.TSchema; type?: string; example?: unknown; headers?: Record<string, string> }
+  >;
   /** Codes beside those that every endpoint can answer with. */
   codes: readonly (ErrorCode | FieldCode)[];
   handle(call: Call): Promise<Reply>;
@@ -72,9 +75,13 @@ export function jsonText(status: number, data: string, extra: Partial<Reply> = {
 }
 
 export function changer(app: App, keep: ((work: Work, reply: KeptReply) => Promise<void>) | null): Call['change'] {
-  return (inside) => inWork(app, async (work) => {
-    const reply = await inside(work);
-    if (keep !== null) work.beforeCommit(() => keep(work, { status: reply.status, body: String(reply.body), headers: reply.headers ?? {} }));
-    return reply;
-  });
+  return (inside) =>
+    inWork(app, async (work) => {
+      const reply = await inside(work);
+      if (keep !== null)
+        work.beforeCommit(() =>
+          keep(work, { status: reply.status, body: String(reply.body), headers: reply.headers ?? {} }),
+        );
+      return reply;
+    });
 }

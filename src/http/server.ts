@@ -54,14 +54,29 @@ export type HttpServer = { fastify: FastifyInstance };
  * rule, conflict, credits, commit, audit, reply.
  * @param pages registers what is served beside the API
  */
-export async function buildServer(app: App, pages: (fastify: FastifyInstance) => void | Promise<void>): Promise<HttpServer> {
+export async function buildServer(
+  app: App,
+  pages: (fastify: FastifyInstance) => void | Promise<void>,
+): Promise<HttpServer> {
   const fastify = Fastify({
-    logger: false, bodyLimit: limits.bodyBytes,
+    logger: false,
+    bodyLimit: limits.bodyBytes,
     // Queries are read through our own table (query.ts) only.
-    routerOptions: { maxParamLength: headerBytes, ignoreTrailingSlash: false, caseSensitive: true, querystringParser: () => noQuery },
-    http: { maxHeaderSize: headerBytes, requireHostHeader: false }, keepAliveTimeout: 75_000, requestTimeout: 60_000, forceCloseConnections: 'idle',
+    routerOptions: {
+      maxParamLength: headerBytes,
+      ignoreTrailingSlash: false,
+      caseSensitive: true,
+      querystringParser: () => noQuery,
+    },
+    http: { maxHeaderSize: headerBytes, requireHostHeader: false },
+    keepAliveTimeout: 75_000,
+    requestTimeout: 60_000,
+    forceCloseConnections: 'idle',
     // Fastify's own 503 has another shape; a request that still arrives while the service stops is answered.
-    return503OnClosing: false, exposeHeadRoutes: false, genReqId: () => app.random.uuid(), frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+    genReqId: () => app.random.uuid(),
+    frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
     rewriteUrl: (request) => plainTarget(request.url ?? '/'),
     clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket),
   });
@@ -74,25 +89,43 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance) =>
   fastify.addHook('onRequest', (request, _reply, done) => {
     request.startedMs = app.clock.monotonicMs();
     // Node would refuse it too, but without a body.
-    done(request.headers.host === undefined && request.raw.httpVersion === '1.1' ? new ApiError('bad_request', 'The request has no Host header.') : undefined);
+    done(
+      request.headers.host === undefined && request.raw.httpVersion === '1.1'
+        ? new ApiError('bad_request', 'The request has no Host header.')
+        : undefined,
+    );
   });
   // A connection that was in use when the service began to stop would hold it up until it had been idle for long.
   let stopping = false;
-  fastify.addHook('preClose', (done) => { stopping = true; done(); });
+  fastify.addHook('preClose', (done) => {
+    stopping = true;
+    done();
+  });
   fastify.addHook('onSend', (_request, reply, payload, done) => {
     if (stopping) reply.header('connection', 'close');
     done(null, payload);
   });
   fastify.addHook('onResponse', (request, reply, done) => {
     if (stopping) setImmediate(() => fastify.server.closeIdleConnections());
-    logAnswer(app, request.startedMs, request.id, request.action === '' ? `${request.method} (page)` : request.action, reply.statusCode, request.caller);
+    logAnswer(
+      app,
+      request.startedMs,
+      request.id,
+      request.action === '' ? `${request.method} (page)` : request.action,
+      reply.statusCode,
+      request.caller,
+    );
     done();
   });
 
   // Text stays text until the route reads it, so that credentials and route are checked before the body.
   fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser(/^application\/json\s*(;|$)/i, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => done(null, request.is404 ? body : unsupported));
+  fastify.addContentTypeParser(/^application\/json\s*(;|$)/i, { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) =>
+    done(null, request.is404 ? body : unsupported),
+  );
 
   const audit = auditor(app.db.dedicated());
   const admit = admitter(app, app.db.dedicated({ synchronousCommit: false }), app.db.dedicated());
@@ -102,7 +135,9 @@ export async function buildServer(app: App, pages: (fastify: FastifyInstance) =>
   await pages(fastify);
   answerRepeatedReads(app, fastify.server, reads, admit, admissions, () => stopping);
   // Node would answer other expectations than 100-continue with an empty 417; they are ignored instead (RFC 9110, 10.1.1).
-  fastify.server.on('checkExpectation', (request, reply) => { fastify.server.emit('request', request, reply); });
+  fastify.server.on('checkExpectation', (request, reply) => {
+    fastify.server.emit('request', request, reply);
+  });
   return { fastify };
 }
 
@@ -113,18 +148,40 @@ type Admissions = WeakMap<IncomingMessage, Promise<Admission | null>>;
  * Takes reads that repeat one out before Fastify sees them: router and hooks would be half of their time, and further
  * statements the other half. All that can't be answered so goes the way of every other request.
  */
-function answerRepeatedReads(app: App, server: Server, reads: RepeatedReads, admit: Admit, admissions: Admissions, stopping: () => boolean): void {
+function answerRepeatedReads(
+  app: App,
+  server: Server,
+  reads: RepeatedReads,
+  admit: Admit,
+  admissions: Admissions,
+  stopping: () => boolean,
+): void {
   const [everyOther] = server.listeners('request') as [RequestListener];
   server.removeAllListeners('request').on('request', (request, response) => {
     const unchanged = stopping() ? null : reads.find(request);
-    if (unchanged === null) { everyOther(request, response); return; }
+    if (unchanged === null) {
+      everyOther(request, response);
+      return;
+    }
     const startedMs = app.clock.monotonicMs();
     const requestId = app.random.uuid();
     const admission = admit({ ...credentialsOf(request.headers), read: { unchanged, requestId } });
-    const proceed = () => { admissions.set(request, admission); everyOther(request, response); };
+    const proceed = () => {
+      admissions.set(request, admission);
+      everyOther(request, response);
+    };
     admission.then((caller) => {
-      if (caller === null || !caller.answered) { proceed(); return; }
-      response.writeHead(unchanged.status, [...unchanged.headers, ...rateHeaders(app, caller), ...(stopping() ? ['connection', 'close'] : [])]).end(unchanged.body);
+      if (caller === null || !caller.answered) {
+        proceed();
+        return;
+      }
+      response
+        .writeHead(unchanged.status, [
+          ...unchanged.headers,
+          ...rateHeaders(app, caller),
+          ...(stopping() ? ['connection', 'close'] : []),
+        ])
+        .end(unchanged.body);
       logAnswer(app, startedMs, requestId, unchanged.action, unchanged.status, caller);
     }, proceed);
   });
@@ -134,19 +191,39 @@ function answerRepeatedReads(app: App, server: Server, reads: RepeatedReads, adm
 function credentialsOf(headers: IncomingHttpHeaders): { keyId: string; secret: string } {
   const keyId = headers['x-access-key-id'];
   const secret = headers['x-secret-access-key'];
-  return { keyId: typeof keyId === 'string' ? keyId.slice(0, 200) : '', secret: typeof secret === 'string' ? secret.slice(0, 500) : '' };
+  return {
+    keyId: typeof keyId === 'string' ? keyId.slice(0, 200) : '',
+    secret: typeof secret === 'string' ? secret.slice(0, 500) : '',
+  };
 }
 
 /** Names and values in turn (draft-ietf-httpapi-ratelimit-headers). */
 function rateHeaders(app: App, { remaining, resetSeconds }: Admission): [string, string, string, string] {
-  return ['ratelimit-policy', `"default";q=${app.settings.rateLimit};w=${limits.rateWindowMs / 1000}`, 'ratelimit', `"default";r=${remaining};t=${resetSeconds}`];
+  return [
+    'ratelimit-policy',
+    `"default";q=${app.settings.rateLimit};w=${limits.rateWindowMs / 1000}`,
+    'ratelimit',
+    `"default";r=${remaining};t=${resetSeconds}`,
+  ];
 }
 
-function logAnswer(app: App, startedMs: number, requestId: string, action: string, status: number, caller: Admission | null): void {
+function logAnswer(
+  app: App,
+  startedMs: number,
+  requestId: string,
+  action: string,
+  status: number,
+  caller: Admission | null,
+): void {
   const failed = status >= 500;
-  if (failed || app.settings.log === 'all') app.log[failed ? 'error' : 'info']('request', {
-    request_id: requestId, action, status, key: caller?.keyId, ms: Math.round((app.clock.monotonicMs() - startedMs) * 100) / 100,
-  });
+  if (failed || app.settings.log === 'all')
+    app.log[failed ? 'error' : 'info']('request', {
+      request_id: requestId,
+      action,
+      status,
+      key: caller?.keyId,
+      ms: Math.round((app.clock.monotonicMs() - startedMs) * 100) / 100,
+    });
 }
 
 /**
@@ -163,7 +240,11 @@ function plainTarget(target: string): string {
   const query = url.slice(path.length);
   try {
     decodeURIComponent(path);
-    return path.replace(/%[2-7][0-9a-f]/gi, (code) => (/[\w.~-]/.test(decodeURIComponent(code)) ? decodeURIComponent(code) : code)) + query;
+    return (
+      path.replace(/%[2-7][0-9a-f]/gi, (code) =>
+        /[\w.~-]/.test(decodeURIComponent(code)) ? decodeURIComponent(code) : code,
+      ) + query
+    );
   } catch {
     return path.replaceAll('%', '%25') + query;
   }
@@ -172,7 +253,14 @@ function plainTarget(target: string): string {
 /** Stands for a body of another media type than JSON. */
 const unsupported = Symbol('unsupported media type');
 
-function registerApi(app: App, api: FastifyInstance, admit: Admit, admissions: Admissions, audit: Audit, reads: RepeatedReads): void {
+function registerApi(
+  app: App,
+  api: FastifyInstance,
+  admit: Admit,
+  admissions: Admissions,
+  audit: Audit,
+  reads: RepeatedReads,
+): void {
   const sets = new SetCache();
   const failed = new FailedAttempts(app.clock);
 
@@ -197,8 +285,13 @@ function registerApi(app: App, api: FastifyInstance, admit: Admit, admissions: A
     if (reply.statusCode === 503) return payload;
     try {
       await audit({
-        organisationId: request.caller?.organisationId ?? 0, atMs: app.clock.nowMs(), requestId: request.id, actor: request.caller?.keyId ?? '-',
-        action: request.action, resource: request.resource, status: reply.statusCode,
+        organisationId: request.caller?.organisationId ?? 0,
+        atMs: app.clock.nowMs(),
+        requestId: request.id,
+        actor: request.caller?.keyId ?? '-',
+        action: request.action,
+        resource: request.resource,
+        status: reply.statusCode,
       });
       return payload;
     } catch (error) {
@@ -213,11 +306,16 @@ function registerApi(app: App, api: FastifyInstance, admit: Admit, admissions: A
   for (const route of routes) {
     const wildcard = route.path.includes('{ref}');
     const path = wildcard ? route.path.replace('{ref}', '*') : route.path.replace(/\{(\w+)\}/g, ':$1');
-    const methods = route.method === 'GET' ? ['GET', 'HEAD'] as const : [route.method];
+    const methods = route.method === 'GET' ? (['GET', 'HEAD'] as const) : [route.method];
     api.route({
-      method: [...methods], url: path, bodyLimit: limits.bodyBytes, config: { action: `${route.method} ${route.path}` },
+      method: [...methods],
+      url: path,
+      bodyLimit: limits.bodyBytes,
+      config: { action: `${route.method} ${route.path}` },
       // A promise returned here would make Fastify watch the end of every reply.
-      handler: (request, reply) => { handle(app, sets, reads, route, request, reply).catch((error: unknown) => reply.send(error)); },
+      handler: (request, reply) => {
+        handle(app, sets, reads, route, request, reply).catch((error: unknown) => reply.send(error));
+      },
     });
   }
   // Without one of its own, what is unknown under the API's base would pass the hooks above by.
@@ -241,7 +339,14 @@ function noRoute(url: string): ApiError {
 const noFields = new Body({});
 const noParameters: readonly Parameter[] = [];
 
-async function handle(app: App, sets: SetCache, reads: RepeatedReads, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function handle(
+  app: App,
+  sets: SetCache,
+  reads: RepeatedReads,
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   const caller = request.caller!;
   const url = request.raw.url!;
   const question = url.indexOf('?');
@@ -254,10 +359,12 @@ async function handle(app: App, sets: SetCache, reads: RepeatedReads, route: Rou
   let text = '';
   if (route.body !== undefined) {
     if (request.body === unsupported) throw new ApiError('unsupported_media_type');
-    if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') throw new ApiError('unsupported_media_type', 'The body must be sent without a Content-Encoding.');
+    if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
+      throw new ApiError('unsupported_media_type', 'The body must be sent without a Content-Encoding.');
     const bytes = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
     text = bytes.toString('utf8');
-    if (text.includes('\uFFFD') && !Buffer.from(text).equals(bytes)) throw new ApiError('invalid_json', 'The body must be encoded in UTF-8.');
+    if (text.includes('\uFFFD') && !Buffer.from(text).equals(bytes))
+      throw new ApiError('invalid_json', 'The body must be encoded in UTF-8.');
     fields = new Body(readJsonObject(text));
   }
   const kept = isPost ? await startIdempotent(app, request, caller, `${path}\n${text}`) : null;
@@ -268,8 +375,16 @@ async function handle(app: App, sets: SetCache, reads: RepeatedReads, route: Rou
 
   const claim = kept as Claim | null;
   const call: Call = {
-    app, sets, caller, params: pathParams(route, path), rawQuery, path: route.path.includes('{') ? path : route.path, body: fields,
-    ifNoneMatch: request.headers['if-none-match'], range: request.method === 'GET' ? request.headers.range : undefined, ifRange: request.headers['if-range'] as string | undefined,
+    app,
+    sets,
+    caller,
+    params: pathParams(route, path),
+    rawQuery,
+    path: route.path.includes('{') ? path : route.path,
+    body: fields,
+    ifNoneMatch: request.headers['if-none-match'],
+    range: request.method === 'GET' ? request.headers.range : undefined,
+    ifRange: request.headers['if-range'] as string | undefined,
     change: changer(app, claim === null ? null : (work, outcome) => claim.keep(work.tx, outcome)),
   };
   try {
@@ -277,8 +392,16 @@ async function handle(app: App, sets: SetCache, reads: RepeatedReads, route: Rou
     if (answer.repeatable === true) {
       const { status, headers, body, resource } = answer;
       reads.keep(request.raw, {
-        organisationId: caller.organisationId, position: caller.feedPosition, action: request.action, resource: resource ?? null, status, body: body as Buffer | null,
-        headers: Object.entries({ ...headers, ...(body === null ? {} : { 'content-length': String(body.length) }) }).flat(),
+        organisationId: caller.organisationId,
+        position: caller.feedPosition,
+        action: request.action,
+        resource: resource ?? null,
+        status,
+        body: body as Buffer | null,
+        headers: Object.entries({
+          ...headers,
+          ...(body === null ? {} : { 'content-length': String(body.length) }),
+        }).flat(),
       });
     }
     send(reply, request, answer);
@@ -291,17 +414,33 @@ async function handle(app: App, sets: SetCache, reads: RepeatedReads, route: Rou
 /** A refusal is the first reply too, and is kept; a fault of ours is not, so that the request can be repeated. */
 async function settle(app: App, claim: Claim, error: unknown): Promise<void> {
   try {
-    if (error instanceof ApiError) await claim.keep(app.db, { status: error.status, body: errorBody(error.code, error.message), headers: error.headers });
+    if (error instanceof ApiError)
+      await claim.keep(app.db, {
+        status: error.status,
+        body: errorBody(error.code, error.message),
+        headers: error.headers,
+      });
     else await claim.release();
   } catch (failure) {
     app.log.error('idempotency.unsettled', errorFields(failure));
   }
 }
 
-async function startIdempotent(app: App, request: FastifyRequest, caller: Admission, requestText: string): Promise<KeptReply | Claim | null> {
+async function startIdempotent(
+  app: App,
+  request: FastifyRequest,
+  caller: Admission,
+  requestText: string,
+): Promise<KeptReply | Claim | null> {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
-  if (typeof key !== 'string' || key.length > limits.idempotencyKeyChars || !/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) || holdsNationalInsuranceNumber(key)) throw new ApiError('invalid_idempotency_key');
+  if (
+    typeof key !== 'string' ||
+    key.length > limits.idempotencyKeyChars ||
+    !/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) ||
+    holdsNationalInsuranceNumber(key)
+  )
+    throw new ApiError('invalid_idempotency_key');
   return claimKey(app, caller.organisationId, key, requestText);
 }
 
@@ -348,18 +487,29 @@ function asApiError(app: App, error: Failure, request: FastifyRequest): ApiError
     app.log.error('database.unavailable', { request_id: request.id, code: error.code });
     return new ApiError('service_unavailable', undefined, { 'retry-after': '1' });
   }
-  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new ApiError('payload_too_large', `The body may have at most ${limits.bodyBytes} bytes.`);
-  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' || error.statusCode === 415) return new ApiError('unsupported_media_type');
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new ApiError('payload_too_large', `The body may have at most ${limits.bodyBytes} bytes.`);
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' || error.statusCode === 415)
+    return new ApiError('unsupported_media_type');
   if (error.code === 'FST_ERR_BAD_URL') return new ApiError('not_found');
-  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) return new ApiError('bad_request');
+  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
+    return new ApiError('bad_request');
   app.log.error('request.failed', { request_id: request.id, action: request.action, ...errorFields(error) });
   return new ApiError('internal_error');
 }
 
 /** HTTP that couldn't be read as a request: the one error shape, then the connection ends. */
 function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) { socket.destroy(); return; }
-  const refusal = new ApiError('bad_request', error.code === 'HPE_HEADER_OVERFLOW' ? 'The request\'s headers are too large.' : undefined);
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const refusal = new ApiError(
+    'bad_request',
+    error.code === 'HPE_HEADER_OVERFLOW' ? "The request's headers are too large." : undefined,
+  );
   const body = errorBody(refusal.code, refusal.message);
-  socket.end(`HTTP/1.1 400 Bad Request\r\nContent-Type: ${jsonType}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`);
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: ${jsonType}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
 }

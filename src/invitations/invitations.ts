@@ -5,46 +5,97 @@ import { limits } from '../limits.ts';
 import type { Secrets } from '../secrets.ts';
 
 export type Invitation = {
-  organisation_id: number; invitation_id: string; learner_id: string; subjects: string[]; credit_spent: boolean;
-  status: 'open' | 'used' | 'withdrawn'; created_at: Date; expires_at: Date;
+  organisation_id: number;
+  invitation_id: string;
+  learner_id: string;
+  subjects: string[];
+  credit_spent: boolean;
+  status: 'open' | 'used' | 'withdrawn';
+  created_at: Date;
+  expires_at: Date;
   /** Per cent beyond the usual time limit. */
   extra_time_pct: number;
   /** How the sittings are supervised, in the provider's words, for the evidence. */
   supervision: string;
 };
 
-const columns = 'organisation_id, invitation_id, learner_id, subjects, credit_spent, status, created_at, expires_at, extra_time_pct, supervision';
-const open = statement('invitation.open', `
+const columns =
+  'organisation_id, invitation_id, learner_id, subjects, credit_spent, status, created_at, expires_at, extra_time_pct, supervision';
+const open = statement(
+  'invitation.open',
+  `
   select ${columns} from invitation
-   where organisation_id = $1 and learner_id = $2 and status = 'open' and expires_at > $3 order by created_at desc limit 1`);
-const insert = statement('invitation.insert', `
+   where organisation_id = $1 and learner_id = $2 and status = 'open' and expires_at > $3 order by created_at desc limit 1`,
+);
+const insert = statement(
+  'invitation.insert',
+  `
   insert into invitation (organisation_id, invitation_id, learner_id, subjects, credit_spent, created_at, expires_at)
-  values ($1, $2, $3, $4, $5, $6, $7) returning ${columns}`);
-const byId = statement('invitation.by_id', `
-  select ${columns} from invitation where organisation_id = $1 and invitation_id = $2`);
-const adjust = statement('invitation.adjust', `
-  update invitation set extra_time_pct = $3, supervision = $4 where organisation_id = $1 and invitation_id = $2`);
-const use = statement('invitation.use', `
-  update invitation set status = 'used' where organisation_id = $1 and invitation_id = $2 and status = 'open'`);
-const extend = statement('invitation.extend', `
-  update invitation set expires_at = greatest(expires_at, $3) where organisation_id = $1 and invitation_id = $2 and status = 'open'`);
+  values ($1, $2, $3, $4, $5, $6, $7) returning ${columns}`,
+);
+const byId = statement(
+  'invitation.by_id',
+  `
+  select ${columns} from invitation where organisation_id = $1 and invitation_id = $2`,
+);
+const adjust = statement(
+  'invitation.adjust',
+  `
+  update invitation set extra_time_pct = $3, supervision = $4 where organisation_id = $1 and invitation_id = $2`,
+);
+const use = statement(
+  'invitation.use',
+  `
+  update invitation set status = 'used' where organisation_id = $1 and invitation_id = $2 and status = 'open'`,
+);
+const extend = statement(
+  'invitation.extend',
+  `
+  update invitation set expires_at = greatest(expires_at, $3) where organisation_id = $1 and invitation_id = $2 and status = 'open'`,
+);
 
-export async function findOpenInvitation(work: Work, organisationId: number, learnerId: string): Promise<Invitation | undefined> {
+export async function findOpenInvitation(
+  work: Work,
+  organisationId: number,
+  learnerId: string,
+): Promise<Invitation | undefined> {
   return (await work.tx.query<Invitation>(open, [organisationId, learnerId, new Date(work.nowMs)]))[0];
 }
 
-export async function createInvitation(work: Work, organisationId: number, given: { learnerId: string; subjects: string[]; creditSpent: boolean }): Promise<Invitation> {
-  return (await work.tx.query<Invitation>(insert, [organisationId, work.uuid(), given.learnerId, given.subjects, given.creditSpent,
-    new Date(work.nowMs), new Date(work.nowMs + limits.invitationMs)]))[0]!;
+export async function createInvitation(
+  work: Work,
+  organisationId: number,
+  given: { learnerId: string; subjects: string[]; creditSpent: boolean },
+): Promise<Invitation> {
+  return (
+    await work.tx.query<Invitation>(insert, [
+      organisationId,
+      work.uuid(),
+      given.learnerId,
+      given.subjects,
+      given.creditSpent,
+      new Date(work.nowMs),
+      new Date(work.nowMs + limits.invitationMs),
+    ])
+  )[0]!;
 }
 
-export async function findInvitation(tx: Tx, organisationId: number, invitationId: string): Promise<Invitation | undefined> {
+export async function findInvitation(
+  tx: Tx,
+  organisationId: number,
+  invitationId: string,
+): Promise<Invitation | undefined> {
   return (await tx.query<Invitation>(byId, [organisationId, invitationId]))[0];
 }
 
 /** What the provider decides about an invitation; sittings that have begun keep their time limit. */
 export async function adjustInvitation(tx: Tx, invitation: Invitation): Promise<void> {
-  await tx.query(adjust, [invitation.organisation_id, invitation.invitation_id, invitation.extra_time_pct, invitation.supervision]);
+  await tx.query(adjust, [
+    invitation.organisation_id,
+    invitation.invitation_id,
+    invitation.extra_time_pct,
+    invitation.supervision,
+  ]);
 }
 
 export async function markInvitationUsed(tx: Tx, organisationId: number, invitationId: string): Promise<void> {
@@ -66,17 +117,26 @@ export function invitationToken(secrets: Secrets, organisationId: number, invita
   const id = Buffer.from(invitationId.replaceAll('-', ''), 'hex');
   const organisation = Buffer.alloc(6);
   organisation.writeUIntBE(organisationId, 0, 6);
-  return Buffer.concat([organisation, id, secrets.mac('invitation', `${organisationId}:${invitationId}`, macBytes)]).toString('base64url');
+  return Buffer.concat([
+    organisation,
+    id,
+    secrets.mac('invitation', `${organisationId}:${invitationId}`, macBytes),
+  ]).toString('base64url');
 }
 
 /** @returns null for anything that this service didn't write */
-export function readInvitationToken(secrets: Secrets, token: string): { organisationId: number; invitationId: string } | null {
+export function readInvitationToken(
+  secrets: Secrets,
+  token: string,
+): { organisationId: number; invitationId: string } | null {
   const bytes = Buffer.from(token, 'base64url');
   if (bytes.length !== 6 + 16 + macBytes || bytes.toString('base64url') !== token) return null;
   const organisationId = bytes.readUIntBE(0, 6);
   const hex = bytes.toString('hex', 6, 22);
   const invitationId = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-  return secrets.check('invitation', `${organisationId}:${invitationId}`, bytes.subarray(22)) ? { organisationId, invitationId } : null;
+  return secrets.check('invitation', `${organisationId}:${invitationId}`, bytes.subarray(22))
+    ? { organisationId, invitationId }
+    : null;
 }
 
 /** Where the learner sits the assessment. */

@@ -28,17 +28,25 @@ export async function provisionLearner(work: Work, organisationId: number, reque
   const learnerId = known?.learner_id ?? work.uuid();
   let changed = false;
   if (known === undefined) {
-    await insertLearners(work, feed, [{ learner_id: learnerId, ref: request.ref, full_name: request.full_name, email: request.email }]);
+    await insertLearners(work, feed, [
+      { learner_id: learnerId, ref: request.ref, full_name: request.full_name, email: request.email },
+    ]);
   } else if (known.full_name !== request.full_name) {
     await renameLearner(work, organisationId, known, request.full_name, request.email);
     changed = true;
   } else if (request.email !== null) {
     await updateLearner(work.tx, organisationId, learnerId, request.full_name, request.email);
   }
-  const joined = await joinGroups(work, feed, groups.map(({ row }) => ({ group_id: row.group_id, learner_id: learnerId })));
+  const joined = await joinGroups(
+    work,
+    feed,
+    groups.map(({ row }) => ({ group_id: row.group_id, learner_id: learnerId })),
+  );
   if (known !== undefined && (changed || joined.length > 0)) await stampLearnersAndAssessments(work, feed, [learnerId]);
   if (known !== undefined && known.ref !== null && joined.length > 0) {
-    await emitGroupsUpdated(work, organisationId, [{ learner_ref: known.ref, added: joined.map((pair) => pair.group_id), removed: [] }]);
+    await emitGroupsUpdated(work, organisationId, [
+      { learner_ref: known.ref, added: joined.map((pair) => pair.group_id), removed: [] },
+    ]);
   }
 
   let invitation = known === undefined ? undefined : await findOpenInvitation(work, organisationId, learnerId);
@@ -46,17 +54,24 @@ export async function provisionLearner(work: Work, organisationId: number, reque
   if (invitation === undefined) {
     const spent = await spendCredits(work.tx, organisation, 1);
     if (spent === null) throw new ApiError('insufficient_credits');
-    invitation = await createInvitation(work, organisationId, { learnerId, subjects: organisation.default_subjects, creditSpent: spent });
+    invitation = await createInvitation(work, organisationId, {
+      learnerId,
+      subjects: organisation.default_subjects,
+      creditSpent: spent,
+    });
   }
   const setId = (await groupSetsOf(work.tx, organisationId, [learnerId])).get(learnerId)!;
   const set = (await renderSets(work.tx, organisationId, [setId])).get(setId)!;
   return {
     created,
     reply: {
-      ref: request.ref, full_name: request.full_name,
+      ref: request.ref,
+      full_name: request.full_name,
       assessment_url: assessmentUrl(work.app.settings.baseUrl, work.app.secrets, invitation),
-      invitation_id: invitation.invitation_id, expires_at: invitation.expires_at.toISOString(),
-      groups: JSON.parse(set.json) as unknown[], created_at: invitation.created_at.toISOString(),
+      invitation_id: invitation.invitation_id,
+      expires_at: invitation.expires_at.toISOString(),
+      groups: JSON.parse(set.json) as unknown[],
+      created_at: invitation.created_at.toISOString(),
     },
   };
 }

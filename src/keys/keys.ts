@@ -37,23 +37,49 @@ export function hashSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }
 
-export type AccessKey = { key_id: string; label: string | null; created_at: Date; expires_at: Date | null; revoked_at: Date | null };
+export type AccessKey = {
+  key_id: string;
+  label: string | null;
+  created_at: Date;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+};
 
-const insert = statement('key.insert', `
+const insert = statement(
+  'key.insert',
+  `
   with made as (
     insert into access_key (key_id, organisation_id, label, secret_sha256, created_at, expires_at) values ($1, $2, $3, $4, $5, $6) returning key_id)
-  insert into rate_window (key_id) select key_id from made`);
-const list = statement('key.list', `
-  select key_id, label, created_at, expires_at, revoked_at from access_key where organisation_id = $1 order by created_at, key_id`);
-const revoke = statement('key.revoke', `
-  update access_key set revoked_at = coalesce(revoked_at, $3) where organisation_id = $1 and key_id = $2 returning key_id`);
+  insert into rate_window (key_id) select key_id from made`,
+);
+const list = statement(
+  'key.list',
+  `
+  select key_id, label, created_at, expires_at, revoked_at from access_key where organisation_id = $1 order by created_at, key_id`,
+);
+const revoke = statement(
+  'key.revoke',
+  `
+  update access_key set revoked_at = coalesce(revoked_at, $3) where organisation_id = $1 and key_id = $2 returning key_id`,
+);
 
 /** Makes a key pair; the secret is returned this once, only its hash is kept. */
-export async function createKey(work: Work, organisationId: number, given: { label: string | null; kind: 'live' | 'test'; expiresAt?: Date | null; random?: Random }) {
+export async function createKey(
+  work: Work,
+  organisationId: number,
+  given: { label: string | null; kind: 'live' | 'test'; expiresAt?: Date | null; random?: Random },
+) {
   const random = given.random ?? work.app.random;
   const keyId = `ARSK${base62(random.bytes(12), 16).toUpperCase()}`;
   const secret = makeSecret(random, given.kind);
-  await work.tx.query(insert, [keyId, organisationId, given.label, hashSecret(secret), new Date(work.nowMs), given.expiresAt ?? null]);
+  await work.tx.query(insert, [
+    keyId,
+    organisationId,
+    given.label,
+    hashSecret(secret),
+    new Date(work.nowMs),
+    given.expiresAt ?? null,
+  ]);
   return { access_key_id: keyId, secret_access_key: secret };
 }
 

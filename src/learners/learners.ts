@@ -3,7 +3,14 @@ import { findLearnersByRefs } from './store.ts';
 
 /** What other nouns may ask of learners. */
 export type { LearnerName, LearnerRow, NewLearner } from './store.ts';
-export { findLearner, findLearnersByIds, findLearnersByRefs, groupSetsOf, insertLearners, updateLearner } from './store.ts';
+export {
+  findLearner,
+  findLearnersByIds,
+  findLearnersByRefs,
+  groupSetsOf,
+  insertLearners,
+  updateLearner,
+} from './store.ts';
 
 /** The organisation's learners among the references. Learners are never deleted, so the answer stays true. */
 export async function findLearnerIds(tx: Tx, organisationId: number, refs: string[]): Promise<Map<string, string>> {

@@ -5,13 +5,16 @@ import type { LearnerColumns } from './schema.ts';
 
 export type LearnerEntry = LearnerColumns & { learner_id: string; group_set_id: string };
 
-const page = statement('learner.page', `
+const page = statement(
+  'learner.page',
+  `
   select (select groups_version from feed where organisation_id = $1) as groups_version,
          c.position, c.learner_id, c.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies, l.ref, l.full_name
     from (select * from learner_feed f where f.organisation_id = $1 and f.position >= $2 order by f.position limit $3) c
     left join learner l on l.organisation_id = $1 and l.learner_id = c.learner_id
     left join lateral ${lastAssessedOf} r on l.learner_id is not null
-   order by c.position`);
+   order by c.position`,
+);
 
 /** A page of learners in the order of their positions, with the organisation's groups_version in the same snapshot. */
 export async function listLearners(tx: Tx, organisationId: number, fromPosition: number, limit: number) {

@@ -16,44 +16,112 @@ import { listLearners } from './list.ts';
 import { Learner, LearnerDetail, ProvisionInput, Provisioned, learnerPayload, refPattern } from './schema.ts';
 import { findLearner } from './store.ts';
 
-const groupExample = { id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d', ref: 'C-2026-01', name: 'January cohort', type: 'cohort' };
+const groupExample = {
+  id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d',
+  ref: 'C-2026-01',
+  name: 'January cohort',
+  type: 'cohort',
+};
 const example = {
-  ref: 'LRN-000017', full_name: 'Ana Silva', last_assessed_at: '2026-01-31T09:00:00.000Z',
-  last_assessed: [{ subject: 'maths', assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11', assessed_at: '2026-01-31T09:00:00.000Z', rqf_level: 'Level 1',
-    rqf_level_code: 2, below_level_1: false, working_level: 'Level 1', recommended_next_level: 'Level 2' }],
-  groups: [groupExample], updated_at: '2026-01-31T09:40:12.345Z',
+  ref: 'LRN-000017',
+  full_name: 'Ana Silva',
+  last_assessed_at: '2026-01-31T09:00:00.000Z',
+  last_assessed: [
+    {
+      subject: 'maths',
+      assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',
+      assessed_at: '2026-01-31T09:00:00.000Z',
+      rqf_level: 'Level 1',
+      rqf_level_code: 2,
+      below_level_1: false,
+      working_level: 'Level 1',
+      recommended_next_level: 'Level 2',
+    },
+  ],
+  groups: [groupExample],
+  updated_at: '2026-01-31T09:40:12.345Z',
 };
 
 const learnerQuery = [instant('since', 'invalid_since', 'Learners whose updated_at is at or after it.', 'upper')];
 
-const provisioned = { schema: Type.Object({ data: Provisioned }), example: { data: {
-  ref: 'LRN-000017', full_name: 'Ana Silva', assessment_url: 'https://results.example.org/a/AAAAAAAB', invitation_id: '1c9e6679-7425-40de-944b-e07fc1f90ae7',
-  expires_at: '2026-02-28T09:00:00.000Z', groups: [groupExample], created_at: '2026-01-31T09:00:00.000Z' } } };
+const provisioned = {
+  schema: Type.Object({ data: Provisioned }),
+  example: {
+    data: {
+      ref: 'LRN-000017',
+      full_name: 'Ana Silva',
+      assessment_url: 'https://results.example.org/a/AAAAAAAB',
+      invitation_id: '1c9e6679-7425-40de-944b-e07fc1f90ae7',
+      expires_at: '2026-02-28T09:00:00.000Z',
+      groups: [groupExample],
+      created_at: '2026-01-31T09:00:00.000Z',
+    },
+  },
+};
 
 export const learnerRoutes: Route[] = [
   {
-    method: 'GET', path: '/learners', id: 'listLearners', tag: 'Learners', summary: 'List learners', query: learnerQuery, paged: true,
+    method: 'GET',
+    path: '/learners',
+    id: 'listLearners',
+    tag: 'Learners',
+    summary: 'List learners',
+    query: learnerQuery,
+    paged: true,
     codes: ['unknown_parameter', 'invalid_since', 'invalid_cursor'],
-    answers: { 200: { description: 'A page of learners, by updated_at.', schema: Type.Object({ data: Type.Array(Learner), pagination: PaginationSchema }),
-      example: { data: [example], pagination: { limit: 100, has_more: false, next: null } } } },
+    answers: {
+      200: {
+        description: 'A page of learners, by updated_at.',
+        schema: Type.Object({ data: Type.Array(Learner), pagination: PaginationSchema }),
+        example: { data: [example], pagination: { limit: 100, has_more: false, next: null } },
+      },
+    },
     handle: async (call) => {
       const query = readQuery(call.rawQuery, learnerQuery, { paged: true });
       const { organisationId } = call.caller;
       return listReply(call, query, async (after, limit) => {
         const { rows, sets } = await call.sets.with(call.app.db, organisationId, async () => {
-          const read = await listLearners(call.app.db, organisationId, after === null ? query.values.since ?? 0 : after.value + 1, limit);
+          const read = await listLearners(
+            call.app.db,
+            organisationId,
+            after === null ? (query.values.since ?? 0) : after.value + 1,
+            limit,
+          );
           return { ...read, setIds: read.rows.map((row) => row.group_set_id) };
         });
         return rows.map((row) => ({
-          json: learnerPayload(row, sets.get(row.group_set_id)!.json), value: row.position, id: row.learner_id }));
+          json: learnerPayload(row, sets.get(row.group_set_id)!.json),
+          value: row.position,
+          id: row.learner_id,
+        }));
       });
     },
   },
   {
-    method: 'POST', path: '/learners', id: 'provisionLearner', tag: 'Learners', summary: 'Provision a learner',
-    description: 'Creates the learner, joins the groups and creates an assessment invitation, which costs a credit unless the plan has none. A learner whose ref exists is updated; an invitation that is still open is given again, with 200.',
-    body: ProvisionInput, bodyExample: { full_name: 'Ana Silva', ref: 'LRN-000017', groups: [{ type: 'cohort', ref: 'C-2026-01', name: 'January cohort' }] },
-    codes: ['invalid_full_name', 'invalid_email', 'invalid_ref', 'invalid_groups', 'unknown_field', 'team_group_managed', 'group_autocreate_disabled', 'group_limit_exceeded', 'insufficient_credits'],
+    method: 'POST',
+    path: '/learners',
+    id: 'provisionLearner',
+    tag: 'Learners',
+    summary: 'Provision a learner',
+    description:
+      'Creates the learner, joins the groups and creates an assessment invitation, which costs a credit unless the plan has none. A learner whose ref exists is updated; an invitation that is still open is given again, with 200.',
+    body: ProvisionInput,
+    bodyExample: {
+      full_name: 'Ana Silva',
+      ref: 'LRN-000017',
+      groups: [{ type: 'cohort', ref: 'C-2026-01', name: 'January cohort' }],
+    },
+    codes: [
+      'invalid_full_name',
+      'invalid_email',
+      'invalid_ref',
+      'invalid_groups',
+      'unknown_field',
+      'team_group_managed',
+      'group_autocreate_disabled',
+      'group_limit_exceeded',
+      'insufficient_credits',
+    ],
     answers: {
       201: { description: 'Provisioned, with a new invitation.', ...provisioned },
       200: { description: 'The learner had an open invitation: it is returned again.', ...provisioned },
@@ -67,17 +135,42 @@ export const learnerRoutes: Route[] = [
       body.rejectUnknown(['full_name', 'email', 'ref', 'groups']);
       refuseTeams(groups);
       return call.change(async (work) => {
-        const { created, reply } = await provisionLearner(work, call.caller.organisationId, { full_name, email, ref, groups });
-        return json(created ? 201 : 200, reply, { resource: reply.invitation_id, headers: { 'cache-control': 'no-store' } });
+        const { created, reply } = await provisionLearner(work, call.caller.organisationId, {
+          full_name,
+          email,
+          ref,
+          groups,
+        });
+        return json(created ? 201 : 200, reply, {
+          resource: reply.invitation_id,
+          headers: { 'cache-control': 'no-store' },
+        });
       });
     },
   },
   {
-    method: 'GET', path: '/learners/{ref}', id: 'getLearner', tag: 'Learners', summary: 'Read a learner with assessment history', query: [],
+    method: 'GET',
+    path: '/learners/{ref}',
+    id: 'getLearner',
+    tag: 'Learners',
+    summary: 'Read a learner with assessment history',
+    query: [],
     description: 'The reference may hold / and :, as they are or percent-encoded.',
-    params: { ref: { description: 'Your own learner reference.', schema: { type: 'string', maxLength: limits.learnerRefChars, pattern: refPattern }, example: example.ref } },
+    params: {
+      ref: {
+        description: 'Your own learner reference.',
+        schema: { type: 'string', maxLength: limits.learnerRefChars, pattern: refPattern },
+        example: example.ref,
+      },
+    },
     codes: ['unknown_parameter', 'not_found'],
-    answers: { 200: { description: 'The learner and every completed result, newest first.', schema: Type.Object({ data: LearnerDetail }), example: { data: { ...example, assessments: [] } } } },
+    answers: {
+      200: {
+        description: 'The learner and every completed result, newest first.',
+        schema: Type.Object({ data: LearnerDetail }),
+        example: { data: { ...example, assessments: [] } },
+      },
+    },
     handle: async (call) => {
       const ref = call.params.ref!;
       if (!isOpaqueRef(ref)) throw new ApiError('not_found');
@@ -85,15 +178,29 @@ export const learnerRoutes: Route[] = [
       const found = await call.app.db.snapshot(async (tx) => {
         const { rows: row, sets } = await call.sets.with(tx, organisationId, async () => {
           const read = await findLearner(tx, organisationId, ref);
-          return { rows: read, groupsVersion: read?.groups_version ?? 0, setIds: read === undefined ? [] : [read.group_set_id] };
+          return {
+            rows: read,
+            groupsVersion: read?.groups_version ?? 0,
+            setIds: read === undefined ? [] : [read.group_set_id],
+          };
         });
         if (row === undefined) return undefined;
-        return { row, groups: sets.get(row.group_set_id)!.json, assessments: await findLearnerAssessments(tx, organisationId, row.learner_id) };
+        return {
+          row,
+          groups: sets.get(row.group_set_id)!.json,
+          assessments: await findLearnerAssessments(tx, organisationId, row.learner_id),
+        };
       });
       if (found === undefined) throw new ApiError('not_found');
       const { row, groups, assessments } = found;
-      const history = assessments.map((one) => assessmentJson(one, groups, reportBase(call.app.settings.baseUrl))).join(',');
-      return singleReply(call, jsonText(200, learnerPayload(row, groups, `,"assessments":[${history}]`), { resource: row.learner_id }), `${row.learner_id}.${row.position}`);
+      const history = assessments
+        .map((one) => assessmentJson(one, groups, reportBase(call.app.settings.baseUrl)))
+        .join(',');
+      return singleReply(
+        call,
+        jsonText(200, learnerPayload(row, groups, `,"assessments":[${history}]`), { resource: row.learner_id }),
+        `${row.learner_id}.${row.position}`,
+      );
     },
   },
 ];

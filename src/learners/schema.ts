@@ -18,36 +18,62 @@ const learnerProperties = {
 
 export const Learner = Type.Object(learnerProperties, { $id: 'Learner' });
 
-export const LearnerDetail = Type.Object({
-  ...learnerProperties,
-  assessments: Type.Array(Assessment, { description: 'Completed results, newest first.' }),
-}, { $id: 'LearnerDetail' });
+export const LearnerDetail = Type.Object(
+  {
+    ...learnerProperties,
+    assessments: Type.Array(Assessment, { description: 'Completed results, newest first.' }),
+  },
+  { $id: 'LearnerDetail' },
+);
 
 export const refPattern = '^[A-Za-z0-9][A-Za-z0-9._:/-]*$';
 
-export const ProvisionInput = Type.Object({
-  full_name: Type.String({ minLength: 1, maxLength: limits.fullNameChars }),
-  email: Type.Optional(Type.String({ format: 'email', maxLength: limits.emailChars })),
-  ref: Type.Optional(Type.String({ pattern: refPattern, minLength: 1, maxLength: limits.learnerRefChars })),
-  groups: Type.Optional(Type.Array(GroupInput, { maxItems: limits.groupsPerProvisioning, description: 'Requires ref. Missing groups are created, existing ones joined.' })),
-}, { additionalProperties: false, $id: 'ProvisionInput' });
+export const ProvisionInput = Type.Object(
+  {
+    full_name: Type.String({ minLength: 1, maxLength: limits.fullNameChars }),
+    email: Type.Optional(Type.String({ format: 'email', maxLength: limits.emailChars })),
+    ref: Type.Optional(Type.String({ pattern: refPattern, minLength: 1, maxLength: limits.learnerRefChars })),
+    groups: Type.Optional(
+      Type.Array(GroupInput, {
+        maxItems: limits.groupsPerProvisioning,
+        description: 'Requires ref. Missing groups are created, existing ones joined.',
+      }),
+    ),
+  },
+  { additionalProperties: false, $id: 'ProvisionInput' },
+);
 
-export const Provisioned = Type.Object({
-  ref: nullable(Type.String()),
-  full_name: Type.String(),
-  assessment_url: Type.String({ format: 'uri', description: 'Where the learner sits the assessment. Hand it to this learner only.' }),
-  invitation_id: Type.String({ format: 'uuid' }),
-  expires_at: Type.String({ format: 'date-time' }),
-  groups: Type.Array(GroupSummary),
-  created_at: Type.String({ format: 'date-time' }),
-}, { $id: 'Provisioned' });
+export const Provisioned = Type.Object(
+  {
+    ref: nullable(Type.String()),
+    full_name: Type.String(),
+    assessment_url: Type.String({
+      format: 'uri',
+      description: 'Where the learner sits the assessment. Hand it to this learner only.',
+    }),
+    invitation_id: Type.String({ format: 'uuid' }),
+    expires_at: Type.String({ format: 'date-time' }),
+    groups: Type.Array(GroupSummary),
+    created_at: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'Provisioned' },
+);
 
-export type LearnerColumns = { ref: string | null; full_name: string; position: number; last_assessed_at: number | null; last_ids: string[] | null; last_bodies: string[] | null };
+export type LearnerColumns = {
+  ref: string | null;
+  full_name: string;
+  position: number;
+  last_assessed_at: number | null;
+  last_ids: string[] | null;
+  last_bodies: string[] | null;
+};
 
 /** The learner's JSON up to its groups, without the closing brace, so that a detail can go on. */
 export function learnerPayload(row: LearnerColumns, groupsJson: string, more = ''): string {
   const lastAssessed = (row.last_ids ?? []).map((id, i) => lastAssessedJson(id, row.last_bodies![i]!)).join(',');
-  return `{"ref":${JSON.stringify(row.ref)},"full_name":${JSON.stringify(row.full_name)}`
-    + `,"last_assessed_at":${row.last_assessed_at === null ? 'null' : `"${formatPosition(row.last_assessed_at)}"`}`
-    + `,"last_assessed":[${lastAssessed}],"groups":${groupsJson},"updated_at":"${formatPosition(row.position)}"${more}}`;
+  return (
+    `{"ref":${JSON.stringify(row.ref)},"full_name":${JSON.stringify(row.full_name)}` +
+    `,"last_assessed_at":${row.last_assessed_at === null ? 'null' : `"${formatPosition(row.last_assessed_at)}"`}` +
+    `,"last_assessed":[${lastAssessed}],"groups":${groupsJson},"updated_at":"${formatPosition(row.position)}"${more}}`
+  );
 }

@@ -6,21 +6,41 @@ import type { Feed } from '../feed/position.ts';
 import { limits } from '../limits.ts';
 
 export type LearnerRow = {
-  learner_id: string; ref: string | null; full_name: string; created_at: Date;
-  position: number; group_set_id: string; last_assessed_at: number | null; last_ids: string[] | null; last_bodies: string[] | null; groups_version: number;
+  learner_id: string;
+  ref: string | null;
+  full_name: string;
+  created_at: Date;
+  position: number;
+  group_set_id: string;
+  last_assessed_at: number | null;
+  last_ids: string[] | null;
+  last_bodies: string[] | null;
+  groups_version: number;
 };
 
-const columns = 'l.learner_id, l.ref, l.full_name, l.created_at, f.position, f.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies, v.groups_version';
+const columns =
+  'l.learner_id, l.ref, l.full_name, l.created_at, f.position, f.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies, v.groups_version';
 const from = `learner l
     join learner_feed f on f.organisation_id = l.organisation_id and f.learner_id = l.learner_id
     join feed v on v.organisation_id = l.organisation_id
     cross join lateral ${lastAssessedOf} r`;
 
 const byRef = statement('learner.by_ref', `select ${columns} from ${from} where l.organisation_id = $1 and l.ref = $2`);
-const byRefs = statement('learner.by_refs', 'select learner_id, ref, full_name from learner where organisation_id = $1 and ref = any($2)');
-const byIds = statement('learner.by_ids', 'select learner_id, ref, full_name from learner where organisation_id = $1 and learner_id = any($2)');
-const setsOf = statement('learner.sets_of', 'select learner_id, group_set_id from learner_feed where organisation_id = $1 and learner_id = any($2)');
-const insert = statement('learner.insert', `
+const byRefs = statement(
+  'learner.by_refs',
+  'select learner_id, ref, full_name from learner where organisation_id = $1 and ref = any($2)',
+);
+const byIds = statement(
+  'learner.by_ids',
+  'select learner_id, ref, full_name from learner where organisation_id = $1 and learner_id = any($2)',
+);
+const setsOf = statement(
+  'learner.sets_of',
+  'select learner_id, group_set_id from learner_feed where organisation_id = $1 and learner_id = any($2)',
+);
+const insert = statement(
+  'learner.insert',
+  `
   with given as (
     select g.*, row_number() over () - 1 as n
       from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) as g(learner_id, ref, full_name, email)),
@@ -28,9 +48,13 @@ const insert = statement('learner.insert', `
     insert into learner (organisation_id, learner_id, ref, full_name, email, created_at)
     select $1, learner_id, ref, full_name, email, $6 from given)
   insert into learner_feed (organisation_id, learner_id, position, group_set_id)
-  select $1, learner_id, $7 + ${limits.positionStepUs} * n, md5('{}')::uuid from given`);
-const update = statement('learner.update', `
-  update learner set full_name = $3, email = coalesce($4, email) where organisation_id = $1 and learner_id = $2`);
+  select $1, learner_id, $7 + ${limits.positionStepUs} * n, md5('{}')::uuid from given`,
+);
+const update = statement(
+  'learner.update',
+  `
+  update learner set full_name = $3, email = coalesce($4, email) where organisation_id = $1 and learner_id = $2`,
+);
 
 export async function findLearner(tx: Tx, organisationId: number, ref: string): Promise<LearnerRow | undefined> {
   return (await tx.query<LearnerRow>(byRef, [organisationId, ref]))[0];
@@ -57,11 +81,24 @@ export type NewLearner = { learner_id: string; ref: string | null; full_name: st
 /** Stores learners without groups or results, each at a position of its own; the feed's lock is held. */
 export async function insertLearners(work: Work, feed: Feed, learners: NewLearner[]): Promise<void> {
   if (learners.length === 0) return;
-  await work.tx.query(insert, [feed.organisationId, learners.map((l) => l.learner_id), learners.map((l) => l.ref), learners.map((l) => l.full_name),
-    learners.map((l) => l.email), new Date(work.nowMs), feed.next()]);
+  await work.tx.query(insert, [
+    feed.organisationId,
+    learners.map((l) => l.learner_id),
+    learners.map((l) => l.ref),
+    learners.map((l) => l.full_name),
+    learners.map((l) => l.email),
+    new Date(work.nowMs),
+    feed.next(),
+  ]);
   feed.used(learners.length);
 }
 
-export async function updateLearner(tx: Tx, organisationId: number, learnerId: string, fullName: string, email: string | null): Promise<void> {
+export async function updateLearner(
+  tx: Tx,
+  organisationId: number,
+  learnerId: string,
+  fullName: string,
+  email: string | null,
+): Promise<void> {
   await tx.query(update, [organisationId, learnerId, fullName, email]);
 }

@@ -7,28 +7,59 @@ export const plans = ['standard', 'education', 'unlimited'] as const;
 export type Plan = (typeof plans)[number];
 
 export type Organisation = {
-  organisation_id: number; public_id: string; name: string; plan: Plan; credits: number; group_autocreate: boolean;
-  default_subjects: string[]; created_at: Date;
+  organisation_id: number;
+  public_id: string;
+  name: string;
+  plan: Plan;
+  credits: number;
+  group_autocreate: boolean;
+  default_subjects: string[];
+  created_at: Date;
 };
 
 const columns = 'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, created_at';
-const insert = statement('organisation.insert', `
+const insert = statement(
+  'organisation.insert',
+  `
   insert into organisation (public_id, name, plan, credits, group_autocreate, created_at) values ($1, $2, $3, $4, $5, $6)
-  returning ${columns}`);
-const insertFeed = statement('organisation.insert_feed', 'insert into feed (organisation_id, position) values ($1, $2)');
+  returning ${columns}`,
+);
+const insertFeed = statement(
+  'organisation.insert_feed',
+  'insert into feed (organisation_id, position) values ($1, $2)',
+);
 const byPublicId = statement('organisation.by_public_id', `select ${columns} from organisation where public_id = $1`);
 const byId = statement('organisation.by_id', `select ${columns} from organisation where organisation_id = $1`);
 const all = statement('organisation.all', `select ${columns} from organisation order by organisation_id`);
-const update = statement('organisation.update', `
-  update organisation set name = $2, plan = $3, group_autocreate = $4, default_subjects = $5 where organisation_id = $1 returning ${columns}`);
-const addCredits = statement('organisation.add_credits', `
-  update organisation set credits = credits + $2 where organisation_id = $1 and credits + $2 >= 0 returning credits`);
-const spend = statement('organisation.spend_credits', `
-  update organisation set credits = credits - $2 where organisation_id = $1 and credits >= $2 returning credits`);
+const update = statement(
+  'organisation.update',
+  `
+  update organisation set name = $2, plan = $3, group_autocreate = $4, default_subjects = $5 where organisation_id = $1 returning ${columns}`,
+);
+const addCredits = statement(
+  'organisation.add_credits',
+  `
+  update organisation set credits = credits + $2 where organisation_id = $1 and credits + $2 >= 0 returning credits`,
+);
+const spend = statement(
+  'organisation.spend_credits',
+  `
+  update organisation set credits = credits - $2 where organisation_id = $1 and credits >= $2 returning credits`,
+);
 
 /** Makes an organisation with its feed and its empty group set. */
-export async function createOrganisation(work: Work, given: { name: string; plan: Plan; credits: number; groupAutocreate: boolean; publicId?: string }): Promise<Organisation> {
-  const [row] = await work.tx.query<Organisation>(insert, [given.publicId ?? work.uuid(), given.name, given.plan, given.credits, given.groupAutocreate, new Date(work.nowMs)]);
+export async function createOrganisation(
+  work: Work,
+  given: { name: string; plan: Plan; credits: number; groupAutocreate: boolean; publicId?: string },
+): Promise<Organisation> {
+  const [row] = await work.tx.query<Organisation>(insert, [
+    given.publicId ?? work.uuid(),
+    given.name,
+    given.plan,
+    given.credits,
+    given.groupAutocreate,
+    new Date(work.nowMs),
+  ]);
   await work.tx.query(insertFeed, [row!.organisation_id, work.nowMs * 1000]);
   await insertEmptySet(work.tx, row!.organisation_id);
   return row!;
@@ -47,7 +78,15 @@ export function listOrganisations(tx: Tx): Promise<Organisation[]> {
 }
 
 export async function updateOrganisation(tx: Tx, row: Organisation): Promise<Organisation> {
-  return (await tx.query<Organisation>(update, [row.organisation_id, row.name, row.plan, row.group_autocreate, row.default_subjects]))[0]!;
+  return (
+    await tx.query<Organisation>(update, [
+      row.organisation_id,
+      row.name,
+      row.plan,
+      row.group_autocreate,
+      row.default_subjects,
+    ])
+  )[0]!;
 }
 
 /** @returns the new balance, or undefined when it would fall below zero */

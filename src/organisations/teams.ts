@@ -9,7 +9,11 @@ import { teamType } from '../groups/types.ts';
  * API shows such groups and can't change them.
  * @returns the group's id
  */
-export async function ensureTeam(work: Work, organisationId: number, team: { ref: string; name: string }): Promise<string> {
+export async function ensureTeam(
+  work: Work,
+  organisationId: number,
+  team: { ref: string; name: string },
+): Promise<string> {
   const feed = await lockFeed(work, organisationId);
   const [group] = await ensureGroups(work, feed, [{ type: teamType, ...team }], { autocreate: true });
   return group!.row.group_id;

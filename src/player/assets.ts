@@ -8,7 +8,12 @@ export type Asset = { path: string; type: string; body: string; gzip: Buffer };
 
 function asset(name: string, type: string, make: (source: string) => string): Asset {
   const body = make(readFileSync(new URL(name, import.meta.url), 'utf8'));
-  return { path: `/player/${hash('sha256', body, 'base64url').slice(0, 16)}/${name}`, type, body, gzip: gzipSync(body, { level: 9 }) };
+  return {
+    path: `/player/${hash('sha256', body, 'base64url').slice(0, 16)}/${name}`,
+    type,
+    body,
+    gzip: gzipSync(body, { level: 9 }),
+  };
 }
 
 /** The scripts as they are sent: without comments and indentation, because phones on poor connections wait for every byte. */
@@ -23,10 +28,22 @@ export const assets = {
 export function registerAssets(fastify: FastifyInstance): void {
   for (const { path, type, body, gzip } of Object.values(assets)) {
     fastify.get(path, async (request, reply) => {
-      reply.headers({ 'cache-control': 'public, max-age=31536000, immutable', 'x-content-type-options': 'nosniff', vary: 'Accept-Encoding' }).type(type);
-      return /\bgzip\b/.test(request.headers['accept-encoding'] ?? '') ? reply.header('content-encoding', 'gzip').send(gzip) : reply.send(body);
+      reply
+        .headers({
+          'cache-control': 'public, max-age=31536000, immutable',
+          'x-content-type-options': 'nosniff',
+          vary: 'Accept-Encoding',
+        })
+        .type(type);
+      return /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
+        ? reply.header('content-encoding', 'gzip').send(gzip)
+        : reply.send(body);
     });
   }
   // The player's script asks here whether the service can be reached, before it lets the browser leave the page.
-  fastify.route({ method: ['GET', 'HEAD'], url: '/player/online', handler: async (_request, reply) => reply.header('cache-control', 'no-store').code(204).send() });
+  fastify.route({
+    method: ['GET', 'HEAD'],
+    url: '/player/online',
+    handler: async (_request, reply) => reply.header('cache-control', 'no-store').code(204).send(),
+  });
 }

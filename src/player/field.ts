@@ -24,15 +24,18 @@ export const optionId = (index: number, option: number): string => `f${index}-${
 
 function valuesOf({ field, given }: Shown): string[] {
   const value = given === null ? field.initial : Object.hasOwn(given, field.name) ? given[field.name]! : null;
-  return value === null ? [] : [value].flat() as string[];
+  return value === null ? [] : ([value].flat() as string[]);
 }
 
 /** One control or one group of them with its name, hint and state. */
 export function fieldHtml(shown: Shown): Markup {
   switch (shown.field.control) {
-    case 'text': return textHtml(shown);
-    case 'select': return selectHtml(shown);
-    default: return groupHtml(shown);
+    case 'text':
+      return textHtml(shown);
+    case 'select':
+      return selectHtml(shown);
+    default:
+      return groupHtml(shown);
   }
 }
 
@@ -44,8 +47,22 @@ function textHtml(shown: Shown): Markup {
   const hint = field.hint === null ? null : `${id}-hint`;
   const { prefix, suffix, width, mode } = field.input!;
   const input = html`<input type="text" name="${field.name}" value="${valuesOf(shown)[0] ?? ''}"${attributes({
-    id, class: `w${Math.min(60, Math.ceil(width / 10) * 10)}`, inputmode: mode, autocomplete: 'off', autocapitalize: 'off', autocorrect: 'off', spellcheck: 'false',
-    maxlength: 500, 'aria-describedby': references(describedBy, hint, error, prefix === null ? null : `${id}-before`, suffix === null ? null : `${id}-after`), 'aria-invalid': error === null ? null : 'true',
+    id,
+    class: `w${Math.min(60, Math.ceil(width / 10) * 10)}`,
+    inputmode: mode,
+    autocomplete: 'off',
+    autocapitalize: 'off',
+    autocorrect: 'off',
+    spellcheck: 'false',
+    maxlength: 500,
+    'aria-describedby': references(
+      describedBy,
+      hint,
+      error,
+      prefix === null ? null : `${id}-before`,
+      suffix === null ? null : `${id}-after`,
+    ),
+    'aria-invalid': error === null ? null : 'true',
   })}>`;
   return html`<div class="field"><label for="${id}">${inlineHtml(field.label)}</label>${hint === null ? null : html`<p class="hint" id="${hint}">${field.hint}</p>`}
 <div class="beside">${prefix === null ? null : html`<span id="${id}-before">${prefix}</span>`}${input}${suffix === null ? null : html`<span id="${id}-after">${suffix}</span>`}</div></div>`;
@@ -58,8 +75,11 @@ function selectHtml(shown: Shown): Markup {
   const hint = field.hint === null ? null : `${id}-hint`;
   return html`<div class="field"><label for="${id}">${inlineHtml(field.label)}</label>${hint === null ? null : html`<p class="hint" id="${hint}">${field.hint}</p>`}
 <select name="${field.name}"${attributes({ id, 'aria-describedby': references(describedBy, hint, error), 'aria-invalid': error === null ? null : 'true' })}>${
-    field.initial === null ? html`<option value="">Choose</option>` : null}${
-    field.options.map((option) => html`<option value="${option.value}"${attributes({ selected: option.value === chosen })}>${option.text}</option>`)}</select></div>`;
+    field.initial === null ? html`<option value="">Choose</option>` : null
+  }${field.options.map(
+    (option) =>
+      html`<option value="${option.value}"${attributes({ selected: option.value === chosen })}>${option.text}</option>`,
+  )}</select></div>`;
 }
 
 function groupHtml(shown: Shown): Markup {
@@ -70,13 +90,21 @@ function groupHtml(shown: Shown): Markup {
   const type = field.control === 'checkboxes' ? 'checkbox' : 'radio';
   const columns = field.columns.length > 1;
   return html`<fieldset${attributes({ id, tabindex: -1, class: `field ${field.control}${columns ? ' columns' : ''}`, 'aria-describedby': references(describedBy, hint, error) })}><legend>${inlineHtml(field.label)}</legend>${
-    hint === null ? null : html`<p class="hint" id="${hint}">${field.hint}</p>`}${
-    columns ? html`<div class="column-heads" aria-hidden="true">${field.columns.map((name) => html`<span>${name}</span>`)}</div>` : null}${
-    field.options.map((option, n) => html`<div class="option"><input type="${type}" name="${field.name}" value="${option.value}"${attributes({
-      id: optionId(index, n), class: spots ? `spot-${n}` : null, checked: chosen.includes(option.value),
-      // The same option has a second label in the picture or text; its name comes from the list alone.
-      'aria-labelledby': spots ? `${optionId(index, n)}-name` : null,
-    })}><label for="${optionId(index, n)}"${attributes({ id: spots ? `${optionId(index, n)}-name` : null })}>${optionLabel(option, field.columns)}</label></div>`)}</fieldset>`;
+    hint === null ? null : html`<p class="hint" id="${hint}">${field.hint}</p>`
+  }${
+    columns
+      ? html`<div class="column-heads" aria-hidden="true">${field.columns.map((name) => html`<span>${name}</span>`)}</div>`
+      : null
+  }${field.options.map(
+    (option, n) =>
+      html`<div class="option"><input type="${type}" name="${field.name}" value="${option.value}"${attributes({
+        id: optionId(index, n),
+        class: spots ? `spot-${n}` : null,
+        checked: chosen.includes(option.value),
+        // The same option has a second label in the picture or text; its name comes from the list alone.
+        'aria-labelledby': spots ? `${optionId(index, n)}-name` : null,
+      })}><label for="${optionId(index, n)}"${attributes({ id: spots ? `${optionId(index, n)}-name` : null })}>${optionLabel(option, field.columns)}</label></div>`,
+  )}</fieldset>`;
 }
 
 /** Further columns are read out with their headings, and line up where there is room. */

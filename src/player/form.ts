@@ -14,9 +14,12 @@ export function readForm(body: unknown): Sent {
   let count = 0;
   for (const [name, value] of new URLSearchParams(typeof body === 'string' ? body : '')) {
     if (++count > fieldsMost) break;
-    if (ours.has(name)) { own.set(name, value); continue; }
+    if (ours.has(name)) {
+      own.set(name, value);
+      continue;
+    }
     const before = answer[name];
-    answer[name] = before === undefined ? value : [...[before].flat() as string[], value];
+    answer[name] = before === undefined ? value : [...([before].flat() as string[]), value];
   }
   return { get: (name) => own.get(name) ?? '', answer };
 }

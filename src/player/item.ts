@@ -22,9 +22,15 @@ ${model.calculator === null ? null : html`<p class="calculator">${model.calculat
 ${model.figure === null ? null : figureHtml(model.figure)}
 ${model.task === null ? null : taskHtml(model.task, field)}
 ${model.surface === null ? null : surfaceHtml(model.surface)}
-${model.task !== null ? null : model.type === 'ordering' || model.type === 'matching'
-    ? html`<fieldset class="rows ${model.type}" aria-describedby="${stemId}"><legend>${model.type === 'ordering' ? 'Give each one its place: 1 comes first' : 'Choose one for each'}</legend>${model.fields.map((one) => field(one.name))}</fieldset>`
-    : model.fields.map((one, index) => fieldHtml({ field: one, index, given, error: errorId, describedBy: stemId, spots: model.surface !== null }))}`;
+${
+  model.task !== null
+    ? null
+    : model.type === 'ordering' || model.type === 'matching'
+      ? html`<fieldset class="rows ${model.type}" aria-describedby="${stemId}"><legend>${model.type === 'ordering' ? 'Give each one its place: 1 comes first' : 'Choose one for each'}</legend>${model.fields.map((one) => field(one.name))}</fieldset>`
+      : model.fields.map((one, index) =>
+          fieldHtml({ field: one, index, given, error: errorId, describedBy: stemId, spots: model.surface !== null }),
+        )
+}`;
 }
 
 /** The simulated screen of a task. */
@@ -34,17 +40,37 @@ function taskHtml(task: NonNullable<RenderModel['task']>, field: (name: string) 
 
 function screenPart(part: ScreenPart, field: (name: string) => Markup): Markup {
   switch (part.part) {
-    case 'heading': return html`<h3>${inlineHtml(part.inline)}</h3>`;
-    case 'text': return html`<p>${inlineHtml(part.inline)}</p>`;
-    case 'address_bar': return html`<div class="browser">${part.tabs.length === 0 ? null : html`<ul class="tabs" aria-label="Open tabs">${part.tabs.map((tab) => html`<li>${tab}</li>`)}</ul>`}
+    case 'heading':
+      return html`<h3>${inlineHtml(part.inline)}</h3>`;
+    case 'text':
+      return html`<p>${inlineHtml(part.inline)}</p>`;
+    case 'address_bar':
+      return html`<div class="browser">${part.tabs.length === 0 ? null : html`<ul class="tabs" aria-label="Open tabs">${part.tabs.map((tab) => html`<li>${tab}</li>`)}</ul>`}
 <p class="address">${part.padlock === 'none' ? null : html`<span class="padlock">${part.padlock === 'closed' ? 'Padlock: closed' : 'Padlock: open'}</span>`} <span class="unseen">Address: </span><code>${part.address}</code></p></div>`;
-    case 'details': return html`<dl class="details">${part.rows.map((row) => html`<div><dt>${row.name}</dt><dd>${inlineHtml(row.value)}</dd></div>`)}</dl>`;
-    case 'message': return html`<div class="message"><p class="from"><strong>${part.from}</strong>${part.when === null ? null : html` <span>${part.when}</span>`}</p>${blocksHtml(part.blocks)}</div>`;
-    case 'document': return html`<div class="document">${blocksHtml(part.blocks)}</div>`;
-    case 'pop_up': return html`<div class="pop-up"><p><strong>${inlineHtml(part.heading)}</strong></p><p>${inlineHtml(part.inline)}</p></div>`;
-    case 'sheet': return dataTable(part.caption, [html`<span class="unseen">Row</span>`, ...part.columns], part.rows.map((row) => [row.number, ...row.cells]), { rowHeads: true, className: 'data sheet' });
-    case 'table': return dataTable(part.caption, part.header.map(marked), part.rows.map((row) => row.map(marked)), { rowHeads: true });
-    case 'field': return field(part.name);
+    case 'details':
+      return html`<dl class="details">${part.rows.map((row) => html`<div><dt>${row.name}</dt><dd>${inlineHtml(row.value)}</dd></div>`)}</dl>`;
+    case 'message':
+      return html`<div class="message"><p class="from"><strong>${part.from}</strong>${part.when === null ? null : html` <span>${part.when}</span>`}</p>${blocksHtml(part.blocks)}</div>`;
+    case 'document':
+      return html`<div class="document">${blocksHtml(part.blocks)}</div>`;
+    case 'pop_up':
+      return html`<div class="pop-up"><p><strong>${inlineHtml(part.heading)}</strong></p><p>${inlineHtml(part.inline)}</p></div>`;
+    case 'sheet':
+      return dataTable(
+        part.caption,
+        [html`<span class="unseen">Row</span>`, ...part.columns],
+        part.rows.map((row) => [row.number, ...row.cells]),
+        { rowHeads: true, className: 'data sheet' },
+      );
+    case 'table':
+      return dataTable(
+        part.caption,
+        part.header.map(marked),
+        part.rows.map((row) => row.map(marked)),
+        { rowHeads: true },
+      );
+    case 'field':
+      return field(part.name);
   }
 }
 
@@ -55,8 +81,15 @@ function screenPart(part: ScreenPart, field: (name: string) => Markup): Markup {
 function surfaceHtml(surface: NonNullable<RenderModel['surface']>): Markup {
   if (surface.kind === 'picture') {
     const at = new Map(surface.spots.map((spot, n) => [spot, n]));
-    return html`<figure class="surface"><figcaption>${surface.description}</figcaption><div class="board" aria-hidden="true">${rowsOf(surface.spots).map((row) => html`<div>${row.map((spot) => html`
-<label for="${optionId(0, at.get(spot)!)}" class="place place-${at.get(spot)!}${spot.height > 20 ? ' tall' : ''}">${spot.label}</label>`)}</div>`)}</div></figure>`;
+    return html`<figure class="surface"><figcaption>${surface.description}</figcaption><div class="board" aria-hidden="true">${rowsOf(
+      surface.spots,
+    ).map(
+      (row) =>
+        html`<div>${row.map(
+          (spot) => html`
+<label for="${optionId(0, at.get(spot)!)}" class="place place-${at.get(spot)!}${spot.height > 20 ? ' tall' : ''}">${spot.label}</label>`,
+        )}</div>`,
+    )}</div></figure>`;
   }
   let n = 0;
   return html`<div class="surface text">${surface.lines.map((line) => html`<p>${inlineHtml(line, (spot) => html`<label for="${optionId(0, n)}" class="place place-${n++}">${spot.text}</label>`)}</p>`)}</div>`;
@@ -76,21 +109,34 @@ function rowsOf<T extends { x: number; y: number; height: number }>(spots: reado
 /** What to mend, in words that don't say whether the answer is right. */
 export function problemText(problem: Problem, model: RenderModel): string {
   switch (problem) {
-    case 'not_a_number': return 'Enter a number, such as 12 or 3.5';
-    case 'incomplete': return model.type === 'ordering' ? 'Give every one a place' : 'Choose one for each';
-    case 'repeated': return 'Use each place once only';
-    case 'wrong_count': return `Choose ${model.fields[0]!.choose ?? 1}, no more and no fewer`;
+    case 'not_a_number':
+      return 'Enter a number, such as 12 or 3.5';
+    case 'incomplete':
+      return model.type === 'ordering' ? 'Give every one a place' : 'Choose one for each';
+    case 'repeated':
+      return 'Use each place once only';
+    case 'wrong_count':
+      return `Choose ${model.fields[0]!.choose ?? 1}, no more and no fewer`;
   }
 }
 
 /** The words of a question in reading order, for reading aloud. */
 export function spokenText(model: RenderModel): string {
-  const blocks = (list: readonly Block[]) => list.flatMap((block) => (block.kind === 'list' ? block.items.map(plainText) : [plainText(block.inline)]));
+  const blocks = (list: readonly Block[]) =>
+    list.flatMap((block) => (block.kind === 'list' ? block.items.map(plainText) : [plainText(block.inline)]));
   const lines = [
     ...(model.passage === null ? [] : [model.passage.title, ...blocks(model.passage.blocks)]),
     ...blocks(model.stem),
     ...(model.surface?.kind === 'text' ? model.surface.lines.map(plainText) : []),
-    ...model.fields.flatMap((field) => [plainText(field.label), ...(field.control === 'select' && model.task === null ? [] : field.options.map((option) => [option.text, ...option.cells].join(', ')))]),
+    ...model.fields.flatMap((field) => [
+      plainText(field.label),
+      ...(field.control === 'select' && model.task === null
+        ? []
+        : field.options.map((option) => [option.text, ...option.cells].join(', '))),
+    ]),
   ];
-  return lines.join('. ').replace(/[`*]/g, '').replace(/([.!?:])\./g, '$1');
+  return lines
+    .join('. ')
+    .replace(/[`*]/g, '')
+    .replace(/([.!?:])\./g, '$1');
 }

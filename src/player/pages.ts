@@ -17,7 +17,8 @@ export type Names = { learner: string; organisation: string };
 /** Names may be written from right to left: each keeps to its own direction. */
 const name = (text: string): Markup => html`<bdi>${text}</bdi>`;
 
-const limitOf = (link: Link, subject: Subject): number => timeLimitMs(standards[subject].timeLimitMs, link.invitation.extra_time_pct);
+const limitOf = (link: Link, subject: Subject): number =>
+  timeLimitMs(standards[subject].timeLimitMs, link.invitation.extra_time_pct);
 
 function startForm(base: string, subject: Subject): Markup {
   return html`<form method="post" action="${base}/start"><div class="actions"><button type="submit">Start ${subjectNames[subject]}</button></div></form>`;
@@ -47,7 +48,8 @@ ${startForm(base, link.next!)}`,
 export function pausedPage(base: string, sitting: SittingRow): Page {
   const left = sitting.time_limit_ms - sitting.used_ms;
   return {
-    title: 'Paused', subject: subjectNames[sitting.subject],
+    title: 'Paused',
+    subject: subjectNames[sitting.subject],
     main: html`<h1>Your assessment is paused</h1>
 <p>Your answers are safe. ${timeLeft(left)}: the clock has stopped.</p>
 <p>Carry on by <strong>${momentInLondon(sitting.last_seen_at.getTime() + idleMs)}</strong>, on this device or another one, with the same link. After that this assessment is closed.</p>
@@ -63,10 +65,17 @@ const whyOver: Record<SittingStop['reason'], string> = {
   idle: 'This assessment was closed, because nobody had used it for 48 hours.',
 };
 
-export function checkPage(base: string, sitting: SittingRow, counts: { answered: number; skipped: number }, names: Names, missing = false): Page {
+export function checkPage(
+  base: string,
+  sitting: SittingRow,
+  counts: { answered: number; skipped: number },
+  names: Names,
+  missing = false,
+): Page {
   const { reason } = JSON.parse(sitting.stop!) as SittingStop;
   return {
-    title: `${missing ? 'Error: ' : ''}Check and send`, subject: subjectNames[sitting.subject],
+    title: `${missing ? 'Error: ' : ''}Check and send`,
+    subject: subjectNames[sitting.subject],
     main: html`${missing ? html`<div class="error" role="alert" tabindex="-1" autofocus><h2>One thing is missing</h2><p><a href="#own" id="error-text">Tick the box to say that the answers are your own</a></p></div>` : null}
 <h1>Check and send</h1>
 <p>${whyOver[reason]}</p>
@@ -88,10 +97,22 @@ export type Closing =
   | { kind: 'withdrawn'; subject: Subject }
   | { kind: 'void'; subject: Subject };
 
-export function closingPage(base: string, link: Link, last: Closing, earlier: readonly { subject: Subject; level: string }[], names: Names): Page {
-  const title = last.kind === 'result' ? `Your ${subjectNames[last.subject]} result` : last.kind === 'void' ? 'There is no result' : 'This result was withdrawn';
+export function closingPage(
+  base: string,
+  link: Link,
+  last: Closing,
+  earlier: readonly { subject: Subject; level: string }[],
+  names: Names,
+): Page {
+  const title =
+    last.kind === 'result'
+      ? `Your ${subjectNames[last.subject]} result`
+      : last.kind === 'void'
+        ? 'There is no result'
+        : 'This result was withdrawn';
   return {
-    title, subject: subjectNames[last.subject],
+    title,
+    subject: subjectNames[last.subject],
     main: html`<h1>${title}</h1>${closing(last, names)}
 ${earlier.length === 0 ? null : html`<h2>Your other results</h2><dl class="facts">${earlier.map(({ subject, level }) => html`<div><dt>${subjectNames[subject]}</dt><dd>${level}</dd></div>`)}</dl>`}
 <h2>What comes next</h2>${next(base, link, last, names)}`,
@@ -99,8 +120,10 @@ ${earlier.length === 0 ? null : html`<h2>Your other results</h2><dl class="facts
 }
 
 function closing(last: Closing, names: Names): Content {
-  if (last.kind === 'void') return html`<p>Too few questions were answered to say anything about your level. Nothing was recorded, and you can start again. It costs nobody anything.</p>`;
-  if (last.kind === 'withdrawn') return html`<p>${name(names.organisation)} has withdrawn this result. Please ask there if you want to know more.</p>`;
+  if (last.kind === 'void')
+    return html`<p>Too few questions were answered to say anything about your level. Nothing was recorded, and you can start again. It costs nobody anything.</p>`;
+  if (last.kind === 'withdrawn')
+    return html`<p>${name(names.organisation)} has withdrawn this result. Please ask there if you want to know more.</p>`;
   const { level, sentences } = resultWords(last.content);
   return html`<div class="result"><p>${subjectNames[last.subject]}</p><p class="level">${level}</p></div>
 ${last.unfinished ? html`<p class="note">This assessment was closed, because nobody had used it for 48 hours. The result comes from the questions that you had answered.</p>` : null}
@@ -110,7 +133,10 @@ ${last.unfinished ? html`<p class="note">This assessment was closed, because nob
 }
 
 function next(base: string, link: Link, last: Closing, names: Names): Content {
-  if (link.next === null || link.expired) return last.kind === 'withdrawn' ? html`<p>There is nothing more to do here. You can close this page now.</p>` : html`<p>You have finished. ${name(names.organisation)} has your ${link.subjects.length > 1 ? 'results' : 'result'} and will talk with you about what to do next. You can close this page now.</p>`;
+  if (link.next === null || link.expired)
+    return last.kind === 'withdrawn'
+      ? html`<p>There is nothing more to do here. You can close this page now.</p>`
+      : html`<p>You have finished. ${name(names.organisation)} has your ${link.subjects.length > 1 ? 'results' : 'result'} and will talk with you about what to do next. You can close this page now.</p>`;
   const again = last.kind === 'void' && last.subject === link.next;
   return html`<p>${again ? 'You can start again' : `Next is ${subjectNames[link.next]}`}: up to ${inMinutes(limitOf(link, link.next))}. You can do it now, or come back with the same link until ${dayInLondon(link.invitation.expires_at.getTime())}.</p>${startForm(base, link.next)}`;
 }

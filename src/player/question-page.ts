@@ -26,15 +26,23 @@ function hidden(sitting: SittingRow, position: number): Markup {
 }
 
 /** @param problem what has to be mended, with what was sent */
-export function questionPage(base: string, sitting: SittingRow, question: Question, nowMs: number, again: { given: Answer; problem: Problem } | null = null): Page {
+export function questionPage(
+  base: string,
+  sitting: SittingRow,
+  question: Question,
+  nowMs: number,
+  again: { given: Answer; problem: Problem } | null = null,
+): Page {
   const { model, position } = question;
   const message = again === null ? null : problemText(again.problem, model);
   const errorId = message === null ? null : 'error-text';
   const first = model.fields[0]!;
-  const target = model.task === null && (first.control === 'radios' || first.control === 'checkboxes') ? optionId(0, 0) : fieldId(0);
+  const target =
+    model.task === null && (first.control === 'radios' || first.control === 'checkboxes') ? optionId(0, 0) : fieldId(0);
   const keep = `${sitting.sitting_id.slice(0, 8)}-${position}-${sitting.on_screen_since?.getTime() ?? 0}`;
   return {
-    title: `${message === null ? '' : 'Error: '}Question ${position}`, subject: subjectNames[sitting.subject],
+    title: `${message === null ? '' : 'Error: '}Question ${position}`,
+    subject: subjectNames[sitting.subject],
     scripts: model.readAloud ? ['player', 'readAloud'] : ['player'],
     main: html`${message === null ? null : html`<div class="error" role="alert" tabindex="-1" autofocus><h2>Please look at your answer again</h2><p><a href="#${target}" id="error-text">${message}</a></p></div>`}
 ${progress(sitting, question, nowMs)}
@@ -51,7 +59,8 @@ ${itemHtml(model, again?.given ?? question.draft, errorId)}
 /** Before a question is passed over, the learner hears what that means. */
 export function skipPage(base: string, sitting: SittingRow, position: number): Page {
   return {
-    title: `Skip question ${position}?`, subject: subjectNames[sitting.subject],
+    title: `Skip question ${position}?`,
+    subject: subjectNames[sitting.subject],
     main: html`<h1>Skip question ${position}?</h1>
 <p>A skipped question counts as wrong, and you cannot come back to it. If you have an idea, even an uncertain one, answer it.</p>
 <form method="post" action="${base}/question">${hidden(sitting, position)}

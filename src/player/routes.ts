@@ -7,7 +7,15 @@ import { findLearnersByIds } from '../learners/learners.ts';
 import { errorFields } from '../log.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import type { Subject } from '../scoring/levels.ts';
-import { answerQuestion, countOutcomes, currentQuestion, endWhenTimeIsUp, keepDraft, pauseSitting, resumePaused } from '../sittings/answer.ts';
+import {
+  answerQuestion,
+  countOutcomes,
+  currentQuestion,
+  endWhenTimeIsUp,
+  keepDraft,
+  pauseSitting,
+  resumePaused,
+} from '../sittings/answer.ts';
 import { banksOf } from '../sittings/banks.ts';
 import { finishSitting } from '../sittings/finish.ts';
 import type { Link } from '../sittings/link.ts';
@@ -39,41 +47,62 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
   // Making the bank ready takes half a second of one core: it is done soon after the start, so that no learner waits for it.
   let warmUp: NodeJS.Timeout | undefined;
   fastify.addHook('onListen', async () => {
-    warmUp = setTimeout(() => { banksOf(app).current().catch((error: unknown) => app.log.error('bank.not_ready', errorFields(error))); }, warmUpAfterMs).unref();
+    warmUp = setTimeout(() => {
+      banksOf(app)
+        .current()
+        .catch((error: unknown) => app.log.error('bank.not_ready', errorFields(error)));
+    }, warmUpAfterMs).unref();
   });
   fastify.addHook('onClose', async () => clearTimeout(warmUp));
-  void fastify.register(async (pages) => {
-    pages.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: formBytes }, (_request, body, done) => done(null, body));
-    pages.addHook('onRequest', async (request) => {
-      // The route with its parameter's name: the link itself is a secret and stays out of the log.
-      request.action = `${request.method} ${(request.routeOptions.url ?? '/a').replace(':token', '{link}')}`;
-    });
-    pages.setErrorHandler((error, request, reply) => failure(app, error as Failure, request, reply));
-    pages.setNotFoundHandler((_request, reply) => send(reply, { status: 404, page: unknownLink() }));
-    const on = (method: 'GET' | 'POST', path: string, handler: (visit: Visit) => Promise<Answered>) => pages.route({
-      method: method === 'GET' ? ['GET', 'HEAD'] : ['POST'], url: `/:token${path}`,
-      handler: async (request, reply) => {
-        const { token } = request.params as { token: string };
-        const link = await openLink(app, token);
-        if (link === null) return send(reply, { status: 404, page: unknownLink() });
-        return send(reply, await handler({ app, base: `/a/${token}`, link, sent: readForm(request.body) }));
-      },
-    });
-    on('GET', '', home);
-    // Mail programs add a slash, and browsers ask by GET for an address that answered a form when they load a tab again.
-    for (const path of ['/', '/start', '/continue', '/finish']) on('GET', path, async ({ base }) => ({ to: base }));
-    on('POST', '/start', async ({ app, base, link }) => { await startSitting(app, link); return { to: base }; });
-    on('GET', '/question', question);
-    on('POST', '/question', answer);
-    on('POST', '/continue', async ({ app, base, link }) => { if (link.open !== null) await resumePaused(app, link.open); return { to: base }; });
-    on('GET', '/check', check);
-    on('POST', '/finish', finish);
-  }, { prefix: '/a' });
+  void fastify.register(
+    async (pages) => {
+      pages.addContentTypeParser(
+        'application/x-www-form-urlencoded',
+        { parseAs: 'string', bodyLimit: formBytes },
+        (_request, body, done) => done(null, body),
+      );
+      pages.addHook('onRequest', async (request) => {
+        // The route with its parameter's name: the link itself is a secret and stays out of the log.
+        request.action = `${request.method} ${(request.routeOptions.url ?? '/a').replace(':token', '{link}')}`;
+      });
+      pages.setErrorHandler((error, request, reply) => failure(app, error as Failure, request, reply));
+      pages.setNotFoundHandler((_request, reply) => send(reply, { status: 404, page: unknownLink() }));
+      const on = (method: 'GET' | 'POST', path: string, handler: (visit: Visit) => Promise<Answered>) =>
+        pages.route({
+          method: method === 'GET' ? ['GET', 'HEAD'] : ['POST'],
+          url: `/:token${path}`,
+          handler: async (request, reply) => {
+            const { token } = request.params as { token: string };
+            const link = await openLink(app, token);
+            if (link === null) return send(reply, { status: 404, page: unknownLink() });
+            return send(reply, await handler({ app, base: `/a/${token}`, link, sent: readForm(request.body) }));
+          },
+        });
+      on('GET', '', home);
+      // Mail programs add a slash, and browsers ask by GET for an address that answered a form when they load a tab again.
+      for (const path of ['/', '/start', '/continue', '/finish']) on('GET', path, async ({ base }) => ({ to: base }));
+      on('POST', '/start', async ({ app, base, link }) => {
+        await startSitting(app, link);
+        return { to: base };
+      });
+      on('GET', '/question', question);
+      on('POST', '/question', answer);
+      on('POST', '/continue', async ({ app, base, link }) => {
+        if (link.open !== null) await resumePaused(app, link.open);
+        return { to: base };
+      });
+      on('GET', '/check', check);
+      on('POST', '/finish', finish);
+    },
+    { prefix: '/a' },
+  );
 }
 
 function send(reply: FastifyReply, answered: Answered): FastifyReply {
   reply.headers(pageHeaders);
-  return 'to' in answered ? reply.code(303).header('location', answered.to).send('') : reply.code(answered.status ?? 200).send(documentOf(answered.page));
+  return 'to' in answered
+    ? reply.code(303).header('location', answered.to).send('')
+    : reply.code(answered.status ?? 200).send(documentOf(answered.page));
 }
 
 /** Where the sitting stands decides what is shown; every other page leads here when it is not its turn. */
@@ -83,12 +112,33 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
     if (open.stop !== null) return { to: `${base}/check` };
     return open.on_screen_since === null ? { page: pausedPage(base, open) } : { to: `${base}/question` };
   }
-  if (!link.readable) return { status: 410, page: errorPage('This link has expired', 'Links to assessments work for a limited time. Please ask your provider for a new one.') };
+  if (!link.readable)
+    return {
+      status: 410,
+      page: errorPage(
+        'This link has expired',
+        'Links to assessments work for a limited time. Please ask your provider for a new one.',
+      ),
+    };
   const names = await namesOf(app, link);
   if (link.last === null) return { page: welcomePage(base, link, names) };
-  const earlier = link.subjects.flatMap(({ subject, sitting }) => (sitting?.status === 'completed' && sitting !== link.last ? [{ subject, sitting }] : []));
-  const known = await Promise.all(earlier.map(async ({ subject, sitting }) => ({ subject, closing: await closingOf(app, sitting) })));
-  return { page: closingPage(base, link, await closingOf(app, link.last), known.flatMap(({ subject, closing }) => (closing.kind === 'result' ? [{ subject, level: resultWords(closing.content).level }] : [])), names) };
+  const earlier = link.subjects.flatMap(({ subject, sitting }) =>
+    sitting?.status === 'completed' && sitting !== link.last ? [{ subject, sitting }] : [],
+  );
+  const known = await Promise.all(
+    earlier.map(async ({ subject, sitting }) => ({ subject, closing: await closingOf(app, sitting) })),
+  );
+  return {
+    page: closingPage(
+      base,
+      link,
+      await closingOf(app, link.last),
+      known.flatMap(({ subject, closing }) =>
+        closing.kind === 'result' ? [{ subject, level: resultWords(closing.content).level }] : [],
+      ),
+      names,
+    ),
+  };
 }
 
 async function question({ app, base, link: { open } }: Visit): Promise<Answered> {
@@ -107,18 +157,28 @@ async function answer({ app, base, link: { open }, sent }: Visit): Promise<Answe
   if (open === null || sent.get('sitting') !== open.sitting_id || !Number.isInteger(position)) return { to: base };
   const given = { position, answer: sent.answer };
   switch (sent.get('do')) {
-    case 'pause': await pauseSitting(app, open, given); return { to: base };
-    case 'skip': return await keepDraft(app, open, given) ? { page: skipPage(base, open, position) } : { to: base };
+    case 'pause':
+      await pauseSitting(app, open, given);
+      return { to: base };
+    case 'skip':
+      return (await keepDraft(app, open, given)) ? { page: skipPage(base, open, position) } : { to: base };
   }
   const outcome = await answerQuestion(app, open, { ...given, skip: sent.get('do') === 'skip-now' });
   switch (outcome.kind) {
-    case 'taken': return { to: `${base}/question` };
-    case 'late': case 'time_up': return { to: base };
-    case 'unanswered': return { page: skipPage(base, open, position) };
+    case 'taken':
+      return { to: `${base}/question` };
+    case 'late':
+    case 'time_up':
+      return { to: base };
+    case 'unanswered':
+      return { page: skipPage(base, open, position) };
     case 'mend': {
       const current = await currentQuestion(app, open);
       if (current === null || current.position !== position) return { to: base };
-      return { status: 422, page: questionPage(base, open, current, app.clock.nowMs(), { given: sent.answer, problem: outcome.problem }) };
+      return {
+        status: 422,
+        page: questionPage(base, open, current, app.clock.nowMs(), { given: sent.answer, problem: outcome.problem }),
+      };
     }
   }
 }
@@ -132,14 +192,16 @@ async function check({ app, base, link }: Visit): Promise<Answered> {
 async function finish({ app, base, link, sent }: Visit): Promise<Answered> {
   const { open } = link;
   if (open === null || open.stop === null || sent.get('sitting') !== open.sitting_id) return { to: base };
-  if (sent.answer.own !== 'yes') return { status: 422, page: checkPage(base, open, await countOutcomes(app, open), await namesOf(app, link), true) };
+  if (sent.answer.own !== 'yes')
+    return { status: 422, page: checkPage(base, open, await countOutcomes(app, open), await namesOf(app, link), true) };
   await finishSitting(app, open, true);
   return { to: base };
 }
 
 async function namesOf(app: App, { invitation }: Link): Promise<Names> {
   const [organisation, [learner]] = await Promise.all([
-    readOrganisation(app.db, invitation.organisation_id), findLearnersByIds(app.db, invitation.organisation_id, [invitation.learner_id]),
+    readOrganisation(app.db, invitation.organisation_id),
+    findLearnersByIds(app.db, invitation.organisation_id, [invitation.learner_id]),
   ]);
   return { learner: learner!.full_name, organisation: organisation.name };
 }
@@ -149,11 +211,22 @@ async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
   const subject: Subject = sitting.subject;
   if (sitting.assessment_id === null) return { kind: 'void', subject };
   const live = await findLive(app.db, sitting.organisation_id, sitting.assessment_id);
-  return live === undefined ? { kind: 'withdrawn', subject } : { kind: 'result', subject, content: contentOf(live.body, live.assessed_at), unfinished: sitting.declared_at === null };
+  return live === undefined
+    ? { kind: 'withdrawn', subject }
+    : {
+        kind: 'result',
+        subject,
+        content: contentOf(live.body, live.assessed_at),
+        unfinished: sitting.declared_at === null,
+      };
 }
 
 function unknownLink(): Page {
-  return errorPage('We can’t open this link', 'Check that you have opened the whole link, just as it was sent to you.', 'If it still does not work, ask your provider for a new one.');
+  return errorPage(
+    'We can’t open this link',
+    'Check that you have opened the whole link, just as it was sent to you.',
+    'If it still does not work, ask your provider for a new one.',
+  );
 }
 
 type Failure = Error & { statusCode?: number };
@@ -162,11 +235,26 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
   if (error instanceof DatabaseUnavailable) {
     app.log.error('database.unavailable', { request_id: request.id, code: error.code });
     reply.header('retry-after', '10');
-    return send(reply, { status: 503, page: errorPage('Please try again in a minute', 'We could not reach our records just now. Your answers so far are safe. Go back and try again.') });
+    return send(reply, {
+      status: 503,
+      page: errorPage(
+        'Please try again in a minute',
+        'We could not reach our records just now. Your answers so far are safe. Go back and try again.',
+      ),
+    });
   }
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
-    return send(reply, { status: error.statusCode, page: errorPage('We could not read that', 'Go back and try again. Your answers so far are safe.') });
+    return send(reply, {
+      status: error.statusCode,
+      page: errorPage('We could not read that', 'Go back and try again. Your answers so far are safe.'),
+    });
   }
   app.log.error('request.failed', { request_id: request.id, action: request.action, ...errorFields(error) });
-  return send(reply, { status: 500, page: errorPage('Something went wrong', 'It is not your fault, and your answers so far are safe. Go back and try again. If it happens again, tell your provider.') });
+  return send(reply, {
+    status: 500,
+    page: errorPage(
+      'Something went wrong',
+      'It is not your fault, and your answers so far are safe. Go back and try again. If it happens again, tell your provider.',
+    ),
+  });
 }

@@ -4,14 +4,22 @@ import type { Block, Inline } from '../bank/markup.ts';
 import { parseInline } from '../bank/markup.ts';
 
 /** The bank's parsed markup as HTML. `spot` says how a place in a text is shown; without it, it is just its words. */
-export function inlineHtml(inline: readonly Inline[], spot: (part: Extract<Inline, { kind: 'spot' }>) => Content = (part) => part.text): Markup {
+export function inlineHtml(
+  inline: readonly Inline[],
+  spot: (part: Extract<Inline, { kind: 'spot' }>) => Content = (part) => part.text,
+): Markup {
   return html`${inline.map((part) => {
     switch (part.kind) {
-      case 'text': return part.text;
-      case 'strong': return html`<strong>${part.text}</strong>`;
-      case 'exact': return html`<code>${part.text}</code>`;
-      case 'gap': return html`<span aria-hidden="true">${part.text}</span><span class="unseen">blank</span>`;
-      case 'spot': return spot(part);
+      case 'text':
+        return part.text;
+      case 'strong':
+        return html`<strong>${part.text}</strong>`;
+      case 'exact':
+        return html`<code>${part.text}</code>`;
+      case 'gap':
+        return html`<span aria-hidden="true">${part.text}</span><span class="unseen">blank</span>`;
+      case 'spot':
+        return spot(part);
     }
   })}`;
 }
@@ -19,7 +27,9 @@ export function inlineHtml(inline: readonly Inline[], spot: (part: Extract<Inlin
 export function blocksHtml(blocks: readonly Block[]): Markup {
   return html`${blocks.map((block) => {
     if (block.kind === 'list') return html`<ul>${block.items.map((item) => html`<li>${inlineHtml(item)}</li>`)}</ul>`;
-    return block.kind === 'quote' ? html`<blockquote>${inlineHtml(block.inline)}</blockquote>` : html`<p>${inlineHtml(block.inline)}</p>`;
+    return block.kind === 'quote'
+      ? html`<blockquote>${inlineHtml(block.inline)}</blockquote>`
+      : html`<p>${inlineHtml(block.inline)}</p>`;
   })}`;
 }
 
@@ -29,7 +39,12 @@ export function marked(text: string): Markup {
 }
 
 /** A table that may be wider than a phone: it scrolls by itself, and the keyboard can scroll it. */
-export function dataTable(caption: string, header: readonly Content[], rows: readonly (readonly Content[])[], options: { rowHeads?: boolean; className?: string } = {}): Markup {
+export function dataTable(
+  caption: string,
+  header: readonly Content[],
+  rows: readonly (readonly Content[])[],
+  options: { rowHeads?: boolean; className?: string } = {},
+): Markup {
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table class="${options.className ?? 'data'}"><caption>${marked(caption)}</caption>
 <thead><tr>${header.map((cell) => html`<th scope="col">${cell}</th>`)}</tr></thead>
 <tbody>${rows.map((row) => html`<tr>${row.map((cell, i) => (i === 0 && options.rowHeads === true ? html`<th scope="row">${cell}</th>` : html`<td>${cell}</td>`))}</tr>`)}</tbody></table></div>`;

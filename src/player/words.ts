@@ -12,8 +12,21 @@ export function timeLeft(ms: number): string {
   return ms < 60_000 ? 'Less than 1 minute left' : `${inMinutes(ms)} left`;
 }
 
-const london = new Intl.DateTimeFormat('en-GB', { timeZone: 'Europe/London', weekday: 'long', day: 'numeric', month: 'long', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const londonDay = new Intl.DateTimeFormat('en-GB', { timeZone: 'Europe/London', day: 'numeric', month: 'long', year: 'numeric' });
+const london = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'Europe/London',
+  weekday: 'long',
+  day: 'numeric',
+  month: 'long',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+});
+const londonDay = new Intl.DateTimeFormat('en-GB', {
+  timeZone: 'Europe/London',
+  day: 'numeric',
+  month: 'long',
+  year: 'numeric',
+});
 
 /** `Sunday 22 November at 09:45`, as clocks in the United Kingdom show it. */
 export function momentInLondon(ms: number): string {
@@ -29,21 +42,29 @@ export function dayInLondon(ms: number): string {
 export function resultWords(content: ResultContent): { level: string; sentences: string[] } {
   // An amendment may have taken the finer level or the next step away.
   const level = content.working_level ?? content.rqf_level ?? 'Not placed';
-  const sentences = content.rqf_level === null
-    ? ['You are working towards the first level. That is a fine place to start.']
-    : [`You showed the skills of ${level}.`];
+  const sentences =
+    content.rqf_level === null
+      ? ['You are working towards the first level. That is a fine place to start.']
+      : [`You showed the skills of ${level}.`];
   if (content.recommended_next_level !== null) sentences.push(`Your next step is ${content.recommended_next_level}.`);
   else if (content.rqf_level === 'Level 3') sentences.push('There is no higher level in this assessment.');
-  if (content.is_borderline) sentences.push('Your result is close to the line between two levels. On another day it could fall on the other side, so your provider may talk with you about it.');
+  if (content.is_borderline)
+    sentences.push(
+      'Your result is close to the line between two levels. On another day it could fall on the other side, so your provider may talk with you about it.',
+    );
   if (content.needs_review) sentences.push('Somebody at your provider will look at this result before it is used.');
   return { level, sentences: sentences.map((sentence) => sentence.replace(/Level (\d)/g, 'Level\u00a0$1')) };
 }
 
 export function domainWords(status: string | null): string {
   switch (status) {
-    case 'secure': return 'Secure';
-    case 'developing': return 'Getting there';
-    case 'needs_support': return 'Needs some work';
-    default: return 'Too few questions to say';
+    case 'secure':
+      return 'Secure';
+    case 'developing':
+      return 'Getting there';
+    case 'needs_support':
+      return 'Needs some work';
+    default:
+      return 'Too few questions to say';
   }
 }

@@ -31,7 +31,13 @@ export class Activity {
   #nextNumber: number;
 
   /** @param learners how many were seeded: the next one to enrol has the number after */
-  constructor(app: App, organisation: { organisation_id: number; public_id: string }, plan: SandboxPlan, learners: number, random: Random) {
+  constructor(
+    app: App,
+    organisation: { organisation_id: number; public_id: string },
+    plan: SandboxPlan,
+    learners: number,
+    random: Random,
+  ) {
     this.#app = app;
     this.#organisation = organisation;
     this.#plan = plan;
@@ -49,7 +55,12 @@ export class Activity {
       const known = ref === null ? undefined : await this.#known(ref);
       if (known !== undefined) sample.push(known);
     }
-    const change = nextChange(this.#random, { nowMs: this.#app.clock.nowMs(), learners: sample, groups: this.#plan.groups, nextLearner });
+    const change = nextChange(this.#random, {
+      nowMs: this.#app.clock.nowMs(),
+      learners: sample,
+      groups: this.#plan.groups,
+      nextLearner,
+    });
     try {
       await inWork(this.#app, (work) => this.#apply(work, change));
       return change.kind;
@@ -63,7 +74,11 @@ export class Activity {
   async #nextLearner() {
     for (;;) {
       const learner = this.#plan.learner(this.#nextNumber);
-      if (learner.ref !== null && await findLearner(this.#app.db, this.#organisation.organisation_id, learner.ref) === undefined) return learner;
+      if (
+        learner.ref !== null &&
+        (await findLearner(this.#app.db, this.#organisation.organisation_id, learner.ref)) === undefined
+      )
+        return learner;
       this.#nextNumber++;
     }
   }
@@ -75,11 +90,19 @@ export class Activity {
     const set = (await renderSets(this.#app.db, organisation_id, [row.group_set_id])).get(row.group_set_id)!;
     const results = await findLearnerAssessments(this.#app.db, organisation_id, row.learner_id);
     return {
-      ref, full_name: row.full_name,
-      groups: (JSON.parse(set.json) as { type: string; ref: string }[]).filter((group) => group.type !== 'team').map(({ type, ref: groupRef }) => ({ type, ref: groupRef }) as GroupKey),
+      ref,
+      full_name: row.full_name,
+      groups: (JSON.parse(set.json) as { type: string; ref: string }[])
+        .filter((group) => group.type !== 'team')
+        .map(({ type, ref: groupRef }) => ({ type, ref: groupRef }) as GroupKey),
       results: results.reverse().map((result) => {
         const { assessed_at_us, ...content } = contentOf(result.body, result.assessed_at);
-        return { assessment_id: result.assessment_id, learner: { ref, full_name: row.full_name }, assessed_at: formatPosition(assessed_at_us), ...content } as PlannedRecord;
+        return {
+          assessment_id: result.assessment_id,
+          learner: { ref, full_name: row.full_name },
+          assessed_at: formatPosition(assessed_at_us),
+          ...content,
+        } as PlannedRecord;
       }),
     };
   }
@@ -97,8 +120,10 @@ export class Activity {
         await importRecords(work, id, [readyRecord(change.record, public_id, work.nowMs)], { events: true, actor });
         break;
       case 'move':
-        for (const group of change.remove) await removeMembers(work, id, await this.#groupId(work, group), [change.learner_ref]);
-        for (const group of change.add) await addMembers(work, id, await this.#groupId(work, group), [change.learner_ref]);
+        for (const group of change.remove)
+          await removeMembers(work, id, await this.#groupId(work, group), [change.learner_ref]);
+        for (const group of change.add)
+          await addMembers(work, id, await this.#groupId(work, group), [change.learner_ref]);
         break;
       case 'amendment':
         await amendAssessment(work, id, change.assessment_id, change.fields, { actor, reason: change.reason });
@@ -107,7 +132,12 @@ export class Activity {
         await withdrawAssessment(work, id, change.assessment_id, { actor, reason: change.reason });
         break;
       case 'enrolment':
-        await provisionLearner(work, id, { full_name: change.learner.full_name, email: null, ref: change.learner.ref, groups: change.learner.groups });
+        await provisionLearner(work, id, {
+          full_name: change.learner.full_name,
+          email: null,
+          ref: change.learner.ref,
+          groups: change.learner.groups,
+        });
         break;
       case 'rename':
         await changeGroup(work, id, await this.#groupId(work, change.group), { name: change.name });

@@ -31,16 +31,31 @@ export type Change =
   | { kind: 'move'; learner_ref: string; remove: GroupKey[]; add: GroupKey[] }
   | { kind: 'amendment'; assessment_id: string; reason: string; fields: AmendableFields }
   | { kind: 'withdrawal'; assessment_id: string; reason: string }
-  | { kind: 'enrolment'; learner: { ref: string | null; full_name: string; groups: { type: GroupType; ref: string; name: string }[] } }
+  | {
+      kind: 'enrolment';
+      learner: { ref: string | null; full_name: string; groups: { type: GroupType; ref: string; name: string }[] };
+    }
   | { kind: 'rename'; group: GroupKey; name: string };
 
 /** How often each kind is drawn, in percent. */
 export const changeShares: readonly (readonly [Change['kind'], number])[] = [
-  ['completion', 45], ['move', 25], ['amendment', 12], ['withdrawal', 6], ['enrolment', 7], ['rename', 5],
+  ['completion', 45],
+  ['move', 25],
+  ['amendment', 12],
+  ['withdrawal', 6],
+  ['enrolment', 7],
+  ['rename', 5],
 ];
 
 /** Of the types that learners really change; nobody changes the year group on a Tuesday. */
-const movableTypes: readonly GroupType[] = ['class', 'teaching_group', 'registration_group', 'caseload', 'employer', 'campus'];
+const movableTypes: readonly GroupType[] = [
+  'class',
+  'teaching_group',
+  'registration_group',
+  'caseload',
+  'employer',
+  'campus',
+];
 const nameEndings = ['', ' (room B12)', ' (room C3)', ' (new time)', ' (moved online)'];
 
 function completion(random: Random, state: SandboxState): Change | null {
@@ -71,8 +86,12 @@ function move(random: Random, state: SandboxState): Change | null {
   const held = learner.groups.filter((group) => movableTypes.includes(group.type));
   const from = held.length === 0 ? null : pick(random, held);
   const type = from?.type ?? 'class';
-  const open = state.groups.filter((group) => group.type === type && !group.archived
-    && !learner.groups.some((own) => own.type === type && own.ref === group.ref));
+  const open = state.groups.filter(
+    (group) =>
+      group.type === type &&
+      !group.archived &&
+      !learner.groups.some((own) => own.type === type && own.ref === group.ref),
+  );
   const target = open.length === 0 ? null : pick(random, open);
   const style = random.float();
   const leaves = from !== null && (target === null || style < 0.85);
@@ -93,7 +112,9 @@ function pickResult(random: Random, state: SandboxState): PlannedRecord | null {
 
 function amendment(random: Random, state: SandboxState): Change | null {
   const record = pickResult(random, state);
-  return record === null ? null : { kind: 'amendment', assessment_id: record.assessment_id, ...amendmentOf(random, record) };
+  return record === null
+    ? null
+    : { kind: 'amendment', assessment_id: record.assessment_id, ...amendmentOf(random, record) };
 }
 
 function withdrawal(random: Random, state: SandboxState): Change | null {
@@ -125,8 +146,15 @@ function rename(random: Random, state: SandboxState): Change | null {
   const group = pick(random, active);
   const ending = nameEndings.find((one) => one !== '' && group.name.endsWith(one)) ?? '';
   const plain = group.name.slice(0, group.name.length - ending.length);
-  const name = plain + pick(random, nameEndings.filter((one) => one !== ending));
-  return name.length > limits.groupNameChars ? null : { kind: 'rename', group: { type: group.type, ref: group.ref }, name };
+  const name =
+    plain +
+    pick(
+      random,
+      nameEndings.filter((one) => one !== ending),
+    );
+  return name.length > limits.groupNameChars
+    ? null
+    : { kind: 'rename', group: { type: group.type, ref: group.ref }, name };
 }
 
 function drawKind(random: Random): Change['kind'] {
@@ -140,12 +168,18 @@ function drawKind(random: Random): Change['kind'] {
 
 function attempt(kind: Change['kind'], random: Random, state: SandboxState): Change | null {
   switch (kind) {
-    case 'completion': return completion(random, state);
-    case 'move': return move(random, state);
-    case 'amendment': return amendment(random, state);
-    case 'withdrawal': return withdrawal(random, state);
-    case 'enrolment': return enrolment(state);
-    case 'rename': return rename(random, state);
+    case 'completion':
+      return completion(random, state);
+    case 'move':
+      return move(random, state);
+    case 'amendment':
+      return amendment(random, state);
+    case 'withdrawal':
+      return withdrawal(random, state);
+    case 'enrolment':
+      return enrolment(state);
+    case 'rename':
+      return rename(random, state);
   }
 }
 

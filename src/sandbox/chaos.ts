@@ -20,7 +20,13 @@ export type Fault =
   | 'cut';
 
 /** Faults with their share of all requests; the rest goes as it should. */
-export const faultShares: readonly (readonly [Fault, number])[] = [['late', 0.1], ['unavailable', 0.04], ['reset', 0.03], ['lost', 0.03], ['cut', 0.03]];
+export const faultShares: readonly (readonly [Fault, number])[] = [
+  ['late', 0.1],
+  ['unavailable', 0.04],
+  ['reset', 0.03],
+  ['lost', 0.03],
+  ['cut', 0.03],
+];
 
 const latestMs = 3000;
 
@@ -54,13 +60,28 @@ export function disturb(server: Server, base: string, random: Random, tell: (fau
   server.on('request', (request, response) => {
     const fault = request.url?.startsWith(base) === true ? drawFault(random) : null;
     if (fault !== null) tell(fault);
-    const serve = () => { for (const listener of listeners) listener.call(server, request, response); };
-    if (fault === 'late') { setTimeout(serve, random.float() * latestMs); return; }
-    if (fault === 'reset') { request.destroy(); return; }
+    const serve = () => {
+      for (const listener of listeners) listener.call(server, request, response);
+    };
+    if (fault === 'late') {
+      setTimeout(serve, random.float() * latestMs);
+      return;
+    }
+    if (fault === 'reset') {
+      request.destroy();
+      return;
+    }
     if (fault === 'unavailable') {
       request.resume();
-      response.writeHead(503, { 'content-type': 'application/json; charset=utf-8', 'retry-after': '1', 'cache-control': 'no-store' })
-        .end(errorBody('service_unavailable', 'The sandbox was told to fail now and then. Try again after Retry-After.'));
+      response
+        .writeHead(503, {
+          'content-type': 'application/json; charset=utf-8',
+          'retry-after': '1',
+          'cache-control': 'no-store',
+        })
+        .end(
+          errorBody('service_unavailable', 'The sandbox was told to fail now and then. Try again after Retry-After.'),
+        );
       return;
     }
     if (fault === 'lost' || fault === 'cut') breakOff(response, fault === 'cut');
@@ -72,7 +93,11 @@ const recent = 50;
 
 /** Sends one of the last events that arrived once more: consumers see it twice, and after newer ones. */
 export async function repeatDelivery(app: App, organisationId: number, random: Random): Promise<boolean> {
-  const deliveries = await listDeliveries(app.db, organisationId, { endpointId: null, status: 'succeeded', limit: recent });
+  const deliveries = await listDeliveries(app.db, organisationId, {
+    endpointId: null,
+    status: 'succeeded',
+    limit: recent,
+  });
   if (deliveries.length === 0) return false;
   const { id } = pick(random, deliveries);
   return inWork(app, (work) => redeliverOne(work, organisationId, id));

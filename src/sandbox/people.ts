@@ -30,9 +30,12 @@ function withAnother(random: Random, name: string, list: readonly string[], sepa
 
 function join(form: NameStock['form'], given: string, family: string): string {
   switch (form) {
-    case 'f g': return `${family} ${given}`;
-    case 'fg': return `${family}${given}`;
-    default: return `${given} ${family}`;
+    case 'f g':
+      return `${family} ${given}`;
+    case 'fg':
+      return `${family}${given}`;
+    default:
+      return `${given} ${family}`;
   }
 }
 
@@ -50,7 +53,7 @@ function ordinaryName(random: Random): string {
   const stock = pickStock(random);
   const woman = random.float() < 0.56;
   const givens = woman ? stock.women : stock.men;
-  const families = woman ? stock.familiesOfWomen ?? stock.families : stock.families;
+  const families = woman ? (stock.familiesOfWomen ?? stock.families) : stock.families;
   let given = pick(random, givens);
   let family = pick(random, families);
   const shape = random.float();

@@ -59,10 +59,12 @@ function planLearner(seed: string, salt: number, number: number, calendar: Worki
   // A stream for each part of the learner, so that more names or another rule for groups leave the results as they were.
   const ref = refOf(salt, number);
   const full_name = fullName(fastRandom(`${seed}\0name\0${number}`));
-  const { startMs, results } = resultsOf(fastRandom(`${seed}\0results\0${number}`), calendar, seed, number, { ref, full_name });
-  const { groups, moves } = ref === null
-    ? { groups: [], moves: [] }
-    : memberships(fastRandom(`${seed}\0groups\0${number}`), number, startMs);
+  const { startMs, results } = resultsOf(fastRandom(`${seed}\0results\0${number}`), calendar, seed, number, {
+    ref,
+    full_name,
+  });
+  const { groups, moves } =
+    ref === null ? { groups: [], moves: [] } : memberships(fastRandom(`${seed}\0groups\0${number}`), number, startMs);
   return { number, ref, full_name, groups, moves, results };
 }
 
@@ -81,7 +83,7 @@ export function planSandbox(options: { seed: string; learners: number; nowMs: nu
     referenceMs: calendar.referenceMs,
     groups: plannedGroups(seed, total, calendar),
     teams: plannedTeams((number) => refOf(salt, number) !== null),
-    * learners() {
+    *learners() {
       for (let number = 1; number <= total; number += 1) yield learner(number);
     },
     learner,

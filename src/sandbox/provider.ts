@@ -5,8 +5,17 @@ import { fullName } from './people.ts';
 
 /** The group types that clients may create, in the specification's order. */
 export const groupTypes = [
-  'cohort', 'course', 'class', 'curriculum_area', 'campus', 'funding_stream', 'employer', 'caseload',
-  'registration_group', 'teaching_group', 'year_group',
+  'cohort',
+  'course',
+  'class',
+  'curriculum_area',
+  'campus',
+  'funding_stream',
+  'employer',
+  'caseload',
+  'registration_group',
+  'teaching_group',
+  'year_group',
 ] as const;
 export type GroupType = (typeof groupTypes)[number];
 
@@ -20,20 +29,53 @@ export type Programme = 'adult' | 'apprenticeship' | 'study';
 
 const campuses = ['Riverside', 'Castle Street', 'Northgate', 'Online', 'Harbour Centre'];
 const areas = [
-  'English and maths', 'ESOL', 'Digital skills', 'Health and social care', 'Construction', 'Business administration',
-  'Hair and beauty', 'Engineering', 'Hospitality and catering', 'Early years',
+  'English and maths',
+  'ESOL',
+  'Digital skills',
+  'Health and social care',
+  'Construction',
+  'Business administration',
+  'Hair and beauty',
+  'Engineering',
+  'Hospitality and catering',
+  'Early years',
 ];
 const fundingStreams = [
-  'Adult Skills Fund', 'Adult Skills Fund (devolved)', 'Apprenticeships levy', '16–19 study programmes', 'Multiply',
-  'Free Courses for Jobs', 'Advanced Learner Loans', 'Employer paid',
+  'Adult Skills Fund',
+  'Adult Skills Fund (devolved)',
+  'Apprenticeships levy',
+  '16–19 study programmes',
+  'Multiply',
+  'Free Courses for Jobs',
+  'Advanced Learner Loans',
+  'Employer paid',
 ];
 const courseLevels = ['Entry', 'Level 1', 'Level 2'];
 const yearGroups = ['Year 11 (14–16)', 'Year 12', 'Year 13', 'Year 14'];
 const weekdays = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday'];
 const sessions = ['morning', 'afternoon', 'evening'];
-const trades = ['Care Homes Ltd', 'Joinery', '& Sons Builders', 'Nurseries', 'Logistics plc', 'Catering', 'Motors', 'Council', 'NHS Trust', 'Hotels'];
+const trades = [
+  'Care Homes Ltd',
+  'Joinery',
+  '& Sons Builders',
+  'Nurseries',
+  'Logistics plc',
+  'Catering',
+  'Motors',
+  'Council',
+  'NHS Trust',
+  'Hotels',
+];
 const places = ['Ashcombe', 'St Brannock’s', 'Penllwyn', 'Thornby', 'Wexcombe', 'King’s Marling'];
-const teams = ['Functional Skills', 'ESOL', 'Apprenticeships North', 'Apprenticeships South', 'Digital inclusion', 'Study programmes', 'Learning support'];
+const teams = [
+  'Functional Skills',
+  'ESOL',
+  'Apprenticeships North',
+  'Apprenticeships South',
+  'Digital inclusion',
+  'Study programmes',
+  'Learning support',
+];
 
 /** The types whose number grows with the learners: how many at least and at most, and learners for each further one. */
 const growing = {
@@ -55,7 +97,8 @@ const COURSES = areas.length * courseLevels.length;
 const courseOfClass = (index: number): number => (index * 7) % COURSES;
 const areaOfCourse = (index: number): number => index % areas.length;
 const campusOfClass = (index: number): number => index % campuses.length;
-const courseName = (index: number): string => `${areas[areaOfCourse(index)]!}, ${courseLevels[Math.floor(index / areas.length)]!}`;
+const courseName = (index: number): string =>
+  `${areas[areaOfCourse(index)]!}, ${courseLevels[Math.floor(index / areas.length)]!}`;
 
 const refOf = {
   class: (i: number): string => `CLS-${pad(i + 1, 3)}`,
@@ -84,7 +127,9 @@ const archivedAt: Partial<Record<GroupType, (index: number) => boolean>> = {
 
 const programmes: readonly Programme[] = ['adult', 'apprenticeship', 'study'];
 const intakeNames: Record<Programme, string> = {
-  adult: 'Adult learning', apprenticeship: 'Apprenticeships', study: 'Study programmes',
+  adult: 'Adult learning',
+  apprenticeship: 'Apprenticeships',
+  study: 'Study programmes',
 };
 const intakeCodes: Record<Programme, string> = { adult: 'A', apprenticeship: 'P', study: 'S' };
 const termNames = ['autumn', 'spring', 'summer'];
@@ -137,10 +182,18 @@ export function plannedGroups(seed: string, learners: number, calendar: WorkingC
   add('curriculum_area', areas.length, (i) => areas[i]!);
   add('campus', campuses.length, (i) => (campuses[i] === 'Online' ? 'Online' : `${campuses[i]!} campus`));
   add('funding_stream', fundingStreams.length, (i) => fundingStreams[i]!);
-  add('employer', countAt('employer', learners), (i) => `${places[i % places.length]!} ${trades[Math.floor(i / places.length) % trades.length]!}`);
+  add(
+    'employer',
+    countAt('employer', learners),
+    (i) => `${places[i % places.length]!} ${trades[Math.floor(i / places.length) % trades.length]!}`,
+  );
   add('caseload', countAt('caseload', learners), (i) => `Caseload of ${fullName(fastRandom(`${seed}\0tutor\0${i}`))}`);
   add('registration_group', countAt('registration_group', learners), (i) => `Registration group ${i + 1}`);
-  add('teaching_group', countAt('teaching_group', learners), (i) => `${i % 2 === 0 ? 'Maths' : 'English'} set ${Math.floor(i / 2) + 1}`);
+  add(
+    'teaching_group',
+    countAt('teaching_group', learners),
+    (i) => `${i % 2 === 0 ? 'Maths' : 'English'} set ${Math.floor(i / 2) + 1}`,
+  );
   add('year_group', yearGroups.length, (i) => yearGroups[i]!);
   return out;
 }
@@ -167,7 +220,12 @@ const MOVED_SHARE = 0.14;
 function classMove(from: number, to: number): PlannedMove {
   const keysOf = (index: number): [keyof typeof refOf, number][] => {
     const course = courseOfClass(index);
-    return [['class', index], ['course', course], ['curriculum_area', areaOfCourse(course)], ['campus', campusOfClass(index)]];
+    return [
+      ['class', index],
+      ['course', course],
+      ['curriculum_area', areaOfCourse(course)],
+      ['campus', campusOfClass(index)],
+    ];
   };
   const before = keysOf(from);
   const after = keysOf(to);
@@ -183,7 +241,9 @@ function classMove(from: number, to: number): PlannedMove {
 
 /** The groups that learner `number` of a programme holds at first, and the moves after that. `startMs`: first day. */
 export function memberships(
-  random: Random, number: number, startMs: number,
+  random: Random,
+  number: number,
+  startMs: number,
 ): { groups: GroupKey[]; moves: PlannedMove[] } {
   const kind = random.float();
   const programme: Programme = kind < 0.58 ? 'adult' : kind < 0.8 ? 'apprenticeship' : 'study';
@@ -232,15 +292,18 @@ export function memberships(
     const to = otherActive(random, type, number, index[type]!);
     const choice = random.float();
     if (to !== null && choice < 0.62) {
-      moves.push(type === 'class'
-        ? classMove(index.class!, to)
-        : { remove: [{ type, ref: refOf[type](index[type]!) }], add: [{ type, ref: refOf[type](to) }] });
+      moves.push(
+        type === 'class'
+          ? classMove(index.class!, to)
+          : { remove: [{ type, ref: refOf[type](index[type]!) }], add: [{ type, ref: refOf[type](to) }] },
+      );
     } else if (choice < 0.78) {
       // The last campus is closed, so nobody moves there.
       const other = (campus + 1 + below(random, campuses.length - 2)) % (campuses.length - 1);
       if (other !== campus) {
         moves.push({
-          remove: [{ type: 'campus', ref: refOf.campus(campus) }], add: [{ type: 'campus', ref: refOf.campus(other) }],
+          remove: [{ type: 'campus', ref: refOf.campus(campus) }],
+          add: [{ type: 'campus', ref: refOf.campus(other) }],
         });
       }
     } else {

@@ -31,8 +31,12 @@ export type PlannedRecord = {
 };
 
 /** The fields that an amendment may set; the others of a completed result are final. */
-export type AmendableFields = Partial<Pick<PlannedRecord,
-  'framework' | 'working_level' | 'recommended_next_level' | 'is_borderline' | 'needs_review' | 'domains'>>;
+export type AmendableFields = Partial<
+  Pick<
+    PlannedRecord,
+    'framework' | 'working_level' | 'recommended_next_level' | 'is_borderline' | 'needs_review' | 'domains'
+  >
+>;
 
 export type PlannedResult = {
   record: PlannedRecord;
@@ -49,7 +53,10 @@ export const domainNames: Record<Subject, readonly string[]> = {
   maths: domainsOf.maths.map((domain) => publishedNames[domain]),
 };
 
-type Placement = Pick<PlannedRecord, 'rqf_level' | 'rqf_level_code' | 'below_level_1' | 'working_level' | 'recommended_next_level'>;
+type Placement = Pick<
+  PlannedRecord,
+  'rqf_level' | 'rqf_level_code' | 'below_level_1' | 'working_level' | 'recommended_next_level'
+>;
 
 const WORKING_TOWARDS = 'Working towards Entry Level';
 const fineRungs = [WORKING_TOWARDS, 'Entry Level 1', 'Entry Level 2', 'Entry Level 3', 'Level 1', 'Level 2', 'Level 3'];
@@ -66,7 +73,13 @@ export function placementAt(subject: Subject, rung: number): Placement {
   const code = levelCodes[working];
   const next = rungs[rung + 1] ?? null;
   if (rung === 0) {
-    return { rqf_level: null, rqf_level_code: null, below_level_1: true, working_level: working, recommended_next_level: next };
+    return {
+      rqf_level: null,
+      rqf_level_code: null,
+      below_level_1: true,
+      working_level: working,
+      recommended_next_level: next,
+    };
   }
   return {
     rqf_level: code === undefined ? 'Entry Level' : working,
@@ -78,7 +91,7 @@ export function placementAt(subject: Subject, rung: number): Placement {
 }
 
 export const statusOf = (scorePct: number): DomainStatus =>
-  (scorePct >= 65 ? 'secure' : scorePct >= 40 ? 'developing' : 'needs_support');
+  scorePct >= 65 ? 'secure' : scorePct >= 40 ? 'developing' : 'needs_support';
 
 /** Abilities (standard normal) at which each rung above the lowest begins. */
 const cuts: Record<Subject, readonly number[]> = {
@@ -136,7 +149,11 @@ function notPlaced(subject: Subject): Outcome {
   return {
     subject,
     framework: frameworkOf(subject, null),
-    rqf_level: null, rqf_level_code: null, below_level_1: null, working_level: null, recommended_next_level: null,
+    rqf_level: null,
+    rqf_level_code: null,
+    below_level_1: null,
+    working_level: null,
+    recommended_next_level: null,
     is_borderline: false,
     needs_review: false,
     domains: domainNames[subject].map((name) => ({ name, score_pct: null, status: 'not_assessed' })),
@@ -152,8 +169,11 @@ export function abilityAtRung(subject: Subject, rung: number): number {
 }
 
 const withdrawalReasons = [
-  'Recorded against the wrong learner', 'Learner withdrew before the programme started',
-  'Sat by somebody else', 'Duplicate of another sitting', 'Sitting interrupted and found unscorable',
+  'Recorded against the wrong learner',
+  'Learner withdrew before the programme started',
+  'Sat by somebody else',
+  'Duplicate of another sitting',
+  'Sitting interrupted and found unscorable',
 ];
 export const withdrawalReason = (random: Random): string =>
   withdrawalReasons[Math.floor(random.float() * withdrawalReasons.length)]!;
@@ -224,7 +244,11 @@ function subjectsOf(random: Random, count: number): Subject[] {
  * number and place only, not on the day.
  */
 export function resultsOf(
-  random: Random, calendar: WorkingCalendar, seed: string, number: number, learner: PlannedRecord['learner'],
+  random: Random,
+  calendar: WorkingCalendar,
+  seed: string,
+  number: number,
+  learner: PlannedRecord['learner'],
 ): { startMs: number; results: PlannedResult[] } {
   const count = countOf(random, learner.ref !== null);
   const chosen = subjectsOf(random, count);

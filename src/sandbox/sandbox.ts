@@ -13,15 +13,28 @@ import { uuidOf } from '../random.ts';
 const seed = 'sandbox-1';
 
 /** What is kept beside the database, so that a restart shows the same key pair and the same plan. */
-type SandboxState = { organisation_id: string; access_key_id: string; secret_access_key: string; learners: number; referenceMs: number; seeded: boolean };
+type SandboxState = {
+  organisation_id: string;
+  access_key_id: string;
+  secret_access_key: string;
+  learners: number;
+  referenceMs: number;
+  seeded: boolean;
+};
 
-export type Sandbox = { organisation: { organisation_id: number; public_id: string; name: string }; plan: SandboxPlan; keyId: string; secret: string; learners: number };
+export type Sandbox = {
+  organisation: { organisation_id: number; public_id: string; name: string };
+  plan: SandboxPlan;
+  keyId: string;
+  secret: string;
+  learners: number;
+};
 
 const statePath = (app: App) => join(app.settings.dataDir, 'sandbox.json');
 
 async function readState(app: App): Promise<SandboxState | null> {
   const text = await readFile(statePath(app), 'utf8').catch(() => null);
-  return text === null ? null : JSON.parse(text) as SandboxState;
+  return text === null ? null : (JSON.parse(text) as SandboxState);
 }
 
 async function writeState(app: App, state: SandboxState): Promise<void> {
@@ -32,21 +45,48 @@ async function writeState(app: App, state: SandboxState): Promise<void> {
   await rename(draft, statePath(app));
 }
 
-const keyIsGood = statement('sandbox.key_is_good', `
-  select key_id from access_key where key_id = $1 and secret_sha256 = $2 and revoked_at is null`);
+const keyIsGood = statement(
+  'sandbox.key_is_good',
+  `
+  select key_id from access_key where key_id = $1 and secret_sha256 = $2 and revoked_at is null`,
+);
 
 /** Every table that holds an organisation's rows, the referring ones first. */
-const tables = ['delivery_attempt', 'delivery', 'event', 'webhook_endpoint', 'evidence', 'sitting_item', 'sitting', 'invitation', 'assessment_change', 'assessment_feed', 'assessment', 'membership',
-  'learner_feed', 'learner', 'group_set_group', 'group_set', 'learner_group', 'idempotency', 'audit', 'feed'];
+const tables = [
+  'delivery_attempt',
+  'delivery',
+  'event',
+  'webhook_endpoint',
+  'evidence',
+  'sitting_item',
+  'sitting',
+  'invitation',
+  'assessment_change',
+  'assessment_feed',
+  'assessment',
+  'membership',
+  'learner_feed',
+  'learner',
+  'group_set_group',
+  'group_set',
+  'learner_group',
+  'idempotency',
+  'audit',
+  'feed',
+];
 
 /** Deletes the sandbox's organisation with everything in it, and nothing else. */
 export async function resetSandbox(app: App): Promise<void> {
   const found = await findOrganisation(app.db, uuidOf(seed, 'organisation'));
   if (found !== undefined) {
     await app.db.transaction(async (tx) => {
-      await tx.query('delete from rate_window where key_id in (select key_id from access_key where organisation_id = $1)', [found.organisation_id]);
+      await tx.query(
+        'delete from rate_window where key_id in (select key_id from access_key where organisation_id = $1)',
+        [found.organisation_id],
+      );
       await tx.query('delete from access_key where organisation_id = $1', [found.organisation_id]);
-      for (const table of tables) await tx.query(`delete from ${table} where organisation_id = $1`, [found.organisation_id]);
+      for (const table of tables)
+        await tx.query(`delete from ${table} where organisation_id = $1`, [found.organisation_id]);
       await tx.query('delete from organisation where organisation_id = $1', [found.organisation_id]);
     });
   }
@@ -54,17 +94,37 @@ export async function resetSandbox(app: App): Promise<void> {
 }
 
 /** Finds or makes the sandbox: a plausible organisation, the same for the same day and number of learners. */
-export async function openSandbox(app: App, learners: number, onProgress: (learners: number) => void, signal: AbortSignal): Promise<Sandbox> {
+export async function openSandbox(
+  app: App,
+  learners: number,
+  onProgress: (learners: number) => void,
+  signal: AbortSignal,
+): Promise<Sandbox> {
   const publicId = uuidOf(seed, 'organisation');
   let state = await readState(app);
   let organisation = await findOrganisation(app.db, publicId);
   if (organisation === undefined) state = null;
-  const plan = planSandbox({ seed, learners: Math.max(learners, state?.learners ?? 0), nowMs: state?.referenceMs ?? app.clock.nowMs() });
-  const made = organisation ?? await inWork(app, (work) => createOrganisation(work, { ...plan.organisation, groupAutocreate: true, publicId }));
+  const plan = planSandbox({
+    seed,
+    learners: Math.max(learners, state?.learners ?? 0),
+    nowMs: state?.referenceMs ?? app.clock.nowMs(),
+  });
+  const made =
+    organisation ??
+    (await inWork(app, (work) => createOrganisation(work, { ...plan.organisation, groupAutocreate: true, publicId })));
   organisation = made;
-  if (state === null || (await app.db.query(keyIsGood, [state.access_key_id, hashSecret(state.secret_access_key)])).length === 0) {
+  if (
+    state === null ||
+    (await app.db.query(keyIsGood, [state.access_key_id, hashSecret(state.secret_access_key)])).length === 0
+  ) {
     const pair = await inWork(app, (work) => createKey(work, made.organisation_id, { label: 'Sandbox', kind: 'test' }));
-    state = { organisation_id: publicId, ...pair, learners: state?.learners ?? 0, referenceMs: plan.referenceMs, seeded: state?.seeded ?? false };
+    state = {
+      organisation_id: publicId,
+      ...pair,
+      learners: state?.learners ?? 0,
+      referenceMs: plan.referenceMs,
+      seeded: state?.seeded ?? false,
+    };
     await writeState(app, state);
   }
   if (!state.seeded || state.learners < learners) {

@@ -19,21 +19,46 @@ const chunkSize = 250;
 const actor = 'sandbox';
 const keyOf = (group: { type: string; ref: string }) => `${group.type} ${group.ref}`;
 
-type Seeding = { app: App; organisationId: number; publicId: string; plan: SandboxPlan; groupIds: Map<string, string>; teamIds: Map<string, string> };
+type Seeding = {
+  app: App;
+  organisationId: number;
+  publicId: string;
+  plan: SandboxPlan;
+  groupIds: Map<string, string>;
+  teamIds: Map<string, string>;
+};
 
 /**
  * Fills an organisation through the ordinary verbs. Stopped halfway it can be run again: what is there is left as it is.
  * @param onProgress learners done
  */
-export async function seedOrganisation(app: App, organisation: { organisation_id: number; public_id: string }, plan: SandboxPlan,
-  onProgress: (learners: number) => void, signal: AbortSignal): Promise<void> {
+export async function seedOrganisation(
+  app: App,
+  organisation: { organisation_id: number; public_id: string },
+  plan: SandboxPlan,
+  onProgress: (learners: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const organisationId = organisation.organisation_id;
-  const seeding: Seeding = { app, organisationId, publicId: organisation.public_id, plan, groupIds: new Map(), teamIds: new Map() };
+  const seeding: Seeding = {
+    app,
+    organisationId,
+    publicId: organisation.public_id,
+    plan,
+    groupIds: new Map(),
+    teamIds: new Map(),
+  };
   await inWork(app, async (work) => {
     const feed = await lockFeed(work, organisationId);
-    const groups = await ensureGroups(work, feed, plan.groups.map(({ type, ref, name }) => ({ type, ref, name })), { autocreate: true });
+    const groups = await ensureGroups(
+      work,
+      feed,
+      plan.groups.map(({ type, ref, name }) => ({ type, ref, name })),
+      { autocreate: true },
+    );
     for (const { row } of groups) seeding.groupIds.set(keyOf(row), row.group_id);
-    for (const team of plan.teams) seeding.teamIds.set(team.ref, await ensureTeam(work, organisationId, { ref: team.ref, name: team.name }));
+    for (const team of plan.teams)
+      seeding.teamIds.set(team.ref, await ensureTeam(work, organisationId, { ref: team.ref, name: team.name }));
   });
   let chunk: PlannedLearner[] = [];
   let done = 0;
@@ -44,7 +69,9 @@ export async function seedOrganisation(app: App, organisation: { organisation_id
     chunk = [];
     if (done >= nextAnalyze) {
       nextAnalyze = done * 8;
-      await app.db.query('analyze learner, learner_feed, membership, assessment, assessment_feed, group_set, group_set_group');
+      await app.db.query(
+        'analyze learner, learner_feed, membership, assessment, assessment_feed, group_set, group_set_group',
+      );
     }
     onProgress(done);
   };
@@ -55,7 +82,9 @@ export async function seedOrganisation(app: App, organisation: { organisation_id
   }
   if (chunk.length > 0) await flush();
   for (const group of plan.groups.filter((one) => one.archived)) {
-    await inWork(app, (work) => changeGroup(work, organisationId, seeding.groupIds.get(keyOf(group))!, { active: false }));
+    await inWork(app, (work) =>
+      changeGroup(work, organisationId, seeding.groupIds.get(keyOf(group))!, { active: false }),
+    );
   }
 }
 
@@ -64,15 +93,34 @@ async function seedLearners(seeding: Seeding, learners: PlannedLearner[]): Promi
   const named = learners.filter((learner): learner is PlannedLearner & { ref: string } => learner.ref !== null);
   await inWork(app, async (work) => {
     const feed = await lockFeed(work, organisationId);
-    const known = new Set((await findLearnersByRefs(work.tx, organisationId, named.map((learner) => learner.ref))).map((row) => row.ref));
-    const fresh = named.filter((learner) => !known.has(learner.ref))
+    const known = new Set(
+      (
+        await findLearnersByRefs(
+          work.tx,
+          organisationId,
+          named.map((learner) => learner.ref),
+        )
+      ).map((row) => row.ref),
+    );
+    const fresh = named
+      .filter((learner) => !known.has(learner.ref))
       .map((learner) => ({ ...learner, learner_id: uuidOf(`${seeding.publicId}:learner`, learner.ref) }));
     if (fresh.length === 0) return;
-    await insertLearners(work, feed, fresh.map(({ learner_id, ref, full_name }) => ({ learner_id, ref, full_name, email: null })));
-    await joinGroups(work, feed, fresh.flatMap((learner) => [
-      ...learner.groups.map((group) => seeding.groupIds.get(keyOf(group))!),
-      ...plan.teams.filter((team) => team.includes(learner.number)).map((team) => seeding.teamIds.get(team.ref)!),
-    ].map((group_id) => ({ group_id, learner_id: learner.learner_id }))));
+    await insertLearners(
+      work,
+      feed,
+      fresh.map(({ learner_id, ref, full_name }) => ({ learner_id, ref, full_name, email: null })),
+    );
+    await joinGroups(
+      work,
+      feed,
+      fresh.flatMap((learner) =>
+        [
+          ...learner.groups.map((group) => seeding.groupIds.get(keyOf(group))!),
+          ...plan.teams.filter((team) => team.includes(learner.number)).map((team) => seeding.teamIds.get(team.ref)!),
+        ].map((group_id) => ({ group_id, learner_id: learner.learner_id })),
+      ),
+    );
   });
   const results = learners.flatMap((learner) => learner.results);
   await inWork(app, async (work) => {
@@ -80,8 +128,14 @@ async function seedLearners(seeding: Seeding, learners: PlannedLearner[]): Promi
     await importRecords(work, organisationId, records, { events: false, actor });
   });
   for (const { record, amend, withdraw } of results) {
-    if (amend !== null) await inWork(app, (work) => amendAssessment(work, organisationId, record.assessment_id, amend.fields, { actor, reason: amend.reason })).catch(ignoreGone);
-    if (withdraw !== null) await inWork(app, (work) => withdrawAssessment(work, organisationId, record.assessment_id, { actor, reason: withdraw.reason })).catch(ignoreGone);
+    if (amend !== null)
+      await inWork(app, (work) =>
+        amendAssessment(work, organisationId, record.assessment_id, amend.fields, { actor, reason: amend.reason }),
+      ).catch(ignoreGone);
+    if (withdraw !== null)
+      await inWork(app, (work) =>
+        withdrawAssessment(work, organisationId, record.assessment_id, { actor, reason: withdraw.reason }),
+      ).catch(ignoreGone);
   }
   await moveLearners(seeding, named);
 }
@@ -97,10 +151,14 @@ async function moveLearners(seeding: Seeding, learners: (PlannedLearner & { ref:
   for (let round = 0; round < rounds; round++) {
     const leaving = new Map<string, string[]>();
     const joining = new Map<string, string[]>();
-    const put = (map: Map<string, string[]>, group: string, ref: string) => { map.set(group, [...map.get(group) ?? [], ref]); };
+    const put = (map: Map<string, string[]>, group: string, ref: string) => {
+      map.set(group, [...(map.get(group) ?? []), ref]);
+    };
     for (const learner of learners) {
-      for (const group of learner.moves[round]?.remove ?? []) put(leaving, seeding.groupIds.get(keyOf(group))!, learner.ref);
-      for (const group of learner.moves[round]?.add ?? []) put(joining, seeding.groupIds.get(keyOf(group))!, learner.ref);
+      for (const group of learner.moves[round]?.remove ?? [])
+        put(leaving, seeding.groupIds.get(keyOf(group))!, learner.ref);
+      for (const group of learner.moves[round]?.add ?? [])
+        put(joining, seeding.groupIds.get(keyOf(group))!, learner.ref);
     }
     await inWork(seeding.app, async (work) => {
       for (const [groupId, refs] of leaving) await removeMembers(work, seeding.organisationId, groupId, refs);
@@ -108,4 +166,3 @@ async function moveLearners(seeding: Seeding, learners: (PlannedLearner & { ref:
     });
   }
 }
-

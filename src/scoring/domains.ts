@@ -32,15 +32,29 @@ export type DomainResult = {
 
 /** The domains in the order given, each judged at `level` from its own answers and the overall estimate. */
 export function scoreDomains(
-  domains: readonly string[], level: Level, bank: readonly ScoredItem[], answers: readonly ScoredAnswer[], overall: EapEstimate,
+  domains: readonly string[],
+  level: Level,
+  bank: readonly ScoredItem[],
+  answers: readonly ScoredAnswer[],
+  overall: EapEstimate,
 ): DomainResult[] {
   return domains.map((name) => {
     const own = answers.filter((answer) => answer.item.domain === name);
     const pool = bank.filter((item) => item.domain === name && item.level === level);
-    const counts = { name, right: own.filter((answer) => answer.right).length, items: own.length, poolItems: pool.length };
-    if (own.length < DOMAIN_MIN_ITEMS || pool.length === 0) return { ...counts, scorePct: null, status: null, theta: null, se: null };
+    const counts = {
+      name,
+      right: own.filter((answer) => answer.right).length,
+      items: own.length,
+      poolItems: pool.length,
+    };
+    if (own.length < DOMAIN_MIN_ITEMS || pool.length === 0)
+      return { ...counts, scorePct: null, status: null, theta: null, se: null };
     const prior = { mean: overall.theta, sd: DOMAIN_PRIOR_SD };
-    const estimate = eap(own.map((answer) => answer.item), own.map((answer) => (answer.right ? 1 : 0)), prior);
+    const estimate = eap(
+      own.map((answer) => answer.item),
+      own.map((answer) => (answer.right ? 1 : 0)),
+      prior,
+    );
     const share = pool.reduce((sum, item) => sum + probability(item, estimate.theta), 0) / pool.length;
     const scorePct = Math.round(share * 100);
     return { ...counts, scorePct, status: domainStatus(scorePct), theta: estimate.theta, se: estimate.sd };

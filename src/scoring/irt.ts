@@ -39,8 +39,7 @@ export type MleEstimate =
 
 /** `excluded`: more than one root of the estimating equation, or none inside [−10, 10]. `se` is 1/√I. */
 export type WleEstimate =
-  | { status: 'ok'; theta: number; se: number }
-  | { status: 'excluded' | 'no_answers'; theta: null; se: null };
+  { status: 'ok'; theta: number; se: number } | { status: 'excluded' | 'no_answers'; theta: null; se: null };
 
 const MLE_BOUND = 6;
 const WLE_BOUND = 10;
@@ -83,7 +82,11 @@ export function information(item: ItemParameters, theta: number): number {
 }
 
 /** Information of the answered items together. */
-export function testInformation(items: readonly ItemParameters[], responses: readonly Response[], theta: number): number {
+export function testInformation(
+  items: readonly ItemParameters[],
+  responses: readonly Response[],
+  theta: number,
+): number {
   let sum = 0;
   for (let i = 0; i < items.length; i++) if (isAnswered(responses[i])) sum += information(items[i]!, theta);
   return sum;
@@ -159,10 +162,17 @@ export function momentsOf(theta: Float64Array, logWeights: Float64Array): EapEst
 }
 
 /** Posterior mode. With c > 0 the posterior may have several modes: the highest counts. */
-export function map(items: readonly ItemParameters[], responses: readonly Response[], prior: Prior = STANDARD_PRIOR): MapEstimate {
+export function map(
+  items: readonly ItemParameters[],
+  responses: readonly Response[],
+  prior: Prior = STANDARD_PRIOR,
+): MapEstimate {
   const gradient = (t: number) => scoreFunction(items, responses, t) - (t - prior.mean) / prior.sd ** 2;
   const height = (t: number) => logLikelihood(items, responses, t) - 0.5 * ((t - prior.mean) / prior.sd) ** 2;
-  const [low, high] = modeRange(items.filter((_, i) => isAnswered(responses[i])), prior);
+  const [low, high] = modeRange(
+    items.filter((_, i) => isAnswered(responses[i])),
+    prior,
+  );
   const modes = crossings(gradient, low, high).filter((c) => c.falling);
   let theta = modes[0]?.at ?? prior.mean;
   for (const mode of modes) if (height(mode.at) > height(theta)) theta = mode.at;
@@ -249,7 +259,7 @@ function crossings(f: (t: number) => number, low: number, high: number): Crossin
     const rightValue = f(right);
     if (leftValue > 0 !== rightValue > 0) {
       const falling = leftValue > 0;
-      found.push({ at: bisect((t) => (f(t) > 0) === falling, left, right), falling });
+      found.push({ at: bisect((t) => f(t) > 0 === falling, left, right), falling });
     }
     left = right;
     leftValue = rightValue;

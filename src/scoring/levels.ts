@@ -29,7 +29,14 @@ export function levelsOf(subject: Subject): readonly Level[] {
 }
 
 const ORDERS: Record<Placement, Order> = {
-  below_entry: -1, entry: 0, entry1: 0, entry2: 0, entry3: 0, level1: 1, level2: 2, level3: 3,
+  below_entry: -1,
+  entry: 0,
+  entry1: 0,
+  entry2: 0,
+  entry3: 0,
+  level1: 1,
+  level2: 2,
+  level3: 3,
 };
 
 export function orderOf(placement: Placement): Order {
@@ -37,8 +44,13 @@ export function orderOf(placement: Placement): Order {
 }
 
 const NAMES: Record<Level, string> = {
-  entry: 'Entry Level', entry1: 'Entry Level 1', entry2: 'Entry Level 2', entry3: 'Entry Level 3',
-  level1: 'Level 1', level2: 'Level 2', level3: 'Level 3',
+  entry: 'Entry Level',
+  entry1: 'Entry Level 1',
+  entry2: 'Entry Level 2',
+  entry3: 'Entry Level 3',
+  level1: 'Level 1',
+  level2: 'Level 2',
+  level3: 'Level 3',
 };
 
 export function levelName(level: Level): string {

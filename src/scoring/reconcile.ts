@@ -57,7 +57,10 @@ function placementAt(subject: Subject, order: Order, irt: Placement): Placement 
  * one that was passed). Below Level 1 it is always the Level 1 cut.
  */
 export function decidingRule(
-  cuts: readonly Cut[], placement: Placement, theta: number, ci: { low: number; high: number },
+  cuts: readonly Cut[],
+  placement: Placement,
+  theta: number,
+  ci: { low: number; high: number },
 ): DecidingRule {
   const order = orderOf(placement);
   const around = cuts.filter((cut) => {

@@ -52,8 +52,12 @@ function judge(cuts: readonly Cut[], index: number, answers: readonly ScoredAnsw
   const own = inBand.filter((answer) => answer.item.level === level);
   const bandRight = inBand.filter((answer) => answer.right).length;
   const facts = {
-    level, band, bandRight, bandItems: inBand.length,
-    right: own.filter((answer) => answer.right).length, items: own.length,
+    level,
+    band,
+    bandRight,
+    bandItems: inBand.length,
+    right: own.filter((answer) => answer.right).length,
+    items: own.length,
   };
   if (inBand.length < BAND_MIN_ITEMS) return { ...facts, s: null, needed: null, outcome: 'not_judged' };
   const s = inBand.reduce((sum, answer) => sum + probability(answer.item, theta), 0);

@@ -34,9 +34,22 @@ export type ItemOutcome = 'right' | 'wrong' | 'skipped' | 'not_reached';
 export type ItemResponse = { itemId: string; outcome: ItemOutcome };
 
 /** A bank version made ready: cuts solved, items by id. Made once per version, read by any number of scorings. */
-export type ScoringBank = { bank: BankVersion; cuts: readonly Cut[]; tau: number; itemsById: ReadonlyMap<string, ScoredItem> };
+export type ScoringBank = {
+  bank: BankVersion;
+  cuts: readonly Cut[];
+  tau: number;
+  itemsById: ReadonlyMap<string, ScoredItem>;
+};
 
-export type Counts = { shown: number; scored: number; answered: number; right: number; skipped: number; notReached: number; domainsAnswered: number };
+export type Counts = {
+  shown: number;
+  scored: number;
+  answered: number;
+  right: number;
+  skipped: number;
+  notReached: number;
+  domainsAnswered: number;
+};
 
 export type VoidSitting = { outcome: 'void'; reason: 'too_few_answers' | 'too_few_domains'; counts: Counts };
 
@@ -84,7 +97,8 @@ export function prepareBank(bank: BankVersion, tau: number = TAU): ScoringBank {
   for (const item of bank.items) {
     if (itemsById.has(item.id)) throw new BankFault(`Item ${item.id} stands twice in bank version ${bank.version}.`);
     if (item.subject !== bank.subject) throw new BankFault(`Item ${item.id} is not a ${bank.subject} item.`);
-    if (!names.has(item.domain)) throw new BankFault(`Item ${item.id} has the domain "${item.domain}", which the blueprint lacks.`);
+    if (!names.has(item.domain))
+      throw new BankFault(`Item ${item.id} has the domain "${item.domain}", which the blueprint lacks.`);
     if (!(item.a > 0 && item.c >= 0 && item.c < 1 && Number.isFinite(item.a) && Number.isFinite(item.b))) {
       throw new BankFault(`Item ${item.id} needs a above 0, a finite b, and c from 0 to below 1.`);
     }
@@ -130,13 +144,24 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
     reconciliation,
     deciding,
     irt: {
-      placement: irtPlacement, prior: { ...STANDARD_PRIOR }, theta: ability.theta, se: ability.sd, ci,
-      mle: mle(items, scores), wle: wle(items, scores),
+      placement: irtPlacement,
+      prior: { ...STANDARD_PRIOR },
+      theta: ability.theta,
+      se: ability.sd,
+      ci,
+      mle: mle(items, scores),
+      wle: wle(items, scores),
     },
     rules,
     cuts: cuts.map((cut) => ({ ...cut })),
     tau,
-    domains: scoreDomains(bank.domains.map((domain) => domain.name), deciding.level, bank.items, answers, ability),
+    domains: scoreDomains(
+      bank.domains.map((domain) => domain.name),
+      deciding.level,
+      bank.items,
+      answers,
+      ability,
+    ),
     flags,
     counts,
     versions: { bank: bank.version, ...ENGINE_VERSIONS },

@@ -1,4 +1,13 @@
-import { EAP_NODES, STANDARD_PRIOR, confidenceInterval, logPriorAt, logProbabilities, momentsOf, probability, quadratureNodes } from './irt.ts';
+import {
+  EAP_NODES,
+  STANDARD_PRIOR,
+  confidenceInterval,
+  logPriorAt,
+  logProbabilities,
+  momentsOf,
+  probability,
+  quadratureNodes,
+} from './irt.ts';
 import type { EapEstimate } from './irt.ts';
 import { levelsOf, orderOf } from './levels.ts';
 import type { Level, Placement, Subject } from './levels.ts';
@@ -87,18 +96,39 @@ export type SimulationReport = {
 export type StressName = 'b_error' | 'population_lower' | 'population_higher' | 'guessers' | 'skips' | 'skips_blind';
 
 export const STRESS = {
-  bErrorSd: 0.4, bErrorBanks: 20, shift: 0.5, guesserShare: 0.1, skipShare: 0.15, extremeTheta: 2.5,
+  bErrorSd: 0.4,
+  bErrorBanks: 20,
+  shift: 0.5,
+  guesserShare: 0.1,
+  skipShare: 0.15,
+  extremeTheta: 2.5,
 } as const;
 
 /** The learner of one simulated sitting: ability, and the probability of a right answer to each item. */
 type Learner = { theta: number; chance: (index: number) => number };
 /** `compare` also answers the whole bank, and as many items chosen at random. */
-type Condition = { name: string; learners: number; compare?: boolean; learner: (draw: Draws, index: number) => Learner };
+type Condition = {
+  name: string;
+  learners: number;
+  compare?: boolean;
+  learner: (draw: Draws, index: number) => Learner;
+};
 
 type Outcome = {
-  theta: number; estimate: number; se: number; items: number; covered: boolean;
-  truth: Placement; placement: Placement; irt: Placement; rules: Placement | null;
-  clear: boolean; borderline: boolean; needsReview: boolean; blueprintMet: boolean; sameAsFullBank: boolean | null;
+  theta: number;
+  estimate: number;
+  se: number;
+  items: number;
+  covered: boolean;
+  truth: Placement;
+  placement: Placement;
+  irt: Placement;
+  rules: Placement | null;
+  clear: boolean;
+  borderline: boolean;
+  needsReview: boolean;
+  blueprintMet: boolean;
+  sameAsFullBank: boolean | null;
   /** The estimate from items chosen at random, where asked for. */
   atRandom: number | null;
 };
@@ -110,15 +140,25 @@ export function simulate(setup: SimulationSetup): SimulationReport {
   const n = setup.learners;
   const part = Math.max(1, Math.round(n / 5));
   const honest = (theta: number): Learner => ({ theta, chance: (i) => probability(bank.items[i]!, theta) });
-  const population = (mean: number) => (draw: Draws): Learner => honest(mean + draw.normal());
+  const population =
+    (mean: number) =>
+    (draw: Draws): Learner =>
+      honest(mean + draw.normal());
 
   const exposures = new Float64Array(bank.items.length);
-  const main = run(bench, setup.adaptive, { name: 'population', learners: n, compare: true, learner: population(0) }, exposures);
+  const main = run(
+    bench,
+    setup.adaptive,
+    { name: 'population', learners: n, compare: true, learner: population(0) },
+    exposures,
+  );
   const mainFigures = figuresOf(main);
   const randomChoiceRmse = Math.sqrt(meanOf(main, (o) => (o.atRandom! - o.theta) ** 2));
 
   const atCuts = cuts.map((cut) => {
-    const figures = figuresOf(run(bench, setup.adaptive, { name: `at ${cut.level}`, learners: part, learner: () => honest(cut.theta) }));
+    const figures = figuresOf(
+      run(bench, setup.adaptive, { name: `at ${cut.level}`, learners: part, learner: () => honest(cut.theta) }),
+    );
     return { level: cut.level, theta: cut.theta, coverage: figures.coverage, rmse: figures.rmse };
   });
   const [low, high] = [-STRESS.extremeTheta, STRESS.extremeTheta].map((theta) =>
@@ -127,34 +167,50 @@ export function simulate(setup: SimulationSetup): SimulationReport {
 
   const perturbed = perturbedBanks(setup);
   const stress: [StressName, string, Condition['learner']][] = [
-    ['b_error', `true difficulties differ from the bank's by N(0, ${STRESS.bErrorSd}²), in ${STRESS.bErrorBanks} drawn banks`, (draw, k) => {
-      const theta = draw.normal();
-      const errors = perturbed[k % perturbed.length]!;
-      return { theta, chance: (i) => probability({ ...bank.items[i]!, b: bank.items[i]!.b + errors[i]! }, theta) };
-    }],
+    [
+      'b_error',
+      `true difficulties differ from the bank's by N(0, ${STRESS.bErrorSd}²), in ${STRESS.bErrorBanks} drawn banks`,
+      (draw, k) => {
+        const theta = draw.normal();
+        const errors = perturbed[k % perturbed.length]!;
+        return { theta, chance: (i) => probability({ ...bank.items[i]!, b: bank.items[i]!.b + errors[i]! }, theta) };
+      },
+    ],
     ['population_lower', `abilities N(−${STRESS.shift}, 1) under the N(0, 1) prior`, population(-STRESS.shift)],
     ['population_higher', `abilities N(+${STRESS.shift}, 1) under the N(0, 1) prior`, population(STRESS.shift)],
-    ['guessers', `${STRESS.guesserShare * 100} % of learners pick at random on every choice item`, (draw) => {
-      const { theta, chance } = honest(draw.normal());
-      const guesses = draw.float() < STRESS.guesserShare;
-      return { theta, chance: (i) => (guesses && bank.items[i]!.c > 0 ? bank.items[i]!.c : chance(i)) };
-    }],
-    ['skips', `${STRESS.skipShare * 100} % of items skipped where the learner would have had to guess, and counted wrong`, (draw) => {
-      const { theta, chance } = honest(draw.normal());
-      // A right answer is knowledge or a lucky guess: 1 − P = (1 − known)(1 − c). Skips use up guesses, never knowledge.
-      return {
-        theta,
-        chance: (i) => {
-          const p = chance(i);
-          const { c } = bank.items[i]!;
-          return p - c * Math.min(STRESS.skipShare, (1 - p) / (1 - c));
-        },
-      };
-    }],
-    ['skips_blind', `${STRESS.skipShare * 100} % of all items skipped, known or not, and counted wrong`, (draw) => {
-      const { theta, chance } = honest(draw.normal());
-      return { theta, chance: (i) => (1 - STRESS.skipShare) * chance(i) };
-    }],
+    [
+      'guessers',
+      `${STRESS.guesserShare * 100} % of learners pick at random on every choice item`,
+      (draw) => {
+        const { theta, chance } = honest(draw.normal());
+        const guesses = draw.float() < STRESS.guesserShare;
+        return { theta, chance: (i) => (guesses && bank.items[i]!.c > 0 ? bank.items[i]!.c : chance(i)) };
+      },
+    ],
+    [
+      'skips',
+      `${STRESS.skipShare * 100} % of items skipped where the learner would have had to guess, and counted wrong`,
+      (draw) => {
+        const { theta, chance } = honest(draw.normal());
+        // A right answer is knowledge or a lucky guess: 1 − P = (1 − known)(1 − c). Skips use up guesses, never knowledge.
+        return {
+          theta,
+          chance: (i) => {
+            const p = chance(i);
+            const { c } = bank.items[i]!;
+            return p - c * Math.min(STRESS.skipShare, (1 - p) / (1 - c));
+          },
+        };
+      },
+    ],
+    [
+      'skips_blind',
+      `${STRESS.skipShare * 100} % of all items skipped, known or not, and counted wrong`,
+      (draw) => {
+        const { theta, chance } = honest(draw.normal());
+        return { theta, chance: (i) => (1 - STRESS.skipShare) * chance(i) };
+      },
+    ],
   ];
 
   return {
@@ -170,35 +226,55 @@ export function simulate(setup: SimulationSetup): SimulationReport {
     atCuts,
     atCutsCoverage: { pooled: meanOf(atCuts, (x) => x.coverage), lowest: Math.min(...atCuts.map((x) => x.coverage)) },
     extremes: {
-      coverage: (low.coverage + high.coverage) / 2, low: low.coverage, high: high.coverage,
+      coverage: (low.coverage + high.coverage) / 2,
+      low: low.coverage,
+      high: high.coverage,
       rmse: Math.sqrt((low.rmse ** 2 + high.rmse ** 2) / 2),
     },
     stress: stress.map(([name, note, learner]) => ({
-      name, note, figures: figuresOf(run(bench, setup.adaptive, { name, learners: n, learner })),
+      name,
+      note,
+      figures: figuresOf(run(bench, setup.adaptive, { name, learners: n, learner })),
     })),
   };
 }
 
 type Bench = {
-  setup: SimulationSetup; prepared: ScoringBank; gateCut: number; domainOf: number[]; workingLevels: readonly Level[];
-  nodes: Float64Array; logPrior: Float64Array; logRight: Float64Array[]; logWrong: Float64Array[];
+  setup: SimulationSetup;
+  prepared: ScoringBank;
+  gateCut: number;
+  domainOf: number[];
+  workingLevels: readonly Level[];
+  nodes: Float64Array;
+  logPrior: Float64Array;
+  logRight: Float64Array[];
+  logWrong: Float64Array[];
 };
 
 function makeBench(setup: SimulationSetup): Bench {
   const prepared = prepareBank(setup.bank);
   const { items, domains, subject } = setup.bank;
   const nodes = quadratureNodes(STANDARD_PRIOR, EAP_NODES);
-  const tableOf = (side: 'right' | 'wrong') => items.map((item) => nodes.map((theta) => logProbabilities(item, theta)[side]));
+  const tableOf = (side: 'right' | 'wrong') =>
+    items.map((item) => nodes.map((theta) => logProbabilities(item, theta)[side]));
   return {
-    setup, prepared, gateCut: prepared.cuts.find((cut) => cut.level === 'level1')!.theta,
+    setup,
+    prepared,
+    gateCut: prepared.cuts.find((cut) => cut.level === 'level1')!.theta,
     domainOf: items.map((item) => domains.findIndex((domain) => domain.name === item.domain)),
-    workingLevels: levelsOf(subject), nodes, logPrior: logPriorAt(STANDARD_PRIOR, nodes), logRight: tableOf('right'), logWrong: tableOf('wrong'),
+    workingLevels: levelsOf(subject),
+    nodes,
+    logPrior: logPriorAt(STANDARD_PRIOR, nodes),
+    logRight: tableOf('right'),
+    logWrong: tableOf('wrong'),
   };
 }
 
 function perturbedBanks({ bank, seed }: SimulationSetup): Float64Array[] {
   const draw = drawsFrom(seed(`${bank.subject}:b_error banks`));
-  return Array.from({ length: STRESS.bErrorBanks }, () => Float64Array.from(bank.items, () => STRESS.bErrorSd * draw.normal()));
+  return Array.from({ length: STRESS.bErrorBanks }, () =>
+    Float64Array.from(bank.items, () => STRESS.bErrorSd * draw.normal()),
+  );
 }
 
 function run(bench: Bench, deliver: Deliver, condition: Condition, exposures?: Float64Array): Outcome[] {
@@ -217,29 +293,50 @@ function run(bench: Bench, deliver: Deliver, condition: Condition, exposures?: F
     if (!condition.compare) return outcome;
     return {
       ...outcome,
-      sameAsFullBank: (fullBankTheta(bench, answers) >= bench.gateCut) === (orderOf(outcome.placement) >= 1),
+      sameAsFullBank: fullBankTheta(bench, answers) >= bench.gateCut === orderOf(outcome.placement) >= 1,
       atRandom: setup.random(answers, draw, delivered.given.length).ability.theta,
     };
   });
 }
 
-function outcomeOf(bench: Bench, theta: number, answers: (i: number) => boolean, { given, ability }: Delivered): Outcome {
+function outcomeOf(
+  bench: Bench,
+  theta: number,
+  answers: (i: number) => boolean,
+  { given, ability }: Delivered,
+): Outcome {
   const { setup, prepared, gateCut } = bench;
   const { cuts } = prepared;
   const { items, domains, subject } = setup.bank;
   const ci = confidenceInterval(ability);
   const irt = placeByIrt(cuts, ability.theta);
-  const rules = placeByRules(cuts, given.map((i) => ({ item: items[i]!, right: answers(i) }))).placement;
+  const rules = placeByRules(
+    cuts,
+    given.map((i) => ({ item: items[i]!, right: answers(i) })),
+  ).placement;
   const { placement, needsReview } = reconcile(subject, irt, rules);
   const perDomain = domains.map(() => 0);
   for (const i of given) perDomain[bench.domainOf[i]!]!++;
   return {
-    theta, estimate: ability.theta, se: ability.sd, items: given.length, covered: ci.low <= theta && theta <= ci.high,
-    truth: placeByIrt(cuts, theta), placement, irt, rules,
-    clear: gateCut < ci.low || gateCut > ci.high, borderline: decidingRule(cuts, placement, ability.theta, ci).isBorderline, needsReview,
-    blueprintMet: domains.every(({ share }, d) =>
-      perDomain[d]! >= setup.minPerDomain && Math.abs(perDomain[d]! - share * given.length) <= BLUEPRINT_TOLERANCE_ITEMS),
-    sameAsFullBank: null, atRandom: null,
+    theta,
+    estimate: ability.theta,
+    se: ability.sd,
+    items: given.length,
+    covered: ci.low <= theta && theta <= ci.high,
+    truth: placeByIrt(cuts, theta),
+    placement,
+    irt,
+    rules,
+    clear: gateCut < ci.low || gateCut > ci.high,
+    borderline: decidingRule(cuts, placement, ability.theta, ci).isBorderline,
+    needsReview,
+    blueprintMet: domains.every(
+      ({ share }, d) =>
+        perDomain[d]! >= setup.minPerDomain &&
+        Math.abs(perDomain[d]! - share * given.length) <= BLUEPRINT_TOLERANCE_ITEMS,
+    ),
+    sameAsFullBank: null,
+    atRandom: null,
   };
 }
 
@@ -257,7 +354,8 @@ function fullBankTheta(bench: Bench, answers: (i: number) => boolean): number {
 
 function figuresOf(outcomes: readonly Outcome[]): ConditionFigures {
   const share = (test: (o: Outcome) => boolean) => meanOf(outcomes, (o) => (test(o) ? 1 : 0));
-  const shareOf = (base: readonly Outcome[], test: (o: Outcome) => boolean) => (base.length === 0 ? null : meanOf(base, (o) => (test(o) ? 1 : 0)));
+  const shareOf = (base: readonly Outcome[], test: (o: Outcome) => boolean) =>
+    base.length === 0 ? null : meanOf(base, (o) => (test(o) ? 1 : 0));
   const clear = outcomes.filter((o) => o.clear);
   const unflagged = outcomes.filter((o) => !o.borderline && !o.needsReview);
   const above = (placement: Placement) => orderOf(placement) >= 1;
@@ -272,11 +370,15 @@ function figuresOf(outcomes: readonly Outcome[]): ConditionFigures {
     reliability: squaredCorrelation(outcomes),
     coverage: share((o) => o.covered),
     gate: {
-      right: share(gateRight), rightWhenClear: shareOf(clear, gateRight), clear: clear.length / outcomes.length,
-      falseBelow: share((o) => above(o.truth) && !above(o.placement)), falseAbove: share((o) => !above(o.truth) && above(o.placement)),
+      right: share(gateRight),
+      rightWhenClear: shareOf(clear, gateRight),
+      clear: clear.length / outcomes.length,
+      falseBelow: share((o) => above(o.truth) && !above(o.placement)),
+      falseAbove: share((o) => !above(o.truth) && above(o.placement)),
     },
     rqf: {
-      right: share(rqfRight), withinOne: share((o) => Math.abs(orderOf(o.placement) - orderOf(o.truth)) <= 1),
+      right: share(rqfRight),
+      withinOne: share((o) => Math.abs(orderOf(o.placement) - orderOf(o.truth)) <= 1),
       workingLevelRight: share((o) => o.placement === o.truth),
     },
     unflagged: { share: unflagged.length / outcomes.length, right: shareOf(unflagged, rqfRight) },
@@ -303,7 +405,9 @@ function exposureOf(bank: BankVersion, counts: Float64Array, learners: number): 
     given += count;
   }
   return {
-    highest, highestItem: bank.items[rates.indexOf(highest)]!.id, neverGiven: rates.filter((rate) => rate === 0).length,
+    highest,
+    highestItem: bank.items[rates.indexOf(highest)]!.id,
+    neverGiven: rates.filter((rate) => rate === 0).length,
     over40Percent: rates.filter((rate) => rate > 0.4).length,
     overlap: learners > 1 ? pairs / (learners - 1) / given : 0,
   };

@@ -2,7 +2,13 @@ import { eap, logLikelihood, map, mle, testInformation, wle } from './irt.ts';
 import type { ItemParameters, Prior, Response } from './irt.ts';
 
 /** One reference vector: what goes in, and the figures that other software computed. */
-export type Vector = { id: string; prior: Prior; items: ItemParameters[]; responses: Response[]; expected: ExpectedFigures };
+export type Vector = {
+  id: string;
+  prior: Prior;
+  items: ItemParameters[];
+  responses: Response[];
+  expected: ExpectedFigures;
+};
 
 type Point = { theta: number | null; se: number | null; status: string | null };
 
@@ -36,13 +42,20 @@ export type Comparison = {
 export class VectorFileError extends Error {}
 
 /** What an ability test can hold; beyond it the searches would have no end, and the figures no meaning. */
-const RANGES = { a: [0.01, 100], b: [-1000, 1000], mean: [-1000, 1000], sd: [0.01, 100], theta: [-1000, 1000] } as const;
+const RANGES = {
+  a: [0.01, 100],
+  b: [-1000, 1000],
+  mean: [-1000, 1000],
+  sd: [0.01, 100],
+  theta: [-1000, 1000],
+} as const;
 
 const DEFAULT_GRID = [-3, -2, -1, 0, 1, 2, 3];
 
 /** Reads the parsed JSON of a vector file. Throws `VectorFileError` at the first fault. */
 export function parseVectors(value: unknown): Vector[] {
-  if (!isRecord(value) || !Array.isArray(value.vectors)) throw new VectorFileError('it must be an object with a list named "vectors".');
+  if (!isRecord(value) || !Array.isArray(value.vectors))
+    throw new VectorFileError('it must be an object with a list named "vectors".');
   if (value.vectors.length === 0) throw new VectorFileError('the list "vectors" is empty.');
   return value.vectors.map((vector, i) => parseVector(vector, `vectors[${i}]`));
 }
@@ -70,7 +83,11 @@ function parseVector(value: unknown, at: string): Vector {
 
 function parseItem(value: unknown, at: string): ItemParameters {
   if (!isRecord(value)) throw new VectorFileError(`${at} must be an object with "a", "b" and "c".`);
-  const item = { a: withinRange(value, 'a', at), b: withinRange(value, 'b', at), c: value.c === undefined ? 0 : numberIn(value, 'c', at) };
+  const item = {
+    a: withinRange(value, 'a', at),
+    b: withinRange(value, 'b', at),
+    c: value.c === undefined ? 0 : numberIn(value, 'c', at),
+  };
   if (item.c < 0 || item.c >= 1) throw new VectorFileError(`${at}: c must be from 0 to below 1.`);
   return item;
 }
@@ -80,14 +97,19 @@ function parseExpected(value: Record<string, unknown>, name: string): ExpectedFi
   for (const theta of thetaGrid) withinRange({ theta }, 'theta', `${name}: expected.theta_grid`);
   const curve = (key: string): number[] | null => {
     const list = numbersIn(value, key, name);
-    if (list && list.length !== thetaGrid.length) throw new VectorFileError(`${name}: expected.${key} must have ${thetaGrid.length} values.`);
+    if (list && list.length !== thetaGrid.length)
+      throw new VectorFileError(`${name}: expected.${key} must have ${thetaGrid.length} values.`);
     return list;
   };
   const eapFigures = value.eap;
   let eapExpected: ExpectedFigures['eap'] = null;
   if (isRecord(eapFigures)) {
-    eapExpected = { theta: numberIn(eapFigures, 'theta', `${name}: expected.eap`), sd: numberIn(eapFigures, 'sd', `${name}: expected.eap`) };
-  } else if (eapFigures !== undefined && eapFigures !== null) throw new VectorFileError(`${name}: expected.eap must be an object or null.`);
+    eapExpected = {
+      theta: numberIn(eapFigures, 'theta', `${name}: expected.eap`),
+      sd: numberIn(eapFigures, 'sd', `${name}: expected.eap`),
+    };
+  } else if (eapFigures !== undefined && eapFigures !== null)
+    throw new VectorFileError(`${name}: expected.eap must be an object or null.`);
   const figures = {
     eap: eapExpected,
     map: parsePoint(value.map, `${name}: expected.map`),
@@ -97,7 +119,9 @@ function parseExpected(value: Record<string, unknown>, name: string): ExpectedFi
     loglik: curve('loglik'),
   };
   if (Object.values(figures).every((part) => part === null)) {
-    throw new VectorFileError(`${name}: "expected" must hold at least one of "eap", "map", "mle", "wle", "info" and "loglik".`);
+    throw new VectorFileError(
+      `${name}: "expected" must hold at least one of "eap", "map", "mle", "wle", "info" and "loglik".`,
+    );
   }
   return { ...figures, thetaGrid };
 }
@@ -106,7 +130,11 @@ function parsePoint(value: unknown, at: string): Point | null {
   if (value === undefined || value === null) return null;
   if (!isRecord(value)) throw new VectorFileError(`${at} must be an object or null.`);
   const optional = (key: string) => (value[key] === undefined || value[key] === null ? null : numberIn(value, key, at));
-  return { theta: optional('theta'), se: optional('se'), status: typeof value.status === 'string' ? value.status : null };
+  return {
+    theta: optional('theta'),
+    se: optional('se'),
+    status: typeof value.status === 'string' ? value.status : null,
+  };
 }
 
 function numbersIn(record: Record<string, unknown>, key: string, name: string): number[] | null {
@@ -120,7 +148,8 @@ function numbersIn(record: Record<string, unknown>, key: string, name: string): 
 
 function numberIn(record: Record<string, unknown>, key: string, at: string): number {
   const value = record[key];
-  if (typeof value !== 'number' || !Number.isFinite(value)) throw new VectorFileError(`${at}: "${key}" must be a number.`);
+  if (typeof value !== 'number' || !Number.isFinite(value))
+    throw new VectorFileError(`${at}: "${key}" must be a number.`);
   return value;
 }
 
@@ -139,7 +168,11 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 export function compareVectors(vectors: readonly Vector[]): Comparison {
   const empty = <T>(value: T) => Object.fromEntries(ESTIMATORS.map((e) => [e, value])) as Record<Estimator, T>;
   const result: Comparison = {
-    count: vectors.length, maxAbs: empty<number | null>(null), compared: empty(0), worst: empty<string | null>(null), disagreements: [],
+    count: vectors.length,
+    maxAbs: empty<number | null>(null),
+    compared: empty(0),
+    worst: empty<string | null>(null),
+    disagreements: [],
   };
   for (const { id, prior, items, responses, expected } of vectors) {
     const note = (estimator: Estimator, computed: number, reference: number | null) => {
@@ -165,13 +198,19 @@ export function compareVectors(vectors: readonly Vector[]): Comparison {
       note('map', own.theta, expected.map.theta);
       note('map', own.se, expected.map.se);
     }
-    for (const [estimator, own] of [['mle', mle(items, responses)], ['wle', wle(items, responses)]] as const) {
+    for (const [estimator, own] of [
+      ['mle', mle(items, responses)],
+      ['wle', wle(items, responses)],
+    ] as const) {
       const reference = expected[estimator];
       if (!reference) continue;
       if (own.theta !== null && reference.theta !== null) {
         note(estimator, own.theta, reference.theta);
         note(estimator, own.se, reference.se);
-      } else if ((own.theta === null) !== (reference.theta === null) || (reference.status !== null && reference.status !== own.status)) {
+      } else if (
+        (own.theta === null) !== (reference.theta === null) ||
+        (reference.status !== null && reference.status !== own.status)
+      ) {
         result.disagreements.push({ id, estimator, expected: reference.status ?? 'a value', computed: own.status });
       }
     }

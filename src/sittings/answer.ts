@@ -29,10 +29,12 @@ export async function currentQuestion(app: App, sitting: SittingRow): Promise<Qu
   const [{ bank, pool }, row] = await Promise.all([deliveryOf(app, sitting), findCurrent(app.db, sitting)]);
   if (row === undefined) return null;
   const item = bank.item(row.item_id)!;
-  const passage = item.type === 'template' || item.passage === undefined ? null : bank.passage(item.passage) ?? null;
+  const passage = item.type === 'template' || item.passage === undefined ? null : (bank.passage(item.passage) ?? null);
   return {
-    position: row.position, most: pool.settings.maxItems, model: renderModel(item, JSON.parse(row.rendered) as RenderedItem, passage),
-    draft: row.answer === null ? null : JSON.parse(row.answer) as Answer,
+    position: row.position,
+    most: pool.settings.maxItems,
+    model: renderModel(item, JSON.parse(row.rendered) as RenderedItem, passage),
+    draft: row.answer === null ? null : (JSON.parse(row.answer) as Answer),
   };
 }
 
@@ -50,7 +52,11 @@ export type AnswerOutcome = { kind: 'taken' | 'late' | 'time_up' | 'unanswered' 
  * Takes the answer to the question at `position`. Of any number of requests for one position exactly one counts.
  * @param skip passes the question over, after a warning; it counts as wrong
  */
-export function answerQuestion(app: App, key: SittingKey, given: { position: number; answer: Answer; skip: boolean }): Promise<AnswerOutcome> {
+export function answerQuestion(
+  app: App,
+  key: SittingKey,
+  given: { position: number; answer: Answer; skip: boolean },
+): Promise<AnswerOutcome> {
   return withCurrent<AnswerOutcome>(app, key, { kind: 'late' }, async (work, sitting, history) => {
     const current = history.at(-1)!;
     if (current.position !== given.position) return { kind: 'late' };
@@ -98,10 +104,15 @@ export function endIdle(app: App, key: SittingKey, idleSince: Date): Promise<boo
 }
 
 /** Stops the clock, and keeps what was filled in so far. */
-export function pauseSitting(app: App, key: SittingKey, given: { position: number; answer: Answer } | null): Promise<void> {
+export function pauseSitting(
+  app: App,
+  key: SittingKey,
+  given: { position: number; answer: Answer } | null,
+): Promise<void> {
   return withCurrent(app, key, undefined, async (work, sitting, history) => {
     const current = history.at(-1)!;
-    if (given !== null && given.position === current.position) await storeDraft(work.tx, sitting, current.position, draftText(current, given.answer));
+    if (given !== null && given.position === current.position)
+      await storeDraft(work.tx, sitting, current.position, draftText(current, given.answer));
     stopClock(work, sitting);
     await updateSitting(work.tx, sitting);
   });
@@ -120,7 +131,10 @@ export function keepDraft(app: App, key: SittingKey, given: { position: number; 
 /** How many questions were answered and skipped. */
 export async function countOutcomes(app: App, key: SittingKey): Promise<{ answered: number; skipped: number }> {
   const rows = await findHistory(app.db, key);
-  return { answered: rows.filter(({ outcome }) => outcome === 'right' || outcome === 'wrong').length, skipped: rows.filter(({ outcome }) => outcome === 'skipped').length };
+  return {
+    answered: rows.filter(({ outcome }) => outcome === 'right' || outcome === 'wrong').length,
+    skipped: rows.filter(({ outcome }) => outcome === 'skipped').length,
+  };
 }
 
 /** Puts the current question back on the screen, on whichever device. */
@@ -133,7 +147,12 @@ export function resumePaused(app: App, key: SittingKey): Promise<void> {
 }
 
 /** Holds the sitting's row while `inside` works on a question that waits for an answer; otherwise answers `otherwise`. */
-function withCurrent<T>(app: App, key: SittingKey, otherwise: T, inside: (work: Work, sitting: SittingRow, history: HistoryRow[]) => Promise<T>): Promise<T> {
+function withCurrent<T>(
+  app: App,
+  key: SittingKey,
+  otherwise: T,
+  inside: (work: Work, sitting: SittingRow, history: HistoryRow[]) => Promise<T>,
+): Promise<T> {
   return inWork(app, async (work) => {
     const sitting = await lockSitting(work.tx, key);
     if (sitting === undefined || sitting.status !== 'open' || sitting.stop !== null) return otherwise;
@@ -148,14 +167,26 @@ function stopClock(work: Work, sitting: SittingRow): void {
   sitting.last_seen_at = new Date(work.nowMs);
 }
 
-async function closeQuestion(work: Work, sitting: SittingRow, history: HistoryRow[], answer: string | null, outcome: ItemOutcome, end: 'time_limit' | 'idle' | null = null): Promise<void> {
+async function closeQuestion(
+  work: Work,
+  sitting: SittingRow,
+  history: HistoryRow[],
+  answer: string | null,
+  outcome: ItemOutcome,
+  end: 'time_limit' | 'idle' | null = null,
+): Promise<void> {
   const current = history.at(-1)!;
   const delivery = await deliveryOf(work.app, sitting);
   stopClock(work, sitting);
   const responses = history.map((row) => ({ itemId: row.item_id, outcome: row === current ? outcome : row.outcome! }));
   const timeUp = end ?? (sitting.used_ms >= sitting.time_limit_ms ? 'time_limit' : null);
   const next = takeStep(work, sitting, delivery, responses, timeUp);
-  await advanceSitting(work.tx, sitting, { position: current.position, answered_at: new Date(work.nowMs), answer, outcome }, next);
+  await advanceSitting(
+    work.tx,
+    sitting,
+    { position: current.position, answered_at: new Date(work.nowMs), answer, outcome },
+    next,
+  );
 }
 
 const longestStored = 500;
@@ -176,5 +207,9 @@ function draftText(current: HistoryRow, answer: Answer): string {
 }
 
 function fieldNamesOf(rendered: RenderedItem): string[] {
-  return renderModel({ id: '', subject: 'maths', level: 'level1', domain: 'number', read_aloud: false }, rendered, null).fields.map((field) => field.name);
+  return renderModel(
+    { id: '', subject: 'maths', level: 'level1', domain: 'number', read_aloud: false },
+    rendered,
+    null,
+  ).fields.map((field) => field.name);
 }

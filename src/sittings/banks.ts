@@ -9,13 +9,20 @@ import { prepareBank } from '../scoring/score.ts';
 import type { Subject } from '../scoring/levels.ts';
 
 const read = statement('bank.read', 'select content from bank_version where version = $1');
-const insert = statement('bank.insert', 'insert into bank_version (version, content, created_at) values ($1, $2, $3) on conflict do nothing');
+const insert = statement(
+  'bank.insert',
+  'insert into bank_version (version, content, created_at) values ($1, $2, $3) on conflict do nothing',
+);
 
 /** A bank made ready for delivery and scoring, by subject. */
 export type ReadyBank = { bank: Bank; pools: Record<Subject, DeliveryPool>; scoring: Record<Subject, ScoringBank> };
 
 function ready(bank: Bank): ReadyBank {
-  const each = <T>(make: (subject: Subject) => T) => ({ digital: make('digital'), english: make('english'), maths: make('maths') });
+  const each = <T>(make: (subject: Subject) => T) => ({
+    digital: make('digital'),
+    english: make('english'),
+    maths: make('maths'),
+  });
   return {
     bank,
     pools: each((subject) => preparePool(bank.subjects[subject].version, defaultSettings(subject))),
@@ -28,7 +35,7 @@ const banks = new WeakMap<App, Banks>();
 /** The one set of banks of a running service. */
 export function banksOf(app: App): Banks {
   let found = banks.get(app);
-  if (found === undefined) banks.set(app, found = new Banks(app));
+  if (found === undefined) banks.set(app, (found = new Banks(app)));
   return found;
 }
 
@@ -42,13 +49,19 @@ export class Banks {
 
   #pools = new Map<string, DeliveryPool>();
 
-  constructor(app: App) { this.#app = app; }
+  constructor(app: App) {
+    this.#app = app;
+  }
 
   /** The shipped bank, stored before the first sitting is given from it. */
   async current(): Promise<ReadyBank> {
     shipped ??= ready(loadBank());
     if (!this.#stored) {
-      await this.#app.db.query(insert, [shipped.bank.version, JSON.stringify(readBankFiles()), new Date(this.#app.clock.nowMs())]);
+      await this.#app.db.query(insert, [
+        shipped.bank.version,
+        JSON.stringify(readBankFiles()),
+        new Date(this.#app.clock.nowMs()),
+      ]);
       this.#ready.set(shipped.bank.version, shipped);
       this.#stored = true;
     }
@@ -75,7 +88,7 @@ export class Banks {
     if (text === JSON.stringify(shared.settings)) return shared;
     const key = `${version} ${subject} ${text}`;
     let pool = this.#pools.get(key);
-    if (pool === undefined) this.#pools.set(key, pool = preparePool(bank.subjects[subject].version, delivery));
+    if (pool === undefined) this.#pools.set(key, (pool = preparePool(bank.subjects[subject].version, delivery)));
     return pool;
   }
 }

@@ -10,34 +10,61 @@ import type { SittingRow } from './store.ts';
 /** What the learner declares before the answers are sent. */
 export const declarationText = 'The answers are my own, and nobody helped me to answer the questions.';
 
-const workingLevel = (subject: Subject, placement: Placement): string => publishedLevels(subject, placement).working_level;
+const workingLevel = (subject: Subject, placement: Placement): string =>
+  publishedLevels(subject, placement).working_level;
 
 /** What evidence says of a sitting of ours. Pure: everything comes from what is stored. */
-export function evidenceOfSitting(sitting: SittingRow, result: ScoredResult, responses: readonly ItemResponse[], supervision: string): EvidenceSitting {
+export function evidenceOfSitting(
+  sitting: SittingRow,
+  result: ScoredResult,
+  responses: readonly ItemResponse[],
+  supervision: string,
+): EvidenceSitting {
   const { subject, irt, rules, deciding } = result;
   const { extra_time_pct } = JSON.parse(sitting.settings) as FrozenSettings;
   const { standard, notAssessed } = standards[subject];
   return {
-    started_at: formatMs(sitting.started_at.getTime()), finished_at: formatMs(sitting.finished_at!.getTime()),
-    minutes: Math.max(1, Math.round(sitting.used_ms / 60_000)), supervision, standard,
+    started_at: formatMs(sitting.started_at.getTime()),
+    finished_at: formatMs(sitting.finished_at!.getTime()),
+    minutes: Math.max(1, Math.round(sitting.used_ms / 60_000)),
+    supervision,
+    standard,
     irt_level: workingLevel(subject, irt.placement),
     rule_level: rules.placement === null ? 'Not judged' : workingLevel(subject, rules.placement),
     reconciled_level: result.published.working_level,
-    deciding_rule: { level: levelName(deciding.level), theta: deciding.threshold, met: deciding.side === 'at_or_above', inside_interval: deciding.isBorderline },
-    threshold_share: result.tau, theta: irt.theta, se: irt.se, ci: [irt.ci.low, irt.ci.high],
+    deciding_rule: {
+      level: levelName(deciding.level),
+      theta: deciding.threshold,
+      met: deciding.side === 'at_or_above',
+      inside_interval: deciding.isBorderline,
+    },
+    threshold_share: result.tau,
+    theta: irt.theta,
+    se: irt.se,
+    ci: [irt.ci.low, irt.ci.high],
     cuts: result.cuts.map(({ level, theta }) => ({ level: levelName(level), theta })),
-    levels: rules.levels.map(({ level, bandRight, bandItems, s }) => ({ level: levelName(level), right: bandRight, given: bandItems, needed: s })),
+    levels: rules.levels.map(({ level, bandRight, bandItems, s }) => ({
+      level: levelName(level),
+      right: bandRight,
+      given: bandItems,
+      needed: s,
+    })),
     extreme: result.flags.includes('ceiling') ? 'all_right' : result.flags.includes('floor') ? 'all_wrong' : null,
     adjustments: [
       ...(extra_time_pct > 0 ? [`${extra_time_pct}% extra time`] : []),
       ...(sitting.declared_at === null ? ['Closed unfinished after 48 hours without activity'] : []),
     ],
     not_assessed: notAssessed,
-    items: responses.filter(({ outcome }) => outcome !== 'not_reached').map(({ itemId, outcome }) => ({ id: itemId, right: outcome === 'right' })),
+    items: responses
+      .filter(({ outcome }) => outcome !== 'not_reached')
+      .map(({ itemId, outcome }) => ({ id: itemId, right: outcome === 'right' })),
     versions: [
-      { name: 'Item bank', version: result.versions.bank }, { name: 'IRT engine', version: result.versions.irt },
-      { name: 'Rule engine', version: result.versions.rules }, { name: 'Reconciliation', version: result.versions.reconciliation },
+      { name: 'Item bank', version: result.versions.bank },
+      { name: 'IRT engine', version: result.versions.irt },
+      { name: 'Rule engine', version: result.versions.rules },
+      { name: 'Reconciliation', version: result.versions.reconciliation },
     ],
-    declaration: sitting.declared_at === null ? null : { text: declarationText, at: formatMs(sitting.declared_at.getTime()) },
+    declaration:
+      sitting.declared_at === null ? null : { text: declarationText, at: formatMs(sitting.declared_at.getTime()) },
   };
 }

@@ -22,7 +22,7 @@ export async function closeIdleSittings(app: App): Promise<number> {
       await endIdle(app, key, before);
       // A learner who came back just now has answered the last question, and is about to declare.
       if ((await findSitting(app.db, key))!.last_seen_at >= before) continue;
-      if (await finishSitting(app, key, false) !== 'not_due') closed++;
+      if ((await finishSitting(app, key, false)) !== 'not_due') closed++;
     } catch (error) {
       // One sitting that can't be closed must not keep the others open.
       app.log.error('sitting.expiry_failed', errorFields(error));

@@ -18,8 +18,14 @@ export type AdmissionPlan = {
  * admission of an item is scaled by target / exposure, never above 1. The same draws give the same plan.
  */
 export function planAdmission(
-  bank: BankVersion<DeliveryItem>, random: Draw,
-  { learners = 1500, rounds = 8, target = EXPOSURE_TARGET, settings }: { learners?: number; rounds?: number; target?: number; settings?: DeliverySettings } = {},
+  bank: BankVersion<DeliveryItem>,
+  random: Draw,
+  {
+    learners = 1500,
+    rounds = 8,
+    target = EXPOSURE_TARGET,
+    settings,
+  }: { learners?: number; rounds?: number; target?: number; settings?: DeliverySettings } = {},
 ): AdmissionPlan {
   const admission = bank.items.map(() => 1);
   const highest: number[] = [];
@@ -38,5 +44,8 @@ export function planAdmission(
     });
   }
   const rounded = admission.map((share) => Math.round(share * 1000) / 1000);
-  return { admission: Object.fromEntries(bank.items.flatMap((item, i) => (rounded[i]! < 1 ? [[item.id, rounded[i]!]] : []))), highest };
+  return {
+    admission: Object.fromEntries(bank.items.flatMap((item, i) => (rounded[i]! < 1 ? [[item.id, rounded[i]!]] : []))),
+    highest,
+  };
 }

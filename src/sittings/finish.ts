@@ -41,9 +41,15 @@ export async function finishSitting(app: App, key: SittingKey, declared: boolean
     if (sitting.status !== 'open') return sitting.status;
     sitting.declared_at = declared ? at : null;
     sitting.finished_at = declared ? at : sitting.last_seen_at;
-    const responses = (await findItems(app.db, key)).map((row): ItemResponse => ({ itemId: row.item_id, outcome: row.outcome! }));
+    const responses = (await findItems(app.db, key)).map((row): ItemResponse => ({
+      itemId: row.item_id,
+      outcome: row.outcome!,
+    }));
     const scored = score((await banksOf(app).version(sitting.bank_version)).scoring[sitting.subject], responses);
-    const done = scored.outcome === 'void' ? await closeVoid(app, sitting, scored) : await complete(app, sitting, scored, responses);
+    const done =
+      scored.outcome === 'void'
+        ? await closeVoid(app, sitting, scored)
+        : await complete(app, sitting, scored, responses);
     if (done !== 'changed') return done;
   }
 }
@@ -56,7 +62,13 @@ function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting): Prom
     await updateSitting(work.tx, { ...sitting, status: 'void', void_reason: reason });
     await reopenInvitation(work, sitting.organisation_id, sitting.invitation_id);
     await auditInside(work.tx, {
-      organisationId: sitting.organisation_id, atMs: work.nowMs, requestId: work.uuid(), actor: learnerActor, action: 'sitting void', resource: sitting.sitting_id, status: null,
+      organisationId: sitting.organisation_id,
+      atMs: work.nowMs,
+      requestId: work.uuid(),
+      actor: learnerActor,
+      action: 'sitting void',
+      resource: sitting.sitting_id,
+      status: null,
     });
     return 'void';
   });
@@ -65,12 +77,19 @@ function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting): Prom
 /** What the evidence shows beside the sitting itself. */
 type Shown = { organisation: string; learner: LearnerName; supervision: string };
 
-async function complete(app: App, sitting: SittingRow, result: ScoredResult, responses: ItemResponse[]): Promise<Finish | 'changed'> {
+async function complete(
+  app: App,
+  sitting: SittingRow,
+  result: ScoredResult,
+  responses: ItemResponse[],
+): Promise<Finish | 'changed'> {
   const organisationId = sitting.organisation_id;
   const shown = await readShown(app.db, sitting);
   const content: ResultContent = {
-    assessed_at_us: sitting.finished_at!.getTime() * 1000, subject: sitting.subject,
-    framework: frameworkOf(sitting.subject, result.published.rqf_level), ...publishedResult(result),
+    assessed_at_us: sitting.finished_at!.getTime() * 1000,
+    subject: sitting.subject,
+    framework: frameworkOf(sitting.subject, result.published.rqf_level),
+    ...publishedResult(result),
   };
   const assessmentId = app.random.uuid();
   const edition = makeEdition(app, assessmentId, sitting, shown, content, result, responses);
@@ -79,16 +98,39 @@ async function complete(app: App, sitting: SittingRow, result: ScoredResult, res
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;
     if (JSON.stringify(await readShown(work.tx, sitting)) !== JSON.stringify(shown)) return 'changed';
-    await recordAssessments(work, feed, [{
-      assessment_id: assessmentId, learner_id: sitting.learner_id, source: 'sitting', assessed_at: content.assessed_at_us,
-      learner: learnerJson(shown.learner.ref, shown.learner.full_name), report_sha256: edition.sha256, ...storedTexts(content),
-    }], { events: true });
+    await recordAssessments(
+      work,
+      feed,
+      [
+        {
+          assessment_id: assessmentId,
+          learner_id: sitting.learner_id,
+          source: 'sitting',
+          assessed_at: content.assessed_at_us,
+          learner: learnerJson(shown.learner.ref, shown.learner.full_name),
+          report_sha256: edition.sha256,
+          ...storedTexts(content),
+        },
+      ],
+      { events: true },
+    );
     await storeEdition(work, organisationId, edition);
-    await updateSitting(work.tx, { ...sitting, status: 'completed', assessment_id: assessmentId, result: JSON.stringify(result) });
+    await updateSitting(work.tx, {
+      ...sitting,
+      status: 'completed',
+      assessment_id: assessmentId,
+      result: JSON.stringify(result),
+    });
     const link = await readLink(app, work.tx, organisationId, sitting.invitation_id);
     if (link?.next === null) await markInvitationUsed(work.tx, organisationId, sitting.invitation_id);
     await auditInside(work.tx, {
-      organisationId, atMs: work.nowMs, requestId: work.uuid(), actor: learnerActor, action: 'sitting finish', resource: assessmentId, status: null,
+      organisationId,
+      atMs: work.nowMs,
+      requestId: work.uuid(),
+      actor: learnerActor,
+      action: 'sitting finish',
+      resource: assessmentId,
+      status: null,
     });
     return 'completed';
   });
@@ -101,12 +143,32 @@ async function readShown(tx: Tx, sitting: SittingRow): Promise<Shown> {
   return { organisation: organisation.name, learner: learner!, supervision: invitation!.supervision };
 }
 
-function makeEdition(app: App, assessmentId: string, sitting: SittingRow, shown: Shown, content: ResultContent, result: ScoredResult, responses: ItemResponse[]): Edition {
+function makeEdition(
+  app: App,
+  assessmentId: string,
+  sitting: SittingRow,
+  shown: Shown,
+  content: ResultContent,
+  result: ScoredResult,
+  responses: ItemResponse[],
+): Edition {
   const { assessed_at_us, ...fields } = content;
   return renderEdition({
-    version: 1, source: 'sitting', organisation_name: shown.organisation, learner: { full_name: shown.learner.full_name, ref: shown.learner.ref },
-    assessment_id: assessmentId, edition: 1, assessed_at: formatPosition(assessed_at_us), ...fields,
-    domains: result.domains.map(({ name, scorePct, status, items }) => ({ name, score_pct: scorePct, status, answered: items })),
-    verify_url: verifyUrl(app), sitting: evidenceOfSitting(sitting, result, responses, shown.supervision),
+    version: 1,
+    source: 'sitting',
+    organisation_name: shown.organisation,
+    learner: { full_name: shown.learner.full_name, ref: shown.learner.ref },
+    assessment_id: assessmentId,
+    edition: 1,
+    assessed_at: formatPosition(assessed_at_us),
+    ...fields,
+    domains: result.domains.map(({ name, scorePct, status, items }) => ({
+      name,
+      score_pct: scorePct,
+      status,
+      answered: items,
+    })),
+    verify_url: verifyUrl(app),
+    sitting: evidenceOfSitting(sitting, result, responses, shown.supervision),
   });
 }

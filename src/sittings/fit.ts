@@ -50,7 +50,10 @@ export class FitSums {
 
   add(item: ScoredItem, theta: number, outcome: ItemOutcome): void {
     this.shown++;
-    if (outcome === 'not_reached') { this.notReached++; return; }
+    if (outcome === 'not_reached') {
+      this.notReached++;
+      return;
+    }
     if (outcome === 'skipped') this.skipped++;
     const p = probability(item, theta);
     const x = outcome === 'right' ? 1 : 0;
@@ -73,9 +76,19 @@ export class FitSums {
       if (infit! < infitRange[0] || infit! > infitRange[1]) flags.push('misfit');
     }
     return {
-      item_id: item.id, subject: item.subject, bank_version: bankVersion, shown: this.shown, exposure, scored,
-      right_share: scored === 0 ? null : right / scored, expected_share: scored === 0 ? null : this.#expected / scored, z, infit,
-      skipped: this.skipped, not_reached: this.notReached, flags,
+      item_id: item.id,
+      subject: item.subject,
+      bank_version: bankVersion,
+      shown: this.shown,
+      exposure,
+      scored,
+      right_share: scored === 0 ? null : right / scored,
+      expected_share: scored === 0 ? null : this.#expected / scored,
+      z,
+      infit,
+      skipped: this.skipped,
+      not_reached: this.notReached,
+      flags,
     };
   }
 }
@@ -85,18 +98,31 @@ export type FitReport = {
   items: ItemFit[];
 };
 
-const page = statement('sitting.answers_page', `
+const page = statement(
+  'sitting.answers_page',
+  `
   select s.sitting_id, s.subject, s.bank_version, s.result,
          (select array_agg(i.item_id order by i.position) from sitting_item i where i.organisation_id = s.organisation_id and i.sitting_id = s.sitting_id) as items,
          (select array_agg(i.outcome order by i.position) from sitting_item i where i.organisation_id = s.organisation_id and i.sitting_id = s.sitting_id) as outcomes
     from sitting s
-   where s.organisation_id = $1 and s.sitting_id > $2 and s.status = 'completed' order by s.sitting_id limit 500`);
+   where s.organisation_id = $1 and s.sitting_id > $2 and s.status = 'completed' order by s.sitting_id limit 500`,
+);
 
-type PageRow = { sitting_id: string; subject: Subject; bank_version: string; result: string; items: string[]; outcomes: ItemOutcome[] };
+type PageRow = {
+  sitting_id: string;
+  subject: Subject;
+  bank_version: string;
+  result: string;
+  items: string[];
+  outcomes: ItemOutcome[];
+};
 
 /** Exposure and fit of every item over the completed sittings of the given organisations, in bounded memory. */
 export async function reportFit(app: App, organisationIds: readonly number[]): Promise<FitReport> {
-  const groups = new Map<string, { subject: Subject; bank_version: string; completed: number; sums: Map<string, FitSums> }>();
+  const groups = new Map<
+    string,
+    { subject: Subject; bank_version: string; completed: number; sums: Map<string, FitSums> }
+  >();
   for (const organisationId of organisationIds) {
     let after = '00000000-0000-0000-0000-000000000000';
     for (;;) {
@@ -109,7 +135,11 @@ export async function reportFit(app: App, organisationIds: readonly number[]): P
   async function addSitting(row: PageRow): Promise<void> {
     const key = `${row.subject} ${row.bank_version}`;
     let group = groups.get(key);
-    if (group === undefined) groups.set(key, group = { subject: row.subject, bank_version: row.bank_version, completed: 0, sums: new Map() });
+    if (group === undefined)
+      groups.set(
+        key,
+        (group = { subject: row.subject, bank_version: row.bank_version, completed: 0, sums: new Map() }),
+      );
     group.completed++;
     const { itemsById } = (await banksOf(app).version(row.bank_version)).scoring[row.subject];
     const { irt } = JSON.parse(row.result) as ScoredResult;
@@ -119,11 +149,17 @@ export async function reportFit(app: App, organisationIds: readonly number[]): P
       sums.add(itemsById.get(id)!, irt.theta, row.outcomes[i]!);
     });
   }
-  const sorted = [...groups.values()].sort((a, b) => (a.subject + a.bank_version < b.subject + b.bank_version ? -1 : 1));
+  const sorted = [...groups.values()].sort((a, b) =>
+    a.subject + a.bank_version < b.subject + b.bank_version ? -1 : 1,
+  );
   const items: ItemFit[] = [];
   for (const { subject, bank_version, completed, sums } of sorted) {
     // Items that were never shown belong to the report: they are what exposure control wastes.
-    for (const item of (await banksOf(app).version(bank_version)).scoring[subject].bank.items) items.push((sums.get(item.id) ?? new FitSums()).of(item, bank_version, completed));
+    for (const item of (await banksOf(app).version(bank_version)).scoring[subject].bank.items)
+      items.push((sums.get(item.id) ?? new FitSums()).of(item, bank_version, completed));
   }
-  return { sittings: sorted.map(({ subject, bank_version, completed }) => ({ subject, bank_version, completed })), items };
+  return {
+    sittings: sorted.map(({ subject, bank_version, completed }) => ({ subject, bank_version, completed })),
+    items,
+  };
 }

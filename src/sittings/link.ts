@@ -29,14 +29,19 @@ export async function openLink(app: App, token: string): Promise<Link | null> {
   const named = readInvitationToken(app.secrets, token);
   if (named === null) return null;
   const [invitation, sittings] = await Promise.all([
-    findInvitation(app.db, named.organisationId, named.invitationId), findSittings(app.db, named.organisationId, named.invitationId),
+    findInvitation(app.db, named.organisationId, named.invitationId),
+    findSittings(app.db, named.organisationId, named.invitationId),
   ]);
   return linkOf(app, invitation, sittings);
 }
 
 /** The same inside a transaction, which has one connection and so asks one thing after the other. */
 export async function readLink(app: App, tx: Tx, organisationId: number, invitationId: string): Promise<Link | null> {
-  return linkOf(app, await findInvitation(tx, organisationId, invitationId), await findSittings(tx, organisationId, invitationId));
+  return linkOf(
+    app,
+    await findInvitation(tx, organisationId, invitationId),
+    await findSittings(tx, organisationId, invitationId),
+  );
 }
 
 function linkOf(app: App, invitation: Invitation | undefined, sittings: SittingRow[]): Link | null {
@@ -51,7 +56,8 @@ function linkOf(app: App, invitation: Invitation | undefined, sittings: SittingR
   const expired = expiresMs <= app.clock.nowMs();
   const endedMs = last?.finished_at!.getTime() ?? 0;
   return {
-    invitation, subjects,
+    invitation,
+    subjects,
     open: subjects.find(({ sitting }) => sitting?.status === 'open')?.sitting ?? null,
     last,
     next: subjects.find(({ sitting }) => sitting?.status !== 'completed')?.subject ?? null,

@@ -1,7 +1,13 @@
 import type { Random } from '../random.ts';
 import type { Cut, ScoredItem } from '../scoring/cuts.ts';
 import {
-  STANDARD_PRIOR, confidenceInterval, information, logPriorAt, logProbabilities, momentsOf, quadratureNodes,
+  STANDARD_PRIOR,
+  confidenceInterval,
+  information,
+  logPriorAt,
+  logProbabilities,
+  momentsOf,
+  quadratureNodes,
 } from '../scoring/irt.ts';
 import type { EapEstimate, Prior } from '../scoring/irt.ts';
 import { levelsOf, orderOf } from '../scoring/levels.ts';
@@ -53,8 +59,16 @@ export type DeliverySettings = {
 export function defaultSettings(subject: Subject): DeliverySettings {
   const stoppingLevels = levelsOf(subject).filter((level, i) => i === 0 || orderOf(level) > 0);
   return {
-    stoppingLevels, stoppingSds: 2.3, minItems: subject === 'digital' ? 20 : 24, maxItems: 40, minPerDomain: 3,
-    bestOf: 5, earlyBestOf: 8, earlyItems: 5, maxPerPassage: 3, prior: STANDARD_PRIOR,
+    stoppingLevels,
+    stoppingSds: 2.3,
+    minItems: subject === 'digital' ? 20 : 24,
+    maxItems: 40,
+    minPerDomain: 3,
+    bestOf: 5,
+    earlyBestOf: 8,
+    earlyItems: 5,
+    maxPerPassage: 3,
+    prior: STANDARD_PRIOR,
   };
 }
 
@@ -76,7 +90,10 @@ export type DeliveryPool = {
 };
 
 /** Throws `BankFault` where the bank can't be scored. */
-export function preparePool(bank: BankVersion<DeliveryItem>, settings: DeliverySettings = defaultSettings(bank.subject)): DeliveryPool {
+export function preparePool(
+  bank: BankVersion<DeliveryItem>,
+  settings: DeliverySettings = defaultSettings(bank.subject),
+): DeliveryPool {
   const { cuts } = prepareBank(bank);
   const nodes = quadratureNodes(settings.prior);
   const indexById = new Map(bank.items.map((item, i) => [item.id, i]));
@@ -100,7 +117,15 @@ export function preparePool(bank: BankVersion<DeliveryItem>, settings: DeliveryS
   const domainIndex = new Map(bank.domains.map((domain, d) => [domain.name, d]));
   const domainOfItem = bank.items.map((item) => domainIndex.get(item.domain)!);
   return {
-    bank, settings, stoppingCuts: cuts.filter((cut) => settings.stoppingLevels.includes(cut.level)), nodes, logPrior: logPriorAt(settings.prior, nodes), logRight, logWrong, indexById, domainOfItem,
+    bank,
+    settings,
+    stoppingCuts: cuts.filter((cut) => settings.stoppingLevels.includes(cut.level)),
+    nodes,
+    logPrior: logPriorAt(settings.prior, nodes),
+    logRight,
+    logWrong,
+    indexById,
+    domainOfItem,
     itemsByDomain: bank.domains.map((_, d) => bank.items.flatMap((_item, i) => (domainOfItem[i] === d ? [i] : []))),
     enemies: enemies.map((set) => [...set]),
   };
@@ -212,8 +237,18 @@ export class AdaptiveSitting {
 
   #stop(reason: StopReason): Stop {
     const ci = confidenceInterval(this.ability);
-    const cutsInside = this.pool.stoppingCuts.filter((cut) => ci.low <= cut.theta && cut.theta <= ci.high).map((cut) => cut.level);
-    return { kind: 'stop', reason, given: this.given.length, theta: this.ability.theta, se: this.ability.sd, ci, cutsInside };
+    const cutsInside = this.pool.stoppingCuts
+      .filter((cut) => ci.low <= cut.theta && cut.theta <= ci.high)
+      .map((cut) => cut.level);
+    return {
+      kind: 'stop',
+      reason,
+      given: this.given.length,
+      theta: this.ability.theta,
+      se: this.ability.sd,
+      ci,
+      cutsInside,
+    };
   }
 
   #choose(random: Draw): Choice | null {
@@ -244,8 +279,15 @@ export class AdaptiveSitting {
     const candidates = this.#candidates(allowed[domain]!);
     const chosen = candidates[draw(candidates.length)]!;
     return {
-      kind: 'item', position: total + 1, theta: this.ability.theta, se: this.ability.sd, domains,
-      domain: domains[domain]!.name, candidates, draws, itemId: chosen.itemId,
+      kind: 'item',
+      position: total + 1,
+      theta: this.ability.theta,
+      se: this.ability.sd,
+      domains,
+      domain: domains[domain]!.name,
+      candidates,
+      draws,
+      itemId: chosen.itemId,
     };
   }
 
@@ -257,7 +299,10 @@ export class AdaptiveSitting {
 
   #candidates(indices: readonly number[]): { itemId: string; information: number }[] {
     const { bank, settings } = this.pool;
-    const rated = indices.map((i) => ({ itemId: bank.items[i]!.id, information: information(bank.items[i]!, this.ability.theta) }));
+    const rated = indices.map((i) => ({
+      itemId: bank.items[i]!.id,
+      information: information(bank.items[i]!, this.ability.theta),
+    }));
     if (this.rule === 'random') return rated;
     // The sort is stable, so equal information keeps the bank's order and the choice stays reproducible.
     rated.sort((x, y) => y.information - x.information);
@@ -266,7 +311,11 @@ export class AdaptiveSitting {
 }
 
 /** A sitting rebuilt from its stored history, so that any process can go on with it. */
-export function resumeSitting(pool: DeliveryPool, history: readonly ItemResponse[], seen: Iterable<string> = []): AdaptiveSitting {
+export function resumeSitting(
+  pool: DeliveryPool,
+  history: readonly ItemResponse[],
+  seen: Iterable<string> = [],
+): AdaptiveSitting {
   const sitting = new AdaptiveSitting(pool, seen);
   for (const response of history) sitting.record(response);
   return sitting;
@@ -281,7 +330,8 @@ export function resumeSitting(pool: DeliveryPool, history: readonly ItemResponse
  */
 export function drawWithheld(pool: DeliveryPool, random: Draw): string[] {
   const withheld: string[] = [];
-  for (const { id, admission = 1 } of pool.bank.items) if (admission < 1 && random.float() >= admission) withheld.push(id);
+  for (const { id, admission = 1 } of pool.bank.items)
+    if (admission < 1 && random.float() >= admission) withheld.push(id);
   return withheld;
 }
 
@@ -291,7 +341,12 @@ export function deliver(pool: DeliveryPool, answers: (index: number) => boolean,
 }
 
 /** The yardstick: `length` items drawn without regard to information, under all other rules of delivery. */
-export function deliverAtRandom(pool: DeliveryPool, answers: (index: number) => boolean, random: Draw, length: number): AdaptiveSitting {
+export function deliverAtRandom(
+  pool: DeliveryPool,
+  answers: (index: number) => boolean,
+  random: Draw,
+  length: number,
+): AdaptiveSitting {
   const settings = { ...pool.settings, minItems: length, maxItems: length };
   return playOut(new AdaptiveSitting({ ...pool, settings }, [], 'random'), answers, random);
 }

@@ -1,11 +1,23 @@
 import type { Subject } from '../scoring/levels.ts';
 
 /** What each subject is assessed against, as results and evidence name it. */
-export const standards: Record<Subject, { framework: string; standard: { name: string; version: string; date: string }; notAssessed: string[]; timeLimitMs: number }> = {
+export const standards: Record<
+  Subject,
+  {
+    framework: string;
+    standard: { name: string; version: string; date: string };
+    notAssessed: string[];
+    timeLimitMs: number;
+  }
+> = {
   digital: {
     framework: 'National standards for essential digital skills (2019)',
     standard: { name: 'National standards for essential digital skills', version: '2019', date: '2019-04-23' },
-    notAssessed: ['Using the learner\'s own device and network', 'Skills that need a real account, such as online banking', 'Typing speed'],
+    notAssessed: [
+      "Using the learner's own device and network",
+      'Skills that need a real account, such as online banking',
+      'Typing speed',
+    ],
     timeLimitMs: 60 * 60_000,
   },
   english: {
@@ -29,7 +41,9 @@ export const standards: Record<Subject, { framework: string; standard: { name: s
 export function frameworkOf(subject: Subject, rqfLevel: string | null): string {
   const { framework } = standards[subject];
   if (subject === 'digital') {
-    return rqfLevel === 'Level 2' || rqfLevel === 'Level 3' ? `${framework}, with an extension to Level 2 and Level 3 that is not part of the standards` : framework;
+    return rqfLevel === 'Level 2' || rqfLevel === 'Level 3'
+      ? `${framework}, with an extension to Level 2 and Level 3 that is not part of the standards`
+      : framework;
   }
   return rqfLevel === 'Level 3' ? `${framework}, with Level 3 by the RQF Level 3 descriptor` : framework;
 }

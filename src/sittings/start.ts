@@ -28,8 +28,14 @@ export async function startSitting(app: App, link: Link): Promise<void> {
     const key = { organisation_id: invitation.organisation_id, sitting_id: work.uuid() };
     const seen = await itemsSeenBefore(work.tx, { ...key, learner_id: invitation.learner_id });
     const sitting = await insertSitting(work.tx, {
-      ...key, invitation_id: invitation.invitation_id, learner_id: invitation.learner_id, subject, bank_version: bank.version, settings: JSON.stringify(settings),
-      time_limit_ms: timeLimitMs(standards[subject].timeLimitMs, invitation.extra_time_pct), withheld: [...new Set([...drawWithheld(pool, app.random), ...seen])],
+      ...key,
+      invitation_id: invitation.invitation_id,
+      learner_id: invitation.learner_id,
+      subject,
+      bank_version: bank.version,
+      settings: JSON.stringify(settings),
+      time_limit_ms: timeLimitMs(standards[subject].timeLimitMs, invitation.extra_time_pct),
+      withheld: [...new Set([...drawWithheld(pool, app.random), ...seen])],
       started_at: new Date(work.nowMs),
     });
     if (sitting === undefined) return;
@@ -37,7 +43,13 @@ export async function startSitting(app: App, link: Link): Promise<void> {
     if (first !== null) await addItem(work.tx, sitting, first);
     await updateSitting(work.tx, sitting);
     await auditInside(work.tx, {
-      organisationId: sitting.organisation_id, atMs: work.nowMs, requestId: work.uuid(), actor: learnerActor, action: 'sitting start', resource: sitting.sitting_id, status: null,
+      organisationId: sitting.organisation_id,
+      atMs: work.nowMs,
+      requestId: work.uuid(),
+      actor: learnerActor,
+      action: 'sitting start',
+      resource: sitting.sitting_id,
+      status: null,
     });
   });
 }

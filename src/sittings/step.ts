@@ -16,7 +16,10 @@ export type FrozenSettings = { delivery: DeliverySettings; extra_time_pct: numbe
 export type SittingStop = Omit<Stop, 'reason'> & { reason: Stop['reason'] | 'idle' };
 
 /** The bank version of a sitting, ready for the next step. */
-export async function deliveryOf(app: App, sitting: Pick<SittingRow, 'bank_version' | 'settings' | 'subject'>): Promise<{ banks: Banks; bank: Bank; pool: DeliveryPool }> {
+export async function deliveryOf(
+  app: App,
+  sitting: Pick<SittingRow, 'bank_version' | 'settings' | 'subject'>,
+): Promise<{ banks: Banks; bank: Bank; pool: DeliveryPool }> {
   const banks = banksOf(app);
   const { delivery } = JSON.parse(sitting.settings) as FrozenSettings;
   const pool = await banks.pool(sitting.bank_version, sitting.subject, delivery);
@@ -29,8 +32,17 @@ export async function deliveryOf(app: App, sitting: Pick<SittingRow, 'bank_versi
  * from what is stored.
  * @returns the question, or null at the end
  */
-export function takeStep(work: Work, sitting: SittingRow, delivery: { bank: Bank; pool: DeliveryPool }, history: readonly ItemResponse[], end: 'time_limit' | 'idle' | null = null): NewItem | null {
-  const step: Choice | Stop = resumeSitting(delivery.pool, history, sitting.withheld).next(work.app.random, end !== null);
+export function takeStep(
+  work: Work,
+  sitting: SittingRow,
+  delivery: { bank: Bank; pool: DeliveryPool },
+  history: readonly ItemResponse[],
+  end: 'time_limit' | 'idle' | null = null,
+): NewItem | null {
+  const step: Choice | Stop = resumeSitting(delivery.pool, history, sitting.withheld).next(
+    work.app.random,
+    end !== null,
+  );
   if (step.kind === 'stop') {
     sitting.stop = JSON.stringify({ ...step, reason: end ?? step.reason } satisfies SittingStop);
     sitting.on_screen_since = null;
@@ -41,5 +53,12 @@ export function takeStep(work: Work, sitting: SittingRow, delivery: { bank: Bank
   const rendered = renderItem(delivery.bank.item(step.itemId)!, seed);
   // Selection counts the items that count; the row's position also counts one that time cut off.
   sitting.on_screen_since = now;
-  return { position: history.length + 1, item_id: step.itemId, seed, rendered: JSON.stringify(rendered), choice: JSON.stringify(step), shown_at: now };
+  return {
+    position: history.length + 1,
+    item_id: step.itemId,
+    seed,
+    rendered: JSON.stringify(rendered),
+    choice: JSON.stringify(step),
+    shown_at: now,
+  };
 }

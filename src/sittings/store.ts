@@ -4,91 +4,205 @@ import type { ItemOutcome } from '../scoring/score.ts';
 import type { Subject } from '../scoring/levels.ts';
 
 export type SittingRow = {
-  organisation_id: number; sitting_id: string; invitation_id: string; learner_id: string; subject: Subject; status: 'open' | 'completed' | 'void';
-  bank_version: string; settings: string; time_limit_ms: number; withheld: string[]; used_ms: number; on_screen_since: Date | null;
-  last_seen_at: Date; started_at: Date; finished_at: Date | null; stop: string | null; declared_at: Date | null; void_reason: string | null;
-  assessment_id: string | null; result: string | null;
+  organisation_id: number;
+  sitting_id: string;
+  invitation_id: string;
+  learner_id: string;
+  subject: Subject;
+  status: 'open' | 'completed' | 'void';
+  bank_version: string;
+  settings: string;
+  time_limit_ms: number;
+  withheld: string[];
+  used_ms: number;
+  on_screen_since: Date | null;
+  last_seen_at: Date;
+  started_at: Date;
+  finished_at: Date | null;
+  stop: string | null;
+  declared_at: Date | null;
+  void_reason: string | null;
+  assessment_id: string | null;
+  result: string | null;
 };
 
 /** What names a sitting. */
 export type SittingKey = { organisation_id: number; sitting_id: string };
 
 export type SittingItemRow = {
-  position: number; item_id: string; seed: string; rendered: string; choice: string; shown_at: Date; answered_at: Date | null;
-  answer: string | null; outcome: ItemOutcome | null;
+  position: number;
+  item_id: string;
+  seed: string;
+  rendered: string;
+  choice: string;
+  shown_at: Date;
+  answered_at: Date | null;
+  answer: string | null;
+  outcome: ItemOutcome | null;
 };
 
 const columns = `organisation_id, sitting_id, invitation_id, learner_id, subject, status, bank_version, settings, time_limit_ms, withheld, used_ms,
   on_screen_since, last_seen_at, started_at, finished_at, stop, declared_at, void_reason, assessment_id, result`;
 
-const ofInvitation = statement('sitting.of_invitation', `
-  select ${columns} from sitting where organisation_id = $1 and invitation_id = $2 order by started_at, sitting_id`);
-const byId = statement('sitting.by_id', `select ${columns} from sitting where organisation_id = $1 and sitting_id = $2`);
-const locked = statement('sitting.locked', `select ${columns} from sitting where organisation_id = $1 and sitting_id = $2 for update`);
-const insert = statement('sitting.insert', `
+const ofInvitation = statement(
+  'sitting.of_invitation',
+  `
+  select ${columns} from sitting where organisation_id = $1 and invitation_id = $2 order by started_at, sitting_id`,
+);
+const byId = statement(
+  'sitting.by_id',
+  `select ${columns} from sitting where organisation_id = $1 and sitting_id = $2`,
+);
+const locked = statement(
+  'sitting.locked',
+  `select ${columns} from sitting where organisation_id = $1 and sitting_id = $2 for update`,
+);
+const insert = statement(
+  'sitting.insert',
+  `
   insert into sitting (organisation_id, sitting_id, invitation_id, learner_id, subject, bank_version, settings, time_limit_ms, withheld, on_screen_since, last_seen_at, started_at)
   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10)
   on conflict (organisation_id, invitation_id, subject) where status = 'open' do nothing
-  returning ${columns}`);
-const update = statement('sitting.update', `
+  returning ${columns}`,
+);
+const update = statement(
+  'sitting.update',
+  `
   update sitting set used_ms = $3, on_screen_since = $4, last_seen_at = $5, stop = $6, declared_at = $7, status = $8, finished_at = $9,
          void_reason = $10, assessment_id = $11, result = $12
-   where organisation_id = $1 and sitting_id = $2`);
-const items = statement('sitting.items', `
+   where organisation_id = $1 and sitting_id = $2`,
+);
+const items = statement(
+  'sitting.items',
+  `
   select position, item_id, seed, rendered, choice, shown_at, answered_at, answer, outcome
-    from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`);
-const history = statement('sitting.history', `
+    from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`,
+);
+const history = statement(
+  'sitting.history',
+  `
   select position, item_id, outcome, case when outcome is null then rendered end as rendered
-    from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`);
-const current = statement('sitting.current', `
+    from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`,
+);
+const current = statement(
+  'sitting.current',
+  `
   select position, item_id, rendered, answer from sitting_item
-   where organisation_id = $1 and sitting_id = $2 and outcome is null order by position desc limit 1`);
-const draft = statement('sitting.draft', `
-  update sitting_item set answer = $4 where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`);
-const insertItem = statement('sitting.insert_item', `
-  insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`);
-const advance = statement('sitting.advance', `
+   where organisation_id = $1 and sitting_id = $2 and outcome is null order by position desc limit 1`,
+);
+const draft = statement(
+  'sitting.draft',
+  `
+  update sitting_item set answer = $4 where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`,
+);
+const insertItem = statement(
+  'sitting.insert_item',
+  `
+  insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+);
+const advance = statement(
+  'sitting.advance',
+  `
   with closed as (
     update sitting_item set answered_at = $4, answer = $5, outcome = $6
      where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null),
   shown as (
     insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at)
     select $1, $2, $7, $8, $9, $10, $11, $12 where $7::int4 is not null)
-  update sitting set used_ms = $13, on_screen_since = $14, last_seen_at = $15, stop = $16 where organisation_id = $1 and sitting_id = $2`);
-const seenBefore = statement('sitting.seen_before', `
+  update sitting set used_ms = $13, on_screen_since = $14, last_seen_at = $15, stop = $16 where organisation_id = $1 and sitting_id = $2`,
+);
+const seenBefore = statement(
+  'sitting.seen_before',
+  `
   select distinct i.item_id from sitting s
     join sitting_item i on i.organisation_id = s.organisation_id and i.sitting_id = s.sitting_id
-   where s.organisation_id = $1 and s.learner_id = $2 and s.sitting_id <> $3`);
-const idle = statement('sitting.idle', `
-  select organisation_id, sitting_id from sitting where status = 'open' and last_seen_at < $1 order by last_seen_at limit $2`);
-const byAssessment = statement('sitting.by_assessment', `
-  select ${columns} from sitting where organisation_id = $1 and assessment_id = $2`);
+   where s.organisation_id = $1 and s.learner_id = $2 and s.sitting_id <> $3`,
+);
+const idle = statement(
+  'sitting.idle',
+  `
+  select organisation_id, sitting_id from sitting where status = 'open' and last_seen_at < $1 order by last_seen_at limit $2`,
+);
+const byAssessment = statement(
+  'sitting.by_assessment',
+  `
+  select ${columns} from sitting where organisation_id = $1 and assessment_id = $2`,
+);
 export function findSittings(tx: Tx, organisationId: number, invitationId: string): Promise<SittingRow[]> {
   return tx.query<SittingRow>(ofInvitation, [organisationId, invitationId]);
 }
 
-export async function findSitting(tx: Tx, { organisation_id, sitting_id }: SittingKey): Promise<SittingRow | undefined> {
+export async function findSitting(
+  tx: Tx,
+  { organisation_id, sitting_id }: SittingKey,
+): Promise<SittingRow | undefined> {
   return (await tx.query<SittingRow>(byId, [organisation_id, sitting_id]))[0];
 }
 
-export async function findSittingOfAssessment(tx: Tx, organisationId: number, assessmentId: string): Promise<SittingRow | undefined> {
+export async function findSittingOfAssessment(
+  tx: Tx,
+  organisationId: number,
+  assessmentId: string,
+): Promise<SittingRow | undefined> {
   return (await tx.query<SittingRow>(byAssessment, [organisationId, assessmentId]))[0];
 }
 
 /** Holds the sitting to the end of the transaction: of two tabs, one waits. */
-export async function lockSitting(tx: Tx, { organisation_id, sitting_id }: SittingKey): Promise<SittingRow | undefined> {
+export async function lockSitting(
+  tx: Tx,
+  { organisation_id, sitting_id }: SittingKey,
+): Promise<SittingRow | undefined> {
   return (await tx.query<SittingRow>(locked, [organisation_id, sitting_id]))[0];
 }
 
 /** @returns undefined when the subject has an open sitting already */
-export async function insertSitting(tx: Tx, row: Pick<SittingRow, 'organisation_id' | 'sitting_id' | 'invitation_id' | 'learner_id' | 'subject' | 'bank_version' | 'settings' | 'time_limit_ms' | 'withheld' | 'started_at'>): Promise<SittingRow | undefined> {
-  return (await tx.query<SittingRow>(insert, [row.organisation_id, row.sitting_id, row.invitation_id, row.learner_id, row.subject, row.bank_version,
-    row.settings, row.time_limit_ms, row.withheld, row.started_at]))[0];
+export async function insertSitting(
+  tx: Tx,
+  row: Pick<
+    SittingRow,
+    | 'organisation_id'
+    | 'sitting_id'
+    | 'invitation_id'
+    | 'learner_id'
+    | 'subject'
+    | 'bank_version'
+    | 'settings'
+    | 'time_limit_ms'
+    | 'withheld'
+    | 'started_at'
+  >,
+): Promise<SittingRow | undefined> {
+  return (
+    await tx.query<SittingRow>(insert, [
+      row.organisation_id,
+      row.sitting_id,
+      row.invitation_id,
+      row.learner_id,
+      row.subject,
+      row.bank_version,
+      row.settings,
+      row.time_limit_ms,
+      row.withheld,
+      row.started_at,
+    ])
+  )[0];
 }
 
 export async function updateSitting(tx: Tx, row: SittingRow): Promise<void> {
-  await tx.query(update, [row.organisation_id, row.sitting_id, row.used_ms, row.on_screen_since, row.last_seen_at, row.stop, row.declared_at, row.status,
-    row.finished_at, row.void_reason, row.assessment_id, row.result]);
+  await tx.query(update, [
+    row.organisation_id,
+    row.sitting_id,
+    row.used_ms,
+    row.on_screen_since,
+    row.last_seen_at,
+    row.stop,
+    row.declared_at,
+    row.status,
+    row.finished_at,
+    row.void_reason,
+    row.assessment_id,
+    row.result,
+  ]);
 }
 
 export function findItems(tx: Tx, { organisation_id, sitting_id }: SittingKey): Promise<SittingItemRow[]> {
@@ -103,8 +217,16 @@ export function findHistory(tx: Tx, sitting: SittingKey): Promise<HistoryRow[]> 
 }
 
 /** The question that waits for an answer. */
-export async function findCurrent(tx: Tx, sitting: SittingKey): Promise<{ position: number; item_id: string; rendered: string; answer: string | null } | undefined> {
-  return (await tx.query<{ position: number; item_id: string; rendered: string; answer: string | null }>(current, [sitting.organisation_id, sitting.sitting_id]))[0];
+export async function findCurrent(
+  tx: Tx,
+  sitting: SittingKey,
+): Promise<{ position: number; item_id: string; rendered: string; answer: string | null } | undefined> {
+  return (
+    await tx.query<{ position: number; item_id: string; rendered: string; answer: string | null }>(current, [
+      sitting.organisation_id,
+      sitting.sitting_id,
+    ])
+  )[0];
 }
 
 /** Keeps what was filled in so far on a question that is not answered yet. */
@@ -118,19 +240,48 @@ export type NewItem = Pick<SittingItemRow, 'position' | 'item_id' | 'seed' | 're
 type Ended = { position: number; answered_at: Date; answer: string | null; outcome: ItemOutcome };
 
 export async function addItem(tx: Tx, sitting: SittingRow, row: NewItem): Promise<void> {
-  await tx.query(insertItem, [sitting.organisation_id, sitting.sitting_id, row.position, row.item_id, row.seed, row.rendered, row.choice, row.shown_at]);
+  await tx.query(insertItem, [
+    sitting.organisation_id,
+    sitting.sitting_id,
+    row.position,
+    row.item_id,
+    row.seed,
+    row.rendered,
+    row.choice,
+    row.shown_at,
+  ]);
 }
 
 /** Ends the current question and shows the next one, if there is one, by one statement; the sitting's row is locked. */
 export async function advanceSitting(tx: Tx, sitting: SittingRow, ended: Ended, next: NewItem | null): Promise<void> {
-  await tx.query(advance, [sitting.organisation_id, sitting.sitting_id, ended.position, ended.answered_at, ended.answer, ended.outcome,
-    next?.position ?? null, next?.item_id ?? null, next?.seed ?? null, next?.rendered ?? null, next?.choice ?? null, next?.shown_at ?? null,
-    sitting.used_ms, sitting.on_screen_since, sitting.last_seen_at, sitting.stop]);
+  await tx.query(advance, [
+    sitting.organisation_id,
+    sitting.sitting_id,
+    ended.position,
+    ended.answered_at,
+    ended.answer,
+    ended.outcome,
+    next?.position ?? null,
+    next?.item_id ?? null,
+    next?.seed ?? null,
+    next?.rendered ?? null,
+    next?.choice ?? null,
+    next?.shown_at ?? null,
+    sitting.used_ms,
+    sitting.on_screen_since,
+    sitting.last_seen_at,
+    sitting.stop,
+  ]);
 }
 
 /** Items that the learner was shown in other sittings. */
-export async function itemsSeenBefore(tx: Tx, sitting: { organisation_id: number; learner_id: string; sitting_id: string }): Promise<string[]> {
-  return (await tx.query<{ item_id: string }>(seenBefore, [sitting.organisation_id, sitting.learner_id, sitting.sitting_id])).map((row) => row.item_id);
+export async function itemsSeenBefore(
+  tx: Tx,
+  sitting: { organisation_id: number; learner_id: string; sitting_id: string },
+): Promise<string[]> {
+  return (
+    await tx.query<{ item_id: string }>(seenBefore, [sitting.organisation_id, sitting.learner_id, sitting.sitting_id])
+  ).map((row) => row.item_id);
 }
 
 export function findIdleSittings(tx: Tx, before: Date, limit: number): Promise<SittingKey[]> {

@@ -28,5 +28,5 @@ export function remainingMs(sitting: Timed, nowMs: number): number {
 
 /** The usual limit of the subject with the extra time that the provider decided. */
 export function timeLimitMs(usualMs: number, extraTimePct: number): number {
-  return Math.round(usualMs * (100 + extraTimePct) / 100);
+  return Math.round((usualMs * (100 + extraTimePct)) / 100);
 }

@@ -29,7 +29,10 @@ function parseIp(text: string): Ip {
 
 /** Reads a list such as `10.0.0.0/8, fd12::/16`; an empty text opens nothing. Throws a RangeError that says what is wrong. */
 export function parseNetworks(text: string): Network[] {
-  const items = text.split(',').map((item) => item.trim()).filter((item) => item !== '');
+  const items = text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
   return items.map((item) => {
     const [address = '', prefix, ...rest] = item.split('/');
     const version = isIP(address);
@@ -56,21 +59,26 @@ export function parseNetworks(text: string): Network[] {
  * nobody means them when opening one. 168.63.129.16 and the IPv6 ones of the unique local range aside, no range rule
  * below would need this list, but an operator's 169.254.0.0/16 or 100.64.0.0/10 would open the rest.
  */
-const metadataAddresses = new Set([
-  '169.254.169.254', // Amazon, Azure, Google, Oracle, DigitalOcean, OpenStack and others
-  '169.254.170.2', '169.254.170.23', // Amazon: containers, pods
-  '169.254.42.42', // Scaleway
-  '169.254.0.23', '169.254.10.10', // Tencent
-  '100.100.100.200', // Alibaba
-  '100.96.0.96', // Volcano Engine
-  '168.63.129.16', // Azure's host agent, within a public range
-  '192.0.0.192', // Oracle, earlier
-  'fd00:ec2::254', 'fd00:ec2::23', // Amazon
-  'fd20:ce::254', // Google
-  'fd00:42::42', // Scaleway
-  'fd00:c1::a9fe:a9fe', // Oracle
-  'fe80::a9fe:a9fe', // OpenStack
-].map((text) => parseIp(text).toString()));
+const metadataAddresses = new Set(
+  [
+    '169.254.169.254', // Amazon, Azure, Google, Oracle, DigitalOcean, OpenStack and others
+    '169.254.170.2',
+    '169.254.170.23', // Amazon: containers, pods
+    '169.254.42.42', // Scaleway
+    '169.254.0.23',
+    '169.254.10.10', // Tencent
+    '100.100.100.200', // Alibaba
+    '100.96.0.96', // Volcano Engine
+    '168.63.129.16', // Azure's host agent, within a public range
+    '192.0.0.192', // Oracle, earlier
+    'fd00:ec2::254',
+    'fd00:ec2::23', // Amazon
+    'fd20:ce::254', // Google
+    'fd00:42::42', // Scaleway
+    'fd00:c1::a9fe:a9fe', // Oracle
+    'fe80::a9fe:a9fe', // OpenStack
+  ].map((text) => parseIp(text).toString()),
+);
 
 function lastIpv4(high: number, low: number): ipaddr.IPv4 {
   return new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff]);
@@ -101,7 +109,8 @@ function isOpened(address: Ip, networks: readonly Network[]): boolean {
 function judge(address: Ip, networks: readonly Network[]): Verdict {
   if (metadataAddresses.has(address.toString())) return refuse('the address is a cloud metadata service');
   const embedded = address instanceof ipaddr.IPv6 ? embeddedIpv4(address) : null;
-  if (embedded !== null && metadataAddresses.has(embedded.ipv4.toString())) return refuse('the address is a cloud metadata service');
+  if (embedded !== null && metadataAddresses.has(embedded.ipv4.toString()))
+    return refuse('the address is a cloud metadata service');
   if (isOpened(address, networks)) return { ok: true };
   if (embedded !== null) {
     return embedded.translated ? judge(embedded.ipv4, networks) : refuse('the address is a tunnel to an IPv4 address');
@@ -114,7 +123,7 @@ function judge(address: Ip, networks: readonly Network[]): Verdict {
 
 /** Judges an address as a resolver gives it: four decimal parts, or IPv6 without a zone. */
 export function checkAddress(ip: string, networks: readonly Network[]): Verdict {
-  if (isIP(ip) === 0 || ip.includes('%')) return refuse('the address can\'t be read');
+  if (isIP(ip) === 0 || ip.includes('%')) return refuse("the address can't be read");
   return judge(parseIp(ip), networks);
 }
 
@@ -126,27 +135,43 @@ export function isLocalhost(hostname: string): boolean {
 export const loopbackAddresses: readonly string[] = ['127.0.0.1', '::1'];
 
 /** Suffixes of names that only private networks answer for: RFC 6762, RFC 8375, ICANN's list of 2024 and common use. */
-const privateSuffixes = ['local', 'internal', 'localdomain', 'home.arpa', 'lan', 'home', 'corp', 'intranet', 'private', 'onion'];
+const privateSuffixes = [
+  'local',
+  'internal',
+  'localdomain',
+  'home.arpa',
+  'lan',
+  'home',
+  'corp',
+  'intranet',
+  'private',
+  'onion',
+];
 
 function checkName(hostname: string, networks: readonly Network[]): Verdict {
   const labels = hostname.split('.');
   if (hostname.endsWith('.')) return refuse('the host must not end in a dot');
-  if (hostname.length > 253 || labels.some((label) => label === '' || label.length > 63)) return refuse('the host is not a valid name');
+  if (hostname.length > 253 || labels.some((label) => label === '' || label.length > 63))
+    return refuse('the host is not a valid name');
   if (isLocalhost(hostname)) {
-    return loopbackAddresses.some((ip) => checkAddress(ip, networks).ok) ? { ok: true } : refuse('the host is this machine');
+    return loopbackAddresses.some((ip) => checkAddress(ip, networks).ok)
+      ? { ok: true }
+      : refuse('the host is this machine');
   }
   // An opened network usually has names of its own; the addresses behind them are judged when connecting.
   if (networks.length > 0) return { ok: true };
   if (labels.length === 1) return refuse('the host must be a full domain name');
-  if (privateSuffixes.some((suffix) => hostname.endsWith(`.${suffix}`))) return refuse('the host is a name of private networks');
+  if (privateSuffixes.some((suffix) => hostname.endsWith(`.${suffix}`)))
+    return refuse('the host is a name of private networks');
   return { ok: true };
 }
 
 /** Ports that belong to other protocols (WHATWG Fetch, "bad ports"), as far as they are not a web server's own. */
 const refusedPorts = new Set([
-  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115, 117,
-  119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989,
-  990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
+  111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
+  540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061,
+  6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ]);
 
 /**
@@ -156,13 +181,14 @@ const refusedPorts = new Set([
 export function checkUrl(text: string, { allowNetworks }: { allowNetworks: readonly Network[] }): UrlVerdict {
   if (text.length > limits.webhookUrlChars) return refuse(`the URL has more than ${limits.webhookUrlChars} characters`);
   // The parser would drop or turn these in silence, and another parser might not.
-  if (/[\u0000-\u0020\u007f-\u00a0\\]/u.test(text)) return refuse('the URL has a space, a control character or a backslash');
+  if (/[\u0000-\u0020\u007f-\u00a0\\]/u.test(text))
+    return refuse('the URL has a space, a control character or a backslash');
   if (!/^https:\/\/[^/]/i.test(text)) return refuse('the URL must begin with https://');
   let url: URL;
   try {
     url = new URL(text);
   } catch {
-    return refuse('the URL can\'t be read');
+    return refuse("the URL can't be read");
   }
   if (url.username !== '' || url.password !== '') return refuse('the URL must not contain credentials');
   if (text.includes('#')) return refuse('the URL must not contain a fragment');

@@ -9,14 +9,25 @@ import { statement } from '../db/database.ts';
 
 /** An endpoint as its lane needs it. */
 export type LaneEndpoint = {
-  organisation_id: number; endpoint_id: string; url: string;
-  secret: string; previous_secret: string | null; previous_secret_until: Date | null;
-  failing_since: Date | null; warned_at: Date | null;
+  organisation_id: number;
+  endpoint_id: string;
+  url: string;
+  secret: string;
+  previous_secret: string | null;
+  previous_secret_until: Date | null;
+  failing_since: Date | null;
+  warned_at: Date | null;
 };
 
 /** A delivery that is due. */
 export type DueDelivery = {
-  delivery_id: string; event_id: string; type: string; attempts: number; resent_after: number; next_attempt_at: Date; payload: string;
+  delivery_id: string;
+  event_id: string;
+  type: string;
+  attempts: number;
+  resent_after: number;
+  next_attempt_at: Date;
+  payload: string;
 };
 
 export type Lease = { workerId: string; nowMs: number; untilMs: number };
@@ -46,39 +57,67 @@ const take = (among: string) => `
     from free where w.organisation_id = free.organisation_id and w.endpoint_id = free.endpoint_id
   returning ${endpoint}`;
 
-const claimAll = statement('lane.claim_all', `${waiting}, ${take('waiting join webhook_endpoint w using (organisation_id, endpoint_id)')}`);
-const claimOf = statement('lane.claim_of', `with ${take('unnest($5::int8[]) as o(id) join webhook_endpoint w on w.organisation_id = o.id')}`);
-const held = statement('lane.held', `
-  select ${endpoint} from webhook_endpoint w where w.organisation_id = any($2::int8[]) and w.leased_by = $1 and w.status = 'active'`);
-const renew = statement('lane.renew', `
+const claimAll = statement(
+  'lane.claim_all',
+  `${waiting}, ${take('waiting join webhook_endpoint w using (organisation_id, endpoint_id)')}`,
+);
+const claimOf = statement(
+  'lane.claim_of',
+  `with ${take('unnest($5::int8[]) as o(id) join webhook_endpoint w on w.organisation_id = o.id')}`,
+);
+const held = statement(
+  'lane.held',
+  `
+  select ${endpoint} from webhook_endpoint w where w.organisation_id = any($2::int8[]) and w.leased_by = $1 and w.status = 'active'`,
+);
+const renew = statement(
+  'lane.renew',
+  `
   update webhook_endpoint w set leased_until = $2
    where w.organisation_id = any($3::int8[]) and w.endpoint_id = any($4::uuid[]) and w.leased_by = $1 and w.status = 'active'
-  returning ${endpoint}`);
-const release = statement('lane.release', `
+  returning ${endpoint}`,
+);
+const release = statement(
+  'lane.release',
+  `
   update webhook_endpoint set leased_by = null, leased_until = null
-   where organisation_id = any($2::int8[]) and endpoint_id = any($3::uuid[]) and leased_by = $1`);
-const due = statement('lane.due', `
+   where organisation_id = any($2::int8[]) and endpoint_id = any($3::uuid[]) and leased_by = $1`,
+);
+const due = statement(
+  'lane.due',
+  `
   select d.delivery_id, d.event_id, e.type, d.attempts, d.resent_after, d.next_attempt_at, e.payload
     from delivery d join event e on e.organisation_id = d.organisation_id and e.event_id = d.event_id
    where d.organisation_id = $1 and d.endpoint_id = $2 and d.status = 'pending' and d.next_attempt_at <= $3
      and (d.next_attempt_at, d.delivery_id) > ($4, $5)
-   order by d.next_attempt_at, d.delivery_id limit $6`);
-const nextDue = statement('lane.next_due', `${waiting}
+   order by d.next_attempt_at, d.delivery_id limit $6`,
+);
+const nextDue = statement(
+  'lane.next_due',
+  `${waiting}
   select min(f.next_attempt_at) as at
     from waiting join webhook_endpoint w using (organisation_id, endpoint_id)
    cross join lateral (
      select d.next_attempt_at from delivery d
       where d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id and d.status = 'pending' and d.next_attempt_at > $1
       order by d.next_attempt_at limit 1) f
-   where w.status = 'active'`);
+   where w.status = 'active'`,
+);
 
 /**
  * Leases lanes that have something due and that no living worker holds.
  * @param organisations null: all that there are
  */
-export function claimLanes(tx: Tx, { workerId, nowMs, untilMs }: Lease, most: number, organisations: number[] | null): Promise<LaneEndpoint[]> {
+export function claimLanes(
+  tx: Tx,
+  { workerId, nowMs, untilMs }: Lease,
+  most: number,
+  organisations: number[] | null,
+): Promise<LaneEndpoint[]> {
   const values = [workerId, new Date(nowMs), new Date(untilMs), most];
-  return organisations === null ? tx.query<LaneEndpoint>(claimAll, values) : tx.query<LaneEndpoint>(claimOf, [...values, organisations]);
+  return organisations === null
+    ? tx.query<LaneEndpoint>(claimAll, values)
+    : tx.query<LaneEndpoint>(claimOf, [...values, organisations]);
 }
 
 type Lane = { organisation_id: number; endpoint_id: string };
@@ -86,7 +125,12 @@ const organisationsOf = (lanes: Lane[]) => [...new Set(lanes.map((lane) => lane.
 
 /** Renews leases; a lane that isn't in the answer was lost, or its endpoint is paused, disabled or gone. */
 export function renewLanes(tx: Tx, { workerId, untilMs }: Lease, lanes: Lane[]): Promise<LaneEndpoint[]> {
-  return tx.query<LaneEndpoint>(renew, [workerId, new Date(untilMs), organisationsOf(lanes), lanes.map((lane) => lane.endpoint_id)]);
+  return tx.query<LaneEndpoint>(renew, [
+    workerId,
+    new Date(untilMs),
+    organisationsOf(lanes),
+    lanes.map((lane) => lane.endpoint_id),
+  ]);
 }
 
 /** The worker's lanes in these organisations as they are now; one that isn't in the answer was lost, or its endpoint is paused, disabled or gone. */
@@ -103,7 +147,14 @@ export const fromTheStart: After = { at: new Date(0), deliveryId: '00000000-0000
 
 /** What is due in a lane, oldest first, beyond a place: rows behind it that are already done needn't be passed again. */
 export function dueDeliveries(tx: Tx, lane: Lane, nowMs: number, after: After, limit: number): Promise<DueDelivery[]> {
-  return tx.query<DueDelivery>(due, [lane.organisation_id, lane.endpoint_id, new Date(nowMs), after.at, after.deliveryId, limit]);
+  return tx.query<DueDelivery>(due, [
+    lane.organisation_id,
+    lane.endpoint_id,
+    new Date(nowMs),
+    after.at,
+    after.deliveryId,
+    limit,
+  ]);
 }
 
 /** When the next delivery of an active endpoint falls due after now; null if none waits. */

@@ -13,16 +13,31 @@ export const keepMs = 30 * 24 * 3600_000;
 
 export type ListedAttempt = { at: string; status_code: number | null; duration_ms: number; error: string | null };
 export type ListedDelivery = {
-  id: string; endpoint_id: string; event: string; status: DeliveryStatus; attempts: ListedAttempt[]; next_attempt_at: string | null;
+  id: string;
+  endpoint_id: string;
+  event: string;
+  status: DeliveryStatus;
+  attempts: ListedAttempt[];
+  next_attempt_at: string | null;
 };
 
 type Listed = {
-  delivery_id: string; endpoint_id: string; type: string; status: DeliveryStatus; next_attempt_at: Date | null;
-  at: Date[]; status_codes: (number | null)[]; durations: number[]; errors: (string | null)[];
+  delivery_id: string;
+  endpoint_id: string;
+  type: string;
+  status: DeliveryStatus;
+  next_attempt_at: Date | null;
+  at: Date[];
+  status_codes: (number | null)[];
+  durations: number[];
+  errors: (string | null)[];
 };
 
 // One walk down an index for each endpoint; the status stands in the text so that its own index is used.
-const listOf = (status: DeliveryStatus | 'any') => statement(`delivery.list_${status}`, `
+const listOf = (status: DeliveryStatus | 'any') =>
+  statement(
+    `delivery.list_${status}`,
+    `
   select d.delivery_id, d.endpoint_id, e.type, d.status, d.next_attempt_at, a.at, a.status_codes, a.durations, a.errors
     from (select d.* from webhook_endpoint w cross join lateral (
             select * from delivery d
@@ -35,17 +50,23 @@ const listOf = (status: DeliveryStatus | 'any') => statement(`delivery.list_${st
      select coalesce(array_agg(t.at order by t.number), '{}') as at, coalesce(array_agg(t.status_code order by t.number), '{}') as status_codes,
             coalesce(array_agg(t.duration_ms order by t.number), '{}') as durations, coalesce(array_agg(t.error order by t.number), '{}') as errors
        from delivery_attempt t where t.organisation_id = d.organisation_id and t.delivery_id = d.delivery_id) a
-   order by d.created_at desc, d.delivery_id`);
+   order by d.created_at desc, d.delivery_id`,
+  );
 const lists = { any: listOf('any'), pending: listOf('pending'), succeeded: listOf('succeeded'), dead: listOf('dead') };
 
 // A fresh schedule; attempts before it stay listed. What is under way is not sent twice unless it fails: its own outcome comes first.
 const again = `status = 'pending', next_attempt_at = $3, finished_at = null, resent_after = d.attempts`;
-const redeliver = statement('delivery.redeliver', `
+const redeliver = statement(
+  'delivery.redeliver',
+  `
   update delivery d set ${again} where d.organisation_id = $1 and d.delivery_id = $2
      and exists (select from webhook_endpoint w where w.organisation_id = d.organisation_id and w.endpoint_id = d.endpoint_id)
-  returning d.delivery_id`);
+  returning d.delivery_id`,
+);
 // In the order of the ids, as the workers' outcomes are, so that the two don't wait for each other in a circle.
-const replay = statement('delivery.replay', `
+const replay = statement(
+  'delivery.replay',
+  `
   with chosen as (
     select e.event_id from event e join webhook_endpoint w on w.organisation_id = e.organisation_id and w.endpoint_id = $2
      where e.organisation_id = $1 and e.occurred_at >= $4 and e.occurred_at < $5 and e.type = any(w.event_types)
@@ -60,14 +81,27 @@ const replay = statement('delivery.replay', `
     select $1, md5(event_id::text || $2::uuid)::uuid, $2, event_id, $3, $3 from chosen order by 2
     on conflict (organisation_id, delivery_id) do update set ${again}
     returning 1)
-  select count(*) as count from resent`);
+  select count(*) as count from resent`,
+);
 
 /** The newest first, each with every attempt. */
-export async function listDeliveries(tx: Tx, organisationId: number, which: { endpointId: string | null; status: DeliveryStatus | null; limit: number }): Promise<ListedDelivery[]> {
+export async function listDeliveries(
+  tx: Tx,
+  organisationId: number,
+  which: { endpointId: string | null; status: DeliveryStatus | null; limit: number },
+): Promise<ListedDelivery[]> {
   const rows = await tx.query<Listed>(lists[which.status ?? 'any'], [organisationId, which.endpointId, which.limit]);
   return rows.map((row) => ({
-    id: row.delivery_id, endpoint_id: row.endpoint_id, event: row.type, status: row.status,
-    attempts: row.at.map((at, i) => ({ at: at.toISOString(), status_code: row.status_codes[i] ?? null, duration_ms: row.durations[i]!, error: row.errors[i] ?? null })),
+    id: row.delivery_id,
+    endpoint_id: row.endpoint_id,
+    event: row.type,
+    status: row.status,
+    attempts: row.at.map((at, i) => ({
+      at: at.toISOString(),
+      status_code: row.status_codes[i] ?? null,
+      duration_ms: row.durations[i]!,
+      error: row.errors[i] ?? null,
+    })),
     next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
   }));
 }
@@ -87,8 +121,20 @@ export async function redeliverOne(work: Work, organisationId: number, deliveryI
  * now; what it has had keeps its delivery id. Subscribed events of before its registration are among them.
  * @returns how many
  */
-export async function replayRange(work: Work, organisationId: number, endpointId: string, from: Date, to: Date): Promise<number> {
-  const [row] = await work.tx.query<{ count: number }>(replay, [organisationId, endpointId, new Date(work.nowMs), from, to]);
+export async function replayRange(
+  work: Work,
+  organisationId: number,
+  endpointId: string,
+  from: Date,
+  to: Date,
+): Promise<number> {
+  const [row] = await work.tx.query<{ count: number }>(replay, [
+    organisationId,
+    endpointId,
+    new Date(work.nowMs),
+    from,
+    to,
+  ]);
   wakeWorkers(work, organisationId);
   return row!.count;
 }

@@ -9,16 +9,31 @@ export function createGate(size: number): () => Promise<() => void> {
 
   const leave = () => {
     const next = queue[head];
-    if (next === undefined) { out -= 1; return; }
+    if (next === undefined) {
+      out -= 1;
+      return;
+    }
     head += 1;
-    if (head > 1000) { queue.splice(0, head); head = 0; }
+    if (head > 1000) {
+      queue.splice(0, head);
+      head = 0;
+    }
     next();
   };
-  return () => new Promise((resolve) => {
-    const pass = () => {
-      let held = true;
-      resolve(() => { if (held) { held = false; leave(); } });
-    };
-    if (out < size) { out += 1; pass(); } else queue.push(pass);
-  });
+  return () =>
+    new Promise((resolve) => {
+      const pass = () => {
+        let held = true;
+        resolve(() => {
+          if (held) {
+            held = false;
+            leave();
+          }
+        });
+      };
+      if (out < size) {
+        out += 1;
+        pass();
+      } else queue.push(pass);
+    });
 }

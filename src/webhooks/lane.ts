@@ -11,7 +11,11 @@ export type LaneIo = {
   /** Reads what is due; waits while the database is away. */
   fetch(endpoint: LaneEndpoint, after: After, limit: number): Promise<DueDelivery[]>;
   /** Makes one attempt, tells how it ended, and resolves when its outcome is recorded. `dropped` when nothing was attempted. */
-  attempt(lane: Lane, delivery: DueDelivery, tellEnd: (result: 'delivered' | 'failed' | 'dropped') => void): Promise<void>;
+  attempt(
+    lane: Lane,
+    delivery: DueDelivery,
+    tellEnd: (result: 'delivered' | 'failed' | 'dropped') => void,
+  ): Promise<void>;
   /** Nothing is due, queued or under way: the lane can be given back. */
   drained(lane: Lane): void;
 };
@@ -58,7 +62,10 @@ export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: n
     fetching = false;
     const ended = new Set(endedMeanwhile);
     endedMeanwhile.clear();
-    if (closed) { advance(); return; }
+    if (closed) {
+      advance();
+      return;
+    }
     for (const row of rows) {
       if (known.has(row.delivery_id) || ended.has(row.delivery_id)) continue;
       known.add(row.delivery_id);
@@ -102,9 +109,16 @@ export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: n
   }
 
   const lane: Lane = {
-    endpoint, openedMs: lease.nowMs, leasedUntilMs: lease.untilMs, slow: given.failing_since !== null,
-    get closed() { return closed; },
-    refresh(newer) { Object.assign(endpoint, newer); },
+    endpoint,
+    openedMs: lease.nowMs,
+    leasedUntilMs: lease.untilMs,
+    slow: given.failing_since !== null,
+    get closed() {
+      return closed;
+    },
+    refresh(newer) {
+      Object.assign(endpoint, newer);
+    },
     nudge() {
       after = fromTheStart;
       more = true;

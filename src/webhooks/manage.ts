@@ -9,22 +9,35 @@ import { endpointColumns } from './store.ts';
 /** How long the secret before the current one signs as well. */
 export const rotationMs = 24 * 3600_000;
 
-const pause = statement('webhook.pause', `
+const pause = statement(
+  'webhook.pause',
+  `
   update webhook_endpoint set status = 'paused', updated_at = case when status = 'active' then $3 else updated_at end
-   where organisation_id = $1 and endpoint_id = $2 and status in ('active', 'paused') returning ${endpointColumns}`);
-const resume = statement('webhook.resume', `
+   where organisation_id = $1 and endpoint_id = $2 and status in ('active', 'paused') returning ${endpointColumns}`,
+);
+const resume = statement(
+  'webhook.resume',
+  `
   update webhook_endpoint set status = 'active', disabled_reason = null, failing_since = null, warned_at = null,
          updated_at = case when status = 'active' then updated_at else $3 end
-   where organisation_id = $1 and endpoint_id = $2 returning ${endpointColumns}`);
-const rotate = statement('webhook.rotate', `
+   where organisation_id = $1 and endpoint_id = $2 returning ${endpointColumns}`,
+);
+const rotate = statement(
+  'webhook.rotate',
+  `
   update webhook_endpoint set secret = $3, previous_secret = secret, previous_secret_until = $4, updated_at = $5
-   where organisation_id = $1 and endpoint_id = $2 returning ${endpointColumns}`);
+   where organisation_id = $1 and endpoint_id = $2 returning ${endpointColumns}`,
+);
 
 /**
  * Holds an endpoint's deliveries back: they wait, and more are added. Attempts under way end as they would have.
  * @returns undefined when the organisation has no such endpoint, or it is disabled and so holds them back already
  */
-export async function pauseEndpoint(work: Work, organisationId: number, endpointId: string): Promise<EndpointRow | undefined> {
+export async function pauseEndpoint(
+  work: Work,
+  organisationId: number,
+  endpointId: string,
+): Promise<EndpointRow | undefined> {
   const [row] = await work.tx.query<EndpointRow>(pause, [organisationId, endpointId, new Date(work.nowMs)]);
   wakeWorkers(work, organisationId);
   return row;
@@ -34,7 +47,11 @@ export async function pauseEndpoint(work: Work, organisationId: number, endpoint
  * Lets a paused or disabled endpoint's waiting deliveries go, as far as they are due; its record of failures starts anew.
  * @returns undefined when the organisation has no such endpoint
  */
-export async function resumeEndpoint(work: Work, organisationId: number, endpointId: string): Promise<EndpointRow | undefined> {
+export async function resumeEndpoint(
+  work: Work,
+  organisationId: number,
+  endpointId: string,
+): Promise<EndpointRow | undefined> {
   const [row] = await work.tx.query<EndpointRow>(resume, [organisationId, endpointId, new Date(work.nowMs)]);
   wakeWorkers(work, organisationId);
   return row;
@@ -44,10 +61,20 @@ export async function resumeEndpoint(work: Work, organisationId: number, endpoin
  * Makes a new signing secret; the one before signs beside it for a day.
  * @returns undefined when the organisation has no such endpoint
  */
-export async function rotateSecret(work: Work, organisationId: number, endpointId: string): Promise<{ row: EndpointRow; secret: string } | undefined> {
+export async function rotateSecret(
+  work: Work,
+  organisationId: number,
+  endpointId: string,
+): Promise<{ row: EndpointRow; secret: string } | undefined> {
   const secret = newSecret(work.app.random);
   const encrypted = work.app.keyring.encrypt(secret, secretContext(organisationId, endpointId));
-  const [row] = await work.tx.query<EndpointRow>(rotate, [organisationId, endpointId, encrypted, new Date(work.nowMs + rotationMs), new Date(work.nowMs)]);
+  const [row] = await work.tx.query<EndpointRow>(rotate, [
+    organisationId,
+    endpointId,
+    encrypted,
+    new Date(work.nowMs + rotationMs),
+    new Date(work.nowMs),
+  ]);
   wakeWorkers(work, organisationId);
   return row === undefined ? undefined : { row, secret };
 }

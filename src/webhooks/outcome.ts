@@ -4,7 +4,8 @@ import { DatabaseUnavailable, statement } from '../db/database.ts';
 
 /** What one attempt did to its delivery. */
 export type Outcome = {
-  organisationId: number; deliveryId: string;
+  organisationId: number;
+  deliveryId: string;
   /** Attempts before this one: the result is written once, whoever writes it again. */
   attemptsBefore: number;
   /** As the attempt found it; another value now means that the delivery was to be sent again while the attempt was under way. */
@@ -12,14 +13,20 @@ export type Outcome = {
   status: 'pending' | 'succeeded' | 'dead';
   /** Null unless it is pending. */
   nextAttemptMs: number | null;
-  atMs: number; endedMs: number; statusCode: number | null; durationMs: number; error: string | null;
+  atMs: number;
+  endedMs: number;
+  statusCode: number | null;
+  durationMs: number;
+  error: string | null;
 };
 
 // A failure must not put off or end what was to be sent again in the meantime.
 const sentAgain = `(o.status <> 'succeeded' and d.resent_after <> o.resent_after)`;
 
 // "Not in": status = 'pending' would let the planner search the index of what is due, whose organisation's part grows with the backlog.
-const record = statement('outcome.record', `
+const record = statement(
+  'outcome.record',
+  `
   with outcome as materialized (
     select organisation_id, delivery_id, before, resent_after, status, to_timestamp(next_ms / 1000) as next_attempt_at, to_timestamp(at_ms / 1000) as at,
            to_timestamp(ended_ms / 1000) as ended_at, status_code, duration_ms, error
@@ -40,7 +47,8 @@ const record = statement('outcome.record', `
       from moved m join outcome o using (organisation_id, delivery_id)
     returning 1)
   select (select count(*) from listed) as written,
-         (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable`);
+         (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable`,
+);
 
 const mostInBatch = 500;
 /** A statement costs the worker as much as a delivery does, so fewer outcomes than these wait a moment for company: three quarters of what the worker's gate lets through. */
@@ -49,7 +57,8 @@ const gatherMs = 1;
 const retryMs = 250;
 
 /** A deadlock is one too: whoever sends a range again locks many deliveries at once. */
-const passes = (error: unknown) => error instanceof DatabaseUnavailable || (error as { code?: string } | null)?.code === '40P01';
+const passes = (error: unknown) =>
+  error instanceof DatabaseUnavailable || (error as { code?: string } | null)?.code === '40P01';
 
 export type Recording = {
   /** The statement has left for the database, which carries it out even if this process is killed now. */
@@ -72,11 +81,20 @@ type Batch = { entries: Entry[]; answered: boolean; reached: bigint | null };
 
 /** Errors travel joined by a control character, which none of them holds. */
 function values(entries: Entry[]): string[] {
-  const array = (of: (outcome: Outcome) => string | number | null) => arrayLiteral(entries.map(({ outcome }) => of(outcome)));
+  const array = (of: (outcome: Outcome) => string | number | null) =>
+    arrayLiteral(entries.map(({ outcome }) => of(outcome)));
   return [
-    array((o) => o.organisationId), array((o) => o.deliveryId), array((o) => o.attemptsBefore), array((o) => o.resentAfter), array((o) => o.status),
-    array((o) => o.nextAttemptMs), array((o) => o.atMs), array((o) => o.endedMs), array((o) => o.statusCode),
-    array((o) => o.durationMs), entries.map(({ outcome }) => outcome.error ?? '').join('\u001e'),
+    array((o) => o.organisationId),
+    array((o) => o.deliveryId),
+    array((o) => o.attemptsBefore),
+    array((o) => o.resentAfter),
+    array((o) => o.status),
+    array((o) => o.nextAttemptMs),
+    array((o) => o.atMs),
+    array((o) => o.endedMs),
+    array((o) => o.statusCode),
+    array((o) => o.durationMs),
+    entries.map(({ outcome }) => outcome.error ?? '').join('\u001e'),
   ];
 }
 
@@ -95,7 +113,10 @@ export function createRecorder(connection: Dedicated): Recorder {
   let stopped = false;
 
   async function write(batch: Batch): Promise<void> {
-    const [row] = await connection.query<{ written: number; reached: string; durable: string }>(record, values(batch.entries));
+    const [row] = await connection.query<{ written: number; reached: string; durable: string }>(
+      record,
+      values(batch.entries),
+    );
     // A statement sees the log's end before its own commit, so it bounds the batches before it.
     const [reached, durable] = [BigInt(row!.reached), BigInt(row!.durable)];
     for (const earlier of kept) if (earlier.answered) earlier.reached ??= reached;
@@ -115,15 +136,19 @@ export function createRecorder(connection: Dedicated): Recorder {
     const batch: Batch = { entries: waiting.splice(0, mostInBatch), answered: false, reached: null };
     kept.push(batch);
     writing = true;
-    write(batch).catch((error: unknown) => {
-      if (stopped || !passes(error)) giveUp(batch, error);
-      else void recover();
-    }).finally(() => {
-      writing = false;
-      if (waiting.length >= worthwhileBatch) pump();
-      else if (waiting.length > 0) setTimeout(pump, gatherMs);
+    write(batch)
+      .catch((error: unknown) => {
+        if (stopped || !passes(error)) giveUp(batch, error);
+        else void recover();
+      })
+      .finally(() => {
+        writing = false;
+        if (waiting.length >= worthwhileBatch) pump();
+        else if (waiting.length > 0) setTimeout(pump, gatherMs);
+      });
+    setImmediate(() => {
+      for (const entry of batch.entries) entry.sent();
     });
-    setImmediate(() => { for (const entry of batch.entries) entry.sent(); });
   }
 
   async function rewrite(): Promise<void> {
@@ -138,7 +163,9 @@ export function createRecorder(connection: Dedicated): Recorder {
           for (const batch of again) giveUp(batch, error);
           return;
         }
-        await new Promise((resolve) => { setTimeout(resolve, retryMs); });
+        await new Promise((resolve) => {
+          setTimeout(resolve, retryMs);
+        });
       }
     }
   }
@@ -155,7 +182,15 @@ export function createRecorder(connection: Dedicated): Recorder {
     record(outcome) {
       const sent = Promise.withResolvers<void>();
       const written = Promise.withResolvers<void>();
-      waiting.push({ outcome, sent: sent.resolve, written: written.resolve, failed: (error) => { sent.resolve(); written.reject(error); } });
+      waiting.push({
+        outcome,
+        sent: sent.resolve,
+        written: written.resolve,
+        failed: (error) => {
+          sent.resolve();
+          written.reject(error);
+        },
+      });
       if (waiting.length === worthwhileBatch) setImmediate(pump);
       else if (waiting.length === 1) setTimeout(pump, gatherMs);
       return { sent: sent.promise, written: written.promise };

@@ -17,7 +17,9 @@ const deleteOld = `gone as (
 const stepRows = 5000;
 
 // A delivery for an active endpoint that isn't finished is never touched, however old it is.
-const finished = statement('prune.deliveries', `
+const finished = statement(
+  'prune.deliveries',
+  `
   with old as (
     select d.organisation_id, d.delivery_id
       from webhook_endpoint w cross join lateral (
@@ -26,10 +28,13 @@ const finished = statement('prune.deliveries', `
            and (d.finished_at < $1 or d.status = 'pending' and w.status <> 'active' and d.next_attempt_at < $1)
          order by d.created_at limit $2) d
      limit $2),
-  ${deleteOld}`);
+  ${deleteOld}`,
+);
 
 // The deliveries of removed endpoints: the removal itself, which holds the feed's lock, leaves them.
-const orphaned = statement('prune.orphans', `
+const orphaned = statement(
+  'prune.orphans',
+  `
   with recursive told as (
     (select organisation_id, endpoint_id from delivery order by organisation_id, endpoint_id limit 1)
     union all
@@ -44,10 +49,13 @@ const orphaned = statement('prune.orphans', `
         select organisation_id, delivery_id from delivery d where d.organisation_id = t.organisation_id and d.endpoint_id = t.endpoint_id limit $1) d
      where not exists (select from webhook_endpoint w where w.organisation_id = t.organisation_id and w.endpoint_id = t.endpoint_id)
      limit $1),
-  ${deleteOld}`);
+  ${deleteOld}`,
+);
 
 // A delivery's id is made from its event and its endpoint, so whether an event still has any needs no index on events.
-const events = statement('prune.events', `
+const events = statement(
+  'prune.events',
+  `
   with old as (
     select e.organisation_id, e.event_id
       from organisation o cross join lateral (
@@ -60,14 +68,21 @@ const events = statement('prune.events', `
      limit $2),
   gone as (
     delete from event e using old where e.organisation_id = old.organisation_id and e.event_id = old.event_id returning 1)
-  select count(*) as count from gone`);
+  select count(*) as count from gone`,
+);
 
-const secrets = statement('prune.secrets', `
+const secrets = statement(
+  'prune.secrets',
+  `
   select organisation_id, endpoint_id, secret, previous_secret, previous_secret_until from webhook_endpoint
-   where organisation_id > $1 or organisation_id = $1 and endpoint_id > $2 order by organisation_id, endpoint_id limit 500`);
-const putSecrets = statement('prune.put_secrets', `
+   where organisation_id > $1 or organisation_id = $1 and endpoint_id > $2 order by organisation_id, endpoint_id limit 500`,
+);
+const putSecrets = statement(
+  'prune.put_secrets',
+  `
   update webhook_endpoint set secret = $4, previous_secret = $5, previous_secret_until = case when $5::text is not null then previous_secret_until end
-   where organisation_id = $1 and endpoint_id = $2 and secret = $3`);
+   where organisation_id = $1 and endpoint_id = $2 and secret = $3`,
+);
 
 /**
  * Removes deliveries and events that have been kept for their time.
@@ -83,7 +98,7 @@ export async function pruneDeliveries(app: App): Promise<{ deliveries: number; e
       if (row!.count < stepRows) return total;
     }
   };
-  const deliveries = await all(orphaned, [stepRows]) + await all(finished, [before, stepRows]);
+  const deliveries = (await all(orphaned, [stepRows])) + (await all(finished, [before, stepRows]));
   return { deliveries, events: await all(events, [before, stepRows]) };
 }
 
@@ -95,8 +110,13 @@ export async function renewEncryption(app: App): Promise<number> {
   let changed = 0;
   let last = { organisation_id: 0, endpoint_id: '00000000-0000-0000-0000-000000000000' };
   for (;;) {
-    const rows = await app.db.query<{ organisation_id: number; endpoint_id: string; secret: string; previous_secret: string | null; previous_secret_until: Date | null }>(
-      secrets, [last.organisation_id, last.endpoint_id]);
+    const rows = await app.db.query<{
+      organisation_id: number;
+      endpoint_id: string;
+      secret: string;
+      previous_secret: string | null;
+      previous_secret_until: Date | null;
+    }>(secrets, [last.organisation_id, last.endpoint_id]);
     for (const row of rows) {
       const context = secretContext(row.organisation_id, row.endpoint_id);
       const current = (text: string) => {

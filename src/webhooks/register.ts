@@ -17,14 +17,26 @@ export function secretContext(organisationId: number, endpointId: string): strin
  * before or after every event, never between an event and its fan-out.
  * @throws ApiError unknown_group, webhook_limit_exceeded
  */
-export async function registerEndpoint(work: Work, organisationId: number, given: { url: string; eventTypes: string[]; groupIds: string[] | null }): Promise<{ row: EndpointRow; secret: string }> {
+export async function registerEndpoint(
+  work: Work,
+  organisationId: number,
+  given: { url: string; eventTypes: string[]; groupIds: string[] | null },
+): Promise<{ row: EndpointRow; secret: string }> {
   await lockFeed(work, organisationId);
-  if (given.groupIds !== null && (await knownGroups(work.tx, organisationId, given.groupIds)).size < given.groupIds.length) throw new ApiError('unknown_group');
-  if (await countEndpoints(work.tx, organisationId) >= limits.webhooksPerOrganisation) throw new ApiError('webhook_limit_exceeded');
+  if (
+    given.groupIds !== null &&
+    (await knownGroups(work.tx, organisationId, given.groupIds)).size < given.groupIds.length
+  )
+    throw new ApiError('unknown_group');
+  if ((await countEndpoints(work.tx, organisationId)) >= limits.webhooksPerOrganisation)
+    throw new ApiError('webhook_limit_exceeded');
   const endpointId = work.uuid();
   const secret = newSecret(work.app.random);
   const row = await insertEndpoint(work.tx, organisationId, {
-    endpointId, ...given, secret: work.app.keyring.encrypt(secret, secretContext(organisationId, endpointId)), at: new Date(work.nowMs),
+    endpointId,
+    ...given,
+    secret: work.app.keyring.encrypt(secret, secretContext(organisationId, endpointId)),
+    at: new Date(work.nowMs),
   });
   return { row, secret };
 }

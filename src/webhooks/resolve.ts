@@ -18,9 +18,10 @@ export class DnsError extends Error {
 const queryTimeoutMs = 2_500;
 const queryTries = 2;
 
-const hostsFile = process.platform === 'win32'
-  ? join(process.env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'drivers', 'etc', 'hosts')
-  : '/etc/hosts';
+const hostsFile =
+  process.platform === 'win32'
+    ? join(process.env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'drivers', 'etc', 'hosts')
+    : '/etc/hosts';
 
 async function fromHostsFile(hostname: string): Promise<string[]> {
   const text = await readFile(hostsFile, 'utf8').catch(() => '');

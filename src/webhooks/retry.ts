@@ -17,14 +17,18 @@ const maxWaitMs = 30 * unitMs.d!;
 /** Reads `5s,5m,30m`: the waits after the first, second … failed attempt. Throws a RangeError that says what is wrong. */
 export function parseSchedule(text: string): number[] {
   const parts = text.split(',').map((part) => part.trim());
-  if (parts.length > maxWaits) throw new RangeError(`A retry schedule has at most ${maxWaits} waits, not ${parts.length}.`);
+  if (parts.length > maxWaits)
+    throw new RangeError(`A retry schedule has at most ${maxWaits} waits, not ${parts.length}.`);
   return parts.map((part, index) => {
     const match = /^(\d{1,7})([smhd])$/.exec(part);
     if (match === null) {
-      throw new RangeError(`Wait ${index + 1} of the retry schedule is "${part}"; each must be a whole number and a unit (s, m, h or d), as in 5s,5m,2h.`);
+      throw new RangeError(
+        `Wait ${index + 1} of the retry schedule is "${part}"; each must be a whole number and a unit (s, m, h or d), as in 5s,5m,2h.`,
+      );
     }
     const waitMs = Number(match[1]) * unitMs[match[2]!]!;
-    if (waitMs > maxWaitMs) throw new RangeError(`Wait ${index + 1} of the retry schedule is "${part}"; the longest is 30d.`);
+    if (waitMs > maxWaitMs)
+      throw new RangeError(`Wait ${index + 1} of the retry schedule is "${part}"; the longest is 30d.`);
     return waitMs;
   });
 }
@@ -33,8 +37,16 @@ export function parseSchedule(text: string): number[] {
  * How long to wait after failed attempt number `attempt` (counted from 1), or 'dead' if it was the last.
  * A `Retry-After` never shortens the wait; its jitter only adds, because coming back sooner than asked would ignore it.
  */
-export function nextAttempt({ attempt, schedule, random, retryAfterMs = null }: {
-  attempt: number; schedule: readonly number[]; random: Random; retryAfterMs?: number | null;
+export function nextAttempt({
+  attempt,
+  schedule,
+  random,
+  retryAfterMs = null,
+}: {
+  attempt: number;
+  schedule: readonly number[];
+  random: Random;
+  retryAfterMs?: number | null;
 }): number | 'dead' {
   if (!Number.isInteger(attempt) || attempt < 1) throw new RangeError('Attempts are counted from 1.');
   const baseMs = schedule[attempt - 1];

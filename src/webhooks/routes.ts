@@ -18,8 +18,14 @@ import Type from 'typebox';
 
 function payload(row: EndpointRow) {
   return {
-    id: row.endpoint_id, url: row.url, event_types: row.event_types, group_ids: row.group_ids, status: row.status,
-    disabled_reason: row.disabled_reason, created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString(),
+    id: row.endpoint_id,
+    url: row.url,
+    event_types: row.event_types,
+    group_ids: row.group_ids,
+    status: row.status,
+    disabled_reason: row.disabled_reason,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
   };
 }
 
@@ -40,8 +46,14 @@ function asRead(url: string): string {
 }
 
 const endpointExample = {
-  id: '0b9f2f0e-4c7e-4f0a-9d0c-3f6f2f5f1a11', url: 'https://portfolio.example.org/hooks/ars', event_types: ['assessment.completed'], group_ids: null,
-  status: 'active', disabled_reason: null, created_at: '2026-01-31T09:00:00.000Z', updated_at: '2026-01-31T09:00:00.000Z',
+  id: '0b9f2f0e-4c7e-4f0a-9d0c-3f6f2f5f1a11',
+  url: 'https://portfolio.example.org/hooks/ars',
+  event_types: ['assessment.completed'],
+  group_ids: null,
+  status: 'active',
+  disabled_reason: null,
+  created_at: '2026-01-31T09:00:00.000Z',
+  updated_at: '2026-01-31T09:00:00.000Z',
 };
 
 /** Every endpoint fits on the one page. */
@@ -49,37 +61,84 @@ const pagination = { limit: limits.pageDefault, has_more: false, next: null };
 
 export const webhookRoutes: Route[] = [
   {
-    method: 'GET', path: '/webhooks', id: 'listWebhooks', tag: 'Webhooks', summary: 'List the registered endpoints', query: [], codes: ['unknown_parameter'],
+    method: 'GET',
+    path: '/webhooks',
+    id: 'listWebhooks',
+    tag: 'Webhooks',
+    summary: 'List the registered endpoints',
+    query: [],
+    codes: ['unknown_parameter'],
     description: 'Every endpoint of the organisation, oldest first. Secrets are never returned.',
-    answers: { 200: { description: 'The endpoints.', schema: Type.Object({ data: Type.Array(WebhookEndpoint), pagination: PaginationSchema }),
-      example: { data: [endpointExample], pagination } } },
+    answers: {
+      200: {
+        description: 'The endpoints.',
+        schema: Type.Object({ data: Type.Array(WebhookEndpoint), pagination: PaginationSchema }),
+        example: { data: [endpointExample], pagination },
+      },
+    },
     handle: async (call) => {
       const rows = await listEndpoints(call.app.db, call.caller.organisationId);
-      return { status: 200, body: JSON.stringify({ data: rows.map(payload), pagination }), headers: { ...cacheHeaders, 'x-sync-through': formatPosition(call.caller.feedPosition) } };
+      return {
+        status: 200,
+        body: JSON.stringify({ data: rows.map(payload), pagination }),
+        headers: { ...cacheHeaders, 'x-sync-through': formatPosition(call.caller.feedPosition) },
+      };
     },
   },
   {
-    method: 'POST', path: '/webhooks', id: 'registerWebhook', tag: 'Webhooks', summary: 'Register an endpoint',
+    method: 'POST',
+    path: '/webhooks',
+    id: 'registerWebhook',
+    tag: 'Webhooks',
+    summary: 'Register an endpoint',
     description: 'The reply holds the signing secret, this once only.',
-    body: WebhookInput, bodyExample: { url: 'https://portfolio.example.org/hooks/ars', event_types: ['assessment.completed', 'learner.groups.updated'] },
-    codes: ['invalid_url', 'invalid_event_types', 'invalid_group_ids', 'unknown_field', 'unknown_group', 'webhook_limit_exceeded'],
-    answers: { 201: { description: 'Registered.', schema: Type.Object({ data: RegisteredWebhookEndpoint }),
-      example: { data: { ...endpointExample, secret: 'whsec_ZXhhbXBsZS1vZi1hLXNlY3JldC1vZi0zMi1ieXRlcy4uLg' } } } },
+    body: WebhookInput,
+    bodyExample: {
+      url: 'https://portfolio.example.org/hooks/ars',
+      event_types: ['assessment.completed', 'learner.groups.updated'],
+    },
+    codes: [
+      'invalid_url',
+      'invalid_event_types',
+      'invalid_group_ids',
+      'unknown_field',
+      'unknown_group',
+      'webhook_limit_exceeded',
+    ],
+    answers: {
+      201: {
+        description: 'Registered.',
+        schema: Type.Object({ data: RegisteredWebhookEndpoint }),
+        example: { data: { ...endpointExample, secret: 'whsec_ZXhhbXBsZS1vZi1hLXNlY3JldC1vZi0zMi1ieXRlcy4uLg' } },
+      },
+    },
     handle: async (call) => {
       const { body, app, caller } = call;
       const given = body.get('url');
       const expected = `url must be an https address that the public internet can reach, without credentials or fragment, of at most ${limits.webhookUrlChars} characters.`;
-      if (typeof given !== 'string' || given.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(asRead(given))) throw ApiError.field('invalid_url', expected);
+      if (
+        typeof given !== 'string' ||
+        given.length > limits.webhookUrlChars ||
+        holdsNationalInsuranceNumber(asRead(given))
+      )
+        throw ApiError.field('invalid_url', expected);
       const verdict = checkUrl(given, { allowNetworks: app.settings.webhookAllowNetworks });
       if (!verdict.ok) throw ApiError.field('invalid_url', `${expected.slice(0, -1)}: ${verdict.reason}.`);
       const url = asUri(given, verdict.url);
       if (url.length > limits.webhookUrlChars) throw ApiError.field('invalid_url', expected);
-      const types = body.list('event_types', 'invalid_event_types', eventTypes.length, `of ${eventTypes.join(', ')}`, (text) => (eventTypes as readonly string[]).includes(text));
+      const types = body.list(
+        'event_types',
+        'invalid_event_types',
+        eventTypes.length,
+        `of ${eventTypes.join(', ')}`,
+        (text) => (eventTypes as readonly string[]).includes(text),
+      );
       const groupIds = body.list('group_ids', 'invalid_group_ids', limits.webhookGroups, 'group UUIDs', isUuid);
       body.rejectUnknown(['url', 'event_types', 'group_ids']);
       return call.change(async (work) => {
         const { row, secret } = await registerEndpoint(work, caller.organisationId, {
-          url, eventTypes: types ?? ['assessment.completed'],
+          url,
+          eventTypes: types ?? ['assessment.completed'],
           groupIds: groupIds === undefined ? null : [...new Set(groupIds.map((id) => id.toLowerCase()))],
         });
         return json(201, { ...payload(row), secret }, { resource: row.endpoint_id });
@@ -87,9 +146,19 @@ export const webhookRoutes: Route[] = [
     },
   },
   {
-    method: 'DELETE', path: '/webhooks/{id}', id: 'removeWebhook', tag: 'Webhooks', summary: 'Remove an endpoint',
+    method: 'DELETE',
+    path: '/webhooks/{id}',
+    id: 'removeWebhook',
+    tag: 'Webhooks',
+    summary: 'Remove an endpoint',
     description: 'Deliveries that still wait for it are dropped.',
-    params: { id: { description: 'The endpoint\'s id.', schema: { type: 'string', format: 'uuid' }, example: endpointExample.id } },
+    params: {
+      id: {
+        description: "The endpoint's id.",
+        schema: { type: 'string', format: 'uuid' },
+        example: endpointExample.id,
+      },
+    },
     codes: ['not_found'],
     answers: { 204: { description: 'Removed.' } },
     handle: async (call) => {
@@ -97,7 +166,7 @@ export const webhookRoutes: Route[] = [
       if (!isUuid(id)) throw new ApiError('not_found');
       return call.change(async (work) => {
         await lockFeed(work, call.caller.organisationId);
-        if (!await removeEndpoint(work.tx, call.caller.organisationId, id)) throw new ApiError('not_found');
+        if (!(await removeEndpoint(work.tx, call.caller.organisationId, id))) throw new ApiError('not_found');
         // Whoever is sending to it learns that it is gone.
         wakeWorkers(work, call.caller.organisationId);
         return { status: 204, body: null, resource: id.toLowerCase() };

@@ -11,16 +11,40 @@ export function testEvent(nowMs: number): string {
 }
 
 /** A whole event of a type, as it would be delivered. */
-export function sampleEvent(type: EventType, { nowMs, random, baseUrl }: { nowMs: number; random: Random; baseUrl: string }): string {
+export function sampleEvent(
+  type: EventType,
+  { nowMs, random, baseUrl }: { nowMs: number; random: Random; baseUrl: string },
+): string {
   const occurred_at = formatMs(nowMs);
   const group = { id: random.uuid(), ref: 'sample-cohort', name: 'Sample cohort', type: 'cohort' };
-  if (type === 'learner.groups.updated') return JSON.stringify({ event: type, learner_ref: 'sample-learner', added: [group.id], removed: [], occurred_at });
+  if (type === 'learner.groups.updated')
+    return JSON.stringify({ event: type, learner_ref: 'sample-learner', added: [group.id], removed: [], occurred_at });
   const { body } = storedTexts({
-    assessed_at_us: nowMs * 1000, subject: 'digital', framework: 'Essential digital skills', rqf_level: 'Level 1', rqf_level_code: 2, below_level_1: false,
-    working_level: 'Level 1', recommended_next_level: 'Level 2', is_borderline: false, needs_review: false,
-    domains: [{ name: 'Using devices and handling information', score_pct: 82, status: 'secure' }, { name: 'Being safe and responsible online', score_pct: 61, status: 'developing' }],
+    assessed_at_us: nowMs * 1000,
+    subject: 'digital',
+    framework: 'Essential digital skills',
+    rqf_level: 'Level 1',
+    rqf_level_code: 2,
+    below_level_1: false,
+    working_level: 'Level 1',
+    recommended_next_level: 'Level 2',
+    is_borderline: false,
+    needs_review: false,
+    domains: [
+      { name: 'Using devices and handling information', score_pct: 82, status: 'secure' },
+      { name: 'Being safe and responsible online', score_pct: 61, status: 'developing' },
+    ],
   });
-  const data = assessmentJson({ assessment_id: random.uuid(), position: nowMs * 1000, learner: learnerJson('sample-learner', 'Sample Learner'), body, report_sha256: null },
-    JSON.stringify([group]), `${baseUrl}/api/v1/assessments/`);
+  const data = assessmentJson(
+    {
+      assessment_id: random.uuid(),
+      position: nowMs * 1000,
+      learner: learnerJson('sample-learner', 'Sample Learner'),
+      body,
+      report_sha256: null,
+    },
+    JSON.stringify([group]),
+    `${baseUrl}/api/v1/assessments/`,
+  );
   return `{"event":"${type}","occurred_at":"${occurred_at}","data":${data},"group_ids":["${group.id}"]}`;
 }

@@ -19,13 +19,31 @@ const endpointProperties = {
 
 export const WebhookEndpoint = Type.Object(endpointProperties, { $id: 'WebhookEndpoint' });
 
-export const RegisteredWebhookEndpoint = Type.Object({
-  ...endpointProperties,
-  secret: Type.String({ pattern: '^whsec_', description: 'Signing secret: shown this once only.' }),
-}, { $id: 'RegisteredWebhookEndpoint' });
+export const RegisteredWebhookEndpoint = Type.Object(
+  {
+    ...endpointProperties,
+    secret: Type.String({ pattern: '^whsec_', description: 'Signing secret: shown this once only.' }),
+  },
+  { $id: 'RegisteredWebhookEndpoint' },
+);
 
-export const WebhookInput = Type.Object({
-  url: Type.String({ format: 'uri', maxLength: limits.webhookUrlChars, description: 'An https address that the public internet can reach, without credentials or fragment.' }),
-  event_types: Type.Optional(Type.Array(Type.Enum([...eventTypes]), { minItems: 1, default: ['assessment.completed'] })),
-  group_ids: Type.Optional(Type.Array(Type.String({ format: 'uuid' }), { minItems: 1, maxItems: limits.webhookGroups, description: 'Omitted: all groups.' })),
-}, { additionalProperties: false, $id: 'WebhookInput' });
+export const WebhookInput = Type.Object(
+  {
+    url: Type.String({
+      format: 'uri',
+      maxLength: limits.webhookUrlChars,
+      description: 'An https address that the public internet can reach, without credentials or fragment.',
+    }),
+    event_types: Type.Optional(
+      Type.Array(Type.Enum([...eventTypes]), { minItems: 1, default: ['assessment.completed'] }),
+    ),
+    group_ids: Type.Optional(
+      Type.Array(Type.String({ format: 'uuid' }), {
+        minItems: 1,
+        maxItems: limits.webhookGroups,
+        description: 'Omitted: all groups.',
+      }),
+    ),
+  },
+  { additionalProperties: false, $id: 'WebhookInput' },
+);

@@ -31,7 +31,9 @@ type Key = { id: string; bytes: Uint8Array };
 
 function deriveKey(serviceSecret: string): Key {
   const derive = (purpose: string, length: number): Buffer =>
-    Buffer.from(hkdfSync('sha256', serviceSecret, '', `assessment-results-service/webhook-secret/${purpose}/1`, length));
+    Buffer.from(
+      hkdfSync('sha256', serviceSecret, '', `assessment-results-service/webhook-secret/${purpose}/1`, length),
+    );
   return { id: derive('key-id', 6).toString('base64url'), bytes: derive('key', 32) };
 }
 
@@ -52,8 +54,13 @@ export function createKeyring(serviceSecrets: readonly string[], random: Random)
   const bound = (keyId: string, context: string): Buffer => Buffer.from(`1.${keyId}.${context}`);
   const parse = (encrypted: string): { keyId: string; nonce: Buffer; sealed: Buffer } => {
     const match = form.exec(encrypted);
-    if (match === null) throw new SecretUnreadableError('The stored webhook secret does not have the form of an encrypted secret.');
-    return { keyId: match[1]!, nonce: Buffer.from(match[2]!, 'base64url'), sealed: Buffer.from(match[3]!, 'base64url') };
+    if (match === null)
+      throw new SecretUnreadableError('The stored webhook secret does not have the form of an encrypted secret.');
+    return {
+      keyId: match[1]!,
+      nonce: Buffer.from(match[2]!, 'base64url'),
+      sealed: Buffer.from(match[3]!, 'base64url'),
+    };
   };
   return {
     encrypt(plain, context) {
@@ -67,13 +74,18 @@ export function createKeyring(serviceSecrets: readonly string[], random: Random)
       const { keyId, nonce, sealed } = parse(encrypted);
       const key = keys.find((candidate) => candidate.id === keyId);
       if (key === undefined) {
-        throw new SecretUnreadableError(`A webhook secret was encrypted under another service secret (key ${keyId}): restore that ARS_SECRET, or rotate the endpoint's secret.`);
+        throw new SecretUnreadableError(
+          `A webhook secret was encrypted under another service secret (key ${keyId}): restore that ARS_SECRET, or rotate the endpoint's secret.`,
+        );
       }
       const decipher = createDecipheriv('aes-256-gcm', key.bytes, nonce, { authTagLength: tagBytes });
       decipher.setAAD(bound(keyId, context));
       decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes));
       try {
-        return Buffer.concat([decipher.update(sealed.subarray(0, sealed.length - tagBytes)), decipher.final()]).toString('utf8');
+        return Buffer.concat([
+          decipher.update(sealed.subarray(0, sealed.length - tagBytes)),
+          decipher.final(),
+        ]).toString('utf8');
       } catch {
         throw new SecretUnreadableError('A stored webhook secret was altered, or moved from another endpoint.');
       }

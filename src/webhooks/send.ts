@@ -8,8 +8,17 @@ import { parseRetryAfter } from './retry.ts';
 
 /** How an attempt ended; `secret_unreadable` before anything was sent. `aborted` is the worker's own doing (it is stopping) and says nothing about the endpoint. */
 export type Outcome =
-  | 'succeeded' | 'http_error' | 'redirect' | 'timeout' | 'dns_error' | 'address_refused' | 'tls_error' | 'connection_error'
-  | 'response_too_large' | 'secret_unreadable' | 'aborted';
+  | 'succeeded'
+  | 'http_error'
+  | 'redirect'
+  | 'timeout'
+  | 'dns_error'
+  | 'address_refused'
+  | 'tls_error'
+  | 'connection_error'
+  | 'response_too_large'
+  | 'secret_unreadable'
+  | 'aborted';
 
 export type Attempt = {
   outcome: Outcome;
@@ -23,7 +32,12 @@ export type Attempt = {
   retry_after_ms: number | null;
 };
 
-export type SendRequest = { url: string; headers: Record<string, string>; body: Uint8Array | string; signal?: AbortSignal | undefined };
+export type SendRequest = {
+  url: string;
+  headers: Record<string, string>;
+  body: Uint8Array | string;
+  signal?: AbortSignal | undefined;
+};
 
 export type Sender = {
   /** Makes one POST and never throws. The response's body is read to its end, bounded, and thrown away. */
@@ -56,12 +70,19 @@ function checkedLookup(resolve: Resolve, networks: readonly Network[]): LookupFu
     return addresses;
   };
   return (hostname, options, callback) => {
-    checked(hostname).then((addresses) => {
-      const [first] = addresses;
-      if (first === undefined) callback(new DnsError('ENODATA', 'The host name has no address.'), '');
-      else if (options.all === true) callback(null, addresses.map((address) => ({ address, family: isIP(address) })));
-      else callback(null, first, isIP(first));
-    }, (error: Error) => callback(error, ''));
+    checked(hostname).then(
+      (addresses) => {
+        const [first] = addresses;
+        if (first === undefined) callback(new DnsError('ENODATA', 'The host name has no address.'), '');
+        else if (options.all === true)
+          callback(
+            null,
+            addresses.map((address) => ({ address, family: isIP(address) })),
+          );
+        else callback(null, first, isIP(first));
+      },
+      (error: Error) => callback(error, ''),
+    );
   };
 }
 
@@ -69,10 +90,17 @@ function outcomeOf(error: Error & { code?: unknown }): { outcome: Outcome; error
   const code = typeof error.code === 'string' && /^[A-Z0-9_]{1,60}$/.test(error.code) ? error.code : 'unknown';
   if (error instanceof AddressRefusedError) return { outcome: 'address_refused', error: error.message };
   if (error instanceof DnsError) return { outcome: 'dns_error', error: error.message };
-  if (code === 'UND_ERR_CLOSED' || code === 'UND_ERR_DESTROYED') return { outcome: 'aborted', error: 'The sender is closed.' };
-  if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return { outcome: 'timeout', error: 'The connection was not made in time.' };
-  if (code === 'UND_ERR_HEADERS_OVERFLOW' || code === 'HPE_HEADER_OVERFLOW') return { outcome: 'response_too_large', error: 'The response headers are too large.' };
-  if (/^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH|.*CERT)/.test(code)) {
+  if (code === 'UND_ERR_CLOSED' || code === 'UND_ERR_DESTROYED')
+    return { outcome: 'aborted', error: 'The sender is closed.' };
+  if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT')
+    return { outcome: 'timeout', error: 'The connection was not made in time.' };
+  if (code === 'UND_ERR_HEADERS_OVERFLOW' || code === 'HPE_HEADER_OVERFLOW')
+    return { outcome: 'response_too_large', error: 'The response headers are too large.' };
+  if (
+    /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH|.*CERT)/.test(
+      code,
+    )
+  ) {
     return { outcome: 'tls_error', error: `The TLS connection was not trusted or not understood (${code}).` };
   }
   return { outcome: 'connection_error', error: `The connection failed (${code}).` };
@@ -93,7 +121,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   constructor(maxResponseBytes: number, clock: Clock) {
     this.#maxResponseBytes = maxResponseBytes;
     this.#clock = clock;
-    this.done = new Promise((resolve) => { this.#settle = resolve; });
+    this.done = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
   }
 
   end(outcome: Outcome, error: string | null): void {
@@ -118,7 +148,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     // A header that stands twice arrives as a list, whatever the type says.
-    const retryAfter = [headers['retry-after'] as string | string[] | undefined ?? []].flat();
+    const retryAfter = [(headers['retry-after'] as string | string[] | undefined) ?? []].flat();
     if (status === 429 || status === 503) this.#retryAfterMs = parseRetryAfter(retryAfter[0], this.#clock.nowMs());
     if (Number(headers['content-length'] ?? 0) > this.#maxResponseBytes) this.#tooLarge();
   }
@@ -131,7 +161,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     const status = this.#status ?? 0;
     if (status >= 200 && status < 300) this.end('succeeded', null);
-    else if (status >= 300 && status < 400) this.end('redirect', `The endpoint answered with a redirect (${status}); redirects are not followed.`);
+    else if (status >= 300 && status < 400)
+      this.end('redirect', `The endpoint answered with a redirect (${status}); redirects are not followed.`);
     else this.end('http_error', `The endpoint answered ${status}.`);
   }
 
@@ -149,8 +180,18 @@ class Exchange implements Dispatcher.DispatchHandler {
  * The sender of webhook deliveries: `https` only, addresses checked and pinned, redirects not followed, time and size
  * bounded. Certificates are judged against the system's roots and `NODE_EXTRA_CA_CERTS`.
  */
-export function createSender({ clock, allowNetworks = [], timeoutMs = 15_000, maxResponseBytes = 262_144, resolve = createResolver() }: {
-  clock: Clock; allowNetworks?: readonly Network[]; timeoutMs?: number; maxResponseBytes?: number; resolve?: Resolve;
+export function createSender({
+  clock,
+  allowNetworks = [],
+  timeoutMs = 15_000,
+  maxResponseBytes = 262_144,
+  resolve = createResolver(),
+}: {
+  clock: Clock;
+  allowNetworks?: readonly Network[];
+  timeoutMs?: number;
+  maxResponseBytes?: number;
+  resolve?: Resolve;
 }): Sender {
   const agent = new Agent({
     // HTTP/2 would put several endpoints' deliveries on one connection, where one that is cut cuts the others.
@@ -195,7 +236,10 @@ export function createSender({ clock, allowNetworks = [], timeoutMs = 15_000, ma
       abort();
       return exchange.done;
     }
-    const timer = setTimeout(() => exchange.cut('timeout', `The endpoint did not answer within ${timeoutMs} ms.`), timeoutMs);
+    const timer = setTimeout(
+      () => exchange.cut('timeout', `The endpoint did not answer within ${timeoutMs} ms.`),
+      timeoutMs,
+    );
     signal?.addEventListener('abort', abort, { once: true });
     try {
       const { origin, pathname, search } = verdict.url;
@@ -211,7 +255,11 @@ export function createSender({ clock, allowNetworks = [], timeoutMs = 15_000, ma
   return {
     async send(request) {
       const startMs = clock.monotonicMs();
-      const ending = attempt(request).catch((error: Error) => ({ ...outcomeOf(error), status_code: null, retry_after_ms: null }));
+      const ending = attempt(request).catch((error: Error) => ({
+        ...outcomeOf(error),
+        status_code: null,
+        retry_after_ms: null,
+      }));
       underWay.add(ending);
       const ended = await ending;
       underWay.delete(ending);

@@ -25,8 +25,14 @@ function mac(secret: string, ...parts: (string | Uint8Array)[]): string {
  * `X-Svc-Signature-256`, the newest alone in the legacy header, which has room for only one.
  * Each attempt is signed anew, so that a late retry is still inside the receiver's tolerance.
  */
-export function sign({ secrets, body, nowMs }: {
-  secrets: readonly string[]; body: Uint8Array | string; nowMs: number;
+export function sign({
+  secrets,
+  body,
+  nowMs,
+}: {
+  secrets: readonly string[];
+  body: Uint8Array | string;
+  nowMs: number;
 }): SignatureHeaders {
   const [newest] = secrets;
   if (newest === undefined) throw new RangeError('A delivery needs at least one signing secret.');
@@ -36,8 +42,16 @@ export function sign({ secrets, body, nowMs }: {
 }
 
 /** Every header of one attempt. `deliveryId` stays the same over retries and replays; the signatures don't. */
-export function deliveryHeaders({ deliveryId, secrets, body, nowMs }: {
-  deliveryId: string; secrets: readonly string[]; body: Uint8Array | string; nowMs: number;
+export function deliveryHeaders({
+  deliveryId,
+  secrets,
+  body,
+  nowMs,
+}: {
+  deliveryId: string;
+  secrets: readonly string[];
+  body: Uint8Array | string;
+  nowMs: number;
 }): Record<string, string> {
   return {
     'Content-Type': 'application/json',
@@ -101,10 +115,12 @@ function mismatchCause(secret: string, t: string, body: Uint8Array | string, val
   };
   if (secret === '') return 'The secret is empty.';
   if (secret !== secret.trim()) return 'The secret has white space around it.';
-  if (!secret.startsWith('whsec_')) return 'The secret must be the whole string, with whsec_ at its front, used as text and not decoded.';
+  if (!secret.startsWith('whsec_'))
+    return 'The secret must be the whole string, with whsec_ at its front, used as text and not decoded.';
   const text = typeof body === 'string' ? body : Buffer.from(body).toString('utf8');
   if (matches(secret, text.trim())) return 'White space was added to the body: verify the bytes as they arrived.';
-  if (values.some((value) => sameText(mac(secret, body), value))) return `v1 holds the MAC of the legacy ${legacyHeader}.`;
+  if (values.some((value) => sameText(mac(secret, body), value)))
+    return `v1 holds the MAC of the legacy ${legacyHeader}.`;
   return 'Either the secret belongs to another endpoint or has been rotated away, or the body is not the raw bytes that arrived (parsed and written again, or decoded).';
 }
 
@@ -114,8 +130,18 @@ function mismatchCause(secret: string, t: string, body: Uint8Array | string, val
  * future are refused like those too far in the past: otherwise a signature made ahead would open a longer window
  * for replay.
  */
-export function verify({ secret, header, body, nowMs, toleranceSeconds: tolerance = toleranceSeconds }: {
-  secret: string; header: string | undefined | null; body: Uint8Array | string; nowMs: number; toleranceSeconds?: number;
+export function verify({
+  secret,
+  header,
+  body,
+  nowMs,
+  toleranceSeconds: tolerance = toleranceSeconds,
+}: {
+  secret: string;
+  header: string | undefined | null;
+  body: Uint8Array | string;
+  nowMs: number;
+  toleranceSeconds?: number;
 }): number {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
     throw new TypeError('The body must be the raw bytes or text of the request, not a parsed object.');
@@ -125,18 +151,36 @@ export function verify({ secret, header, body, nowMs, toleranceSeconds: toleranc
   let genuine = false;
   for (const value of values) genuine = sameText(expected, value) || genuine;
   // Anybody can sign with a secret that was never set.
-  if (!genuine || secret === '') throw new SignatureError('no_matching_signature', `No v1 signature matches. ${mismatchCause(secret, t, body, values)}`);
+  if (!genuine || secret === '')
+    throw new SignatureError(
+      'no_matching_signature',
+      `No v1 signature matches. ${mismatchCause(secret, t, body, values)}`,
+    );
   const ageSeconds = Math.floor(nowMs / 1000) - Number(t);
   if (ageSeconds > tolerance) {
-    throw new SignatureError('timestamp_too_old', `The signature is ${ageSeconds} s old, and ${tolerance} s are tolerated: the delivery was recorded and sent again, was held up, or this machine's clock is ahead.`);
+    throw new SignatureError(
+      'timestamp_too_old',
+      `The signature is ${ageSeconds} s old, and ${tolerance} s are tolerated: the delivery was recorded and sent again, was held up, or this machine's clock is ahead.`,
+    );
   }
   if (ageSeconds < -tolerance) {
-    throw new SignatureError('timestamp_in_future', `The signature's time lies ${-ageSeconds} s in the future, and ${tolerance} s are tolerated: this machine's clock is probably behind.`);
+    throw new SignatureError(
+      'timestamp_in_future',
+      `The signature's time lies ${-ageSeconds} s in the future, and ${tolerance} s are tolerated: this machine's clock is probably behind.`,
+    );
   }
   return Number(t);
 }
 
 /** A genuine header for a consumer's own tests. */
-export function testHeader({ secret, body, nowMs }: { secret: string; body: Uint8Array | string; nowMs: number }): string {
+export function testHeader({
+  secret,
+  body,
+  nowMs,
+}: {
+  secret: string;
+  body: Uint8Array | string;
+  nowMs: number;
+}): string {
   return sign({ secrets: [secret], body, nowMs })[signatureHeader];
 }

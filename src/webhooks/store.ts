@@ -2,34 +2,63 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 
 export type EndpointRow = {
-  organisation_id: number; endpoint_id: string; url: string; event_types: string[]; group_ids: string[] | null;
-  status: 'active' | 'paused' | 'disabled'; disabled_reason: string | null;
+  organisation_id: number;
+  endpoint_id: string;
+  url: string;
+  event_types: string[];
+  group_ids: string[] | null;
+  status: 'active' | 'paused' | 'disabled';
+  disabled_reason: string | null;
   /** Encrypted; see secret.ts. */
-  secret: string; previous_secret: string | null; previous_secret_until: Date | null;
-  failing_since: Date | null; warned_at: Date | null; created_at: Date; updated_at: Date;
+  secret: string;
+  previous_secret: string | null;
+  previous_secret_until: Date | null;
+  failing_since: Date | null;
+  warned_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
 };
 
 export const endpointColumns = `organisation_id, endpoint_id, url, event_types, group_ids, status, disabled_reason, secret, previous_secret,
   previous_secret_until, failing_since, warned_at, created_at, updated_at`;
 
-const list = statement('webhook.list', `select ${endpointColumns} from webhook_endpoint where organisation_id = $1 order by created_at, endpoint_id`);
-const byId = statement('webhook.by_id', `select ${endpointColumns} from webhook_endpoint where organisation_id = $1 and endpoint_id = $2`);
+const list = statement(
+  'webhook.list',
+  `select ${endpointColumns} from webhook_endpoint where organisation_id = $1 order by created_at, endpoint_id`,
+);
+const byId = statement(
+  'webhook.by_id',
+  `select ${endpointColumns} from webhook_endpoint where organisation_id = $1 and endpoint_id = $2`,
+);
 const count = statement('webhook.count', 'select count(*) as count from webhook_endpoint where organisation_id = $1');
-const insert = statement('webhook.insert', `
+const insert = statement(
+  'webhook.insert',
+  `
   insert into webhook_endpoint (organisation_id, endpoint_id, url, event_types, group_ids, secret, created_at, updated_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $7) returning ${endpointColumns}`);
-const remove = statement('webhook.remove', 'delete from webhook_endpoint where organisation_id = $1 and endpoint_id = $2 returning endpoint_id');
-const undelivered = statement('webhook.undelivered', `
+  values ($1, $2, $3, $4, $5, $6, $7, $7) returning ${endpointColumns}`,
+);
+const remove = statement(
+  'webhook.remove',
+  'delete from webhook_endpoint where organisation_id = $1 and endpoint_id = $2 returning endpoint_id',
+);
+const undelivered = statement(
+  'webhook.undelivered',
+  `
   select w.endpoint_id,
          (select count(*) from delivery d where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id and d.status = 'pending') as pending,
          (select count(*) from delivery d where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id and d.status = 'dead') as dead
-    from webhook_endpoint w where w.organisation_id = $1`);
+    from webhook_endpoint w where w.organisation_id = $1`,
+);
 
 export function listEndpoints(tx: Tx, organisationId: number): Promise<EndpointRow[]> {
   return tx.query<EndpointRow>(list, [organisationId]);
 }
 
-export async function findEndpoint(tx: Tx, organisationId: number, endpointId: string): Promise<EndpointRow | undefined> {
+export async function findEndpoint(
+  tx: Tx,
+  organisationId: number,
+  endpointId: string,
+): Promise<EndpointRow | undefined> {
   return (await tx.query<EndpointRow>(byId, [organisationId, endpointId]))[0];
 }
 
@@ -37,8 +66,22 @@ export async function countEndpoints(tx: Tx, organisationId: number): Promise<nu
   return (await tx.query<{ count: number }>(count, [organisationId]))[0]!.count;
 }
 
-export async function insertEndpoint(tx: Tx, organisationId: number, row: { endpointId: string; url: string; eventTypes: string[]; groupIds: string[] | null; secret: string; at: Date }): Promise<EndpointRow> {
-  return (await tx.query<EndpointRow>(insert, [organisationId, row.endpointId, row.url, row.eventTypes, row.groupIds, row.secret, row.at]))[0]!;
+export async function insertEndpoint(
+  tx: Tx,
+  organisationId: number,
+  row: { endpointId: string; url: string; eventTypes: string[]; groupIds: string[] | null; secret: string; at: Date },
+): Promise<EndpointRow> {
+  return (
+    await tx.query<EndpointRow>(insert, [
+      organisationId,
+      row.endpointId,
+      row.url,
+      row.eventTypes,
+      row.groupIds,
+      row.secret,
+      row.at,
+    ])
+  )[0]!;
 }
 
 /**
@@ -50,7 +93,10 @@ export async function removeEndpoint(tx: Tx, organisationId: number, endpointId:
 }
 
 /** How many deliveries wait for each endpoint, and how many have finally failed. */
-export async function countUndelivered(tx: Tx, organisationId: number): Promise<Map<string, { pending: number; dead: number }>> {
+export async function countUndelivered(
+  tx: Tx,
+  organisationId: number,
+): Promise<Map<string, { pending: number; dead: number }>> {
   const rows = await tx.query<{ endpoint_id: string; pending: number; dead: number }>(undelivered, [organisationId]);
   return new Map(rows.map((row) => [row.endpoint_id, row]));
 }

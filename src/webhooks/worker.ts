@@ -83,7 +83,10 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
   let recovered: Promise<void> = Promise.resolve();
 
   const lease = () => ({ workerId, nowMs: clock.nowMs(), untilMs: clock.nowMs() + leaseMs });
-  const pause = (ms: number) => new Promise<void>((resolve) => { setTimeout(resolve, ms); });
+  const pause = (ms: number) =>
+    new Promise<void>((resolve) => {
+      setTimeout(resolve, ms);
+    });
   const failed = (error: unknown) => {
     if (!stopping && !(error instanceof DatabaseUnavailable)) log.error('webhook.worker_failed', errorFields(error));
   };
@@ -106,7 +109,8 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
   }
 
   function tellIfQuiet(): void {
-    if (!looking && (stopping || (!everything && notified.size === 0)) && lanes.size + releasing === 0) for (const resolve of quiet.splice(0)) resolve();
+    if (!looking && (stopping || (!everything && notified.size === 0)) && lanes.size + releasing === 0)
+      for (const resolve of quiet.splice(0)) resolve();
   }
 
   async function look(): Promise<void> {
@@ -125,7 +129,11 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
         const claimed = most <= 0 ? [] : await claimLanes(connection, taken, most, organisations);
         await recovered;
         for (const endpoint of claimed) {
-          if (!lanes.has(endpoint.endpoint_id)) lanes.set(endpoint.endpoint_id, openLane(endpoint, taken, { fetch, attempt, drained: (lane) => void giveBack(lane) }));
+          if (!lanes.has(endpoint.endpoint_id))
+            lanes.set(
+              endpoint.endpoint_id,
+              openLane(endpoint, taken, { fetch, attempt, drained: (lane) => void giveBack(lane) }),
+            );
         }
         if (claimed.length > 0 && claimed.length === most) everything = true;
         if (organisations === null) {
@@ -144,9 +152,13 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
   }
 
   async function nudgeHeld(organisations: number[] | null): Promise<void> {
-    const concerned = [...lanes.values()].filter((lane) => organisations === null || organisations.includes(lane.endpoint.organisation_id));
+    const concerned = [...lanes.values()].filter(
+      (lane) => organisations === null || organisations.includes(lane.endpoint.organisation_id),
+    );
     if (concerned.length === 0) return;
-    const found = await heldLanes(connection, workerId, [...new Set(concerned.map((lane) => lane.endpoint.organisation_id))]);
+    const found = await heldLanes(connection, workerId, [
+      ...new Set(concerned.map((lane) => lane.endpoint.organisation_id)),
+    ]);
     bringUpToDate(concerned, found, null);
   }
 
@@ -154,7 +166,10 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
     const states = new Map(found.map((state) => [state.endpoint_id, state]));
     for (const lane of concerned) {
       const state = states.get(lane.endpoint.endpoint_id);
-      if (state === undefined) { lane.close(); continue; }
+      if (state === undefined) {
+        lane.close();
+        continue;
+      }
       lane.refresh(state);
       if (untilMs !== null) lane.leasedUntilMs = untilMs;
       else lane.nudge();
@@ -165,7 +180,15 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
     const held = [...lanes.values()];
     if (held.length === 0) return;
     const next = lease();
-    bringUpToDate(held, await renewLanes(connection, next, held.map((lane) => lane.endpoint)), next.untilMs);
+    bringUpToDate(
+      held,
+      await renewLanes(
+        connection,
+        next,
+        held.map((lane) => lane.endpoint),
+      ),
+      next.untilMs,
+    );
   }
 
   async function giveBack(lane: Lane): Promise<void> {
@@ -195,7 +218,11 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
     return [];
   }
 
-  async function attempt(lane: Lane, delivery: DueDelivery, tellEnd: (result: 'delivered' | 'failed' | 'dropped') => void): Promise<void> {
+  async function attempt(
+    lane: Lane,
+    delivery: DueDelivery,
+    tellEnd: (result: 'delivered' | 'failed' | 'dropped') => void,
+  ): Promise<void> {
     let told = false;
     const ended = (result: 'delivered' | 'failed' | 'dropped') => {
       if (!told) tellEnd(result);
@@ -210,7 +237,10 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
       return;
     }
     if (at - lane.openedMs > holdMs) lane.close();
-    const tooSlow = setTimeout(() => { lane.slow = true; leave(); }, slowAfterMs);
+    const tooSlow = setTimeout(() => {
+      lane.slow = true;
+      leave();
+    }, slowAfterMs);
     try {
       const made = await attemptDelivery(app, sender, lane.endpoint, delivery, breakOff.signal);
       clearTimeout(tooSlow);
@@ -220,14 +250,28 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
 
       const endedMs = clock.nowMs();
       const number = delivery.attempts + 1;
-      const wait = verdict !== 'retry' ? 'dead' : nextAttempt({
-        attempt: number - delivery.resent_after, schedule: app.settings.webhookRetryScheduleMs, random: app.random, retryAfterMs: made.retry_after_ms,
-      });
+      const wait =
+        verdict !== 'retry'
+          ? 'dead'
+          : nextAttempt({
+              attempt: number - delivery.resent_after,
+              schedule: app.settings.webhookRetryScheduleMs,
+              random: app.random,
+              retryAfterMs: made.retry_after_ms,
+            });
       const status = verdict === 'delivered' ? 'succeeded' : wait === 'dead' ? 'dead' : 'pending';
       const recorded = recorder.record({
-        organisationId: lane.endpoint.organisation_id, deliveryId: delivery.delivery_id, attemptsBefore: delivery.attempts,
-        resentAfter: delivery.resent_after, status, nextAttemptMs: wait === 'dead' ? null : endedMs + wait, atMs: at, endedMs,
-        statusCode: made.status_code, durationMs: made.duration_ms, error: made.error,
+        organisationId: lane.endpoint.organisation_id,
+        deliveryId: delivery.delivery_id,
+        attemptsBefore: delivery.attempts,
+        resentAfter: delivery.resent_after,
+        status,
+        nextAttemptMs: wait === 'dead' ? null : endedMs + wait,
+        atMs: at,
+        endedMs,
+        statusCode: made.status_code,
+        durationMs: made.duration_ms,
+        error: made.error,
       });
       await recorded.sent;
       leave();
@@ -235,8 +279,15 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
       await recorded.written;
       if (wait !== 'dead') lookIn(wait);
       log.info('webhook.attempt', {
-        delivery: delivery.delivery_id, endpoint: lane.endpoint.endpoint_id, type: delivery.type, attempt: number, outcome: made.outcome,
-        status: made.status_code, duration_ms: made.duration_ms, delivery_status: status, retry_in_ms: wait === 'dead' ? null : wait,
+        delivery: delivery.delivery_id,
+        endpoint: lane.endpoint.endpoint_id,
+        type: delivery.type,
+        attempt: number,
+        outcome: made.outcome,
+        status: made.status_code,
+        duration_ms: made.duration_ms,
+        delivery_status: status,
+        retry_in_ms: wait === 'dead' ? null : wait,
       });
       if (await followHealth(app, recordingConnection, lane.endpoint, verdict, endedMs)) lane.close();
     } catch (error) {
@@ -274,7 +325,11 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
 
   return {
     wake,
-    settled: () => new Promise((resolve) => { quiet.push(resolve); tellIfQuiet(); }),
+    settled: () =>
+      new Promise((resolve) => {
+        quiet.push(resolve);
+        tellIfQuiet();
+      }),
     async stop() {
       if (stopping) return;
       stopping = true;
@@ -282,11 +337,16 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
       clearInterval(heartbeat);
       clearInterval(tidying);
       clearTimeout(tidyingSoon);
-      const ended = new Promise<void>((resolve) => { quiet.push(resolve); });
+      const ended = new Promise<void>((resolve) => {
+        quiet.push(resolve);
+      });
       for (const lane of [...lanes.values()]) lane.close();
       const cut = setTimeout(() => breakOff.abort(), stopWithinMs);
       // The database may be away; what it then doesn't get is attempted again by the next worker.
-      const giveUp = setTimeout(() => { recorder.stop(); for (const resolve of quiet.splice(0)) resolve(); }, stopWithinMs + 2_000);
+      const giveUp = setTimeout(() => {
+        recorder.stop();
+        for (const resolve of quiet.splice(0)) resolve();
+      }, stopWithinMs + 2_000);
       tellIfQuiet();
       await ended;
       clearTimeout(cut);

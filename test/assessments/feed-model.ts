@@ -19,19 +19,38 @@ import type { TestOrganisation, TestService } from '../service.ts';
 type Group = { id: string; ref: string; type: string; active: boolean };
 type Learner = { ref: string; name: string; groups: Set<Group>; left: { group: Group; positionUs: number }[] };
 type Result = {
-  id: string; learner: Learner; subject: Subject; level: number; assessedUs: number; positionUs: number;
+  id: string;
+  learner: Learner;
+  subject: Subject;
+  level: number;
+  assessedUs: number;
+  positionUs: number;
   /** The groups that the learner was in when the result was withdrawn. */
   deleted: Set<Group> | null;
 };
 
 /** A filter as its parameters; lists are OR. */
 export type Filter = {
-  since?: string; learner_ref?: string; subject?: string[]; assessed_from?: string; assessed_to?: string; rqf_level_code?: string[];
-  below_level_1?: string; status?: string[]; group_id?: string[]; sort?: string;
+  since?: string;
+  learner_ref?: string;
+  subject?: string[];
+  assessed_from?: string;
+  assessed_to?: string;
+  rqf_level_code?: string[];
+  below_level_1?: string;
+  status?: string[];
+  group_id?: string[];
+  sort?: string;
 };
 
 /** What matters of an entry: the rest is the shape's business. */
-export type Shown = { id: string; kind: 'completed' | 'deleted' | 'left'; updated_at: string; name?: string; groups?: string[] };
+export type Shown = {
+  id: string;
+  kind: 'completed' | 'deleted' | 'left';
+  updated_at: string;
+  name?: string;
+  groups?: string[];
+};
 
 const stepUs = limits.positionStepUs;
 const why = { actor: 'operator', reason: 'model' };
@@ -59,7 +78,9 @@ export class FeedModel {
     return inside(this.#org.id);
   }
 
-  #next(): number { return this.#lastUs + stepUs; }
+  #next(): number {
+    return this.#lastUs + stepUs;
+  }
 
   /** Moves live results to new positions, in their order. */
   #stamp(results: Result[]): void {
@@ -69,39 +90,82 @@ export class FeedModel {
     }
   }
 
-  #resultsOf(learners: Learner[]): Result[] { return this.results.filter((result) => learners.includes(result.learner)); }
+  #resultsOf(learners: Learner[]): Result[] {
+    return this.results.filter((result) => learners.includes(result.learner));
+  }
 
   async makesGroup(ref: string, type: string): Promise<void> {
-    const { row } = await this.#act((id) => this.#service.inWork((work) => createGroup(work, id, { type, ref, name: ref })));
+    const { row } = await this.#act((id) =>
+      this.#service.inWork((work) => createGroup(work, id, { type, ref, name: ref })),
+    );
     this.groups.push({ id: row.group_id, ref, type, active: true });
   }
 
   async provisions(ref: string, name: string): Promise<void> {
-    await this.#act((id) => this.#service.inWork((work) => provisionLearner(work, id, { ref, full_name: name, email: null, groups: [] })));
+    await this.#act((id) =>
+      this.#service.inWork((work) => provisionLearner(work, id, { ref, full_name: name, email: null, groups: [] })),
+    );
     const known = this.learners.find((learner) => learner.ref === ref);
-    if (known === undefined) { this.learners.push({ ref, name, groups: new Set(), left: [] }); return; }
+    if (known === undefined) {
+      this.learners.push({ ref, name, groups: new Set(), left: [] });
+      return;
+    }
     if (known.name === name) return;
     known.name = name;
     this.#stamp(this.#resultsOf([known]));
   }
 
   async completes(given: { learner: Learner; subject: Subject; level: number; assessed_at: string }[]): Promise<void> {
-    const ids = await this.#act((id) => this.#service.inWork((work) => recordResults(work, id, given.map(({ learner, ...rest }) => ({ ref: learner.ref, ...rest })))));
+    const ids = await this.#act((id) =>
+      this.#service.inWork((work) =>
+        recordResults(
+          work,
+          id,
+          given.map(({ learner, ...rest }) => ({ ref: learner.ref, ...rest })),
+        ),
+      ),
+    );
     given.forEach(({ learner, subject, level, assessed_at }, i) => {
       this.#lastUs += stepUs;
-      this.results.push({ id: ids[i]!, learner, subject, level, assessedUs: parseInstant(assessed_at)!, positionUs: this.#lastUs, deleted: null });
+      this.results.push({
+        id: ids[i]!,
+        learner,
+        subject,
+        level,
+        assessedUs: parseInstant(assessed_at)!,
+        positionUs: this.#lastUs,
+        deleted: null,
+      });
     });
   }
 
   async joins(group: Group, learners: Learner[]): Promise<void> {
-    await this.#act((id) => this.#service.inWork((work) => addMembers(work, id, group.id, learners.map((learner) => learner.ref))));
+    await this.#act((id) =>
+      this.#service.inWork((work) =>
+        addMembers(
+          work,
+          id,
+          group.id,
+          learners.map((learner) => learner.ref),
+        ),
+      ),
+    );
     const changed = learners.filter((learner) => !learner.groups.has(group));
     for (const learner of changed) learner.groups.add(group);
     this.#stamp(this.#resultsOf(changed));
   }
 
   async leaves(group: Group, learners: Learner[]): Promise<void> {
-    await this.#act((id) => this.#service.inWork((work) => removeMembers(work, id, group.id, learners.map((learner) => learner.ref))));
+    await this.#act((id) =>
+      this.#service.inWork((work) =>
+        removeMembers(
+          work,
+          id,
+          group.id,
+          learners.map((learner) => learner.ref),
+        ),
+      ),
+    );
     const changed = learners.filter((learner) => learner.groups.has(group));
     for (const learner of changed) {
       learner.groups.delete(group);
@@ -119,7 +183,10 @@ export class FeedModel {
 
   async amends(result: Result, framework: string): Promise<void> {
     if (result.deleted !== null) return;
-    if (await this.#act((id) => this.#service.inWork((work) => amendAssessment(work, id, result.id, { framework }, why)))) this.#stamp([result]);
+    if (
+      await this.#act((id) => this.#service.inWork((work) => amendAssessment(work, id, result.id, { framework }, why)))
+    )
+      this.#stamp([result]);
   }
 
   /** Archives or reactivates. */
@@ -138,39 +205,62 @@ export class FeedModel {
     const found: { result: Result; kind: Shown['kind'] }[] = [];
     for (const result of this.results) {
       if (!fits(result, filter) || (sinceUs !== null && result.positionUs < sinceUs)) continue;
-      const held = [...(result.deleted ?? result.learner.groups)].some((group) => wanted === null || wanted.has(group.id));
+      const held = [...(result.deleted ?? result.learner.groups)].some(
+        (group) => wanted === null || wanted.has(group.id),
+      );
       if (wanted === null || held) found.push({ result, kind: result.deleted === null ? 'completed' : 'deleted' });
       else if (sinceUs !== null) {
-        const left = result.learner.left.filter(({ group, positionUs }) => wanted.has(group.id) && positionUs >= sinceUs).map(({ positionUs }) => positionUs);
-        if (left.length > 0 && result.positionUs >= Math.min(...left)) found.push({ result, kind: result.deleted === null ? 'left' : 'deleted' });
+        const left = result.learner.left
+          .filter(({ group, positionUs }) => wanted.has(group.id) && positionUs >= sinceUs)
+          .map(({ positionUs }) => positionUs);
+        if (left.length > 0 && result.positionUs >= Math.min(...left))
+          found.push({ result, kind: result.deleted === null ? 'left' : 'deleted' });
       }
     }
     const sort = filter.sort ?? 'updated_at';
-    const key = sort.endsWith('assessed_at') ? (result: Result) => result.assessedUs : (result: Result) => result.positionUs;
+    const key = sort.endsWith('assessed_at')
+      ? (result: Result) => result.assessedUs
+      : (result: Result) => result.positionUs;
     found.sort((a, b) => key(a.result) - key(b.result) || (a.result.id < b.result.id ? -1 : 1));
     if (sort.startsWith('-')) found.reverse();
     return found.map(({ result, kind }) => ({
-      id: result.id, kind, updated_at: formatPosition(result.positionUs),
-      ...(kind === 'completed' ? { name: result.learner.name, groups: [...result.learner.groups].filter((group) => group.active).map((group) => group.ref).sort() } : {}),
+      id: result.id,
+      kind,
+      updated_at: formatPosition(result.positionUs),
+      ...(kind === 'completed'
+        ? {
+            name: result.learner.name,
+            groups: [...result.learner.groups]
+              .filter((group) => group.active)
+              .map((group) => group.ref)
+              .sort(),
+          }
+        : {}),
     }));
   }
 }
 
 function fits(result: Result, filter: Filter): boolean {
   const level = levels[result.level]!;
-  return (filter.learner_ref === undefined || filter.learner_ref === result.learner.ref)
-    && (filter.subject === undefined || filter.subject.includes(result.subject))
-    && (filter.assessed_from === undefined || result.assessedUs >= parseInstant(filter.assessed_from)!)
-    && (filter.assessed_to === undefined || result.assessedUs <= parseInstant(filter.assessed_to)!)
-    && (filter.rqf_level_code === undefined || filter.rqf_level_code.includes(String(level.rqf_level_code)))
-    && (filter.below_level_1 === undefined || filter.below_level_1 === String(level.below_level_1))
-    && (filter.status === undefined || filter.status.includes(result.deleted === null ? 'completed' : 'deleted'));
+  return (
+    (filter.learner_ref === undefined || filter.learner_ref === result.learner.ref) &&
+    (filter.subject === undefined || filter.subject.includes(result.subject)) &&
+    (filter.assessed_from === undefined || result.assessedUs >= parseInstant(filter.assessed_from)!) &&
+    (filter.assessed_to === undefined || result.assessedUs <= parseInstant(filter.assessed_to)!) &&
+    (filter.rqf_level_code === undefined || filter.rqf_level_code.includes(String(level.rqf_level_code))) &&
+    (filter.below_level_1 === undefined || filter.below_level_1 === String(level.below_level_1)) &&
+    (filter.status === undefined || filter.status.includes(result.deleted === null ? 'completed' : 'deleted'))
+  );
 }
 
 export function shownOf(entry: any): Shown {
   const kind = entry.removed !== undefined ? 'left' : entry.status;
   return {
-    id: entry.assessment_id, kind, updated_at: entry.updated_at,
-    ...(kind === 'completed' ? { name: entry.learner.full_name, groups: entry.groups.map((group: any) => group.ref).sort() } : {}),
+    id: entry.assessment_id,
+    kind,
+    updated_at: entry.updated_at,
+    ...(kind === 'completed'
+      ? { name: entry.learner.full_name, groups: entry.groups.map((group: any) => group.ref).sort() }
+      : {}),
   };
 }

@@ -24,8 +24,20 @@ suite('law 5: answered means audited', () => {
     await org.post('/learners', 'x'.repeat(2 * 1024 * 1024));
     const made = await org.post('/groups', { type: 'cohort', ref: 'A', name: 'A' });
     const rows = await auditOf(org);
-    assert.deepEqual(rows.map((row) => `${row.action} ${row.status}`), ['GET /groups 200', 'GET /groups 304', 'GET /groups 400', 'GET (no route) 404', 'GET /assessments/{id} 404',
-      'PUT (no route) 405', 'POST /learners 400', 'POST /learners 413', 'POST /groups 201']);
+    assert.deepEqual(
+      rows.map((row) => `${row.action} ${row.status}`),
+      [
+        'GET /groups 200',
+        'GET /groups 304',
+        'GET /groups 400',
+        'GET (no route) 404',
+        'GET /assessments/{id} 404',
+        'PUT (no route) 405',
+        'POST /learners 400',
+        'POST /learners 413',
+        'POST /groups 201',
+      ],
+    );
     assert.ok(rows.every((row) => row.actor === org.key.access_key_id));
     assert.equal(rows.at(-1)!.resource, made.body.data.id);
   });
@@ -38,7 +50,12 @@ suite('law 5: answered means audited', () => {
 
   test('failed sign-ins are in the log of nobody', async () => {
     const org = await service.organisation();
-    const count = async () => (await service.app.db.query<{ n: number }>('select count(*) as n from audit where organisation_id = 0 and status = 401'))[0]!.n;
+    const count = async () =>
+      (
+        await service.app.db.query<{ n: number }>(
+          'select count(*) as n from audit where organisation_id = 0 and status = 401',
+        )
+      )[0]!.n;
     const before = await count();
     await service.client({ ...org.key, secret_access_key: 'x' }).get('/health');
     assert.equal(await count(), before + 1);
@@ -55,9 +72,11 @@ suite('law 5: answered means audited', () => {
     });
     await locked.promise;
     let answered = false;
-    const asked = org.get('/health').finally(() => { answered = true; });
+    const asked = org.get('/health').finally(() => {
+      answered = true;
+    });
     // The request's own row waits for the lock; everything else that it needs passes meanwhile.
-    const waiting = 'select from pg_locks where relation = \'audit\'::regclass and not granted';
+    const waiting = "select from pg_locks where relation = 'audit'::regclass and not granted";
     while ((await service.app.db.query(waiting)).length === 0) assert.equal(answered, false);
     assert.equal(answered, false);
     release.resolve();

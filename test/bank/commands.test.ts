@@ -12,7 +12,11 @@ const folder = mkdtempSync(join(tmpdir(), 'ars-bank-'));
 after(() => rmSync(folder, { recursive: true }));
 const place = (name: string): string => join(folder, name);
 
-async function ars(name: string, positionals: string[], options: Record<string, string | boolean> = {}): Promise<Output> {
+async function ars(
+  name: string,
+  positionals: string[],
+  options: Record<string, string | boolean> = {},
+): Promise<Output> {
   const command = commands.find((one) => one.name === `bank ${name}`)!;
   return command.run({ options, positionals, json: true, progress: () => {}, signal: new AbortController().signal });
 }
@@ -21,21 +25,42 @@ const written = guideItems.filter((item) => item.type !== 'template');
 const source = place('items.json');
 writeFileSync(source, JSON.stringify(written));
 
-type Imported = { added: number; replaced: number; unchanged: number; rejected: { id: string; reason: string }[]; bank_number: number };
-const imported = async (file: string, options: Record<string, string | boolean>): Promise<Imported> => (await ars('import', [file], options)).json as Imported;
+type Imported = {
+  added: number;
+  replaced: number;
+  unchanged: number;
+  rejected: { id: string; reason: string }[];
+  bank_number: number;
+};
+const imported = async (file: string, options: Record<string, string | boolean>): Promise<Imported> =>
+  (await ars('import', [file], options)).json as Imported;
 
 describe('bank import and export', () => {
   it('carries items through every format into a new bank, and finds nothing changed when they come again', async () => {
     const first = place('first');
-    assert.deepEqual(await imported(source, { dir: first }), { added: 8, replaced: 0, unchanged: 0, rejected: [], bank_number: 1 });
+    assert.deepEqual(await imported(source, { dir: first }), {
+      added: 8,
+      replaced: 0,
+      unchanged: 0,
+      rejected: [],
+      bank_number: 1,
+    });
     for (const file of ['bank.json', 'bank.csv', 'bank.zip']) {
       const out = place(file);
       assert.equal(((await ars('export', [out], { dir: first })).json as { items: number }).items, 8);
-      assert.deepEqual(await imported(out, { dir: first }), { added: 0, replaced: 0, unchanged: 8, rejected: [], bank_number: 1 }, file);
+      assert.deepEqual(
+        await imported(out, { dir: first }),
+        { added: 0, replaced: 0, unchanged: 8, rejected: [], bank_number: 1 },
+        file,
+      );
       const copy = place(`copy-of-${file}`);
       assert.equal((await imported(out, { dir: copy })).added, 8, file);
       assert.deepEqual(readdirSync(copy).toSorted(), ['bank.json', 'digital', 'english', 'maths']);
-      assert.deepEqual(readFileSync(join(copy, 'english/level1.json')), readFileSync(join(first, 'english/level1.json')), file);
+      assert.deepEqual(
+        readFileSync(join(copy, 'english/level1.json')),
+        readFileSync(join(first, 'english/level1.json')),
+        file,
+      );
     }
   });
 
@@ -43,10 +68,19 @@ describe('bank import and export', () => {
     const dir = place('second');
     await imported(source, { dir });
     const changed = place('changed.json');
-    writeFileSync(changed, JSON.stringify([{ ...written[0]!, b: 0.2 }, { ...written[1]!, a: 5 }]));
+    writeFileSync(
+      changed,
+      JSON.stringify([
+        { ...written[0]!, b: 0.2 },
+        { ...written[1]!, a: 5 },
+      ]),
+    );
     const refused = await ars('import', [changed], { dir });
     assert.equal(refused.exitCode, 1);
-    assert.deepEqual((refused.json as Imported).rejected.map(({ id }) => id), [written[0]!.id, written[1]!.id]);
+    assert.deepEqual(
+      (refused.json as Imported).rejected.map(({ id }) => id),
+      [written[0]!.id, written[1]!.id],
+    );
     const done = await imported(changed, { dir, replace: true });
     assert.deepEqual([done.replaced, done.rejected.length, done.bank_number], [1, 1, 2]);
   });
@@ -65,10 +99,19 @@ describe('bank import and export', () => {
     await assert.rejects(ars('import', [place('nothing.json')], { dir: place('x') }), Failure);
     writeFileSync(place('broken.zip'), 'PK');
     await assert.rejects(ars('import', [place('broken.zip')], { dir: place('x') }), Failure);
-    await assert.rejects(ars('import', [folder], { dir: place('x'), format: 'json' }), (cause: Error) => cause instanceof Failure && /directory/u.test(cause.message));
-    await assert.rejects(ars('export', [place('nowhere/bank.json')]), (cause: Error) => cause instanceof Failure && /can't be written \(ENOENT\)/u.test(cause.message));
+    await assert.rejects(
+      ars('import', [folder], { dir: place('x'), format: 'json' }),
+      (cause: Error) => cause instanceof Failure && /directory/u.test(cause.message),
+    );
+    await assert.rejects(
+      ars('export', [place('nowhere/bank.json')]),
+      (cause: Error) => cause instanceof Failure && /can't be written \(ENOENT\)/u.test(cause.message),
+    );
     writeFileSync(place('windows.csv'), Buffer.from('id,type,stem\nx,numeric,caf\xe9 \xa35\n', 'latin1'));
-    await assert.rejects(ars('import', [place('windows.csv')], { dir: place('x') }), (cause: Error) => cause instanceof Failure && /UTF-8/u.test(cause.message));
+    await assert.rejects(
+      ars('import', [place('windows.csv')], { dir: place('x') }),
+      (cause: Error) => cause instanceof Failure && /UTF-8/u.test(cause.message),
+    );
   });
 
   it('rejects what is no item, and goes on with the rest', async () => {
@@ -76,7 +119,14 @@ describe('bank import and export', () => {
     writeFileSync(mixed, JSON.stringify([null, 5, {}, written[0]]));
     const { added, rejected } = await imported(mixed, { dir: place('fifth') });
     assert.equal(added, 1);
-    assert.deepEqual(rejected.map(({ id, reason }) => `${id}: ${reason}`), ['(without id): is not an object', '(without id): is not an object', '(without id): has no known type (undefined)']);
+    assert.deepEqual(
+      rejected.map(({ id, reason }) => `${id}: ${reason}`),
+      [
+        '(without id): is not an object',
+        '(without id): is not an object',
+        '(without id): has no known type (undefined)',
+      ],
+    );
   });
 });
 
@@ -85,10 +135,18 @@ describe('bank check', () => {
     const dir = place('fourth');
     await imported(source, { dir });
     const { json, text, exitCode } = await ars('check', [], { dir, seeds: '2' });
-    const report = json as { ok: boolean; items: number; findings: { severity: string; rule: string; message: string }[] };
+    const report = json as {
+      ok: boolean;
+      items: number;
+      findings: { severity: string; rule: string; message: string }[];
+    };
     assert.equal(exitCode, 1);
     assert.deepEqual([report.ok, report.items], [false, 8]);
-    assert.ok(report.findings.some(({ rule, message }) => rule === 'coverage' && message === 'english: 4 of at least 150 items.'));
+    assert.ok(
+      report.findings.some(
+        ({ rule, message }) => rule === 'coverage' && message === 'english: 4 of at least 150 items.',
+      ),
+    );
     assert.match(text, /error: coverage: english: 4 of at least 150 items\./u);
     const english = (await ars('check', [], { dir, seeds: '2', subject: 'english' })).json as typeof report;
     assert.ok(english.findings.every(({ message }) => !message.startsWith('maths')));

@@ -37,7 +37,10 @@ describe('round trips of the shipped bank', () => {
 
 describe('CSV', () => {
   const [first] = guideItems as [Item];
-  const edited = (change: object): { items: Item[]; passages: [] } => ({ items: [{ ...first, ...change } as Item], passages: [] });
+  const edited = (change: object): { items: Item[]; passages: [] } => ({
+    items: [{ ...first, ...change } as Item],
+    passages: [],
+  });
 
   it('opens in a spreadsheet without a formula being run', () => {
     const csv = toCsv(edited({ skill: '=HYPERLINK("x")', stem: ['@sum', '+1'], rationale: '- a list' }));
@@ -49,37 +52,69 @@ describe('CSV', () => {
 
   it('gives back any text at all', () => {
     const texts = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 });
-    fc.assert(fc.property(texts, fc.array(texts, { minLength: 1, maxLength: 3 }), fc.dictionary(texts, texts), fc.array(fc.record({ id: texts, text: texts })), (skill, stem, reasons, options) => {
-      const sent = edited({ skill, stem, distractor_rationales: { ...reasons }, options });
-      assert.deepEqual(JSON.parse(JSON.stringify(fromCsv(toCsv(sent)))), JSON.parse(JSON.stringify(sent)));
-    }), { numRuns: 200 });
+    fc.assert(
+      fc.property(
+        texts,
+        fc.array(texts, { minLength: 1, maxLength: 3 }),
+        fc.dictionary(texts, texts),
+        fc.array(fc.record({ id: texts, text: texts })),
+        (skill, stem, reasons, options) => {
+          const sent = edited({ skill, stem, distractor_rationales: { ...reasons }, options });
+          assert.deepEqual(JSON.parse(JSON.stringify(fromCsv(toCsv(sent)))), JSON.parse(JSON.stringify(sent)));
+        },
+      ),
+      { numRuns: 200 },
+    );
   });
 
   it('says what is wrong with a file', () => {
-    assert.throws(() => fromCsv('a,b\n1,2\n'), (cause: Error) => cause instanceof ExchangeFault && /id and type/u.test(cause.message));
-    assert.throws(() => fromCsv('id,type,other\nx,numeric,{\n'), (cause: Error) => cause instanceof ExchangeFault && /Row 2/u.test(cause.message));
+    assert.throws(
+      () => fromCsv('a,b\n1,2\n'),
+      (cause: Error) => cause instanceof ExchangeFault && /id and type/u.test(cause.message),
+    );
+    assert.throws(
+      () => fromCsv('id,type,other\nx,numeric,{\n'),
+      (cause: Error) => cause instanceof ExchangeFault && /Row 2/u.test(cause.message),
+    );
     assert.throws(() => fromCsv('id,type\nx,"numeric\n'), ExchangeFault);
   });
 });
 
 describe('XML', () => {
   it('gives back any text and attribute', () => {
-    const text = fc.string({ unit: 'grapheme', maxLength: 30 }).filter((value) => !/[\u0000-\u0008\u000b-\u001f\ufffe\uffff\r]/u.test(value));
-    fc.assert(fc.property(text, text, (value, content) => {
-      const back = readXml(writeXml(element('p', { title: value }, content)));
-      assert.equal(back.attributes.title ?? '', value);
-      assert.equal(textIn(back), content);
-    }), { numRuns: 300 });
+    const text = fc
+      .string({ unit: 'grapheme', maxLength: 30 })
+      .filter((value) => !/[\u0000-\u0008\u000b-\u001f\ufffe\uffff\r]/u.test(value));
+    fc.assert(
+      fc.property(text, text, (value, content) => {
+        const back = readXml(writeXml(element('p', { title: value }, content)));
+        assert.equal(back.attributes.title ?? '', value);
+        assert.equal(textIn(back), content);
+      }),
+      { numRuns: 300 },
+    );
   });
   it('refuses what could reach outside the file or never ends', () => {
     const refused = [
-      '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>', '<a>&b;</a>', '<a>', '<a></b>', '<a/><b/>', '<a b="1" b="2"/>', '<a b=1/>', 'text',
-      '<a>&#0;</a>', '<a>& </a>', '<a'.repeat(50_000), `${'<a>'.repeat(300)}${'</a>'.repeat(300)}`,
+      '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>',
+      '<a>&b;</a>',
+      '<a>',
+      '<a></b>',
+      '<a/><b/>',
+      '<a b="1" b="2"/>',
+      '<a b=1/>',
+      'text',
+      '<a>&#0;</a>',
+      '<a>& </a>',
+      '<a'.repeat(50_000),
+      `${'<a>'.repeat(300)}${'</a>'.repeat(300)}`,
     ];
     for (const document of refused) assert.throws(() => readXml(document), XmlFault, document.slice(0, 40));
   });
   it('reads namespaces, CDATA and comments', () => {
-    const xml = readXml('<?xml version="1.0"?><!-- a --><q:a xmlns:q="x"><![CDATA[1 < 2]]><!-- b --><q:b c=\'"\'/></q:a>');
+    const xml = readXml(
+      '<?xml version="1.0"?><!-- a --><q:a xmlns:q="x"><![CDATA[1 < 2]]><!-- b --><q:b c=\'"\'/></q:a>',
+    );
     assert.equal(textIn(xml), '1 < 2');
     assert.equal(findOne(xml, 'b')!.attributes.c, '"');
   });
@@ -96,11 +131,19 @@ describe('QTI from other tools', () => {
     `<qti-choice-interaction response-identifier="RESPONSE" max-choices="1"><qti-prompt>Choose.</qti-prompt>
       <qti-simple-choice identifier="A">One</qti-simple-choice><qti-simple-choice identifier="B">Two</qti-simple-choice><qti-simple-choice identifier="C">Three</qti-simple-choice></qti-choice-interaction>`,
     'cardinality="single" base-type="identifier"><qti-correct-response><qti-value>B</qti-value></qti-correct-response>',
-  ).replaceAll('"A"', '"a"').replaceAll('"B"', '"b"').replaceAll('"C"', '"c"').replace('>B<', '>b<');
+  )
+    .replaceAll('"A"', '"a"')
+    .replaceAll('"B"', '"b"')
+    .replaceAll('"C"', '"c"')
+    .replace('>B<', '>b<');
 
   it('takes a choice item into its place, with an id and a c of its own', () => {
     const read = fromQti(strToU8(choice), foreignDefaults(place));
-    const { outcome, files: merged } = mergeBank({ number: 3, items: [], passages: [], admission: noAdmission }, read, false);
+    const { outcome, files: merged } = mergeBank(
+      { number: 3, items: [], passages: [], admission: noAdmission },
+      read,
+      false,
+    );
     assert.deepEqual(outcome, { added: ['eng-l1-gram-001'], replaced: [], unchanged: [], rejected: [], number: 4 });
     const [added] = merged.items as [Extract<Item, { type: 'single_choice' }>];
     assert.deepEqual(itemFaults(added), []);
@@ -110,30 +153,61 @@ describe('QTI from other tools', () => {
   });
 
   it('rejects it, item by item, when nobody says where it belongs', () => {
-    const { outcome } = mergeBank({ number: 3, items: [], passages: [], admission: noAdmission }, fromQti(strToU8(choice)), false);
+    const { outcome } = mergeBank(
+      { number: 3, items: [], passages: [], admission: noAdmission },
+      fromQti(strToU8(choice)),
+      false,
+    );
     assert.equal(outcome.rejected.length, 1);
     assert.equal(outcome.number, 3);
   });
 
   it('reads text entry, order, match and hot text', () => {
-    const read = (body: string, declaration: string) => fromQti(strToU8(item(body, declaration)), foreignDefaults(place)).items[0]! as unknown as Record<string, unknown>;
-    const entry = read('<p>It is <qti-text-entry-interaction response-identifier="RESPONSE"/></p>', 'cardinality="single" base-type="string"><qti-correct-response><qti-value>York</qti-value></qti-correct-response><qti-mapping><qti-map-entry map-key="Jorvik" mapped-value="1"/><qti-map-entry map-key="Leeds" mapped-value="0"/></qti-mapping>');
+    const read = (body: string, declaration: string) =>
+      fromQti(strToU8(item(body, declaration)), foreignDefaults(place)).items[0]! as unknown as Record<string, unknown>;
+    const entry = read(
+      '<p>It is <qti-text-entry-interaction response-identifier="RESPONSE"/></p>',
+      'cardinality="single" base-type="string"><qti-correct-response><qti-value>York</qti-value></qti-correct-response><qti-mapping><qti-map-entry map-key="Jorvik" mapped-value="1"/><qti-map-entry map-key="Leeds" mapped-value="0"/></qti-mapping>',
+    );
     assert.deepEqual(entry.key, { accept: ['York', 'Jorvik'] });
-    const float = read('<p><qti-text-entry-interaction response-identifier="RESPONSE"/></p>', 'cardinality="single" base-type="float"><qti-correct-response><qti-value>2.5</qti-value></qti-correct-response>');
+    const float = read(
+      '<p><qti-text-entry-interaction response-identifier="RESPONSE"/></p>',
+      'cardinality="single" base-type="float"><qti-correct-response><qti-value>2.5</qti-value></qti-correct-response>',
+    );
     assert.deepEqual([float.type, float.key], ['numeric', { value: '2.5' }]);
-    const order = read('<qti-order-interaction response-identifier="RESPONSE"><qti-simple-choice identifier="x">1</qti-simple-choice><qti-simple-choice identifier="y">2</qti-simple-choice></qti-order-interaction>', 'cardinality="ordered" base-type="identifier"><qti-correct-response><qti-value>y</qti-value><qti-value>x</qti-value></qti-correct-response>');
+    const order = read(
+      '<qti-order-interaction response-identifier="RESPONSE"><qti-simple-choice identifier="x">1</qti-simple-choice><qti-simple-choice identifier="y">2</qti-simple-choice></qti-order-interaction>',
+      'cardinality="ordered" base-type="identifier"><qti-correct-response><qti-value>y</qti-value><qti-value>x</qti-value></qti-correct-response>',
+    );
     assert.deepEqual([order.type, order.key], ['ordering', ['y', 'x']]);
-    const match = read('<qti-match-interaction response-identifier="RESPONSE"><qti-simple-match-set><qti-simple-associable-choice identifier="l" match-max="1">L</qti-simple-associable-choice></qti-simple-match-set><qti-simple-match-set><qti-simple-associable-choice identifier="r" match-max="1">R</qti-simple-associable-choice></qti-simple-match-set></qti-match-interaction>', 'cardinality="multiple" base-type="directedPair"><qti-correct-response><qti-value>l r</qti-value></qti-correct-response>');
+    const match = read(
+      '<qti-match-interaction response-identifier="RESPONSE"><qti-simple-match-set><qti-simple-associable-choice identifier="l" match-max="1">L</qti-simple-associable-choice></qti-simple-match-set><qti-simple-match-set><qti-simple-associable-choice identifier="r" match-max="1">R</qti-simple-associable-choice></qti-simple-match-set></qti-match-interaction>',
+      'cardinality="multiple" base-type="directedPair"><qti-correct-response><qti-value>l r</qti-value></qti-correct-response>',
+    );
     assert.deepEqual([match.type, match.key], ['matching', { l: 'r' }]);
-    const hot = read('<qti-hottext-interaction response-identifier="RESPONSE"><p>A <qti-hottext identifier="h">word</qti-hottext>.</p></qti-hottext-interaction>', 'cardinality="single" base-type="identifier"><qti-correct-response><qti-value>h</qti-value></qti-correct-response>');
+    const hot = read(
+      '<qti-hottext-interaction response-identifier="RESPONSE"><p>A <qti-hottext identifier="h">word</qti-hottext>.</p></qti-hottext-interaction>',
+      'cardinality="single" base-type="identifier"><qti-correct-response><qti-value>h</qti-value></qti-correct-response>',
+    );
     assert.deepEqual([hot.type, hot.surface, hot.key], ['hotspot', { kind: 'text', lines: ['A [[h|word]].'] }, ['h']]);
   });
 
   it('reads only what the manifest lists, and says what is missing', () => {
-    const zip = (entries: Record<string, string>) => zipSync(Object.fromEntries(Object.entries(entries).map(([path, text]) => [path, strToU8(text)])));
-    const manifest = (href: string) => `<manifest xmlns="http://www.imsglobal.org/xsd/qti/qtiv3p0/imscp_v1p1"><resources><resource identifier="i" type="imsqti_item_xmlv3p0" href="${href}"/></resources></manifest>`;
-    assert.equal(fromQti(zip({ 'imsmanifest.xml': manifest('a.xml'), 'a.xml': choice, 'b.xml': 'not xml' }), foreignDefaults(place)).items.length, 1);
-    assert.throws(() => fromQti(zip({ 'imsmanifest.xml': manifest('../../a.xml'), 'a.xml': choice })), /lists \.\.\/\.\.\/a\.xml/u);
+    const zip = (entries: Record<string, string>) =>
+      zipSync(Object.fromEntries(Object.entries(entries).map(([path, text]) => [path, strToU8(text)])));
+    const manifest = (href: string) =>
+      `<manifest xmlns="http://www.imsglobal.org/xsd/qti/qtiv3p0/imscp_v1p1"><resources><resource identifier="i" type="imsqti_item_xmlv3p0" href="${href}"/></resources></manifest>`;
+    assert.equal(
+      fromQti(
+        zip({ 'imsmanifest.xml': manifest('a.xml'), 'a.xml': choice, 'b.xml': 'not xml' }),
+        foreignDefaults(place),
+      ).items.length,
+      1,
+    );
+    assert.throws(
+      () => fromQti(zip({ 'imsmanifest.xml': manifest('../../a.xml'), 'a.xml': choice })),
+      /lists \.\.\/\.\.\/a\.xml/u,
+    );
     assert.throws(() => fromQti(zip({ 'a.xml': choice })), /no imsmanifest/u);
     assert.throws(() => fromQti(strToU8('PK nothing')), ExchangeFault);
     assert.throws(() => fromQti(strToU8('hello')), ExchangeFault);
@@ -146,7 +220,13 @@ describe('merging an import', () => {
 
   it('adds what is new, leaves what is equal, and replaces only when asked', () => {
     const changed = { ...first, b: 0.3 } as Item;
-    assert.deepEqual(mergeBank(start, { items: [structuredClone(first), second], passages: [] }, false).outcome, { added: [second.id], replaced: [], unchanged: [first.id], rejected: [], number: 8 });
+    assert.deepEqual(mergeBank(start, { items: [structuredClone(first), second], passages: [] }, false).outcome, {
+      added: [second.id],
+      replaced: [],
+      unchanged: [first.id],
+      rejected: [],
+      number: 8,
+    });
     assert.deepEqual(mergeBank(start, { items: [structuredClone(first)], passages: [] }, true).outcome.number, 7);
     assert.equal(mergeBank(start, { items: [changed], passages: [] }, false).outcome.rejected.length, 1);
     const replaced = mergeBank(start, { items: [changed], passages: [] }, true);
@@ -156,9 +236,16 @@ describe('merging an import', () => {
   });
 
   it('rejects a wrong shape, a wrong key and a missing passage', () => {
-    const bad = [{ ...second, a: 2 }, { ...first, key: 'zz' }, { ...second, passage: 'pas-l1-nowhere' }].map((item, n) => ({ ...item, id: `eng-l1-gram-90${n}`, subject: 'english' }) as Item);
+    const bad = [
+      { ...second, a: 2 },
+      { ...first, key: 'zz' },
+      { ...second, passage: 'pas-l1-nowhere' },
+    ].map((item, n) => ({ ...item, id: `eng-l1-gram-90${n}`, subject: 'english' }) as Item);
     const { outcome } = mergeBank(start, { items: bad, passages: [] }, true);
-    assert.deepEqual(outcome.rejected.map(({ reason }) => reason.split(' ').slice(0, 3).join(' ')), ['/a must be', 'the key zz', 'is on pas-l1-nowhere,']);
+    assert.deepEqual(
+      outcome.rejected.map(({ reason }) => reason.split(' ').slice(0, 3).join(' ')),
+      ['/a must be', 'the key zz', 'is on pas-l1-nowhere,'],
+    );
   });
 });
 
@@ -170,20 +257,45 @@ describe('merging an import', () => {
 describe('validation against the QTI 3.0 schemas', () => {
   const schemas = process.env.QTI_XSD_DIR ?? '';
   const xmllint = spawnSync('xmllint', ['--version']).error === undefined;
-  const skip = schemas === '' ? 'QTI_XSD_DIR names no folder with the schemas' : !xmllint ? 'xmllint (libxml2-utils) is not installed' : false;
+  const skip =
+    schemas === ''
+      ? 'QTI_XSD_DIR names no folder with the schemas'
+      : !xmllint
+        ? 'xmllint (libxml2-utils) is not installed'
+        : false;
   const folder = mkdtempSync(join(tmpdir(), 'qti-'));
   after(() => rmSync(folder, { recursive: true }));
 
   it('holds for every item, stimulus and the manifest', { skip }, () => {
-    const written = packageFiles({ items: [...bank.items, ...guideItems.filter((item) => item.type !== 'template' && !bank.items.some((other) => other.id === item.id))], passages: bank.passages }, '1-test');
+    const written = packageFiles(
+      {
+        items: [
+          ...bank.items,
+          ...guideItems.filter((item) => item.type !== 'template' && !bank.items.some((other) => other.id === item.id)),
+        ],
+        passages: bank.passages,
+      },
+      '1-test',
+    );
     for (const [path, text] of written) {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       writeFileSync(join(folder, path), text);
     }
     const validate = (schema: string, paths: readonly string[]) => {
       assert.ok(existsSync(join(schemas, schema)), `${schema} is in QTI_XSD_DIR`);
-      const run = spawnSync('xmllint', ['--nonet', '--noout', '--schema', join(schemas, schema), ...paths], { cwd: folder, encoding: 'utf8' });
-      assert.equal(run.status, 0, run.stderr.split('\n').filter((line) => !line.endsWith(' validates')).slice(0, 10).join('\n'));
+      const run = spawnSync('xmllint', ['--nonet', '--noout', '--schema', join(schemas, schema), ...paths], {
+        cwd: folder,
+        encoding: 'utf8',
+      });
+      assert.equal(
+        run.status,
+        0,
+        run.stderr
+          .split('\n')
+          .filter((line) => !line.endsWith(' validates'))
+          .slice(0, 10)
+          .join('\n'),
+      );
     };
     const documents = [...written.keys()].filter((path) => /^(?:items|stimuli)\//u.test(path));
     validate('imsqti_asiv3p0_v1p0.xsd', documents);

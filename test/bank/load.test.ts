@@ -4,7 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { BankFileFault, bankOf, contentHash, loadBank, noAdmission, readBankFiles, scanBankFiles } from '../../src/bank/load.ts';
+import {
+  BankFileFault,
+  bankOf,
+  contentHash,
+  loadBank,
+  noAdmission,
+  readBankFiles,
+  scanBankFiles,
+} from '../../src/bank/load.ts';
 import { domainNames, domainShares, domainsOf, domainsOf as domains, subjects } from '../../src/bank/schema.ts';
 import type { Item } from '../../src/bank/schema.ts';
 import { probability } from '../../src/scoring/irt.ts';
@@ -26,30 +34,64 @@ const choice = guideItems.find((item) => item.type === 'single_choice')!;
 
 describe('reading files', () => {
   it('names the item and the member that are wrong', () => {
-    const directory = written({ 'english/level1.json': [{ ...choice, a: 1.4 }, { ...choice, extra: 1 }, { ...choice, id: 'x', type: 'essay' }, 7, null] });
+    const directory = written({
+      'english/level1.json': [
+        { ...choice, a: 1.4 },
+        { ...choice, extra: 1 },
+        { ...choice, id: 'x', type: 'essay' },
+        7,
+        null,
+      ],
+    });
     const { files, faults } = scanBankFiles(directory);
     assert.deepEqual(files.items, []);
     const text = faults.map(({ id, fault }) => `${id}: ${fault}`).join('\n');
-    for (const pattern of [/eng-l1-gram-001: \/a must be <= 1\.3/u, /additional properties/u, /x: has no known type \("essay"\)/u, /level1\.json\[3\]: is not an object/u, /level1\.json\[4\]: is not an object/u, /id that is already in use/u]) assert.match(text, pattern);
+    for (const pattern of [
+      /eng-l1-gram-001: \/a must be <= 1\.3/u,
+      /additional properties/u,
+      /x: has no known type \("essay"\)/u,
+      /level1\.json\[3\]: is not an object/u,
+      /level1\.json\[4\]: is not an object/u,
+      /id that is already in use/u,
+    ])
+      assert.match(text, pattern);
     assert.throws(() => readBankFiles(directory), BankFileFault);
   });
   it('finds an item in another level’s file', () => {
-    assert.match(scanBankFiles(written({ 'english/level2.json': [choice] })).faults[0]!.fault, /belongs in english\/level1\.json/u);
+    assert.match(
+      scanBankFiles(written({ 'english/level2.json': [choice] })).faults[0]!.fault,
+      /belongs in english\/level1\.json/u,
+    );
   });
   it('says which file is not JSON', () => {
     assert.throws(() => readBankFiles(written({ 'maths/level1.json': '[1,' })), /maths\/level1\.json is not JSON/u);
     assert.throws(() => readBankFiles(written({ 'maths/level1.json': {} })), /maths\/level1\.json is not an array/u);
-    for (const value of [5, {}, { number: '1' }, { number: -1 }]) assert.throws(() => readBankFiles(written({ 'bank.json': value })), /bank\.json must hold a whole number/u);
+    for (const value of [5, {}, { number: '1' }, { number: -1 }])
+      assert.throws(() => readBankFiles(written({ 'bank.json': value })), /bank\.json must hold a whole number/u);
   });
 });
 
 describe('the version', () => {
-  const files = { number: 5, items: guideItems.filter((item) => item.type !== 'template'), passages: [], admission: noAdmission };
+  const files = {
+    number: 5,
+    items: guideItems.filter((item) => item.type !== 'template'),
+    passages: [],
+    admission: noAdmission,
+  };
   it('changes with the content only', () => {
     const hash = contentHash(files);
     assert.equal(contentHash({ ...files, items: [...files.items].reverse() }), hash);
-    assert.equal(contentHash({ ...files, items: files.items.map((item) => Object.fromEntries(Object.entries(item).reverse()) as unknown as Item) }), hash);
-    assert.notEqual(contentHash({ ...files, items: files.items.map((item, n) => (n === 0 ? { ...item, b: item.b + 0.01 } : item)) }), hash);
+    assert.equal(
+      contentHash({
+        ...files,
+        items: files.items.map((item) => Object.fromEntries(Object.entries(item).reverse()) as unknown as Item),
+      }),
+      hash,
+    );
+    assert.notEqual(
+      contentHash({ ...files, items: files.items.map((item, n) => (n === 0 ? { ...item, b: item.b + 0.01 } : item)) }),
+      hash,
+    );
   });
   it('says which level keeps a bank from being scored', () => {
     assert.throws(() => bankOf(files), /digital bank has no Level 2 items/u);
@@ -65,7 +107,9 @@ describe('the shipped bank', () => {
       cuts.forEach((cut, at) => {
         assert.ok(at === 0 || cut.theta > cuts[at - 1]!.theta);
         const own = version.items.filter((item) => item.level === cut.level);
-        assert.ok(Math.abs(own.reduce((sum, item) => sum + probability(item, cut.theta), 0) / own.length - 0.65) < 1e-9);
+        assert.ok(
+          Math.abs(own.reduce((sum, item) => sum + probability(item, cut.theta), 0) / own.length - 0.65) < 1e-9,
+        );
       });
     }
   });
@@ -73,9 +117,18 @@ describe('the shipped bank', () => {
     for (const subject of subjects) {
       const { items, version } = bank.subjects[subject];
       assert.equal(version.version, bank.version);
-      assert.deepEqual(version.items.map(({ id, a, b, c }) => ({ id, a, b, c })), items.map(({ id, a, b, c }) => ({ id, a, b, c })));
-      assert.deepEqual(version.domains.map(({ name }) => name), domains[subject].map((domain) => domainNames[domain]));
-      for (const item of version.items) assert.ok(version.domains.some(({ name }) => name === item.domain) && item.admission > 0 && item.admission <= 1);
+      assert.deepEqual(
+        version.items.map(({ id, a, b, c }) => ({ id, a, b, c })),
+        items.map(({ id, a, b, c }) => ({ id, a, b, c })),
+      );
+      assert.deepEqual(
+        version.domains.map(({ name }) => name),
+        domains[subject].map((domain) => domainNames[domain]),
+      );
+      for (const item of version.items)
+        assert.ok(
+          version.domains.some(({ name }) => name === item.domain) && item.admission > 0 && item.admission <= 1,
+        );
     }
   });
   it('finds items and passages by id', () => {
@@ -85,6 +138,7 @@ describe('the shipped bank', () => {
     assert.equal(bank.item('eng-l1-gram-999'), undefined);
   });
   it('has blueprint shares that add up to 1', () => {
-    for (const subject of subjects) assert.ok(Math.abs(domainsOf[subject].reduce((sum, domain) => sum + domainShares[domain], 0) - 1) < 1e-9);
+    for (const subject of subjects)
+      assert.ok(Math.abs(domainsOf[subject].reduce((sum, domain) => sum + domainShares[domain], 0) - 1) < 1e-9);
   });
 });

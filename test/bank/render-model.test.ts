@@ -12,14 +12,24 @@ const modelOf = (rendered: RenderedItem) => renderModel(rendered as unknown as I
 describe('markup', () => {
   it('parses marks and nothing else', () => {
     assert.deepEqual(parseInline('Do **not** open `a_b.exe` or <b>____</b> 2*3*4'), [
-      { kind: 'text', text: 'Do ' }, { kind: 'strong', text: 'not' }, { kind: 'text', text: ' open ' }, { kind: 'exact', text: 'a_b.exe' },
-      { kind: 'text', text: ' or <b>' }, { kind: 'gap', text: '____' }, { kind: 'text', text: '</b> 2*3*4' },
+      { kind: 'text', text: 'Do ' },
+      { kind: 'strong', text: 'not' },
+      { kind: 'text', text: ' open ' },
+      { kind: 'exact', text: 'a_b.exe' },
+      { kind: 'text', text: ' or <b>' },
+      { kind: 'gap', text: '____' },
+      { kind: 'text', text: '</b> 2*3*4' },
     ]);
     assert.equal(plainText(parseInline('I ____ **here**.')), 'I blank here.');
     assert.deepEqual(parseInline("The [[w1|dog's]] bone")[1], { kind: 'spot', id: 'w1', text: "dog's" });
   });
   it('gathers list items, and keeps quotes apart', () => {
-    assert.deepEqual(parseBlocks(['A', '- b', '- c', '> d', '- e']).map((block) => (block.kind === 'list' ? block.items.length : block.kind)), ['paragraph', 2, 'quote', 1]);
+    assert.deepEqual(
+      parseBlocks(['A', '- b', '- c', '> d', '- e']).map((block) =>
+        block.kind === 'list' ? block.items.length : block.kind,
+      ),
+      ['paragraph', 2, 'quote', 1],
+    );
   });
   it('finds marks without their other half', () => {
     assert.equal(markupFault('a **b** `c` [[d|e]]'), null);
@@ -48,7 +58,12 @@ describe('render model', () => {
       const right = rightAnswer(item);
       for (const field of modelOf(item).fields) {
         const wanted = [right[field.name] ?? []].flat();
-        if (field.control !== 'text') for (const value of wanted) assert.ok(field.options.some((option) => option.value === value), `${item.type}: ${field.name} offers ${value}`);
+        if (field.control !== 'text')
+          for (const value of wanted)
+            assert.ok(
+              field.options.some((option) => option.value === value),
+              `${item.type}: ${field.name} offers ${value}`,
+            );
       }
       assert.equal(mark(item, right).correct, true);
     }
@@ -61,25 +76,51 @@ describe('render model', () => {
   });
 
   it('numbers words that a text holds more than once, so that the list can be told apart', () => {
-    const item: RenderedItem = { ...examples.hotspot, surface: { kind: 'text', lines: ['[[a|the]] cat and [[b|the]] [[c|dog]]'] }, key: ['a'] };
-    assert.deepEqual(modelOf(item).fields[0]!.options.map((option) => option.text), ['the (first in the text)', 'the (second in the text)', 'dog']);
+    const item: RenderedItem = {
+      ...examples.hotspot,
+      surface: { kind: 'text', lines: ['[[a|the]] cat and [[b|the]] [[c|dog]]'] },
+      key: ['a'],
+    };
+    assert.deepEqual(
+      modelOf(item).fields[0]!.options.map((option) => option.text),
+      ['the (first in the text)', 'the (second in the text)', 'dog'],
+    );
   });
 
   it('places each field of a task on its screen, under its name', () => {
     const model = modelOf(examples.task);
-    assert.deepEqual(model.task!.screen, examples.task.fields.map((field) => ({ part: 'field', name: fieldNames.task(field.id) })));
+    assert.deepEqual(
+      model.task!.screen,
+      examples.task.fields.map((field) => ({ part: 'field', name: fieldNames.task(field.id) })),
+    );
     assert.equal(model.fields.find((field) => field.name === 'task_to')!.initial, 'none');
   });
 
   it('gives a spreadsheet its rows and columns', () => {
-    const item: RenderedItem = { ...examples.task, screen: [{ block: 'sheet', caption: 'Sales', rows: [['Item', 'Price'], ['Tea']] }, ...examples.task.screen] };
-    assert.deepEqual(modelOf(item).task!.screen[0], { part: 'sheet', caption: 'Sales', columns: ['A', 'B'], rows: [{ number: 1, cells: ['Item', 'Price'] }, { number: 2, cells: ['Tea', ''] }] });
+    const item: RenderedItem = {
+      ...examples.task,
+      screen: [{ block: 'sheet', caption: 'Sales', rows: [['Item', 'Price'], ['Tea']] }, ...examples.task.screen],
+    };
+    assert.deepEqual(modelOf(item).task!.screen[0], {
+      part: 'sheet',
+      caption: 'Sales',
+      columns: ['A', 'B'],
+      rows: [
+        { number: 1, cells: ['Item', 'Price'] },
+        { number: 2, cells: ['Tea', ''] },
+      ],
+    });
     assert.deepEqual([0, 25, 26, 27, 701, 702].map(columnName), ['A', 'Z', 'AA', 'AB', 'ZZ', 'AAA']);
   });
 
   it('offers a number pad only where it gives nothing away', () => {
-    const mode = (level: Item['level'], value: string) => renderModel({ ...(examples.numeric as unknown as Item), level }, { ...examples.numeric, key: { value } }, null).fields[0]!.input!.mode;
-    assert.deepEqual([mode('entry3', '7.20'), mode('entry3', '1/4'), mode('entry3', '-3'), mode('level1', '7.20')], ['decimal', 'text', 'text', 'text']);
+    const mode = (level: Item['level'], value: string) =>
+      renderModel({ ...(examples.numeric as unknown as Item), level }, { ...examples.numeric, key: { value } }, null)
+        .fields[0]!.input!.mode;
+    assert.deepEqual(
+      [mode('entry3', '7.20'), mode('entry3', '1/4'), mode('entry3', '-3'), mode('level1', '7.20')],
+      ['decimal', 'text', 'text', 'text'],
+    );
   });
 });
 

@@ -8,7 +8,8 @@ import { fastRandom } from '../../src/random.ts';
 const seeds = 1000;
 
 /** The numbers in a question's text, in order; commas between thousands are part of a number. */
-const numbersIn = (text: string): number[] => (text.match(/\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?/gu) ?? []).map((found) => Number(found.replaceAll(',', '')));
+const numbersIn = (text: string): number[] =>
+  (text.match(/\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?/gu) ?? []).map((found) => Number(found.replaceAll(',', '')));
 
 /** A figure's values by label. */
 function valuesOf(figure: Figure | undefined): Map<string, number> {
@@ -26,7 +27,12 @@ const quoted = (text: string): string[] => [...text.matchAll(/“(.+?)”/gu)].m
 type Question = { n: number[]; text: string; values: Map<string, number> };
 
 const words: Record<string, number> = {
-  'Two thirds': 2 / 3, 'Three quarters': 3 / 4, 'Two fifths': 2 / 5, 'Three fifths': 3 / 5, 'Three tenths': 3 / 10, 'Four fifths': 4 / 5,
+  'Two thirds': 2 / 3,
+  'Three quarters': 3 / 4,
+  'Two fifths': 2 / 5,
+  'Three fifths': 3 / 5,
+  'Three tenths': 3 / 10,
+  'Four fifths': 4 / 5,
 };
 
 /** Each template's answer from what the learner reads, worked out another way than the template does. */
@@ -64,10 +70,12 @@ const solve: Record<string, (question: Question) => number> = {
   l1_map_scale: ({ n }) => tenths(n[1]! * n[2]!),
   l1_mean: ({ values }) => total(values.values()) / values.size,
   l1_probability: ({ n, text }) => {
-    const colours = [...text.matchAll(/(\d+) (\w+)/gu)].map(([, count, colour]) => [colour!, Number(count)] as const).slice(0, 3);
+    const colours = [...text.matchAll(/(\d+) (\w+)/gu)]
+      .map(([, count, colour]) => [colour!, Number(count)] as const)
+      .slice(0, 3);
     return new Map(colours).get(emphasised(text)[0]!)! / (n[0]! + n[1]! + n[2]!);
   },
-  l2_percentage_change: ({ n }) => Math.round((Math.abs(n[1]! / n[0]! - 1)) * 1e6) / 1e4,
+  l2_percentage_change: ({ n }) => Math.round(Math.abs(n[1]! / n[0]! - 1) * 1e6) / 1e4,
   l2_reverse_percentage: ({ n }) => cents(n[1]! / (1 - n[0]! / 100)),
   l2_share_in_ratio: ({ n, text }) => {
     const [, first, second, third] = /^(\w+), (\w+) and (\w+) share/u.exec(text)!;
@@ -78,7 +86,8 @@ const solve: Record<string, (question: Question) => number> = {
   l2_average_speed: ({ n }) => (60 * n[0]!) / (60 * n[1]! + n[2]!),
   l2_cylinder_litres: ({ n }) => Math.round(Math.PI * (n[0]! / 10) ** 2 * (n[1]! / 10)),
   l2_take_home: ({ n }) => cents(242 + 0.8 * (n[0]! * n[1]! - 242)),
-  l2_mean_of_frequencies: ({ values }) => total([...values].map(([value, count]) => Number(value) * count)) / total(values.values()),
+  l2_mean_of_frequencies: ({ values }) =>
+    total([...values].map(([value, count]) => Number(value) * count)) / total(values.values()),
   l2_both_happen: ({ n }) => cents(n[0]! * n[1]!),
   l3_compound_interest: ({ n }) => cents(n[0]! * Math.exp(n[2]! * Math.log1p(n[1]! / 100))),
   l3_years_to_fall: ({ n }) => Math.ceil(Math.log(n[2]! / n[0]!) / Math.log(1 - n[1]! / 100)),
@@ -102,7 +111,9 @@ const solve: Record<string, (question: Question) => number> = {
   },
   l3_standard_deviation: ({ text }) => {
     const values = numbersIn(text.split('> ')[1]!.split('Work')[0]!);
-    return tenths(Math.sqrt(total(values.map((value) => value ** 2)) / values.length - (total(values) / values.length) ** 2));
+    return tenths(
+      Math.sqrt(total(values.map((value) => value ** 2)) / values.length - (total(values) / values.length) ** 2),
+    );
   },
 };
 
@@ -147,17 +158,26 @@ describe('maths templates', () => {
         assert.ok(wrong.length >= 1 && new Set(wrong).size === wrong.length, `there are distinct wrong answers: ${at}`);
         for (const answer of wrong) {
           const marked = mark(item, { [fieldNames.answer]: answer });
-          assert.ok(marked.answered && !marked.correct && marked.problem === null, `“${answer}” is a wrong answer: ${at}`);
+          assert.ok(
+            marked.answered && !marked.correct && marked.problem === null,
+            `“${answer}” is a wrong answer: ${at}`,
+          );
           assert.ok(item.distractor_rationales[answer], `“${answer}” has a reason: ${at}`);
         }
-        if (item.type === 'numeric') assert.equal(new Set(wrong.map(fraction)).size, wrong.length, `wrong answers are different numbers: ${at}`);
+        if (item.type === 'numeric')
+          assert.equal(new Set(wrong.map(fraction)).size, wrong.length, `wrong answers are different numbers: ${at}`);
         if (item.type === 'single_choice') {
           assert.equal(item.options.length, 4);
-          assert.equal(new Set(item.options.map(({ text }) => numbersIn(text)[0])).size, 4, `options are different numbers: ${at}`);
+          assert.equal(
+            new Set(item.options.map(({ text }) => numbersIn(text)[0])).size,
+            4,
+            `options are different numbers: ${at}`,
+          );
         }
 
         assert.ok(key > 0 && key <= largest[id.slice(0, 2)]!, `the key is within bounds: ${at} → ${key}`);
-        for (const number of [...question.n, ...question.values.values()]) assert.ok(number <= largest[id.slice(0, 2)]!, `${number} is within bounds: ${at}`);
+        for (const number of [...question.n, ...question.values.values()])
+          assert.ok(number <= largest[id.slice(0, 2)]!, `${number} is within bounds: ${at}`);
         const shown = JSON.stringify(item);
         assert.doesNotMatch(shown, /NaN|undefined|Infinity|null|-\d|−£|\d\.\d{5,}/u, at);
         assert.doesNotMatch(shown, /£[\d,]+\.\d(?!\d)|£[\d,]+\.\d{3,}/u, `money has two places or none: ${at}`);

@@ -4,11 +4,22 @@ import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
 
-const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'];
+const places = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
 
 async function findChromium(): Promise<string | null> {
   for (const path of process.env.ARS_TEST_CHROMIUM === undefined ? places : [process.env.ARS_TEST_CHROMIUM]) {
-    if (await access(path).then(() => true, () => false)) return path;
+    if (
+      await access(path).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path;
   }
   return null;
 }
@@ -16,22 +27,50 @@ async function findChromium(): Promise<string | null> {
 const executablePath = await findChromium();
 
 /** Why tests in a browser are left out, or false when they run. */
-export const withoutBrowser: string | false = executablePath === null ? 'no Chromium on this machine: install it (Debian: apt-get install chromium), or name it in ARS_TEST_CHROMIUM' : false;
+export const withoutBrowser: string | false =
+  executablePath === null
+    ? 'no Chromium on this machine: install it (Debian: apt-get install chromium), or name it in ARS_TEST_CHROMIUM'
+    : false;
 
 /** A browser under test talks to the service and to nobody else. */
-const quiet = ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const quiet = [
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
 
 let browser: Promise<Browser> | null = null;
-after(async () => { await (await browser)?.close(); });
+after(async () => {
+  await (await browser)?.close();
+});
 
 /** A new page of the given width, with a listener that keeps whatever the page complains about. */
-export async function openPage(options: { width: number; colorScheme?: 'light' | 'dark'; script?: boolean }): Promise<{ page: Page; complaints: string[] }> {
+export async function openPage(options: {
+  width: number;
+  colorScheme?: 'light' | 'dark';
+  script?: boolean;
+}): Promise<{ page: Page; complaints: string[] }> {
   // Chromium's own sandbox doesn't work for root, who runs tests in containers.
-  browser ??= chromium.launch({ executablePath: executablePath!, args: [...process.getuid?.() === 0 ? ['--no-sandbox'] : [], ...quiet] });
-  const context = await (await browser).newContext({ viewport: { width: options.width, height: 800 }, colorScheme: options.colorScheme ?? 'light', bypassCSP: false, javaScriptEnabled: options.script ?? true });
+  browser ??= chromium.launch({
+    executablePath: executablePath!,
+    args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...quiet],
+  });
+  const context = await (
+    await browser
+  ).newContext({
+    viewport: { width: options.width, height: 800 },
+    colorScheme: options.colorScheme ?? 'light',
+    bypassCSP: false,
+    javaScriptEnabled: options.script ?? true,
+  });
   const page = await context.newPage();
   const complaints: string[] = [];
-  page.on('console', (message) => { if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text()); });
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+  });
   page.on('pageerror', (error) => complaints.push(error.message));
   return { page, complaints };
 }
@@ -40,12 +79,19 @@ export async function openPage(options: { width: number; colorScheme?: 'light' |
 export async function axeFaults(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page);
   const run = async <T>(expression: string): Promise<T> => {
-    const { result, exceptionDetails } = await session.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true });
-    if (exceptionDetails !== undefined) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+    const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
+      expression,
+      awaitPromise: true,
+      returnByValue: true,
+    });
+    if (exceptionDetails !== undefined)
+      throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
     return result.value as T;
   };
   await run(`${axe.source};0`);
-  return run<string[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, help, nodes }) => nodes.map((node) => id + ': ' + help + ' ' + node.target.join(' '))))`);
+  return run<string[]>(
+    `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, help, nodes }) => nodes.map((node) => id + ': ' + help + ' ' + node.target.join(' '))))`,
+  );
 }
 
 /** Elements that reach past the right edge of the window; what scrolls inside a box of its own does not. */

@@ -14,15 +14,39 @@ const bank = loadBank();
 const nowMs = Date.parse('2026-03-02T09:00:00Z');
 
 const sitting: SittingRow = {
-  organisation_id: 1, sitting_id: '00000000-0000-4000-8000-000000000000', invitation_id: '', learner_id: '', subject: 'digital', status: 'open', bank_version: '', settings: '{}',
-  time_limit_ms: 3_600_000, withheld: [], used_ms: 0, on_screen_since: new Date(nowMs), last_seen_at: new Date(nowMs), started_at: new Date(nowMs), finished_at: null, stop: null,
-  declared_at: null, void_reason: null, assessment_id: null, result: null,
+  organisation_id: 1,
+  sitting_id: '00000000-0000-4000-8000-000000000000',
+  invitation_id: '',
+  learner_id: '',
+  subject: 'digital',
+  status: 'open',
+  bank_version: '',
+  settings: '{}',
+  time_limit_ms: 3_600_000,
+  withheld: [],
+  used_ms: 0,
+  on_screen_since: new Date(nowMs),
+  last_seen_at: new Date(nowMs),
+  started_at: new Date(nowMs),
+  finished_at: null,
+  stop: null,
+  declared_at: null,
+  void_reason: null,
+  assessment_id: null,
+  result: null,
 };
 
 function pageOf(item: Item): string {
   const passage = item.type === 'template' || item.passage === undefined ? null : bank.passage(item.passage)!;
   const model = renderModel(item, renderItem(item, '1'), passage);
-  return documentOf(questionPage('/a/link', { ...sitting, subject: item.subject }, { position: 7, most: 40, model, draft: null }, nowMs));
+  return documentOf(
+    questionPage(
+      '/a/link',
+      { ...sitting, subject: item.subject },
+      { position: 7, most: 40, model, draft: null },
+      nowMs,
+    ),
+  );
 }
 
 /** What an item is made of, as far as its page looks or works differently for it. */
@@ -33,7 +57,13 @@ function partsOf(item: Item): string[] {
   if (item.type !== 'template' && item.passage !== undefined) parts.push('passage');
   if (rendered.type === 'hotspot') parts.push(`hotspot ${rendered.surface.kind}`);
   if (rendered.type === 'task') {
-    parts.push(`task ${rendered.kind}`, ...rendered.screen.map((block) => `block ${block.block}`), ...rendered.fields.map((field) => `${field.control}${'columns' in field && field.columns !== undefined ? ' in columns' : ''}`));
+    parts.push(
+      `task ${rendered.kind}`,
+      ...rendered.screen.map((block) => `block ${block.block}`),
+      ...rendered.fields.map(
+        (field) => `${field.control}${'columns' in field && field.columns !== undefined ? ' in columns' : ''}`,
+      ),
+    );
   }
   return parts;
 }
@@ -57,7 +87,12 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
     const opened = await openPage(options);
     const byId = new Map(all.map((item) => [item.id, item]));
     await opened.page.route(`${service.url}/items/*`, (route) =>
-      route.fulfill({ status: 200, headers: pageHeaders, body: pageOf(byId.get(new URL(route.request().url()).pathname.slice('/items/'.length))!) }));
+      route.fulfill({
+        status: 200,
+        headers: pageHeaders,
+        body: pageOf(byId.get(new URL(route.request().url()).pathname.slice('/items/'.length))!),
+      }),
+    );
     const show = (item: Item) => opened.page.goto(`${service.url}/items/${item.id}`, { waitUntil: 'load' });
     return { ...opened, show };
   }
@@ -69,7 +104,9 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
     for (const item of all) {
       // Only the main part changes from item to item; loading each page anew would take minutes.
       const main = /<main[^>]*>([\s\S]*)<\/main>/.exec(pageOf(item))![1]!;
-      const over = await page.evaluate(`((main) => { document.querySelector('main').innerHTML = main; return document.documentElement.scrollWidth - document.documentElement.clientWidth; })(${JSON.stringify(main)})`) as number;
+      const over = (await page.evaluate(
+        `((main) => { document.querySelector('main').innerHTML = main; return document.documentElement.scrollWidth - document.documentElement.clientWidth; })(${JSON.stringify(main)})`,
+      )) as number;
       if (over > 0) wide.push(`${item.id} by ${over} px`);
     }
     assert.deepEqual(wide, []);
@@ -77,7 +114,10 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
 
   // A wide window changes only what stands in columns and rows.
   const besides = different.filter((item) => partsOf(item).some((part) => /columns|ordering|matching/.test(part)));
-  for (const [width, items] of [[320, different], [1280, besides]] as const) {
+  for (const [width, items] of [
+    [320, different],
+    [1280, besides],
+  ] as const) {
     test(`each of ${items.length} different ones at ${width} px: axe clean, inside the edge, no complaint of the policy`, async () => {
       const { page, show, complaints } = await gallery({ width });
       for (const item of items) {
@@ -85,7 +125,10 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
         assert.deepEqual(await axeFaults(page), [], item.id);
         assert.deepEqual(await overhanging(page), [], item.id);
       }
-      assert.deepEqual(complaints.filter((one) => !one.includes('404')), []);
+      assert.deepEqual(
+        complaints.filter((one) => !one.includes('404')),
+        [],
+      );
     });
   }
 
@@ -94,7 +137,10 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
     for (const item of different) {
       await show(item);
       await page.evaluate(`document.documentElement.style.fontSize = '36px'`).catch(() => {});
-      assert.ok(await page.evaluate('document.documentElement.scrollWidth <= document.documentElement.clientWidth + 1'), item.id);
+      assert.ok(
+        await page.evaluate('document.documentElement.scrollWidth <= document.documentElement.clientWidth + 1'),
+        item.id,
+      );
     }
   });
 
@@ -110,7 +156,10 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
       await show(all.find((item) => partsOf(item).includes(kind))!);
       await page.locator('label.place').nth(1).click();
       assert.equal(await page.locator('input.spot-1').isChecked(), true);
-      assert.equal(await page.evaluate(`getComputedStyle(document.querySelector('.place-1')).color`), 'rgb(255, 255, 255)');
+      assert.equal(
+        await page.evaluate(`getComputedStyle(document.querySelector('.place-1')).color`),
+        'rgb(255, 255, 255)',
+      );
     }
   });
 });

@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import type { Answer } from '../../src/bank/mark.ts';
 
-type Focused = { tag: string; type: string; name: string; value: string; values: string[]; checked: boolean; index: number; text: string };
+type Focused = {
+  tag: string;
+  type: string;
+  name: string;
+  value: string;
+  values: string[];
+  checked: boolean;
+  index: number;
+  text: string;
+};
 
 const describeFocus = `(() => { const e = document.activeElement; return { tag: e.tagName, type: e.type || '', name: e.name || '', value: e.value || '',
   values: e.tagName === 'SELECT' ? [...e.options].map((o) => o.value) : [], checked: !!e.checked, index: e.selectedIndex || 0,
@@ -47,10 +56,13 @@ export async function fillByKeyboard(page: Page, answer: Answer, button = 'next'
 }
 
 async function chooseRadio(page: Page, at: Focused, wanted: string): Promise<void> {
-  if (at.value === wanted) { await page.keyboard.press('Space'); return; }
+  if (at.value === wanted) {
+    await page.keyboard.press('Space');
+    return;
+  }
   for (let i = 0; i < 40; i++) {
     await page.keyboard.press('ArrowDown');
-    if (await page.evaluate('document.activeElement.value') === wanted) return;
+    if ((await page.evaluate('document.activeElement.value')) === wanted) return;
   }
   assert.fail(`no radio button ${wanted} by keyboard`);
 }

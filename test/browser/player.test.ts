@@ -22,14 +22,19 @@ async function currentOf(learner: SimulatedLearner, draw = 0) {
   const rendered = JSON.parse(current.rendered) as RenderedItem;
   const item = (await banksOf(learner.service.app).version(open!.bank_version)).bank.item(current.item_id)!;
   const right = draw < probability(item, learner.theta);
-  return { kind: rendered.type === 'task' ? `task ${rendered.kind}` : rendered.type, answer: right ? rightAnswer(rendered) : wrongAnswer(rendered), position: current.position };
+  return {
+    kind: rendered.type === 'task' ? `task ${rendered.kind}` : rendered.type,
+    answer: right ? rightAnswer(rendered) : wrongAnswer(rendered),
+    position: current.position,
+  };
 }
 
 suite('sittings in a browser', { skip: withoutBrowser }, async () => {
   const service = await withService();
   const org = await service.organisation({ name: 'Northfield Adult Learning' });
   const addressOf = (learner: SimulatedLearner) => `${service.url}/a/${learner.token}`;
-  const outcomesOf = async (learner: SimulatedLearner) => (await findItems(service.app.db, (await learner.link()).open!)).map((row) => row.outcome);
+  const outcomesOf = async (learner: SimulatedLearner) =>
+    (await findItems(service.app.db, (await learner.link()).open!)).map((row) => row.outcome);
 
   async function isSound(page: Page, what: string): Promise<void> {
     assert.deepEqual(await overhanging(page), [], `${what}: reaches past the edge`);
@@ -61,7 +66,10 @@ suite('sittings in a browser', { skip: withoutBrowser }, async () => {
       await isSound(page, 'closing');
     }
     assert.match(await page.locator('main').innerText(), /You have finished/);
-    assert.deepEqual(complaints.filter((one) => !one.includes('404')), []);
+    assert.deepEqual(
+      complaints.filter((one) => !one.includes('404')),
+      [],
+    );
   });
 
   test('offline in the middle: the answer is kept, and sent when the connection is back', async () => {
@@ -154,7 +162,10 @@ suite('sittings in a browser', { skip: withoutBrowser }, async () => {
     for (;;) {
       const { kind, answer } = await currentOf(gil);
       const [name, value] = Object.entries(answer)[0]!;
-      if (kind !== 'matching' && kind !== 'ordering') { await answerByKeyboard(page, answer); continue; }
+      if (kind !== 'matching' && kind !== 'ordering') {
+        await answerByKeyboard(page, answer);
+        continue;
+      }
       await answerByKeyboard(page, { [name]: value });
       break;
     }
@@ -186,8 +197,11 @@ suite('sittings in a browser', { skip: withoutBrowser }, async () => {
     await page.goto(addressOf(ivy));
     await page.getByRole('button', { name: /^Start/ }).click();
     await page.getByRole('button', { name: /^Read aloud/ }).click();
-    const [text] = await page.evaluate('spoken') as string[];
+    const [text] = (await page.evaluate('spoken')) as string[];
     assert.ok(text !== undefined && text.length > 20);
-    assert.equal((await page.locator('#question-text').innerText()).split(/\s+/).slice(0, 4).join(' '), text.split(/\s+/).slice(0, 4).join(' '));
+    assert.equal(
+      (await page.locator('#question-text').innerText()).split(/\s+/).slice(0, 4).join(' '),
+      text.split(/\s+/).slice(0, 4).join(' '),
+    );
   });
 });

@@ -12,11 +12,18 @@ suite('the reference page in a browser', { skip: withoutBrowser }, async () => {
       await page.goto(`${service.url}/docs`);
       await page.evaluate(`document.querySelectorAll('details').forEach((one) => { one.open = true; })`);
       assert.deepEqual(await overhanging(page), []);
-      assert.deepEqual(complaints.filter((one) => !one.includes('404')), []);
+      assert.deepEqual(
+        complaints.filter((one) => !one.includes('404')),
+        [],
+      );
     });
   }
 
-  for (const [width, colorScheme] of [[320, 'light'], [1280, 'light'], [1280, 'dark']] as const) {
+  for (const [width, colorScheme] of [
+    [320, 'light'],
+    [1280, 'light'],
+    [1280, 'dark'],
+  ] as const) {
     test(`axe finds nothing at ${width} px, ${colorScheme}`, async () => {
       const { page } = await openPage({ width, colorScheme });
       await page.goto(`${service.url}/docs`);
@@ -30,15 +37,28 @@ suite('the reference page in a browser', { skip: withoutBrowser }, async () => {
     const asked: string[] = [];
     page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     await page.goto(`${service.url}/docs`);
-    assert.deepEqual(asked.filter((path) => path !== '/favicon.ico'), ['/docs']);
+    assert.deepEqual(
+      asked.filter((path) => path !== '/favicon.ico'),
+      ['/docs'],
+    );
     assert.equal(await page.locator('script, link, img, [style], [onclick]').count(), 0);
   });
 
   test('every link of the page leads to something, and no id stands twice', async () => {
     const { page } = await openPage({ width: 1280 });
     await page.goto(`${service.url}/docs`);
-    assert.deepEqual(await page.evaluate(`[...new Set([...document.querySelectorAll('a[href^="#"]')].map((a) => a.getAttribute('href').slice(1)))].filter((id) => document.getElementById(id) === null)`), []);
-    assert.deepEqual(await page.evaluate(`[...document.querySelectorAll('[id]')].map((one) => one.id).filter((id, i, all) => all.indexOf(id) !== i)`), []);
+    assert.deepEqual(
+      await page.evaluate(
+        `[...new Set([...document.querySelectorAll('a[href^="#"]')].map((a) => a.getAttribute('href').slice(1)))].filter((id) => document.getElementById(id) === null)`,
+      ),
+      [],
+    );
+    assert.deepEqual(
+      await page.evaluate(
+        `[...document.querySelectorAll('[id]')].map((one) => one.id).filter((id, i, all) => all.indexOf(id) !== i)`,
+      ),
+      [],
+    );
   });
 
   test('by keyboard: first the way past the contents', async () => {
@@ -55,6 +75,12 @@ suite('the reference page in a browser', { skip: withoutBrowser }, async () => {
     await page.goto(`${service.url}/docs`);
     await page.emulateMedia({ media: 'print' });
     assert.equal(await page.locator('nav.side').isVisible(), false);
-    assert.equal(await page.locator('#listAssessments ~ details pre, section:has(#listAssessments) details pre').first().isVisible(), true);
+    assert.equal(
+      await page
+        .locator('#listAssessments ~ details pre, section:has(#listAssessments) details pre')
+        .first()
+        .isVisible(),
+      true,
+    );
   });
 });

@@ -17,25 +17,63 @@ suite('ars results, key and audit', async () => {
   const org = await service.organisation();
   const folder = await mkdtemp(join(tmpdir(), 'ars-results-'));
   after(() => rm(folder, { recursive: true }));
-  const env = { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: service.app.settings.secret, ARS_BASE_URL: service.url };
-  const run = (words: string[], input = '') => new Promise<{ code: number; said: string; json: any }>((resolve) => {
-    const child = execFile(process.execPath, [ars, ...words, '--json', '--organisation', org.publicId], { env }, (error, out, said) => {
-      resolve({ code: error === null ? 0 : Number(error.code), said, json: out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!) });
+  const env = {
+    ...process.env,
+    DATABASE_URL: service.databaseUrl,
+    ARS_SECRET: service.app.settings.secret,
+    ARS_BASE_URL: service.url,
+  };
+  const run = (words: string[], input = '') =>
+    new Promise<{ code: number; said: string; json: any }>((resolve) => {
+      const child = execFile(
+        process.execPath,
+        [ars, ...words, '--json', '--organisation', org.publicId],
+        { env },
+        (error, out, said) => {
+          resolve({
+            code: error === null ? 0 : Number(error.code),
+            said,
+            json: out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!),
+          });
+        },
+      );
+      child.stdin!.end(input);
     });
-    child.stdin!.end(input);
-  });
   const id = '11111111-1111-4111-8111-111111111111';
-  const record = { assessment_id: id, learner: { ref: 'ana', full_name: 'Ana Silva' }, assessed_at: '2026-01-15T10:00:00Z', subject: 'maths', framework: 'F', rqf_level: 'Level 1', rqf_level_code: 2, below_level_1: false };
+  const record = {
+    assessment_id: id,
+    learner: { ref: 'ana', full_name: 'Ana Silva' },
+    assessed_at: '2026-01-15T10:00:00Z',
+    subject: 'maths',
+    framework: 'F',
+    rqf_level: 'Level 1',
+    rqf_level_code: 2,
+    below_level_1: false,
+  };
   const kept = async () => (await org.get(`/assessments/${id}`)).body.data;
   const oneSentence = /^ars: [^\n]+\n$/;
 
   test('an import tells what became of each line, and what is in the log is in the transaction of its batch', async () => {
     const file = join(folder, 'r.ndjson');
-    await writeFile(file, `${JSON.stringify(record)}\n${JSON.stringify({ ...record, assessment_id: undefined, 'Jane Doe': 1 })}\n`);
-    assert.deepEqual((await run(['results', 'import', file])).json, { imported: 1, updated: 0, unchanged: 0, rejected: 1 });
-    assert.deepEqual(JSON.parse(await readFile(`${file}.rejected.ndjson`, 'utf8')), { line: 2, reason: 'the record has a field that is not known' });
-    const rows = await service.app.db.query<{ resource: string; same: boolean }>(`
-      select resource, xmin = (select xmin from assessment where assessment_id = $1) as same from audit where action = 'results import'`, [id]);
+    await writeFile(
+      file,
+      `${JSON.stringify(record)}\n${JSON.stringify({ ...record, assessment_id: undefined, 'Jane Doe': 1 })}\n`,
+    );
+    assert.deepEqual((await run(['results', 'import', file])).json, {
+      imported: 1,
+      updated: 0,
+      unchanged: 0,
+      rejected: 1,
+    });
+    assert.deepEqual(JSON.parse(await readFile(`${file}.rejected.ndjson`, 'utf8')), {
+      line: 2,
+      reason: 'the record has a field that is not known',
+    });
+    const rows = await service.app.db.query<{ resource: string; same: boolean }>(
+      `
+      select resource, xmin = (select xmin from assessment where assessment_id = $1) as same from audit where action = 'results import'`,
+      [id],
+    );
     assert.deepEqual(rows, [{ resource: '1 imported, 0 updated, 0 unchanged, 0 rejected', same: true }]);
   });
 
@@ -45,14 +83,23 @@ suite('ars results, key and audit', async () => {
     const refused = await run(['results', 'import', file, '--rejected', join(folder, 'none', 'x')]);
     assert.deepEqual([refused.code, oneSentence.test(refused.said)], [1, true], refused.said);
     const named = join(folder, 'named');
-    assert.deepEqual((await run(['results', 'import', file, '--rejected', named])).json, { imported: 1, updated: 0, unchanged: 0, rejected: 0 });
+    assert.deepEqual((await run(['results', 'import', file, '--rejected', named])).json, {
+      imported: 1,
+      updated: 0,
+      unchanged: 0,
+      rejected: 0,
+    });
     assert.equal((await stat(named)).size, 0);
   });
 
   test('an import from standard input ends when it is told to, however long nothing comes', async () => {
     const named = join(folder, 'waiting');
     const made = watch(folder)[Symbol.asyncIterator]();
-    const child = spawn(process.execPath, [ars, 'results', 'import', '--organisation', org.publicId, '--rejected', named, '-'], { env, stdio: ['pipe', 'ignore', 'inherit'] });
+    const child = spawn(
+      process.execPath,
+      [ars, 'results', 'import', '--organisation', org.publicId, '--rejected', named, '-'],
+      { env, stdio: ['pipe', 'ignore', 'inherit'] },
+    );
     const ended = once(child, 'exit');
     child.stdin!.write('{"half');
     while ((await made.next()).value!.filename !== 'waiting');
@@ -62,20 +109,43 @@ suite('ars results, key and audit', async () => {
   });
 
   test('a folder is not a file of results', async () => {
-    assert.deepEqual(await run(['results', 'import', folder]), { code: 1, said: `ars: cannot read ${folder}\n`, json: undefined });
+    assert.deepEqual(await run(['results', 'import', folder]), {
+      code: 1,
+      said: `ars: cannot read ${folder}\n`,
+      json: undefined,
+    });
   });
 
   test('an amendment holds nothing that an import may not hold, however it is written', async () => {
     const before = await kept();
-    const wrong = [{}, [], null, { subject: 'english' }, { framework: '' }, { framework: 'a\0b' }, { framework: 'a\ud800' }, { framework: 'x'.repeat(201) }, { working_level: ' ' },
-      { domains: [{ name: 'a\nb', score_pct: null, status: null }] }, { domains: [{ name: 'a', score_pct: null, status: '\0' }] }];
+    const wrong = [
+      {},
+      [],
+      null,
+      { subject: 'english' },
+      { framework: '' },
+      { framework: 'a\0b' },
+      { framework: 'a\ud800' },
+      { framework: 'x'.repeat(201) },
+      { working_level: ' ' },
+      { domains: [{ name: 'a\nb', score_pct: null, status: null }] },
+      { domains: [{ name: 'a', score_pct: null, status: '\0' }] },
+    ];
     for (const value of wrong) assert.throws(() => readAmendment(value), RecordRefused);
-    for (const { code, said } of await Promise.all(['x', '{"framework": "\\u0041B123456C"}'].map((text) => run(['results', 'amend', id, '--reason', 'Reviewed', '-'], text)))) {
+    for (const { code, said } of await Promise.all(
+      ['x', '{"framework": "\\u0041B123456C"}'].map((text) =>
+        run(['results', 'amend', id, '--reason', 'Reviewed', '-'], text),
+      ),
+    )) {
       assert.equal(code, 1);
       assert.match(said, oneSentence);
     }
     assert.deepEqual(await kept(), before);
-    assert.equal((await run(['results', 'amend', id.toUpperCase(), '--reason', 'Reviewed', '-'], '\uFEFF{"framework": "G"}')).json.changed, true);
+    assert.equal(
+      (await run(['results', 'amend', id.toUpperCase(), '--reason', 'Reviewed', '-'], '\uFEFF{"framework": "G"}')).json
+        .changed,
+      true,
+    );
     assert.equal((await kept()).framework, 'G');
   });
 
@@ -92,7 +162,10 @@ suite('ars results, key and audit', async () => {
   });
 
   test('an output that nobody reads to its end is a failure in one sentence', async () => {
-    const child = spawn(process.execPath, [ars, 'audit', 'export', '--organisation', org.publicId], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [ars, 'audit', 'export', '--organisation', org.publicId], {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const ended = once(child, 'exit');
     child.stdout!.destroy();
     assert.match(await text(child.stderr!), oneSentence);

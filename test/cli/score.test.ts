@@ -13,7 +13,13 @@ after(() => rmSync(folder, { recursive: true }));
 const fixture = fileURLToPath(new URL('../fixtures/irt-reference.json', import.meta.url));
 const vectors = commands.find((command) => command.name === 'score vectors')!;
 const run = (file: string) =>
-  vectors.run({ options: {}, positionals: [file], json: true, progress: () => {}, signal: new AbortController().signal });
+  vectors.run({
+    options: {},
+    positionals: [file],
+    json: true,
+    progress: () => {},
+    signal: new AbortController().signal,
+  });
 
 test('score vectors prints the count and the largest difference of each estimator', async () => {
   const { json, text } = await run(fixture);
@@ -41,13 +47,19 @@ test('a file that is missing, no JSON, or of another shape gives one sentence', 
   const broken = join(folder, 'broken.json');
   writeFileSync(broken, '{"vectors": [');
   const other = join(folder, 'other.json');
-  writeFileSync(other, '{"vectors": [{"id": "v1", "prior": {"mean": 0, "sd": 1}, "items": [{"a": 1, "b": "x", "c": 0}], "responses": [1], "expected": {}}]}');
+  writeFileSync(
+    other,
+    '{"vectors": [{"id": "v1", "prior": {"mean": 0, "sd": 1}, "items": [{"a": 1, "b": "x", "c": 0}], "responses": [1], "expected": {}}]}',
+  );
   for (const [file, sentence] of [
     [join(folder, 'none.json'), /^There is no file .*none\.json\.$/],
     [folder, /can't be read \(EISDIR\)\.$/],
     [broken, /broken\.json is not valid JSON\.$/],
     [other, /is not a set of vectors: v1: items\[0\]: "b" must be a number\.$/],
   ] as const) {
-    await assert.rejects(run(file), (error) => error instanceof Failure && sentence.test(error.message) && !error.message.includes('\n'));
+    await assert.rejects(
+      run(file),
+      (error) => error instanceof Failure && sentence.test(error.message) && !error.message.includes('\n'),
+    );
   }
 });

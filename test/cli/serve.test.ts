@@ -12,12 +12,18 @@ for (const processes of [1, 2]) {
   test(`ars serve with ${processes} process${processes === 1 ? '' : 'es'} answers, and ends when it is told to`, async () => {
     const { databaseUrl } = await withService();
     const child = spawn(process.execPath, [ars, 'serve', '--processes', String(processes)], {
-      env: { ...process.env, DATABASE_URL: databaseUrl, ARS_SECRET: 'a secret of the tests, longer than 32 characters', ARS_PORT: '0' }, stdio: ['ignore', 'ignore', 'pipe'],
+      env: {
+        ...process.env,
+        DATABASE_URL: databaseUrl,
+        ARS_SECRET: 'a secret of the tests, longer than 32 characters',
+        ARS_PORT: '0',
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
     });
     const ended = once(child, 'exit');
     const urls: string[] = [];
     for await (const line of createInterface({ input: child.stderr })) {
-      const started = line.startsWith('{') ? JSON.parse(line) as { event: string; url: string } : null;
+      const started = line.startsWith('{') ? (JSON.parse(line) as { event: string; url: string }) : null;
       if (started?.event === 'service.started') urls.push(started.url);
       if (urls.length === processes) break;
     }
@@ -30,7 +36,13 @@ for (const processes of [1, 2]) {
   test(`ars serve with ${processes} process${processes === 1 ? '' : 'es'} on a port that is taken says so and fails`, async () => {
     const { databaseUrl, url } = await withService();
     const child = spawn(process.execPath, [ars, 'serve', '--processes', String(processes)], {
-      env: { ...process.env, DATABASE_URL: databaseUrl, ARS_SECRET: 'a secret of the tests, longer than 32 characters', ARS_PORT: new URL(url).port }, stdio: ['ignore', 'ignore', 'pipe'],
+      env: {
+        ...process.env,
+        DATABASE_URL: databaseUrl,
+        ARS_SECRET: 'a secret of the tests, longer than 32 characters',
+        ARS_PORT: new URL(url).port,
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
     });
     const ended = once(child, 'exit');
     const said = await text(child.stderr);

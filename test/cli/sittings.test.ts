@@ -14,26 +14,48 @@ suite('ars invitation and ars sittings', async () => {
   const service = await withService();
   const org = await service.organisation();
   const ana = await invited(service, org, { ref: 'ana', name: 'Ana Silva' });
-  const env = { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: service.app.settings.secret, ARS_BASE_URL: service.url };
-  const run = (...words: string[]) => new Promise<{ code: number; said: string; json: any }>((resolve) => {
-    execFile(process.execPath, [ars, ...words, '--json'], { env }, (error, out, said) => {
-      resolve({ code: error === null ? 0 : Number(error.code), said, json: out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!) });
+  const env = {
+    ...process.env,
+    DATABASE_URL: service.databaseUrl,
+    ARS_SECRET: service.app.settings.secret,
+    ARS_BASE_URL: service.url,
+  };
+  const run = (...words: string[]) =>
+    new Promise<{ code: number; said: string; json: any }>((resolve) => {
+      execFile(process.execPath, [ars, ...words, '--json'], { env }, (error, out, said) => {
+        resolve({
+          code: error === null ? 0 : Number(error.code),
+          said,
+          json: out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!),
+        });
+      });
     });
-  });
   const invitation = ['--organisation', org.publicId, ana.invitationId];
 
   test('an invitation: shown with the link that the learner got, adjusted, and the adjustment is in the audit log', async () => {
     const { json } = await run('invitation', 'show', ...invitation);
-    assert.deepEqual([json.status, json.subjects, json.extra_time_pct, json.supervision], ['open', ['digital', 'english', 'maths'], 0, 'Not supervised']);
+    assert.deepEqual(
+      [json.status, json.subjects, json.extra_time_pct, json.supervision],
+      ['open', ['digital', 'english', 'maths'], 0, 'Not supervised'],
+    );
     assert.equal(json.assessment_url, `${service.url}/a/${ana.token}`);
-    const changed = (await run('invitation', 'update', ...invitation, '--extra-time', '25', '--supervision', 'By a tutor, in the room')).json;
+    const changed = (
+      await run('invitation', 'update', ...invitation, '--extra-time', '25', '--supervision', 'By a tutor, in the room')
+    ).json;
     assert.deepEqual([changed.extra_time_pct, changed.supervision], [25, 'By a tutor, in the room']);
-    const [row] = await service.app.db.query<{ resource: string }>("select resource from audit where actor = 'operator' and action = 'invitation update'");
+    const [row] = await service.app.db.query<{ resource: string }>(
+      "select resource from audit where actor = 'operator' and action = 'invitation update'",
+    );
     assert.equal(row!.resource, ana.invitationId);
   });
 
   test('misuse and unknown ids', async () => {
-    const calls = [['update', ...invitation], ['update', ...invitation, '--extra-time', '101'], ['update', ...invitation, '--supervision', 'QQ 12 34 56 C'], ['show', '--organisation', org.publicId, 'x']];
+    const calls = [
+      ['update', ...invitation],
+      ['update', ...invitation, '--extra-time', '101'],
+      ['update', ...invitation, '--supervision', 'QQ 12 34 56 C'],
+      ['show', '--organisation', org.publicId, 'x'],
+    ];
     const codes = await Promise.all(calls.map(async (words) => (await run('invitation', ...words)).code));
     assert.deepEqual(codes, [2, 2, 2, 1]);
   });
@@ -42,7 +64,9 @@ suite('ars invitation and ars sittings', async () => {
     const sitting = await ana.sits();
     assert.equal(sitting.time_limit_ms, 75 * 60_000);
     const report = await org.get(`/assessments/${sitting.assessment_id}/report.pdf`);
-    const [row] = await service.app.db.query<{ input: string }>('select input from evidence where assessment_id = $1', [sitting.assessment_id]);
+    const [row] = await service.app.db.query<{ input: string }>('select input from evidence where assessment_id = $1', [
+      sitting.assessment_id,
+    ]);
     const input = JSON.parse(row!.input).sitting;
     assert.deepEqual([input.adjustments, input.supervision], [['25% extra time'], 'By a tutor, in the room']);
     const folder = await mkdtemp(join(tmpdir(), 'ars-sittings-'));
@@ -55,7 +79,10 @@ suite('ars invitation and ars sittings', async () => {
   test('sittings report: what was shown how often', async () => {
     const { code, json } = await run('sittings', 'report', '--organisation', org.publicId, '--all');
     assert.equal(code, 0);
-    assert.deepEqual(json.sittings.map((one: { subject: string; completed: number }) => [one.subject, one.completed]), [['digital', 1]]);
+    assert.deepEqual(
+      json.sittings.map((one: { subject: string; completed: number }) => [one.subject, one.completed]),
+      [['digital', 1]],
+    );
     assert.ok(json.items.some((item: { shown: number; exposure: number }) => item.shown === 1 && item.exposure === 1));
     assert.deepEqual((await run('sittings', 'report')).json.items, []);
   });

@@ -6,7 +6,9 @@ import { assertPrivate, assertRateHeaders, assertRefused, assertShape } from './
 import { contractTarget } from './target.ts';
 
 const target = await contractTarget();
-const { data: [listed] } = (await target.get('/assessments?status=completed&sort=assessed_at&limit=1')).body;
+const {
+  data: [listed],
+} = (await target.get('/assessments?status=completed&sort=assessed_at&limit=1')).body;
 const path = `/assessments/${listed.assessment_id}`;
 const unknown = '/assessments/00000000-0000-4000-8000-000000000000';
 
@@ -23,7 +25,10 @@ suite('GET /assessments/{id}', () => {
   });
 
   test('200: the id in any case', async () => {
-    assert.deepEqual((await target.get(path.toUpperCase().replace('/ASSESSMENTS', '/assessments'))).body, (await target.get(path)).body);
+    assert.deepEqual(
+      (await target.get(path.toUpperCase().replace('/ASSESSMENTS', '/assessments'))).body,
+      (await target.get(path)).body,
+    );
   });
 
   test('200: HEAD', async () => {
@@ -39,10 +44,20 @@ suite('GET /assessments/{id}', () => {
     assert.equal((await target.get(path, { 'if-none-match': '"x"' })).status, 200);
   });
 
-  test('400: unknown parameter', async () => assertRefused(await target.get(`${path}?expand=groups`), 400, 'unknown_parameter'));
+  test('400: unknown parameter', async () =>
+    assertRefused(await target.get(`${path}?expand=groups`), 400, 'unknown_parameter'));
 
   test('404: unknown, malformed, of another organisation, withdrawn, all in the same bytes', async () => {
-    const paths = [unknown, '/assessments/x', '/assessments/%00', '/assessments/%zz', '/assessments/..', `${path}x`, `/assessments/${listed.assessment_id.replaceAll('-', '')}`, '/assessments/1%27%20or%201=1'];
+    const paths = [
+      unknown,
+      '/assessments/x',
+      '/assessments/%00',
+      '/assessments/%zz',
+      '/assessments/..',
+      `${path}x`,
+      `/assessments/${listed.assessment_id.replaceAll('-', '')}`,
+      '/assessments/1%27%20or%201=1',
+    ];
     if (target.local !== null) {
       const { service, foreign, learners } = target.local;
       await foreign.post('/learners', { ref: 'f', full_name: 'Foreign' });
@@ -63,5 +78,6 @@ suite('GET /assessments/{id}', () => {
     }
   });
 
-  test('404: a conditional request is refused all the same', async () => assertRefused(await target.get(unknown, { 'if-none-match': '*' }), 404, 'not_found'));
+  test('404: a conditional request is refused all the same', async () =>
+    assertRefused(await target.get(unknown, { 'if-none-match': '*' }), 404, 'not_found'));
 });

@@ -55,15 +55,25 @@ export async function ask(baseUrl: string, method: string, path: string, given: 
   const sent: Record<string, string> = { ...headers };
   if (body !== undefined && sent['content-type'] === undefined) sent['content-type'] = 'application/json';
   const reply = await poolOf(new URL(baseUrl).origin).request({
-    method: method as 'GET', path, headers: sent,
+    method: method as 'GET',
+    path,
+    headers: sent,
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   const bytes = Buffer.from(await reply.body.arrayBuffer());
-  const flat = Object.fromEntries(Object.entries(reply.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value ?? '']));
+  const flat = Object.fromEntries(
+    Object.entries(reply.headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : (value ?? ''),
+    ]),
+  );
   const text = bytes.toString('utf8');
   return {
-    status: reply.statusCode, headers: flat, text, bytes,
-    body: /^application\/json/.test(flat['content-type'] ?? '') && text !== '' ? JSON.parse(text) : undefined,
+    status: reply.statusCode,
+    headers: flat,
+    text,
+    bytes,
+    body: (flat['content-type'] ?? '').startsWith('application/json') && text !== '' ? JSON.parse(text) : undefined,
   };
 }
 
@@ -73,11 +83,15 @@ export function credentials(key: Key): Record<string, string> {
 
 /** @param baseUrl origin of the service; paths are under its `/api/v1` */
 export function client(baseUrl: string, key: Key | null): Client {
-  const api = (method: string, path: string, given: Ask = {}) => ask(baseUrl, method, `/api/v1${path}`, {
-    ...given, headers: { ...(key === null ? {} : credentials(key)), ...given.headers },
-  });
+  const api = (method: string, path: string, given: Ask = {}) =>
+    ask(baseUrl, method, `/api/v1${path}`, {
+      ...given,
+      headers: { ...(key === null ? {} : credentials(key)), ...given.headers },
+    });
   return {
-    key, baseUrl, api,
+    key,
+    baseUrl,
+    api,
     get: (path, headers) => api('GET', path, { headers }),
     post: (path, body, headers) => api('POST', path, { body, headers }),
     patch: (path, body) => api('PATCH', path, { body }),

@@ -12,11 +12,22 @@ const id = '00000000-0000-4000-8000-000000000000';
 
 /** Every endpoint of the specification, with the methods that its path has. */
 const endpoints: [path: string, ...methods: string[]][] = [
-  ['/health', 'GET', 'HEAD'], ['/assessments', 'GET', 'HEAD'], [`/assessments/${id}`, 'GET', 'HEAD'], [`/assessments/${id}/report.pdf`, 'GET', 'HEAD'],
-  ['/learners', 'GET', 'HEAD', 'POST'], ['/learners/someone', 'GET', 'HEAD'], ['/webhooks', 'GET', 'HEAD', 'POST'], [`/webhooks/${id}`, 'DELETE'],
-  ['/groups', 'GET', 'HEAD', 'POST'], [`/groups/${id}`, 'GET', 'HEAD', 'PATCH'], [`/groups/${id}/members`, 'POST'], [`/groups/${id}/members/remove`, 'POST'],
+  ['/health', 'GET', 'HEAD'],
+  ['/assessments', 'GET', 'HEAD'],
+  [`/assessments/${id}`, 'GET', 'HEAD'],
+  [`/assessments/${id}/report.pdf`, 'GET', 'HEAD'],
+  ['/learners', 'GET', 'HEAD', 'POST'],
+  ['/learners/someone', 'GET', 'HEAD'],
+  ['/webhooks', 'GET', 'HEAD', 'POST'],
+  [`/webhooks/${id}`, 'DELETE'],
+  ['/groups', 'GET', 'HEAD', 'POST'],
+  [`/groups/${id}`, 'GET', 'HEAD', 'PATCH'],
+  [`/groups/${id}/members`, 'POST'],
+  [`/groups/${id}/members/remove`, 'POST'],
 ];
-const withBody = endpoints.flatMap(([path, ...methods]) => methods.filter((method) => method === 'POST' || method === 'PATCH').map((method) => [method, path] as const));
+const withBody = endpoints.flatMap(([path, ...methods]) =>
+  methods.filter((method) => method === 'POST' || method === 'PATCH').map((method) => [method, path] as const),
+);
 
 /** What a reply shows of itself, without what differs from moment to moment. */
 function visible(answer: Answer): unknown {
@@ -27,16 +38,26 @@ function visible(answer: Answer): unknown {
 suite('401', () => {
   const { access_key_id: keyId, secret_access_key: secret } = target.key;
   const wrong: Record<string, Record<string, string>> = {
-    missing: {}, 'id alone': { 'x-access-key-id': keyId }, 'secret alone': { 'x-secret-access-key': secret },
-    'wrong secret': { 'x-access-key-id': keyId, 'x-secret-access-key': `${secret.slice(0, -1)}${secret.endsWith('0') ? '1' : '0'}` },
-    'secret in other case': { 'x-access-key-id': keyId, 'x-secret-access-key': secret.toUpperCase() }, 'unknown id': { 'x-access-key-id': 'ARSK0000000000000000', 'x-secret-access-key': secret },
-    swapped: { 'x-access-key-id': secret, 'x-secret-access-key': keyId }, empty: { 'x-access-key-id': '', 'x-secret-access-key': '' }, 'very long': { 'x-access-key-id': keyId, 'x-secret-access-key': secret.padEnd(4000, 'x') },
-    'a bearer token': { authorization: `Bearer ${secret}` }, quotes: { 'x-access-key-id': `${keyId}' or '1'='1`, 'x-secret-access-key': secret },
+    missing: {},
+    'id alone': { 'x-access-key-id': keyId },
+    'secret alone': { 'x-secret-access-key': secret },
+    'wrong secret': {
+      'x-access-key-id': keyId,
+      'x-secret-access-key': `${secret.slice(0, -1)}${secret.endsWith('0') ? '1' : '0'}`,
+    },
+    'secret in other case': { 'x-access-key-id': keyId, 'x-secret-access-key': secret.toUpperCase() },
+    'unknown id': { 'x-access-key-id': 'ARSK0000000000000000', 'x-secret-access-key': secret },
+    swapped: { 'x-access-key-id': secret, 'x-secret-access-key': keyId },
+    empty: { 'x-access-key-id': '', 'x-secret-access-key': '' },
+    'very long': { 'x-access-key-id': keyId, 'x-secret-access-key': secret.padEnd(4000, 'x') },
+    'a bearer token': { authorization: `Bearer ${secret}` },
+    quotes: { 'x-access-key-id': `${keyId}' or '1'='1`, 'x-secret-access-key': secret },
   };
 
   test('whatever is wrong with the credentials, the same bytes', async () => {
     const answers = new Map<string, Answer>();
-    for (const [what, headers] of Object.entries(wrong)) answers.set(what, await ask(target.baseUrl, 'GET', '/api/v1/health', { headers }));
+    for (const [what, headers] of Object.entries(wrong))
+      answers.set(what, await ask(target.baseUrl, 'GET', '/api/v1/health', { headers }));
     if (target.local !== null) {
       const { service, org, foreign } = target.local;
       const revoked = await org.another();
@@ -44,7 +65,10 @@ suite('401', () => {
       await service.inWork((work) => revokeKey(work, org.id, revoked.key.access_key_id));
       answers.set('revoked', await revoked.get('/health'));
       answers.set('expired', await (await org.another({ expiresAt: new Date('2020-01-01T00:00:00Z') })).get('/health'));
-      answers.set('a secret of another organisation', await client(service.url, { ...target.key, secret_access_key: foreign.key.secret_access_key }).get('/health'));
+      answers.set(
+        'a secret of another organisation',
+        await client(service.url, { ...target.key, secret_access_key: foreign.key.secret_access_key }).get('/health'),
+      );
     }
     const first = answers.get('missing')!;
     assertRefused(first, 401, 'invalid_credentials');
@@ -54,21 +78,55 @@ suite('401', () => {
   });
 
   test('before everything else: route, method, query, media type and body', async () => {
-    for (const [method, path, body] of [['GET', '/nothing'], ['GET', '/assessments/%zz'], ['DELETE', '/health'], ['GET', '/assessments?foo=1'], ['POST', '/learners', '{'], ['GET', `/groups/${id}`], ['POST', '/', '{}'], ['GET', '']] as const) {
-      const answer = await ask(target.baseUrl, method, `/api/v1${path}`, { body, headers: { 'content-type': 'text/plain' } });
+    for (const [method, path, body] of [
+      ['GET', '/nothing'],
+      ['GET', '/assessments/%zz'],
+      ['DELETE', '/health'],
+      ['GET', '/assessments?foo=1'],
+      ['POST', '/learners', '{'],
+      ['GET', `/groups/${id}`],
+      ['POST', '/', '{}'],
+      ['GET', ''],
+    ] as const) {
+      const answer = await ask(target.baseUrl, method, `/api/v1${path}`, {
+        body,
+        headers: { 'content-type': 'text/plain' },
+      });
       assertRefused(answer, 401, 'invalid_credentials');
     }
   });
 
   test('credentials count once each, in any case of the header name', async () => {
-    const headers = Object.fromEntries(Object.entries(credentials(target.key)).map(([name, value]) => [name.toUpperCase(), value]));
+    const headers = Object.fromEntries(
+      Object.entries(credentials(target.key)).map(([name, value]) => [name.toUpperCase(), value]),
+    );
     assert.equal((await ask(target.baseUrl, 'GET', '/api/v1/health', { headers })).status, 200);
   });
 });
 
 suite('404', () => {
-  for (const path of ['/nothing', '/', '', '//health', '/health/', '/Health', '/assessments/', '/groups/', `/groups/${id}/`, `/groups/${id}/members/`, `/groups/${id}/members/add`, `/assessments/${id}/report`, `/assessments/${id}/report.pdf/x`,
-    '/webhooks/', '/learners/', '/../v1/nothing', '/%2e%2e/x', '/assessments/../health', '/openapi', '/nothing?foo=1']) {
+  for (const path of [
+    '/nothing',
+    '/',
+    '',
+    '//health',
+    '/health/',
+    '/Health',
+    '/assessments/',
+    '/groups/',
+    `/groups/${id}/`,
+    `/groups/${id}/members/`,
+    `/groups/${id}/members/add`,
+    `/assessments/${id}/report`,
+    `/assessments/${id}/report.pdf/x`,
+    '/webhooks/',
+    '/learners/',
+    '/../v1/nothing',
+    '/%2e%2e/x',
+    '/assessments/../health',
+    '/openapi',
+    '/nothing?foo=1',
+  ]) {
     test(`GET ${path}`, async () => {
       const answer = await target.get(path);
       assertRefused(answer, 404, 'not_found');
@@ -77,7 +135,8 @@ suite('404', () => {
   }
 
   test('any method on an unknown path', async () => {
-    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) assertRefused(await target.api(method, '/nothing'), 404, 'not_found');
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+      assertRefused(await target.api(method, '/nothing'), 404, 'not_found');
     const head = await target.api('HEAD', '/nothing');
     assert.equal(head.status, 404);
     assert.equal(head.text, '');
@@ -87,7 +146,9 @@ suite('404', () => {
 suite('405', () => {
   for (const [path, ...allowed] of endpoints) {
     test(`${path}: ${allowed.join(', ')}`, async () => {
-      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter((one) => !allowed.includes(one))) {
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
+        (one) => !allowed.includes(one),
+      )) {
         const answer = await target.api(method, path);
         assertRefused(answer, 405, 'method_not_allowed');
         assert.deepEqual(answer.headers.allow!.split(', ').sort(), [...allowed].sort());
@@ -99,9 +160,20 @@ suite('405', () => {
   test('before the query and the body are looked at', async () => {
     assertRefused(await target.api('PUT', '/assessments?foo=1', { body: '{' }), 405, 'method_not_allowed');
     assertRefused(await target.api('DELETE', '/learners/a/b/c'), 405, 'method_not_allowed');
-    for (const [body, type] of [['{}', 'nonsense'], ['x'.repeat(limits.bodyBytes + 1), 'application/json']] as const) {
-      assertRefused(await target.api('PUT', '/groups', { body, headers: { 'content-type': type } }), 405, 'method_not_allowed');
-      assertRefused(await target.api('POST', '/nothing', { body, headers: { 'content-type': type } }), 404, 'not_found');
+    for (const [body, type] of [
+      ['{}', 'nonsense'],
+      ['x'.repeat(limits.bodyBytes + 1), 'application/json'],
+    ] as const) {
+      assertRefused(
+        await target.api('PUT', '/groups', { body, headers: { 'content-type': type } }),
+        405,
+        'method_not_allowed',
+      );
+      assertRefused(
+        await target.api('POST', '/nothing', { body, headers: { 'content-type': type } }),
+        404,
+        'not_found',
+      );
     }
   });
 });
@@ -109,21 +181,41 @@ suite('405', () => {
 suite('413', () => {
   for (const [method, path] of withBody) {
     test(`${method} ${path}`, async () => {
-      assertRefused(await target.api(method, path, { body: JSON.stringify({ full_name: 'x'.repeat(limits.bodyBytes) }) }), 413, 'payload_too_large');
+      assertRefused(
+        await target.api(method, path, { body: JSON.stringify({ full_name: 'x'.repeat(limits.bodyBytes) }) }),
+        413,
+        'payload_too_large',
+      );
     });
   }
 
   test('a body of just the limit is read', async () => {
     const filler = '{"full_name":"A B"}';
-    assertRefused(await target.post('/learners', filler.padEnd(limits.bodyBytes, ' ').replace(/ $/, '!')), 400, 'invalid_json');
+    assertRefused(
+      await target.post('/learners', filler.padEnd(limits.bodyBytes, ' ').replace(/ $/, '!')),
+      400,
+      'invalid_json',
+    );
   });
 });
 
 suite('415', () => {
   for (const [method, path] of withBody) {
     test(`${method} ${path}`, async () => {
-      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'text/json', 'nonsense', 'application/xml', 'multipart/form-data; boundary=x']) {
-        assertRefused(await target.api(method, path, { body: '{}', headers: { 'content-type': type } }), 415, 'unsupported_media_type');
+      for (const type of [
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'application/jsonx',
+        'text/json',
+        'nonsense',
+        'application/xml',
+        'multipart/form-data; boundary=x',
+      ]) {
+        assertRefused(
+          await target.api(method, path, { body: '{}', headers: { 'content-type': type } }),
+          415,
+          'unsupported_media_type',
+        );
       }
     });
   }
@@ -141,7 +233,8 @@ suite('HEAD', () => {
       const [head, get] = [await target.api('HEAD', path), await target.get(path)];
       assert.equal(head.status, 200);
       assert.equal(head.text, '');
-      for (const name of ['content-type', 'etag', 'cache-control', 'vary', 'x-sync-through', 'link']) assert.equal(head.headers[name], get.headers[name], name);
+      for (const name of ['content-type', 'etag', 'cache-control', 'vary', 'x-sync-through', 'link'])
+        assert.equal(head.headers[name], get.headers[name], name);
       assert.equal(head.headers['content-length'], String(get.bytes.length));
     });
   }
@@ -149,7 +242,15 @@ suite('HEAD', () => {
 
 suite('every reply', () => {
   test('carries the rate headers, refused ones too', async () => {
-    for (const [method, path, body] of [['GET', '/health'], ['GET', '/assessments?foo=1'], ['GET', '/nothing'], ['PUT', '/health'], ['POST', '/learners', '{'], ['POST', '/groups', '{}'], ['GET', `/groups/${id}`]] as const) {
+    for (const [method, path, body] of [
+      ['GET', '/health'],
+      ['GET', '/assessments?foo=1'],
+      ['GET', '/nothing'],
+      ['PUT', '/health'],
+      ['POST', '/learners', '{'],
+      ['POST', '/groups', '{}'],
+      ['GET', `/groups/${id}`],
+    ] as const) {
       assertRateHeaders(await target.api(method, path, { body }));
     }
   });

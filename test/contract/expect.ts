@@ -14,8 +14,14 @@ function strict(schema: any): any {
   if (typeof schema !== 'object' || schema === null) return schema;
   const copy: any = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, strict(value)]));
   if (copy.type === 'object') copy.additionalProperties = false;
-  if (copy.format === 'date-time') { delete copy.format; copy.pattern = utcMillis; }
-  if (copy.format === 'uuid') { delete copy.format; copy.pattern = uuid; }
+  if (copy.format === 'date-time') {
+    delete copy.format;
+    copy.pattern = utcMillis;
+  }
+  if (copy.format === 'uuid') {
+    delete copy.format;
+    copy.pattern = uuid;
+  }
   return copy;
 }
 
@@ -24,9 +30,12 @@ const made = new Map<Type.TSchema, Type.TSchema>();
 /** The value is exactly what the schema describes: every required field, and no field more. */
 export function assertShape(schema: Type.TSchema, value: unknown): void {
   let exact = made.get(schema);
-  if (exact === undefined) made.set(schema, exact = strict(schema) as Type.TSchema);
+  if (exact === undefined) made.set(schema, (exact = strict(schema) as Type.TSchema));
   const [fault] = Value.Errors(exact, value) as unknown as { instancePath?: string; message?: string }[];
-  assert.ok(Value.Check(exact, value), `${fault?.instancePath ?? ''} ${fault?.message ?? 'does not fit'}: ${JSON.stringify(value)?.slice(0, 500)}`);
+  assert.ok(
+    Value.Check(exact, value),
+    `${fault?.instancePath ?? ''} ${fault?.message ?? 'does not fit'}: ${JSON.stringify(value)?.slice(0, 500)}`,
+  );
 }
 
 /** The one error shape, with this status and code. */
@@ -41,7 +50,13 @@ export function assertRefused(answer: Answer, status: number, code: string): voi
 /** Headers of every reply that shows an organisation's data. */
 export function assertPrivate(answer: Answer): void {
   assert.equal(answer.headers['cache-control'], 'private, no-cache');
-  assert.deepEqual((answer.headers.vary ?? '').split(/, */).map((name) => name.toLowerCase()).sort(), ['accept-encoding', 'x-access-key-id']);
+  assert.deepEqual(
+    (answer.headers.vary ?? '')
+      .split(/, */)
+      .map((name) => name.toLowerCase())
+      .sort(),
+    ['accept-encoding', 'x-access-key-id'],
+  );
 }
 
 export function assertRateHeaders(answer: Answer): void {
@@ -76,6 +91,15 @@ export function under(address: string): string {
 
 /** National Insurance numbers in the guises in which they must not be stored. */
 export const nationalInsuranceNumbers = [
-  'AB123456C', 'ab123456c', 'AB 12 34 56 C', 'AB-12-34-56-C', 'AB.12.34.56.C', 'A B 1 2 3 4 5 6 C', 'ＡＢ１２３４５６Ｃ', 'AB\u00a012\u00a034\u00a056\u00a0C',
-  'AB\u201312\u201334\u201356\u2013C', 'AB\u200b123456C', 'No. AB123456C (copy)',
+  'AB123456C',
+  'ab123456c',
+  'AB 12 34 56 C',
+  'AB-12-34-56-C',
+  'AB.12.34.56.C',
+  'A B 1 2 3 4 5 6 C',
+  'ＡＢ１２３４５６Ｃ',
+  'AB\u00a012\u00a034\u00a056\u00a0C',
+  'AB\u201312\u201334\u201356\u2013C',
+  'AB\u200b123456C',
+  'No. AB123456C (copy)',
 ];

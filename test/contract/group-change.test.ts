@@ -6,14 +6,25 @@ import { assertPrivate, assertRefused, assertShape, nationalInsuranceNumbers } f
 import { contractTarget, freshRef } from './target.ts';
 
 const target = await contractTarget();
-const made = async () => (await target.post('/groups', { type: 'cohort', ref: freshRef('G'), name: 'A group' })).body.data;
+const made = async () =>
+  (await target.post('/groups', { type: 'cohort', ref: freshRef('G'), name: 'A group' })).body.data;
 const group = await made();
 const path = `/groups/${group.id}`;
 const unknown = '/groups/00000000-0000-4000-8000-000000000000';
 
 async function strangers(): Promise<string[]> {
-  const paths = [unknown, '/groups/x', '/groups/%00', '/groups/%zz', `${path}0`, `/groups/${group.id.replaceAll('-', '')}`];
-  if (target.local !== null) paths.push(`/groups/${(await target.local.foreign.post('/groups', { type: 'cohort', ref: 'F', name: 'Foreign' })).body.data.id}`);
+  const paths = [
+    unknown,
+    '/groups/x',
+    '/groups/%00',
+    '/groups/%zz',
+    `${path}0`,
+    `/groups/${group.id.replaceAll('-', '')}`,
+  ];
+  if (target.local !== null)
+    paths.push(
+      `/groups/${(await target.local.foreign.post('/groups', { type: 'cohort', ref: 'F', name: 'Foreign' })).body.data.id}`,
+    );
   return paths;
 }
 
@@ -38,7 +49,8 @@ suite('GET /groups/{id}', () => {
     assert.equal(after.body.data.member_count, 1);
   });
 
-  test('400: unknown parameter', async () => assertRefused(await target.get(`${path}?members=1`), 400, 'unknown_parameter'));
+  test('400: unknown parameter', async () =>
+    assertRefused(await target.get(`${path}?members=1`), 400, 'unknown_parameter'));
 
   test('404: unknown, malformed, of another organisation, in the same bytes', async () => {
     const first = await target.get(unknown);
@@ -68,13 +80,15 @@ suite('PATCH /groups/{id}', () => {
   test('200: what already is changes nothing', async () => {
     const { id, name } = await made();
     const before = [(await target.get(`/groups/${id}`)).text, (await target.get('/groups')).headers.etag];
-    for (const change of [{ name }, { active: true }, { name, active: true }]) assert.equal((await target.patch(`/groups/${id}`, change)).status, 200);
+    for (const change of [{ name }, { active: true }, { name, active: true }])
+      assert.equal((await target.patch(`/groups/${id}`, change)).status, 200);
     assert.deepEqual([(await target.get(`/groups/${id}`)).text, (await target.get('/groups')).headers.etag], before);
   });
 
-  test('400: invalid_json', async () => assertRefused(await target.patch(path, '{"active":fals}'), 400, 'invalid_json'));
+  test('400: invalid_json', async () =>
+    assertRefused(await target.patch(path, '{"active":fals}'), 400, 'invalid_json'));
 
-  test('404: unknown, malformed, of another organisation, in the same bytes, after the body\'s shape', async () => {
+  test("404: unknown, malformed, of another organisation, in the same bytes, after the body's shape", async () => {
     const first = await target.patch(unknown, { active: false });
     for (const one of await strangers()) {
       const answer = await target.patch(one, { active: false });
@@ -86,16 +100,23 @@ suite('PATCH /groups/{id}', () => {
   });
 
   const faults: Record<string, unknown[]> = {
-    invalid_name: ['', ' ', null, 1, 'n'.repeat(201), 'a\nb', ...nationalInsuranceNumbers].map((name) => ({ name })).concat([{ name: '', active: 'x', foo: 1 } as any]),
-    invalid_active: ['true', 1, null, []].map((active) => ({ active })).concat([{ name: 'n', active: 'x', foo: 1 } as any]),
+    invalid_name: ['', ' ', null, 1, 'n'.repeat(201), 'a\nb', ...nationalInsuranceNumbers]
+      .map((name) => ({ name }))
+      .concat([{ name: '', active: 'x', foo: 1 } as any]),
+    invalid_active: ['true', 1, null, []]
+      .map((active) => ({ active }))
+      .concat([{ name: 'n', active: 'x', foo: 1 } as any]),
     unknown_field: [{ type: 'course' }, { ref: 'x' }, { name: 'n', foo: 1 }, '{"__proto__":{"active":false}}'],
     invalid_body: [{}, '[]', 'null', '0'],
   };
   for (const [code, bodies] of Object.entries(faults)) {
-    test(`422: ${code}`, async () => { for (const body of bodies) assertRefused(await target.patch(path, body), 422, code); });
+    test(`422: ${code}`, async () => {
+      for (const body of bodies) assertRefused(await target.patch(path, body), 422, code);
+    });
   }
 
   test('422: team_group_managed, for any change', { skip: target.teamId === null && 'needs a team' }, async () => {
-    for (const change of [{ name: 'Other' }, { active: false }, { active: true }]) assertRefused(await target.patch(`/groups/${target.teamId}`, change), 422, 'team_group_managed');
+    for (const change of [{ name: 'Other' }, { active: false }, { active: true }])
+      assertRefused(await target.patch(`/groups/${target.teamId}`, change), 422, 'team_group_managed');
   });
 });

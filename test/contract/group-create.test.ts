@@ -36,7 +36,10 @@ suite('POST /groups', () => {
   });
 
   test('201: at the limits of length', async () => {
-    assert.equal((await create(ok({ ref: `${freshRef('L')}${'r'.repeat(100)}`.slice(0, 100), name: 'n'.repeat(200) }))).status, 201);
+    assert.equal(
+      (await create(ok({ ref: `${freshRef('L')}${'r'.repeat(100)}`.slice(0, 100), name: 'n'.repeat(200) }))).status,
+      201,
+    );
     assert.equal((await create(ok({ ref: `${freshRef('L')} with spaces, & more` }))).status, 201);
   });
 
@@ -62,36 +65,67 @@ suite('POST /groups', () => {
   });
 
   test('400: invalid_json', async () => {
-    for (const body of ['', '{', '{"type":"cohort",}', "{'type':'cohort'}"]) assertRefused(await create(body), 400, 'invalid_json');
+    for (const body of ['', '{', '{"type":"cohort",}', "{'type':'cohort'}"])
+      assertRefused(await create(body), 400, 'invalid_json');
   });
 
-  test('409: 500 active groups, teams and archived ones not counted, whoever comes at once', { skip: target.local === null && 'needs an organisation of its own' }, async () => {
-    const full = await target.local!.service.organisation();
-    const { createGroup } = await import('../../src/groups/create.ts');
-    await target.local!.service.inWork((work) => createGroup(work, full.id, { type: 'team', ref: 'T', name: 'Team' }));
-    const refs = Array.from({ length: limits.groupsPerOrganisation - 2 }, (_, i) => ({ type: 'class', ref: `C${i}`, name: `Class ${i}` }));
-    await target.local!.service.inWork(async (work) => { for (const group of refs) await createGroup(work, full.id, group); });
-    const answers = await Promise.all(Array.from({ length: 10 }, (_, i) => full.post('/groups', { type: 'cohort', ref: `LAST-${i}`, name: 'One of the last' })));
-    assert.equal(answers.filter((answer) => answer.status === 201).length, 2);
-    for (const refused of answers.filter((answer) => answer.status !== 201)) assertRefused(refused, 409, 'group_limit_exceeded');
-    assert.equal((await full.post('/groups', { type: 'class', ref: 'C0', name: 'x' })).status, 200);
-    const { id } = answers.find((answer) => answer.status === 201)!.body.data;
-    assert.equal((await full.patch(`/groups/${id}`, { active: false })).status, 200);
-    assert.equal((await full.post('/groups', { type: 'cohort', ref: 'INSTEAD', name: 'Instead' })).status, 201);
-    assertRefused(await full.patch(`/groups/${id}`, { active: true }), 409, 'group_limit_exceeded');
-    assert.equal((await full.get(`/groups/${id}`)).body.data.active, false);
-  });
+  test(
+    '409: 500 active groups, teams and archived ones not counted, whoever comes at once',
+    { skip: target.local === null && 'needs an organisation of its own' },
+    async () => {
+      const full = await target.local!.service.organisation();
+      const { createGroup } = await import('../../src/groups/create.ts');
+      await target.local!.service.inWork((work) =>
+        createGroup(work, full.id, { type: 'team', ref: 'T', name: 'Team' }),
+      );
+      const refs = Array.from({ length: limits.groupsPerOrganisation - 2 }, (_, i) => ({
+        type: 'class',
+        ref: `C${i}`,
+        name: `Class ${i}`,
+      }));
+      await target.local!.service.inWork(async (work) => {
+        for (const group of refs) await createGroup(work, full.id, group);
+      });
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, (_, i) =>
+          full.post('/groups', { type: 'cohort', ref: `LAST-${i}`, name: 'One of the last' }),
+        ),
+      );
+      assert.equal(answers.filter((answer) => answer.status === 201).length, 2);
+      for (const refused of answers.filter((answer) => answer.status !== 201))
+        assertRefused(refused, 409, 'group_limit_exceeded');
+      assert.equal((await full.post('/groups', { type: 'class', ref: 'C0', name: 'x' })).status, 200);
+      const { id } = answers.find((answer) => answer.status === 201)!.body.data;
+      assert.equal((await full.patch(`/groups/${id}`, { active: false })).status, 200);
+      assert.equal((await full.post('/groups', { type: 'cohort', ref: 'INSTEAD', name: 'Instead' })).status, 201);
+      assertRefused(await full.patch(`/groups/${id}`, { active: true }), 409, 'group_limit_exceeded');
+      assert.equal((await full.get(`/groups/${id}`)).body.data.active, false);
+    },
+  );
 
   const faults: Record<string, unknown[]> = {
-    invalid_ref: ['', ' ', null, 1, {}, 'r'.repeat(101), 'a\nb', '\u0000', ...nationalInsuranceNumbers].map((ref) => ({ ...ok(), ref })).concat([{ type: 'cohort', name: 'n' } as any, {} as any]),
-    invalid_name: ['', '  ', null, 1, [], 'n'.repeat(201), 'a\u2029b', ...nationalInsuranceNumbers].map((name) => ({ ...ok(), name })).concat([{ type: 'cohort', ref: 'r' } as any]),
-    invalid_type: ['', null, 1, 'gang', 'Cohort', 'cohort ', 'teams'].map((type) => ({ ...ok(), type })).concat([{ ref: 'r', name: 'n' } as any]),
-    unknown_field: [{ ...ok(), active: true }, { ...ok(), id: 'x' }, '{"type":"cohort","ref":"r","name":"n","__proto__":{}}', { ...ok({ type: 'team' }), foo: 1 }],
+    invalid_ref: ['', ' ', null, 1, {}, 'r'.repeat(101), 'a\nb', '\u0000', ...nationalInsuranceNumbers]
+      .map((ref) => ({ ...ok(), ref }))
+      .concat([{ type: 'cohort', name: 'n' } as any, {} as any]),
+    invalid_name: ['', '  ', null, 1, [], 'n'.repeat(201), 'a\u2029b', ...nationalInsuranceNumbers]
+      .map((name) => ({ ...ok(), name }))
+      .concat([{ type: 'cohort', ref: 'r' } as any]),
+    invalid_type: ['', null, 1, 'gang', 'Cohort', 'cohort ', 'teams']
+      .map((type) => ({ ...ok(), type }))
+      .concat([{ ref: 'r', name: 'n' } as any]),
+    unknown_field: [
+      { ...ok(), active: true },
+      { ...ok(), id: 'x' },
+      '{"type":"cohort","ref":"r","name":"n","__proto__":{}}',
+      { ...ok({ type: 'team' }), foo: 1 },
+    ],
     invalid_body: ['[]', 'null', '"x"', '7'],
     team_group_managed: [ok({ type: 'team' })],
   };
   for (const [code, bodies] of Object.entries(faults)) {
-    test(`422: ${code}`, async () => { for (const body of bodies) assertRefused(await create(body), 422, code); });
+    test(`422: ${code}`, async () => {
+      for (const body of bodies) assertRefused(await create(body), 422, code);
+    });
   }
 
   test('422: several faults: the first in the order of the fields', async () => {

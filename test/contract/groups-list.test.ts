@@ -6,7 +6,11 @@ import { assertList, assertRefused, assertShape, under } from './expect.ts';
 import { contractTarget, freshRef } from './target.ts';
 
 const target = await contractTarget();
-const archived = await target.post('/groups', { type: 'employer', ref: freshRef('archived'), name: 'Archived employer' });
+const archived = await target.post('/groups', {
+  type: 'employer',
+  ref: freshRef('archived'),
+  name: 'Archived employer',
+});
 await target.patch(`/groups/${archived.body.data.id}`, { active: false });
 const query = (text: string) => target.get(`/groups?${text}`);
 
@@ -22,12 +26,25 @@ suite('GET /groups', () => {
   test('200: type and active', async () => {
     const { data: all } = (await query('limit=500')).body;
     const ids = (groups: any[]) => groups.map((group) => group.id);
-    for (const type of groupTypes) assert.deepEqual(ids((await query(`limit=500&type=${type}`)).body.data), ids(all.filter((group: any) => group.type === type)));
+    for (const type of groupTypes)
+      assert.deepEqual(
+        ids((await query(`limit=500&type=${type}`)).body.data),
+        ids(all.filter((group: any) => group.type === type)),
+      );
     for (const same of ['type=course,cohort', 'type=cohort&type=course', 'type=cohort,course,cohort']) {
-      assert.deepEqual(ids((await query(`limit=500&${same}`)).body.data), ids(all.filter((group: any) => /^(cohort|course)$/.test(group.type))));
+      assert.deepEqual(
+        ids((await query(`limit=500&${same}`)).body.data),
+        ids(all.filter((group: any) => /^(cohort|course)$/.test(group.type))),
+      );
     }
-    assert.deepEqual(ids((await query('limit=500&active=true')).body.data), ids(all.filter((group: any) => group.active)));
-    assert.deepEqual(ids((await query('limit=500&active=false&type=employer')).body.data), ids(all.filter((group: any) => !group.active && group.type === 'employer')));
+    assert.deepEqual(
+      ids((await query('limit=500&active=true')).body.data),
+      ids(all.filter((group: any) => group.active)),
+    );
+    assert.deepEqual(
+      ids((await query('limit=500&active=false&type=employer')).body.data),
+      ids(all.filter((group: any) => !group.active && group.type === 'employer')),
+    );
     assert.ok(ids((await query('limit=500&active=false')).body.data).includes(archived.body.data.id));
   });
 
@@ -37,7 +54,13 @@ suite('GET /groups', () => {
     assert.deepEqual((await query('since=2999-01-01T00:00:00Z')).body.data, []);
   });
 
-  for (const [given, limit] of [['1', 1], ['500', 500], ['501', 500], ['0', 1], ['x', 100]] as const) {
+  for (const [given, limit] of [
+    ['1', 1],
+    ['500', 500],
+    ['501', 500],
+    ['0', 1],
+    ['x', 100],
+  ] as const) {
     test(`200: limit=${given} means ${limit}`, async () => assertList(await query(`limit=${given}`), limit));
   }
 
@@ -54,11 +77,13 @@ suite('GET /groups', () => {
   });
 
   test('400: invalid_type', async () => {
-    for (const type of ['', 'gang', 'Cohort', 'cohort,', 'cohort,gang', 'cohort%20']) assertRefused(await query(`type=${type}`), 400, 'invalid_type');
+    for (const type of ['', 'gang', 'Cohort', 'cohort,', 'cohort,gang', 'cohort%20'])
+      assertRefused(await query(`type=${type}`), 400, 'invalid_type');
   });
 
   test('400: invalid_active', async () => {
-    for (const active of ['', '1', 'True', 'true,false', 'true&active=true']) assertRefused(await query(`active=${active}`), 400, 'invalid_active');
+    for (const active of ['', '1', 'True', 'true,false', 'true&active=true'])
+      assertRefused(await query(`active=${active}`), 400, 'invalid_active');
   });
 
   test('400: unknown_parameter, invalid_since, invalid_cursor, in this order', async () => {

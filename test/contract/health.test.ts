@@ -17,5 +17,6 @@ suite('GET /health', () => {
     assertRateHeaders(answer);
   });
 
-  test('400: unknown parameter', async () => assertRefused(await target.get('/health?verbose=1'), 400, 'unknown_parameter'));
+  test('400: unknown parameter', async () =>
+    assertRefused(await target.get('/health?verbose=1'), 400, 'unknown_parameter'));
 });

@@ -44,7 +44,8 @@ suite('Idempotency-Key', () => {
     await target.post('/learners', { ref, full_name: 'A Member' });
     const { id } = (await target.post('/groups', { type: 'cohort', ref: freshRef('G'), name: 'A group' })).body.data;
     const key = freshRef('key');
-    for (let i = 0; i < 2; i++) assert.deepEqual((await withKey(`/groups/${id}/members`, { learner_refs: [ref] }, key)).body.data.added, [ref]);
+    for (let i = 0; i < 2; i++)
+      assert.deepEqual((await withKey(`/groups/${id}/members`, { learner_refs: [ref] }, key)).body.data.added, [ref]);
   });
 
   test('422: idempotency_mismatch, for another body or another path', async () => {
@@ -73,32 +74,58 @@ suite('Idempotency-Key', () => {
     const done = answers.filter((answer) => answer.status === 201);
     assert.ok(done.length >= 1);
     assert.equal(new Set(done.map((answer) => answer.text)).size, 1);
-    for (const answer of answers.filter((one) => one.status !== 201)) assertRefused(answer, 409, 'idempotency_conflict');
+    for (const answer of answers.filter((one) => one.status !== 201))
+      assertRefused(answer, 409, 'idempotency_conflict');
   });
 
   test('422: invalid_idempotency_key', async () => {
     for (const key of ['', ' ', 'k'.repeat(256), 'caf\u00e9', 'AB123456C']) {
-      assertRefused(await withKey('/groups', { type: 'cohort', ref: 'x', name: 'x' }, key), 422, 'invalid_idempotency_key');
+      assertRefused(
+        await withKey('/groups', { type: 'cohort', ref: 'x', name: 'x' }, key),
+        422,
+        'invalid_idempotency_key',
+      );
     }
-    assert.equal((await withKey('/groups', { type: 'cohort', ref: freshRef('G'), name: 'x' }, `${freshRef('k')}${'k'.repeat(255)}`.slice(0, 255))).status, 201);
+    assert.equal(
+      (
+        await withKey(
+          '/groups',
+          { type: 'cohort', ref: freshRef('G'), name: 'x' },
+          `${freshRef('k')}${'k'.repeat(255)}`.slice(0, 255),
+        )
+      ).status,
+      201,
+    );
   });
 
-  test('a key belongs to its organisation', { skip: target.local === null && 'needs another organisation' }, async () => {
-    const key = freshRef('key');
-    const body = { type: 'cohort', ref: 'MINE', name: 'Mine' };
-    const mine = await withKey('/groups', body, key);
-    const theirs = await target.local!.foreign.post('/groups', { ...body, name: 'Theirs' }, { 'idempotency-key': key });
-    assert.equal(theirs.status, 201);
-    assert.notEqual(theirs.body.data.id, mine.body.data.id);
-  });
+  test(
+    'a key belongs to its organisation',
+    { skip: target.local === null && 'needs another organisation' },
+    async () => {
+      const key = freshRef('key');
+      const body = { type: 'cohort', ref: 'MINE', name: 'Mine' };
+      const mine = await withKey('/groups', body, key);
+      const theirs = await target.local!.foreign.post(
+        '/groups',
+        { ...body, name: 'Theirs' },
+        { 'idempotency-key': key },
+      );
+      assert.equal(theirs.status, 201);
+      assert.notEqual(theirs.body.data.id, mine.body.data.id);
+    },
+  );
 
-  test('a key that is used again by another key pair of the organisation replays', { skip: target.local === null && 'needs another key pair' }, async () => {
-    const key = freshRef('key');
-    const body = { type: 'cohort', ref: freshRef('G'), name: 'Shared' };
-    const mine = await withKey('/groups', body, key);
-    const again = await (await target.local!.org.another()).post('/groups', body, { 'idempotency-key': key });
-    assert.equal(again.text, mine.text);
-  });
+  test(
+    'a key that is used again by another key pair of the organisation replays',
+    { skip: target.local === null && 'needs another key pair' },
+    async () => {
+      const key = freshRef('key');
+      const body = { type: 'cohort', ref: freshRef('G'), name: 'Shared' };
+      const mine = await withKey('/groups', body, key);
+      const again = await (await target.local!.org.another()).post('/groups', body, { 'idempotency-key': key });
+      assert.equal(again.text, mine.text);
+    },
+  );
 
   test('GET and PATCH take no notice of it', async () => {
     assert.equal((await target.get('/groups', { 'idempotency-key': 'x' })).status, 200);

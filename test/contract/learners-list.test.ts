@@ -25,7 +25,11 @@ suite('GET /learners', () => {
   test('200: the newest result of each subject is that of the feed', async () => {
     const { data } = (await target.get('/learners?limit=20')).body;
     for (const learner of data.filter((one: any) => one.ref !== null)) {
-      const { data: results } = (await target.get(`/assessments?status=completed&sort=-assessed_at&limit=500&learner_ref=${encodeURIComponent(learner.ref)}`)).body;
+      const { data: results } = (
+        await target.get(
+          `/assessments?status=completed&sort=-assessed_at&limit=500&learner_ref=${encodeURIComponent(learner.ref)}`,
+        )
+      ).body;
       for (const last of learner.last_assessed) {
         const newest = results.find((one: any) => one.subject === last.subject);
         assert.deepEqual(last, Object.fromEntries(Object.keys(last).map((key) => [key, newest[key]])));
@@ -40,11 +44,22 @@ suite('GET /learners', () => {
     assert.ok([200, 201].includes(made.status), made.text);
     const since = (await target.get(`/learners/${ref}`)).body.data.updated_at;
     const found = (await target.get(`/learners?since=${since}`)).body.data.find((one: any) => one.ref === ref);
-    assert.deepEqual({ ...found, updated_at: undefined }, { ref, full_name: 'Nobody Yet', last_assessed_at: null, last_assessed: [], groups: [], updated_at: undefined });
+    assert.deepEqual(
+      { ...found, updated_at: undefined },
+      { ref, full_name: 'Nobody Yet', last_assessed_at: null, last_assessed: [], groups: [], updated_at: undefined },
+    );
   });
 
-  for (const [given, limit] of [['1', 1], ['500', 500], ['501', 500], ['0', 1], ['x', 100], ['', 100]] as const) {
-    test(`200: limit=${given} means ${limit}`, async () => assertList(await target.get(`/learners?limit=${given}`), limit));
+  for (const [given, limit] of [
+    ['1', 1],
+    ['500', 500],
+    ['501', 500],
+    ['0', 1],
+    ['x', 100],
+    ['', 100],
+  ] as const) {
+    test(`200: limit=${given} means ${limit}`, async () =>
+      assertList(await target.get(`/learners?limit=${given}`), limit));
   }
 
   test('200: next goes on where the page ended', async () => {
@@ -56,7 +71,8 @@ suite('GET /learners', () => {
     assert.notDeepEqual(second.body.data, first.body.data);
   });
 
-  test('200: a future since is empty', async () => assert.deepEqual((await target.get('/learners?since=2999-01-01T00:00:00Z')).body.data, []));
+  test('200: a future since is empty', async () =>
+    assert.deepEqual((await target.get('/learners?since=2999-01-01T00:00:00Z')).body.data, []));
 
   test('304: unchanged', async () => {
     const { etag } = (await target.get('/learners?limit=3')).headers;
@@ -65,19 +81,33 @@ suite('GET /learners', () => {
   });
 
   test('400: unknown_parameter', async () => {
-    for (const query of ['subject=maths', 'learner_ref=a', 'sort=updated_at', 'full_name=Ana', 'email=a%40example.org', 'active=true']) {
+    for (const query of [
+      'subject=maths',
+      'learner_ref=a',
+      'sort=updated_at',
+      'full_name=Ana',
+      'email=a%40example.org',
+      'active=true',
+    ]) {
       assertRefused(await target.get(`/learners?${query}`), 400, 'unknown_parameter');
     }
   });
 
   test('400: invalid_since, before invalid_cursor', async () => {
-    for (const query of ['since=', 'since=2026-01-01', 'since=x&cursor=y', 'cursor=&since=x', 'since=2026-01-01T00:00:00Z&since=2026-01-01T00:00:00Z']) {
+    for (const query of [
+      'since=',
+      'since=2026-01-01',
+      'since=x&cursor=y',
+      'cursor=&since=x',
+      'since=2026-01-01T00:00:00Z&since=2026-01-01T00:00:00Z',
+    ]) {
       assertRefused(await target.get(`/learners?${query}`), 400, 'invalid_since');
     }
   });
 
   test('400: invalid_cursor, also for a cursor of another list', async () => {
     const { next } = (await target.get('/assessments?limit=1')).body.pagination;
-    for (const cursor of ['', 'x', new URL(next).searchParams.get('cursor')]) assertRefused(await target.get(`/learners?cursor=${cursor}`), 400, 'invalid_cursor');
+    for (const cursor of ['', 'x', new URL(next).searchParams.get('cursor')])
+      assertRefused(await target.get(`/learners?cursor=${cursor}`), 400, 'invalid_cursor');
   });
 });

@@ -5,7 +5,9 @@ import { assertPrivate, assertRateHeaders, assertRefused } from './expect.ts';
 import { contractTarget } from './target.ts';
 
 const target = await contractTarget();
-const { data: [listed] } = (await target.get('/assessments?status=completed&sort=assessed_at&limit=1')).body;
+const {
+  data: [listed],
+} = (await target.get('/assessments?status=completed&sort=assessed_at&limit=1')).body;
 const path = `/assessments/${listed.assessment_id}/report.pdf`;
 
 suite('GET /assessments/{id}/report.pdf', () => {
@@ -40,7 +42,12 @@ suite('GET /assessments/{id}/report.pdf', () => {
 
   test('206: a range', async () => {
     const whole = (await target.get(path)).bytes;
-    for (const [range, from, to] of [['bytes=0-3', 0, 3], ['bytes=5-', 5, whole.length - 1], ['bytes=-7', whole.length - 7, whole.length - 1], [`bytes=2-${whole.length + 9}`, 2, whole.length - 1]] as const) {
+    for (const [range, from, to] of [
+      ['bytes=0-3', 0, 3],
+      ['bytes=5-', 5, whole.length - 1],
+      ['bytes=-7', whole.length - 7, whole.length - 1],
+      [`bytes=2-${whole.length + 9}`, 2, whole.length - 1],
+    ] as const) {
       const answer = await target.get(path, { range });
       assert.equal(answer.status, 206, range);
       assert.ok(answer.bytes.equals(whole.subarray(from, to + 1)), range);
@@ -55,25 +62,33 @@ suite('GET /assessments/{id}/report.pdf', () => {
     assert.equal(answer.bytes.length, 0);
   });
 
-  test('400: unknown parameter', async () => assertRefused(await target.get(`${path}?download=1`), 400, 'unknown_parameter'));
+  test('400: unknown parameter', async () =>
+    assertRefused(await target.get(`${path}?download=1`), 400, 'unknown_parameter'));
 
-  test('404: unknown', async () => assertRefused(await target.get('/assessments/00000000-0000-4000-8000-000000000000/report.pdf'), 404, 'not_found'));
+  test('404: unknown', async () =>
+    assertRefused(await target.get('/assessments/00000000-0000-4000-8000-000000000000/report.pdf'), 404, 'not_found'));
 
-  test('the first read of an imported result\'s report is a change, the second isn\'t', { skip: target.local === null && 'needs a result of its own' }, async () => {
-    const result = await target.local!.learners[1]!.completes({ assessment_id: '6512bd43-d9ca-46e0-a5f4-1a2b3c4d5e6f' });
-    const before = (await result.read()).body.data;
-    const learnerBefore = await target.local!.learners[1]!.read();
-    assert.equal(before.report_sha256, null);
-    const feed = (await target.get('/assessments')).headers.etag;
-    await result.readReport();
-    const after = (await result.read()).body.data;
-    assert.match(after.report_sha256, /^[0-9a-f]{64}$/);
-    assert.ok(after.updated_at > before.updated_at);
-    assert.ok((await target.local!.learners[1]!.read()).updated_at > learnerBefore.updated_at);
-    const changed = (await target.get('/assessments')).headers.etag;
-    assert.notEqual(changed, feed);
-    await result.readReport();
-    assert.deepEqual((await result.read()).body.data, after);
-    assert.equal((await target.get('/assessments')).headers.etag, changed);
-  });
+  test(
+    "the first read of an imported result's report is a change, the second isn't",
+    { skip: target.local === null && 'needs a result of its own' },
+    async () => {
+      const result = await target.local!.learners[1]!.completes({
+        assessment_id: '6512bd43-d9ca-46e0-a5f4-1a2b3c4d5e6f',
+      });
+      const before = (await result.read()).body.data;
+      const learnerBefore = await target.local!.learners[1]!.read();
+      assert.equal(before.report_sha256, null);
+      const feed = (await target.get('/assessments')).headers.etag;
+      await result.readReport();
+      const after = (await result.read()).body.data;
+      assert.match(after.report_sha256, /^[0-9a-f]{64}$/);
+      assert.ok(after.updated_at > before.updated_at);
+      assert.ok((await target.local!.learners[1]!.read()).updated_at > learnerBefore.updated_at);
+      const changed = (await target.get('/assessments')).headers.etag;
+      assert.notEqual(changed, feed);
+      await result.readReport();
+      assert.deepEqual((await result.read()).body.data, after);
+      assert.equal((await target.get('/assessments')).headers.etag, changed);
+    },
+  );
 });

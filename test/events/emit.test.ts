@@ -5,15 +5,22 @@ import { withScene } from '../webhooks/scene.ts';
 
 describe('an event', async () => {
   const scene = await withScene();
-  const toldTo = async (): Promise<Set<string>> => new Set((await scene.deliveries()).map((delivery) => delivery.endpoint_id));
+  const toldTo = async (): Promise<Set<string>> =>
+    new Set((await scene.deliveries()).map((delivery) => delivery.endpoint_id));
 
   it('is written for the endpoints that are subscribed to its type and groups, an added or a removed one', async () => {
-    const [here, there, elsewhere] = [await scene.group('here'), await scene.group('there'), await scene.group('elsewhere')];
+    const [here, there, elsewhere] = [
+      await scene.group('here'),
+      await scene.group('there'),
+      await scene.group('elsewhere'),
+    ];
     const everything = await scene.endpoint();
     const otherType = await scene.endpoint({ types: ['assessment.completed'] });
     const scopedTo = {
-      here: await scene.endpoint({ groupIds: [here] }), there: await scene.endpoint({ groupIds: [there] }),
-      both: await scene.endpoint({ groupIds: [elsewhere, there] }), elsewhere: await scene.endpoint({ groupIds: [elsewhere] }),
+      here: await scene.endpoint({ groupIds: [here] }),
+      there: await scene.endpoint({ groupIds: [there] }),
+      both: await scene.endpoint({ groupIds: [elsewhere, there] }),
+      elsewhere: await scene.endpoint({ groupIds: [elsewhere] }),
     };
     await scene.emit(['ana'], { added: [here] });
     assert.deepEqual(await toldTo(), new Set([everything.id, scopedTo.here.id]));
@@ -23,17 +30,25 @@ describe('an event', async () => {
     assert.equal((await scene.deliveries(scopedTo.elsewhere)).length, 0);
     await scene.emit(['ana']);
     assert.equal((await scene.deliveries(everything)).length, 3);
-    assert.equal((await scene.deliveries(scopedTo.here)).length, 1, 'an event without groups is for unscoped endpoints only');
+    assert.equal(
+      (await scene.deliveries(scopedTo.here)).length,
+      1,
+      'an event without groups is for unscoped endpoints only',
+    );
   });
 
   it('is in the transaction of its cause: neither is there when it is rolled back', async () => {
     const endpoint = await scene.endpoint();
-    const count = async () => (await scene.service.app.db.query<{ count: number }>('select count(*) as count from event'))[0]!.count;
+    const count = async () =>
+      (await scene.service.app.db.query<{ count: number }>('select count(*) as count from event'))[0]!.count;
     const before = await count();
-    await assert.rejects(scene.service.inWork(async (work) => {
-      await scene.emitIn(work, ['ana']);
-      throw new Error('the cause fails');
-    }), /the cause fails/);
+    await assert.rejects(
+      scene.service.inWork(async (work) => {
+        await scene.emitIn(work, ['ana']);
+        throw new Error('the cause fails');
+      }),
+      /the cause fails/,
+    );
     assert.equal(await count(), before);
     assert.equal((await scene.deliveries(endpoint)).length, 0);
   });
@@ -44,17 +59,28 @@ describe('an event', async () => {
     const seen: string[] = [];
     const from = await lastEvent(scene.service.app.db, scene.organisation.id);
     const following = (async () => {
-      for await (const event of followEvents(scene.service.app.db, scene.organisation.id, from, ['learner.groups.updated'], stop.signal)) {
+      for await (const event of followEvents(
+        scene.service.app.db,
+        scene.organisation.id,
+        from,
+        ['learner.groups.updated'],
+        stop.signal,
+      )) {
         seen.push(JSON.parse(event.payload).learner_ref);
         if (seen.length === 400) return;
       }
     })();
-    await Promise.all(Array.from({ length: 8 }, async (_, writer) => {
-      for (let i = 0; i < 10; i++) await scene.emit(Array.from({ length: 5 }, (_, n) => `${writer}-${i}-${n}`));
-    }));
+    await Promise.all(
+      Array.from({ length: 8 }, async (_, writer) => {
+        for (let i = 0; i < 10; i++) await scene.emit(Array.from({ length: 5 }, (_, n) => `${writer}-${i}-${n}`));
+      }),
+    );
     await following;
     assert.equal(new Set(seen).size, 400);
     const ofWriter = seen.filter((ref) => ref.startsWith('3-'));
-    assert.deepEqual(ofWriter, Array.from({ length: 10 }, (_, i) => Array.from({ length: 5 }, (_, n) => `3-${i}-${n}`)).flat());
+    assert.deepEqual(
+      ofWriter,
+      Array.from({ length: 10 }, (_, i) => Array.from({ length: 5 }, (_, n) => `3-${i}-${n}`)).flat(),
+    );
   });
 });

@@ -3,7 +3,15 @@ import { describe, it } from 'node:test';
 import type { Block } from '../../src/evidence/document.ts';
 import { buildDocument } from '../../src/evidence/document.ts';
 import { date, dateTime, decimal, plainText } from '../../src/evidence/wording.ts';
-import { bareResult, belowEntryResult, hostileNames, importedResult, sitting, sittingResult, topResult } from './samples.ts';
+import {
+  bareResult,
+  belowEntryResult,
+  hostileNames,
+  importedResult,
+  sitting,
+  sittingResult,
+  topResult,
+} from './samples.ts';
 
 const textOf = (value: unknown): string => JSON.stringify(value);
 function block<K extends Block['kind']>(blocks: readonly Block[], kind: K): Block & { kind: K } {
@@ -12,67 +20,142 @@ function block<K extends Block['kind']>(blocks: readonly Block[], kind: K): Bloc
   return found;
 }
 
-describe('the content of a sitting\'s evidence', () => {
+describe("the content of a sitting's evidence", () => {
   const document = buildDocument(sittingResult());
   const all = textOf(document);
 
   it('says who, when, which result and which edition', () => {
     assert.equal(document.learner.value, 'Zoë Nguyễn-Ångström');
     assert.equal(document.organisation, 'Northgate Skills College');
-    for (const part of ['NG-2026-00981', '5 October 2026, 09:41 UTC', '5f2a9e0c-77d1-4c39-b6c8-1b0e4fd2a963', '2 (replaces edition 1)']) assert.ok(all.includes(part), part);
+    for (const part of [
+      'NG-2026-00981',
+      '5 October 2026, 09:41 UTC',
+      '5f2a9e0c-77d1-4c39-b6c8-1b0e4fd2a963',
+      '2 (replaces edition 1)',
+    ])
+      assert.ok(all.includes(part), part);
   });
 
   it('says the placement, what its code means, and that it is no qualification', () => {
     const placement = block(document.blocks, 'placement');
     assert.equal(placement.level, 'Level 1');
-    assert.match(placement.sentences.join(' '), /RQF level: Level 1 \(ILR PriorLevel code 2, used here for assessed skill, not for a qualification held\)/);
+    assert.match(
+      placement.sentences.join(' '),
+      /RQF level: Level 1 \(ILR PriorLevel code 2, used here for assessed skill, not for a qualification held\)/,
+    );
     assert.match(placement.sentences.join(' '), /Recommended next level: Level 2\./);
     assert.match(placement.sentences.join(' '), /not a qualification/);
-    assert.deepEqual(placement.flags.map((flag) => flag.label), ['Borderline', 'Needs review']);
+    assert.deepEqual(
+      placement.flags.map((flag) => flag.label),
+      ['Borderline', 'Needs review'],
+    );
   });
 
   it('gives the ladder with the estimate, its interval and the deciding cut', () => {
     const ladder = block(document.blocks, 'ladder');
-    assert.deepEqual(ladder.rungs.map((rung) => rung.label),
-      ['Working towards Entry Level', 'Entry Level 1', 'Entry Level 2', 'Entry Level 3', 'Level 1', 'Level 2', 'Level 3']);
-    assert.deepEqual(ladder.rungs.filter((rung) => rung.placed).map((rung) => rung.label), ['Level 1']);
-    assert.deepEqual(ladder.scale, { estimate: 0.318, low: -0.233, high: 0.869, deciding: 'Level 1', cuts: sitting.cuts });
+    assert.deepEqual(
+      ladder.rungs.map((rung) => rung.label),
+      [
+        'Working towards Entry Level',
+        'Entry Level 1',
+        'Entry Level 2',
+        'Entry Level 3',
+        'Level 1',
+        'Level 2',
+        'Level 3',
+      ],
+    );
+    assert.deepEqual(
+      ladder.rungs.filter((rung) => rung.placed).map((rung) => rung.label),
+      ['Level 1'],
+    );
+    assert.deepEqual(ladder.scale, {
+      estimate: 0.318,
+      low: -0.233,
+      high: 0.869,
+      deciding: 'Level 1',
+      cuts: sitting.cuts,
+    });
     assert.match(ladder.description, /interval \u22120\.23 to 0\.87/);
   });
 
   it('says the deciding rule, its threshold and the interval in words', () => {
-    assert.match(all, /The Level 1 rule: a learner meets Level 1 from the ability at which 65% of the bank’s Level 1 questions/);
+    assert.match(
+      all,
+      /The Level 1 rule: a learner meets Level 1 from the ability at which 65% of the bank’s Level 1 questions/,
+    );
     assert.match(all, /that threshold is 0\.04\. The estimate is 0\.32 \(standard error 0\.28\), so Level 1 is met\./);
     assert.match(all, /holds the threshold: the result is borderline/);
   });
 
   it('puts both engines side by side, with right, given and needed per level', () => {
-    const [engines, levels] = document.blocks.filter((candidate): candidate is Block & { kind: 'table' } => candidate.kind === 'table');
-    assert.deepEqual(engines!.rows.map((row) => [row[0], row[2]]), [['IRT engine', 'Level 1'], ['Rule engine', 'Entry Level 3'], ['Reconciled', 'Level 1']]);
+    const [engines, levels] = document.blocks.filter(
+      (candidate): candidate is Block & { kind: 'table' } => candidate.kind === 'table',
+    );
+    assert.deepEqual(
+      engines!.rows.map((row) => [row[0], row[2]]),
+      [
+        ['IRT engine', 'Level 1'],
+        ['Rule engine', 'Entry Level 3'],
+        ['Reconciled', 'Level 1'],
+      ],
+    );
     assert.deepEqual(levels!.rows[0], ['Entry Level 1', '5', '5', 'None', 'Too few questions to judge']);
     assert.deepEqual(levels!.rows[2], ['Entry Level 3', '12', '20', '11.87', 'Passed']);
     assert.deepEqual(levels!.rows[3], ['Level 1', '13', '25', '15.06', 'Not passed']);
   });
 
   it('counts exactly the number needed as passed', () => {
-    const document = buildDocument(sittingResult({ sitting: { ...sitting, levels: [
-      { level: 'Level 1', right: 12, given: 20, needed: 12 }, { level: 'Level 2', right: 12, given: 20, needed: 12.001 },
-    ] } }));
-    const tables = document.blocks.filter((candidate): candidate is Block & { kind: 'table' } => candidate.kind === 'table');
-    assert.deepEqual(tables[1]!.rows.map((row) => row[4]), ['Passed', 'Not passed']);
+    const document = buildDocument(
+      sittingResult({
+        sitting: {
+          ...sitting,
+          levels: [
+            { level: 'Level 1', right: 12, given: 20, needed: 12 },
+            { level: 'Level 2', right: 12, given: 20, needed: 12.001 },
+          ],
+        },
+      }),
+    );
+    const tables = document.blocks.filter(
+      (candidate): candidate is Block & { kind: 'table' } => candidate.kind === 'table',
+    );
+    assert.deepEqual(
+      tables[1]!.rows.map((row) => row[4]),
+      ['Passed', 'Not passed'],
+    );
   });
 
   it('gives each domain its figure, its status in words and its number of answers', () => {
-    assert.deepEqual(block(document.blocks, 'bars').rows.map((row) => [row.name, row.figure, row.status, row.answered]), [
-      ['Reading', '74%', 'Secure', '9'], ['Spelling', '58%', 'Developing', '7'], ['Punctuation', '38%', 'Needs support', '7'],
-      ['Grammar', '66%', 'Secure', '9'], ['Writing composition', 'No score', 'Not judged', '2'],
-    ]);
+    assert.deepEqual(
+      block(document.blocks, 'bars').rows.map((row) => [row.name, row.figure, row.status, row.answered]),
+      [
+        ['Reading', '74%', 'Secure', '9'],
+        ['Spelling', '58%', 'Developing', '7'],
+        ['Punctuation', '38%', 'Needs support', '7'],
+        ['Grammar', '66%', 'Secure', '9'],
+        ['Writing composition', 'No score', 'Not judged', '2'],
+      ],
+    );
   });
 
   it('lists every question with its outcome, and conditions, versions, declaration and what was not assessed', () => {
-    assert.deepEqual(block(document.blocks, 'answers').answers, sitting.items.map(({ id, right }) => ({ id, outcome: right ? 'right' : 'wrong' })));
-    for (const part of ['In person, supervised', '41 minutes', 'version 2018, 28 February 2018', '25% extra time; Enlarged text', 'IRT engine', 'english 1.4.0',
-      'the answers are my own work', 'Declared 5 October 2026, 08:58 UTC', 'Speaking, listening and communicating']) assert.ok(all.includes(part), part);
+    assert.deepEqual(
+      block(document.blocks, 'answers').answers,
+      sitting.items.map(({ id, right }) => ({ id, outcome: right ? 'right' : 'wrong' })),
+    );
+    for (const part of [
+      'In person, supervised',
+      '41 minutes',
+      'version 2018, 28 February 2018',
+      '25% extra time; Enlarged text',
+      'IRT engine',
+      'english 1.4.0',
+      'the answers are my own work',
+      'Declared 5 October 2026, 08:58 UTC',
+      'Speaking, listening and communicating',
+    ])
+      assert.ok(all.includes(part), part);
     block(document.blocks, 'countersign');
   });
 
@@ -87,7 +170,7 @@ describe('the content of a sitting\'s evidence', () => {
   });
 });
 
-describe('an amendment of a sitting\'s result', () => {
+describe("an amendment of a sitting's result", () => {
   it('that removes the flags leaves what the engines found', () => {
     const all = textOf(buildDocument(sittingResult({ is_borderline: false, needs_review: false })));
     assert.match(all, /A full level or more apart: an amendment has removed the flag/);
@@ -98,36 +181,59 @@ describe('an amendment of a sitting\'s result', () => {
   it('that sets flags is not laid to the engines', () => {
     const { blocks } = buildDocument({ ...topResult(), is_borderline: true, needs_review: true });
     const [borderline, review] = block(blocks, 'placement').flags;
-    assert.match(borderline!.text, /^Flagged by an amendment\. The 95% confidence interval of the sitting does not hold/);
+    assert.match(
+      borderline!.text,
+      /^Flagged by an amendment\. The 95% confidence interval of the sitting does not hold/,
+    );
     assert.match(review!.text, /^Flagged by an amendment; /);
     assert.match(textOf(blocks), /Less than a full level apart; an amendment has flagged it for review/);
   });
 
   it('that moves the placement names what the sitting ended at', () => {
-    const sentences = (changes: Parameters<typeof sittingResult>[0]) => block(buildDocument(sittingResult(changes)).blocks, 'placement').sentences.join(' ');
-    assert.match(sentences({ working_level: 'Entry Level 3' }), /An amendment has changed the placement: the sitting itself ended at Level 1\./);
+    const sentences = (changes: Parameters<typeof sittingResult>[0]) =>
+      block(buildDocument(sittingResult(changes)).blocks, 'placement').sentences.join(' ');
+    assert.match(
+      sentences({ working_level: 'Entry Level 3' }),
+      /An amendment has changed the placement: the sitting itself ended at Level 1\./,
+    );
     assert.ok(!sentences({}).includes('amendment'));
   });
 });
 
 describe('engines that disagree', () => {
   it('two levels apart: the level midway is explained, and the cut is met by one engine only', () => {
-    const all = textOf(buildDocument(sittingResult({ rqf_level: 'Level 2', rqf_level_code: 3, working_level: 'Level 2', sitting: {
-      ...sitting, theta: 2.1, ci: [1.7, 2.5], irt_level: 'Level 3', rule_level: 'Level 1', reconciled_level: 'Level 2',
-      deciding_rule: { level: 'Level 3', theta: 1.884, met: true, inside_interval: true },
-    } })));
+    const all = textOf(
+      buildDocument(
+        sittingResult({
+          rqf_level: 'Level 2',
+          rqf_level_code: 3,
+          working_level: 'Level 2',
+          sitting: {
+            ...sitting,
+            theta: 2.1,
+            ci: [1.7, 2.5],
+            irt_level: 'Level 3',
+            rule_level: 'Level 1',
+            reconciled_level: 'Level 2',
+            deciding_rule: { level: 'Level 3', theta: 1.884, met: true, inside_interval: true },
+          },
+        }),
+      ),
+    );
     assert.match(all, /so by the IRT engine alone Level 3 is met/);
     assert.match(all, /two or more levels apart, so the result is placed midway between them, at Level 2\./);
   });
 
   it('a rule engine that could judge nothing is not said to agree', () => {
-    const all = textOf(buildDocument(sittingResult({ needs_review: false, sitting: { ...sitting, rule_level: 'Not judged' } })));
+    const all = textOf(
+      buildDocument(sittingResult({ needs_review: false, sitting: { ...sitting, rule_level: 'Not judged' } })),
+    );
     assert.match(all, /Only one engine could judge: its level stands/);
     assert.ok(!all.includes('a full level apart') && !all.includes('A full level or more apart'));
   });
 });
 
-describe('the content of an imported result\'s evidence', () => {
+describe("the content of an imported result's evidence", () => {
   it('shows what was recorded and says what is not known', () => {
     const document = buildDocument(importedResult());
     const all = textOf(document);
@@ -147,7 +253,9 @@ describe('the content of an imported result\'s evidence', () => {
   });
 
   it('draws no ladder for a level that is not on it', () => {
-    assert.ok(!buildDocument(importedResult({ working_level: 'Stage 4' })).blocks.some(({ kind }) => kind === 'ladder'));
+    assert.ok(
+      !buildDocument(importedResult({ working_level: 'Stage 4' })).blocks.some(({ kind }) => kind === 'ladder'),
+    );
   });
 });
 
@@ -155,7 +263,8 @@ describe('personal data and hostile text', () => {
   it('keeps the learner out of the title and the running line', () => {
     for (const input of [sittingResult(), importedResult()]) {
       const { title, reference } = buildDocument(input);
-      for (const text of [title, reference]) assert.ok(!text.includes(input.learner.full_name) && !text.includes(input.learner.ref!), text);
+      for (const text of [title, reference])
+        assert.ok(!text.includes(input.learner.full_name) && !text.includes(input.learner.ref!), text);
       assert.ok(title.includes(input.assessment_id));
     }
   });
@@ -184,11 +293,15 @@ describe('wording', () => {
   it('writes dates without a clock or a locale', () => {
     assert.equal(date('2024-02-29'), '29 February 2024');
     assert.equal(dateTime('2026-03-29T00:30:59.999Z'), '29 March 2026, 00:30 UTC');
-    for (const wrong of ['2026-13-01', '29/03/2026', '', '2026-03-29T00:30:00+01:00']) assert.throws(() => dateTime(wrong), RangeError, wrong);
+    for (const wrong of ['2026-13-01', '29/03/2026', '', '2026-03-29T00:30:00+01:00'])
+      assert.throws(() => dateTime(wrong), RangeError, wrong);
   });
 
   it('writes numbers with a real minus and no negative zero', () => {
-    assert.deepEqual([decimal(-0.233), decimal(-0.001), decimal(0), decimal(12.345, 1)], ['\u22120.23', '0.00', '0.00', '12.3']);
+    assert.deepEqual(
+      [decimal(-0.233), decimal(-0.001), decimal(0), decimal(12.345, 1)],
+      ['\u22120.23', '0.00', '0.00', '12.3'],
+    );
   });
 
   it('keeps joiners, which several scripts need', () => {

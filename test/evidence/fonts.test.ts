@@ -9,7 +9,12 @@ type Listed = { file: string; bytes: number; sha256: string; license: string };
 const listed = JSON.parse(readFileSync(new URL('fonts.json', folder), 'utf8')) as Listed[];
 
 it('every vendored font is the one that fonts.json names, and nothing else is there', () => {
-  assert.deepEqual(readdirSync(folder).filter((file) => file.endsWith('.ttf')).sort(), listed.map(({ file }) => file).sort());
+  assert.deepEqual(
+    readdirSync(folder)
+      .filter((file) => file.endsWith('.ttf'))
+      .sort(),
+    listed.map(({ file }) => file).sort(),
+  );
   for (const { file, bytes, sha256, license } of listed) {
     const content = readFileSync(new URL(file, folder));
     assert.equal(content.length, bytes, file);

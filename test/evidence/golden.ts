@@ -49,18 +49,21 @@ function files(): Map<string, Buffer> {
 
 /** The golden files as `npm run check` knows generated files. */
 export const goldenFiles = ['hashes.json', ...kept.flatMap((name) => [`${name}.json`, `${name}.pdf`])].map((name) => ({
-  path: `test/evidence/golden/${name}`, make: async () => files().get(name)!,
+  path: `test/evidence/golden/${name}`,
+  make: async () => files().get(name)!,
 }));
 
 /** Names of golden files that differ from what is made now. */
 export function differing(): string[] {
-  return [...files()].filter(([name, bytes]) => {
-    try {
-      return !readFileSync(new URL(name, folder)).equals(bytes);
-    } catch {
-      return true;
-    }
-  }).map(([name]) => name);
+  return [...files()]
+    .filter(([name, bytes]) => {
+      try {
+        return !readFileSync(new URL(name, folder)).equals(bytes);
+      } catch {
+        return true;
+      }
+    })
+    .map(([name]) => name);
 }
 
 function order(kind: string): string[] {
@@ -71,9 +74,14 @@ function order(kind: string): string[] {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: {
-    check: { type: 'boolean' }, write: { type: 'boolean' }, hashes: { type: 'boolean' }, order: { type: 'string', default: 'forwards' },
-  } });
+  const { values } = parseArgs({
+    options: {
+      check: { type: 'boolean' },
+      write: { type: 'boolean' },
+      hashes: { type: 'boolean' },
+      order: { type: 'string', default: 'forwards' },
+    },
+  });
   if (values.hashes) console.log(JSON.stringify(hashes(order(values.order))));
   else if (values.write) {
     mkdirSync(folder, { recursive: true });
@@ -81,7 +89,9 @@ if (import.meta.main) {
   } else {
     const wrong = differing();
     if (wrong.length > 0) {
-      console.error(`Differs from what is rendered now: ${wrong.join(', ')}. If that is meant, raise rendererVersion and run with --write.`);
+      console.error(
+        `Differs from what is rendered now: ${wrong.join(', ')}. If that is meant, raise rendererVersion and run with --write.`,
+      );
       process.exitCode = 1;
     }
   }

@@ -7,10 +7,23 @@ import { readSettings } from '../../src/settings.ts';
 const [organisation, assessment, deadly] = process.argv.slice(2) as [string, string, string];
 const { app } = await openApp({ ...readSettings(process.env), log: 'none' });
 const { db } = app;
-await readReport({ ...app, db: { ...db, transaction: (inside) => db.transaction((tx) => inside({
-  query(sql, values) {
-    if (typeof sql !== 'string' && sql.name === deadly) process.kill(process.pid, 'SIGKILL');
-    return tx.query(sql, values);
+await readReport(
+  {
+    ...app,
+    db: {
+      ...db,
+      transaction: (inside) =>
+        db.transaction((tx) =>
+          inside({
+            query(sql, values) {
+              if (typeof sql !== 'string' && sql.name === deadly) process.kill(process.pid, 'SIGKILL');
+              return tx.query(sql, values);
+            },
+          }),
+        ),
+    },
   },
-})) } }, Number(organisation), assessment);
+  Number(organisation),
+  assessment,
+);
 process.exit(0);

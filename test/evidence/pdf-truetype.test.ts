@@ -12,7 +12,12 @@ function resolved(font: TrueTypeSource, glyph: number): unknown {
   const { bytes, components } = font.outline(glyph);
   const own = bytes.slice();
   for (const { at } of components) own.fill(0, at, at + 2);
-  return [Buffer.from(own).toString('hex').replace(/(00)*$/, ''), components.map((component) => resolved(font, component.gid))];
+  return [
+    Buffer.from(own)
+      .toString('hex')
+      .replace(/(00)*$/, ''),
+    components.map((component) => resolved(font, component.gid)),
+  ];
 }
 
 it('a subset holds the same outlines and widths in the order asked for, components included', () => {

@@ -44,13 +44,19 @@ describe('the file', () => {
     for (const input of [sittingResult(), importedResult()]) {
       const raw = renderPdf(buildDocument(input)).toString('latin1');
       const outside = raw.replace(/stream\n[^]*?endstream/g, '');
-      const utf16 = [...input.learner.full_name].map((c) => c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')).join('');
-      for (const part of [input.learner.full_name, input.learner.ref!, utf16, input.organisation_name, process.cwd()]) assert.ok(!outside.includes(part), part);
+      const utf16 = [...input.learner.full_name]
+        .map((c) => c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0'))
+        .join('');
+      for (const part of [input.learner.full_name, input.learner.ref!, utf16, input.organisation_name, process.cwd()])
+        assert.ok(!outside.includes(part), part);
     }
   });
 
   it('has one to three pages for a usual result', async () => {
-    const pages = (input: EvidenceInput): number => renderPdf(buildDocument(input)).toString('latin1').match(/\/Type\/Page\//g)!.length;
+    const pages = (input: EvidenceInput): number =>
+      renderPdf(buildDocument(input))
+        .toString('latin1')
+        .match(/\/Type\/Page\//g)!.length;
     assert.equal(pages(importedResult()), 1);
     assert.equal(pages(sittingResult()), 3);
   });
@@ -85,10 +91,12 @@ describe('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
       const found = await text(file(named(name)));
       if (pointed.has(script)) {
         // Readers place vowel points by where they stand, so only their letters are sure to be found, in any order of runs.
-        const letters = (value: string): string[] => [...value].filter((c) => /[\u05d0-\u05ea\u0621-\u064a]/.test(c)).sort();
+        const letters = (value: string): string[] =>
+          [...value].filter((c) => /[\u05d0-\u05ea\u0621-\u064a]/.test(c)).sort();
         assert.deepEqual(letters(found), letters(name));
       } else {
-        for (const word of name.split(/[ -]/)) assert.ok(found.includes(word), `${word} in ${JSON.stringify(found.slice(0, 300))}`);
+        for (const word of name.split(/[ -]/))
+          assert.ok(found.includes(word), `${word} in ${JSON.stringify(found.slice(0, 300))}`);
       }
     });
   }
@@ -103,11 +111,24 @@ describe('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
   it('finds no word outside the margins or over the foot of the page, however much there is to say', async () => {
     const long = (length: number): string => 'Überlänge '.repeat(length).slice(0, length);
     const crowded: EvidenceInput = sittingResult({
-      organisation_name: long(200), framework: long(200), working_level: long(100), rqf_level: long(100), recommended_next_level: long(100),
-      learner: { full_name: 'W'.repeat(200), ref: 'x'.repeat(100) }, verify_url: `https://${'sub.'.repeat(20)}example.org/verify/${'a'.repeat(60)}`,
-      domains: Array.from({ length: 50 }, (_, i) => ({ name: i % 2 === 0 ? long(100) : 'W'.repeat(100), score_pct: 2 * i, status: 'W'.repeat(40), answered: 1000 })),
+      organisation_name: long(200),
+      framework: long(200),
+      working_level: long(100),
+      rqf_level: long(100),
+      recommended_next_level: long(100),
+      learner: { full_name: 'W'.repeat(200), ref: 'x'.repeat(100) },
+      verify_url: `https://${'sub.'.repeat(20)}example.org/verify/${'a'.repeat(60)}`,
+      domains: Array.from({ length: 50 }, (_, i) => ({
+        name: i % 2 === 0 ? long(100) : 'W'.repeat(100),
+        score_pct: 2 * i,
+        status: 'W'.repeat(40),
+        answered: 1000,
+      })),
       sitting: {
-        ...sitting, supervision: long(300), adjustments: [long(300), long(300)], not_assessed: Array.from({ length: 30 }, () => long(300)),
+        ...sitting,
+        supervision: long(300),
+        adjustments: [long(300), long(300)],
+        not_assessed: Array.from({ length: 30 }, () => long(300)),
         items: Array.from({ length: 400 }, (_, i) => ({ id: `${'ITEM-'.repeat(6)}${i}`, right: i % 2 === 0 })),
         declaration: { text: long(4000), at: '2026-10-05T08:58:05.000Z' },
       },
@@ -115,15 +136,20 @@ describe('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
     for (const input of [...goldenInputs.map((golden) => golden.input), crowded]) {
       const path = file(input);
       const { stdout } = await run('pdftotext', ['-bbox', path, '-'], { maxBuffer: 1 << 24 });
-      for (const [, xMin, yMin, xMax, yMax, word] of stdout.matchAll(/<word xMin="([\d.-]+)" yMin="([\d.-]+)" xMax="([\d.-]+)" yMax="([\d.-]+)">(.*?)</g)) {
-        assert.ok(Number(xMin) >= 46 && Number(xMax) <= 549.5 && Number(yMin) >= 34 && Number(yMax) <= 826, `${word} at ${xMin},${yMin}`);
+      for (const [, xMin, yMin, xMax, yMax, word] of stdout.matchAll(
+        /<word xMin="([\d.-]+)" yMin="([\d.-]+)" xMax="([\d.-]+)" yMax="([\d.-]+)">(.*?)</g,
+      )) {
+        assert.ok(
+          Number(xMin) >= 46 && Number(xMax) <= 549.5 && Number(yMin) >= 34 && Number(yMax) <= 826,
+          `${word} at ${xMin},${yMin}`,
+        );
       }
       const found = await text(path);
       for (const { id } of input.sitting?.items ?? []) assert.ok(found.includes(id), id);
     }
   });
 
-  it('reads title, language and tags, and no more, from the file\'s properties', async () => {
+  it("reads title, language and tags, and no more, from the file's properties", async () => {
     const { stdout } = await run('pdfinfo', [file(sittingResult())]);
     assert.match(stdout, /Title: +Evidence pack 5f2a9e0c-77d1-4c39-b6c8-1b0e4fd2a963, edition 2\n/);
     assert.match(stdout, /Tagged: +yes/);
@@ -135,8 +161,23 @@ describe('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
 
   it('reads the page in order, with headings, tables, header cells, lists and described figures', async () => {
     const { stdout } = await run('pdfinfo', ['-struct-text', file(sittingResult())], { maxBuffer: 1 << 22 });
-    const order = ['Evidence of assessed level', 'Zoë Nguyễn-Ångström', 'NG-2026-00981', 'Placement', 'Where the result stands', 'Domains', 'Reading',
-      'The rule that decided', 'Two engines, side by side', 'IRT engine', 'What was not assessed', 'Questions and answers', 'Versions', 'Countersignature', 'How to verify this document'];
+    const order = [
+      'Evidence of assessed level',
+      'Zoë Nguyễn-Ångström',
+      'NG-2026-00981',
+      'Placement',
+      'Where the result stands',
+      'Domains',
+      'Reading',
+      'The rule that decided',
+      'Two engines, side by side',
+      'IRT engine',
+      'What was not assessed',
+      'Questions and answers',
+      'Versions',
+      'Countersignature',
+      'How to verify this document',
+    ];
     let at = -1;
     for (const part of order) {
       const next = stdout.indexOf(`"${part}"`, at + 1);
@@ -144,7 +185,8 @@ describe('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
       at = next;
     }
     const { stdout: tree } = await run('pdfinfo', ['-struct', file(sittingResult())], { maxBuffer: 1 << 22 });
-    const count = (type: string): number => tree.split('\n').filter((line) => new RegExp(`^ *${type}\\b`).test(line)).length;
+    const count = (type: string): number =>
+      tree.split('\n').filter((line) => new RegExp(`^ *${type}\\b`).test(line)).length;
     assert.equal(count('Document'), 1);
     assert.equal(count('H1'), 1);
     assert.equal(count('Table'), 3);
@@ -156,15 +198,40 @@ describe('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
 });
 
 describe('PDFBox Preflight', () => {
-  const jars = ['preflight', 'pdfbox2', 'fontbox2', 'xmpbox', 'commons-logging', 'commons-io', 'javax.activation', 'jaxb-api'].map((jar) => `/usr/share/java/${jar}.jar`);
+  const jars = [
+    'preflight',
+    'pdfbox2',
+    'fontbox2',
+    'xmpbox',
+    'commons-logging',
+    'commons-io',
+    'javax.activation',
+    'jaxb-api',
+  ].map((jar) => `/usr/share/java/${jar}.jar`);
   const absent = jars.find((jar) => !existsSync(jar));
-  const skip = missing('java', 'default-jre-headless')
-    || (absent === undefined ? false : `${absent} is not there (Debian packages libpdfbox2-java, libactivation-java, libjaxb-api-java)`);
-  const validate = (path: string): Promise<string> => new Promise((resolve) => {
-    execFile('java', ['-cp', jars.join(':'), 'org.apache.pdfbox.preflight.Validator_A1b', path], (_error, stdout, stderr) => resolve(stdout + stderr));
-  });
+  const skip =
+    missing('java', 'default-jre-headless') ||
+    (absent === undefined
+      ? false
+      : `${absent} is not there (Debian packages libpdfbox2-java, libactivation-java, libjaxb-api-java)`);
+  const validate = (path: string): Promise<string> =>
+    new Promise((resolve) => {
+      execFile(
+        'java',
+        ['-cp', jars.join(':'), 'org.apache.pdfbox.preflight.Validator_A1b', path],
+        (_error, stdout, stderr) => resolve(stdout + stderr),
+      );
+    });
 
-  for (const sample of ['sitting', 'imported', 'below-entry', 'name: Arabic, with vowel marks', 'name: Bengali', 'name: Korean', 'hostile: emoji']) {
+  for (const sample of [
+    'sitting',
+    'imported',
+    'below-entry',
+    'name: Arabic, with vowel marks',
+    'name: Bengali',
+    'name: Korean',
+    'hostile: emoji',
+  ]) {
     it(`confirms PDF/A-1b: ${sample}`, { skip }, async () => {
       const { input } = goldenInputs.find(({ name }) => name === sample)!;
       assert.match(await validate(file(input)), /is a valid PDF\/A-1b file/);
@@ -174,7 +241,9 @@ describe('PDFBox Preflight', () => {
   it('would notice a file that is not', { skip }, async () => {
     const path = join(folder, 'broken.pdf');
     // A file whose metadata no longer says what its properties say.
-    const raw = renderPdf(buildDocument(importedResult())).toString('latin1').replace('<pdf:Producer>A', '<pdf:Producer>B');
+    const raw = renderPdf(buildDocument(importedResult()))
+      .toString('latin1')
+      .replace('<pdf:Producer>A', '<pdf:Producer>B');
     writeFileSync(path, raw, 'latin1');
     assert.match(await validate(path), /is not a valid PDF\/A-1b file/);
   });

@@ -12,7 +12,11 @@ import { withService } from '../service.ts';
 /** Why a test is left out that looks through these programs, or false. */
 function missing(...programs: string[]): string | false {
   for (const program of programs) {
-    try { execFileSync('sh', ['-c', `command -v ${program}`]); } catch { return `${program} is not installed (Debian packages zbar-tools and poppler-utils)`; }
+    try {
+      execFileSync('sh', ['-c', `command -v ${program}`]);
+    } catch {
+      return `${program} is not installed (Debian packages zbar-tools and poppler-utils)`;
+    }
   }
   return false;
 }
@@ -38,33 +42,56 @@ suite('the report over HTTP', async () => {
     assert.equal(whole.headers['cache-control'], 'private, no-cache');
   });
 
-  test('the file name holds the result\'s id and nothing of the learner', () => {
+  test("the file name holds the result's id and nothing of the learner", () => {
     assert.equal(whole.headers['content-disposition'], `inline; filename="evidence-${result.id}.pdf"`);
   });
 
-  test('the code on the paper, the address under it and the link lead to the page that checks files', { skip: missing('zbarimg', 'pdftoppm', 'pdftotext') }, async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'ars-paper-'));
-    try {
-      const [pdf, image] = [join(folder, 'report.pdf'), join(folder, 'page')];
-      writeFileSync(pdf, whole.bytes);
-      execFileSync('pdftoppm', ['-r', '150', '-f', '1', '-l', '1', '-singlefile', '-gray', pdf, image]);
-      const address = `${service.app.settings.baseUrl}/verify`;
-      assert.equal(execFileSync('zbarimg', ['--quiet', '--raw', `${image}.pgm`], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim(), address);
-      assert.ok(execFileSync('pdftotext', [pdf, '-'], { encoding: 'utf8' }).includes(address.replace(/^https?:\/\//, '')));
-      assert.equal((await ask(service.url, 'GET', new URL(address).pathname)).status, 200);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  });
+  test(
+    'the code on the paper, the address under it and the link lead to the page that checks files',
+    { skip: missing('zbarimg', 'pdftoppm', 'pdftotext') },
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'ars-paper-'));
+      try {
+        const [pdf, image] = [join(folder, 'report.pdf'), join(folder, 'page')];
+        writeFileSync(pdf, whole.bytes);
+        execFileSync('pdftoppm', ['-r', '150', '-f', '1', '-l', '1', '-singlefile', '-gray', pdf, image]);
+        const address = `${service.app.settings.baseUrl}/verify`;
+        assert.equal(
+          execFileSync('zbarimg', ['--quiet', '--raw', `${image}.pgm`], {
+            encoding: 'utf8',
+            stdio: ['ignore', 'pipe', 'ignore'],
+          }).trim(),
+          address,
+        );
+        assert.ok(
+          execFileSync('pdftotext', [pdf, '-'], { encoding: 'utf8' }).includes(address.replace(/^https?:\/\//, '')),
+        );
+        assert.equal((await ask(service.url, 'GET', new URL(address).pathname)).status, 200);
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    },
+  );
 
   test('If-None-Match: the ETag, its weak form, a list and * give 304 without a body; another gives the file', async () => {
     for (const held of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
       const answer = await scene.org.get(path, { 'if-none-match': held });
-      assert.deepEqual([answer.status, answer.bytes.length, answer.headers.etag, answer.headers['x-report-sha256']], [304, 0, etag, whole.headers['x-report-sha256']], held);
-      assert.ok(!('content-length' in answer.headers) || answer.headers['content-length'] === String(size), 'a 304 never says that the file is empty');
+      assert.deepEqual(
+        [answer.status, answer.bytes.length, answer.headers.etag, answer.headers['x-report-sha256']],
+        [304, 0, etag, whole.headers['x-report-sha256']],
+        held,
+      );
+      assert.ok(
+        !('content-length' in answer.headers) || answer.headers['content-length'] === String(size),
+        'a 304 never says that the file is empty',
+      );
     }
     assert.equal((await scene.org.get(path, { 'if-none-match': '"other"' })).status, 200);
-    assert.equal((await scene.org.get(path, { 'if-none-match': etag, range: 'bytes=0-3' })).status, 304, 'the condition comes before the range');
+    assert.equal(
+      (await scene.org.get(path, { 'if-none-match': etag, range: 'bytes=0-3' })).status,
+      304,
+      'the condition comes before the range',
+    );
   });
 
   test('HEAD: the headers of GET without the body, whatever range is asked for', async () => {
@@ -72,7 +99,15 @@ suite('the report over HTTP', async () => {
       const head = await scene.org.api('HEAD', path, { headers });
       assert.equal(head.status, 200);
       assert.equal(head.bytes.length, 0);
-      for (const name of ['content-length', 'content-type', 'etag', 'x-report-sha256', 'content-disposition', 'accept-ranges']) assert.equal(head.headers[name], whole.headers[name], name);
+      for (const name of [
+        'content-length',
+        'content-type',
+        'etag',
+        'x-report-sha256',
+        'content-disposition',
+        'accept-ranges',
+      ])
+        assert.equal(head.headers[name], whole.headers[name], name);
     }
     assert.equal((await scene.org.api('HEAD', path, { headers: { 'if-none-match': etag } })).status, 304);
   });
@@ -97,17 +132,30 @@ suite('the report over HTTP', async () => {
         assert.equal(answer.headers['content-range'], `bytes ${from}-${to - 1}/${size}`);
         assert.equal(answer.headers['content-length'], String(to - from));
         assert.equal(answer.headers.etag, etag);
-        assert.equal(answer.headers['x-report-sha256'], whole.headers['x-report-sha256'], 'the hash is that of the whole file');
+        assert.equal(
+          answer.headers['x-report-sha256'],
+          whole.headers['x-report-sha256'],
+          'the hash is that of the whole file',
+        );
       });
     }
 
     for (const [name, range] of [
-      ['it begins beyond the end', `bytes=${size}-`], ['several', 'bytes=0-1,5-6'], ['backwards', 'bytes=5-3'], ['no bytes at the end', 'bytes=-0'],
-      ['neither end', 'bytes=-'], ['another unit', 'lines=0-3'], ['no number', 'bytes=a-b'], ['not a range', 'everything'],
+      ['it begins beyond the end', `bytes=${size}-`],
+      ['several', 'bytes=0-1,5-6'],
+      ['backwards', 'bytes=5-3'],
+      ['no bytes at the end', 'bytes=-0'],
+      ['neither end', 'bytes=-'],
+      ['another unit', 'lines=0-3'],
+      ['no number', 'bytes=a-b'],
+      ['not a range', 'everything'],
     ] as const) {
       test(`200 with the whole file: ${name}`, async () => {
         const answer = await scene.org.get(path, { range });
-        assert.deepEqual([answer.status, answer.headers['content-range'], answer.headers['content-length']], [200, undefined, String(size)]);
+        assert.deepEqual(
+          [answer.status, answer.headers['content-range'], answer.headers['content-length']],
+          [200, undefined, String(size)],
+        );
         assert.ok(answer.bytes.equals(whole.bytes));
       });
     }
@@ -121,12 +169,13 @@ suite('the report over HTTP', async () => {
 
     test('a download in parts is the file', async () => {
       const parts: Buffer[] = [];
-      for (let from = 0; from < size; from += 4096) parts.push((await scene.org.get(path, { range: `bytes=${from}-${from + 4095}`, 'if-range': etag })).bytes);
+      for (let from = 0; from < size; from += 4096)
+        parts.push((await scene.org.get(path, { range: `bytes=${from}-${from + 4095}`, 'if-range': etag })).bytes);
       assert.ok(Buffer.concat(parts).equals(whole.bytes));
     });
   });
 
-  test('404 alike for a result that never was, that was withdrawn, that is another organisation\'s, and for no id', async () => {
+  test("404 alike for a result that never was, that was withdrawn, that is another organisation's, and for no id", async () => {
     const other = await scenario(service);
     const theirs = await (await other.learner('ana')).completes();
     await theirs.readReport();
@@ -147,9 +196,11 @@ suite('the report over HTTP', async () => {
     assert.ok((await scene.org.get(path.replace(result.id, result.id.toUpperCase()))).bytes.equals(whole.bytes));
   });
 
-  test('every read is in the audit log with the result\'s id', async () => {
+  test("every read is in the audit log with the result's id", async () => {
     const [row] = await service.app.db.query<{ count: number }>(
-      "select count(*) as count from audit where organisation_id = $1 and action = 'GET /assessments/{id}/report.pdf' and resource = $2 and status = 206", [scene.org.id, result.id]);
+      "select count(*) as count from audit where organisation_id = $1 and action = 'GET /assessments/{id}/report.pdf' and resource = $2 and status = 206",
+      [scene.org.id, result.id],
+    );
     assert.ok(row!.count > 10);
   });
 });

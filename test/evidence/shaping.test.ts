@@ -6,10 +6,20 @@ import type { Line } from '../../src/evidence/shaping.ts';
 import { breakLines, shapeLine } from '../../src/evidence/shaping.ts';
 import { names } from './samples.ts';
 
-type Vector = { script: string; text: string; face: string; advance: number; glyphs: [glyph: number, x: number, y: number][] };
-const harfbuzz = JSON.parse(readFileSync(new URL('./harfbuzz.json', import.meta.url), 'utf8')) as { source: string; words: Vector[] };
+type Vector = {
+  script: string;
+  text: string;
+  face: string;
+  advance: number;
+  glyphs: [glyph: number, x: number, y: number][];
+};
+const harfbuzz = JSON.parse(readFileSync(new URL('./harfbuzz.json', import.meta.url), 'utf8')) as {
+  source: string;
+  words: Vector[];
+};
 
-const textOf = (line: Line): string => line.runs.map((run) => run.actual ?? run.glyphs.map((glyph) => glyph.text).join('')).join('');
+const textOf = (line: Line): string =>
+  line.runs.map((run) => run.actual ?? run.glyphs.map((glyph) => glyph.text).join('')).join('');
 
 /** Glyph, place and height of everything drawn, sorted by place: the order of marks on one letter is free. */
 function drawn(line: Line): string[] {
@@ -30,8 +40,13 @@ describe('shaping', () => {
     it(`draws ${script} ${text} as HarfBuzz does`, () => {
       const line = shapeLine(text, 'regular');
       assert.deepEqual([...new Set(line.runs.map((run) => run.face))], [name]);
-      const expected = glyphs.map(([gid, x, y]) => ({ gid, x, y })).sort((a, b) => a.x - b.x || a.gid - b.gid || a.y - b.y);
-      assert.deepEqual(drawn(line), expected.map(({ gid, x, y }) => `${gid}@${x},${y}`));
+      const expected = glyphs
+        .map(([gid, x, y]) => ({ gid, x, y }))
+        .sort((a, b) => a.x - b.x || a.gid - b.gid || a.y - b.y);
+      assert.deepEqual(
+        drawn(line),
+        expected.map(({ gid, x, y }) => `${gid}@${x},${y}`),
+      );
       assert.equal(Math.round((line.width * face(name).unitsPerEm) / 1000), advance);
     });
   }
@@ -77,8 +92,13 @@ describe('shaping', () => {
   });
 
   it('shapes every mark of a face on every other, also where the font has no place for it', () => {
-    for (const [marks, letter] of [[/^[\u0300-\u036f]$/, 'q'], [/^[\u0591-\u05c7]$/, '\ufb40']] as const) {
-      const all = Array.from({ length: 0x800 }, (_, codePoint) => String.fromCharCode(codePoint)).filter((character) => marks.test(character));
+    for (const [marks, letter] of [
+      [/^[\u0300-\u036f]$/, 'q'],
+      [/^[\u0591-\u05c7]$/, '\ufb40'],
+    ] as const) {
+      const all = Array.from({ length: 0x800 }, (_, codePoint) => String.fromCharCode(codePoint)).filter((character) =>
+        marks.test(character),
+      );
       for (const weight of ['regular', 'bold'] as const) {
         for (const one of all) {
           const text = all.map((other) => `${letter}${one}${other}`).join('');
@@ -107,7 +127,13 @@ describe('line breaking', () => {
   });
 
   it('keeps lines within the width, for words of any length and in any script', () => {
-    for (const text of ['W'.repeat(200), '歐陽'.repeat(100), 'ก'.repeat(200), 'ﷺ'.repeat(60), `${'a\u0301'.repeat(150)}`]) {
+    for (const text of [
+      'W'.repeat(200),
+      '歐陽'.repeat(100),
+      'ก'.repeat(200),
+      'ﷺ'.repeat(60),
+      `${'a\u0301'.repeat(150)}`,
+    ]) {
       const lines = breakLines(text, 'regular', 20_000);
       assert.ok(lines.length > 1);
       for (const line of lines) assert.ok(line.width <= 20_000, `${text.slice(0, 2)} ${line.width}`);
@@ -122,6 +148,9 @@ describe('line breaking', () => {
   it('breaks right-to-left text in reading order', () => {
     const lines = breakLines('محمد عبد الله الحسيني', 'regular', 5_500);
     const letters = (line: Line): string => [...textOf(line)].reverse().join('');
-    assert.deepEqual(lines.map((line) => letters(line).trim()), ['محمد عبد الله', 'الحسيني']);
+    assert.deepEqual(
+      lines.map((line) => letters(line).trim()),
+      ['محمد عبد الله', 'الحسيني'],
+    );
   });
 });

@@ -17,8 +17,11 @@ suite('stored reports', async () => {
   const scene = await scenario(service);
   const ana = await scene.learner('ana', 'Ana Silva');
 
-  const editionsOf = (result: Result, of: Scenario = scene) => service.app.db.query<Stored>(
-    'select edition, sha256, renderer, input, length(pdf) as bytes from evidence where organisation_id = $1 and assessment_id = $2 order by edition', [of.org.id, result.id]);
+  const editionsOf = (result: Result, of: Scenario = scene) =>
+    service.app.db.query<Stored>(
+      'select edition, sha256, renderer, input, length(pdf) as bytes from evidence where organisation_id = $1 and assessment_id = $2 order by edition',
+      [of.org.id, result.id],
+    );
   const shown = async (result: Result) => (await result.read()).body.data;
 
   test('the first read stores the report and stamps result and learner; later reads change nothing', async () => {
@@ -35,7 +38,10 @@ suite('stored reports', async () => {
     assert.ok((await result.readReport()).bytes.equals(first.bytes));
     assert.deepEqual(await shown(result), after);
     assert.equal((await scene.org.get('/assessments')).headers.etag, etag);
-    assert.deepEqual((await editionsOf(result)).map(({ edition, sha256, bytes }) => [edition, sha256, bytes]), [[1, after.report_sha256, first.bytes.length]]);
+    assert.deepEqual(
+      (await editionsOf(result)).map(({ edition, sha256, bytes }) => [edition, sha256, bytes]),
+      [[1, after.report_sha256, first.bytes.length]],
+    );
   });
 
   test('a follower of the feed learns of the first report', async () => {
@@ -53,8 +59,15 @@ suite('stored reports', async () => {
     const result = await bea.completes();
     const first = await result.readReport();
     await bea.isCalled('Bea Afterwards');
-    await service.inWork(async (work) => updateOrganisation(work.tx, { ...await readOrganisation(work.tx, other.org.id), name: 'College With Another Name' }));
-    await service.app.db.query("update evidence set renderer = 'of another time' where organisation_id = $1", [other.org.id]);
+    await service.inWork(async (work) =>
+      updateOrganisation(work.tx, {
+        ...(await readOrganisation(work.tx, other.org.id)),
+        name: 'College With Another Name',
+      }),
+    );
+    await service.app.db.query("update evidence set renderer = 'of another time' where organisation_id = $1", [
+      other.org.id,
+    ]);
     const sibling = await service.sibling({ settings: { ARS_BASE_URL: 'https://elsewhere.example.org' } });
     for (const client of [other.org, sibling.client(other.org.key)]) {
       const again = await client.get(`/assessments/${result.id}/report.pdf`);
@@ -71,7 +84,9 @@ suite('stored reports', async () => {
     const result = await ana.completes();
     const path = `/assessments/${result.id}/report.pdf`;
     const there = sibling.client(scene.org.key);
-    const answers = await Promise.all([scene.org, there, scene.org, there, scene.org, there].map((client) => client.get(path)));
+    const answers = await Promise.all(
+      [scene.org, there, scene.org, there, scene.org, there].map((client) => client.get(path)),
+    );
     for (const answer of answers) assert.ok(answer.status === 200 && answer.bytes.equals(answers[0]!.bytes));
     assert.equal((await editionsOf(result)).length, 1);
     assert.equal((await shown(result)).report_sha256, answers[0]!.headers['x-report-sha256']);
@@ -87,9 +102,18 @@ suite('stored reports', async () => {
     const [old, now] = [first.headers['x-report-sha256']!, second.headers['x-report-sha256']!];
     assert.notEqual(now, old);
     assert.equal((await shown(result)).report_sha256, now);
-    assert.deepEqual((await editionsOf(result)).map(({ edition, sha256 }) => [edition, sha256]), [[1, old], [2, now]]);
+    assert.deepEqual(
+      (await editionsOf(result)).map(({ edition, sha256 }) => [edition, sha256]),
+      [
+        [1, old],
+        [2, now],
+      ],
+    );
     assert.ok((await editionBytes(service.app, scene.org.id, old))!.equals(first.bytes));
-    assert.deepEqual([(await vouch(service.app, old)).verdict, (await vouch(service.app, now)).verdict], ['superseded', 'current']);
+    assert.deepEqual(
+      [(await vouch(service.app, old)).verdict, (await vouch(service.app, now)).verdict],
+      ['superseded', 'current'],
+    );
   });
 
   test('amended there and back again, it is a third edition and not the first', async () => {
@@ -101,19 +125,34 @@ suite('stored reports', async () => {
     await result.isAmended({ framework });
     const third = await result.readReport();
     assert.ok(!third.bytes.equals(first.bytes), 'the number of the edition stands on the page');
-    assert.deepEqual((await editionsOf(result)).map(({ edition }) => edition), [1, 2, 3]);
+    assert.deepEqual(
+      (await editionsOf(result)).map(({ edition }) => edition),
+      [1, 2, 3],
+    );
   });
 
   test('amended while it is made, the report is of the amended result', async () => {
     const result = await ana.completes();
     let amendments = 0;
-    const app = { ...service.app, db: { ...service.app.db, async transaction<T>(inside: Parameters<typeof service.app.db.transaction<T>>[0]) {
-      if (amendments === 0) { amendments++; await result.isAmended({ framework: 'Amended in between' }); }
-      return service.app.db.transaction(inside);
-    } } };
+    const app = {
+      ...service.app,
+      db: {
+        ...service.app.db,
+        async transaction<T>(inside: Parameters<typeof service.app.db.transaction<T>>[0]) {
+          if (amendments === 0) {
+            amendments++;
+            await result.isAmended({ framework: 'Amended in between' });
+          }
+          return service.app.db.transaction(inside);
+        },
+      },
+    };
     const report = (await readReport(app, scene.org.id, result.id))!;
     const [only, ...others] = await editionsOf(result);
-    assert.deepEqual([only!.sha256, JSON.parse(only!.input).framework, others.length], [report.sha256, 'Amended in between', 0]);
+    assert.deepEqual(
+      [only!.sha256, JSON.parse(only!.input).framework, others.length],
+      [report.sha256, 'Amended in between', 0],
+    );
   });
 
   test('withdrawal deletes every edition, and a process that had served it answers 404', async () => {
@@ -132,10 +171,19 @@ suite('stored reports', async () => {
   test('withdrawn while it is made, nothing is stored', async () => {
     const result = await ana.completes();
     let withdrawn = false;
-    const app = { ...service.app, db: { ...service.app.db, async transaction<T>(inside: Parameters<typeof service.app.db.transaction<T>>[0]) {
-      if (!withdrawn) { withdrawn = true; await result.isWithdrawn(); }
-      return service.app.db.transaction(inside);
-    } } };
+    const app = {
+      ...service.app,
+      db: {
+        ...service.app.db,
+        async transaction<T>(inside: Parameters<typeof service.app.db.transaction<T>>[0]) {
+          if (!withdrawn) {
+            withdrawn = true;
+            await result.isWithdrawn();
+          }
+          return service.app.db.transaction(inside);
+        },
+      },
+    };
     assert.equal(await readReport(app, scene.org.id, result.id), undefined);
     assert.deepEqual(await editionsOf(result), []);
   });
@@ -151,14 +199,20 @@ suite('stored reports', async () => {
 
   test('the same result imported into two organisations of one name: each file stands for itself', async () => {
     const ids = ['8d3c1f6a-0b1e-4c57-9a55-2f1f3c6c7d10'];
-    const twins = await Promise.all([1, 2].map(async () => {
-      const twin = await scenario(service);
-      return (await twin.learner('zoe')).completes({ assessment_id: ids[0]! });
-    }));
+    const twins = await Promise.all(
+      [1, 2].map(async () => {
+        const twin = await scenario(service);
+        return (await twin.learner('zoe')).completes({ assessment_id: ids[0]! });
+      }),
+    );
     const [a, b] = await Promise.all(twins.map((twin) => twin.readReport()));
     assert.equal(a!.headers['x-report-sha256'], b!.headers['x-report-sha256']);
     await twins[0]!.isAmended({ framework: 'Amended in one' });
-    assert.equal((await vouch(service.app, a!.headers['x-report-sha256']!)).verdict, 'current', 'one of the two still stands');
+    assert.equal(
+      (await vouch(service.app, a!.headers['x-report-sha256']!)).verdict,
+      'current',
+      'one of the two still stands',
+    );
     await twins[1]!.isWithdrawn();
     assert.equal((await vouch(service.app, a!.headers['x-report-sha256']!)).verdict, 'superseded');
     assert.equal((await twins[1]!.readReport()).status, 404);
@@ -169,15 +223,28 @@ suite('stored reports', async () => {
     test(`a process killed before ${deadly} leaves nothing, and the next read makes the first edition`, async () => {
       const result = await ana.completes();
       const before = await shown(result);
-      const child = spawn(process.execPath, [fileURLToPath(new URL('./killed-reader.ts', import.meta.url)), String(scene.org.id), result.id, deadly], {
-        env: { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: service.app.settings.secret, ARS_BASE_URL: service.url }, stdio: ['ignore', 'inherit', 'inherit'],
-      });
+      const child = spawn(
+        process.execPath,
+        [fileURLToPath(new URL('./killed-reader.ts', import.meta.url)), String(scene.org.id), result.id, deadly],
+        {
+          env: {
+            ...process.env,
+            DATABASE_URL: service.databaseUrl,
+            ARS_SECRET: service.app.settings.secret,
+            ARS_BASE_URL: service.url,
+          },
+          stdio: ['ignore', 'inherit', 'inherit'],
+        },
+      );
       const [code, signal] = await once(child, 'exit');
       assert.deepEqual([code, signal], [null, 'SIGKILL']);
       assert.deepEqual(await editionsOf(result), []);
       assert.deepEqual(await shown(result), before);
       assert.equal((await result.readReport()).status, 200);
-      assert.deepEqual((await editionsOf(result)).map(({ edition }) => edition), [1]);
+      assert.deepEqual(
+        (await editionsOf(result)).map(({ edition }) => edition),
+        [1],
+      );
     });
   }
 });

@@ -14,12 +14,17 @@ suite('the public page that checks a file', async () => {
   await result.isAmended({ framework: 'Framework of the second edition' });
   const current = (await result.readReport()).headers['x-report-sha256']!;
   const page = (query: string, method = 'GET') => ask(service.url, method, `/verify${query}`);
-  const state = async () => service.app.db.query('select (select count(*) from audit) as audited, (select max(position) from feed) as position');
+  const state = async () =>
+    service.app.db.query(
+      'select (select count(*) from audit) as audited, (select max(position) from feed) as position',
+    );
 
   test('each verdict, with its edition', async () => {
     const none = 'f'.repeat(64);
     for (const [hash, head, edition] of [
-      [current, 'This file is genuine and current', '<dd>2, made on '], [old, 'This file is genuine, but not the latest', '<dd>1, made on '], [none, 'The service does not vouch for this file', null],
+      [current, 'This file is genuine and current', '<dd>2, made on '],
+      [old, 'This file is genuine, but not the latest', '<dd>1, made on '],
+      [none, 'The service does not vouch for this file', null],
     ] as const) {
       const answer = await page(`?sha256=${hash}`);
       assert.equal(answer.status, 200);
@@ -36,26 +41,62 @@ suite('the public page that checks a file', async () => {
     assert.equal((await vouch(service.app, hash)).verdict, 'superseded');
     await another.isWithdrawn();
     assert.deepEqual(await vouch(service.app, hash), { verdict: 'unknown', edition: null, made_at: null });
-    assert.deepEqual(await inspect(service.app, hash), { verdict: 'unknown', edition: null, made_at: null, holder: null, reproducible: null, sameRenderer: null });
+    assert.deepEqual(await inspect(service.app, hash), {
+      verdict: 'unknown',
+      edition: null,
+      made_at: null,
+      holder: null,
+      reproducible: null,
+      sameRenderer: null,
+    });
   });
 
   test('nothing of the learner, the result or the organisation is shown', async () => {
     for (const hash of [current, old]) {
       const { text } = await page(`?sha256=${hash}`);
-      for (const personal of ['Personal-Name', 'ana-ref-77', result.id, 'Test College', scene.org.publicId, 'Framework of', 'maths', 'Level']) assert.ok(!text.includes(personal), personal);
+      for (const personal of [
+        'Personal-Name',
+        'ana-ref-77',
+        result.id,
+        'Test College',
+        scene.org.publicId,
+        'Framework of',
+        'maths',
+        'Level',
+      ])
+        assert.ok(!text.includes(personal), personal);
     }
     assert.ok(!service.logged.join('').includes(current), 'not even the hash is logged');
   });
 
   test('a hash is taken as people paste it', async () => {
-    for (const given of [current.toUpperCase(), `%20${current}%0A`, `${current.slice(0, 32)}+${current.slice(32)}`, current.replace(/(..)(?=.)/g, '$1%20'), encodeURIComponent(`${current}  evidence-${result.id}.pdf`), encodeURIComponent(`SHA256: ${current}`)]) {
+    for (const given of [
+      current.toUpperCase(),
+      `%20${current}%0A`,
+      `${current.slice(0, 32)}+${current.slice(32)}`,
+      current.replace(/(..)(?=.)/g, '$1%20'),
+      encodeURIComponent(`${current}  evidence-${result.id}.pdf`),
+      encodeURIComponent(`SHA256: ${current}`),
+    ]) {
       const answer = await page(`?sha256=${given}`);
       assert.ok(answer.status === 200 && answer.text.includes('genuine and current'), given);
     }
   });
 
   test('400 with an error that the field names, and what was entered kept for correction', async () => {
-    for (const given of ['', 'abc', `${current}0`, current.slice(1), 'x'.repeat(64), '%3Cscript%3Ealert(1)%3C/script%3E', '%22%20onfocus%3D%22alert(1)', '%zz', '%00', `${current}&sha256=${old}`, 'z'.repeat(9000)]) {
+    for (const given of [
+      '',
+      'abc',
+      `${current}0`,
+      current.slice(1),
+      'x'.repeat(64),
+      '%3Cscript%3Ealert(1)%3C/script%3E',
+      '%22%20onfocus%3D%22alert(1)',
+      '%zz',
+      '%00',
+      `${current}&sha256=${old}`,
+      'z'.repeat(9000),
+    ]) {
       const answer = await page(`?sha256=${given}`);
       assert.equal(answer.status, 400, given);
       assert.match(answer.text, /<title>Error: /);
@@ -68,8 +109,19 @@ suite('the public page that checks a file', async () => {
 
   test('headers: no script but its own, nothing kept, nothing told to other sites', async () => {
     const { headers } = await page(`?sha256=${current}`);
-    assert.match(headers['content-security-policy']!, /^default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/);
-    assert.deepEqual([headers['cache-control'], headers['referrer-policy'], headers['x-content-type-options'], headers['x-robots-tag']], ['no-store', 'no-referrer', 'nosniff', 'noindex']);
+    assert.match(
+      headers['content-security-policy']!,
+      /^default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+    );
+    assert.deepEqual(
+      [
+        headers['cache-control'],
+        headers['referrer-policy'],
+        headers['x-content-type-options'],
+        headers['x-robots-tag'],
+      ],
+      ['no-store', 'no-referrer', 'nosniff', 'noindex'],
+    );
     assert.equal(headers['set-cookie'], undefined);
   });
 
@@ -88,14 +140,23 @@ suite('the public page that checks a file', async () => {
   test('the operator learns whose file it is and that its bytes can be made again', async () => {
     const { made_at: madeAt, ...found } = await inspect(service.app, old);
     assert.match(madeAt!, /^\d{4}-\d\d-\d\dT/);
-    assert.deepEqual(found, { verdict: 'superseded', edition: 1, holder: { organisationId: scene.org.id, assessmentId: result.id }, reproducible: true, sameRenderer: true });
+    assert.deepEqual(found, {
+      verdict: 'superseded',
+      edition: 1,
+      holder: { organisationId: scene.org.id, assessmentId: result.id },
+      reproducible: true,
+      sameRenderer: true,
+    });
   });
 
-  test('content that today\'s renderer can\'t read is told apart from other bytes', async () => {
+  test("content that today's renderer can't read is told apart from other bytes", async () => {
     const another = await ana.completes();
     const hash = (await another.readReport()).headers['x-report-sha256']!;
-    const store = (input: string) => service.app.db.query('update evidence set input = $2 where sha256 = $1', [hash, input]);
-    const [{ input }] = await service.app.db.query<{ input: string }>('select input from evidence where sha256 = $1', [hash]) as [{ input: string }];
+    const store = (input: string) =>
+      service.app.db.query('update evidence set input = $2 where sha256 = $1', [hash, input]);
+    const [{ input }] = (await service.app.db.query<{ input: string }>('select input from evidence where sha256 = $1', [
+      hash,
+    ])) as [{ input: string }];
     await store(JSON.stringify({ ...JSON.parse(input), framework: 'Another' }));
     assert.equal((await inspect(service.app, hash)).reproducible, false);
     await store('{"version":99}');

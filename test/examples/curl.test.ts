@@ -10,7 +10,10 @@ import { ask } from '../contract/client.ts';
 import { withService } from '../service.ts';
 
 const run = promisify(execFile);
-const lacksCurl = await run('curl', ['--version']).then(() => false as const, () => 'no curl on this machine');
+const lacksCurl = await run('curl', ['--version']).then(
+  () => false as const,
+  () => 'no curl on this machine',
+);
 
 const entities: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
 
@@ -20,11 +23,14 @@ test('every command of the reference page works when pasted', { skip: lacksCurl 
   const folder = await mkdtemp(join(tmpdir(), 'ars-curl-'));
   after(() => rm(folder, { recursive: true, force: true }));
   const page = (await ask(service.url, 'GET', '/docs')).text;
-  const commands = [...page.matchAll(/<pre><code>([^<]*curl [^<]*)<\/code><\/pre>/g)].map(([, text]) => text!.replace(/&(amp|lt|gt|quot|#39);/g, (entity) => entities[entity]!));
+  const commands = [...page.matchAll(/<pre><code>([^<]*curl [^<]*)<\/code><\/pre>/g)].map(([, text]) =>
+    text!.replace(/&(amp|lt|gt|quot|#39);/g, (entity) => entities[entity]!),
+  );
   assert.equal(commands.length, routes.length);
   for (const command of commands) {
     const { stdout } = await run('sh', ['-c', `${command} -w '\\n%{http_code}'`], {
-      cwd: folder, env: { ...process.env, ACCESS_KEY_ID: org.key.access_key_id, SECRET_ACCESS_KEY: org.key.secret_access_key },
+      cwd: folder,
+      env: { ...process.env, ACCESS_KEY_ID: org.key.access_key_id, SECRET_ACCESS_KEY: org.key.secret_access_key },
     });
     // The ids of the examples name nothing in this organisation.
     assert.match(stdout.split('\n').at(-1)!, command.startsWith('ID=') ? /^404$/ : /^20[01]$/, command);

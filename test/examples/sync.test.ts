@@ -15,12 +15,19 @@ const folder = new URL('../../examples/sync/', import.meta.url).pathname;
 
 async function lacks(...programs: string[]): Promise<string | false> {
   for (const program of programs) {
-    if (!await run(program, ['--version']).then(() => true, () => false)) return `no ${program} on this machine`;
+    if (
+      !(await run(program, ['--version']).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return `no ${program} on this machine`;
   }
   return false;
 }
 
-const held = async (path: string): Promise<object> => (JSON.parse(await readFile(path, 'utf8')) as { results: object }).results;
+const held = async (path: string): Promise<object> =>
+  (JSON.parse(await readFile(path, 'utf8')) as { results: object }).results;
 
 const variants = [
   { name: 'sync.ts', command: [process.execPath, join(folder, 'sync.ts')], skip: false as string | false },
@@ -32,7 +39,9 @@ const variants = [
 async function truth(scene: Scenario): Promise<object> {
   const found: Record<string, object> = {};
   for (let path: string | null = '/assessments?limit=500&status=completed'; path !== null;) {
-    const { body } = await scene.org.get(path) as { body: { data: { assessment_id: string }[]; pagination: { next: string | null } } };
+    const { body } = (await scene.org.get(path)) as {
+      body: { data: { assessment_id: string }[]; pagination: { next: string | null } };
+    };
     for (const record of body.data) found[record.assessment_id] = record;
     path = body.pagination.next === null ? null : under(body.pagination.next);
   }
@@ -48,12 +57,23 @@ suite('the examples that sync', async () => {
     test(`${name} holds what a sweep shows, after every kind of change`, { skip }, async () => {
       const scene = await scenario(service);
       const place = join(work, name);
-      const env = { ...process.env, API: `${service.url}/api/v1`, ACCESS_KEY_ID: scene.org.key.access_key_id, SECRET_ACCESS_KEY: scene.org.key.secret_access_key };
+      const env = {
+        ...process.env,
+        API: `${service.url}/api/v1`,
+        ACCESS_KEY_ID: scene.org.key.access_key_id,
+        SECRET_ACCESS_KEY: scene.org.key.secret_access_key,
+      };
       const sync = async () => (await run(command[0]!, [...command.slice(1), place], { env })).stdout;
       const cohort = await scene.group('C-1');
       const ana = await scene.learner('ana-1');
       const ben = await scene.learner('ben-1');
-      await service.inWork((unit) => recordResults(unit, scene.org.id, Array.from({ length: 600 }, () => ({ ref: 'ben-1' }))));
+      await service.inWork((unit) =>
+        recordResults(
+          unit,
+          scene.org.id,
+          Array.from({ length: 600 }, () => ({ ref: 'ben-1' })),
+        ),
+      );
       const first = await ana.completes();
       const second = await ben.completes();
       await sync();

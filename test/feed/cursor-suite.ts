@@ -25,7 +25,9 @@ export async function walk(client: Client, address: string, limitOf: (page: numb
   const answers = [];
   let cursor: string | null = null;
   for (let page = 0; ; page++) {
-    const answer = await client.get(withMore(address, `limit=${limitOf(page)}${cursor === null ? '' : `&cursor=${cursor}`}`));
+    const answer = await client.get(
+      withMore(address, `limit=${limitOf(page)}${cursor === null ? '' : `&cursor=${cursor}`}`),
+    );
     assert.equal(answer.status, 200, answer.text);
     answers.push(answer);
     entries.push(...answer.body.data);
@@ -70,7 +72,7 @@ export function cursorSuite(list: List, given: () => Given): void {
       assert.deepEqual(entries, await whole());
     });
 
-    test('every page of a walk has the first one\'s X-Sync-Through', async () => {
+    test("every page of a walk has the first one's X-Sync-Through", async () => {
       const { answers } = await walk(given().org, list.address, () => 4);
       assert.equal(new Set(answers.map((answer) => answer.headers['x-sync-through'])).size, 1);
     });
@@ -78,7 +80,10 @@ export function cursorSuite(list: List, given: () => Given): void {
     test('a cursor works on any process', async () => {
       const { org, sibling } = given();
       const address = withMore(list.address, `cursor=${await cursorOf(org, list.address)}`);
-      assert.deepEqual(withoutOrigin((await sibling.client(org.key).get(address)).body.data), withoutOrigin((await org.get(address)).body.data));
+      assert.deepEqual(
+        withoutOrigin((await sibling.client(org.key).get(address)).body.data),
+        withoutOrigin((await org.get(address)).body.data),
+      );
     });
 
     test('a cursor is bound to its organisation, path and filters', async () => {
@@ -87,21 +92,40 @@ export function cursorSuite(list: List, given: () => Given): void {
       assertRefused(await foreign.get(withMore(list.address, `cursor=${cursor}`)), 400, 'invalid_cursor');
       for (const other of list.others) {
         assertRefused(await org.get(withMore(other, `cursor=${cursor}`)), 400, 'invalid_cursor');
-        assertRefused(await org.get(withMore(list.address, `cursor=${await cursorOf(org, other, 1)}`)), 400, 'invalid_cursor');
+        assertRefused(
+          await org.get(withMore(list.address, `cursor=${await cursorOf(org, other, 1)}`)),
+          400,
+          'invalid_cursor',
+        );
       }
     });
 
-    test('a cursor isn\'t bound to the way the filters are written', async () => {
+    test("a cursor isn't bound to the way the filters are written", async () => {
       const cursor = await cursorOf(given().org, list.address);
       const wanted = (await given().org.get(withMore(list.address, `cursor=${cursor}`))).body.data;
-      for (const same of list.same ?? []) assert.deepEqual((await given().org.get(withMore(same, `cursor=${cursor}`))).body.data, wanted, same);
+      for (const same of list.same ?? [])
+        assert.deepEqual((await given().org.get(withMore(same, `cursor=${cursor}`))).body.data, wanted, same);
     });
 
     test('a changed cursor is refused', async () => {
       const { org } = given();
       const cursor = await cursorOf(org, list.address);
-      const changed = Array.from(cursor, (letter, i) => cursor.slice(0, i) + (letter === 'A' ? 'B' : 'A') + cursor.slice(i + 1)).filter((_, i) => i % 4 === 0);
-      for (const bad of [...changed, cursor.slice(1), cursor.slice(0, -1), `${cursor}A`, `${cursor}=`, `${cursor}%3D`, `%20${cursor}`, cursor.toLowerCase(), cursor + cursor, `${cursor},`]) {
+      const changed = Array.from(
+        cursor,
+        (letter, i) => cursor.slice(0, i) + (letter === 'A' ? 'B' : 'A') + cursor.slice(i + 1),
+      ).filter((_, i) => i % 4 === 0);
+      for (const bad of [
+        ...changed,
+        cursor.slice(1),
+        cursor.slice(0, -1),
+        `${cursor}A`,
+        `${cursor}=`,
+        `${cursor}%3D`,
+        `%20${cursor}`,
+        cursor.toLowerCase(),
+        cursor + cursor,
+        `${cursor},`,
+      ]) {
         assertRefused(await org.get(withMore(list.address, `cursor=${bad}`)), 400, 'invalid_cursor');
       }
     });

@@ -6,8 +6,12 @@ const etag = feedETag(1_767_225_600_123_456, 'https://results.example.org', '7\n
 
 suite('feedETag', () => {
   test('is weak and differs by position, origin and request', () => {
-    const others = [feedETag(1_767_225_600_123_476, 'https://results.example.org', '7\n/assessments\n\n100\n'), feedETag(1_767_225_600_123_456, 'https://other.example.org', '7\n/assessments\n\n100\n'),
-      feedETag(1_767_225_600_123_456, 'https://results.example.org', '8\n/assessments\n\n100\n'), feedETag(1_767_225_600_123_456, 'https://results.example.org', '7\n/assessments\n\n200\n')];
+    const others = [
+      feedETag(1_767_225_600_123_476, 'https://results.example.org', '7\n/assessments\n\n100\n'),
+      feedETag(1_767_225_600_123_456, 'https://other.example.org', '7\n/assessments\n\n100\n'),
+      feedETag(1_767_225_600_123_456, 'https://results.example.org', '8\n/assessments\n\n100\n'),
+      feedETag(1_767_225_600_123_456, 'https://results.example.org', '7\n/assessments\n\n200\n'),
+    ];
     assert.equal(new Set([etag, ...others]).size, 5);
     for (const one of [etag, ...others]) assert.match(one, /^W\/"[A-Za-z0-9_-]{24}"$/);
     assert.equal(feedETag(1_767_225_600_123_456, 'https://results.example.org', '7\n/assessments\n\n100\n'), etag);
@@ -17,7 +21,9 @@ suite('feedETag', () => {
 suite('noneMatch', () => {
   const strong = etag.slice(2);
   test('compares weakly, with * and lists', () => {
-    for (const header of [etag, strong, '*', ` ${etag}`, `"x", ${etag}`, `${strong},"x"`, 'W/"x" , ' + etag]) assert.equal(noneMatch(header, etag), false, header);
-    for (const header of [undefined, '', '"x"', 'W/"x"', strong.slice(1, -1), `"x", "y"`, `${etag.slice(0, -1)}x"`]) assert.equal(noneMatch(header, etag), true, header ?? 'none');
+    for (const header of [etag, strong, '*', ` ${etag}`, `"x", ${etag}`, `${strong},"x"`, 'W/"x" , ' + etag])
+      assert.equal(noneMatch(header, etag), false, header);
+    for (const header of [undefined, '', '"x"', 'W/"x"', strong.slice(1, -1), `"x", "y"`, `${etag.slice(0, -1)}x"`])
+      assert.equal(noneMatch(header, etag), true, header ?? 'none');
   });
 });

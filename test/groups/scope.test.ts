@@ -20,7 +20,7 @@ async function cohortOfTwo() {
 }
 
 suite('scope of a group feed', () => {
-  test('a learner that leaves takes its results out of the group\'s feed, and stays in the whole one', async () => {
+  test("a learner that leaves takes its results out of the group's feed, and stays in the whole one", async () => {
     const { scene, cohort, ana, feed } = await cohortOfTwo();
     const whole = scene.follow();
     await whole.poll();
@@ -37,7 +37,11 @@ suite('scope of a group feed', () => {
     const poll = (since: string) => scene.org.get(`/assessments?group_id=${cohort.id}&since=${since}`);
     const first = await poll(before);
     const exit = first.body.data.find((entry: any) => entry.assessment_id === maths.id);
-    assert.deepEqual(exit, { assessment_id: maths.id, updated_at: exit.updated_at, removed: { reason: 'left_scope', scope: 'group_id' } });
+    assert.deepEqual(exit, {
+      assessment_id: maths.id,
+      updated_at: exit.updated_at,
+      removed: { reason: 'left_scope', scope: 'group_id' },
+    });
     assert.deepEqual((await poll(before)).body.data, first.body.data);
     // Any later change moves the sync position on, past the exit.
     await new Promise((done) => setImmediate(done));
@@ -112,10 +116,16 @@ suite('scope of a group feed', () => {
   test('exits need group_id and since both', async () => {
     const { scene, cohort, ana } = await cohortOfTwo();
     await ana.leaves(cohort);
-    const kinds = async (query: string) => (await scene.org.get(`/assessments?${query}`)).body.data.map((entry: any) => entry.removed?.reason ?? entry.status);
+    const kinds = async (query: string) =>
+      (await scene.org.get(`/assessments?${query}`)).body.data.map(
+        (entry: any) => entry.removed?.reason ?? entry.status,
+      );
     assert.deepEqual(await kinds(`group_id=${cohort.id}`), ['completed']);
     assert.deepEqual((await kinds('since=2020-01-01T00:00:00Z')).sort(), ['completed', 'completed']);
-    assert.deepEqual((await kinds(`group_id=${cohort.id}&since=2020-01-01T00:00:00Z`)).sort(), ['completed', 'left_scope']);
+    assert.deepEqual((await kinds(`group_id=${cohort.id}&since=2020-01-01T00:00:00Z`)).sort(), [
+      'completed',
+      'left_scope',
+    ]);
   });
 
   test('exits are merged into one order, over any page size', async () => {

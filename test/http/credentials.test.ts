@@ -39,7 +39,7 @@ suite('keys', () => {
     assertRefused(await key.get('/health'), 401, 'invalid_credentials');
   });
 
-  test('another organisation can\'t revoke it', async () => {
+  test("another organisation can't revoke it", async () => {
     const [org, other] = [await service.organisation(), await service.organisation()];
     assert.equal(await service.inWork((work) => revokeKey(work, other.id, org.key.access_key_id)), false);
     assert.equal((await org.get('/health')).status, 200);
@@ -53,11 +53,12 @@ suite('keys', () => {
 });
 
 suite('failed attempts', () => {
-  test('are throttled by address, without touching any key\'s quota, and valid credentials pass', async () => {
+  test("are throttled by address, without touching any key's quota, and valid credentials pass", async () => {
     const own = await withService({ clock });
     const org = await own.organisation();
     const guess = own.client({ ...org.key, secret_access_key: 'guess' });
-    for (let i = 0; i < limits.failedAttempts; i++) assertRefused(await guess.get('/health'), 401, 'invalid_credentials');
+    for (let i = 0; i < limits.failedAttempts; i++)
+      assertRefused(await guess.get('/health'), 401, 'invalid_credentials');
     const throttled = await guess.get('/health');
     assertRefused(throttled, 429, 'rate_limited');
     assert.match(throttled.headers['retry-after']!, /^\d+$/);

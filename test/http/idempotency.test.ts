@@ -34,30 +34,44 @@ test('409: idempotency_conflict while the first is running; a request that died 
   const org = await service.organisation();
   await claimKey(service.app, org.id, 'k', `/learners\n${JSON.stringify(body)}`);
   assertRefused(await org.post('/learners', body, { 'idempotency-key': 'k' }), 409, 'idempotency_conflict');
-  assertRefused(await org.post('/learners', { full_name: 'Another Body' }, { 'idempotency-key': 'k' }), 422, 'idempotency_mismatch');
+  assertRefused(
+    await org.post('/learners', { full_name: 'Another Body' }, { 'idempotency-key': 'k' }),
+    422,
+    'idempotency_mismatch',
+  );
   clock.advance(limits.idempotencyLeaseMs);
   assert.equal((await org.post('/learners', body, { 'idempotency-key': 'k' })).status, 201);
 });
 
-test('a request that lost its key to a repeat undoes what it did, and the repeat\'s reply stays', async () => {
+test("a request that lost its key to a repeat undoes what it did, and the repeat's reply stays", async () => {
   const org = await service.organisation();
   const text = `/learners\n${JSON.stringify(body)}`;
-  const slow = await claimKey(service.app, org.id, 'k', text) as Claim;
+  const slow = (await claimKey(service.app, org.id, 'k', text)) as Claim;
   clock.advance(limits.idempotencyLeaseMs);
   const repeat = await org.post('/learners', body, { 'idempotency-key': 'k' });
   assert.equal(repeat.status, 201);
-  await assert.rejects(service.inWork(async (work) => {
-    await provisionLearner(work, org.id, { full_name: 'No Reference', email: null, ref: null, groups: [] });
-    await slow.keep(work.tx, { status: 201, body: '{}', headers: {} });
-  }), { code: 'idempotency_conflict' });
+  await assert.rejects(
+    service.inWork(async (work) => {
+      await provisionLearner(work, org.id, { full_name: 'No Reference', email: null, ref: null, groups: [] });
+      await slow.keep(work.tx, { status: 201, body: '{}', headers: {} });
+    }),
+    { code: 'idempotency_conflict' },
+  );
   assert.equal((await org.get('/learners')).body.data.length, 1);
   assert.equal((await org.post('/learners', body, { 'idempotency-key': 'k' })).text, repeat.text);
 });
 
 test('neither keys nor replies are stored in the clear', async () => {
   const org = await service.organisation();
-  const answer = await org.post('/webhooks', { url: 'https://portfolio.example.org/' }, { 'idempotency-key': 'a-telling-key' });
-  const rows = await service.app.db.query<{ row: string; reply: Buffer }>('select to_jsonb(i)::text as row, reply from idempotency i where organisation_id = $1', [org.id]);
+  const answer = await org.post(
+    '/webhooks',
+    { url: 'https://portfolio.example.org/' },
+    { 'idempotency-key': 'a-telling-key' },
+  );
+  const rows = await service.app.db.query<{ row: string; reply: Buffer }>(
+    'select to_jsonb(i)::text as row, reply from idempotency i where organisation_id = $1',
+    [org.id],
+  );
   assert.equal(rows.length, 1);
   assert.ok(!rows[0]!.row.includes('a-telling-key'));
   assert.ok(!rows[0]!.reply.includes(answer.body.data.secret));

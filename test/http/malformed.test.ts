@@ -8,8 +8,11 @@ import { rawRequest } from './raw.ts';
 
 const service = await withService();
 const org = await service.organisation();
-const keys = Object.entries(credentials(org.key)).map(([name, value]) => `${name}: ${value}\r\n`).join('');
-const request = (line: string, more = '', body = '') => `${line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${keys}${more}\r\n${body}`;
+const keys = Object.entries(credentials(org.key))
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('');
+const request = (line: string, more = '', body = '') =>
+  `${line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${keys}${more}\r\n${body}`;
 
 async function refused(text: string | Buffer, status: number, code: string): Promise<void> {
   const answer = await rawRequest(service.url, text);
@@ -23,12 +26,27 @@ async function refused(text: string | Buffer, status: number, code: string): Pro
 
 suite('HTTP that is not well formed has the one error shape', () => {
   const broken: Record<string, string | Buffer> = {
-    'no HTTP at all': 'hello\r\n\r\n', 'a space in the target': 'GET /api/v1/a b HTTP/1.1\r\nHost: x\r\n\r\n', 'a header without a colon': request('GET /api/v1/health', 'nonsense\r\n'),
-    'a header name with a space': request('GET /api/v1/health', 'a b: c\r\n'), 'an unknown version': 'GET / HTTP/9.9\r\nHost: x\r\n\r\n', 'a null byte in a header': request('GET /api/v1/health', 'x: a\0b\r\n'),
-    'length and chunks both': request('POST /api/v1/learners', 'content-type: application/json\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n', '0\r\n\r\n'),
-    'two lengths': request('POST /api/v1/learners', 'content-length: 2\r\ncontent-length: 3\r\n', '{}'), 'a negative length': request('POST /api/v1/learners', 'content-length: -1\r\n', '{}'),
-    'a broken chunk': request('POST /api/v1/learners', 'content-type: application/json\r\ntransfer-encoding: chunked\r\n', 'zz\r\n{}\r\n0\r\n\r\n'), 'no host': `GET /api/v1/health HTTP/1.1\r\nConnection: close\r\n${keys}\r\n`,
-    'headers too large': request('GET /api/v1/health', `x: ${'y'.repeat(70_000)}\r\n`), 'TLS on a plain port': Buffer.from('160301020001000001fc0303', 'hex'),
+    'no HTTP at all': 'hello\r\n\r\n',
+    'a space in the target': 'GET /api/v1/a b HTTP/1.1\r\nHost: x\r\n\r\n',
+    'a header without a colon': request('GET /api/v1/health', 'nonsense\r\n'),
+    'a header name with a space': request('GET /api/v1/health', 'a b: c\r\n'),
+    'an unknown version': 'GET / HTTP/9.9\r\nHost: x\r\n\r\n',
+    'a null byte in a header': request('GET /api/v1/health', 'x: a\0b\r\n'),
+    'length and chunks both': request(
+      'POST /api/v1/learners',
+      'content-type: application/json\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n',
+      '0\r\n\r\n',
+    ),
+    'two lengths': request('POST /api/v1/learners', 'content-length: 2\r\ncontent-length: 3\r\n', '{}'),
+    'a negative length': request('POST /api/v1/learners', 'content-length: -1\r\n', '{}'),
+    'a broken chunk': request(
+      'POST /api/v1/learners',
+      'content-type: application/json\r\ntransfer-encoding: chunked\r\n',
+      'zz\r\n{}\r\n0\r\n\r\n',
+    ),
+    'no host': `GET /api/v1/health HTTP/1.1\r\nConnection: close\r\n${keys}\r\n`,
+    'headers too large': request('GET /api/v1/health', `x: ${'y'.repeat(70_000)}\r\n`),
+    'TLS on a plain port': Buffer.from('160301020001000001fc0303', 'hex'),
   };
   for (const [what, text] of Object.entries(broken)) test(what, () => refused(text, 400, 'bad_request'));
 });
@@ -44,7 +62,15 @@ suite('paths are taken as they are', () => {
   test('an address in absolute form is the same request', async () => {
     const group = (await org.post('/groups', { type: 'cohort', ref: 'C1', name: 'Cohort' })).body.data;
     await org.post('/learners', { ref: 'a/b', full_name: 'Somebody' });
-    for (const [path, status] of [['/health', 200], ['/groups?limit=1', 200], [`/groups/${group.id}`, 200], ['/learners/a/b', 200], ['/learners/a%2Fb', 200], ['/learners?foo=1', 400], ['/learners/nobody', 404]] as const) {
+    for (const [path, status] of [
+      ['/health', 200],
+      ['/groups?limit=1', 200],
+      [`/groups/${group.id}`, 200],
+      ['/learners/a/b', 200],
+      ['/learners/a%2Fb', 200],
+      ['/learners?foo=1', 400],
+      ['/learners/nobody', 404],
+    ] as const) {
       assert.equal((await rawRequest(service.url, request(`GET ${service.url}/api/v1${path}`))).status, status, path);
     }
     await refused(request(`PUT ${service.url}/api/v1/groups`), 405, 'method_not_allowed');
@@ -53,9 +79,16 @@ suite('paths are taken as they are', () => {
   test('letters may be percent-encoded anywhere, and are decoded once', async () => {
     const group = (await org.post('/groups', { type: 'cohort', ref: 'C1', name: 'Cohort' })).body.data;
     await org.post('/learners', { ref: 'ana.1', full_name: 'Somebody' });
-    for (const path of [`/%67roups/${group.id}`, `/groups/${group.id.replace('-', '%2d')}`, '/%6Cearners/ana.1', '/learners/%61na%2E1']) assert.equal((await org.get(path)).status, 200, path);
+    for (const path of [
+      `/%67roups/${group.id}`,
+      `/groups/${group.id.replace('-', '%2d')}`,
+      '/%6Cearners/ana.1',
+      '/learners/%61na%2E1',
+    ])
+      assert.equal((await org.get(path)).status, 200, path);
     assertRefused(await org.api('PUT', '/%67roups'), 405, 'method_not_allowed');
-    for (const path of ['/learners/%2561na.1', '/learners/%255Fx', '/groups%2f' + group.id]) assertRefused(await org.get(path), 404, 'not_found');
+    for (const path of ['/learners/%2561na.1', '/learners/%255Fx', '/groups%2f' + group.id])
+      assertRefused(await org.get(path), 404, 'not_found');
   });
 
   test('an address that is too long', async () => {
@@ -87,20 +120,43 @@ suite('outside the API', () => {
 
 test('a body in another encoding than UTF-8 is invalid_json', async () => {
   const body = Buffer.concat([Buffer.from('{"full_name":"Zo'), Buffer.from([0xeb]), Buffer.from('"}')]);
-  await refused(Buffer.concat([Buffer.from(request('POST /api/v1/learners', `content-type: application/json\r\ncontent-length: ${body.length}\r\n`)), body]), 400, 'invalid_json');
+  await refused(
+    Buffer.concat([
+      Buffer.from(
+        request('POST /api/v1/learners', `content-type: application/json\r\ncontent-length: ${body.length}\r\n`),
+      ),
+      body,
+    ]),
+    400,
+    'invalid_json',
+  );
 });
 
 test('an expectation that nothing knows is passed over', async () => {
-  assert.equal((await rawRequest(service.url, request('GET /api/v1/health', 'Expect: the-unexpected\r\n'))).status, 200);
+  assert.equal(
+    (await rawRequest(service.url, request('GET /api/v1/health', 'Expect: the-unexpected\r\n'))).status,
+    200,
+  );
   await refused(request('GET /api/v1/nothing', 'Expect: the-unexpected\r\n'), 404, 'not_found');
 });
 
 test('an encoded body is refused, whatever it holds', async () => {
   const gzipped = gzipSync('{"type":"cohort","ref":"zip","name":"Zipped"}');
   const head = `content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: ${gzipped.length}\r\n`;
-  await refused(Buffer.concat([Buffer.from(request('POST /api/v1/groups', head)), gzipped]), 415, 'unsupported_media_type');
-  for (const [encoding, status] of [['gzip', 415], ['br, gzip', 415], ['Identity', 201]] as const) {
-    const answer = await org.api('POST', '/groups', { body: { type: 'cohort', ref: encoding, name: 'Encoded' }, headers: { 'content-encoding': encoding } });
+  await refused(
+    Buffer.concat([Buffer.from(request('POST /api/v1/groups', head)), gzipped]),
+    415,
+    'unsupported_media_type',
+  );
+  for (const [encoding, status] of [
+    ['gzip', 415],
+    ['br, gzip', 415],
+    ['Identity', 201],
+  ] as const) {
+    const answer = await org.api('POST', '/groups', {
+      body: { type: 'cohort', ref: encoding, name: 'Encoded' },
+      headers: { 'content-encoding': encoding },
+    });
     assert.equal(answer.status, status, answer.text);
   }
 });

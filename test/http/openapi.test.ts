@@ -22,21 +22,38 @@ suite('the OpenAPI document', () => {
   test('the same bytes each time, and those that are committed', async () => {
     const text = openApiText(document);
     assert.equal(openApiText(await makeOpenApi(documentedOrigin)), text);
-    assert.equal(await readFile(new URL('../../docs/openapi.json', import.meta.url), 'utf8'), text, 'run: npm run check -- --write');
+    assert.equal(
+      await readFile(new URL('../../docs/openapi.json', import.meta.url), 'utf8'),
+      text,
+      'run: npm run check -- --write',
+    );
   });
 
   test('the linter has nothing to say', async () => {
-    const config = await createConfig({ extends: ['recommended'], rules: { 'no-invalid-media-type-examples': 'error', 'no-invalid-parameter-examples': 'error', 'operation-tag-defined': 'error', 'component-name-unique': 'error' } });
+    const config = await createConfig({
+      extends: ['recommended'],
+      rules: {
+        'no-invalid-media-type-examples': 'error',
+        'no-invalid-parameter-examples': 'error',
+        'operation-tag-defined': 'error',
+        'component-name-unique': 'error',
+      },
+    });
     const problems = await lintFromString({ source: openApiText(document), absoluteRef: 'openapi.json', config });
-    assert.deepEqual(problems.map((problem) => `${problem.ruleId} ${problem.location[0]?.pointer ?? ''} ${problem.message}`), []);
+    assert.deepEqual(
+      problems.map((problem) => `${problem.ruleId} ${problem.location[0]?.pointer ?? ''} ${problem.message}`),
+      [],
+    );
   });
 
   test('every example is what its schema says, with no field beside', () => {
     for (const route of routes) {
       if (route.body !== undefined) assertShape(route.body, route.bodyExample);
-      for (const answer of Object.values(route.answers)) if (answer.schema !== undefined) assertShape(answer.schema, answer.example);
+      for (const answer of Object.values(route.answers))
+        if (answer.schema !== undefined) assertShape(answer.schema, answer.example);
     }
-    const example = (event: string) => document.webhooks[event]!.post!.requestBody!.content['application/json']!.example;
+    const example = (event: string) =>
+      document.webhooks[event]!.post!.requestBody!.content['application/json']!.example;
     assertShape(AssessmentCompleted, example('assessment.completed'));
     assertShape(LearnerGroupsUpdated, example('learner.groups.updated'));
   });
@@ -55,28 +72,52 @@ suite('the OpenAPI document', () => {
     const parameters = document.paths['/assessments']!.get!.parameters!;
     const subject = parameters.find((one) => 'name' in one && one.name === 'subject');
     assert.deepEqual(subject, {
-      name: 'subject', in: 'query', description: 'One or more subjects.', style: 'form', explode: false, schema: { type: 'array', items: { type: 'string', enum: ['digital', 'english', 'maths'] } },
+      name: 'subject',
+      in: 'query',
+      description: 'One or more subjects.',
+      style: 'form',
+      explode: false,
+      schema: { type: 'array', items: { type: 'string', enum: ['digital', 'english', 'maths'] } },
     });
   });
 });
 
 /** Headers that HTTP itself or the connection adds. */
-const ofTheConnection = ['date', 'connection', 'keep-alive', 'content-type', 'content-length', 'transfer-encoding', 'cache-control', 'vary'];
+const ofTheConnection = [
+  'date',
+  'connection',
+  'keep-alive',
+  'content-type',
+  'content-length',
+  'transfer-encoding',
+  'cache-control',
+  'vary',
+];
 
 /** The reply is one that the document announces: its status, its code, its headers and its body. */
 function assertDocumented(operationId: string, answer: Answer): void {
-  const operation = Object.values(document.paths).flatMap((methods) => Object.values(methods)).find((one) => one.operationId === operationId)!;
+  const operation = Object.values(document.paths)
+    .flatMap((methods) => Object.values(methods))
+    .find((one) => one.operationId === operationId)!;
   const given = operation.responses[answer.status];
   assert.ok(given, `${operationId} does not announce ${answer.status}: ${answer.text}`);
   const reply = resolved(given);
   const known = Object.keys(reply.headers ?? {}).map((name) => name.toLowerCase());
-  for (const name of Object.keys(answer.headers)) assert.ok(known.includes(name) || ofTheConnection.includes(name), `${operationId} ${answer.status} does not announce the header ${name}`);
+  for (const name of Object.keys(answer.headers))
+    assert.ok(
+      known.includes(name) || ofTheConnection.includes(name),
+      `${operationId} ${answer.status} does not announce the header ${name}`,
+    );
   for (const name of known) {
-    if (!['link', 'idempotency-replayed'].includes(name)) assert.ok(name in answer.headers, `${operationId} ${answer.status} has no header ${name}`);
+    if (!['link', 'idempotency-replayed'].includes(name))
+      assert.ok(name in answer.headers, `${operationId} ${answer.status} has no header ${name}`);
   }
   if (answer.status >= 400) {
     const examples = reply.content!['application/json']!.examples!;
-    assert.ok(examples[answer.body.error.code], `${operationId} ${answer.status} does not announce ${answer.body.error.code}`);
+    assert.ok(
+      examples[answer.body.error.code],
+      `${operationId} ${answer.status} does not announce ${answer.body.error.code}`,
+    );
   } else if (reply.content === undefined) assert.equal(answer.text, '');
   else if (answer.headers['content-type'] !== 'application/pdf') {
     const schema = routes.find((route) => route.id === operationId)!.answers[answer.status]!.schema!;
@@ -92,7 +133,10 @@ suite('the service answers what the document says', async () => {
   const ana = await scene.learner('ana-1', 'Ana Silva');
   const result = await ana.completes({ subject: 'maths' });
   await cohort.adds(ana);
-  const endpoint = await org.post('/webhooks', { url: 'https://hooks.example.org/ars', event_types: ['assessment.completed', 'learner.groups.updated'] });
+  const endpoint = await org.post('/webhooks', {
+    url: 'https://hooks.example.org/ars',
+    event_types: ['assessment.completed', 'learner.groups.updated'],
+  });
   const absent = '00000000-0000-4000-8000-000000000000';
   const json = { 'content-type': 'application/json' };
 
@@ -114,9 +158,27 @@ suite('the service answers what the document says', async () => {
     ['listLearners', 'GET', '/learners', 200],
     ['listLearners', 'GET', '/learners?since=yesterday', 400],
     ['listLearners', 'GET', '/learners', 304, { headers: { 'if-none-match': '*' } }],
-    ['provisionLearner', 'POST', '/learners', 201, { body: { full_name: 'Ben Okafor', ref: 'ben-1' }, headers: { 'idempotency-key': 'once' } }],
-    ['provisionLearner', 'POST', '/learners', 201, { body: { full_name: 'Ben Okafor', ref: 'ben-1' }, headers: { 'idempotency-key': 'once' } }],
-    ['provisionLearner', 'POST', '/learners', 422, { body: { full_name: 'Another', ref: 'ben-1' }, headers: { 'idempotency-key': 'once' } }],
+    [
+      'provisionLearner',
+      'POST',
+      '/learners',
+      201,
+      { body: { full_name: 'Ben Okafor', ref: 'ben-1' }, headers: { 'idempotency-key': 'once' } },
+    ],
+    [
+      'provisionLearner',
+      'POST',
+      '/learners',
+      201,
+      { body: { full_name: 'Ben Okafor', ref: 'ben-1' }, headers: { 'idempotency-key': 'once' } },
+    ],
+    [
+      'provisionLearner',
+      'POST',
+      '/learners',
+      422,
+      { body: { full_name: 'Another', ref: 'ben-1' }, headers: { 'idempotency-key': 'once' } },
+    ],
     ['provisionLearner', 'POST', '/learners', 200, { body: { full_name: 'Ben Okafor', ref: 'ben-1' } }],
     ['provisionLearner', 'POST', '/learners', 422, { body: { full_name: 'Ben Okafor', ref: 'ben@example.org' } }],
     ['provisionLearner', 'POST', '/learners', 422, { body: [] }],
@@ -137,9 +199,21 @@ suite('the service answers what the document says', async () => {
     ['changeGroup', 'PATCH', `/groups/${cohort.id}`, 200, { body: { name: 'Cohort one' } }],
     ['changeGroup', 'PATCH', `/groups/${cohort.id}`, 422, { body: {} }],
     ['changeGroup', 'PATCH', `/groups/${absent}`, 404, { body: { active: false } }],
-    ['addMembers', 'POST', `/groups/${cohort.id}/members`, 200, { body: { learner_refs: ['ana-1', 'ben-1', 'nobody'] } }],
+    [
+      'addMembers',
+      'POST',
+      `/groups/${cohort.id}/members`,
+      200,
+      { body: { learner_refs: ['ana-1', 'ben-1', 'nobody'] } },
+    ],
     ['addMembers', 'POST', `/groups/${cohort.id}/members`, 422, { body: { learner_refs: [] } }],
-    ['removeMembers', 'POST', `/groups/${cohort.id}/members/remove`, 200, { body: { learner_refs: ['ana-1', 'nobody'] } }],
+    [
+      'removeMembers',
+      'POST',
+      `/groups/${cohort.id}/members/remove`,
+      200,
+      { body: { learner_refs: ['ana-1', 'nobody'] } },
+    ],
     ['listWebhooks', 'GET', '/webhooks', 200],
     ['registerWebhook', 'POST', '/webhooks', 201, { body: { url: 'https://hooks.example.org/other' } }],
     ['registerWebhook', 'POST', '/webhooks', 422, { body: { url: 'http://hooks.example.org/' } }],
@@ -155,7 +229,10 @@ suite('the service answers what the document says', async () => {
       assert.equal(answer.status, status, `${operationId}: ${answer.text}`);
       assertDocumented(operationId, answer);
     }
-    assert.deepEqual([...new Set(calls.map(([operationId]) => operationId))], routes.map((route) => route.id));
+    assert.deepEqual(
+      [...new Set(calls.map(([operationId]) => operationId))],
+      routes.map((route) => route.id),
+    );
   });
 
   test('wrong credentials', async () => {
@@ -163,12 +240,21 @@ suite('the service answers what the document says', async () => {
   });
 
   test('events have the shapes of the webhooks section', async () => {
-    await org.post('/webhooks', { url: 'https://hooks.example.org/events', event_types: ['assessment.completed', 'learner.groups.updated'] });
-    await service.inWork((work) => recordResults(work, org.id, [{ ref: 'ana-1', subject: 'english' }], { events: true }));
+    await org.post('/webhooks', {
+      url: 'https://hooks.example.org/events',
+      event_types: ['assessment.completed', 'learner.groups.updated'],
+    });
+    await service.inWork((work) =>
+      recordResults(work, org.id, [{ ref: 'ana-1', subject: 'english' }], { events: true }),
+    );
     await cohort.adds(ana);
     const events = await service.app.db.query<{ type: string; payload: string }>('select type, payload from event');
-    for (const { type, payload } of events) assertShape(type === 'assessment.completed' ? AssessmentCompleted : LearnerGroupsUpdated, JSON.parse(payload));
-    assert.deepEqual([...new Set(events.map((event) => event.type))].sort(), ['assessment.completed', 'learner.groups.updated']);
+    for (const { type, payload } of events)
+      assertShape(type === 'assessment.completed' ? AssessmentCompleted : LearnerGroupsUpdated, JSON.parse(payload));
+    assert.deepEqual([...new Set(events.map((event) => event.type))].sort(), [
+      'assessment.completed',
+      'learner.groups.updated',
+    ]);
   });
 
   test('document and reference are served to everybody, with the origin of the service and an ETag', async () => {

@@ -75,7 +75,7 @@ suite('300 requests per key in any 60 seconds', () => {
     assert.equal((await org.get('/health')).headers.ratelimit, '"default";r=296;t=41');
   });
 
-  test('a 304, a refusal and an unknown route count, a refused one doesn\'t', async () => {
+  test("a 304, a refusal and an unknown route count, a refused one doesn't", async () => {
     const org = await service.organisation();
     const { etag } = (await org.get('/groups')).headers;
     assert.equal((await org.get('/groups', { 'if-none-match': etag! })).status, 304);
@@ -96,10 +96,19 @@ suite('300 requests per key in any 60 seconds', () => {
   test('after 401 and before everything else', async () => {
     const org = await service.organisation();
     await admitted([org], 300);
-    for (const [method, path, body] of [['GET', '/nothing'], ['PUT', '/health'], ['GET', '/assessments?foo=1'], ['POST', '/learners', '{']] as const) {
+    for (const [method, path, body] of [
+      ['GET', '/nothing'],
+      ['PUT', '/health'],
+      ['GET', '/assessments?foo=1'],
+      ['POST', '/learners', '{'],
+    ] as const) {
       assertRefused(await org.api(method, path, { body }), 429, 'rate_limited');
     }
-    assertRefused(await service.client({ ...org.key, secret_access_key: 'x' }).get('/health'), 401, 'invalid_credentials');
+    assertRefused(
+      await service.client({ ...org.key, secret_access_key: 'x' }).get('/health'),
+      401,
+      'invalid_credentials',
+    );
   });
 
   test('a clock that goes back admits nobody twice', async () => {
@@ -116,15 +125,21 @@ suite('300 requests per key in any 60 seconds', () => {
 
 test('any sequence of requests and waits admits what a list of times would', async () => {
   const small = await withService({ clock, settings: { ARS_RATE_LIMIT: '5' } });
-  await fc.assert(fc.asyncProperty(fc.array(fc.tuple(fc.integer({ min: 0, max: 40_000 }), fc.integer({ min: 1, max: 4 })), { maxLength: 12 }), async (steps) => {
-    const org = await small.organisation();
-    let times: number[] = [];
-    for (const [waitMs, asked] of steps) {
-      clock.advance(waitMs);
-      times = times.filter((at) => clock.nowMs() - at <= windowMs);
-      const expected = Math.min(asked, 5 - times.length);
-      assert.equal(await admitted([org], asked), expected);
-      times.push(...Array<number>(expected).fill(clock.nowMs()));
-    }
-  }), { numRuns: 15 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.integer({ min: 0, max: 40_000 }), fc.integer({ min: 1, max: 4 })), { maxLength: 12 }),
+      async (steps) => {
+        const org = await small.organisation();
+        let times: number[] = [];
+        for (const [waitMs, asked] of steps) {
+          clock.advance(waitMs);
+          times = times.filter((at) => clock.nowMs() - at <= windowMs);
+          const expected = Math.min(asked, 5 - times.length);
+          assert.equal(await admitted([org], asked), expected);
+          times.push(...Array<number>(expected).fill(clock.nowMs()));
+        }
+      },
+    ),
+    { numRuns: 15 },
+  );
 });

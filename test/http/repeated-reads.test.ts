@@ -25,7 +25,9 @@ async function known(org: Client, path: string): Promise<string> {
 async function audited(org: TestOrganisation, resource: string | null = null): Promise<Record<string, number>> {
   const rows = await service.app.db.query<{ what: string; count: number }>(
     `select actor || ' ' || action || ' ' || status as what, count(distinct request_id) as count from audit
-      where organisation_id = $1 and ($2::text is null or resource = $2) group by 1 order by 1`, [org.id, resource]);
+      where organisation_id = $1 and ($2::text is null or resource = $2) group by 1 order by 1`,
+    [org.id, resource],
+  );
   return Object.fromEntries(rows.map((row) => [row.what, row.count]));
 }
 
@@ -43,10 +45,20 @@ suite('a repeated read', () => {
         assert.deepEqual({ ...headers, date: '', ratelimit: '' }, { ...first!.headers, date: '', ratelimit: '' });
       });
       const action = `GET ${path.split('?')[0]}`;
-      assert.deepEqual(await audited(org), { [`${org.key.access_key_id} ${action} 200`]: 1, [`${org.key.access_key_id} ${action} 304`]: 4 });
+      assert.deepEqual(await audited(org), {
+        [`${org.key.access_key_id} ${action} 200`]: 1,
+        [`${org.key.access_key_id} ${action} 304`]: 4,
+      });
       await new Promise((resolve) => setImmediate(resolve));
-      const lines = service.logged.join('').split('\n').filter((line) => line.includes(org.key.access_key_id)).map((line) => JSON.parse(line) as Record<string, unknown>);
-      assert.deepEqual(lines.map(({ action: said, status }) => [said, status]), [[action, 200], ...Array(4).fill([action, 304])]);
+      const lines = service.logged
+        .join('')
+        .split('\n')
+        .filter((line) => line.includes(org.key.access_key_id))
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+      assert.deepEqual(
+        lines.map(({ action: said, status }) => [said, status]),
+        [[action, 200], ...Array(4).fill([action, 304])],
+      );
       assert.equal(new Set(lines.map((line) => line.request_id)).size, 5);
     });
   }
@@ -64,11 +76,24 @@ suite('a repeated read', () => {
       assert.equal(hash('sha256', bytes, 'hex'), headers['x-report-sha256']);
       assert.deepEqual({ ...headers, date: '', ratelimit: '' }, { ...first!.headers, date: '', ratelimit: '' });
     }
-    for (let i = 0; i < 3; i++) assert.deepEqual([(await org.get(path, { 'if-none-match': first!.headers.etag! })).status, (await org.get(path, { 'if-none-match': '"x"' })).status], [304, 200]);
+    for (let i = 0; i < 3; i++)
+      assert.deepEqual(
+        [
+          (await org.get(path, { 'if-none-match': first!.headers.etag! })).status,
+          (await org.get(path, { 'if-none-match': '"x"' })).status,
+        ],
+        [304, 200],
+      );
     const part = await org.get(path, { range: 'bytes=0-3' });
     assert.deepEqual([part.status, part.text], [206, '%PDF']);
-    assert.deepEqual(Object.entries(await audited(org, result.id)), [['GET /assessments/{id}/report.pdf 200', 8], ['GET /assessments/{id}/report.pdf 206', 1], ['GET /assessments/{id}/report.pdf 304', 3]]
-      .map(([what, count]) => [`${org.key.access_key_id} ${what}`, count]));
+    assert.deepEqual(
+      Object.entries(await audited(org, result.id)),
+      [
+        ['GET /assessments/{id}/report.pdf 200', 8],
+        ['GET /assessments/{id}/report.pdf 206', 1],
+        ['GET /assessments/{id}/report.pdf 304', 3],
+      ].map(([what, count]) => [`${org.key.access_key_id} ${what}`, count]),
+    );
     await result.isAmended({ is_borderline: true });
     const amended = await org.get(path);
     assert.notEqual(amended.headers['x-report-sha256'], first!.headers['x-report-sha256']);
@@ -77,7 +102,8 @@ suite('a repeated read', () => {
     const other = await service.organisation();
     assertRefused(await other.get(path), 404, 'not_found');
     await result.isWithdrawn();
-    for (const held of [undefined, { 'if-none-match': amended.headers.etag! }]) assertRefused(await org.get(path, held), 404, 'not_found');
+    for (const held of [undefined, { 'if-none-match': amended.headers.etag! }])
+      assertRefused(await org.get(path, held), 404, 'not_found');
   });
 
   test('a change is seen at once, whoever made it', async () => {
@@ -105,24 +131,34 @@ suite('a repeated read', () => {
       over = true;
     })();
     const reader = await org.another();
-    await Promise.all([writing, ...Array.from({ length: 8 }, async () => {
-      const { key } = reader;
-      let held = { etag: '""', count: 0 };
-      while (!over) {
-        const before = told;
-        const answer = await service.client(key).get('/groups?limit=100', { 'if-none-match': held.etag });
-        if (answer.status === 429) { clock.advance(61_000); continue; }
-        if (answer.status === 200) held = { etag: answer.headers.etag!, count: answer.body.data.length };
-        assert.ok(held.count >= before, `${answer.status} with ${held.count} groups after ${before} were told`);
-      }
-    })]);
+    await Promise.all([
+      writing,
+      ...Array.from({ length: 8 }, async () => {
+        const { key } = reader;
+        let held = { etag: '""', count: 0 };
+        while (!over) {
+          const before = told;
+          const answer = await service.client(key).get('/groups?limit=100', { 'if-none-match': held.etag });
+          if (answer.status === 429) {
+            clock.advance(61_000);
+            continue;
+          }
+          if (answer.status === 200) held = { etag: answer.headers.etag!, count: answer.body.data.length };
+          assert.ok(held.count >= before, `${answer.status} with ${held.count} groups after ${before} were told`);
+        }
+      }),
+    ]);
   });
 
   test('of somebody else is a first one', async () => {
     const [org, other] = [await service.organisation(), await service.organisation()];
     const etag = await known(org, '/groups');
     assert.equal((await other.get('/groups', { 'if-none-match': etag })).status, 200);
-    assertRefused(await service.client({ ...org.key, secret_access_key: 'x' }).get('/groups', { 'if-none-match': etag }), 401, 'invalid_credentials');
+    assertRefused(
+      await service.client({ ...org.key, secret_access_key: 'x' }).get('/groups', { 'if-none-match': etag }),
+      401,
+      'invalid_credentials',
+    );
     assertRefused(await service.client(null).get('/groups', { 'if-none-match': etag }), 401, 'invalid_credentials');
     assert.deepEqual(await audited(other), { [`${other.key.access_key_id} GET /groups 200`]: 1 });
   });
@@ -131,10 +167,16 @@ suite('a repeated read', () => {
     const org = await service.organisation();
     const etag = await known(org, '/groups');
     const held = { 'if-none-match': etag };
-    assert.deepEqual([(await org.api('HEAD', '/groups', { headers: held })).status, (await org.get('/groups?limit=4', held)).status], [304, 200]);
+    assert.deepEqual(
+      [(await org.api('HEAD', '/groups', { headers: held })).status, (await org.get('/groups?limit=4', held)).status],
+      [304, 200],
+    );
     assertRefused(await org.get('/groups?x=1', held), 400, 'unknown_parameter');
     assert.equal((await org.get('/groups', held)).status, 304);
-    assert.equal((await org.api('POST', '/groups', { headers: held, body: { type: 'cohort', ref: 'A', name: 'A' } })).status, 201);
+    assert.equal(
+      (await org.api('POST', '/groups', { headers: held, body: { type: 'cohort', ref: 'A', name: 'A' } })).status,
+      201,
+    );
     const again = { 'if-none-match': await known(org, '/groups') };
     assert.equal((await org.get('/groups', again)).status, 304);
     await service.inWork((work) => revokeKey(work, org.id, org.key.access_key_id));
@@ -147,12 +189,19 @@ suite('a repeated read', () => {
     const etag = await known(org, '/groups');
     clock.advance(61_000);
     const before = await audited(org);
-    const answers = (await Promise.all(keys.flatMap((one) => Array.from({ length: 330 }, async (_, i) => {
-      const path = i % 4 === 3 ? '/health' : '/groups';
-      const { status } = await one.get(path, path === '/groups' ? { 'if-none-match': etag } : {});
-      return `${one.key.access_key_id} GET ${path} ${status}`;
-    })))).sort();
-    for (const { key } of keys) assert.equal(answers.filter((one) => one.startsWith(key.access_key_id) && !one.endsWith('429')).length, 300);
+    const answers = (
+      await Promise.all(
+        keys.flatMap((one) =>
+          Array.from({ length: 330 }, async (_, i) => {
+            const path = i % 4 === 3 ? '/health' : '/groups';
+            const { status } = await one.get(path, path === '/groups' ? { 'if-none-match': etag } : {});
+            return `${one.key.access_key_id} GET ${path} ${status}`;
+          }),
+        ),
+      )
+    ).sort();
+    for (const { key } of keys)
+      assert.equal(answers.filter((one) => one.startsWith(key.access_key_id) && !one.endsWith('429')).length, 300);
     const expected = { ...before };
     for (const one of answers) expected[one] = (expected[one] ?? 0) + 1;
     assert.deepEqual(await audited(org), expected);

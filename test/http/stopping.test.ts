@@ -21,24 +21,44 @@ test('while the service stops, requests under way are answered, and their connec
   const org = await service.organisation();
   const { hostname, port } = new URL(service.url);
   const sockets: Socket[] = [];
-  after(() => { for (const socket of sockets) socket.destroy(); });
+  after(() => {
+    for (const socket of sockets) socket.destroy();
+  });
   const open = async () => {
     const socket = connect(Number(port), hostname);
     await once(socket, 'connect');
     sockets.push(socket);
     return socket;
   };
-  const keys = Object.entries(credentials(org.key)).map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const keys = Object.entries(credentials(org.key))
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
   const body = '{"full_name":"A Learner"}';
   const [waiting, arriving] = [await open(), await open()];
   let stopped: Promise<void> | undefined;
   await service.app.db.transaction(async (tx) => {
     await tx.query('select from feed where organisation_id = $1 for update', [org.id]);
     arriving.write('GET /api/v1/health HTTP/1.1\r\n');
-    waiting.write(`POST /api/v1/learners HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${keys}\r\n${body}`);
-    while ((await service.app.db.query(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length === 0);
+    waiting.write(
+      `POST /api/v1/learners HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${keys}\r\n${body}`,
+    );
+    while (
+      (
+        await service.app.db.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+      ).length === 0
+    );
     stopped = service.stop();
-    while (await open().then((socket) => { socket.destroy(); return true; }, () => false));
+    while (
+      await open().then(
+        (socket) => {
+          socket.destroy();
+          return true;
+        },
+        () => false,
+      )
+    );
     arriving.write(`Host: x\r\n${keys}\r\n`);
     const answer = await readUntil(arriving, '"api_version"');
     assert.match(answer, /^HTTP\/1\.1 200 /);
@@ -62,9 +82,17 @@ test('so is a repeated read', async () => {
   let stopped: Promise<void> | undefined;
   await service.app.db.transaction(async (tx) => {
     await tx.query('select from rate_window where key_id = $1 for update', [org.key.access_key_id]);
-    const headers = Object.entries({ host: 'x', ...credentials(org.key), ...held }).map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    const headers = Object.entries({ host: 'x', ...credentials(org.key), ...held })
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join('');
     socket.write(`GET /api/v1/groups HTTP/1.1\r\n${headers}\r\n`);
-    while ((await service.app.db.query(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).length === 0);
+    while (
+      (
+        await service.app.db.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+      ).length === 0
+    );
     stopped = service.stop();
   });
   const answer = await readUntil(socket, '\r\n\r\n');

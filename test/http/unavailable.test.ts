@@ -12,23 +12,40 @@ async function cable(to: { hostname: string; port: number }) {
   const open = new Set<Socket>();
   let cut = false;
   const server = createServer((near) => {
-    if (cut) { near.destroy(); return; }
+    if (cut) {
+      near.destroy();
+      return;
+    }
     const far = connect(to.port, to.hostname);
-    for (const [one, other] of [[near, far], [far, near]] as const) {
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       open.add(one);
       one.on('error', () => {});
-      one.on('close', () => { open.delete(one); other.destroy(); });
+      one.on('close', () => {
+        open.delete(one);
+        other.destroy();
+      });
       one.pipe(other);
     }
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  after(() => { server.close(); for (const socket of open) socket.destroy(); });
+  after(() => {
+    server.close();
+    for (const socket of open) socket.destroy();
+  });
   const { port } = server.address() as { port: number };
   return {
     port,
-    pull() { cut = true; for (const socket of open) socket.destroy(); },
-    plug() { cut = false; },
+    pull() {
+      cut = true;
+      for (const socket of open) socket.destroy();
+    },
+    plug() {
+      cut = false;
+    },
     /** As when the database's process is gone: connections are refused. */
     unplug() {
       server.close();
@@ -53,7 +70,13 @@ suite('a database that goes away', () => {
   test('503: service_unavailable with Retry-After, for every kind of request; then service resumes by itself', async () => {
     assert.equal((await there.get('/health')).status, 200);
     wire.pull();
-    for (const [method, path, body] of [['GET', '/health'], ['GET', '/assessments'], ['POST', '/groups', { type: 'cohort', ref: 'A', name: 'A' }], ['GET', '/nothing'], ['GET', '/assessments?foo=1']] as const) {
+    for (const [method, path, body] of [
+      ['GET', '/health'],
+      ['GET', '/assessments'],
+      ['POST', '/groups', { type: 'cohort', ref: 'A', name: 'A' }],
+      ['GET', '/nothing'],
+      ['GET', '/assessments?foo=1'],
+    ] as const) {
       const answer = await there.api(method, path, { body });
       assertRefused(answer, 503, 'service_unavailable');
       assert.match(answer.headers['retry-after']!, /^[1-9]\d*$/);
@@ -69,7 +92,10 @@ suite('a database that goes away', () => {
     wire.pull();
     const answers = await Promise.all(asked);
     wire.plug();
-    const audited = await direct.app.db.query<{ n: number }>('select count(*) as n from audit where organisation_id = $1 and action = $2 and status = 200', [org.id, 'GET /assessments']);
+    const audited = await direct.app.db.query<{ n: number }>(
+      'select count(*) as n from audit where organisation_id = $1 and action = $2 and status = 200',
+      [org.id, 'GET /assessments'],
+    );
     const given = answers.filter((answer) => answer.status === 200).length + 5;
     for (const answer of answers) if (answer.status !== 200) assertRefused(answer, 503, 'service_unavailable');
     assert.ok(audited[0]!.n >= given, `${given} answers, ${audited[0]!.n} rows`);
@@ -78,7 +104,13 @@ suite('a database that goes away', () => {
 
   test('a repeated read is no exception, and is known again afterwards', async () => {
     const held = { 'if-none-match': (await there.get('/learners')).headers.etag! };
-    const count = async () => (await direct.app.db.query<{ n: number }>('select count(*) as n from audit where organisation_id = $1 and action = $2 and status = 304', [org.id, 'GET /learners']))[0]!.n;
+    const count = async () =>
+      (
+        await direct.app.db.query<{ n: number }>(
+          'select count(*) as n from audit where organisation_id = $1 and action = $2 and status = 304',
+          [org.id, 'GET /learners'],
+        )
+      )[0]!.n;
     for (let i = 0; i < 2; i++) assert.equal((await there.get('/learners', held)).status, 304);
     const asked = Array.from({ length: 30 }, () => there.get('/learners', held));
     wire.pull();
@@ -86,7 +118,7 @@ suite('a database that goes away', () => {
     assertRefused(await there.get('/learners', held), 503, 'service_unavailable');
     wire.plug();
     for (const answer of answers) if (answer.status !== 304) assertRefused(answer, 503, 'service_unavailable');
-    assert.ok(await count() >= 2 + answers.filter((answer) => answer.status === 304).length);
+    assert.ok((await count()) >= 2 + answers.filter((answer) => answer.status === 304).length);
     assert.equal((await there.get('/learners', held)).status, 304);
   });
 
@@ -95,7 +127,10 @@ suite('a database that goes away', () => {
     await setTimeout(300);
     wire.unplug();
     await setTimeout(2_000);
-    const lines = worker.logged.join('').split('\n').filter((line) => line.includes('database.')).length;
+    const lines = worker.logged
+      .join('')
+      .split('\n')
+      .filter((line) => line.includes('database.')).length;
     assert.ok(lines > 0 && lines < 30, `${lines} lines in two seconds`);
     await wire.replug();
     // It has looked for deliveries again, on a connection of its own.

@@ -15,7 +15,9 @@ type Reply = { key: string; action: string; status: number };
 /** The audit rows that the replies are among; fails for a reply without one. */
 async function assertAudited(organisationIds: number[], replies: Reply[]): Promise<void> {
   const rows = await service.app.db.query<{ actor: string; action: string; status: number; count: number }>(
-    'select actor, action, status, count(*) as count from audit where organisation_id = any($1) group by actor, action, status', [organisationIds]);
+    'select actor, action, status, count(*) as count from audit where organisation_id = any($1) group by actor, action, status',
+    [organisationIds],
+  );
   const left = new Map(rows.map((row) => [`${row.actor} ${row.action} ${row.status}`, row.count]));
   for (const { key, action, status } of replies) {
     const name = `${key} ${action} ${status}`;
@@ -36,9 +38,17 @@ suite('law 5: answered means audited', () => {
     try {
       await own.transaction(async (tx) => {
         await tx.query('lock table audit in exclusive mode');
-        const asked = consumer.get('/assessments').then((answer) => { replies.push({ key: org.key.access_key_id, action: 'GET /assessments', status: answer.status }); }, () => 'no reply');
+        const asked = consumer.get('/assessments').then(
+          (answer) => {
+            replies.push({ key: org.key.access_key_id, action: 'GET /assessments', status: answer.status });
+          },
+          () => 'no reply',
+        );
         // The row is on its way: what would be answered without it has been answered now.
-        while ((await own.query(`select from pg_locks l where not l.granted and l.relation = 'audit'::regclass`)).length === 0);
+        while (
+          (await own.query(`select from pg_locks l where not l.granted and l.relation = 'audit'::regclass`)).length ===
+          0
+        );
         // A page needs no audit row: once it has come, so has whatever was answered before it.
         for (let i = 0; i < 3; i++) assert.equal((await fetch(`${process.url}/healthz`)).status, 200);
         await process.kill();
@@ -62,24 +72,29 @@ suite('law 5: answered means audited', () => {
     const poller = client(process.url, quiet.key);
     const held = { 'if-none-match': (await poller.get('/learners')).headers.etag! };
     let killed: Promise<void> | null = null;
-    await Promise.all(keys.map(async ({ key }, n) => {
-      const consumer = client(process.url, key);
-      for (let i = 0; ; i++) {
-        const [action, ask, who = key] = [
-          ['GET /assessments', () => consumer.get('/assessments?limit=1')],
-          ['POST /groups', () => consumer.post('/groups', { type: 'cohort', ref: `C-${n}-${i % 5}`, name: 'Cohort' })],
-          ['GET /groups/{id}', () => consumer.get('/groups/00000000-0000-4000-8000-000000000000')],
-          ['GET (no route)', () => consumer.get('/nowhere')],
-          ['GET /learners', () => poller.get('/learners', held), quiet.key],
-        ][i % 5] as [string, () => ReturnType<typeof consumer.get>, typeof key | undefined];
-        try {
-          replies.push({ key: who.access_key_id, action, status: (await ask()).status });
-        } catch {
-          return;
+    await Promise.all(
+      keys.map(async ({ key }, n) => {
+        const consumer = client(process.url, key);
+        for (let i = 0; ; i++) {
+          const [action, ask, who = key] = [
+            ['GET /assessments', () => consumer.get('/assessments?limit=1')],
+            [
+              'POST /groups',
+              () => consumer.post('/groups', { type: 'cohort', ref: `C-${n}-${i % 5}`, name: 'Cohort' }),
+            ],
+            ['GET /groups/{id}', () => consumer.get('/groups/00000000-0000-4000-8000-000000000000')],
+            ['GET (no route)', () => consumer.get('/nowhere')],
+            ['GET /learners', () => poller.get('/learners', held), quiet.key],
+          ][i % 5] as [string, () => ReturnType<typeof consumer.get>, typeof key | undefined];
+          try {
+            replies.push({ key: who.access_key_id, action, status: (await ask()).status });
+          } catch {
+            return;
+          }
+          if (replies.length >= 300) killed ??= process.kill();
         }
-        if (replies.length >= 300) killed ??= process.kill();
-      }
-    }));
+      }),
+    );
     await killed;
     await assertAudited([org.id, quiet.id], replies);
     assert.ok(replies.length >= 300);

@@ -20,9 +20,29 @@ async function largeCohort(learners: number) {
   const cohort = await scene.group('C1');
   const refs = Array.from({ length: learners }, (_, n) => `L-${n}`);
   const groups = [{ type: 'cohort', ref: 'C1', name: 'The cohort' }];
-  await service.inWork((work) => importRecords(work, scene.org.id, refs.flatMap((ref, n) => [0, 1].map((m) => readyRecord({
-    learner: { ref, full_name: `Learner ${n}` }, subject: subjects[m], framework: 'F', assessed_at: '2026-01-10T09:00:00Z', ...levels[3], groups,
-  }, scene.org.publicId, work.nowMs))), { events: false, actor: 'operator' }));
+  await service.inWork((work) =>
+    importRecords(
+      work,
+      scene.org.id,
+      refs.flatMap((ref, n) =>
+        [0, 1].map((m) =>
+          readyRecord(
+            {
+              learner: { ref, full_name: `Learner ${n}` },
+              subject: subjects[m],
+              framework: 'F',
+              assessed_at: '2026-01-10T09:00:00Z',
+              ...levels[3],
+              groups,
+            },
+            scene.org.publicId,
+            work.nowMs,
+          ),
+        ),
+      ),
+      { events: false, actor: 'operator' },
+    ),
+  );
   // Without results, so that nothing of theirs can leave a scope.
   const empty = Array.from({ length: 30 }, (_, n) => `E-${n}`);
   for (const ref of empty) await scene.learner(ref);
@@ -31,7 +51,8 @@ async function largeCohort(learners: number) {
     assert.equal(answer.status, 200, `the change was refused: ${answer.status} ${answer.text}`);
   };
   await change('/members', empty);
-  const follow = (options: Omit<MirrorOptions, 'path'> & { path?: MirrorOptions['path'] }) => new Mirror([scene.org], random, new Shown(), { path: '/assessments', ...options });
+  const follow = (options: Omit<MirrorOptions, 'path'> & { path?: MirrorOptions['path'] }) =>
+    new Mirror([scene.org], random, new Shown(), { path: '/assessments', ...options });
   return { scene, cohort, refs, empty, change, follow };
 }
 
@@ -39,8 +60,10 @@ suite('bulk changes', () => {
   test('law 1: a client that knows nothing but since gets through a change of a thousand records', async () => {
     const { cohort, scene, follow } = await largeCohort(300);
     const mirrors = [
-      follow({ limit: 100, manner: 'since only' }), follow({ limit: 100, manner: 'since only', query: `group_id=${cohort.id}` }),
-      follow({ limit: 100, manner: 'since only', path: '/learners' }), follow({ limit: 100, manner: 'since only', query: 'subject=english' }),
+      follow({ limit: 100, manner: 'since only' }),
+      follow({ limit: 100, manner: 'since only', query: `group_id=${cohort.id}` }),
+      follow({ limit: 100, manner: 'since only', path: '/learners' }),
+      follow({ limit: 100, manner: 'since only', query: 'subject=english' }),
     ];
     for (const mirror of mirrors) await mirror.poll();
     const answer = await scene.org.patch(`/groups/${cohort.id}`, { name: 'Renamed' });
@@ -52,7 +75,9 @@ suite('bulk changes', () => {
 
   test('law 1: exits of many learners, most of them without results, reach pages of every size', async () => {
     const { cohort, refs, empty, change, follow } = await largeCohort(40);
-    const mirrors = [1, 7, 100, 500].map((limit) => follow({ limit, manner: 'follow', query: `group_id=${cohort.id}` }));
+    const mirrors = [1, 7, 100, 500].map((limit) =>
+      follow({ limit, manner: 'follow', query: `group_id=${cohort.id}` }),
+    );
     for (const mirror of mirrors) await mirror.poll();
     for (const mirror of mirrors) assert.equal(mirror.held.size, 80);
     await change('/members/remove', empty);

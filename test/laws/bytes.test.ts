@@ -19,20 +19,41 @@ suite('law 7: same result, same bytes', () => {
       await learner.joins(cohort);
       await learner.completes({ subject: 'maths', level: n });
     }
-    const results = (await scene.org.get('/assessments')).body.data.map((one: { assessment_id: string }) => one.assessment_id) as string[];
+    const results = (await scene.org.get('/assessments')).body.data.map(
+      (one: { assessment_id: string }) => one.assessment_id,
+    ) as string[];
     // Generated once by either process; the bytes that the other would have made are compared in test/evidence.
     for (const id of results.slice(0, 1)) await scene.org.get(`/assessments/${id}/report.pdf`);
 
-    const far = await serviceProcess({ ...settings, DATABASE_URL: service.databaseUrl, TZ: 'Pacific/Kiritimati', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' });
+    const far = await serviceProcess({
+      ...settings,
+      DATABASE_URL: service.databaseUrl,
+      TZ: 'Pacific/Kiritimati',
+      LANG: 'tr_TR.UTF-8',
+      LC_ALL: 'tr_TR.UTF-8',
+    });
     const other = client(far.url, scene.org.key);
     const shown = ({ status, headers, bytes }: Answer) => {
       const { date: _, ratelimit: __, ...rest } = headers;
       return { status, headers: rest, body: bytes.toString('base64') };
     };
     const since = '2026-01-01T00:00:00%2B14:00';
-    const paths = ['/assessments?limit=2', `/assessments?limit=2&since=${since}`, `/assessments?limit=1&group_id=${cohort.id}&since=${since}`, '/assessments?sort=-assessed_at&limit=2',
-      '/assessments?assessed_from=2026-01-15T00:00:00Z&subject=maths&limit=2', '/learners?limit=2', '/groups', `/groups/${cohort.id}`, '/learners/L-1', `/assessments/${results[0]}`,
-      `/assessments/${results[0]}/report.pdf`, '/health', '/nowhere', '/assessments?sort=x'];
+    const paths = [
+      '/assessments?limit=2',
+      `/assessments?limit=2&since=${since}`,
+      `/assessments?limit=1&group_id=${cohort.id}&since=${since}`,
+      '/assessments?sort=-assessed_at&limit=2',
+      '/assessments?assessed_from=2026-01-15T00:00:00Z&subject=maths&limit=2',
+      '/learners?limit=2',
+      '/groups',
+      `/groups/${cohort.id}`,
+      '/learners/L-1',
+      `/assessments/${results[0]}`,
+      `/assessments/${results[0]}/report.pdf`,
+      '/health',
+      '/nowhere',
+      '/assessments?sort=x',
+    ];
     for (const path of paths) {
       let [here, there] = await Promise.all([scene.org.get(path), other.get(path)]);
       for (;;) {
@@ -43,13 +64,19 @@ suite('law 7: same result, same bytes', () => {
         const address = new URL(next).pathname.slice('/api/v1'.length) + new URL(next).search;
         [there, here] = await Promise.all([other.get(address), scene.org.get(address)]);
       }
-      if (here.headers.etag !== undefined) assert.equal((await other.get(path, { 'if-none-match': (await scene.org.get(path)).headers.etag! })).status, 304);
+      if (here.headers.etag !== undefined)
+        assert.equal(
+          (await other.get(path, { 'if-none-match': (await scene.org.get(path)).headers.etag! })).status,
+          304,
+        );
     }
     for (const path of ['/openapi.json', '/docs']) {
-      const [here, there] = await Promise.all([service.url, far.url].map(async (url) => {
-        const answer = await fetch(url + path);
-        return { status: answer.status, text: await answer.text() };
-      }));
+      const [here, there] = await Promise.all(
+        [service.url, far.url].map(async (url) => {
+          const answer = await fetch(url + path);
+          return { status: answer.status, text: await answer.text() };
+        }),
+      );
       assert.deepEqual(here, there, `law 7: ${path}`);
     }
     await far.kill();

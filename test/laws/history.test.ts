@@ -25,7 +25,9 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
   const settings = { ARS_BASE_URL: 'http://results.test', ARS_RATE_LIMIT: '1000000', ARS_SECRET: secret };
   const service = await withService({ settings });
   // Durability is another law's matter: without waiting for the disk more happens at once.
-  await service.app.db.query(`do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$`);
+  await service.app.db.query(
+    `do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$`,
+  );
   await service.restart();
   const org = await service.organisation();
   const other = await serviceProcess({ ...settings, DATABASE_URL: service.databaseUrl });
@@ -45,15 +47,30 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
       { path: '/assessments', limit: 500, manner: 'sweep' },
       { path: '/assessments', limit: 100, manner: 'since only' },
       { path: '/assessments', limit: 7, manner: 'follow', query: 'subject=digital,maths' },
-      { path: '/assessments', limit: 7, manner: 'linger', query: 'subject=english&rqf_level_code=1,2&below_level_1=true' },
+      {
+        path: '/assessments',
+        limit: 7,
+        manner: 'linger',
+        query: 'subject=english&rqf_level_code=1,2&below_level_1=true',
+      },
       { path: '/assessments', limit: 100, manner: 'since only', query: 'rqf_level_code=2,3,5' },
-      { path: '/assessments', limit: 7, manner: 'follow', query: 'assessed_from=2025-03-01T00:00:00.000Z&assessed_to=2025-09-30T00:00:00.000Z' },
+      {
+        path: '/assessments',
+        limit: 7,
+        manner: 'follow',
+        query: 'assessed_from=2025-03-01T00:00:00.000Z&assessed_to=2025-09-30T00:00:00.000Z',
+      },
       { path: '/assessments', limit: 7, manner: 'follow', query: `group_id=${g}` },
       { path: '/assessments', limit: 1, manner: 'linger', query: `group_id=${h}` },
       { path: '/assessments', limit: 7, manner: 'linger', query: `group_id=${g},${h},${i},${world.teams[0]}` },
       { path: '/assessments', limit: 100, manner: 'since only', query: `group_id=${i},${j}` },
       { path: '/assessments', limit: 7, manner: 'sweep', query: `group_id=${j}` },
-      { path: '/assessments', limit: 7, manner: 'follow', query: `group_id=${h},${j}&subject=maths,digital&assessed_from=2025-02-01T00:00:00.000Z` },
+      {
+        path: '/assessments',
+        limit: 7,
+        manner: 'follow',
+        query: `group_id=${h},${j}&subject=maths,digital&assessed_from=2025-02-01T00:00:00.000Z`,
+      },
       { path: '/assessments', limit: 100, manner: 'linger', query: `group_id=${world.groups.join(',')}` },
       { path: '/assessments', limit: 7, manner: 'follow', query: `learner_ref=${ref}` },
       { path: '/learners', limit: 7, manner: 'follow' },
@@ -63,7 +80,9 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
       { path: '/groups', limit: 7, manner: 'linger' },
     ];
     const shown = new Shown();
-    const mirrors = consumers.map((options, n) => new Mirror(clients, seededRandom(`${seed} mirror ${n}`), shown, options));
+    const mirrors = consumers.map(
+      (options, n) => new Mirror(clients, seededRandom(`${seed} mirror ${n}`), shown, options),
+    );
     const watch = new PositionWatch(own, org.id, 500_000);
 
     const work = Array.from({ length: writers }, async (_, n) => {
@@ -78,21 +97,30 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
         await world.until(world.changes + Math.floor(choices.float() * 30));
       }
     });
-    const watching = (async () => { while (!world.over) await watch.look(); })();
+    const watching = (async () => {
+      while (!world.over) await watch.look();
+    })();
     // The first fault ends the history, so that a run with a mutation fails at once.
-    await Promise.all([...following, watching, Promise.all(work).finally(() => world.end())]).finally(() => world.end());
+    await Promise.all([...following, watching, Promise.all(work).finally(() => world.end())]).finally(() =>
+      world.end(),
+    );
     await watch.look();
 
     assert.deepEqual(world.untried, []);
     const sweeps = new Map<string, Map<string, string>>();
-    await Promise.all(mirrors.map(async (mirror) => {
-      const sweep = await mirror.assertConverged();
-      sweeps.set(`${mirror.options.path}?${mirror.options.query ?? ''}`, sweep);
-    }));
+    await Promise.all(
+      mirrors.map(async (mirror) => {
+        const sweep = await mirror.assertConverged();
+        sweeps.set(`${mirror.options.path}?${mirror.options.query ?? ''}`, sweep);
+      }),
+    );
     const model = await Model.read(own, org.id, sweeps.get('/assessments?')!, sweeps.get('/learners?')!);
     model.assertOneTruth();
-    for (const { path, query } of consumers) if (path === '/assessments' && query !== undefined) model.assertFiltered(query, sweeps.get(`${path}?${query}`)!);
-    context.diagnostic(`${writers * rounds} changes, ${mirrors.reduce((sum, mirror) => sum + mirror.polls, 0)} polls in ${mirrors.reduce((sum, mirror) => sum + mirror.requests, 0)} requests, ${shown.entries} entries, ${watch.looks} looks, ${sweeps.get('/assessments?')!.size} results`);
+    for (const { path, query } of consumers)
+      if (path === '/assessments' && query !== undefined) model.assertFiltered(query, sweeps.get(`${path}?${query}`)!);
+    context.diagnostic(
+      `${writers * rounds} changes, ${mirrors.reduce((sum, mirror) => sum + mirror.polls, 0)} polls in ${mirrors.reduce((sum, mirror) => sum + mirror.requests, 0)} requests, ${shown.entries} entries, ${watch.looks} looks, ${sweeps.get('/assessments?')!.size} results`,
+    );
   } finally {
     await own.close();
     await other.kill();

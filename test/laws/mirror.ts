@@ -91,7 +91,9 @@ export class Mirror {
   }
 
   /** Forgets what a restarted client forgets: the ETag; what it holds and its `since` are kept. */
-  restart(): void { this.#first = null; }
+  restart(): void {
+    this.#first = null;
+  }
 
   /** One poll. @param whole false: the client may stop in the middle, as one that is restarted does */
   async poll(whole = true): Promise<void> {
@@ -135,7 +137,11 @@ export class Mirror {
 
   /** What a consumer without history would hold now. */
   async fresh(): Promise<Map<string, string>> {
-    const sweep = new Mirror(this.#clients, this.#random, this.#shown, { ...this.options, manner: 'follow', limit: 500 });
+    const sweep = new Mirror(this.#clients, this.#random, this.#shown, {
+      ...this.options,
+      manner: 'follow',
+      limit: 500,
+    });
     await sweep.poll();
     return sweep.held;
   }
@@ -158,5 +164,8 @@ export function assertSame(held: Map<string, string>, expected: Map<string, stri
     else if (has !== text) differences.push(`stale ${id}:\n  has ${has}\n  not ${text}`);
   }
   for (const id of held.keys()) if (!expected.has(id)) differences.push(`kept ${id}`);
-  assert.ok(differences.length === 0, `${message} in ${differences.length} of ${expected.size} records:\n${differences.slice(0, 3).join('\n')}`);
+  assert.ok(
+    differences.length === 0,
+    `${message} in ${differences.length} of ${expected.size} records:\n${differences.slice(0, 3).join('\n')}`,
+  );
 }

@@ -9,10 +9,18 @@ export class Model {
   /** Group ids of each learner, archived groups too. */
   #memberships: Map<string, Set<string>>;
 
-  static async read(db: Database, organisationId: number, assessments: Map<string, string>, learners: Map<string, string>): Promise<Model> {
-    const rows = await db.query<{ ref: string; group_id: string }>(`
+  static async read(
+    db: Database,
+    organisationId: number,
+    assessments: Map<string, string>,
+    learners: Map<string, string>,
+  ): Promise<Model> {
+    const rows = await db.query<{ ref: string; group_id: string }>(
+      `
       select l.ref, m.group_id from membership m join learner l on l.organisation_id = m.organisation_id and l.learner_id = m.learner_id
-       where m.organisation_id = $1 and m.left_position is null and l.ref is not null`, [organisationId]);
+       where m.organisation_id = $1 and m.left_position is null and l.ref is not null`,
+      [organisationId],
+    );
     const memberships = new Map<string, Set<string>>();
     for (const { ref, group_id } of rows) memberships.set(ref, (memberships.get(ref) ?? new Set()).add(group_id));
     return new Model(assessments, learners, memberships);
@@ -30,9 +38,20 @@ export class Model {
     for (const one of this.#assessments.values()) {
       if (one.learner.ref === null) continue;
       const learner = this.#learners.get(one.learner.ref);
-      assert.equal(one.learner.full_name, learner.full_name, `law 2: ${one.assessment_id} shows another name than its learner`);
-      assert.deepEqual(one.groups, learner.groups, `law 2: ${one.assessment_id} does not show the groups of its learner`);
-      assert.ok(learner.last_assessed.some((last: any) => last.subject === one.subject && last.assessed_at >= one.assessed_at), `${one.learner.ref} has no newest ${one.subject}`);
+      assert.equal(
+        one.learner.full_name,
+        learner.full_name,
+        `law 2: ${one.assessment_id} shows another name than its learner`,
+      );
+      assert.deepEqual(
+        one.groups,
+        learner.groups,
+        `law 2: ${one.assessment_id} does not show the groups of its learner`,
+      );
+      assert.ok(
+        learner.last_assessed.some((last: any) => last.subject === one.subject && last.assessed_at >= one.assessed_at),
+        `${one.learner.ref} has no newest ${one.subject}`,
+      );
     }
     for (const [ref, learner] of this.#learners) {
       if (learner.ref === null) continue;
@@ -56,6 +75,10 @@ export class Model {
       if (given.has('learner_ref') && one.learner.ref !== given.get('learner_ref')) return false;
       return groups === null || groups.some((id) => this.#memberships.get(one.learner.ref)?.has(id));
     });
-    assertSame(sweep, new Map(wanted.map((one) => [one.assessment_id, JSON.stringify(one)])), `law 1: the sweep of "${query}" is not the whole sweep, filtered`);
+    assertSame(
+      sweep,
+      new Map(wanted.map((one) => [one.assessment_id, JSON.stringify(one)])),
+      `law 1: the sweep of "${query}" is not the whole sweep, filtered`,
+    );
   }
 }

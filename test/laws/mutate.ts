@@ -12,7 +12,10 @@ registerHooks({
     const loaded = nextLoad(url, context);
     const changes = mutation.changes.filter(({ file }) => url === root + file);
     if (changes.length === 0) return loaded;
-    let source = loaded.source === null || loaded.source === undefined ? '' : Buffer.from(loaded.source as Uint8Array).toString('utf8');
+    let source =
+      loaded.source === null || loaded.source === undefined
+        ? ''
+        : Buffer.from(loaded.source as Uint8Array).toString('utf8');
     for (const { file, from, to } of changes) {
       if (source.split(from).length !== 2) throw new Error(`the mutation ${name} no longer fits ${file}: ${from}`);
       source = source.replace(from, () => to);

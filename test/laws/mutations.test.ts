@@ -8,12 +8,24 @@ import { mutations } from './mutations.ts';
 
 /** Runs a law test of this folder with a fault in the source. @returns its exit code and what it printed */
 async function runWith({ name, caughtBy }: Mutation): Promise<{ code: number | null; output: string }> {
-  const child = spawn(process.execPath, [`--test-name-pattern=${caughtBy.test}`, join(import.meta.dirname, caughtBy.file)], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NODE_TEST_CONTEXT: undefined, LAW_MUTATION: name, NODE_OPTIONS: `--import=${new URL('./mutate.ts', import.meta.url).href}` },
-  });
+  const child = spawn(
+    process.execPath,
+    [`--test-name-pattern=${caughtBy.test}`, join(import.meta.dirname, caughtBy.file)],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        ...process.env,
+        NODE_TEST_CONTEXT: undefined,
+        LAW_MUTATION: name,
+        NODE_OPTIONS: `--import=${new URL('./mutate.ts', import.meta.url).href}`,
+      },
+    },
+  );
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (part: Buffer) => { output += part.toString('utf8'); });
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (part: Buffer) => {
+      output += part.toString('utf8');
+    });
   const [code] = await once(child, 'close');
   return { code: code as number | null, output };
 }

@@ -19,8 +19,11 @@ const history = { file: 'history.test.ts', test: 'law 1' };
 /** Positions from the clock of whoever writes, in microseconds, with nothing held until the commit. */
 const bareClock: Mutation['changes'] = [
   { file: position, from: `where organisation_id = $1 for update'`, to: `where organisation_id = $1'` },
-  { file: position, from: `first = Math.max(last + limits.positionStepUs, earliest, work.app.clock.nowMs() * 1000);`,
-    to: `first = Math.max(last === row.position ? 0 : last + limits.positionStepUs, Math.floor((performance.timeOrigin + performance.now()) * 1000));` },
+  {
+    file: position,
+    from: `first = Math.max(last + limits.positionStepUs, earliest, work.app.clock.nowMs() * 1000);`,
+    to: `first = Math.max(last === row.position ? 0 : last + limits.positionStepUs, Math.floor((performance.timeOrigin + performance.now()) * 1000));`,
+  },
   { file: position, from: 'update feed set position = $2,', to: 'update feed set position = greatest(position, $2),' },
   // What the lock kept apart (two writers of one group, of one position) is tried again, so that only the order is lost.
   { file: 'src/db/work.ts', from: `new Set(['40P01', '40001'])`, to: `new Set(['40P01', '40001', '23505'])` },
@@ -29,70 +32,203 @@ const bareClock: Mutation['changes'] = [
 
 /** The group sets come from the statement that waits for the lock, so from the snapshot before the wait. */
 const staleSnapshot: Mutation['changes'] = [
-  { file: position, from: `'select position from feed where organisation_id = $1 for update'`,
-    to: `'select position, (select jsonb_object_agg(learner_id, group_set_id) from learner_feed where organisation_id = $1) as sets from feed where organisation_id = $1 for update'` },
+  {
+    file: position,
+    from: `'select position from feed where organisation_id = $1 for update'`,
+    to: `'select position, (select jsonb_object_agg(learner_id, group_set_id) from learner_feed where organisation_id = $1) as sets from feed where organisation_id = $1 for update'`,
+  },
   { file: position, from: '    organisationId,\n', to: '    organisationId, sets: (row as any).sets,\n' },
-  { file: 'src/assessments/store.ts', from: 'select g.*, l.group_set_id\n', to: 'select g.*, coalesce(($11::jsonb ->> g.learner_id::text)::uuid, l.group_set_id) as group_set_id\n' },
-  { file: 'src/assessments/store.ts', from: `array('report_sha256'), first]`, to: `column('report_sha256'), first, (feed as any).sets]` },
+  {
+    file: 'src/assessments/store.ts',
+    from: 'select g.*, l.group_set_id\n',
+    to: 'select g.*, coalesce(($11::jsonb ->> g.learner_id::text)::uuid, l.group_set_id) as group_set_id\n',
+  },
+  {
+    file: 'src/assessments/store.ts',
+    from: `array('report_sha256'), first]`,
+    to: `column('report_sha256'), first, (feed as any).sets]`,
+  },
 ];
 
 export const mutations: Mutation[] = [
-  { name: 'bare-clock', fault: 'positions are taken from a bare clock, without the lock', changes: bareClock,
-    caughtBy: { ...history, says: /law [123]: / } },
-  { name: 'bare-clock-order', fault: 'positions are taken from a bare clock, without the lock', changes: bareClock,
-    caughtBy: { file: 'order.test.ts', test: 'law 3: a writer', says: /law 3: \S+ became visible below/ } },
-  { name: 'lock-reads', fault: 'one statement waits for the lock and reads', changes: staleSnapshot,
-    caughtBy: { file: 'order.test.ts', test: 'law 2: what waited for the lock', says: /the groups of its learner/ } },
-  { name: 'shared-stamp', fault: 'a bulk change gives every record one position',
+  {
+    name: 'bare-clock',
+    fault: 'positions are taken from a bare clock, without the lock',
+    changes: bareClock,
+    caughtBy: { ...history, says: /law [123]: / },
+  },
+  {
+    name: 'bare-clock-order',
+    fault: 'positions are taken from a bare clock, without the lock',
+    changes: bareClock,
+    caughtBy: { file: 'order.test.ts', test: 'law 3: a writer', says: /law 3: \S+ became visible below/ },
+  },
+  {
+    name: 'lock-reads',
+    fault: 'one statement waits for the lock and reads',
+    changes: staleSnapshot,
+    caughtBy: { file: 'order.test.ts', test: 'law 2: what waited for the lock', says: /the groups of its learner/ },
+  },
+  {
+    name: 'shared-stamp',
+    fault: 'a bulk change gives every record one position',
     changes: [{ file: stamp, from: 'const step = limits.positionStepUs;', to: 'const step = 0;' }],
     // The schema refuses two records at one position, so the change fails whole (the reply doesn't say why) instead of stopping a client for good.
-    caughtBy: { file: 'bulk.test.ts', test: 'law 1: a client', says: /the change was refused: 500/ } },
-  { name: 'narrow-step', fault: 'records of a bulk change are a microsecond apart, so one millisecond holds a thousand',
+    caughtBy: { file: 'bulk.test.ts', test: 'law 1: a client', says: /the change was refused: 500/ },
+  },
+  {
+    name: 'narrow-step',
+    fault: 'records of a bulk change are a microsecond apart, so one millisecond holds a thousand',
     changes: [{ file: 'src/limits.ts', from: 'positionStepUs: 20', to: 'positionStepUs: 1' }],
-    caughtBy: { file: 'bulk.test.ts', test: 'law 1: a client', says: /stands still/ } },
-  { name: 'shared-millisecond', fault: 'two units of work may stamp within one millisecond',
+    caughtBy: { file: 'bulk.test.ts', test: 'law 1: a client', says: /stands still/ },
+  },
+  {
+    name: 'shared-millisecond',
+    fault: 'two units of work may stamp within one millisecond',
     changes: [{ file: position, from: 'limits.positionStepUs, earliest, work', to: 'limits.positionStepUs, work' }],
-    caughtBy: { file: 'order.test.ts', test: 'law 2: two changes', says: /law 2: two payloads/ } },
-  { name: 'sets-of-later', fault: 'rows show their groups as they are when the groups are read, not when the rows were',
-    changes: [{ file: 'src/groups/sets.ts', from: 'set.version === version)) return null;', to: 'set.version === version)) void 0;' }],
-    caughtBy: { file: 'order.test.ts', test: 'law 2: a group that is renamed', says: /law 2: .* shows two payloads/ } },
-  { name: 'etag-of-page', fault: 'the ETag comes from the bytes of the page',
-    changes: [{ file: listReply, from: 'const etag = etagOf(call, query);',
-      to: `const etag = feedETag((await fetch(after, query.limit)).map((entry) => entry.json).join() as never, app.settings.baseUrl, query.canonical);` }],
-    caughtBy: { file: 'order.test.ts', test: 'law 1: a first page', says: /hid a change/ } },
-  { name: 'late-sync-through', fault: 'X-Sync-Through is read after the page',
-    changes: [{ file: listReply, from: 'const entries = await fetch(after, query.limit + 1);',
-      to: `const entries = await fetch(after, query.limit + 1);
-        if (after === null) headers['x-sync-through'] = formatPosition((await app.db.query<{ position: number }>('select position from feed where organisation_id = $1', [caller.organisationId]))[0]!.position);` }],
-    caughtBy: { file: 'order.test.ts', test: 'law 1: what commits', says: /mirror/ } },
-  { name: 'cascade-without-learners', fault: 'a cascade moves assessments and forgets their learners',
-    changes: [{ file: stamp, from: 'return stamp(work, feed, [assessmentsOfThese, learnersThese], learnerIds);', to: 'return stamp(work, feed, [assessmentsOfThese], learnerIds);' }],
-    caughtBy: { file: 'order.test.ts', test: 'law 2: two changes', says: /law 2: two payloads/ } },
-  { name: 'exits-after-limit', fault: 'scope exits are limited before they are known to matter',
-    changes: [{ file: 'src/assessments/list.ts', from: 'group by m.learner_id) gone,', to: 'group by m.learner_id order by 2 limit ${limit}) gone,' }],
-    caughtBy: { file: 'bulk.test.ts', test: 'law 1: exits', says: /mirror/ } },
-  { name: 'audit-after-reply', fault: 'the reply does not wait for its audit row',
+    caughtBy: { file: 'order.test.ts', test: 'law 2: two changes', says: /law 2: two payloads/ },
+  },
+  {
+    name: 'sets-of-later',
+    fault: 'rows show their groups as they are when the groups are read, not when the rows were',
+    changes: [
+      {
+        file: 'src/groups/sets.ts',
+        from: 'set.version === version)) return null;',
+        to: 'set.version === version)) void 0;',
+      },
+    ],
+    caughtBy: { file: 'order.test.ts', test: 'law 2: a group that is renamed', says: /law 2: .* shows two payloads/ },
+  },
+  {
+    name: 'etag-of-page',
+    fault: 'the ETag comes from the bytes of the page',
+    changes: [
+      {
+        file: listReply,
+        from: 'const etag = etagOf(call, query);',
+        to: `const etag = feedETag((await fetch(after, query.limit)).map((entry) => entry.json).join() as never, app.settings.baseUrl, query.canonical);`,
+      },
+    ],
+    caughtBy: { file: 'order.test.ts', test: 'law 1: a first page', says: /hid a change/ },
+  },
+  {
+    name: 'late-sync-through',
+    fault: 'X-Sync-Through is read after the page',
+    changes: [
+      {
+        file: listReply,
+        from: 'const entries = await fetch(after, query.limit + 1);',
+        to: `const entries = await fetch(after, query.limit + 1);
+        if (after === null) headers['x-sync-through'] = formatPosition((await app.db.query<{ position: number }>('select position from feed where organisation_id = $1', [caller.organisationId]))[0]!.position);`,
+      },
+    ],
+    caughtBy: { file: 'order.test.ts', test: 'law 1: what commits', says: /mirror/ },
+  },
+  {
+    name: 'cascade-without-learners',
+    fault: 'a cascade moves assessments and forgets their learners',
+    changes: [
+      {
+        file: stamp,
+        from: 'return stamp(work, feed, [assessmentsOfThese, learnersThese], learnerIds);',
+        to: 'return stamp(work, feed, [assessmentsOfThese], learnerIds);',
+      },
+    ],
+    caughtBy: { file: 'order.test.ts', test: 'law 2: two changes', says: /law 2: two payloads/ },
+  },
+  {
+    name: 'exits-after-limit',
+    fault: 'scope exits are limited before they are known to matter',
+    changes: [
+      {
+        file: 'src/assessments/list.ts',
+        from: 'group by m.learner_id) gone,',
+        to: 'group by m.learner_id order by 2 limit ${limit}) gone,',
+      },
+    ],
+    caughtBy: { file: 'bulk.test.ts', test: 'law 1: exits', says: /mirror/ },
+  },
+  {
+    name: 'audit-after-reply',
+    fault: 'the reply does not wait for its audit row',
     changes: [{ file: 'src/http/server.ts', from: 'await audit({', to: 'void audit({' }],
-    caughtBy: { file: 'audit.test.ts', test: 'law 5: a reply waits', says: /law 5: a reply left before its audit row/ } },
-  { name: 'read-unaudited', fault: 'a repeated read is answered without its audit row',
-    changes: [{ file: 'src/http/admission.ts', from: 'join admitted a on a.pair = p.pair and a.all_granted and', to: 'join admitted a on false and' }],
-    caughtBy: { file: 'audit.test.ts', test: 'law 5: after kill -9', says: /law 5: a reply without its audit row/ } },
-  { name: 'read-of-before', fault: 'a repeated read is answered as it was before, wherever the feed stands now',
+    caughtBy: { file: 'audit.test.ts', test: 'law 5: a reply waits', says: /law 5: a reply left before its audit row/ },
+  },
+  {
+    name: 'read-unaudited',
+    fault: 'a repeated read is answered without its audit row',
+    changes: [
+      {
+        file: 'src/http/admission.ts',
+        from: 'join admitted a on a.pair = p.pair and a.all_granted and',
+        to: 'join admitted a on false and',
+      },
+    ],
+    caughtBy: { file: 'audit.test.ts', test: 'law 5: after kill -9', says: /law 5: a reply without its audit row/ },
+  },
+  {
+    name: 'read-of-before',
+    fault: 'a repeated read is answered as it was before, wherever the feed stands now',
     changes: [{ file: 'src/http/admission.ts', from: ' && unchanged.position === row.position', to: '' }],
-    caughtBy: { file: 'order.test.ts', test: 'law 1: a poll that was repeated', says: /hid a change/ } },
-  { name: 'event-outside', fault: 'events are written outside the transaction of their cause',
-    changes: [{ file: 'src/events/emit.ts', from: 'await work.tx.query<{ count: number }>(insert,', to: 'await work.app.db.query<{ count: number }>(insert,' }],
-    caughtBy: { file: 'transactions.test.ts', test: 'law 4: a change that fails', says: /law 4: .* left an event/ } },
-  { name: 'group-of-anybody', fault: 'a group is found whoever asks',
-    changes: [{ file: 'src/groups/store.ts', from: 'from learner_group where organisation_id = $1 and group_id = $2`', to: 'from learner_group where $1::int8 is not null and group_id = $2`' }],
-    caughtBy: { file: 'organisations.test.ts', test: 'law 6: a group', says: /law 6: foreign and unknown differ/ } },
-  { name: 'etag-of-process', fault: 'an ETag depends on the process that makes it',
+    caughtBy: { file: 'order.test.ts', test: 'law 1: a poll that was repeated', says: /hid a change/ },
+  },
+  {
+    name: 'event-outside',
+    fault: 'events are written outside the transaction of their cause',
+    changes: [
+      {
+        file: 'src/events/emit.ts',
+        from: 'await work.tx.query<{ count: number }>(insert,',
+        to: 'await work.app.db.query<{ count: number }>(insert,',
+      },
+    ],
+    caughtBy: { file: 'transactions.test.ts', test: 'law 4: a change that fails', says: /law 4: .* left an event/ },
+  },
+  {
+    name: 'group-of-anybody',
+    fault: 'a group is found whoever asks',
+    changes: [
+      {
+        file: 'src/groups/store.ts',
+        from: 'from learner_group where organisation_id = $1 and group_id = $2`',
+        to: 'from learner_group where $1::int8 is not null and group_id = $2`',
+      },
+    ],
+    caughtBy: { file: 'organisations.test.ts', test: 'law 6: a group', says: /law 6: foreign and unknown differ/ },
+  },
+  {
+    name: 'etag-of-process',
+    fault: 'an ETag depends on the process that makes it',
     changes: [{ file: 'src/feed/etag.ts', from: '${shapeVersion}', to: '${process.pid}${shapeVersion}' }],
-    caughtBy: { file: 'bytes.test.ts', test: 'law 7', says: /law 7: / } },
-  { name: 'address-in-log', fault: 'the log has the address of each request',
-    changes: [{ file: 'src/http/server.ts', from: 'logAnswer(app, request.startedMs, request.id,', to: 'logAnswer(app, request.startedMs, request.raw.url!,' }],
-    caughtBy: { file: 'personal-data.test.ts', test: 'law 8: no name', says: /law 8: the log holds/ } },
-  { name: 'numbers-stored', fault: 'a National Insurance number is taken for any other text',
-    changes: [{ file: 'src/personal-data.ts', from: 'return nationalInsuranceNumber.test(', to: 'return false && nationalInsuranceNumber.test(' }],
-    caughtBy: { file: 'personal-data.test.ts', test: 'law 8', says: /law 8: \w+\.\w+ holds a National Insurance number/ } },
+    caughtBy: { file: 'bytes.test.ts', test: 'law 7', says: /law 7: / },
+  },
+  {
+    name: 'address-in-log',
+    fault: 'the log has the address of each request',
+    changes: [
+      {
+        file: 'src/http/server.ts',
+        from: 'logAnswer(app, request.startedMs, request.id,',
+        to: 'logAnswer(app, request.startedMs, request.raw.url!,',
+      },
+    ],
+    caughtBy: { file: 'personal-data.test.ts', test: 'law 8: no name', says: /law 8: the log holds/ },
+  },
+  {
+    name: 'numbers-stored',
+    fault: 'a National Insurance number is taken for any other text',
+    changes: [
+      {
+        file: 'src/personal-data.ts',
+        from: 'return nationalInsuranceNumber.test(',
+        to: 'return false && nationalInsuranceNumber.test(',
+      },
+    ],
+    caughtBy: {
+      file: 'personal-data.test.ts',
+      test: 'law 8',
+      says: /law 8: \w+\.\w+ holds a National Insurance number/,
+    },
+  },
 ];

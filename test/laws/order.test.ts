@@ -16,16 +16,30 @@ import { PositionWatch } from './watch.ts';
 /** A promise with its ends outside. */
 function gate() {
   let open!: () => void;
-  const opened = new Promise<void>((resolve) => { open = resolve; });
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
   return { opened, open };
 }
 
 /** Resolves when a statement waits for a lock, or when `settled` does. */
 async function blocked(db: Database, settled: Promise<unknown>): Promise<void> {
   let over = false;
-  void settled.then(() => { over = true; }, () => { over = true; });
-  while (!over && (await db.query(`select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())
-    union all select from pg_locks l join pg_stat_activity a using (pid) where not l.granted and l.locktype in ('transactionid', 'tuple') and a.datname = current_database()`)).length === 0);
+  void settled.then(
+    () => {
+      over = true;
+    },
+    () => {
+      over = true;
+    },
+  );
+  while (
+    !over &&
+    (
+      await db.query(`select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())
+    union all select from pg_locks l join pg_stat_activity a using (pid) where not l.granted and l.locktype in ('transactionid', 'tuple') and a.datname = current_database()`)
+    ).length === 0
+  );
 }
 
 /** What happens after the next answer to a named statement, before its caller sees it. */
@@ -81,7 +95,8 @@ suite('law 1: convergence', async () => {
     const scene = await scenario(service);
     const ana = await scene.learner('ana');
     const { etag } = (await scene.org.get('/assessments')).headers;
-    for (let i = 0; i < 3; i++) assert.equal((await scene.org.get('/assessments', { 'if-none-match': etag! })).status, 304);
+    for (let i = 0; i < 3; i++)
+      assert.equal((await scene.org.get('/assessments', { 'if-none-match': etag! })).status, 304);
     await ana.completes();
     const next = await scene.org.get('/assessments', { 'if-none-match': etag! });
     assert.equal(next.status, 200, 'law 1: a repeated 304 hid a change');
@@ -93,7 +108,9 @@ suite('law 1: convergence', async () => {
     const ana = await scene.learner('ana');
     await ana.completes();
     const before = await scene.org.get('/assessments');
-    afterNext(service, /^assessment\.page/, async () => { await ana.completes({ subject: 'english' }); });
+    afterNext(service, /^assessment\.page/, async () => {
+      await ana.completes({ subject: 'english' });
+    });
     const page = await scene.org.get('/assessments', { 'if-none-match': '"another"' });
     assert.equal(page.headers.etag, before.headers.etag);
     assert.equal((await scene.org.get('/assessments', { 'if-none-match': page.headers.etag! })).body.data.length, 2);
@@ -122,7 +139,11 @@ suite('law 2: everything shown is stamped', async () => {
     await joining;
     const [id] = await recording;
     const groups = (await scene.org.get(`/assessments/${id}`)).body.data.groups;
-    assert.deepEqual(groups, (await ana.read()).groups, 'law 2: the assessment does not show the groups of its learner');
+    assert.deepEqual(
+      groups,
+      (await ana.read()).groups,
+      'law 2: the assessment does not show the groups of its learner',
+    );
     assert.equal(groups.length, 1);
   });
 
@@ -141,7 +162,9 @@ suite('law 2: everything shown is stamped', async () => {
       const before = entryOf(await scene.org.get(path));
       // A name that no process has rendered yet, then one that comes while the page is read.
       await cohort.isRenamed(`Name ${n}`);
-      afterNext(service, statement, async () => { await cohort.isRenamed(`Another name ${n}`); });
+      afterNext(service, statement, async () => {
+        await cohort.isRenamed(`Another name ${n}`);
+      });
       const during = entryOf(await scene.org.get(path));
       const after = entryOf(await scene.org.get(path));
       assert.equal(after.groups[0].name, `Another name ${n}`);
@@ -153,15 +176,36 @@ suite('law 2: everything shown is stamped', async () => {
 
   test('law 2: an import that names a new learner twice shows the last name everywhere', async () => {
     const scene = await scenario(service);
-    const line = (id: string, name: string, subject: string) => readyRecord({
-      assessment_id: id, learner: { ref: 'zoe', full_name: name }, assessed_at: '2026-01-10T09:00:00Z', subject, framework: 'F',
-      rqf_level: 'Level 1', rqf_level_code: 2, below_level_1: false,
-    }, scene.org.publicId, service.app.clock.nowMs());
+    const line = (id: string, name: string, subject: string) =>
+      readyRecord(
+        {
+          assessment_id: id,
+          learner: { ref: 'zoe', full_name: name },
+          assessed_at: '2026-01-10T09:00:00Z',
+          subject,
+          framework: 'F',
+          rqf_level: 'Level 1',
+          rqf_level_code: 2,
+          below_level_1: false,
+        },
+        scene.org.publicId,
+        service.app.clock.nowMs(),
+      );
     const ids = [random.uuid(), random.uuid(), random.uuid()];
-    await service.inWork((work) => importRecords(work, scene.org.id, [line(ids[0]!, 'Zoe Old', 'maths'), line(ids[1]!, 'Zoe New', 'english')], { events: false, actor: 'operator' }));
+    await service.inWork((work) =>
+      importRecords(work, scene.org.id, [line(ids[0]!, 'Zoe Old', 'maths'), line(ids[1]!, 'Zoe New', 'english')], {
+        events: false,
+        actor: 'operator',
+      }),
+    );
     const names = async () => (await scene.org.get('/assessments')).body.data.map((one: any) => one.learner.full_name);
     assert.deepEqual(await names(), ['Zoe New', 'Zoe New']);
-    await service.inWork((work) => importRecords(work, scene.org.id, [line(ids[2]!, 'Zoe Between', 'digital'), line(ids[0]!, 'Zoe Last', 'maths')], { events: false, actor: 'operator' }));
+    await service.inWork((work) =>
+      importRecords(work, scene.org.id, [line(ids[2]!, 'Zoe Between', 'digital'), line(ids[0]!, 'Zoe Last', 'maths')], {
+        events: false,
+        actor: 'operator',
+      }),
+    );
     assert.deepEqual(await names(), ['Zoe Last', 'Zoe Last', 'Zoe Last']);
   });
 
@@ -182,8 +226,17 @@ suite('law 2: everything shown is stamped', async () => {
       }
     };
     await look();
-    for (const change of [() => maths.isAmended({ framework: 'A' }), () => maths.isAmended({ framework: 'B' }), () => ana.joins(cohort), () => cohort.isRenamed('Renamed'),
-      () => cohort.isArchived(), () => cohort.isReactivated(), () => ana.leaves(cohort), () => ana.isCalled('Ana Silva'), () => maths.readReport()]) {
+    for (const change of [
+      () => maths.isAmended({ framework: 'A' }),
+      () => maths.isAmended({ framework: 'B' }),
+      () => ana.joins(cohort),
+      () => cohort.isRenamed('Renamed'),
+      () => cohort.isArchived(),
+      () => cohort.isReactivated(),
+      () => ana.leaves(cohort),
+      () => ana.isCalled('Ana Silva'),
+      () => maths.readReport(),
+    ]) {
       await change();
       await look();
     }
@@ -199,11 +252,22 @@ suite('law 2: everything shown is stamped', async () => {
     await cohort.isRenamed('Renamed');
     await maths.isAmended({ framework: 'A' });
     await maths.readReport();
-    const paths = ['/assessments', '/learners', '/groups', `/assessments/${maths.id}`, '/learners/ana', `/groups/${cohort.id}`, `/assessments?group_id=${cohort.id}`];
-    const read = async () => Promise.all(paths.map(async (path) => {
-      const { headers, text } = await scene.org.get(path);
-      return { path, etag: headers.etag, text };
-    }));
+    const paths = [
+      '/assessments',
+      '/learners',
+      '/groups',
+      `/assessments/${maths.id}`,
+      '/learners/ana',
+      `/groups/${cohort.id}`,
+      `/assessments?group_id=${cohort.id}`,
+    ];
+    const read = async () =>
+      Promise.all(
+        paths.map(async (path) => {
+          const { headers, text } = await scene.org.get(path);
+          return { path, etag: headers.etag, text };
+        }),
+      );
     const before = await read();
     const repeats: [string, () => Promise<unknown>][] = [
       ['adding a member', () => ana.joins(cohort)],
@@ -213,9 +277,12 @@ suite('law 2: everything shown is stamped', async () => {
       ['reactivating', () => cohort.isReactivated()],
       ['amending', () => maths.isAmended({ framework: 'A' })],
       ['reading a report', () => maths.readReport()],
-      ['removing who is no member', async () => {
-        await scene.org.post(`/groups/${cohort.id}/members/remove`, { learner_refs: ['nobody'] });
-      }],
+      [
+        'removing who is no member',
+        async () => {
+          await scene.org.post(`/groups/${cohort.id}/members/remove`, { learner_refs: ['nobody'] });
+        },
+      ],
     ];
     for (const [what, repeat] of repeats) {
       await repeat();
@@ -254,10 +321,13 @@ suite('law 3: positions follow commits', async () => {
     const ana = await scene.learner('ana');
     await ana.completes();
     const before = await scene.org.get('/assessments');
-    await assert.rejects(service.inWork(async (work) => {
-      await recordResults(work, scene.org.id, [{ ref: 'ana', subject: 'english' }]);
-      throw new Error('nothing of this');
-    }), /nothing of this/);
+    await assert.rejects(
+      service.inWork(async (work) => {
+        await recordResults(work, scene.org.id, [{ ref: 'ana', subject: 'english' }]);
+        throw new Error('nothing of this');
+      }),
+      /nothing of this/,
+    );
     assert.equal((await scene.org.get('/assessments', { 'if-none-match': before.headers.etag! })).status, 304);
   });
 });

@@ -15,9 +15,28 @@ async function traced(request: () => Promise<Answer>): Promise<{ answer: Answer;
   const { query, transaction, snapshot } = db;
   const statements: string[] = [];
   const note = (sql: Parameters<typeof query>[0]) => statements.push(typeof sql === 'string' ? sql : sql.name);
-  db.query = (sql, values) => { note(sql); return query(sql, values); };
-  db.transaction = (inside) => transaction((tx) => inside({ query: (sql, values) => { note(sql); return tx.query(sql, values); } }));
-  db.snapshot = (inside) => snapshot((tx) => inside({ query: (sql, values) => { note(sql); return tx.query(sql, values); } }));
+  db.query = (sql, values) => {
+    note(sql);
+    return query(sql, values);
+  };
+  db.transaction = (inside) =>
+    transaction((tx) =>
+      inside({
+        query: (sql, values) => {
+          note(sql);
+          return tx.query(sql, values);
+        },
+      }),
+    );
+  db.snapshot = (inside) =>
+    snapshot((tx) =>
+      inside({
+        query: (sql, values) => {
+          note(sql);
+          return tx.query(sql, values);
+        },
+      }),
+    );
   try {
     return { answer: await request(), statements };
   } finally {
@@ -31,7 +50,7 @@ function bytes({ status, headers, text }: Answer) {
   return { status, headers: rest, text };
 }
 
-suite('law 6: another organisation\'s things do not exist', async () => {
+suite("law 6: another organisation's things do not exist", async () => {
   const theirs = await scenario(service);
   const ours = await scenario(service);
   const ana = await theirs.learner('ana');
@@ -39,7 +58,8 @@ suite('law 6: another organisation\'s things do not exist', async () => {
   await ana.joins(cohort);
   const maths = await ana.completes();
   await maths.readReport();
-  const endpoint = (await theirs.org.post('/webhooks', { url: 'https://consumer.example/hook' })).body.data.id as string;
+  const endpoint = (await theirs.org.post('/webhooks', { url: 'https://consumer.example/hook' })).body.data
+    .id as string;
   await ours.learner('bo');
 
   const asked: [string, string, (id: string) => [method: string, path: string, body?: unknown]][] = [
@@ -52,7 +72,11 @@ suite('law 6: another organisation\'s things do not exist', async () => {
     ['a webhook', endpoint, (id) => ['DELETE', `/webhooks/${id}`]],
     ['a filter by group', cohort.id, (id) => ['GET', `/assessments?group_id=${id}`]],
     ['a poll by group', cohort.id, (id) => ['GET', `/assessments?group_id=${id}&since=2020-01-01T00:00:00Z`]],
-    ['a webhook for a group', cohort.id, (id) => ['POST', '/webhooks', { url: 'https://consumer.example/hook', group_ids: [id] }]],
+    [
+      'a webhook for a group',
+      cohort.id,
+      (id) => ['POST', '/webhooks', { url: 'https://consumer.example/hook', group_ids: [id] }],
+    ],
   ];
   for (const [what, id, request] of asked) {
     test(`law 6: ${what}: foreign and unknown are answered alike`, async () => {
@@ -62,13 +86,20 @@ suite('law 6: another organisation\'s things do not exist', async () => {
       };
       const [foreign, unknown] = [await of(id), await of(nowhere)];
       assert.deepEqual(bytes(foreign.answer), bytes(unknown.answer), 'law 6: foreign and unknown differ');
-      assert.deepEqual(foreign.statements, unknown.statements, 'law 6: foreign and unknown differ in work, and so in time');
+      assert.deepEqual(
+        foreign.statements,
+        unknown.statements,
+        'law 6: foreign and unknown differ in work, and so in time',
+      );
     });
   }
 
   test('law 6: a learner by reference, and by filter', async () => {
     for (const path of ['/learners/', '/assessments?learner_ref=']) {
-      const [foreign, unknown] = [await traced(() => ours.org.get(`${path}ana`)), await traced(() => ours.org.get(`${path}ann`))];
+      const [foreign, unknown] = [
+        await traced(() => ours.org.get(`${path}ana`)),
+        await traced(() => ours.org.get(`${path}ann`)),
+      ];
       assert.deepEqual(bytes(foreign.answer), bytes(unknown.answer));
       assert.deepEqual(foreign.statements, unknown.statements);
     }
@@ -79,14 +110,23 @@ suite('law 6: another organisation\'s things do not exist', async () => {
     const next = (await theirs.org.get('/assessments?limit=1')).body.pagination.next;
     const path = new URL(next).search;
     const forged = path.replace(/cursor=./, (found) => (found.endsWith('A') ? 'cursor=B' : 'cursor=A'));
-    assert.deepEqual(bytes(await ours.org.get(`/assessments${path}`)), bytes(await ours.org.get(`/assessments${forged}`)));
+    assert.deepEqual(
+      bytes(await ours.org.get(`/assessments${path}`)),
+      bytes(await ours.org.get(`/assessments${forged}`)),
+    );
   });
 
   test('law 6: their things are as they were, and ours never moved', async () => {
     assert.equal((await theirs.org.get(`/groups/${cohort.id}`)).body.data.name, 'The cohort C1');
     assert.equal((await theirs.org.get('/webhooks')).body.data.length, 1);
-    const [before] = await service.app.db.query<{ position: number }>('select position from feed where organisation_id = $1', [ours.org.id]);
+    const [before] = await service.app.db.query<{ position: number }>(
+      'select position from feed where organisation_id = $1',
+      [ours.org.id],
+    );
     await ana.isCalled('Ana Silva');
-    assert.deepEqual((await service.app.db.query('select position from feed where organisation_id = $1', [ours.org.id]))[0], before);
+    assert.deepEqual(
+      (await service.app.db.query('select position from feed where organisation_id = $1', [ours.org.id]))[0],
+      before,
+    );
   });
 });

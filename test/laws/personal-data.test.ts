@@ -13,12 +13,24 @@ const renamed = 'Zebedee Marlinspike';
 const email = 'zebedee.q@personal.example';
 const ref = 'LRN-77-Wombat';
 const groupName = 'Cohort of Xylophonists';
-const markers = ['zebedee', 'quillfeather', 'marlinspike', 'personal.example', 'wombat', 'xylophonist', 'qq 12 34 56 c', 'qq123456c', 'qq-12-34-56-c'];
+const markers = [
+  'zebedee',
+  'quillfeather',
+  'marlinspike',
+  'personal.example',
+  'wombat',
+  'xylophonist',
+  'qq 12 34 56 c',
+  'qq123456c',
+  'qq-12-34-56-c',
+];
 const numbers = ['QQ123456C', 'QQ 12 34 56 C', 'qq-12-34-56-c', 'ＱＱ１２３４５６Ｃ', 'QQ\u200b123456C'];
 
 /** Told apart from the service's own check on purpose. */
 function holdsNumber(text: string): boolean {
-  return /(?<![A-Z0-9])[A-Z]{2}[\W_]*(?:[0-9][\W_]*){6}[A-D](?![A-Z0-9])/i.test(text.normalize('NFKC').replace(/\p{Cf}/gu, ''));
+  return /(?<![A-Z0-9])[A-Z]{2}[\W_]*(?:[0-9][\W_]*){6}[A-D](?![A-Z0-9])/i.test(
+    text.normalize('NFKC').replace(/\p{Cf}/gu, ''),
+  );
 }
 
 suite('law 8: personal data stays in bodies', () => {
@@ -37,7 +49,12 @@ suite('law 8: personal data stays in bodies', () => {
     };
 
     const group = (await ask('POST', '/groups', { type: 'cohort', ref: 'C1', name: groupName })).body.data.id;
-    const provisioned = await ask('POST', '/learners', { full_name: name, email, ref, groups: [{ type: 'cohort', ref: 'C1', name: groupName }] }, { 'idempotency-key': `key of ${ref}` });
+    const provisioned = await ask(
+      'POST',
+      '/learners',
+      { full_name: name, email, ref, groups: [{ type: 'cohort', ref: 'C1', name: groupName }] },
+      { 'idempotency-key': `key of ${ref}` },
+    );
     assert.equal(provisioned.status, 201);
     addresses.push(provisioned.body.data.assessment_url);
     await ask('POST', '/learners', { full_name: renamed, email, ref }, { 'idempotency-key': `another key of ${ref}` });
@@ -66,9 +83,21 @@ suite('law 8: personal data stays in bodies', () => {
     for (const number of numbers) {
       await ask('POST', '/learners', { full_name: `Somebody ${number}`, ref: 'L-1' });
       await ask('POST', '/learners', { full_name: 'Somebody Else', ref: number.replaceAll(' ', '.') });
-      await ask('POST', '/learners', { full_name: 'Somebody Else', ref: 'L-2', email: `${number.replaceAll(' ', '')}@x.example` });
-      await ask('POST', '/learners', { full_name: 'Somebody Else', ref: 'L-3', groups: [{ type: 'cohort', ref: number, name: 'Cohort' }] });
-      await ask('POST', '/learners', { full_name: 'Somebody Else', ref: 'L-3', groups: [{ type: 'cohort', ref: 'C3', name: number }] });
+      await ask('POST', '/learners', {
+        full_name: 'Somebody Else',
+        ref: 'L-2',
+        email: `${number.replaceAll(' ', '')}@x.example`,
+      });
+      await ask('POST', '/learners', {
+        full_name: 'Somebody Else',
+        ref: 'L-3',
+        groups: [{ type: 'cohort', ref: number, name: 'Cohort' }],
+      });
+      await ask('POST', '/learners', {
+        full_name: 'Somebody Else',
+        ref: 'L-3',
+        groups: [{ type: 'cohort', ref: 'C3', name: number }],
+      });
       await ask('POST', '/groups', { type: 'cohort', ref: number, name: 'Cohort' });
       await ask('POST', '/groups', { type: 'cohort', ref: 'C4', name: `About ${number}` });
       await ask('PATCH', `/groups/${group}`, { name: number });
@@ -87,10 +116,18 @@ suite('law 8: personal data stays in bodies', () => {
 
     const log = process.output();
     assert.match(log, /"action":"POST \/learners"/);
-    const audit = (await service.app.db.query<{ row: string }>('select a::text as row from audit a')).map(({ row }) => row).join('\n');
+    const audit = (await service.app.db.query<{ row: string }>('select a::text as row from audit a'))
+      .map(({ row }) => row)
+      .join('\n');
     assert.match(audit, /GET \/learners/);
-    for (const [where, text] of [['the log', log], ['the audit log', audit], ['a message', messages.join('\n')], ['an address', addresses.join('\n')]] as const) {
-      for (const marker of markers) assert.ok(!text.toLowerCase().includes(marker), `law 8: ${where} holds "${marker}"`);
+    for (const [where, text] of [
+      ['the log', log],
+      ['the audit log', audit],
+      ['a message', messages.join('\n')],
+      ['an address', addresses.join('\n')],
+    ] as const) {
+      for (const marker of markers)
+        assert.ok(!text.toLowerCase().includes(marker), `law 8: ${where} holds "${marker}"`);
     }
     assert.ok(messages.length > 30);
   });
@@ -102,7 +139,9 @@ suite('law 8: personal data stays in bodies', () => {
     assert.ok(columns.length > 30);
     let looked = 0;
     for (const { table_name, column_name } of columns) {
-      for (const { value } of await service.app.db.query<{ value: string }>(`select distinct "${column_name}"::text as value from "${table_name}" where "${column_name}" is not null`)) {
+      for (const { value } of await service.app.db.query<{ value: string }>(
+        `select distinct "${column_name}"::text as value from "${table_name}" where "${column_name}" is not null`,
+      )) {
         looked++;
         assert.ok(!holdsNumber(value), `law 8: ${table_name}.${column_name} holds a National Insurance number`);
       }

@@ -20,7 +20,9 @@ export type ServiceProcess = {
 };
 
 const running = new Set<ChildProcess>();
-after(() => { for (const child of running) child.kill('SIGKILL'); });
+after(() => {
+  for (const child of running) child.kill('SIGKILL');
+});
 
 /**
  * Starts `ars serve` and waits until it answers.
@@ -28,11 +30,21 @@ after(() => { for (const child of running) child.kill('SIGKILL'); });
  */
 export async function serviceProcess(environment: Record<string, string>): Promise<ServiceProcess> {
   const child = spawn(process.execPath, ['cli/ars.ts', 'serve', '--role', 'web'], {
-    cwd: root, stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NODE_TEST_CONTEXT: undefined, ARS_HOST: '127.0.0.1', ARS_PORT: '0', ARS_RATE_LIMIT: '1000000', ...environment },
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      NODE_TEST_CONTEXT: undefined,
+      ARS_HOST: '127.0.0.1',
+      ARS_PORT: '0',
+      ARS_RATE_LIMIT: '1000000',
+      ...environment,
+    },
   });
   running.add(child);
-  const gone = once(child, 'exit').then(() => { running.delete(child); });
+  const gone = once(child, 'exit').then(() => {
+    running.delete(child);
+  });
   let text = '';
   const url = await new Promise<string>((resolve, reject) => {
     const read = (part: Buffer) => {
@@ -45,7 +57,8 @@ export async function serviceProcess(environment: Record<string, string>): Promi
     void gone.then(() => reject(new Error(`the service ended before it answered: ${text}`)));
   });
   return {
-    url, output: () => text,
+    url,
+    output: () => text,
     async kill() {
       child.kill('SIGKILL');
       await gone;

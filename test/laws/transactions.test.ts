@@ -12,13 +12,33 @@ import { secret, serviceProcess } from './processes.ts';
 
 const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000', ARS_SECRET: secret } });
 
-const counted = ['assessment', 'assessment_feed', 'learner', 'learner_feed', 'learner_group', 'membership', 'group_set', 'invitation', 'event', 'delivery', 'evidence', 'assessment_change'];
+const counted = [
+  'assessment',
+  'assessment_feed',
+  'learner',
+  'learner_feed',
+  'learner_group',
+  'membership',
+  'group_set',
+  'invitation',
+  'event',
+  'delivery',
+  'evidence',
+  'assessment_change',
+];
 
 /** Everything that a change could leave behind. */
 async function stored(organisationId: number): Promise<Record<string, unknown>> {
-  const rows = await service.app.db.query<{ name: string; text: string }>(counted.map((table) =>
-    `select '${table}' as name, coalesce(md5(string_agg(t::text, chr(10) order by t::text)), '') || count(*) as text from ${table} t where organisation_id = $1`).join(' union all ')
-    + ` union all select 'credits', credits::text from organisation where organisation_id = $1 union all select 'feed', f::text from feed f where organisation_id = $1`, [organisationId]);
+  const rows = await service.app.db.query<{ name: string; text: string }>(
+    counted
+      .map(
+        (table) =>
+          `select '${table}' as name, coalesce(md5(string_agg(t::text, chr(10) order by t::text)), '') || count(*) as text from ${table} t where organisation_id = $1`,
+      )
+      .join(' union all ') +
+      ` union all select 'credits', credits::text from organisation where organisation_id = $1 union all select 'feed', f::text from feed f where organisation_id = $1`,
+    [organisationId],
+  );
   return Object.fromEntries(rows.map(({ name, text }) => [name, text]));
 }
 
@@ -29,20 +49,44 @@ suite('law 4: a cause and its events are one transaction', () => {
     const ana = await scene.learner('ana');
     const cohort = await scene.group('C1');
     await ana.completes();
-    await org.post('/webhooks', { url: 'https://consumer.example/hook', event_types: ['assessment.completed', 'learner.groups.updated'] });
+    await org.post('/webhooks', {
+      url: 'https://consumer.example/hook',
+      event_types: ['assessment.completed', 'learner.groups.updated'],
+    });
     const before = await stored(org.id);
     const changes: [string, Parameters<typeof service.inWork>[0]][] = [
       ['a membership', (work) => addMembers(work, org.id, cohort.id, ['ana'])],
       ['a result', (work) => recordResults(work, org.id, [{ ref: 'ana', subject: 'english' }], { events: true })],
-      ['a provisioning', (work) => provisionLearner(work, org.id, { full_name: 'Bo Okafor', email: null, ref: 'bo', groups: [{ type: 'cohort', ref: 'C2', name: 'New' }] })],
-      ['a provisioning of somebody known', (work) => provisionLearner(work, org.id, { full_name: 'Ana New', email: null, ref: 'ana', groups: [{ type: 'cohort', ref: 'C1', name: '' }] })],
+      [
+        'a provisioning',
+        (work) =>
+          provisionLearner(work, org.id, {
+            full_name: 'Bo Okafor',
+            email: null,
+            ref: 'bo',
+            groups: [{ type: 'cohort', ref: 'C2', name: 'New' }],
+          }),
+      ],
+      [
+        'a provisioning of somebody known',
+        (work) =>
+          provisionLearner(work, org.id, {
+            full_name: 'Ana New',
+            email: null,
+            ref: 'ana',
+            groups: [{ type: 'cohort', ref: 'C1', name: '' }],
+          }),
+      ],
       ['a team', (work) => ensureTeam(work, org.id, { ref: 'T1', name: 'Team' })],
     ];
     for (const [what, change] of changes) {
-      await assert.rejects(service.inWork(async (work) => {
-        await change(work);
-        throw new Error('the end');
-      }), /the end/);
+      await assert.rejects(
+        service.inWork(async (work) => {
+          await change(work);
+          throw new Error('the end');
+        }),
+        /the end/,
+      );
       assert.deepEqual(await stored(org.id), before, `law 4: ${what} that was rolled back left an event, or more`);
     }
   });
@@ -50,7 +94,11 @@ suite('law 4: a cause and its events are one transaction', () => {
   test('law 4: a refused provisioning leaves nothing', async () => {
     const org = await service.organisation({ plan: 'standard', credits: 0, groupAutocreate: true });
     const before = await stored(org.id);
-    const refused = await org.post('/learners', { ref: 'bo', full_name: 'Bo Okafor', groups: [{ type: 'cohort', ref: 'C9', name: 'New' }] });
+    const refused = await org.post('/learners', {
+      ref: 'bo',
+      full_name: 'Bo Okafor',
+      groups: [{ type: 'cohort', ref: 'C9', name: 'New' }],
+    });
     assert.equal(refused.status, 402);
     assert.deepEqual(await stored(org.id), before, 'law 4: a refusal left something');
   });
@@ -66,29 +114,41 @@ suite('law 4: a cause and its events are one transaction', () => {
     let over = false;
     let cuts = 0;
     const cutting = (async () => {
-      while (!over) cuts += (await service.app.db.query(`select pg_terminate_backend(pid) from pg_stat_activity
-        where datname = current_database() and pid <> pg_backend_pid() and state = 'idle in transaction' and application_name = 'ars' limit 1`)).length;
+      while (!over)
+        cuts += (
+          await service.app.db.query(`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and state = 'idle in transaction' and application_name = 'ars' limit 1`)
+        ).length;
     })();
     let refused = 0;
-    await Promise.all(refs.map(async (ref, n) => {
-      for (let round = 0; round < 12; round++) {
-        const answer = round % 3 === 2 ? await org.post('/learners', { ref: `new-${n}-${round}`, full_name: `Somebody New ${n}` })
-          : await org.post(`/groups/${cohort}/members${round % 2 === 0 ? '' : '/remove'}`, { learner_refs: [ref] });
-        if (answer.status === 503) refused++;
-        else assert.ok(answer.status < 300, answer.text);
-      }
-    })).finally(() => { over = true; });
+    await Promise.all(
+      refs.map(async (ref, n) => {
+        for (let round = 0; round < 12; round++) {
+          const answer =
+            round % 3 === 2
+              ? await org.post('/learners', { ref: `new-${n}-${round}`, full_name: `Somebody New ${n}` })
+              : await org.post(`/groups/${cohort}/members${round % 2 === 0 ? '' : '/remove'}`, { learner_refs: [ref] });
+          if (answer.status === 503) refused++;
+          else assert.ok(answer.status < 300, answer.text);
+        }
+      }),
+    ).finally(() => {
+      over = true;
+    });
     await cutting;
     assert.ok(cuts > 0 && refused > 0, `${cuts} connections cut, ${refused} changes refused`);
     assert.equal((await org.get('/health')).status, 200);
-    const [told] = await service.app.db.query<Record<string, number>>(`
+    const [told] = await service.app.db.query<Record<string, number>>(
+      `
       select (select count(*) from event where organisation_id = $1 and payload like '%"added":["%') as added,
              (select count(*) from event where organisation_id = $1 and payload like '%"removed":["%') as removed,
              (select count(*) from membership where organisation_id = $1) as joined,
              (select count(*) from membership where organisation_id = $1 and left_position is not null) as gone,
              (select count(*) from invitation where organisation_id = $1 and credit_spent) as invitations,
              (select count(*) from learner where organisation_id = $1) as learners,
-             (select 1000 - credits from organisation where organisation_id = $1) as spent`, [org.id]);
+             (select 1000 - credits from organisation where organisation_id = $1) as spent`,
+      [org.id],
+    );
     assert.equal(told!.added, told!.joined, 'law 4: an event for each joining');
     assert.equal(told!.removed, told!.gone, 'law 4: an event for each leaving');
     assert.equal(told!.invitations, told!.spent, 'law 4: a credit for each invitation');

@@ -15,7 +15,14 @@ import { recordResults } from '../scenario.ts';
 /** Runs a verb in a unit of work, as the command line does. */
 export type InWork = <T>(inside: (work: Work) => Promise<T>) => Promise<T>;
 
-type KnownRecord = { assessment_id: string; ref: string | null; name: string; subject: string; assessed_at: string; level: number };
+type KnownRecord = {
+  assessment_id: string;
+  ref: string | null;
+  name: string;
+  subject: string;
+  assessed_at: string;
+  level: number;
+};
 
 const surnames = ['Silva', 'Okafor', 'Nguyễn', 'O’Brien', 'Иванова', 'العلي', '王', 'Åkesson'];
 
@@ -42,13 +49,17 @@ export class World {
     this.#inWork = inWork;
   }
 
-  #number(): number { return ++this.#count; }
+  #number(): number {
+    return ++this.#count;
+  }
 
   #some<T>(random: Random, list: readonly T[], most: number): T[] {
     return [...new Set(Array.from({ length: 1 + Math.floor(random.float() * most) }, () => pick(random, list)))];
   }
 
-  #name(random: Random): string { return `Learner ${Math.floor(random.float() * 50)} ${pick(random, surnames)}`; }
+  #name(random: Random): string {
+    return `Learner ${Math.floor(random.float() * 50)} ${pick(random, surnames)}`;
+  }
 
   #group(random: Random) {
     const number = Math.floor(random.float() * 16);
@@ -57,22 +68,38 @@ export class World {
 
   #record(random: Random, known?: KnownRecord) {
     const record = known ?? {
-      assessment_id: random.uuid(), ref: random.float() < 0.1 ? null : random.float() < 0.2 ? `new-${this.#number()}` : pick(random, this.refs),
-      name: this.#name(random), subject: pick(random, subjects), assessed_at: new Date(Date.UTC(2025, 0, 1) + Math.floor(random.float() * 400) * 86_400_000).toISOString(),
+      assessment_id: random.uuid(),
+      ref: random.float() < 0.1 ? null : random.float() < 0.2 ? `new-${this.#number()}` : pick(random, this.refs),
+      name: this.#name(random),
+      subject: pick(random, subjects),
+      assessed_at: new Date(Date.UTC(2025, 0, 1) + Math.floor(random.float() * 400) * 86_400_000).toISOString(),
       level: Math.floor(random.float() * levels.length),
     };
     const rename = known !== undefined && random.float() < 0.2;
     const withGroups = record.ref !== null && random.float() < 0.2;
-    return { known: record, line: {
-      assessment_id: record.assessment_id, learner: { ref: record.ref, full_name: rename ? this.#name(random) : record.name },
-      assessed_at: record.assessed_at, subject: record.subject, framework: `Framework ${Math.floor(random.float() * 3)}`, ...levels[record.level]!,
-      ...(withGroups ? { groups: this.#some(random, [this.#group(random), this.#group(random)], 2) } : {}),
-    } };
+    return {
+      known: record,
+      line: {
+        assessment_id: record.assessment_id,
+        learner: { ref: record.ref, full_name: rename ? this.#name(random) : record.name },
+        assessed_at: record.assessed_at,
+        subject: record.subject,
+        framework: `Framework ${Math.floor(random.float() * 3)}`,
+        ...levels[record.level]!,
+        ...(withGroups ? { groups: this.#some(random, [this.#group(random), this.#group(random)], 2) } : {}),
+      },
+    };
   }
 
   async #imports(random: Random, lines: { known: KnownRecord; line: object }[]): Promise<void> {
-    await this.#work(random, (work) => importRecords(work, this.organisation.id, lines.map(({ line }) => readyRecord(line, this.organisation.publicId, work.nowMs)),
-      { events: random.float() < 0.5, actor: 'operator' }));
+    await this.#work(random, (work) =>
+      importRecords(
+        work,
+        this.organisation.id,
+        lines.map(({ line }) => readyRecord(line, this.organisation.publicId, work.nowMs)),
+        { events: random.float() < 0.5, actor: 'operator' },
+      ),
+    );
     for (const { known } of lines) {
       if (!this.records.includes(known)) this.records.push(known);
       if (known.ref !== null && !this.refs.includes(known.ref)) this.refs.push(known.ref);
@@ -95,48 +122,207 @@ export class World {
   }
 
   async #provision(random: Random, ref: string, fullName: string, groups: number): Promise<void> {
-    await this.#call(random, 'POST', '/learners', {
-      ref, full_name: fullName, ...(groups === 0 ? {} : { groups: Array.from({ length: groups }, () => this.#group(random)).filter((group, i, all) => all.findIndex((one) => one.ref === group.ref) === i) }),
-    }, [200, 201]);
+    await this.#call(
+      random,
+      'POST',
+      '/learners',
+      {
+        ref,
+        full_name: fullName,
+        ...(groups === 0
+          ? {}
+          : {
+              groups: Array.from({ length: groups }, () => this.#group(random)).filter(
+                (group, i, all) => all.findIndex((one) => one.ref === group.ref) === i,
+              ),
+            }),
+      },
+      [200, 201],
+    );
     if (!this.refs.includes(ref)) this.refs.push(ref);
   }
 
   #ways: [string, number, (random: Random) => Promise<void>][] = [
-    ['provision somebody new', 3, (random) => this.#provision(random, `L-${this.#number()}`, this.#name(random), Math.floor(random.float() * 4))],
-    ['provision again', 2, (random) => this.#provision(random, pick(random, this.refs), this.#name(random), Math.floor(random.float() * 3))],
-    ['create a group', 1, async (random) => {
-      const answer = await this.#call(random, 'POST', '/groups', this.#group(random), [200, 201]);
-      if (!this.groups.includes(answer.body.data.id)) this.groups.push(answer.body.data.id);
-    }],
-    ['rename a group', 2, async (random) => { await this.#call(random, 'PATCH', `/groups/${pick(random, this.groups)}`, { name: `Group ${this.#number()}` }, [200]); }],
-    ['archive or reactivate', 2, async (random) => { await this.#call(random, 'PATCH', `/groups/${pick(random, this.groups)}`, { active: random.float() < 0.6 }, [200]); }],
-    ['add members', 4, async (random) => { await this.#call(random, 'POST', `/groups/${pick(random, this.groups)}/members`, { learner_refs: this.#some(random, this.refs, 12) }, [200]); }],
-    ['remove members', 4, async (random) => { await this.#call(random, 'POST', `/groups/${pick(random, this.groups)}/members/remove`, { learner_refs: this.#some(random, this.refs, 25) }, [200]); }],
-    ['join a team', 1, (random) => this.#work(random, (work) => addToTeam(work, this.organisation.id, pick(random, this.teams), this.#some(random, this.refs, 8)))],
-    ['leave a team', 1, (random) => this.#work(random, (work) => removeFromTeam(work, this.organisation.id, pick(random, this.teams), this.#some(random, this.refs, 12)))],
-    ['import results', 5, (random) => this.#imports(random, Array.from({ length: 1 + Math.floor(random.float() * 6) }, () => this.#record(random)))],
-    ['import again', 3, (random) => this.#imports(random, this.#some(random, this.records, 5).map((known) => this.#record(random, known)))],
-    ['amend', 3, (random) => this.#work(random, (work) => amendAssessment(work, this.organisation.id, pick(random, this.records).assessment_id,
-      { needs_review: random.float() < 0.5, framework: `Framework ${Math.floor(random.float() * 3)}` }, { actor: 'operator', reason: 'a history' }))],
-    ['withdraw', 2, (random) => this.#work(random, (work) => withdrawAssessment(work, this.organisation.id, pick(random, this.records).assessment_id, { actor: 'operator', reason: 'a history' }))],
-    ['complete a sitting', 4, async (random) => {
-      const [ref, level] = [pick(random, this.refs), Math.floor(random.float() * levels.length)];
-      await this.#work(random, (work) => recordResults(work, this.organisation.id, [{ ref, subject: pick(random, subjects), level }], { events: true }));
-    }],
-    ['read a report', 1, async (random) => { await this.#call(random, 'GET', `/assessments/${pick(random, this.records).assessment_id}/report.pdf`, undefined, [200, 404]); }],
+    [
+      'provision somebody new',
+      3,
+      (random) => this.#provision(random, `L-${this.#number()}`, this.#name(random), Math.floor(random.float() * 4)),
+    ],
+    [
+      'provision again',
+      2,
+      (random) => this.#provision(random, pick(random, this.refs), this.#name(random), Math.floor(random.float() * 3)),
+    ],
+    [
+      'create a group',
+      1,
+      async (random) => {
+        const answer = await this.#call(random, 'POST', '/groups', this.#group(random), [200, 201]);
+        if (!this.groups.includes(answer.body.data.id)) this.groups.push(answer.body.data.id);
+      },
+    ],
+    [
+      'rename a group',
+      2,
+      async (random) => {
+        await this.#call(
+          random,
+          'PATCH',
+          `/groups/${pick(random, this.groups)}`,
+          { name: `Group ${this.#number()}` },
+          [200],
+        );
+      },
+    ],
+    [
+      'archive or reactivate',
+      2,
+      async (random) => {
+        await this.#call(
+          random,
+          'PATCH',
+          `/groups/${pick(random, this.groups)}`,
+          { active: random.float() < 0.6 },
+          [200],
+        );
+      },
+    ],
+    [
+      'add members',
+      4,
+      async (random) => {
+        await this.#call(
+          random,
+          'POST',
+          `/groups/${pick(random, this.groups)}/members`,
+          { learner_refs: this.#some(random, this.refs, 12) },
+          [200],
+        );
+      },
+    ],
+    [
+      'remove members',
+      4,
+      async (random) => {
+        await this.#call(
+          random,
+          'POST',
+          `/groups/${pick(random, this.groups)}/members/remove`,
+          { learner_refs: this.#some(random, this.refs, 25) },
+          [200],
+        );
+      },
+    ],
+    [
+      'join a team',
+      1,
+      (random) =>
+        this.#work(random, (work) =>
+          addToTeam(work, this.organisation.id, pick(random, this.teams), this.#some(random, this.refs, 8)),
+        ),
+    ],
+    [
+      'leave a team',
+      1,
+      (random) =>
+        this.#work(random, (work) =>
+          removeFromTeam(work, this.organisation.id, pick(random, this.teams), this.#some(random, this.refs, 12)),
+        ),
+    ],
+    [
+      'import results',
+      5,
+      (random) =>
+        this.#imports(
+          random,
+          Array.from({ length: 1 + Math.floor(random.float() * 6) }, () => this.#record(random)),
+        ),
+    ],
+    [
+      'import again',
+      3,
+      (random) =>
+        this.#imports(
+          random,
+          this.#some(random, this.records, 5).map((known) => this.#record(random, known)),
+        ),
+    ],
+    [
+      'amend',
+      3,
+      (random) =>
+        this.#work(random, (work) =>
+          amendAssessment(
+            work,
+            this.organisation.id,
+            pick(random, this.records).assessment_id,
+            { needs_review: random.float() < 0.5, framework: `Framework ${Math.floor(random.float() * 3)}` },
+            { actor: 'operator', reason: 'a history' },
+          ),
+        ),
+    ],
+    [
+      'withdraw',
+      2,
+      (random) =>
+        this.#work(random, (work) =>
+          withdrawAssessment(work, this.organisation.id, pick(random, this.records).assessment_id, {
+            actor: 'operator',
+            reason: 'a history',
+          }),
+        ),
+    ],
+    [
+      'complete a sitting',
+      4,
+      async (random) => {
+        const [ref, level] = [pick(random, this.refs), Math.floor(random.float() * levels.length)];
+        await this.#work(random, (work) =>
+          recordResults(work, this.organisation.id, [{ ref, subject: pick(random, subjects), level }], {
+            events: true,
+          }),
+        );
+      },
+    ],
+    [
+      'read a report',
+      1,
+      async (random) => {
+        await this.#call(
+          random,
+          'GET',
+          `/assessments/${pick(random, this.records).assessment_id}/report.pdf`,
+          undefined,
+          [200, 404],
+        );
+      },
+    ],
     ['rename a learner', 2, (random) => this.#provision(random, pick(random, this.refs), this.#name(random), 0)],
   ];
 
   /** Learners, groups, teams and results to begin with. */
   async begin(random: Random): Promise<void> {
     for (let i = 0; i < 24; i++) this.refs.push(`L-${this.#number()}`);
-    for (let i = 0; i < 2; i++) await this.#imports(random, Array.from({ length: 40 }, () => this.#record(random)));
+    for (let i = 0; i < 2; i++)
+      await this.#imports(
+        random,
+        Array.from({ length: 40 }, () => this.#record(random)),
+      );
     for (const ref of this.refs.slice(0, 24)) await this.#provision(random, ref, this.#name(random), 2);
     for (let i = 0; i < 16; i++) {
-      const answer = await this.#call(random, 'POST', '/groups', { type: clientGroupTypes[i % 5]!, ref: `G-${i}`, name: `Group ${i}` }, [200, 201]);
+      const answer = await this.#call(
+        random,
+        'POST',
+        '/groups',
+        { type: clientGroupTypes[i % 5]!, ref: `G-${i}`, name: `Group ${i}` },
+        [200, 201],
+      );
       this.groups.push(answer.body.data.id);
     }
-    for (const ref of ['T-1', 'T-2']) this.teams.push(await this.#inWork[0]!((work) => ensureTeam(work, this.organisation.id, { ref, name: `Team ${ref}` })));
+    for (const ref of ['T-1', 'T-2'])
+      this.teams.push(
+        await this.#inWork[0]!((work) => ensureTeam(work, this.organisation.id, { ref, name: `Team ${ref}` })),
+      );
   }
 
   /** One change: of any kind, or the one with this number, so that a short history has every kind too. */
@@ -152,7 +338,10 @@ export class World {
 
   /** Resolves when this many changes have been made, or when the history is over. */
   async until(changes: number): Promise<void> {
-    while (this.changes < changes && !this.over) await new Promise<void>((resolve) => { this.#waiting.push(resolve); });
+    while (this.changes < changes && !this.over)
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+      });
   }
 
   /** Nobody writes any more. */
@@ -162,5 +351,7 @@ export class World {
   }
 
   /** The ways that no writer has gone. */
-  get untried(): string[] { return this.#ways.map(([name]) => name).filter((name) => !this.done.has(name)); }
+  get untried(): string[] {
+    return this.#ways.map(([name]) => name).filter((name) => !this.done.has(name));
+  }
 }

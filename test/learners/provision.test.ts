@@ -7,7 +7,10 @@ import { withService } from '../service.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
 const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
-const credits = async (id: number) => (await service.app.db.query<{ credits: number }>('select credits from organisation where organisation_id = $1', [id]))[0]!.credits;
+const credits = async (id: number) =>
+  (
+    await service.app.db.query<{ credits: number }>('select credits from organisation where organisation_id = $1', [id])
+  )[0]!.credits;
 
 suite('provisioning', () => {
   test('an invitation ends after its time, and the next provisioning makes another and costs a credit', async () => {
@@ -25,12 +28,24 @@ suite('provisioning', () => {
     assert.equal(await credits(org.id), 0);
     clock.advance(limits.invitationMs);
     assert.equal((await org.post('/learners', { ...body, full_name: 'Another Name' })).status, 402);
-    assert.equal((await org.get('/learners/ana')).body.data.full_name, 'Ana Silva', 'a refused provisioning changes nothing');
+    assert.equal(
+      (await org.get('/learners/ana')).body.data.full_name,
+      'Ana Silva',
+      'a refused provisioning changes nothing',
+    );
   });
 
   test('the same reference at once makes one learner, one invitation, and costs one credit', async () => {
     const org = await service.organisation({ plan: 'standard', credits: 10 });
-    const answers = await Promise.all(Array.from({ length: 8 }, () => org.post('/learners', { ref: 'twin', full_name: 'The Twin', groups: [{ type: 'cohort', ref: 'C', name: 'C' }] })));
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () =>
+        org.post('/learners', {
+          ref: 'twin',
+          full_name: 'The Twin',
+          groups: [{ type: 'cohort', ref: 'C', name: 'C' }],
+        }),
+      ),
+    );
     assert.deepEqual(answers.map((answer) => answer.status).sort(), [200, 200, 200, 200, 200, 200, 200, 201]);
     assert.equal(new Set(answers.map((answer) => answer.body.data.invitation_id)).size, 1);
     assert.equal(await credits(org.id), 9);
@@ -39,24 +54,50 @@ suite('provisioning', () => {
 
   test('a refused one leaves nothing at all', async () => {
     const org = await service.organisation({ plan: 'standard', credits: 0 });
-    const rows = async () => service.app.db.query(`
+    const rows = async () =>
+      service.app.db.query(
+        `
       select (select count(*) from learner where organisation_id = $1) as learners, (select count(*) from learner_group where organisation_id = $1) as groups,
              (select count(*) from membership where organisation_id = $1) as members, (select count(*) from invitation where organisation_id = $1) as invitations,
-             (select count(*) from event where organisation_id = $1) as events, (select position from feed where organisation_id = $1) as position`, [org.id]);
+             (select count(*) from event where organisation_id = $1) as events, (select position from feed where organisation_id = $1) as position`,
+        [org.id],
+      );
     const before = await rows();
-    assert.equal((await org.post('/learners', { ref: 'x', full_name: 'Ana Silva', groups: [{ type: 'cohort', ref: 'C', name: 'C' }] })).status, 402);
+    assert.equal(
+      (
+        await org.post('/learners', {
+          ref: 'x',
+          full_name: 'Ana Silva',
+          groups: [{ type: 'cohort', ref: 'C', name: 'C' }],
+        })
+      ).status,
+      402,
+    );
     assert.deepEqual(await rows(), before);
   });
 
-  test('an event tells of new groups of a learner that existed, not of a new one\'s', async () => {
+  test("an event tells of new groups of a learner that existed, not of a new one's", async () => {
     const scene = await scenario(service);
-    const events = async () => (await service.app.db.query<{ payload: string }>('select payload from event where organisation_id = $1 order by occurred_at, event_id', [scene.org.id])).map((row) => JSON.parse(row.payload));
+    const events = async () =>
+      (
+        await service.app.db.query<{ payload: string }>(
+          'select payload from event where organisation_id = $1 order by occurred_at, event_id',
+          [scene.org.id],
+        )
+      ).map((row) => JSON.parse(row.payload));
     const group = (ref: string) => ({ type: 'cohort', ref, name: ref });
     await scene.org.post('/learners', { ref: 'new', full_name: 'The New', groups: [group('A')] });
     assert.deepEqual(await events(), []);
-    const again = await scene.org.post('/learners', { ref: 'new', full_name: 'The New', groups: [group('A'), group('B')] });
+    const again = await scene.org.post('/learners', {
+      ref: 'new',
+      full_name: 'The New',
+      groups: [group('A'), group('B')],
+    });
     const b = again.body.data.groups.find((one: any) => one.ref === 'B').id;
-    assert.deepEqual((await events()).map(({ occurred_at, ...rest }) => rest), [{ event: 'learner.groups.updated', learner_ref: 'new', added: [b], removed: [] }]);
+    assert.deepEqual(
+      (await events()).map(({ occurred_at, ...rest }) => rest),
+      [{ event: 'learner.groups.updated', learner_ref: 'new', added: [b], removed: [] }],
+    );
     await scene.org.post('/learners', { ref: 'new', full_name: 'The New', groups: [group('A'), group('B')] });
     assert.equal((await events()).length, 1);
   });

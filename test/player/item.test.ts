@@ -19,7 +19,12 @@ function modelOf(item: Item) {
 /** The form fields that a browser would send, with their values. */
 function controls(text: string): { name: string; value: string; type: string; id: string }[] {
   const attribute = (tag: string, name: string) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1] ?? '';
-  const inputs = [...text.matchAll(/<(?:input|select)[^>]*>/g)].map(([tag]) => ({ name: attribute(tag, 'name'), value: attribute(tag, 'value'), type: tag.startsWith('<select') ? 'select' : attribute(tag, 'type'), id: attribute(tag, 'id') }));
+  const inputs = [...text.matchAll(/<(?:input|select)[^>]*>/g)].map(([tag]) => ({
+    name: attribute(tag, 'name'),
+    value: attribute(tag, 'value'),
+    type: tag.startsWith('<select') ? 'select' : attribute(tag, 'type'),
+    id: attribute(tag, 'id'),
+  }));
   return inputs;
 }
 
@@ -28,14 +33,21 @@ test('every item of the bank shows each of its fields, each with a label of its 
     const model = modelOf(item);
     const text = itemHtml(model, null, null).text;
     const shown = controls(text);
-    assert.deepEqual([...new Set(shown.map(({ name }) => name))].sort(), model.fields.map(({ name }) => name).sort(), item.id);
+    assert.deepEqual(
+      [...new Set(shown.map(({ name }) => name))].sort(),
+      model.fields.map(({ name }) => name).sort(),
+      item.id,
+    );
     for (const { id } of shown) assert.ok(text.includes(`<label for="${id}"`), `${item.id}: ${id} has no label`);
     const ids = [...text.matchAll(/\sid="([^"]+)"/g)].map((found) => found[1]);
     assert.equal(new Set(ids).size, ids.length, `${item.id}: an id stands twice`);
     for (const [, referred] of text.matchAll(/aria-(?:describedby|labelledby)="([^"]+)"/g)) {
-      for (const id of referred!.split(' ')) assert.ok(ids.includes(id), `${item.id}: ${id} is referred to and missing`);
+      for (const id of referred!.split(' '))
+        assert.ok(ids.includes(id), `${item.id}: ${id} is referred to and missing`);
     }
-    if (item.type !== 'template') for (const why of [item.rationale, ...Object.values(item.distractor_rationales)]) assert.ok(!text.includes(why), `${item.id} shows its rationale`);
+    if (item.type !== 'template')
+      for (const why of [item.rationale, ...Object.values(item.distractor_rationales)])
+        assert.ok(!text.includes(why), `${item.id} shows its rationale`);
     assert.ok(!/<(script|style|img)|\son[a-z]+=|\sstyle=/.test(text), item.id);
   }
 });
@@ -44,17 +56,26 @@ test('what a browser sends for the right answer is marked right, for every item'
   for (const item of everyItem) {
     const rendered = renderItem(item, '1');
     const form = new URLSearchParams({ sitting: 's', position: '1', do: 'next' });
-    for (const [name, value] of Object.entries(rightAnswer(rendered))) for (const one of [value].flat() as string[]) form.append(name, one);
+    for (const [name, value] of Object.entries(rightAnswer(rendered)))
+      for (const one of [value].flat() as string[]) form.append(name, one);
     const { answer } = readForm(form.toString());
     assert.deepEqual(mark(rendered, answer), { answered: true, correct: true, problem: null }, item.id);
     // Shown again, as after a pause, it is the same answer.
     const again = itemHtml(modelOf(item), answer, null).text;
-    for (const [name, value] of Object.entries(answer)) for (const one of [value].flat() as string[]) {
-      if (one === '') continue;
-      const escaped = one.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;').replace(/'/g, '&#39;');
-      const kept = [`name="${name}" value="${escaped}"`, `<option value="${escaped}" selected>`].some((part) => again.includes(part));
-      assert.ok(kept, `${item.id}: ${name}=${one} is not shown again`);
-    }
+    for (const [name, value] of Object.entries(answer))
+      for (const one of [value].flat() as string[]) {
+        if (one === '') continue;
+        const escaped = one
+          .replace(/&/g, '&amp;')
+          .replace(/</g, '&lt;')
+          .replace(/>/g, '&gt;')
+          .replace(/"/g, '&quot;')
+          .replace(/'/g, '&#39;');
+        const kept = [`name="${name}" value="${escaped}"`, `<option value="${escaped}" selected>`].some((part) =>
+          again.includes(part),
+        );
+        assert.ok(kept, `${item.id}: ${name}=${one} is not shown again`);
+      }
   }
 });
 

@@ -75,19 +75,26 @@ suite('the pages of a sitting, without script', async () => {
     await page.sends({}, 'skip');
     await page.sends({}, 'skip-now');
     assert.match(page.heading(), /^Question 2/);
-    assert.deepEqual((await findItems(service.app.db, (await cem.link()).open!)).map((row) => row.outcome), ['skipped', null]);
+    assert.deepEqual(
+      (await findItems(service.app.db, (await cem.link()).open!)).map((row) => row.outcome),
+      ['skipped', null],
+    );
   });
 
-  test('an answer that can\'t be read is shown again with what to mend', async () => {
+  test("an answer that can't be read is shown again with what to mend", async () => {
     const dan = await invited(service, org);
     const page = new Visitor(service, dan.token);
     await page.post('/start');
     for (let i = 0; i < 40; i++) {
       const { open } = await dan.link();
       const rendered = JSON.parse((await findCurrent(service.app.db, open!))!.rendered) as RenderedItem;
-      if (rendered.type !== 'ordering' && rendered.type !== 'matching' && rendered.type !== 'numeric') { await page.sends(await wrong(dan)); continue; }
+      if (rendered.type !== 'ordering' && rendered.type !== 'matching' && rendered.type !== 'numeric') {
+        await page.sends(await wrong(dan));
+        continue;
+      }
       const full = await wrong(dan);
-      const part = rendered.type === 'numeric' ? { answer: 'lots' } : { [Object.keys(full)[0]!]: Object.values(full)[0]! };
+      const part =
+        rendered.type === 'numeric' ? { answer: 'lots' } : { [Object.keys(full)[0]!]: Object.values(full)[0]! };
       await page.sends(part);
       assert.equal(page.status, 422);
       assert.match(page.text, /Please look at your answer again/);
@@ -120,7 +127,13 @@ suite('the pages of a sitting, without script', async () => {
     // A tab that was left open at the question about skipping takes nothing away while time stands.
     const left = page.hidden();
     await elsewhere.sends(answer, 'pause');
-    await page.post('/question', { ...elsewhere.hidden(), ...left, sitting: (await eve.link()).open!.sitting_id, position: '1', do: 'skip-now' });
+    await page.post('/question', {
+      ...elsewhere.hidden(),
+      ...left,
+      sitting: (await eve.link()).open!.sitting_id,
+      position: '1',
+      do: 'skip-now',
+    });
     assert.equal(page.heading(), 'Your assessment is paused');
     await page.post('/continue');
     assert.match(page.text, / checked| selected|value="(zzz|98765)"/);
@@ -136,7 +149,10 @@ suite('the pages of a sitting, without script', async () => {
     const page = new Visitor(service, fay.token);
     await page.post('/start');
     assert.match(page.text, /60 minutes left/);
-    for (let i = 0; i < 6; i++) { clock.advance(9 * 60_000); await page.sends(await wrong(fay)); }
+    for (let i = 0; i < 6; i++) {
+      clock.advance(9 * 60_000);
+      await page.sends(await wrong(fay));
+    }
     assert.match(page.text, /class="warning">6 minutes left/);
     clock.advance(7 * 60_000);
     await page.get('/question');
@@ -158,7 +174,15 @@ suite('the pages of a sitting, without script', async () => {
   test('an amended result is shown as it stands, also without a finer level and a next step', async () => {
     const nia = await invited(service, org, { theta: 0.4 });
     const { assessment_id } = await nia.sits();
-    await service.inWork((work) => amendAssessment(work, org.id, assessment_id!, { working_level: null, recommended_next_level: null }, { actor: 'operator', reason: 'a test' }));
+    await service.inWork((work) =>
+      amendAssessment(
+        work,
+        org.id,
+        assessment_id!,
+        { working_level: null, recommended_next_level: null },
+        { actor: 'operator', reason: 'a test' },
+      ),
+    );
     const page = new Visitor(service, nia.token);
     await page.get();
     assert.match(page.text, /<p class="level">(Entry Level|Level [123])<\/p>/);
@@ -170,13 +194,20 @@ suite('the pages of a sitting, without script', async () => {
     const hal = await invited(service, org);
     const { assessment_id } = await hal.sits();
     const page = new Visitor(service, hal.token);
-    await service.inWork((work) => withdrawAssessment(work, org.id, assessment_id!, { actor: 'operator', reason: 'a test' }));
+    await service.inWork((work) =>
+      withdrawAssessment(work, org.id, assessment_id!, { actor: 'operator', reason: 'a test' }),
+    );
     await page.get();
     assert.equal(page.heading(), 'This result was withdrawn');
     assert.match(page.text, /Next is English/);
-    for (const _ of ['english', 'maths']) { clock.advance(60_000); await hal.sits(); }
+    for (const _subject of ['english', 'maths']) {
+      clock.advance(60_000);
+      await hal.sits();
+    }
     const { last } = await hal.link();
-    await service.inWork((work) => withdrawAssessment(work, org.id, last!.assessment_id!, { actor: 'operator', reason: 'a test' }));
+    await service.inWork((work) =>
+      withdrawAssessment(work, org.id, last!.assessment_id!, { actor: 'operator', reason: 'a test' }),
+    );
     await page.get();
     assert.match(page.text, /There is nothing more to do here/);
     assert.doesNotMatch(page.text, /has your result/);
@@ -188,7 +219,7 @@ suite('the pages of a sitting, without script', async () => {
     clock.advance(28 * 24 * hour - hour);
     await kim.starts();
     clock.advance(2 * hour);
-    while (await kim.answers() !== null);
+    while ((await kim.answers()) !== null);
     await page.get();
     await page.post('/finish', { ...page.hidden(), own: 'yes' });
     assert.deepEqual([page.status, page.heading()], [200, 'Your Digital skills result']);
@@ -201,20 +232,29 @@ suite('the pages of a sitting, without script', async () => {
     assert.equal((await page.get()).status, 410);
   });
 
-  test('a form\'s address asked for by GET, and a slash at the end, lead to where the sitting stands', async () => {
+  test("a form's address asked for by GET, and a slash at the end, lead to where the sitting stands", async () => {
     const lou = await invited(service, org);
     const page = new Visitor(service, lou.token);
-    for (const path of ['/', '/start', '/continue', '/finish']) assert.match((await page.get(path)).heading(), /^Hello/, path);
+    for (const path of ['/', '/start', '/continue', '/finish'])
+      assert.match((await page.get(path)).heading(), /^Hello/, path);
     await page.post('/start');
-    for (const path of ['/', '/start', '/continue', '/finish']) assert.match((await page.get(path)).heading(), /^Question 1/, path);
+    for (const path of ['/', '/start', '/continue', '/finish'])
+      assert.match((await page.get(path)).heading(), /^Question 1/, path);
     const stranger = new Visitor(service, 'x');
-    for (const path of ['/', '/start', '/continue', '/finish']) assert.equal((await stranger.get(path)).status, 404, path);
+    for (const path of ['/', '/start', '/continue', '/finish'])
+      assert.equal((await stranger.get(path)).status, 404, path);
   });
 
-  test('links: a wrong one, another one\'s, an expired one', async () => {
+  test("links: a wrong one, another one's, an expired one", async () => {
     const ivy = await invited(service, org);
     const page = new Visitor(service, ivy.token);
-    for (const token of ['x', `${ivy.token}x`, ivy.token.slice(0, -1) + (ivy.token.endsWith('A') ? 'B' : 'A'), 'A'.repeat(ivy.token.length), '%00']) {
+    for (const token of [
+      'x',
+      `${ivy.token}x`,
+      ivy.token.slice(0, -1) + (ivy.token.endsWith('A') ? 'B' : 'A'),
+      'A'.repeat(ivy.token.length),
+      '%00',
+    ]) {
       const other = new Visitor(service, token);
       for (const path of ['', '/question', '/check']) {
         await other.get(path);
@@ -236,16 +276,33 @@ suite('the pages of a sitting, without script', async () => {
   test('headers of every page, and nothing of the link in the log', async () => {
     const jan = await invited(service, org, { name: 'Jan Unmistakable' });
     const page = new Visitor(service, jan.token);
-    for (const load of [() => page.get(), () => page.post('/start'), () => page.sends({}), () => page.get('/nowhere'), () => new Visitor(service, 'x').get()]) {
+    for (const load of [
+      () => page.get(),
+      () => page.post('/start'),
+      () => page.sends({}),
+      () => page.get('/nowhere'),
+      () => new Visitor(service, 'x').get(),
+    ]) {
       const { headers } = await load();
-      assert.match(headers.get('content-security-policy')!, /^default-src 'none'; style-src 'self'; script-src 'self';/);
+      assert.match(
+        headers.get('content-security-policy')!,
+        /^default-src 'none'; style-src 'self'; script-src 'self';/,
+      );
       assert.equal(headers.get('referrer-policy'), 'no-referrer');
       assert.equal(headers.get('cache-control'), 'no-store');
       assert.equal(headers.get('x-content-type-options'), 'nosniff');
       assert.equal(headers.get('set-cookie'), null);
     }
-    await fetch(`${service.url}/a/${jan.token}/question`, { method: 'POST', body: 'x'.repeat(70_000), headers: { 'content-type': 'application/x-www-form-urlencoded' } }).then((reply) => assert.equal(reply.status, 413));
-    await fetch(`${service.url}/a/${jan.token}/question`, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } });
+    await fetch(`${service.url}/a/${jan.token}/question`, {
+      method: 'POST',
+      body: 'x'.repeat(70_000),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    }).then((reply) => assert.equal(reply.status, 413));
+    await fetch(`${service.url}/a/${jan.token}/question`, {
+      method: 'POST',
+      body: '{}',
+      headers: { 'content-type': 'application/json' },
+    });
     await new Promise((resolve) => setImmediate(resolve));
     const log = service.logged.join('');
     assert.ok(log.includes('POST /a/{link}/question'));

@@ -31,17 +31,25 @@ export class Visitor {
     return this;
   }
 
-  get(path = ''): Promise<this> { return this.#load(this.base + path, {}); }
+  get(path = ''): Promise<this> {
+    return this.#load(this.base + path, {});
+  }
 
   post(path: string, fields: Record<string, string | readonly string[]> = {}): Promise<this> {
     const form = new URLSearchParams();
-    for (const [name, value] of Object.entries(fields)) for (const one of [value].flat() as string[]) form.append(name, one);
+    for (const [name, value] of Object.entries(fields))
+      for (const one of [value].flat() as string[]) form.append(name, one);
     return this.#load(this.base + path, { method: 'POST', body: form });
   }
 
   /** The hidden fields of the form on the page. */
   hidden(): Record<string, string> {
-    return Object.fromEntries([...this.text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map((found) => [found[1]!, found[2]!]));
+    return Object.fromEntries(
+      [...this.text.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map((found) => [
+        found[1]!,
+        found[2]!,
+      ]),
+    );
   }
 
   /** Sends the question on the page. */
@@ -49,5 +57,7 @@ export class Visitor {
     return this.post('/question', { ...this.hidden(), ...answer, do: button });
   }
 
-  heading(): string { return /<h1>(.*?)<\/h1>/.exec(this.text)?.[1]?.replace(/<[^>]+>/g, '') ?? ''; }
+  heading(): string {
+    return /<h1>(.*?)<\/h1>/.exec(this.text)?.[1]?.replace(/<[^>]+>/g, '') ?? '';
+  }
 }

@@ -12,7 +12,10 @@ const state: SandboxState = {
   groups: plan.groups,
   nextLearner: plan.learner(61),
   learners: [...plan.learners()].map(({ ref, full_name, groups, results }) => ({
-    ref, full_name, groups, results: results.map(({ record }) => record),
+    ref,
+    full_name,
+    groups,
+    results: results.map(({ record }) => record),
   })),
 };
 const drawn = (count: number, from: SandboxState = state): Change[] => {
@@ -35,9 +38,12 @@ describe('nextChange', () => {
   });
 
   test('every change fits the state', () => {
-    const records = new Map(state.learners.flatMap(({ results }) => results.map((record) => [record.assessment_id, record])));
+    const records = new Map(
+      state.learners.flatMap(({ results }) => results.map((record) => [record.assessment_id, record])),
+    );
     const byRef = new Map(state.learners.map((learner) => [learner.ref, learner]));
-    const groupOf = (key: { type: string; ref: string }) => state.groups.find(({ type, ref }) => type === key.type && ref === key.ref);
+    const groupOf = (key: { type: string; ref: string }) =>
+      state.groups.find(({ type, ref }) => type === key.type && ref === key.ref);
     const ids = new Set<string>();
     for (const change of changes) {
       switch (change.kind) {
@@ -49,7 +55,8 @@ describe('nextChange', () => {
           break;
         case 'move': {
           const held = byRef.get(change.learner_ref)!.groups;
-          const holds = (key: { type: string; ref: string }): boolean => held.some(({ type, ref }) => type === key.type && ref === key.ref);
+          const holds = (key: { type: string; ref: string }): boolean =>
+            held.some(({ type, ref }) => type === key.type && ref === key.ref);
           assert.ok(change.remove.length + change.add.length > 0);
           for (const key of change.remove) assert.ok(holds(key));
           for (const key of change.add) assert.ok(!holds(key) && groupOf(key)!.archived === false);

@@ -13,10 +13,22 @@ import { freshDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 
 const database = await freshDatabase(await thisServer());
-const opened = await openApp(readSettings({ ARS_PORT: '0', DATABASE_URL: database.url, ARS_SECRET: 'a secret of the tests, longer than 32 characters', ARS_LOG: 'none' }));
+const opened = await openApp(
+  readSettings({
+    ARS_PORT: '0',
+    DATABASE_URL: database.url,
+    ARS_SECRET: 'a secret of the tests, longer than 32 characters',
+    ARS_LOG: 'none',
+  }),
+);
 const service = await startService(opened, 'web');
 const { key, organisationId } = await inWork(service.app, async (work) => {
-  const { organisation_id: organisationId } = await createOrganisation(work, { name: 'Test College', plan: 'unlimited', credits: 0, groupAutocreate: true });
+  const { organisation_id: organisationId } = await createOrganisation(work, {
+    name: 'Test College',
+    plan: 'unlimited',
+    credits: 0,
+    groupAutocreate: true,
+  });
   return { organisationId, key: await createKey(work, organisationId, { label: 'test', kind: 'test' }) };
 });
 const org = client(service.url, key);
@@ -24,17 +36,22 @@ const org = client(service.url, key);
 /** A stream that draws the fault, or none, as long as it is wanted. */
 let wanted: Fault | null = null;
 const faults: Fault[] = [];
-disturb(service.http!.fastify.server, '/api/v1', {
-  ...seededRandom('chaos'),
-  float() {
-    let sum = 0;
-    for (const [fault, share] of faultShares) {
-      if (fault === wanted) return sum + share / 1000;
-      sum += share;
-    }
-    return 0.999;
+disturb(
+  service.http!.fastify.server,
+  '/api/v1',
+  {
+    ...seededRandom('chaos'),
+    float() {
+      let sum = 0;
+      for (const [fault, share] of faultShares) {
+        if (fault === wanted) return sum + share / 1000;
+        sum += share;
+      }
+      return 0.999;
+    },
   },
-}, (fault) => faults.push(fault));
+  (fault) => faults.push(fault),
+);
 
 after(async () => {
   await hangUp(service.url);
@@ -51,14 +68,22 @@ async function withFault<T>(fault: Fault, inside: () => Promise<T>): Promise<T> 
   }
 }
 
-const audited = async () => (await service.app.db.query<{ count: number }>('select count(*) as count from audit where organisation_id = $1', [organisationId]))[0]!.count;
+const audited = async () =>
+  (
+    await service.app.db.query<{ count: number }>('select count(*) as count from audit where organisation_id = $1', [
+      organisationId,
+    ])
+  )[0]!.count;
 const learner = { full_name: 'Ana Silva', ref: 'CHAOS-1' };
 
 suite('a sandbox that was told to fail', () => {
   test('a request that is reset or refused has done nothing', async () => {
     await assert.rejects(withFault('reset', () => org.post('/learners', learner)));
     const refused = await withFault('unavailable', () => org.post('/learners', learner));
-    assert.deepEqual([refused.status, refused.headers['retry-after'], refused.body.error.code], [503, '1', 'service_unavailable']);
+    assert.deepEqual(
+      [refused.status, refused.headers['retry-after'], refused.body.error.code],
+      [503, '1', 'service_unavailable'],
+    );
     assert.equal(await audited(), 0);
     assert.equal((await org.get('/learners/CHAOS-1')).status, 404);
   });

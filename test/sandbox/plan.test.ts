@@ -1,7 +1,13 @@
 import { describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { planSandbox } from '../../src/sandbox/plan.ts';
-import type { AmendableFields, GroupKey, PlannedLearner, PlannedRecord, PlannedResult } from '../../src/sandbox/plan.ts';
+import type {
+  AmendableFields,
+  GroupKey,
+  PlannedLearner,
+  PlannedRecord,
+  PlannedResult,
+} from '../../src/sandbox/plan.ts';
 import { isWorkingDay } from '../../src/sandbox/calendar.ts';
 import { nameStocks } from '../../src/sandbox/names.ts';
 import { groupTypes } from '../../src/sandbox/provider.ts';
@@ -19,7 +25,8 @@ const groupByKey = new Map(plan.groups.map((group) => [key(group), group]));
 
 /** Two letters, six digits and a letter, wherever and however they are separated. */
 const nationalInsurance = /[A-Z]{2}\d{6}[A-D]/i;
-const looksLikeNationalInsurance = (text: string): boolean => nationalInsurance.test(text.replace(/[^\p{L}\p{N}]/gu, ''));
+const looksLikeNationalInsurance = (text: string): boolean =>
+  nationalInsurance.test(text.replace(/[^\p{L}\p{N}]/gu, ''));
 
 function near(actual: number, expected: number, tolerance: number, what: string): void {
   assert.ok(Math.abs(actual - expected) <= tolerance, `${what}: ${actual}, expected ${expected} ± ${tolerance}`);
@@ -40,14 +47,22 @@ describe('the same seed and day give the same sandbox', () => {
     const keys = new Map(more.groups.map((group) => [key(group), group]));
     for (const group of few.groups) assert.deepEqual(keys.get(key(group)), group);
     few.teams.forEach((team, i) => {
-      for (let number = 1; number <= 200; number += 1) assert.equal(team.includes(number), more.teams[i]!.includes(number));
+      for (let number = 1; number <= 200; number += 1)
+        assert.equal(team.includes(number), more.teams[i]!.includes(number));
     });
   });
 
   test('known values, so that a change of the generator is seen', () => {
     assert.deepEqual(
-      [plan.learner(1), plan.learner(2)].map(({ ref, full_name, results: own }) => [ref, full_name, own[0]?.record.assessment_id ?? null]),
-      [['LRN-000001','Kyle Naylor',null],['LRN-000002','Daisy Walker','49c1d581-cc71-8b26-b1f1-33b476b63291']],
+      [plan.learner(1), plan.learner(2)].map(({ ref, full_name, results: own }) => [
+        ref,
+        full_name,
+        own[0]?.record.assessment_id ?? null,
+      ]),
+      [
+        ['LRN-000001', 'Kyle Naylor', null],
+        ['LRN-000002', 'Daisy Walker', '49c1d581-cc71-8b26-b1f1-33b476b63291'],
+      ],
     );
   });
 
@@ -78,7 +93,11 @@ describe('learners', () => {
       assert.match(ref, /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/);
       assert.ok(!looksLikeNationalInsurance(ref), ref);
     }
-    for (const character of './:_-') assert.ok(refs.some((ref) => ref.includes(character)), character);
+    for (const character of './:_-')
+      assert.ok(
+        refs.some((ref) => ref.includes(character)),
+        character,
+      );
     near(1 - refs.length / learners.length, 0.03, 0.01, 'share without a reference');
     assert.match(plan.learner(1_000_000).ref ?? 'x', /1000000|x/);
   });
@@ -98,29 +117,62 @@ describe('learners', () => {
       assert.match(full_name, /^[\p{L}\p{M}'’. \-־]+$/u);
     }
     const some = (what: string, test: (name: string) => boolean): void =>
-      assert.ok(learners.some(({ full_name }) => test(full_name)), what);
+      assert.ok(
+        learners.some(({ full_name }) => test(full_name)),
+        what,
+      );
     some('apostrophe', (name) => name.includes("'"));
     some('typographic apostrophe', (name) => name.includes('’'));
     some('hyphen', (name) => name.includes('-'));
     some('over 60 characters', (name) => name.length > 60);
     some('decomposed', (name) => name !== name.normalize('NFC'));
-    some('Latin letter with a combining mark that has no composed form', (name) => /\p{Script=Latin}\p{M}/u.test(name.normalize('NFC')));
-    near(shareOf(learners, ({ full_name }) => /^\p{Script=Latin}[\p{L}\p{M}']+$/u.test(full_name)), 0.01, 0.007, 'single names');
+    some('Latin letter with a combining mark that has no composed form', (name) =>
+      /\p{Script=Latin}\p{M}/u.test(name.normalize('NFC')),
+    );
+    near(
+      shareOf(learners, ({ full_name }) => /^\p{Script=Latin}[\p{L}\p{M}']+$/u.test(full_name)),
+      0.01,
+      0.007,
+      'single names',
+    );
     assert.ok(new Set(learners.map(({ full_name }) => full_name)).size > learners.length * 0.8);
   });
 
   test('names stand in every script, nine in ten in Latin', () => {
-    const scripts = ['Arabic', 'Hebrew', 'Greek', 'Cyrillic', 'Devanagari', 'Bengali', 'Gurmukhi', 'Tamil', 'Ethiopic', 'Thai', 'Han', 'Hiragana', 'Hangul'];
+    const scripts = [
+      'Arabic',
+      'Hebrew',
+      'Greek',
+      'Cyrillic',
+      'Devanagari',
+      'Bengali',
+      'Gurmukhi',
+      'Tamil',
+      'Ethiopic',
+      'Thai',
+      'Han',
+      'Hiragana',
+      'Hangul',
+    ];
     for (const script of scripts) {
       const letters = new RegExp(`\\p{Script=${script}}`, 'u');
-      assert.ok(learners.some(({ full_name }) => letters.test(full_name)), script);
+      assert.ok(
+        learners.some(({ full_name }) => letters.test(full_name)),
+        script,
+      );
     }
-    near(shareOf(learners, ({ full_name }) => /\p{Script=Latin}/u.test(full_name)), 0.89, 0.03, 'share in Latin script');
+    near(
+      shareOf(learners, ({ full_name }) => /\p{Script=Latin}/u.test(full_name)),
+      0.89,
+      0.03,
+      'share in Latin script',
+    );
   });
 
   test('every stock of names has a form of the family name for each sex', () => {
     for (const stock of nameStocks) {
-      if (stock.familiesOfWomen !== undefined) assert.equal(stock.familiesOfWomen.length, stock.families.length, stock.families.join(' '));
+      if (stock.familiesOfWomen !== undefined)
+        assert.equal(stock.familiesOfWomen.length, stock.families.length, stock.families.join(' '));
     }
   });
 });
@@ -130,7 +182,11 @@ describe('groups', () => {
     for (const size of [0, 1, 100, 2_000, 100_000, 1_000_000]) {
       const sized = planSandbox({ seed, learners: size, nowMs });
       assert.ok(sized.groups.length + sized.teams.length < 450, `${size}: ${sized.groups.length}`);
-      for (const type of groupTypes) assert.ok(sized.groups.some((group) => group.type === type), type);
+      for (const type of groupTypes)
+        assert.ok(
+          sized.groups.some((group) => group.type === type),
+          type,
+        );
       const archived = sized.groups.filter((group) => group.archived).length;
       assert.ok(archived >= 5 && archived < sized.groups.length / 3, `${archived} archived of ${sized.groups.length}`);
     }
@@ -150,7 +206,8 @@ describe('groups', () => {
     for (const month of [0, 3, 7, 8, 11]) {
       const other = planSandbox({ seed, learners: 300, nowMs: Date.UTC(2027, month, 1) });
       const keys = new Set(other.groups.map(key));
-      for (const learner of other.learners()) for (const group of learner.groups) assert.ok(keys.has(key(group)), key(group));
+      for (const learner of other.learners())
+        for (const group of learner.groups) assert.ok(keys.has(key(group)), key(group));
     }
   });
 
@@ -174,8 +231,16 @@ describe('groups', () => {
     }
     for (const name of members.keys()) assert.ok(groupByKey.has(name), name);
     assert.ok(shareOf(plan.groups, (group) => members.has(key(group))) > 0.9);
-    assert.ok(plan.groups.some((group) => group.archived && members.has(key(group))), 'an archived group with members');
-    near(shareOf(learners, (learner) => learner.moves.length > 0), 0.13, 0.03, 'share of moved learners');
+    assert.ok(
+      plan.groups.some((group) => group.archived && members.has(key(group))),
+      'an archived group with members',
+    );
+    near(
+      shareOf(learners, (learner) => learner.moves.length > 0),
+      0.13,
+      0.03,
+      'share of moved learners',
+    );
   });
 
   test('teams have members, each a learner with a reference and in one team at most', () => {
@@ -201,10 +266,21 @@ const levels: Record<string, [string | null, number | null, boolean]> = {
   'Level 3': ['Level 3', 5, false],
 };
 const nextLevels = {
-  digital: { 'Working towards Entry Level': 'Entry Level', 'Entry Level': 'Level 1', 'Level 1': 'Level 2', 'Level 2': 'Level 3', 'Level 3': null },
+  digital: {
+    'Working towards Entry Level': 'Entry Level',
+    'Entry Level': 'Level 1',
+    'Level 1': 'Level 2',
+    'Level 2': 'Level 3',
+    'Level 3': null,
+  },
   other: {
-    'Working towards Entry Level': 'Entry Level 1', 'Entry Level 1': 'Entry Level 2', 'Entry Level 2': 'Entry Level 3',
-    'Entry Level 3': 'Level 1', 'Level 1': 'Level 2', 'Level 2': 'Level 3', 'Level 3': null,
+    'Working towards Entry Level': 'Entry Level 1',
+    'Entry Level 1': 'Entry Level 2',
+    'Entry Level 2': 'Entry Level 3',
+    'Entry Level 3': 'Level 1',
+    'Level 1': 'Level 2',
+    'Level 2': 'Level 3',
+    'Level 3': null,
   },
 } as const;
 
@@ -212,7 +288,8 @@ function assertConsistent(record: PlannedRecord): void {
   assert.equal(record.framework, frameworkOf(record.subject, record.rqf_level));
   if (record.working_level === null) {
     assert.deepEqual(
-      [record.rqf_level, record.rqf_level_code, record.below_level_1, record.recommended_next_level], [null, null, null, null],
+      [record.rqf_level, record.rqf_level_code, record.below_level_1, record.recommended_next_level],
+      [null, null, null, null],
     );
   } else {
     assert.deepEqual([record.rqf_level, record.rqf_level_code, record.below_level_1], levels[record.working_level]);
@@ -220,7 +297,10 @@ function assertConsistent(record: PlannedRecord): void {
     assert.ok(record.working_level in ladder, `${record.subject} ${record.working_level}`);
     assert.equal(record.recommended_next_level, ladder[record.working_level]);
   }
-  assert.deepEqual(record.domains.map(({ name }) => name), domainNames[record.subject]);
+  assert.deepEqual(
+    record.domains.map(({ name }) => name),
+    domainNames[record.subject],
+  );
   for (const { score_pct, status } of record.domains) {
     if (score_pct === null) {
       assert.ok(status === null || status === 'not_assessed');
@@ -243,7 +323,9 @@ describe('results', () => {
     for (const { record } of results) assertConsistent(record);
     for (const subject of ['digital', 'english', 'maths'] as const) {
       const ladder = Object.keys(subject === 'digital' ? nextLevels.digital : nextLevels.other);
-      const seen = new Set(results.filter(({ record }) => record.subject === subject).map(({ record }) => record.working_level));
+      const seen = new Set(
+        results.filter(({ record }) => record.subject === subject).map(({ record }) => record.working_level),
+      );
       for (const level of ladder) assert.ok(seen.has(level), `${subject} ${level}`);
     }
     const shown = new Set(results.flatMap(({ record }) => record.domains.map(({ status }) => status as string | null)));
@@ -276,7 +358,19 @@ describe('results', () => {
   });
 
   test('holidays are no working days', () => {
-    const holidays = ['2025-04-18', '2025-04-21', '2025-05-05', '2025-05-26', '2025-08-25', '2025-12-25', '2026-01-01', '2026-04-03', '2026-04-06', '2027-03-26', '2026-03-07'];
+    const holidays = [
+      '2025-04-18',
+      '2025-04-21',
+      '2025-05-05',
+      '2025-05-26',
+      '2025-08-25',
+      '2025-12-25',
+      '2026-01-01',
+      '2026-04-03',
+      '2026-04-06',
+      '2027-03-26',
+      '2026-03-07',
+    ];
     for (const day of holidays) assert.equal(isWorkingDay(Date.parse(`${day}T00:00:00Z`)), false, day);
     for (const day of ['2025-04-22', '2026-03-04', '2026-01-05', '2025-05-12']) {
       assert.equal(isWorkingDay(Date.parse(`${day}T00:00:00Z`)), true, day);
@@ -284,12 +378,43 @@ describe('results', () => {
   });
 
   test('shares of borderline, review, withdrawn and amended results', () => {
-    near(shareOf(results, ({ record }) => record.is_borderline), 0.12, 0.02, 'borderline');
-    near(shareOf(results, ({ record }) => record.needs_review), 0.08, 0.015, 'needs review');
-    near(shareOf(results, ({ withdraw }) => withdraw !== null), 0.015, 0.006, 'withdrawn');
-    near(shareOf(results, ({ amend }) => amend !== null), 0.01, 0.005, 'amended');
-    near(shareOf(results, ({ record }) => record.working_level === null), 0.005, 0.004, 'not placed');
-    for (const subject of ['digital', 'english', 'maths']) near(shareOf(results, ({ record }) => record.subject === subject), 1 / 3, 0.04, subject);
+    near(
+      shareOf(results, ({ record }) => record.is_borderline),
+      0.12,
+      0.02,
+      'borderline',
+    );
+    near(
+      shareOf(results, ({ record }) => record.needs_review),
+      0.08,
+      0.015,
+      'needs review',
+    );
+    near(
+      shareOf(results, ({ withdraw }) => withdraw !== null),
+      0.015,
+      0.006,
+      'withdrawn',
+    );
+    near(
+      shareOf(results, ({ amend }) => amend !== null),
+      0.01,
+      0.005,
+      'amended',
+    );
+    near(
+      shareOf(results, ({ record }) => record.working_level === null),
+      0.005,
+      0.004,
+      'not placed',
+    );
+    for (const subject of ['digital', 'english', 'maths'])
+      near(
+        shareOf(results, ({ record }) => record.subject === subject),
+        1 / 3,
+        0.04,
+        subject,
+      );
   });
 
   test('learners progress: repeated subjects rise more often than they fall', () => {
@@ -311,7 +436,14 @@ describe('results', () => {
   });
 
   test('amendments touch amendable fields only, change something and stay consistent', () => {
-    const amendable: (keyof AmendableFields)[] = ['framework', 'working_level', 'recommended_next_level', 'is_borderline', 'needs_review', 'domains'];
+    const amendable: (keyof AmendableFields)[] = [
+      'framework',
+      'working_level',
+      'recommended_next_level',
+      'is_borderline',
+      'needs_review',
+      'domains',
+    ];
     for (const { record, amend, withdraw } of results) {
       if (amend === null) continue;
       assert.equal(withdraw, null);

@@ -16,16 +16,25 @@ test('a reset leaves nothing of the sandbox, whatever was done in it, and the re
   const sandbox = await openSandbox(app, 5, () => {}, new AbortController().signal);
   const id = sandbox.organisation.organisation_id;
   const key = { access_key_id: sandbox.keyId, secret_access_key: sandbox.secret };
-  const ana = await invited(service, { ...other, ...service.client(key), key, id, publicId: sandbox.organisation.public_id }, { ref: 'ana', name: 'Ana Silva' });
+  const ana = await invited(
+    service,
+    { ...other, ...service.client(key), key, id, publicId: sandbox.organisation.public_id },
+    { ref: 'ana', name: 'Ana Silva' },
+  );
   await ana.starts();
 
   const tables = await app.db.query<{ table_name: string }>(`
     select table_name from information_schema.columns where table_schema = current_schema() and column_name = 'organisation_id' order by 1`);
   const held = async (organisationId: number) => {
-    const counts = await Promise.all(tables.map(async ({ table_name }) => {
-      const [row] = await app.db.query<{ count: number }>(`select count(*) as count from ${table_name} where organisation_id = $1`, [organisationId]);
-      return [table_name, row!.count] as const;
-    }));
+    const counts = await Promise.all(
+      tables.map(async ({ table_name }) => {
+        const [row] = await app.db.query<{ count: number }>(
+          `select count(*) as count from ${table_name} where organisation_id = $1`,
+          [organisationId],
+        );
+        return [table_name, row!.count] as const;
+      }),
+    );
     return Object.fromEntries(counts.filter(([, count]) => count > 0));
   };
   const others = await held(other.id);

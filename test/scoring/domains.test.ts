@@ -13,10 +13,14 @@ function answers(domain: string, right: number, wrong: number) {
   return items.slice(0, right + wrong).map((item, k) => ({ item, right: k < right }));
 }
 
-test('the score is the expected share on the domain\'s pool at the deciding level, at the domain\'s own estimate', () => {
+test("the score is the expected share on the domain's pool at the deciding level, at the domain's own estimate", () => {
   const given = answers('Devices', 4, 2);
   const [devices] = scoreDomains(['Devices'], 'level1', bank.items, given, OVERALL);
-  const theta = eap(given.map((x) => x.item), given.map((x) => (x.right ? 1 : 0)), { mean: -0.2, sd: 0.5 }).theta;
+  const theta = eap(
+    given.map((x) => x.item),
+    given.map((x) => (x.right ? 1 : 0)),
+    { mean: -0.2, sd: 0.5 },
+  ).theta;
   const pool = bank.items.filter((item) => item.domain === 'Devices' && item.level === 'level1');
   const share = pool.reduce((sum, item) => sum + probability(item, theta), 0) / pool.length;
   assert.deepEqual([devices!.theta, devices!.scorePct], [theta, Math.round(share * 100)]);
@@ -25,7 +29,13 @@ test('the score is the expected share on the domain\'s pool at the deciding leve
 
 test('two scored items say nothing, three do; the order is the one given', () => {
   const given = [...answers('Safety', 2, 0), ...answers('Devices', 3, 0)];
-  const [safety, devices, creating] = scoreDomains(['Safety', 'Devices', 'Creating'], 'level1', bank.items, given, OVERALL);
+  const [safety, devices, creating] = scoreDomains(
+    ['Safety', 'Devices', 'Creating'],
+    'level1',
+    bank.items,
+    given,
+    OVERALL,
+  );
   assert.deepEqual([safety!.name, safety!.scorePct, safety!.status], ['Safety', null, null]);
   assert.ok(devices!.scorePct! > 0 && devices!.status !== null);
   assert.deepEqual([creating!.scorePct, creating!.items], [null, 0]);
@@ -38,5 +48,12 @@ test('a domain without items at the deciding level has no score', () => {
 });
 
 test('status boundaries are 65 and 40', () => {
-  assert.deepEqual([100, 65, 64, 40, 39, 0].map(domainStatus), ['secure', 'secure', 'developing', 'developing', 'needs_support', 'needs_support']);
+  assert.deepEqual([100, 65, 64, 40, 39, 0].map(domainStatus), [
+    'secure',
+    'secure',
+    'developing',
+    'developing',
+    'needs_support',
+    'needs_support',
+  ]);
 });

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { confidenceInterval, eap, information, logProbabilities, map, mle, probability, wle } from '../../src/scoring/irt.ts';
+import {
+  confidenceInterval,
+  eap,
+  information,
+  logProbabilities,
+  map,
+  mle,
+  probability,
+  wle,
+} from '../../src/scoring/irt.ts';
 import type { ItemParameters, Response } from '../../src/scoring/irt.ts';
 
 const item = fc.record({
@@ -17,13 +26,15 @@ function close(actual: number, expected: number, tolerance: number): void {
 }
 
 test('probability lies between guessing and one, and log probabilities are its logs', () => {
-  fc.assert(fc.property(item, theta, (i, t) => {
-    const p = probability(i, t);
-    assert.ok(p >= i.c && p <= 1);
-    const logs = logProbabilities(i, t);
-    close(Math.exp(logs.right), p, 1e-12);
-    close(Math.exp(logs.wrong), 1 - p, 1e-12);
-  }));
+  fc.assert(
+    fc.property(item, theta, (i, t) => {
+      const p = probability(i, t);
+      assert.ok(p >= i.c && p <= 1);
+      const logs = logProbabilities(i, t);
+      close(Math.exp(logs.right), p, 1e-12);
+      close(Math.exp(logs.wrong), 1 - p, 1e-12);
+    }),
+  );
 });
 
 test('log probabilities stay finite far out, where a plain logarithm does not', () => {
@@ -36,43 +47,57 @@ test('log probabilities stay finite far out, where a plain logarithm does not', 
 });
 
 test('information equals P′² / (P·Q) by numerical differentiation', () => {
-  fc.assert(fc.property(item, fc.double({ min: -4, max: 4, noNaN: true }), (i, t) => {
-    const h = 1e-5;
-    const slope = (probability(i, t + h) - probability(i, t - h)) / (2 * h);
-    const p = probability(i, t);
-    if (p * (1 - p) < 1e-4) return;
-    close(information(i, t), slope ** 2 / (p * (1 - p)), 1e-5);
-  }));
+  fc.assert(
+    fc.property(item, fc.double({ min: -4, max: 4, noNaN: true }), (i, t) => {
+      const h = 1e-5;
+      const slope = (probability(i, t + h) - probability(i, t - h)) / (2 * h);
+      const p = probability(i, t);
+      if (p * (1 - p) < 1e-4) return;
+      close(information(i, t), slope ** 2 / (p * (1 - p)), 1e-5);
+    }),
+  );
 });
 
 test('EAP is finite, with a positive SD, for every pattern, all right and all wrong included', () => {
-  fc.assert(fc.property(fc.array(item, { minLength: 1, maxLength: 40 }), fc.constantFrom<Response>(0, 1), (items, same) => {
-    const estimate = eap(items, items.map(() => same));
-    assert.ok(Number.isFinite(estimate.theta) && Math.abs(estimate.theta) < 8);
-    // Answers can only narrow a normal prior where the likelihood is log-concave, which guessing (c above 0) breaks.
-    assert.ok(Number.isFinite(estimate.sd) && estimate.sd > 0 && (estimate.sd <= 1.0001 || items.some((one) => one.c > 0)));
-    assert.equal(Math.sign(estimate.theta), same === 1 ? 1 : -1);
-  }));
+  fc.assert(
+    fc.property(fc.array(item, { minLength: 1, maxLength: 40 }), fc.constantFrom<Response>(0, 1), (items, same) => {
+      const estimate = eap(
+        items,
+        items.map(() => same),
+      );
+      assert.ok(Number.isFinite(estimate.theta) && Math.abs(estimate.theta) < 8);
+      // Answers can only narrow a normal prior where the likelihood is log-concave, which guessing (c above 0) breaks.
+      assert.ok(
+        Number.isFinite(estimate.sd) && estimate.sd > 0 && (estimate.sd <= 1.0001 || items.some((one) => one.c > 0)),
+      );
+      assert.equal(Math.sign(estimate.theta), same === 1 ? 1 : -1);
+    }),
+  );
 });
 
 test('turning a wrong answer into a right one raises EAP', () => {
-  fc.assert(fc.property(sitting, fc.nat(), (pairs, at) => {
-    const items = pairs.map(([i]) => i);
-    const responses = pairs.map(([, r]) => r);
-    const k = at % items.length;
-    const wrong = eap(items, responses.with(k, 0));
-    const right = eap(items, responses.with(k, 1));
-    assert.ok(right.theta > wrong.theta);
-  }));
+  fc.assert(
+    fc.property(sitting, fc.nat(), (pairs, at) => {
+      const items = pairs.map(([i]) => i);
+      const responses = pairs.map(([, r]) => r);
+      const k = at % items.length;
+      const wrong = eap(items, responses.with(k, 0));
+      const right = eap(items, responses.with(k, 1));
+      assert.ok(right.theta > wrong.theta);
+    }),
+  );
 });
 
 test('items that were not administered change nothing', () => {
-  fc.assert(fc.property(sitting, item, (pairs, extra) => {
-    const items = pairs.map(([i]) => i);
-    const responses = pairs.map(([, r]) => r);
-    assert.deepEqual(eap([...items, extra], [...responses, null]), eap(items, responses));
-    assert.deepEqual(mle([...items, extra], [...responses, null]), mle(items, responses));
-  }), { numRuns: 25 });
+  fc.assert(
+    fc.property(sitting, item, (pairs, extra) => {
+      const items = pairs.map(([i]) => i);
+      const responses = pairs.map(([, r]) => r);
+      assert.deepEqual(eap([...items, extra], [...responses, null]), eap(items, responses));
+      assert.deepEqual(mle([...items, extra], [...responses, null]), mle(items, responses));
+    }),
+    { numRuns: 25 },
+  );
 });
 
 test('without answers the prior stands and the likelihood has nothing to say', () => {
@@ -89,7 +114,11 @@ test('in the Rasch model the maximum lies where the expected score is the observ
   const items = [-1.2, -0.4, 0.1, 0.9, 1.7].map((b) => ({ a: 1, b, c: 0 }));
   const estimate = mle(items, [1, 1, 0, 1, 0]);
   assert.equal(estimate.status, 'interior');
-  close(items.reduce((sum, i) => sum + probability(i, estimate.theta!), 0), 3, 1e-9);
+  close(
+    items.reduce((sum, i) => sum + probability(i, estimate.theta!), 0),
+    3,
+    1e-9,
+  );
 });
 
 test('perfect and zero scores have no finite maximum but a finite weighted likelihood estimate', () => {

@@ -18,9 +18,23 @@ const TABLE: [Subject, Placement, string | null, number | null, boolean, string,
   ['digital', 'level3', 'Level 3', 5, false, 'Level 3', null],
 ];
 
-for (const [subject, placement, rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level] of TABLE) {
+for (const [
+  subject,
+  placement,
+  rqf_level,
+  rqf_level_code,
+  below_level_1,
+  working_level,
+  recommended_next_level,
+] of TABLE) {
   test(`${subject}, ${placement}`, () => {
-    assert.deepEqual(publishedLevels(subject, placement), { rqf_level, rqf_level_code, below_level_1, working_level, recommended_next_level });
+    assert.deepEqual(publishedLevels(subject, placement), {
+      rqf_level,
+      rqf_level_code,
+      below_level_1,
+      working_level,
+      recommended_next_level,
+    });
   });
 }
 

@@ -7,8 +7,12 @@ import type { Placement } from '../../src/scoring/levels.ts';
 import { decidingRule, placeByIrt, reconcile } from '../../src/scoring/reconcile.ts';
 
 const CUTS: Cut[] = [
-  { level: 'entry1', theta: -2 }, { level: 'entry2', theta: -1.5 }, { level: 'entry3', theta: -1 },
-  { level: 'level1', theta: 0 }, { level: 'level2', theta: 1 }, { level: 'level3', theta: 2 },
+  { level: 'entry1', theta: -2 },
+  { level: 'entry2', theta: -1.5 },
+  { level: 'entry3', theta: -1 },
+  { level: 'level1', theta: 0 },
+  { level: 'level2', theta: 1 },
+  { level: 'level3', theta: 2 },
 ];
 
 describe('reconciliation', () => {
@@ -42,7 +46,12 @@ describe('reconciliation', () => {
   }
 
   test('where the rule engine could judge nothing, IRT places, and the engines are not apart', () => {
-    assert.deepEqual(reconcile('maths', 'level2', null), { placement: 'level2', needsReview: false, basis: 'irt_only', apart: 0 });
+    assert.deepEqual(reconcile('maths', 'level2', null), {
+      placement: 'level2',
+      needsReview: false,
+      basis: 'irt_only',
+      apart: 0,
+    });
   });
 
   test('digital has one Entry level, so the midpoint has no sub-level', () => {
@@ -51,12 +60,14 @@ describe('reconciliation', () => {
 
   test('the placement lies between the engines, and review is needed exactly when they are a level apart', () => {
     const any = fc.constantFrom<Placement>('below_entry', ...levelsOf('english'));
-    fc.assert(fc.property(any, any, (irt, rules) => {
-      const { placement, needsReview } = reconcile('english', irt, rules);
-      const [low, high] = [orderOf(irt), orderOf(rules)].sort((x, y) => x - y) as [number, number];
-      assert.ok(orderOf(placement) >= low && orderOf(placement) <= high);
-      assert.equal(needsReview, high > low);
-    }));
+    fc.assert(
+      fc.property(any, any, (irt, rules) => {
+        const { placement, needsReview } = reconcile('english', irt, rules);
+        const [low, high] = [orderOf(irt), orderOf(rules)].sort((x, y) => x - y) as [number, number];
+        assert.ok(orderOf(placement) >= low && orderOf(placement) <= high);
+        assert.equal(needsReview, high > low);
+      }),
+    );
   });
 });
 
@@ -73,9 +84,16 @@ describe('deciding rule', () => {
   const narrow = (theta: number) => ({ low: theta - 0.1, high: theta + 0.1 });
 
   test('below Level 1 it is the Level 1 cut, however far', () => {
-    for (const [placement, theta] of [['below_entry', -3], ['entry1', -1.9], ['entry3', -0.2]] as const) {
+    for (const [placement, theta] of [
+      ['below_entry', -3],
+      ['entry1', -1.9],
+      ['entry3', -0.2],
+    ] as const) {
       const rule = decidingRule(CUTS, placement, theta, narrow(theta));
-      assert.deepEqual([rule.level, rule.threshold, rule.side, rule.met, rule.isBorderline], ['level1', 0, 'below', false, false]);
+      assert.deepEqual(
+        [rule.level, rule.threshold, rule.side, rule.met, rule.isBorderline],
+        ['level1', 0, 'below', false, false],
+      );
     }
   });
 

@@ -8,18 +8,34 @@ import { BAND_MIN_ITEMS, placeByRules } from '../../src/scoring/rules.ts';
 import type { ScoredAnswer } from '../../src/scoring/rules.ts';
 
 const CUTS: Cut[] = [
-  { level: 'entry', theta: -1.5 }, { level: 'level1', theta: 0 }, { level: 'level2', theta: 1 }, { level: 'level3', theta: 2 },
+  { level: 'entry', theta: -1.5 },
+  { level: 'level1', theta: 0 },
+  { level: 'level2', theta: 1 },
+  { level: 'level3', theta: 2 },
 ];
 
 function answers(level: Level, right: number, wrong: number): ScoredAnswer[] {
   return Array.from({ length: right + wrong }, (_, k) => {
-    const item: ScoredItem = { id: `${level}-${k}`, subject: 'digital', domain: 'Devices', level, a: 1, b: CUTS.find((cut) => cut.level === level)!.theta, c: 0 };
+    const item: ScoredItem = {
+      id: `${level}-${k}`,
+      subject: 'digital',
+      domain: 'Devices',
+      level,
+      a: 1,
+      b: CUTS.find((cut) => cut.level === level)!.theta,
+      c: 0,
+    };
     return { item, right: k < right };
   });
 }
 
-test('S_L is the sum of the probabilities at the cut over the band, and x/n count the level\'s own items', () => {
-  const given = [...answers('entry', 4, 1), ...answers('level1', 4, 2), ...answers('level2', 1, 3), ...answers('level3', 0, 2)];
+test("S_L is the sum of the probabilities at the cut over the band, and x/n count the level's own items", () => {
+  const given = [
+    ...answers('entry', 4, 1),
+    ...answers('level1', 4, 2),
+    ...answers('level2', 1, 3),
+    ...answers('level3', 0, 2),
+  ];
   const { levels } = placeByRules(CUTS, given);
   const level1 = levels[1]!;
   assert.deepEqual(level1.band, ['entry', 'level1', 'level2']);
@@ -45,8 +61,15 @@ test('a level with seven items in its band is not judged, with eight it is', () 
 });
 
 test('a failure below stops the climb; a level that was not judged does not', () => {
-  const failedBelow = placeByRules(CUTS, [...answers('entry', 0, 20), ...answers('level2', 8, 0), ...answers('level3', 8, 0)]);
-  assert.deepEqual(failedBelow.levels.map((rule) => rule.outcome), ['fail', 'fail', 'pass', 'pass']);
+  const failedBelow = placeByRules(CUTS, [
+    ...answers('entry', 0, 20),
+    ...answers('level2', 8, 0),
+    ...answers('level3', 8, 0),
+  ]);
+  assert.deepEqual(
+    failedBelow.levels.map((rule) => rule.outcome),
+    ['fail', 'fail', 'pass', 'pass'],
+  );
   assert.equal(failedBelow.placement, 'below_entry');
   const unjudgedBelow = placeByRules(CUTS, [...answers('level2', 4, 4), ...answers('level3', 8, 0)]);
   assert.equal(unjudgedBelow.levels[0]!.outcome, 'not_judged');
@@ -56,7 +79,10 @@ test('a failure below stops the climb; a level that was not judged does not', ()
 test('nothing passed: the level below the lowest failure, below Entry only where Entry itself was failed', () => {
   // Nothing was given at Entry and too little around it, so the failure at Level 2 says nothing about Level 1.
   const high = placeByRules(CUTS, [...answers('level2', 0, 4), ...answers('level3', 0, 8)]);
-  assert.deepEqual(high.levels.map((rule) => rule.outcome), ['not_judged', 'not_judged', 'fail', 'fail']);
+  assert.deepEqual(
+    high.levels.map((rule) => rule.outcome),
+    ['not_judged', 'not_judged', 'fail', 'fail'],
+  );
   assert.equal(high.placement, 'level1');
   const low = placeByRules(CUTS, [...answers('entry', 0, 8)]);
   assert.deepEqual([low.levels[0]!.outcome, low.placement], ['fail', 'below_entry']);
@@ -70,12 +96,14 @@ test('no level judged: no placement', () => {
 test('one more right answer never lowers the placement', () => {
   const order = ['below_entry', 'entry', 'level1', 'level2', 'level3'];
   const one = fc.tuple(fc.constantFrom<Level>('entry', 'level1', 'level2', 'level3'), fc.boolean());
-  fc.assert(fc.property(fc.array(one, { minLength: 1, maxLength: 40 }), fc.nat(), (list, at) => {
-    const given = list.map(([level, right]): ScoredAnswer => ({ ...answers(level, 1, 0)[0]!, right }));
-    const k = at % given.length;
-    const better = given.with(k, { ...given[k]!, right: true });
-    const [before, after] = [placeByRules(CUTS, given).placement, placeByRules(CUTS, better).placement];
+  fc.assert(
+    fc.property(fc.array(one, { minLength: 1, maxLength: 40 }), fc.nat(), (list, at) => {
+      const given = list.map(([level, right]): ScoredAnswer => ({ ...answers(level, 1, 0)[0]!, right }));
+      const k = at % given.length;
+      const better = given.with(k, { ...given[k]!, right: true });
+      const [before, after] = [placeByRules(CUTS, given).placement, placeByRules(CUTS, better).placement];
       if (before === null || after === null) assert.equal(before, after);
       else assert.ok(order.indexOf(after) >= order.indexOf(before));
-  }));
+    }),
+  );
 });

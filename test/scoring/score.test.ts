@@ -10,18 +10,31 @@ import type { ItemOutcome, ItemResponse, ScoredResult } from '../../src/scoring/
 import { deliver, preparePool } from '../../src/sittings/selection.ts';
 import { syntheticBank } from './synthetic-bank.ts';
 
-const banks = Object.fromEntries(SUBJECTS.map((subject) => [subject, syntheticBank(subject)])) as Record<Subject, ReturnType<typeof syntheticBank>>;
-const prepared = Object.fromEntries(SUBJECTS.map((subject) => [subject, prepareBank(banks[subject])])) as Record<Subject, ReturnType<typeof prepareBank>>;
-const pools = Object.fromEntries(SUBJECTS.map((subject) => [subject, preparePool(banks[subject])])) as Record<Subject, ReturnType<typeof preparePool>>;
+const banks = Object.fromEntries(SUBJECTS.map((subject) => [subject, syntheticBank(subject)])) as Record<
+  Subject,
+  ReturnType<typeof syntheticBank>
+>;
+const prepared = Object.fromEntries(SUBJECTS.map((subject) => [subject, prepareBank(banks[subject])])) as Record<
+  Subject,
+  ReturnType<typeof prepareBank>
+>;
+const pools = Object.fromEntries(SUBJECTS.map((subject) => [subject, preparePool(banks[subject])])) as Record<
+  Subject,
+  ReturnType<typeof preparePool>
+>;
 
 /** The responses of somebody of ability `theta` in an adaptive sitting. */
 function sit(subject: Subject, theta: number, seed: string): ItemResponse[] {
   const random = seededRandom(seed);
   const right = new Map<number, boolean>();
-  const sitting = deliver(pools[subject], (i) => {
-    right.set(i, random.float() < probability(banks[subject].items[i]!, theta));
-    return right.get(i)!;
-  }, random);
+  const sitting = deliver(
+    pools[subject],
+    (i) => {
+      right.set(i, random.float() < probability(banks[subject].items[i]!, theta));
+      return right.get(i)!;
+    },
+    random,
+  );
   return sitting.given.map((i) => ({ itemId: banks[subject].items[i]!.id, outcome: right.get(i) ? 'right' : 'wrong' }));
 }
 
@@ -35,7 +48,10 @@ function scored(subject: Subject, responses: ItemResponse[]): ScoredResult {
 function uniform(subject: Subject, count: number, outcome: ItemOutcome, domains: number = 99): ItemResponse[] {
   const { domains: all, items } = banks[subject];
   const used = all.slice(0, domains).map((domain) => items.filter((item) => item.domain === domain.name));
-  return Array.from({ length: count }, (_, k) => ({ itemId: used[k % used.length]![Math.floor(k / used.length)]!.id, outcome }));
+  return Array.from({ length: count }, (_, k) => ({
+    itemId: used[k % used.length]![Math.floor(k / used.length)]!.id,
+    outcome,
+  }));
 }
 
 describe('scoring', () => {
@@ -57,45 +73,91 @@ describe('scoring', () => {
     assert.equal(result.rules.levels.length, 4);
     assert.ok(result.irt.ci.low < result.irt.theta && result.irt.theta < result.irt.ci.high);
     assert.equal(result.deciding.threshold, result.cuts.find((cut) => cut.level === result.deciding.level)!.theta);
-    assert.deepEqual(result.domains.map((domain) => domain.name), banks.digital.domains.map((domain) => domain.name));
-    assert.equal(result.domains.reduce((sum, domain) => sum + domain.items, 0), result.counts.scored);
+    assert.deepEqual(
+      result.domains.map((domain) => domain.name),
+      banks.digital.domains.map((domain) => domain.name),
+    );
+    assert.equal(
+      result.domains.reduce((sum, domain) => sum + domain.items, 0),
+      result.counts.scored,
+    );
   });
 
   test('publishes the fields of the API and nothing else', () => {
     const published = publishedResult(scored('digital', sit('digital', 0.2, 'whole')));
     assert.deepEqual(Object.keys(published).sort(), [
-      'below_level_1', 'domains', 'is_borderline', 'needs_review', 'recommended_next_level', 'rqf_level', 'rqf_level_code', 'working_level',
+      'below_level_1',
+      'domains',
+      'is_borderline',
+      'needs_review',
+      'recommended_next_level',
+      'rqf_level',
+      'rqf_level_code',
+      'working_level',
     ]);
     assert.deepEqual(Object.keys(published.domains[0]!), ['name', 'score_pct', 'status']);
     for (const { score_pct } of published.domains) assert.ok(score_pct === null || Number.isInteger(score_pct));
   });
 
   test('flags and published fields follow from the parts, for any ability', () => {
-    fc.assert(fc.property(fc.constantFrom(...SUBJECTS), fc.double({ min: -4, max: 4, noNaN: true }), fc.nat(), (subject, theta, seed) => {
-      const result = scored(subject, sit(subject, theta, String(seed)));
-      assert.equal(result.needsReview, Math.abs(orderOf(result.irt.placement) - orderOf(result.rules.placement!)) >= 1);
-      assert.equal(result.isBorderline, result.irt.ci.low <= result.deciding.threshold && result.deciding.threshold <= result.irt.ci.high);
-      assert.equal(result.published.below_level_1, orderOf(result.placement) < 1);
-      assert.equal(result.flags.includes('needs_review'), result.needsReview);
-      assert.equal(result.flags.includes('borderline'), result.isBorderline);
-    }), { numRuns: 60 });
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...SUBJECTS),
+        fc.double({ min: -4, max: 4, noNaN: true }),
+        fc.nat(),
+        (subject, theta, seed) => {
+          const result = scored(subject, sit(subject, theta, String(seed)));
+          assert.equal(
+            result.needsReview,
+            Math.abs(orderOf(result.irt.placement) - orderOf(result.rules.placement!)) >= 1,
+          );
+          assert.equal(
+            result.isBorderline,
+            result.irt.ci.low <= result.deciding.threshold && result.deciding.threshold <= result.irt.ci.high,
+          );
+          assert.equal(result.published.below_level_1, orderOf(result.placement) < 1);
+          assert.equal(result.flags.includes('needs_review'), result.needsReview);
+          assert.equal(result.flags.includes('borderline'), result.isBorderline);
+        },
+      ),
+      { numRuns: 60 },
+    );
   });
 
   test('all right is Level 3 with a ceiling, all wrong is below Entry with a floor, both finite', () => {
-    const high = scored('maths', banks.maths.items.slice(-40).map((item) => ({ itemId: item.id, outcome: 'right' })));
-    assert.deepEqual([high.placement, high.flags.includes('ceiling'), high.irt.mle.status], ['level3', true, 'plus_infinity']);
-    const low = scored('maths', banks.maths.items.slice(0, 40).map((item) => ({ itemId: item.id, outcome: 'wrong' })));
-    assert.deepEqual([low.placement, low.flags.includes('floor'), low.irt.mle.status], ['below_entry', true, 'minus_infinity']);
+    const high = scored(
+      'maths',
+      banks.maths.items.slice(-40).map((item) => ({ itemId: item.id, outcome: 'right' })),
+    );
+    assert.deepEqual(
+      [high.placement, high.flags.includes('ceiling'), high.irt.mle.status],
+      ['level3', true, 'plus_infinity'],
+    );
+    const low = scored(
+      'maths',
+      banks.maths.items.slice(0, 40).map((item) => ({ itemId: item.id, outcome: 'wrong' })),
+    );
+    assert.deepEqual(
+      [low.placement, low.flags.includes('floor'), low.irt.mle.status],
+      ['below_entry', true, 'minus_infinity'],
+    );
     assert.deepEqual([low.published.rqf_level, low.published.below_level_1], [null, true]);
     assert.ok(Number.isFinite(high.irt.theta) && Number.isFinite(low.irt.theta));
   });
 
   test('twelve answers spread over six levels leave the rule engine silent, and the result says so', () => {
-    const spread = banks.english.items.filter((item) => item.id.endsWith('-0') && ['entry1', 'entry2', 'level2', 'level3'].includes(item.level));
-    const responses = spread.filter((_, i) => i % 5 < 3).map((item): ItemResponse => ({ itemId: item.id, outcome: item.level.startsWith('entry') ? 'right' : 'wrong' }));
+    const spread = banks.english.items.filter(
+      (item) => item.id.endsWith('-0') && ['entry1', 'entry2', 'level2', 'level3'].includes(item.level),
+    );
+    const responses = spread
+      .filter((_, i) => i % 5 < 3)
+      .map((item): ItemResponse => ({ itemId: item.id, outcome: item.level.startsWith('entry') ? 'right' : 'wrong' }));
     assert.equal(responses.length, MIN_ANSWERED);
     const result = scored('english', responses);
-    assert.deepEqual([result.rules.placement, result.reconciliation.basis, result.flags.includes('rules_silent')], [null, 'irt_only', true]);
+    assert.deepEqual(
+      [result.rules.placement, result.reconciliation.basis, result.flags.includes('rules_silent')],
+      [null, 'irt_only', true],
+    );
     assert.equal(result.placement, result.irt.placement);
   });
 
@@ -135,9 +197,19 @@ describe('a sitting is void', () => {
 
 describe('faults are named', () => {
   test('in the responses', () => {
-    assert.throws(() => score(prepared.maths, [{ itemId: 'nowhere', outcome: 'right' }]), /nowhere is not in bank version synthetic-1/);
+    assert.throws(
+      () => score(prepared.maths, [{ itemId: 'nowhere', outcome: 'right' }]),
+      /nowhere is not in bank version synthetic-1/,
+    );
     const id = banks.maths.items[0]!.id;
-    assert.throws(() => score(prepared.maths, [{ itemId: id, outcome: 'right' }, { itemId: id, outcome: 'wrong' }]), /given twice/);
+    assert.throws(
+      () =>
+        score(prepared.maths, [
+          { itemId: id, outcome: 'right' },
+          { itemId: id, outcome: 'wrong' },
+        ]),
+      /given twice/,
+    );
   });
 
   test('in the bank', () => {
@@ -146,7 +218,10 @@ describe('faults are named', () => {
     const bankWith = (item: typeof first) => ({ ...maths, items: [...maths.items, item] });
     assert.throws(() => prepareBank(bankWith(first)), /stands twice/);
     assert.throws(() => prepareBank(bankWith({ ...first, id: 'x', subject: 'english' })), /not a maths item/);
-    assert.throws(() => prepareBank(bankWith({ ...first, id: 'x', domain: 'Cookery' })), /"Cookery", which the blueprint lacks/);
+    assert.throws(
+      () => prepareBank(bankWith({ ...first, id: 'x', domain: 'Cookery' })),
+      /"Cookery", which the blueprint lacks/,
+    );
     assert.throws(() => prepareBank(bankWith({ ...first, id: 'x', a: 0 })), /needs a above 0/);
   });
 });

@@ -12,7 +12,9 @@ const bank = syntheticBank('digital', 12);
 function report(learners: number, seed: string): SimulationReport {
   const pool = preparePool(bank);
   return simulate({
-    bank, learners, minPerDomain: 3,
+    bank,
+    learners,
+    minPerDomain: 3,
     adaptive: (answers, random) => deliver(pool, answers, random),
     random: (answers, random, length) => deliverAtRandom(pool, answers, random, length),
     seed: (name) => seededRandom(`${seed}:${name}`),
@@ -41,7 +43,10 @@ test('the figures of a sound bank are in the range that theory gives', () => {
   assert.ok(p.rqf.right > 0.72 && p.rqf.withinOne > 0.99 && p.rqf.workingLevelRight <= p.rqf.right + 1e-12);
   assert.ok(r.rmseGain > 0.1 && p.blueprintMet === 1);
   assert.ok(r.exposure.highest > r.exposure.overlap && r.exposure.overlap > p.meanItems / bank.items.length);
-  assert.deepEqual(r.atCuts.map((x) => x.level), ['entry', 'level1', 'level2', 'level3']);
+  assert.deepEqual(
+    r.atCuts.map((x) => x.level),
+    ['entry', 'level1', 'level2', 'level3'],
+  );
 });
 
 test('stress moves the estimate the way that it must', () => {

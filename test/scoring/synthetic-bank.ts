@@ -5,13 +5,26 @@ import { seededRandom } from '../../src/random.ts';
 import type { DeliveryItem } from '../../src/sittings/selection.ts';
 
 const CENTRES: Record<Level, number> = {
-  entry: -2.2, entry1: -2.7, entry2: -2.1, entry3: -1.5, level1: -0.9, level2: 0.2, level3: 1.3,
+  entry: -2.2,
+  entry1: -2.7,
+  entry2: -2.1,
+  entry3: -1.5,
+  level1: -0.9,
+  level2: 0.2,
+  level3: 1.3,
 };
 
 const DOMAINS: Record<Subject, { name: string; share: number }[]> = {
   digital: ['Devices', 'Creating', 'Communicating', 'Transacting', 'Safety'].map((name) => ({ name, share: 0.2 })),
-  english: ['Reading', 'Spelling', 'Punctuation', 'Grammar', 'Writing'].map((name, i) => ({ name, share: i === 0 ? 0.32 : 0.17 })),
-  maths: [{ name: 'Number', share: 0.4 }, { name: 'Measures', share: 0.35 }, { name: 'Data', share: 0.25 }],
+  english: ['Reading', 'Spelling', 'Punctuation', 'Grammar', 'Writing'].map((name, i) => ({
+    name,
+    share: i === 0 ? 0.32 : 0.17,
+  })),
+  maths: [
+    { name: 'Number', share: 0.4 },
+    { name: 'Measures', share: 0.35 },
+    { name: 'Data', share: 0.25 },
+  ],
 };
 
 /** A made-up bank with `perCell` items in each level × domain; every third item is a choice item with c = 0.25. */
@@ -22,8 +35,13 @@ export function syntheticBank(subject: Subject, perCell: number = 8, seed: strin
     for (const [d, domain] of DOMAINS[subject].entries()) {
       for (let k = 0; k < perCell; k++) {
         items.push({
-          id: `${subject}-${level}-${d}-${k}`, subject, domain: domain.name, level,
-          a: 0.9 + 0.4 * random.float(), b: CENTRES[level] + (random.float() - 0.5) * 1.2, c: k % 3 === 2 ? 0.25 : 0,
+          id: `${subject}-${level}-${d}-${k}`,
+          subject,
+          domain: domain.name,
+          level,
+          a: 0.9 + 0.4 * random.float(),
+          b: CENTRES[level] + (random.float() - 0.5) * 1.2,
+          c: k % 3 === 2 ? 0.25 : 0,
         });
       }
     }

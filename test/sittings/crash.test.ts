@@ -20,20 +20,32 @@ suite('a process that dies', async () => {
 
   /** Everything that finishing writes, counted. */
   async function written(sitting: SittingRow) {
-    const count = async (sql: string) => (await service.app.db.query<{ count: number }>(`select count(*) as count from ${sql}`, [org.id]))[0]!.count;
+    const count = async (sql: string) =>
+      (await service.app.db.query<{ count: number }>(`select count(*) as count from ${sql}`, [org.id]))[0]!.count;
     const row = (await findSitting(service.app.db, sitting))!;
     return {
-      status: row.status, result: row.result !== null, assessments: await count('assessment where organisation_id = $1'), feed: await count('assessment_feed where organisation_id = $1'),
-      evidence: await count('evidence where organisation_id = $1'), events: await count('event where organisation_id = $1'),
+      status: row.status,
+      result: row.result !== null,
+      assessments: await count('assessment where organisation_id = $1'),
+      feed: await count('assessment_feed where organisation_id = $1'),
+      evidence: await count('evidence where organisation_id = $1'),
+      events: await count('event where organisation_id = $1'),
     };
   }
   const nothing = { status: 'open', result: false, assessments: 0, feed: 0, evidence: 0, events: 0 };
   const whole = { status: 'completed', result: true, assessments: 1, feed: 1, evidence: 1, events: 1 };
 
   async function dies(verb: string, sitting: SittingRow, at: string): Promise<void> {
-    const child = spawn(process.execPath, [program, verb, String(sitting.organisation_id), sitting.sitting_id, at],
-      { env: { ...process.env, DATABASE_URL: service.databaseUrl, ARS_BASE_URL: service.url, ARS_SECRET: 'a secret of the tests, longer than 32 characters' }, stdio: ['ignore', 'pipe', 'inherit'] });
-    const [, signal] = await once(child, 'exit') as [number | null, string | null];
+    const child = spawn(process.execPath, [program, verb, String(sitting.organisation_id), sitting.sitting_id, at], {
+      env: {
+        ...process.env,
+        DATABASE_URL: service.databaseUrl,
+        ARS_BASE_URL: service.url,
+        ARS_SECRET: 'a secret of the tests, longer than 32 characters',
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [, signal] = (await once(child, 'exit')) as [number | null, string | null];
     assert.equal(signal, 'SIGKILL', `after statement ${at}`);
   }
 
@@ -52,7 +64,7 @@ suite('a process that dies', async () => {
   test('while it makes a result: an open sitting, or a whole result', async () => {
     const ben = await invited(service, org, { ref: 'ben' });
     const sitting = await ben.starts();
-    while (await ben.answers() !== null);
+    while ((await ben.answers()) !== null);
 
     // At every statement by a lost connection, at some also by the death of the process.
     let cut = -1;
@@ -62,12 +74,15 @@ suite('a process that dies', async () => {
       ...service.app,
       db: {
         ...service.app.db,
-        transaction: (inside) => transaction((tx) => inside({
-          query: async (sql, values) => {
-            if (statements++ === cut) await tx.query('select pg_terminate_backend(pg_backend_pid())');
-            return tx.query(sql, values);
-          },
-        })),
+        transaction: (inside) =>
+          transaction((tx) =>
+            inside({
+              query: async (sql, values) => {
+                if (statements++ === cut) await tx.query('select pg_terminate_backend(pg_backend_pid())');
+                return tx.query(sql, values);
+              },
+            }),
+          ),
       },
     };
     for (cut = 0; ; cut++) {
@@ -76,10 +91,11 @@ suite('a process that dies', async () => {
       if (finished === 'completed') break;
       assert.ok(finished instanceof DatabaseUnavailable);
       assert.deepEqual(await written(sitting), nothing, `cut at statement ${cut}`);
-      if (cut === 8) for (const at of ['0', '9', 'commit']) {
-        await dies('finish', sitting, at);
-        assert.deepEqual(await written(sitting), nothing, `died at statement ${at}`);
-      }
+      if (cut === 8)
+        for (const at of ['0', '9', 'commit']) {
+          await dies('finish', sitting, at);
+          assert.deepEqual(await written(sitting), nothing, `died at statement ${at}`);
+        }
     }
     assert.ok(cut > 12, `${cut} statements`);
     assert.deepEqual(await written(sitting), whole);
@@ -88,7 +104,7 @@ suite('a process that dies', async () => {
   test('after the commit: the result stands, and declaring again changes nothing', async () => {
     const cem = await invited(service, org, { ref: 'cem' });
     const sitting = await cem.starts();
-    while (await cem.answers() !== null);
+    while ((await cem.answers()) !== null);
     await dies('finish', sitting, 'reply');
     const after = await written(sitting);
     assert.deepEqual({ ...after, assessments: 1, feed: 1, evidence: 1, events: 1 }, whole);

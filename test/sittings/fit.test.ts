@@ -8,7 +8,15 @@ import { FitSums, reportFit } from '../../src/sittings/fit.ts';
 import { withService } from '../service.ts';
 import { invited } from './learner.ts';
 
-const item: ScoredItem = { id: 'mat-l1-num-001', subject: 'maths', domain: 'Number and the number system', level: 'level1', a: 1.2, b: 0.1, c: 0 };
+const item: ScoredItem = {
+  id: 'mat-l1-num-001',
+  subject: 'maths',
+  domain: 'Number and the number system',
+  level: 'level1',
+  a: 1.2,
+  b: 0.1,
+  c: 0,
+};
 
 /** 2,000 learners near the item, who answer as an item with these parameters would have it. */
 function sums(answersAs: Partial<ScoredItem>, reversed = false): FitSums {
@@ -26,11 +34,15 @@ test('answers that obey the model raise no flag', () => {
   const fit = sums({}).of(item, '1', 4000);
   assert.deepEqual(fit.flags, []);
   assert.equal(fit.exposure, 0.5);
-  assert.ok(Math.abs(fit.z!) < 3 && Math.abs(fit.infit! - 1) < 0.1 && Math.abs(fit.right_share! - fit.expected_share!) < 0.04);
+  assert.ok(
+    Math.abs(fit.z!) < 3 && Math.abs(fit.infit! - 1) < 0.1 && Math.abs(fit.right_share! - fit.expected_share!) < 0.04,
+  );
 });
 
 for (const [what, made, flag] of [
-  ['harder than calibrated', sums({ b: 0.6 }), 'harder'], ['easier than calibrated', sums({ b: -0.4 }), 'easier'], ['keyed the wrong way round', sums({}, true), 'misfit'],
+  ['harder than calibrated', sums({ b: 0.6 }), 'harder'],
+  ['easier than calibrated', sums({ b: -0.4 }), 'easier'],
+  ['keyed the wrong way round', sums({}, true), 'misfit'],
 ] as const) {
   test(`an item that is ${what} is flagged`, () => assert.ok(made.of(item, '1', 4000).flags.includes(flag)));
 }
@@ -53,10 +65,19 @@ suite('the report over stored sittings', async () => {
     await (await invited(service, there)).sits();
     await (await invited(service, here)).starts();
     const mine = await reportFit(service.app, [here.id]);
-    assert.deepEqual(mine.sittings.map(({ subject, completed }) => [subject, completed]), [['digital', 3]]);
+    assert.deepEqual(
+      mine.sittings.map(({ subject, completed }) => [subject, completed]),
+      [['digital', 3]],
+    );
     assert.equal(mine.items.length, loadBank().subjects.digital.items.length);
-    const rows = await service.app.db.query<{ count: number }>("select count(*) as count from sitting_item i join sitting s using (organisation_id, sitting_id) where s.organisation_id = $1 and s.status = 'completed'", [here.id]);
-    assert.equal(mine.items.reduce((sum, one) => sum + one.shown, 0), rows[0]!.count);
+    const rows = await service.app.db.query<{ count: number }>(
+      "select count(*) as count from sitting_item i join sitting s using (organisation_id, sitting_id) where s.organisation_id = $1 and s.status = 'completed'",
+      [here.id],
+    );
+    assert.equal(
+      mine.items.reduce((sum, one) => sum + one.shown, 0),
+      rows[0]!.count,
+    );
     assert.equal((await reportFit(service.app, [here.id, there.id])).sittings[0]!.completed, 4);
   });
 });

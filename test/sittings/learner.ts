@@ -21,21 +21,38 @@ export function wrongAnswer(item: RenderedItem): Answer {
   const right = rightAnswer(item);
   const tries: Answer[] = [];
   switch (item.type) {
-    case 'single_choice': tries.push(...item.options.map((option) => ({ answer: option.id }))); break;
-    case 'hotspot': case 'multiple_choice': {
-      const ids = item.type === 'multiple_choice' ? item.options.map((option) => option.id)
-        : item.surface.kind === 'picture' ? item.surface.spots.map((spot) => spot.id) : [...item.surface.lines.join('').matchAll(/\[\[([a-z0-9_]+)\|/g)].map((found) => found[1]!);
+    case 'single_choice':
+      tries.push(...item.options.map((option) => ({ answer: option.id })));
+      break;
+    case 'hotspot':
+    case 'multiple_choice': {
+      const ids =
+        item.type === 'multiple_choice'
+          ? item.options.map((option) => option.id)
+          : item.surface.kind === 'picture'
+            ? item.surface.spots.map((spot) => spot.id)
+            : [...item.surface.lines.join('').matchAll(/\[\[([a-z0-9_]+)\|/g)].map((found) => found[1]!);
       ids.forEach((_, at) => tries.push({ answer: item.key.map((_key, n) => ids[(at + n) % ids.length]!) }));
       break;
     }
-    case 'numeric': tries.push({ answer: '98765' }); break;
-    case 'short_text': tries.push({ answer: 'zzz' }); break;
-    case 'ordering': tries.push(Object.fromEntries(item.key.map((id, at) => [`position_${id}`, String(item.key.length - at)]))); break;
-    case 'matching': tries.push(...item.right.map(({ id }) => Object.fromEntries(item.left.map((left) => [`match_${left.id}`, id])))); break;
-    case 'task': for (const field of item.fields) {
-      const options = field.control === 'text' ? ['zzz'] : field.options.map((option) => option.id);
-      for (const value of options) tries.push({ ...right, [`task_${field.id}`]: field.control === 'checkboxes' ? [value] : value });
-    }
+    case 'numeric':
+      tries.push({ answer: '98765' });
+      break;
+    case 'short_text':
+      tries.push({ answer: 'zzz' });
+      break;
+    case 'ordering':
+      tries.push(Object.fromEntries(item.key.map((id, at) => [`position_${id}`, String(item.key.length - at)])));
+      break;
+    case 'matching':
+      tries.push(...item.right.map(({ id }) => Object.fromEntries(item.left.map((left) => [`match_${left.id}`, id]))));
+      break;
+    case 'task':
+      for (const field of item.fields) {
+        const options = field.control === 'text' ? ['zzz'] : field.options.map((option) => option.id);
+        for (const value of options)
+          tries.push({ ...right, [`task_${field.id}`]: field.control === 'checkboxes' ? [value] : value });
+      }
   }
   for (const answer of tries) {
     const marked = mark(item, answer);
@@ -82,14 +99,18 @@ export class SimulatedLearner {
     const rendered = JSON.parse(current.rendered) as RenderedItem;
     const item = (await banksOf(app).version(sitting.bank_version)).bank.item(current.item_id)!;
     const right = how === 'right' || (how === 'by ability' && this.#random.float() < probability(item, this.theta));
-    const { kind } = await answerQuestion(app, sitting, { position: current.position, answer: right ? rightAnswer(rendered) : wrongAnswer(rendered), skip: how === 'skip' });
+    const { kind } = await answerQuestion(app, sitting, {
+      position: current.position,
+      answer: right ? rightAnswer(rendered) : wrongAnswer(rendered),
+      skip: how === 'skip',
+    });
     return kind;
   }
 
   /** Sits the next subject to its end and declares. */
   async sits(how: 'by ability' | 'right' | 'wrong' = 'by ability'): Promise<SittingRow> {
     const sitting = await this.starts();
-    while (await this.answers(how) !== null);
+    while ((await this.answers(how)) !== null);
     assert.equal(await this.finishes(sitting), 'completed');
     return (await findSitting(this.service.app.db, sitting))!;
   }
@@ -100,10 +121,16 @@ export class SimulatedLearner {
 }
 
 /** A learner with an invitation from the public API. */
-export async function invited(service: TestService, org: TestOrganisation, given: { ref?: string; name?: string; theta?: number } = {}): Promise<SimulatedLearner & { invitationId: string }> {
+export async function invited(
+  service: TestService,
+  org: TestOrganisation,
+  given: { ref?: string; name?: string; theta?: number } = {},
+): Promise<SimulatedLearner & { invitationId: string }> {
   const ref = given.ref ?? `L-${service.app.random.bytes(6).toString('hex')}`;
   const { status, body, text } = await org.post('/learners', { ref, full_name: given.name ?? 'Test Learner' });
   assert.ok(status === 201 || status === 200, text);
   const token = new URL(body.data.assessment_url).pathname.slice('/a/'.length);
-  return Object.assign(new SimulatedLearner(service, token, ref, given.theta ?? 0), { invitationId: body.data.invitation_id as string });
+  return Object.assign(new SimulatedLearner(service, token, ref, given.theta ?? 0), {
+    invitationId: body.data.invitation_id as string,
+  });
 }

@@ -5,7 +5,15 @@ import { seededRandom } from '../../src/random.ts';
 import { confidenceInterval, eap, information, probability } from '../../src/scoring/irt.ts';
 import { SUBJECTS } from '../../src/scoring/levels.ts';
 import type { ItemResponse } from '../../src/scoring/score.ts';
-import { AdaptiveSitting, defaultSettings, deliver, deliverAtRandom, drawWithheld, preparePool, resumeSitting } from '../../src/sittings/selection.ts';
+import {
+  AdaptiveSitting,
+  defaultSettings,
+  deliver,
+  deliverAtRandom,
+  drawWithheld,
+  preparePool,
+  resumeSitting,
+} from '../../src/sittings/selection.ts';
 import type { Choice, DeliveryPool, Stop } from '../../src/sittings/selection.ts';
 import { syntheticBank } from '../scoring/synthetic-bank.ts';
 
@@ -33,18 +41,27 @@ const anyTheta = fc.double({ min: -3.5, max: 3.5, noNaN: true });
 
 describe('choice', () => {
   test('takes the domain furthest below its share, and draws among the best five (eight at first) by information', () => {
-    fc.assert(fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
-      const { choices, history } = play(pool, theta, String(seed));
-      choices.forEach((choice, k) => {
-        const before = history.slice(0, k).map((r) => r.itemId);
-        const greatest = Math.max(...choice.domains.filter((d) => d.available > 0).map((d) => d.need));
-        assert.ok(choice.domains.find((d) => d.name === choice.domain)!.need >= greatest - 1e-9);
-        const allowed = pool.bank.items.filter((item) => item.domain === choice.domain && !before.includes(item.id));
-        const best = allowed.map((item) => information(item, choice.theta)).sort((x, y) => y - x).slice(0, k < 5 ? 8 : 5);
-        assert.deepEqual(choice.candidates.map((c) => c.information), best);
-        assert.ok(choice.candidates.some((c) => c.itemId === choice.itemId));
-      });
-    }), { numRuns: 12 });
+    fc.assert(
+      fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
+        const { choices, history } = play(pool, theta, String(seed));
+        choices.forEach((choice, k) => {
+          const before = history.slice(0, k).map((r) => r.itemId);
+          const greatest = Math.max(...choice.domains.filter((d) => d.available > 0).map((d) => d.need));
+          assert.ok(choice.domains.find((d) => d.name === choice.domain)!.need >= greatest - 1e-9);
+          const allowed = pool.bank.items.filter((item) => item.domain === choice.domain && !before.includes(item.id));
+          const best = allowed
+            .map((item) => information(item, choice.theta))
+            .sort((x, y) => y - x)
+            .slice(0, k < 5 ? 8 : 5);
+          assert.deepEqual(
+            choice.candidates.map((c) => c.information),
+            best,
+          );
+          assert.ok(choice.candidates.some((c) => c.itemId === choice.itemId));
+        });
+      }),
+      { numRuns: 12 },
+    );
   });
 
   test('starts at the prior mean, and its running estimate is the EAP of the answers so far', () => {
@@ -52,8 +69,13 @@ describe('choice', () => {
     assert.deepEqual([choices[0]!.theta, choices[0]!.se, choices[0]!.position], [0, 1, 1]);
     const at = 17;
     const items = history.slice(0, at).map((r) => maths.bank.items[maths.indexById.get(r.itemId)!]!);
-    const reference = eap(items, history.slice(0, at).map((r) => (r.outcome === 'right' ? 1 : 0)));
-    assert.ok(Math.abs(choices[at]!.theta - reference.theta) < 1e-12 && Math.abs(choices[at]!.se - reference.sd) < 1e-12);
+    const reference = eap(
+      items,
+      history.slice(0, at).map((r) => (r.outcome === 'right' ? 1 : 0)),
+    );
+    assert.ok(
+      Math.abs(choices[at]!.theta - reference.theta) < 1e-12 && Math.abs(choices[at]!.se - reference.sd) < 1e-12,
+    );
   });
 
   test('the explanation replays the choice from its draws', () => {
@@ -81,11 +103,14 @@ describe('choice', () => {
 
 describe('what is never given', () => {
   test('an item twice, or one that the learner has seen', () => {
-    fc.assert(fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
-      const first = play(pool, theta, `${seed}:1`).history.map((r) => r.itemId);
-      const second = play(pool, theta, `${seed}:2`, first).history.map((r) => r.itemId);
-      assert.equal(new Set([...first, ...second]).size, first.length + second.length);
-    }), { numRuns: 6 });
+    fc.assert(
+      fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
+        const first = play(pool, theta, `${seed}:1`).history.map((r) => r.itemId);
+        const second = play(pool, theta, `${seed}:2`, first).history.map((r) => r.itemId);
+        assert.equal(new Set([...first, ...second]).size, first.length + second.length);
+      }),
+      { numRuns: 6 },
+    );
   });
 
   test('an enemy of an item given, whichever of the two names the other', () => {
@@ -93,17 +118,24 @@ describe('what is never given', () => {
     const items = bank.items.map((item, i) => (i % 2 === 0 ? { ...item, enemies: [bank.items[i + 1]!.id] } : item));
     const pool = preparePool({ ...bank, items });
     for (let seed = 0; seed < 6; seed++) {
-      const pairs = play(pool, seed / 3 - 1, `enemy${seed}`).history.map((r) => Math.floor(pool.indexById.get(r.itemId)! / 2));
+      const pairs = play(pool, seed / 3 - 1, `enemy${seed}`).history.map((r) =>
+        Math.floor(pool.indexById.get(r.itemId)! / 2),
+      );
       assert.equal(new Set(pairs).size, pairs.length);
     }
   });
 
   test('more than three items on one passage', () => {
     const bank = syntheticBank('english');
-    const items = bank.items.map((item, i) => (item.domain === 'Reading' ? { ...item, passage: `p${Math.floor(i / 8)}` } : item));
+    const items = bank.items.map((item, i) =>
+      item.domain === 'Reading' ? { ...item, passage: `p${Math.floor(i / 8)}` } : item,
+    );
     const pool = preparePool({ ...bank, items });
     const { history } = play(pool, 0, 'passage');
-    const counts = Map.groupBy(history.flatMap((r) => items.find((item) => item.id === r.itemId)!.passage ?? []), (p) => p);
+    const counts = Map.groupBy(
+      history.flatMap((r) => items.find((item) => item.id === r.itemId)!.passage ?? []),
+      (p) => p,
+    );
     assert.ok(counts.size > 1);
     for (const [passage, list] of counts) assert.ok(list.length <= 3, `${passage}: ${list.length}`);
   });
@@ -112,31 +144,43 @@ describe('what is never given', () => {
 describe('stopping', () => {
   test('comes at 24 items (digital 20) or later once the interval holds no cut, else at 40, with the blueprint met', () => {
     const reasons = new Set<string>();
-    fc.assert(fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
-      const { choices, stop } = play(pool, theta, String(seed));
-      reasons.add(stop.reason);
-      const { minItems, stoppingSds } = defaultSettings(pool.bank.subject);
-      assert.ok(stop.given >= minItems && stop.given <= 40);
-      if (stop.reason === 'precise') {
-        assert.deepEqual(stop.cutsInside, []);
-        assert.deepEqual(stop.ci, confidenceInterval({ theta: stop.theta, sd: stop.se }));
-      }
-      else assert.deepEqual([stop.reason, stop.given], ['max_items', 40]);
-      for (const { theta: at, se, position } of choices.slice(minItems)) {
-        assert.ok(pool.stoppingCuts.some((cut) => Math.abs(cut.theta - at) <= stoppingSds * se), `item ${position} was not needed`);
-      }
-      for (const { name, share } of pool.bank.domains) {
-        const given = choices.filter((choice) => choice.domain === name).length;
-        assert.ok(given >= 3 && Math.abs(given - share * stop.given) <= 1.5, `${name}: ${given} of ${stop.given}`);
-      }
-    }), { numRuns: 30, examples: [[digital, -0.3, 1], ...[1, 2, 3, 4, 5, 6, 7, 8].map((seed): [DeliveryPool, number, number] => [maths, 3.5, seed])] });
+    fc.assert(
+      fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
+        const { choices, stop } = play(pool, theta, String(seed));
+        reasons.add(stop.reason);
+        const { minItems, stoppingSds } = defaultSettings(pool.bank.subject);
+        assert.ok(stop.given >= minItems && stop.given <= 40);
+        if (stop.reason === 'precise') {
+          assert.deepEqual(stop.cutsInside, []);
+          assert.deepEqual(stop.ci, confidenceInterval({ theta: stop.theta, sd: stop.se }));
+        } else assert.deepEqual([stop.reason, stop.given], ['max_items', 40]);
+        for (const { theta: at, se, position } of choices.slice(minItems)) {
+          assert.ok(
+            pool.stoppingCuts.some((cut) => Math.abs(cut.theta - at) <= stoppingSds * se),
+            `item ${position} was not needed`,
+          );
+        }
+        for (const { name, share } of pool.bank.domains) {
+          const given = choices.filter((choice) => choice.domain === name).length;
+          assert.ok(given >= 3 && Math.abs(given - share * stop.given) <= 1.5, `${name}: ${given} of ${stop.given}`);
+        }
+      }),
+      {
+        numRuns: 30,
+        examples: [
+          [digital, -0.3, 1],
+          ...[1, 2, 3, 4, 5, 6, 7, 8].map((seed): [DeliveryPool, number, number] => [maths, 3.5, seed]),
+        ],
+      },
+    );
     assert.deepEqual([...reasons].sort(), ['max_items', 'precise']);
   });
 
   test('three items in each domain come first, even against the shares and against a clear interval', () => {
     const bank = syntheticBank('maths');
     const domains = bank.domains.map((domain, d) => ({ ...domain, share: d === 0 ? 0.9 : 0.05 }));
-    const counts = (history: ItemResponse[]) => [0, 1, 2].map((d) => history.filter((r) => r.itemId.split('-')[2] === String(d)).length);
+    const counts = (history: ItemResponse[]) =>
+      [0, 1, 2].map((d) => history.filter((r) => r.itemId.split('-')[2] === String(d)).length);
     const tight = preparePool({ ...bank, domains }, { ...defaultSettings('maths'), maxItems: 15 });
     assert.deepEqual(counts(play(tight, 0, 'tight').history), [9, 3, 3]);
     // So narrow an interval is clear of every cut at once, so only the minimum keeps this sitting going.
@@ -154,7 +198,10 @@ describe('stopping', () => {
   });
 
   test('a learner who has seen the whole bank is told that nothing is left', () => {
-    const stop = new AdaptiveSitting(maths, maths.bank.items.map((item) => item.id)).next(seededRandom('none')) as Stop;
+    const stop = new AdaptiveSitting(
+      maths,
+      maths.bank.items.map((item) => item.id),
+    ).next(seededRandom('none')) as Stop;
     assert.deepEqual([stop.kind, stop.reason], ['stop', 'no_items']);
   });
 
@@ -168,13 +215,22 @@ describe('stopping', () => {
 });
 
 test('the stopping cuts are the borders between full levels', () => {
-  assert.deepEqual(maths.stoppingCuts.map((cut) => cut.level), ['entry1', 'level1', 'level2', 'level3']);
-  assert.deepEqual(digital.stoppingCuts.map((cut) => cut.level), ['entry', 'level1', 'level2', 'level3']);
+  assert.deepEqual(
+    maths.stoppingCuts.map((cut) => cut.level),
+    ['entry1', 'level1', 'level2', 'level3'],
+  );
+  assert.deepEqual(
+    digital.stoppingCuts.map((cut) => cut.level),
+    ['entry', 'level1', 'level2', 'level3'],
+  );
 });
 
 test('an item is admitted to the share of sittings that its admission says, and withheld items are never given', () => {
   const bank = syntheticBank('maths');
-  const pool = preparePool({ ...bank, items: bank.items.map((item, i) => (i % 2 === 0 ? { ...item, admission: 0.3 } : item)) });
+  const pool = preparePool({
+    ...bank,
+    items: bank.items.map((item, i) => (i % 2 === 0 ? { ...item, admission: 0.3 } : item)),
+  });
   const random = seededRandom('admission');
   let withheldTotal = 0;
   for (let k = 0; k < 100; k++) {

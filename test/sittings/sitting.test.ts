@@ -23,11 +23,19 @@ import { invited } from './learner.ts';
 const startMs = Date.parse('2026-03-02T09:00:00Z');
 
 async function results(org: TestOrganisation, ref: string) {
-  return (await org.get(`/assessments?learner_ref=${ref}`)).body.data as { assessment_id: string; subject: Subject; report_sha256: string; domains: { name: string }[] }[];
+  return (await org.get(`/assessments?learner_ref=${ref}`)).body.data as {
+    assessment_id: string;
+    subject: Subject;
+    report_sha256: string;
+    domains: { name: string }[];
+  }[];
 }
 
 function events(service: TestService, org: TestOrganisation) {
-  return service.app.db.query<{ payload: string }>("select payload from event where organisation_id = $1 and type = 'assessment.completed'", [org.id]);
+  return service.app.db.query<{ payload: string }>(
+    "select payload from event where organisation_id = $1 and type = 'assessment.completed'",
+    [org.id],
+  );
 }
 
 /** Goes through a stored sitting again, from nothing but what is stored. */
@@ -43,7 +51,10 @@ async function replay(service: TestService, sitting: SittingRow): Promise<void> 
     again.record({ itemId: row.item_id, outcome: row.outcome! });
   }
   const { reason, ...stop } = JSON.parse(sitting.stop!);
-  assert.deepEqual({ ...again.next({ float: () => assert.fail('the sitting is over') }, reason === 'time_limit'), reason }, { ...stop, reason });
+  assert.deepEqual(
+    { ...again.next({ float: () => assert.fail('the sitting is over') }, reason === 'time_limit'), reason },
+    { ...stop, reason },
+  );
 }
 
 suite('a learner invited to three subjects', async () => {
@@ -64,17 +75,34 @@ suite('a learner invited to three subjects', async () => {
       const report = await org.get(`/assessments/${mine.assessment_id}/report.pdf`);
       assert.equal(createHash('sha256').update(report.bytes).digest('hex'), mine.report_sha256);
       const told = (await events(service, org)).map(({ payload }) => JSON.parse(payload).data);
-      assert.deepEqual(told.filter((data) => data.assessment_id === mine.assessment_id), [mine]);
+      assert.deepEqual(
+        told.filter((data) => data.assessment_id === mine.assessment_id),
+        [mine],
+      );
     });
 
     test(`${subject}: the stored result is what scoring makes of the stored answers`, async () => {
       const sitting = sat.find((one) => one.subject === subject)!;
       const rows = await findItems(service.app.db, sitting);
       const { scoring } = await banksOf(service.app).version(sitting.bank_version);
-      assert.deepEqual(JSON.parse(JSON.stringify(score(scoring[subject], rows.map((row) => ({ itemId: row.item_id, outcome: row.outcome! }))))), JSON.parse(sitting.result!));
+      assert.deepEqual(
+        JSON.parse(
+          JSON.stringify(
+            score(
+              scoring[subject],
+              rows.map((row) => ({ itemId: row.item_id, outcome: row.outcome! })),
+            ),
+          ),
+        ),
+        JSON.parse(sitting.result!),
+      );
     });
 
-    test(`${subject}: replayed exactly from its record`, () => replay(service, sat.find((one) => one.subject === subject)!));
+    test(`${subject}: replayed exactly from its record`, () =>
+      replay(
+        service,
+        sat.find((one) => one.subject === subject)!,
+      ));
   }
 
   test('the invitation is used up by the last result', async () => {
@@ -86,8 +114,13 @@ suite('a learner invited to three subjects', async () => {
     const again = await invited(service, org, { ref: 'ana', name: 'Ana Example' });
     assert.notEqual(again.invitationId, ana.invitationId);
     const sitting = await again.sits('right');
-    const before = new Set((await Promise.all(sat.map((one) => findItems(service.app.db, one)))).flat().map((row) => row.item_id));
-    assert.deepEqual((await findItems(service.app.db, sitting)).filter((row) => before.has(row.item_id)), []);
+    const before = new Set(
+      (await Promise.all(sat.map((one) => findItems(service.app.db, one)))).flat().map((row) => row.item_id),
+    );
+    assert.deepEqual(
+      (await findItems(service.app.db, sitting)).filter((row) => before.has(row.item_id)),
+      [],
+    );
   });
 
   test('every answer right: the estimate is finite, and the result says that it hit the ceiling', async () => {
@@ -105,8 +138,15 @@ suite('several requests at once', async () => {
   test('two starts begin one sitting', async () => {
     const cem = await invited(service, org);
     const link = await cem.link();
-    await Promise.all([startSitting(service.app, link), startSitting(service.app, link), startSitting(service.app, link)]);
-    const [row] = await service.app.db.query<{ count: number }>('select count(*) as count from sitting where invitation_id = $1', [cem.invitationId]);
+    await Promise.all([
+      startSitting(service.app, link),
+      startSitting(service.app, link),
+      startSitting(service.app, link),
+    ]);
+    const [row] = await service.app.db.query<{ count: number }>(
+      'select count(*) as count from sitting where invitation_id = $1',
+      [cem.invitationId],
+    );
     assert.equal(row!.count, 1);
   });
 
@@ -115,8 +155,15 @@ suite('several requests at once', async () => {
     const sitting = await dan.starts();
     const current = (await findCurrent(service.app.db, sitting))!;
     const rendered = JSON.parse(current.rendered) as RenderedItem;
-    const outcomes = await Promise.all(Array.from({ length: 6 }, (_, i) =>
-      answerQuestion(service.app, sitting, { position: 1, answer: i % 2 === 0 ? rightAnswer(rendered) : {}, skip: i % 2 === 1 })));
+    const outcomes = await Promise.all(
+      Array.from({ length: 6 }, (_, i) =>
+        answerQuestion(service.app, sitting, {
+          position: 1,
+          answer: i % 2 === 0 ? rightAnswer(rendered) : {},
+          skip: i % 2 === 1,
+        }),
+      ),
+    );
     assert.deepEqual(outcomes.map(({ kind }) => kind).sort(), ['late', 'late', 'late', 'late', 'late', 'taken']);
     const rows = await findItems(service.app.db, sitting);
     assert.equal(rows.length, 2);
@@ -126,8 +173,12 @@ suite('several requests at once', async () => {
   test('two declarations give one result and one event', async () => {
     const eve = await invited(service, org, { ref: 'eve' });
     const sitting = await eve.starts();
-    while (await eve.answers() !== null);
-    assert.deepEqual(await Promise.all([eve.finishes(sitting), eve.finishes(sitting), eve.finishes(sitting)]), ['completed', 'completed', 'completed']);
+    while ((await eve.answers()) !== null);
+    assert.deepEqual(await Promise.all([eve.finishes(sitting), eve.finishes(sitting), eve.finishes(sitting)]), [
+      'completed',
+      'completed',
+      'completed',
+    ]);
     assert.equal((await results(org, 'eve')).length, 1);
     assert.equal((await events(service, org)).length, 1);
   });
@@ -135,22 +186,30 @@ suite('several requests at once', async () => {
   test('a name that changes while the evidence is made is the one that the evidence shows', async () => {
     const fay = await invited(service, org, { ref: 'fay', name: 'Fay Before' });
     const sitting = await fay.starts();
-    while (await fay.answers() !== null);
+    while ((await fay.answers()) !== null);
     let finishing: Promise<unknown> | null = null;
     await service.inWork(async (work) => {
       await lockFeed(work, org.id);
       finishing = fay.finishes(sitting);
       // The evidence is made with the old name, and its transaction waits for the feed.
       for (;;) {
-        const [waiting] = await service.app.db.query<{ count: number }>("select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
+        const [waiting] = await service.app.db.query<{ count: number }>(
+          "select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+        );
         if (waiting!.count > 0) break;
       }
       await renameLearner(work, org.id, (await findLearner(work.tx, org.id, 'fay'))!, 'Fay After', null);
     });
     assert.equal(await finishing, 'completed');
     const { assessment_id } = (await findSitting(service.app.db, sitting))!;
-    const inputs = await service.app.db.query<{ input: string }>('select input from evidence where assessment_id = $1', [assessment_id]);
-    assert.deepEqual(inputs.map(({ input }) => JSON.parse(input).learner.full_name), ['Fay After']);
+    const inputs = await service.app.db.query<{ input: string }>(
+      'select input from evidence where assessment_id = $1',
+      [assessment_id],
+    );
+    assert.deepEqual(
+      inputs.map(({ input }) => JSON.parse(input).learner.full_name),
+      ['Fay After'],
+    );
     assert.equal((await org.get(`/assessments/${assessment_id}`)).body.data.learner.full_name, 'Fay After');
   });
 
@@ -158,11 +217,23 @@ suite('several requests at once', async () => {
     const gil = await invited(service, org);
     const sitting = await gil.starts();
     await gil.answers();
-    const [stored] = await service.app.db.query<{ content: string }>('select content from bank_version where version = $1', [sitting.bank_version]);
+    const [stored] = await service.app.db.query<{ content: string }>(
+      'select content from bank_version where version = $1',
+      [sitting.bank_version],
+    );
     const content = JSON.parse(stored!.content) as { items: Item[] };
     const other = '0-000000000000';
-    await service.app.db.query('insert into bank_version values ($1, $2, now())', [other, JSON.stringify({ ...content, items: content.items.filter((item) => item.level !== 'level3' || Number(item.id.slice(-1)) % 2 === 0) })]);
-    await service.app.db.query('update sitting set bank_version = $2 where sitting_id = $1', [sitting.sitting_id, other]);
+    await service.app.db.query('insert into bank_version values ($1, $2, now())', [
+      other,
+      JSON.stringify({
+        ...content,
+        items: content.items.filter((item) => item.level !== 'level3' || Number(item.id.slice(-1)) % 2 === 0),
+      }),
+    ]);
+    await service.app.db.query('update sitting set bank_version = $2 where sitting_id = $1', [
+      sitting.sitting_id,
+      other,
+    ]);
     assert.equal(await gil.answers('right'), 'taken');
     const { pool } = await deliveryOf(service.app, (await findSitting(service.app.db, sitting))!);
     assert.ok(pool.bank.items.length < (await banksOf(service.app).current()).pools[sitting.subject].bank.items.length);
@@ -184,8 +255,20 @@ suite('what is never stored', async () => {
         const current = await findCurrent(service.app.db, open!);
         if (current === undefined || current === null) break;
         const rendered = JSON.parse(current.rendered) as RenderedItem;
-        if (rendered.type !== 'short_text') { await hal.answers('right'); continue; }
-        assert.equal((await answerQuestion(service.app, open!, { position: current.position, answer: { answer: 'QQ 12 34 56 C', stray: 'kept?' }, skip: false })).kind, 'taken');
+        if (rendered.type !== 'short_text') {
+          await hal.answers('right');
+          continue;
+        }
+        assert.equal(
+          (
+            await answerQuestion(service.app, open!, {
+              position: current.position,
+              answer: { answer: 'QQ 12 34 56 C', stray: 'kept?' },
+              skip: false,
+            })
+          ).kind,
+          'taken',
+        );
         const row = (await findItems(service.app.db, open!))[current.position - 1]!;
         assert.deepEqual([row.answer, row.outcome], ['{"answer":""}', 'wrong']);
         return;

@@ -15,8 +15,14 @@ suite('working time', async () => {
   const clock = manualClock(Date.parse('2026-03-02T09:00:00Z'));
   const service = await withService({ clock });
   const org = await service.organisation({ plan: 'standard', credits: 20 });
-  const credits = async () => (await service.app.db.query<{ credits: number }>('select credits from organisation where organisation_id = $1', [org.id]))[0]!.credits;
-  const read = async (sitting: { organisation_id: number; sitting_id: string }) => (await findSitting(service.app.db, sitting))!;
+  const credits = async () =>
+    (
+      await service.app.db.query<{ credits: number }>('select credits from organisation where organisation_id = $1', [
+        org.id,
+      ])
+    )[0]!.credits;
+  const read = async (sitting: { organisation_id: number; sitting_id: string }) =>
+    (await findSitting(service.app.db, sitting))!;
   const resultsOf = async (ref: string) => (await org.get(`/assessments?learner_ref=${ref}`)).body.data;
 
   test('stops while the sitting is paused, and goes on where it was', async () => {
@@ -63,7 +69,10 @@ suite('working time', async () => {
   test('at the limit the question on the screen is not reached, and the rest is scored', async () => {
     const eve = await invited(service, org, { ref: 'eve', theta: 0.2 });
     const sitting = await eve.starts();
-    for (let i = 0; i < 14; i++) { clock.advance(4 * minute); await eve.answers(); }
+    for (let i = 0; i < 14; i++) {
+      clock.advance(4 * minute);
+      await eve.answers();
+    }
     clock.advance(5 * minute);
     assert.equal(await eve.answers('right'), 'time_up');
     assert.equal(await eve.finishes(sitting), 'completed');
@@ -77,7 +86,10 @@ suite('working time', async () => {
   test('the limit is noticed when the page is asked for, too', async () => {
     const fay = await invited(service, org);
     const sitting = await fay.starts();
-    for (let i = 0; i < 7; i++) { clock.advance(8 * minute); await fay.answers('wrong'); }
+    for (let i = 0; i < 7; i++) {
+      clock.advance(8 * minute);
+      await fay.answers('wrong');
+    }
     assert.equal(await endWhenTimeIsUp(service.app, sitting), false);
     clock.advance(5 * minute);
     assert.equal(await endWhenTimeIsUp(service.app, sitting), true);
@@ -88,7 +100,7 @@ suite('working time', async () => {
     const gil = await invited(service, org, { ref: 'gil' });
     const before = await credits();
     const sitting = await gil.starts();
-    for (let i = 0; i < 40; i++) if (await gil.answers(i < 11 ? 'right' : 'skip') === null) break;
+    for (let i = 0; i < 40; i++) if ((await gil.answers(i < 11 ? 'right' : 'skip')) === null) break;
     assert.equal(await gil.finishes(sitting), 'void');
     assert.equal((await read(sitting)).void_reason, 'too_few_answers');
     assert.deepEqual(await resultsOf('gil'), []);
@@ -99,14 +111,20 @@ suite('working time', async () => {
     assert.notEqual(again.sitting_id, sitting.sitting_id);
     assert.equal((await resultsOf('gil')).length, 1);
     const seen = new Set((await findItems(service.app.db, sitting)).map((row) => row.item_id));
-    assert.deepEqual((await findItems(service.app.db, again)).filter((row) => seen.has(row.item_id)), []);
+    assert.deepEqual(
+      (await findItems(service.app.db, again)).filter((row) => seen.has(row.item_id)),
+      [],
+    );
     assert.equal(await credits(), before);
   });
 
   test('given up for 48 hours: closed, scored without a declaration, as of when it was last touched', async () => {
     const hal = await invited(service, org, { ref: 'hal' });
     const sitting = await hal.starts();
-    for (let i = 0; i < 20; i++) { clock.advance(minute); await hal.answers(); }
+    for (let i = 0; i < 20; i++) {
+      clock.advance(minute);
+      await hal.answers();
+    }
     const touchedMs = clock.nowMs();
     const ivy = await invited(service, org, { ref: 'ivy' });
     const short = await ivy.starts();
@@ -116,11 +134,18 @@ suite('working time', async () => {
     clock.advance(1);
     await closeIdleSittings(service.app);
     const [closed, voided] = [await read(sitting), await read(short)];
-    assert.deepEqual([closed.status, closed.declared_at, closed.finished_at!.getTime()], ['completed', null, touchedMs]);
+    assert.deepEqual(
+      [closed.status, closed.declared_at, closed.finished_at!.getTime()],
+      ['completed', null, touchedMs],
+    );
     assert.equal(JSON.parse(closed.stop!).reason, 'idle');
     assert.equal((await resultsOf('hal'))[0].assessed_at, new Date(touchedMs).toISOString());
     assert.deepEqual([voided.status, voided.void_reason], ['void', 'too_few_answers']);
-    const { input } = (await service.app.db.query<{ input: string }>('select input from evidence where assessment_id = $1', [closed.assessment_id]))[0]!;
+    const { input } = (
+      await service.app.db.query<{ input: string }>('select input from evidence where assessment_id = $1', [
+        closed.assessment_id,
+      ])
+    )[0]!;
     assert.equal(JSON.parse(input).sitting.declaration, null);
     assert.equal(JSON.parse(input).sitting.minutes, 20);
     assert.equal(await closeIdleSittings(service.app), 0);
@@ -131,7 +156,10 @@ suite('working time', async () => {
     const sitting = await kay.starts();
     let last = await read(sitting);
     // Thirty-nine answers, alternately right and wrong, leave the last one to the learner who returns.
-    for (let i = 0; i < 39 && last.stop === null; i++) { await kay.answers(i % 2 === 0 ? 'right' : 'wrong'); last = await read(sitting); }
+    for (let i = 0; i < 39 && last.stop === null; i++) {
+      await kay.answers(i % 2 === 0 ? 'right' : 'wrong');
+      last = await read(sitting);
+    }
     assert.equal(last.stop, null);
     clock.advance(idleMs + 1);
     const db = Object.create(service.app.db) as typeof service.app.db;
@@ -152,7 +180,7 @@ suite('working time', async () => {
     const sitting = await jan.starts();
     clock.advance(36 * 60 * minute);
     assert.equal((await jan.link()).expired, true);
-    while (await jan.answers() !== null);
+    while ((await jan.answers()) !== null);
     assert.equal(await jan.finishes(sitting), 'completed');
     await assert.rejects(() => jan.starts());
     assert.equal((await resultsOf('jan')).length, 1);

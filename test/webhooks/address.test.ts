@@ -18,10 +18,42 @@ const reasonOf = (url: string, networks = ''): string | null => {
 };
 
 const publicHosts = [
-  'example.com', 'hooks.example.co.uk', 'xn--mnchen-3ya.example', 'bücher.example', 'a-b.example', '_x.example', 'localhost.example.com', 'internal.example.com',
-  '8.8.8.8', '1.1.1.1', '9.255.255.255', '11.0.0.0', '100.63.255.255', '100.128.0.0', '126.255.255.255', '128.0.0.0', '168.63.129.15', '168.63.129.17',
-  '169.253.255.255', '169.255.0.0', '172.15.255.255', '172.32.0.0', '192.0.1.0', '192.167.255.255', '192.169.0.0', '198.17.255.255', '198.20.0.0', '223.255.255.255',
-  '[2606:4700:4700::1111]', '[2001:4860:4860::8888]', '[2a00:1450:4001:80b::200e]', '[2003::1]', '[3ffe::1]', '[64:ff9b::8.8.8.8]', '[::ffff:8.8.8.8]', '[2600::5eff:10.0.0.1]',
+  'example.com',
+  'hooks.example.co.uk',
+  'xn--mnchen-3ya.example',
+  'bücher.example',
+  'a-b.example',
+  '_x.example',
+  'localhost.example.com',
+  'internal.example.com',
+  '8.8.8.8',
+  '1.1.1.1',
+  '9.255.255.255',
+  '11.0.0.0',
+  '100.63.255.255',
+  '100.128.0.0',
+  '126.255.255.255',
+  '128.0.0.0',
+  '168.63.129.15',
+  '168.63.129.17',
+  '169.253.255.255',
+  '169.255.0.0',
+  '172.15.255.255',
+  '172.32.0.0',
+  '192.0.1.0',
+  '192.167.255.255',
+  '192.169.0.0',
+  '198.17.255.255',
+  '198.20.0.0',
+  '223.255.255.255',
+  '[2606:4700:4700::1111]',
+  '[2001:4860:4860::8888]',
+  '[2a00:1450:4001:80b::200e]',
+  '[2003::1]',
+  '[3ffe::1]',
+  '[64:ff9b::8.8.8.8]',
+  '[::ffff:8.8.8.8]',
+  '[2600::5eff:10.0.0.1]',
 ];
 
 describe('the table of hostile addresses', () => {
@@ -32,7 +64,8 @@ describe('the table of hostile addresses', () => {
 
   it('is refused at registration, with and without a port, a path and capitals', () => {
     for (const { host, why } of rows) {
-      for (const url of [`https://${host}/`, `https://${host}:8443/hook?a=b`, `HTTPS://${host}`]) assert.notEqual(reasonOf(url), null, `${url}: ${why}`);
+      for (const url of [`https://${host}/`, `https://${host}:8443/hook?a=b`, `HTTPS://${host}`])
+        assert.notEqual(reasonOf(url), null, `${url}: ${why}`);
     }
   });
 
@@ -57,7 +90,9 @@ describe('the table of hostile addresses', () => {
 
 describe('the table of hostile addresses at delivery', () => {
   let receiver: Receiver;
-  before(async () => { receiver = await startReceiver({ host: '127.0.0.1' }); });
+  before(async () => {
+    receiver = await startReceiver({ host: '127.0.0.1' });
+  });
   after(() => receiver.close());
 
   it('is refused as a URL that was stored before the rules', async () => {
@@ -74,9 +109,16 @@ describe('the table of hostile addresses at delivery', () => {
     for (const { address, why } of rows) {
       if (address === undefined) continue;
       // No name server can answer in every one of these spellings, so the answer is injected here; send.test.ts asks a real one.
-      const sender = createSender({ clock: systemClock, resolve: async (name) => (name.startsWith('alone') ? [address] : ['93.184.215.14', address]) });
+      const sender = createSender({
+        clock: systemClock,
+        resolve: async (name) => (name.startsWith('alone') ? [address] : ['93.184.215.14', address]),
+      });
       for (const name of ['alone', 'among']) {
-        const attempt = await sender.send({ url: `https://${name}.example.com:${receiver.port}/`, headers: {}, body: '{}' });
+        const attempt = await sender.send({
+          url: `https://${name}.example.com:${receiver.port}/`,
+          headers: {},
+          body: '{}',
+        });
         assert.equal(attempt.outcome, 'address_refused', `${address}: ${why}`);
       }
       await sender.close();
@@ -87,53 +129,126 @@ describe('the table of hostile addresses at delivery', () => {
 
 describe('a URL', () => {
   for (const [url, reason] of [
-    ['http://example.com/', /https/], ['ftp://example.com/', /https/], ['//example.com/', /https/], ['example.com', /https/], ['', /https/],
-    ['https:/example.com', /https/], ['https:example.com', /https/], ['https:///example.com', /https/], ['javascript:alert(1)', /https/],
-    ['https:\\\\example.com', /backslash/], ['https://example.com\\@10.0.0.1/', /backslash/], ['https://exa\tmple.com/', /control/],
-    ['https://example.com/\n', /control/], [' https://example.com/', /space/], ['https://example.com/a b', /space/], ['https://example.com/\u0000', /control/],
-    ['https://user@example.com/', /credentials/], ['https://user:pass@example.com/', /credentials/], ['https://:pass@example.com/', /credentials/],
-    ['https://example.com@10.0.0.1/', /credentials/], ['https://example.com/#', /fragment/], ['https://example.com/#a', /fragment/],
-    ['https://example.com:0/', /port/], ['https://example.com:22/', /port/], ['https://example.com:25/', /port/], ['https://example.com:6667/', /port/],
-    ['https://example.com:65536/', /read/], ['https://[::1/', /read/], ['https://[fe80::1%25eth0]/', /read/], ['https://256.256.256.256/', /read/], ['https://a..b/', /valid name/],
-    ['https://1.2.3.4.5/', /read/], [`https://${'a'.repeat(64)}.example/`, /valid name/], [`https://example.com/${'a'.repeat(2048)}`, /2048/],
+    ['http://example.com/', /https/],
+    ['ftp://example.com/', /https/],
+    ['//example.com/', /https/],
+    ['example.com', /https/],
+    ['', /https/],
+    ['https:/example.com', /https/],
+    ['https:example.com', /https/],
+    ['https:///example.com', /https/],
+    ['javascript:alert(1)', /https/],
+    ['https:\\\\example.com', /backslash/],
+    ['https://example.com\\@10.0.0.1/', /backslash/],
+    ['https://exa\tmple.com/', /control/],
+    ['https://example.com/\n', /control/],
+    [' https://example.com/', /space/],
+    ['https://example.com/a b', /space/],
+    ['https://example.com/\u0000', /control/],
+    ['https://user@example.com/', /credentials/],
+    ['https://user:pass@example.com/', /credentials/],
+    ['https://:pass@example.com/', /credentials/],
+    ['https://example.com@10.0.0.1/', /credentials/],
+    ['https://example.com/#', /fragment/],
+    ['https://example.com/#a', /fragment/],
+    ['https://example.com:0/', /port/],
+    ['https://example.com:22/', /port/],
+    ['https://example.com:25/', /port/],
+    ['https://example.com:6667/', /port/],
+    ['https://example.com:65536/', /read/],
+    ['https://[::1/', /read/],
+    ['https://[fe80::1%25eth0]/', /read/],
+    ['https://256.256.256.256/', /read/],
+    ['https://a..b/', /valid name/],
+    ['https://1.2.3.4.5/', /read/],
+    [`https://${'a'.repeat(64)}.example/`, /valid name/],
+    [`https://example.com/${'a'.repeat(2048)}`, /2048/],
   ] as const) {
     it(`is refused: ${JSON.stringify(url.slice(0, 50))}`, () => assert.match(reasonOf(url) ?? 'accepted', reason));
   }
 
   it('may have a port, a path and a query', () => {
-    for (const url of ['https://example.com', 'https://example.com:443/', 'https://example.com:8443/a/b?c=d', 'HTTPS://EXAMPLE.com/']) assert.equal(reasonOf(url), null, url);
+    for (const url of [
+      'https://example.com',
+      'https://example.com:443/',
+      'https://example.com:8443/a/b?c=d',
+      'HTTPS://EXAMPLE.com/',
+    ])
+      assert.equal(reasonOf(url), null, url);
   });
 
   it('never makes the check throw, whatever it is', () => {
-    fc.assert(fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl(), fc.string({ unit: 'binary' }).map((text) => `https://${text}`)), (url) => {
-      checkUrl(url, closed);
-    }));
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: 'binary' }),
+          fc.webUrl(),
+          fc.string({ unit: 'binary' }).map((text) => `https://${text}`),
+        ),
+        (url) => {
+          checkUrl(url, closed);
+        },
+      ),
+    );
   });
 
   it('of any IPv4 address is judged like that address, in all four spellings', () => {
-    fc.assert(fc.property(fc.nat({ max: 0xffffffff }), (number) => {
-      const dotted = new ipaddr.IPv4([number >>> 24, (number >>> 16) & 255, (number >>> 8) & 255, number & 255]).toString();
-      const expected = checkAddress(dotted, []).ok;
-      for (const host of [dotted, String(number), `0x${number.toString(16)}`, `0${number.toString(8)}`, `[::ffff:${dotted}]`, `[64:ff9b::${dotted}]`]) {
-        assert.equal(checkUrl(`https://${host}/`, closed).ok, expected, host);
-      }
-    }));
+    fc.assert(
+      fc.property(fc.nat({ max: 0xffffffff }), (number) => {
+        const dotted = new ipaddr.IPv4([
+          number >>> 24,
+          (number >>> 16) & 255,
+          (number >>> 8) & 255,
+          number & 255,
+        ]).toString();
+        const expected = checkAddress(dotted, []).ok;
+        for (const host of [
+          dotted,
+          String(number),
+          `0x${number.toString(16)}`,
+          `0${number.toString(8)}`,
+          `[::ffff:${dotted}]`,
+          `[64:ff9b::${dotted}]`,
+        ]) {
+          assert.equal(checkUrl(`https://${host}/`, closed).ok, expected, host);
+        }
+      }),
+    );
   });
 });
 
 describe('networks opened by setting', () => {
   it('open their addresses, in mapped form too, and nothing beside them', () => {
     const networks = parseNetworks('10.1.0.0/16, fd12::/16');
-    for (const ip of ['10.1.0.0', '10.1.255.255', '::ffff:10.1.2.3', '64:ff9b::10.1.2.3', 'fd12:1::1']) assert.equal(checkAddress(ip, networks).ok, true, ip);
-    for (const ip of ['10.0.255.255', '10.2.0.0', '192.168.0.1', 'fd13::1', '::ffff:10.2.0.0', '::10.1.2.3', '2002:a01:203::1']) assert.equal(checkAddress(ip, networks).ok, false, ip);
+    for (const ip of ['10.1.0.0', '10.1.255.255', '::ffff:10.1.2.3', '64:ff9b::10.1.2.3', 'fd12:1::1'])
+      assert.equal(checkAddress(ip, networks).ok, true, ip);
+    for (const ip of [
+      '10.0.255.255',
+      '10.2.0.0',
+      '192.168.0.1',
+      'fd13::1',
+      '::ffff:10.2.0.0',
+      '::10.1.2.3',
+      '2002:a01:203::1',
+    ])
+      assert.equal(checkAddress(ip, networks).ok, false, ip);
   });
 
   it('never open a metadata service', () => {
     const everything = parseNetworks('0.0.0.0/0, ::/0');
     for (const { address, why } of rows) {
-      if (address !== undefined && why.startsWith('metadata')) assert.equal(checkAddress(address, everything).ok, false, address);
+      if (address !== undefined && why.startsWith('metadata'))
+        assert.equal(checkAddress(address, everything).ok, false, address);
     }
-    for (const ip of ['::ffff:169.254.169.254', '64:ff9b::a9fe:a9fe', '64:ff9b:1::a9fe:a9fe', '2002:a9fe:a9fe::1', '::169.254.169.254', '2600::5efe:a9fe:a9fe', '2001:0:4136:e378:8000:63bf:5601:5601']) {
+    for (const ip of [
+      '::ffff:169.254.169.254',
+      '64:ff9b::a9fe:a9fe',
+      '64:ff9b:1::a9fe:a9fe',
+      '2002:a9fe:a9fe::1',
+      '::169.254.169.254',
+      '2600::5efe:a9fe:a9fe',
+      '2001:0:4136:e378:8000:63bf:5601:5601',
+    ]) {
       assert.equal(checkAddress(ip, everything).ok, false, ip);
     }
     assert.equal(checkAddress('169.254.169.253', everything).ok, true);
@@ -146,11 +261,13 @@ describe('networks opened by setting', () => {
   });
 
   it('open private names, whose addresses are judged when connecting', () => {
-    for (const host of ['receiver.internal', 'receiver', 'printer.local']) assert.equal(reasonOf(`https://${host}/`, '10.0.0.0/8'), null, host);
+    for (const host of ['receiver.internal', 'receiver', 'printer.local'])
+      assert.equal(reasonOf(`https://${host}/`, '10.0.0.0/8'), null, host);
   });
 
   it('do not loosen https, credentials, fragments or ports', () => {
-    for (const url of ['http://10.0.0.1/', 'https://a@10.0.0.1/', 'https://10.0.0.1/#', 'https://10.0.0.1:22/']) assert.notEqual(reasonOf(url, '10.0.0.0/8'), null, url);
+    for (const url of ['http://10.0.0.1/', 'https://a@10.0.0.1/', 'https://10.0.0.1/#', 'https://10.0.0.1:22/'])
+      assert.notEqual(reasonOf(url, '10.0.0.0/8'), null, url);
   });
 
   it('are read from a list; nothing opens nothing', () => {
@@ -159,8 +276,16 @@ describe('networks opened by setting', () => {
   });
 
   for (const [text, message] of [
-    ['10.0.0.0/33', /not a network/], ['10/8', /not a network/], ['fd00::/129', /not a network/], ['localhost', /not a network/], ['10.0.0.0/', /not a network/],
-    ['10.0.0.0/8/8', /not a network/], ['fe80::1%eth0', /not a network/], ['10.0.0.1/8', /10\.0\.0\.0\/8/], ['fd00::1/8', /fd00::\/8/], ['::ffff:10.0.0.0/104', /as IPv4/],
+    ['10.0.0.0/33', /not a network/],
+    ['10/8', /not a network/],
+    ['fd00::/129', /not a network/],
+    ['localhost', /not a network/],
+    ['10.0.0.0/', /not a network/],
+    ['10.0.0.0/8/8', /not a network/],
+    ['fe80::1%eth0', /not a network/],
+    ['10.0.0.1/8', /10\.0\.0\.0\/8/],
+    ['fd00::1/8', /fd00::\/8/],
+    ['::ffff:10.0.0.0/104', /as IPv4/],
   ] as const) {
     it(`are refused: ${text}`, () => assert.throws(() => parseNetworks(text), message));
   }

@@ -21,17 +21,34 @@ const ars = fileURLToPath(new URL('../../cli/ars.ts', import.meta.url));
 describe('the command line', async () => {
   const scene = await withScene({ ARS_WEBHOOK_RETRY_SCHEDULE: '1s' });
   const env = {
-    ...process.env, DATABASE_URL: scene.service.databaseUrl, ARS_SECRET: scene.service.app.settings.secret, ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
+    ...process.env,
+    DATABASE_URL: scene.service.databaseUrl,
+    ARS_SECRET: scene.service.app.settings.secret,
+    ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8',
     NODE_EXTRA_CA_CERTS: caFile,
   };
   const organisation = ['--organisation', scene.organisation.publicId];
   // In this process, which costs a tenth of a process of its own; `listens` below runs the program itself.
-  Object.assign(process.env, { DATABASE_URL: env.DATABASE_URL, ARS_SECRET: env.ARS_SECRET, ARS_WEBHOOK_ALLOW_NETWORKS: env.ARS_WEBHOOK_ALLOW_NETWORKS });
+  Object.assign(process.env, {
+    DATABASE_URL: env.DATABASE_URL,
+    ARS_SECRET: env.ARS_SECRET,
+    ARS_WEBHOOK_ALLOW_NETWORKS: env.ARS_WEBHOOK_ALLOW_NETWORKS,
+  });
   const run = async (...words: string[]): Promise<{ code: number; out: string; err: string; json: any }> => {
     const command = [...webhookCommands, ...listenCommands].find((one) => words.join(' ').startsWith(one.name))!;
     try {
-      const { values, positionals } = parseArgs({ args: words.slice(command.name.split(' ').length), allowPositionals: true, options: { ...command.options, json: { type: 'boolean' } } });
-      const output = await command.run({ options: values as Call['options'], positionals, json: values.json === true, progress: () => {}, signal: new AbortController().signal });
+      const { values, positionals } = parseArgs({
+        args: words.slice(command.name.split(' ').length),
+        allowPositionals: true,
+        options: { ...command.options, json: { type: 'boolean' } },
+      });
+      const output = await command.run({
+        options: values as Call['options'],
+        positionals,
+        json: values.json === true,
+        progress: () => {},
+        signal: new AbortController().signal,
+      });
       return { code: output.exitCode ?? 0, out: output.text, err: '', json: JSON.parse(JSON.stringify(output.json)) };
     } catch (error) {
       if (!(error instanceof Misuse || error instanceof Failure)) throw error;
@@ -43,10 +60,16 @@ describe('the command line', async () => {
     const endpoint = await scene.endpoint({ behaviour: inTurn(answer(204), answer(500)) });
     await scene.emit(['ana']);
     const [listed] = (await run('webhooks', 'list', ...organisation, '--json')).json.data;
-    assert.deepEqual([listed.id, listed.status, listed.waiting, listed.dead, listed.warning], [endpoint.id, 'active', 1, 0, null]);
+    assert.deepEqual(
+      [listed.id, listed.status, listed.waiting, listed.dead, listed.warning],
+      [endpoint.id, 'active', 1, 0, null],
+    );
     assert.equal('secret' in listed, false);
     assert.equal((await run('webhooks', 'pause', ...organisation, endpoint.id, '--json')).json.status, 'paused');
-    assert.match((await run('webhooks', 'list', ...organisation)).out, new RegExp(`${endpoint.id}\\s+paused\\s+1\\s+0`));
+    assert.match(
+      (await run('webhooks', 'list', ...organisation)).out,
+      new RegExp(`${endpoint.id}\\s+paused\\s+1\\s+0`),
+    );
 
     const tested = await run('webhooks', 'test', ...organisation, endpoint.id, '--json');
     assert.deepEqual([tested.code, tested.json.succeeded, tested.json.status_code], [0, true, 204]);
@@ -59,8 +82,14 @@ describe('the command line', async () => {
     assert.match(rotated.secret, /^whsec_/);
     assert.notEqual(rotated.secret, endpoint.secret);
     assert.equal((await run('webhooks', 'resume', ...organisation, endpoint.id, '--json')).json.status, 'active');
-    const audited = await scene.service.app.db.query<{ action: string }>("select action from audit where organisation_id = $1 and actor = 'operator' order by audit_id", [scene.organisation.id]);
-    assert.deepEqual(audited.map((row) => row.action), ['webhooks pause', 'webhooks test', 'webhooks test', 'webhooks rotate-secret', 'webhooks resume']);
+    const audited = await scene.service.app.db.query<{ action: string }>(
+      "select action from audit where organisation_id = $1 and actor = 'operator' order by audit_id",
+      [scene.organisation.id],
+    );
+    assert.deepEqual(
+      audited.map((row) => row.action),
+      ['webhooks pause', 'webhooks test', 'webhooks test', 'webhooks rotate-secret', 'webhooks resume'],
+    );
   });
 
   it('lists deliveries with every attempt, and sends one or a range again', async () => {
@@ -71,11 +100,15 @@ describe('the command line', async () => {
     await scene.settle(worker);
     scene.clock.advance(2_000);
     await scene.settle(worker);
-    const deliveries = async (...more: string[]) => (await run('webhooks', 'deliveries', ...organisation, '--endpoint', endpoint.id, ...more, '--json')).json.data;
+    const deliveries = async (...more: string[]) =>
+      (await run('webhooks', 'deliveries', ...organisation, '--endpoint', endpoint.id, ...more, '--json')).json.data;
     const [dead] = await deliveries('--status', 'dead');
     assert.deepEqual(Object.keys(dead), ['id', 'endpoint_id', 'event', 'status', 'attempts', 'next_attempt_at']);
     assert.deepEqual(Object.keys(dead.attempts[0]), ['at', 'status_code', 'duration_ms', 'error']);
-    assert.deepEqual([dead.event, dead.status, dead.attempts.length, dead.next_attempt_at], ['learner.groups.updated', 'dead', 2, null]);
+    assert.deepEqual(
+      [dead.event, dead.status, dead.attempts.length, dead.next_attempt_at],
+      ['learner.groups.updated', 'dead', 2, null],
+    );
     assert.deepEqual(await deliveries('--status', 'succeeded'), []);
     assert.match((await run('webhooks', 'deliveries', ...organisation)).out, /The endpoint answered 500\./);
 
@@ -86,7 +119,17 @@ describe('the command line', async () => {
     await scene.settle(worker);
     assert.equal((await deliveries())[0].status, 'succeeded');
     const [first] = dead.attempts;
-    const replayed = await run('webhooks', 'replay', ...organisation, endpoint.id, '--from', first.at, '--to', '2100-01-01T00:00:00Z', '--json');
+    const replayed = await run(
+      'webhooks',
+      'replay',
+      ...organisation,
+      endpoint.id,
+      '--from',
+      first.at,
+      '--to',
+      '2100-01-01T00:00:00Z',
+      '--json',
+    );
     assert.deepEqual(replayed.json, { endpoint_id: endpoint.id, replayed: 1 });
     await worker.stop();
   });
@@ -96,17 +139,32 @@ describe('the command line', async () => {
       [['webhooks', 'pause', ...organisation, 'b7e7bd50-0d3f-4d6e-9e0a-1f7a2b1c9a00'], 1, /no such endpoint/],
       [['webhooks', 'redeliver', ...organisation, 'nonsense'], 1, /no such delivery/],
       [['webhooks', 'deliveries', ...organisation, '--status', 'lost'], 2, /--status must be one of/],
-      [['webhooks', 'replay', ...organisation, 'b7e7bd50-0d3f-4d6e-9e0a-1f7a2b1c9a00', '--from', 'yesterday', '--to', '2026-01-01T00:00:00Z'], 2, /--from must be/],
+      [
+        [
+          'webhooks',
+          'replay',
+          ...organisation,
+          'b7e7bd50-0d3f-4d6e-9e0a-1f7a2b1c9a00',
+          '--from',
+          'yesterday',
+          '--to',
+          '2026-01-01T00:00:00Z',
+        ],
+        2,
+        /--from must be/,
+      ],
       [['listen', '--forward-to', 'http://hooks.example.org/'], 2, /must be https unless it is on this machine/],
       [['listen', '--forward-to', 'http://127.0.0.1.example.org/'], 2, /must be https unless it is on this machine/],
       [['listen', '--forward-to', 'https://:password@hooks.example.org/'], 2, /must be an http or https address/],
     ];
-    await Promise.all(cases.map(async ([words, code, sentence]) => {
-      const result = await run(...words);
-      assert.equal(result.code, code, words.join(' '));
-      assert.match(result.err, sentence);
-      assert.equal(result.err.trimEnd().split('\n').length, 1);
-    }));
+    await Promise.all(
+      cases.map(async ([words, code, sentence]) => {
+        const result = await run(...words);
+        assert.equal(result.code, code, words.join(' '));
+        assert.match(result.err, sentence);
+        assert.equal(result.err.trimEnd().split('\n').length, 1);
+      }),
+    );
   });
 
   it('listens: forwards events to a plain address on this machine, signed with the secret that it prints', async () => {
@@ -117,9 +175,26 @@ describe('the command line', async () => {
       response.writeHead(received.length === 2 ? 500 : 204).end();
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    after(() => { server.close(); });
+    after(() => {
+      server.close();
+    });
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
-    const listening = spawn(process.execPath, [ars, 'listen', '--forward-to', url, ...organisation, '--trigger', 'assessment.completed', '--count', '2', '--json'], { env });
+    const listening = spawn(
+      process.execPath,
+      [
+        ars,
+        'listen',
+        '--forward-to',
+        url,
+        ...organisation,
+        '--trigger',
+        'assessment.completed',
+        '--count',
+        '2',
+        '--json',
+      ],
+      { env },
+    );
     const output = Promise.all([text(listening.stdout), once(listening, 'exit')]);
     let said = '';
     await new Promise<void>((resolve) => {
@@ -134,14 +209,25 @@ describe('the command line', async () => {
     assert.equal(code, 0);
     const result = JSON.parse(out);
     assert.deepEqual([result.forwarded, result.failed], [2, 1]);
-    assert.deepEqual(result.results.map((one: { event: string; status_code: number }) => [one.event, one.status_code]),
-      [['assessment.completed', 204], ['learner.groups.updated', 500], ['learner.groups.updated', 204]]);
+    assert.deepEqual(
+      result.results.map((one: { event: string; status_code: number }) => [one.event, one.status_code]),
+      [
+        ['assessment.completed', 204],
+        ['learner.groups.updated', 500],
+        ['learner.groups.updated', 204],
+      ],
+    );
     assert.match(said, new RegExp(result.secret));
     for (const { headers, body } of received) {
       const header = String(headers['x-svc-signature-256']);
-      assert.doesNotThrow(() => verify({ secret: result.secret, header, body, nowMs: Number(/t=(\d+)/.exec(header)![1]) * 1000 }));
+      assert.doesNotThrow(() =>
+        verify({ secret: result.secret, header, body, nowMs: Number(/t=(\d+)/.exec(header)![1]) * 1000 }),
+      );
     }
-    assert.deepEqual(received.slice(1).map((request) => JSON.parse(request.body).learner_ref), ['ana', 'ben']);
+    assert.deepEqual(
+      received.slice(1).map((request) => JSON.parse(request.body).learner_ref),
+      ['ana', 'ben'],
+    );
     assert.equal(JSON.parse(received[0]!.body).data.learner.full_name, 'Sample Learner');
   });
 
@@ -152,8 +238,18 @@ describe('the command line', async () => {
       else response.end(Buffer.alloc(1_000_000));
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    after(() => { server.close(); });
-    const trigger = (path: string) => run('listen', '--forward-to', `http://127.0.0.1:${(server.address() as AddressInfo).port}/${path}`, '--trigger', 'learner.groups.updated', '--json');
+    after(() => {
+      server.close();
+    });
+    const trigger = (path: string) =>
+      run(
+        'listen',
+        '--forward-to',
+        `http://127.0.0.1:${(server.address() as AddressInfo).port}/${path}`,
+        '--trigger',
+        'learner.groups.updated',
+        '--json',
+      );
     const [cut, large] = await Promise.all([trigger('cut'), trigger('large')]);
     assert.deepEqual([cut.code, cut.json.failed, large.code, large.json.failed], [1, 1, 1, 1]);
     assert.match(large.json.results[0].error, /more than 262144 bytes/);
@@ -162,14 +258,29 @@ describe('the command line', async () => {
   it('stops listening at once, whatever the receiver does', { timeout: 60_000 }, async () => {
     const server = createServer(() => {}).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    after(() => { server.closeAllConnections(); server.close(); });
+    after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
     const stop = new AbortController();
     const command = listenCommands[0]!;
-    const listening = command.run({ options: { 'forward-to': `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, trigger: 'learner.groups.updated' }, positionals: [], json: true, progress: () => {}, signal: stop.signal });
+    const listening = command.run({
+      options: {
+        'forward-to': `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+        trigger: 'learner.groups.updated',
+      },
+      positionals: [],
+      json: true,
+      progress: () => {},
+      signal: stop.signal,
+    });
     await once(server, 'request');
     stop.abort();
-    const { json } = await listening as { json: { results: { error: string }[] } };
-    assert.deepEqual(json.results.map((result) => result.error), ['broken off']);
+    const { json } = (await listening) as { json: { results: { error: string }[] } };
+    assert.deepEqual(
+      json.results.map((result) => result.error),
+      ['broken off'],
+    );
   });
 
   it('checks that a receiver refuses what it must', async () => {
@@ -177,18 +288,47 @@ describe('the command line', async () => {
     const careful = createServer(async (request, response) => {
       const body = await text(request);
       try {
-        verify({ secret, header: String(request.headers['x-svc-signature-256'] ?? ''), body, nowMs: performance.timeOrigin + performance.now() });
+        verify({
+          secret,
+          header: String(request.headers['x-svc-signature-256'] ?? ''),
+          body,
+          nowMs: performance.timeOrigin + performance.now(),
+        });
         response.writeHead(204).end();
       } catch {
         response.writeHead(400).end();
       }
     }).listen(0, '127.0.0.1');
-    const careless = createServer((_request, response) => { response.writeHead(204).end(); }).listen(0, '127.0.0.1');
+    const careless = createServer((_request, response) => {
+      response.writeHead(204).end();
+    }).listen(0, '127.0.0.1');
     await Promise.all([once(careful, 'listening'), once(careless, 'listening')]);
-    after(() => { careful.close(); careless.close(); });
-    const check = (server: typeof careful) => run('listen', '--forward-to', `http://localhost:${(server.address() as AddressInfo).port}/`, '--secret', secret, '--check', '--trigger', 'learner.groups.updated', '--json');
+    after(() => {
+      careful.close();
+      careless.close();
+    });
+    const check = (server: typeof careful) =>
+      run(
+        'listen',
+        '--forward-to',
+        `http://localhost:${(server.address() as AddressInfo).port}/`,
+        '--secret',
+        secret,
+        '--check',
+        '--trigger',
+        'learner.groups.updated',
+        '--json',
+      );
     const [good, bad] = await Promise.all([check(careful), check(careless)]);
-    assert.deepEqual([good.code, good.json.checks.length, good.json.checks.every((one: { refused: boolean }) => one.refused), good.json.forwarded], [0, 5, true, 1]);
+    assert.deepEqual(
+      [
+        good.code,
+        good.json.checks.length,
+        good.json.checks.every((one: { refused: boolean }) => one.refused),
+        good.json.forwarded,
+      ],
+      [0, 5, true, 1],
+    );
     assert.deepEqual([bad.code, bad.json.checks.some((one: { refused: boolean }) => one.refused)], [1, false]);
   });
 });

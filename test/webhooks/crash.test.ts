@@ -31,14 +31,23 @@ const allowed = { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' };
 
 async function organisationWithBacklog(app: App, url: string): Promise<number> {
   const organisationId = await inWork(app, async (work) => {
-    const made = await createOrganisation(work, { name: 'Test College', plan: 'unlimited', credits: 0, groupAutocreate: true });
+    const made = await createOrganisation(work, {
+      name: 'Test College',
+      plan: 'unlimited',
+      credits: 0,
+      groupAutocreate: true,
+    });
     await registerEndpoint(work, made.organisation_id, { url, eventTypes: ['learner.groups.updated'], groupIds: null });
     return made.organisation_id;
   });
   for (let done = 0; done < count; done += 1000) {
     await inWork(app, async (work) => {
       await lockFeed(work, organisationId);
-      await emitGroupsUpdated(work, organisationId, Array.from({ length: 1000 }, (_, i) => ({ learner_ref: `learner-${done + i}`, added: [], removed: [] })));
+      await emitGroupsUpdated(
+        work,
+        organisationId,
+        Array.from({ length: 1000 }, (_, i) => ({ learner_ref: `learner-${done + i}`, added: [], removed: [] })),
+      );
     });
   }
   return organisationId;
@@ -54,22 +63,36 @@ async function repeats(receiver: Receiver): Promise<number> {
 }
 
 async function undelivered(app: App, organisationId: number): Promise<number> {
-  return (await app.db.query<{ count: number }>("select count(*) as count from delivery where organisation_id = $1 and status <> 'succeeded'", [organisationId]))[0]!.count;
+  return (
+    await app.db.query<{ count: number }>(
+      "select count(*) as count from delivery where organisation_id = $1 and status <> 'succeeded'",
+      [organisationId],
+    )
+  )[0]!.count;
 }
 
 const ars = fileURLToPath(new URL('../../cli/ars.ts', import.meta.url));
 
 describe('10,000 deliveries', async () => {
   const service = await withService({ settings: allowed });
-  const serve = (role: string): ChildProcess => spawn(process.execPath, [ars, 'serve', '--role', role], {
-    stdio: 'ignore',
-    env: {
-      ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: service.app.settings.secret, ARS_PORT: '0', ARS_LOG: 'none',
-      NODE_EXTRA_CA_CERTS: caFile, ...allowed,
-    },
-  });
+  const serve = (role: string): ChildProcess =>
+    spawn(process.execPath, [ars, 'serve', '--role', role], {
+      stdio: 'ignore',
+      env: {
+        ...process.env,
+        DATABASE_URL: service.databaseUrl,
+        ARS_SECRET: service.app.settings.secret,
+        ARS_PORT: '0',
+        ARS_LOG: 'none',
+        NODE_EXTRA_CA_CERTS: caFile,
+        ...allowed,
+      },
+    });
 
-  for (const [what, role] of [['the worker', 'worker'], ['the server', 'all']] as const) {
+  for (const [what, role] of [
+    ['the worker', 'worker'],
+    ['the server', 'all'],
+  ] as const) {
     it(`all arrive when ${what} is killed in the middle, fewer than one in a thousand twice`, async () => {
       const receiver = await startReceiver();
       after(() => receiver.close());
@@ -80,7 +103,9 @@ describe('10,000 deliveries', async () => {
       await once(first, 'exit');
       assert.ok(receiver.received.length < count, 'killed in the middle');
       // The dead worker's lease ends: what takes ten seconds otherwise (worker.test.ts proves that it does).
-      await service.app.db.query('update webhook_endpoint set leased_until = null where organisation_id = $1', [organisationId]);
+      await service.app.db.query('update webhook_endpoint set leased_until = null where organisation_id = $1', [
+        organisationId,
+      ]);
       const second = serve(role);
       const twice = await repeats(receiver);
       second.kill('SIGTERM');
@@ -95,7 +120,14 @@ describe('10,000 deliveries', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'ars-test-'));
     await chmod(folder, 0o755);
     const database = await startEmbedded({ dataDir: folder });
-    const opened = await openApp(readSettings({ DATABASE_URL: database.url, ARS_SECRET: service.app.settings.secret, ARS_LOG: 'none', ...allowed }));
+    const opened = await openApp(
+      readSettings({
+        DATABASE_URL: database.url,
+        ARS_SECRET: service.app.settings.secret,
+        ARS_LOG: 'none',
+        ...allowed,
+      }),
+    );
     const receiver = await startReceiver();
     after(async () => {
       await worker.stop();
@@ -105,7 +137,9 @@ describe('10,000 deliveries', async () => {
       await rm(folder, { recursive: true, force: true });
     });
     const organisationId = await organisationWithBacklog(opened.app, receiver.url);
-    const [{ data_directory: path }] = await opened.app.db.query<{ data_directory: string }>('show data_directory') as [{ data_directory: string }];
+    const [{ data_directory: path }] = (await opened.app.db.query<{ data_directory: string }>(
+      'show data_directory',
+    )) as [{ data_directory: string }];
     const worker = startWorker(opened.app);
     await receiver.arrived(crashAt);
     process.kill(readPostmaster(path)!.pid, 'SIGKILL');

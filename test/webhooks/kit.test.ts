@@ -16,22 +16,31 @@ const judged = (verdicts: string[]): string[] => vectors.map(({ name }, index) =
 describe('the shared vectors', () => {
   it('are what test/webhooks/vectors.ts makes', () => assert.equal(readFileSync(vectorsFile, 'utf8'), vectorsText()));
 
-  it('are judged alike by the service\'s own verification', () => {
-    assert.deepEqual(judged(vectors.map(({ secret, header, body, now }) => {
-      try {
-        verify({ secret, header, body, nowMs: now * 1_000, toleranceSeconds });
-        return 'valid';
-      } catch (error) {
-        assert.ok(error instanceof SignatureError);
-        return error.code;
-      }
-    })), expected);
+  it("are judged alike by the service's own verification", () => {
+    assert.deepEqual(
+      judged(
+        vectors.map(({ secret, header, body, now }) => {
+          try {
+            verify({ secret, header, body, nowMs: now * 1_000, toleranceSeconds });
+            return 'valid';
+          } catch (error) {
+            assert.ok(error instanceof SignatureError);
+            return error.code;
+          }
+        }),
+      ),
+      expected,
+    );
   });
 
   it('hold the headers that the service itself would send', () => {
     const [genuine] = vectors;
-    assert.equal(testHeader({ secret: genuine!.secret, body: genuine!.body, nowMs: genuine!.now * 1_000 + 999 }), genuine!.header);
-    for (const { secret, body, header } of legacy) assert.equal(sign({ secrets: [secret], body, nowMs: 0 })['X-Svc-Signature'], header);
+    assert.equal(
+      testHeader({ secret: genuine!.secret, body: genuine!.body, nowMs: genuine!.now * 1_000 + 999 }),
+      genuine!.header,
+    );
+    for (const { secret, body, header } of legacy)
+      assert.equal(sign({ secrets: [secret], body, nowMs: 0 })['X-Svc-Signature'], header);
     const [during] = vectors.filter(({ name }) => name === 'during a rotation, with the new secret');
     const old = vectors.find(({ name }) => name === 'during a rotation, with the old secret');
     const signed = sign({ secrets: [during!.secret, old!.secret], body: during!.body, nowMs: during!.now * 1_000 });
@@ -39,41 +48,71 @@ describe('the shared vectors', () => {
   });
 });
 
-describe('the consumer\'s kit judges the shared vectors in', () => {
+describe("the consumer's kit judges the shared vectors in", () => {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const built = mkdtempSync(join(tmpdir(), 'kit-'));
   after(() => rmSync(built, { recursive: true }));
 
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
-  const lines = vectors.map(({ secret, header, body, now }) => `${base64(secret)}\t${base64(header)}\t${base64(body)}\t${now}\n`).join('');
+  const lines = vectors
+    .map(({ secret, header, body, now }) => `${base64(secret)}\t${base64(header)}\t${base64(body)}\t${now}\n`)
+    .join('');
   const run = (command: string, ...parameters: string[]): string => {
-    const { status, stdout, stderr, error } = spawnSync(command, parameters, { cwd: root, input: lines, encoding: 'utf8' });
+    const { status, stdout, stderr, error } = spawnSync(command, parameters, {
+      cwd: root,
+      input: lines,
+      encoding: 'utf8',
+    });
     if (error !== undefined) throw error;
     assert.equal(status, 0, stderr);
     return stdout;
   };
   const missing = (...commands: string[]): string | false => {
-    const absent = commands.filter((command) => (spawnSync(command, ['--version']).error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT');
+    const absent = commands.filter(
+      (command) => (spawnSync(command, ['--version']).error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT',
+    );
     return absent.length > 0 && `not on this machine: ${absent.join(', ')}`;
   };
   const verdicts = (output: string): string[] => judged(output.trim().split(/\r?\n/));
 
   it('TypeScript', () => {
-    assert.deepEqual(judged(vectors.map(({ secret, header, body, now }) => verifyWebhook(secret, header, Buffer.from(body), now))), expected);
+    assert.deepEqual(
+      judged(vectors.map(({ secret, header, body, now }) => verifyWebhook(secret, header, Buffer.from(body), now))),
+      expected,
+    );
   });
 
-  it('Python', { skip: missing('python3') }, () => assert.deepEqual(verdicts(run('python3', 'test/webhooks/kit/run.py')), expected));
+  it('Python', { skip: missing('python3') }, () =>
+    assert.deepEqual(verdicts(run('python3', 'test/webhooks/kit/run.py')), expected),
+  );
 
-  it('PHP', { skip: missing('php') }, () => assert.deepEqual(verdicts(run('php', 'test/webhooks/kit/run.php')), expected));
+  it('PHP', { skip: missing('php') }, () =>
+    assert.deepEqual(verdicts(run('php', 'test/webhooks/kit/run.php')), expected),
+  );
 
   it('Java', { skip: missing('javac', 'java') }, () => {
-    run('javac', '-encoding', 'UTF-8', '-Xlint:all', '-Werror', '-d', built, 'examples/webhooks/java/WebhookVerifier.java', 'test/webhooks/kit/Run.java');
+    run(
+      'javac',
+      '-encoding',
+      'UTF-8',
+      '-Xlint:all',
+      '-Werror',
+      '-d',
+      built,
+      'examples/webhooks/java/WebhookVerifier.java',
+      'test/webhooks/kit/Run.java',
+    );
     assert.deepEqual(verdicts(run('java', '-cp', built, 'Run')), expected);
   });
 
   // .NET is not in Debian; Mono is (mono-mcs, mono-runtime), and compiles the same source.
   it('C#', { skip: missing('mcs', 'mono') }, () => {
-    run('mcs', `-out:${join(built, 'run.exe')}`, 'examples/webhooks/csharp/WebhookVerifier.cs', 'test/webhooks/kit/Run.cs');
+    run(
+      'mcs',
+      `-out:${join(built, 'run.exe')}`,
+      'examples/webhooks/csharp/WebhookVerifier.cs',
+      'test/webhooks/kit/Run.cs',
+    );
     assert.deepEqual(verdicts(run('mono', join(built, 'run.exe'))), expected);
   });
 });

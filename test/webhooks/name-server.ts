@@ -32,11 +32,13 @@ export async function startNameServer(zone: Zone): Promise<NameServer> {
     questions.push(`${type} ${name}`);
     const found = zone(name, type);
     if (found === 'silent') return;
-    const records = (found ?? []).filter((address) => isIPv4(address) === (type === 'A')).map((address) => {
-      const data = Buffer.from(ipaddr.parse(address).toByteArray());
-      const head = Buffer.from([0xc0, 0x0c, 0, type === 'A' ? 1 : 28, 0, 1, 0, 0, 0, 0, 0, data.length]);
-      return Buffer.concat([head, data]);
-    });
+    const records = (found ?? [])
+      .filter((address) => isIPv4(address) === (type === 'A'))
+      .map((address) => {
+        const data = Buffer.from(ipaddr.parse(address).toByteArray());
+        const head = Buffer.from([0xc0, 0x0c, 0, type === 'A' ? 1 : 28, 0, 1, 0, 0, 0, 0, 0, data.length]);
+        return Buffer.concat([head, data]);
+      });
     const header = Buffer.alloc(12);
     query.copy(header, 0, 0, 2);
     header.writeUInt16BE(found === null ? 0x8583 : 0x8580, 2);
@@ -48,6 +50,9 @@ export async function startNameServer(zone: Zone): Promise<NameServer> {
   return {
     address: `127.0.0.1:${socket.address().port}`,
     questions,
-    close: () => new Promise((resolve) => { socket.close(() => resolve()); }),
+    close: () =>
+      new Promise((resolve) => {
+        socket.close(() => resolve());
+      }),
   };
 }

@@ -9,22 +9,59 @@ describe('a recorder of outcomes', async () => {
   const { db } = scene.service.app;
   const outcomeOf = (deliveryId: string, given: Partial<Outcome> = {}): Outcome => {
     const nowMs = scene.clock.nowMs();
-    return { organisationId: scene.organisation.id, deliveryId, attemptsBefore: 0, resentAfter: 0, status: 'succeeded', nextAttemptMs: null,
-      atMs: nowMs, endedMs: nowMs + 7, statusCode: 204, durationMs: 7, error: null, ...given };
+    return {
+      organisationId: scene.organisation.id,
+      deliveryId,
+      attemptsBefore: 0,
+      resentAfter: 0,
+      status: 'succeeded',
+      nextAttemptMs: null,
+      atMs: nowMs,
+      endedMs: nowMs + 7,
+      statusCode: 204,
+      durationMs: 7,
+      error: null,
+      ...given,
+    };
   };
 
   it('writes a batch as it was, whatever the errors say', async () => {
     const endpoint = await scene.endpoint();
-    const errors = ['The host was refused: it\'s "private".', null, 'null', '{a,b}', 'back\\slash, comma', '', 'é😀', null];
+    const errors = [
+      'The host was refused: it\'s "private".',
+      null,
+      'null',
+      '{a,b}',
+      'back\\slash, comma',
+      '',
+      'é😀',
+      null,
+    ];
     await scene.emit(errors.map((_, i) => `learner-${i}`));
     const ids = (await scene.deliveries(endpoint)).map((delivery) => delivery.id);
     const connection = db.dedicated();
     const recorder = createRecorder(connection);
     const dueMs = scene.clock.nowMs() + 12_345;
-    await Promise.all(errors.map((error, i) => recorder.record(outcomeOf(ids[i]!, error === null ? {} : { status: 'pending', nextAttemptMs: dueMs, statusCode: null, error })).written));
+    await Promise.all(
+      errors.map(
+        (error, i) =>
+          recorder.record(
+            outcomeOf(
+              ids[i]!,
+              error === null ? {} : { status: 'pending', nextAttemptMs: dueMs, statusCode: null, error },
+            ),
+          ).written,
+      ),
+    );
     const stored = new Map((await scene.deliveries(endpoint)).map((delivery) => [delivery.id, delivery]));
-    assert.deepEqual(ids.map((id) => stored.get(id)!.attempts.map(({ error }) => error)), errors.map((error) => [error === '' ? null : error]));
-    assert.deepEqual(ids.map((id) => stored.get(id)!.next_attempt_at), errors.map((error) => (error === null ? null : new Date(dueMs).toISOString())));
+    assert.deepEqual(
+      ids.map((id) => stored.get(id)!.attempts.map(({ error }) => error)),
+      errors.map((error) => [error === '' ? null : error]),
+    );
+    assert.deepEqual(
+      ids.map((id) => stored.get(id)!.next_attempt_at),
+      errors.map((error) => (error === null ? null : new Date(dueMs).toISOString())),
+    );
     recorder.stop();
     await connection.close();
   });
@@ -36,11 +73,21 @@ describe('a recorder of outcomes', async () => {
     await db.query('create sequence deadlocks');
     await db.query(`create function deadlock_once() returns trigger language plpgsql as $$ begin
       if nextval('deadlocks') = 1 then raise exception 'deadlock detected' using errcode = '40P01'; end if; return new; end $$`);
-    await db.query('create trigger deadlock_once before insert on delivery_attempt for each row execute function deadlock_once()');
+    await db.query(
+      'create trigger deadlock_once before insert on delivery_attempt for each row execute function deadlock_once()',
+    );
     const connection = db.dedicated();
     const recorder = createRecorder(connection);
-    await Promise.all((await scene.deliveries(endpoint)).map((delivery) => recorder.record(outcomeOf(delivery.id)).written));
-    assert.deepEqual((await scene.deliveries(endpoint)).map((delivery) => [delivery.status, delivery.attempts.length]), [['succeeded', 1], ['succeeded', 1]]);
+    await Promise.all(
+      (await scene.deliveries(endpoint)).map((delivery) => recorder.record(outcomeOf(delivery.id)).written),
+    );
+    assert.deepEqual(
+      (await scene.deliveries(endpoint)).map((delivery) => [delivery.status, delivery.attempts.length]),
+      [
+        ['succeeded', 1],
+        ['succeeded', 1],
+      ],
+    );
     recorder.stop();
     await connection.close();
   });

@@ -12,7 +12,12 @@ import { withScene } from './scene.ts';
 describe('pruning', async () => {
   const scene = await withScene({ ARS_WEBHOOK_RETRY_SCHEDULE: '1s' });
   const { app } = scene.service;
-  const rows = async (table: string) => (await app.db.query<{ count: number }>(`select count(*) as count from ${table} where organisation_id = $1`, [scene.organisation.id]))[0]!.count;
+  const rows = async (table: string) =>
+    (
+      await app.db.query<{ count: number }>(`select count(*) as count from ${table} where organisation_id = $1`, [
+        scene.organisation.id,
+      ])
+    )[0]!.count;
 
   it('keeps what is finished, dead letters too, for 30 days and then removes it with its attempts and events', async () => {
     const worker = scene.worker();
@@ -21,7 +26,10 @@ describe('pruning', async () => {
     await scene.settle(worker);
     scene.clock.advance(2_000);
     await scene.settle(worker);
-    assert.deepEqual((await scene.deliveries(failing)).map((delivery) => delivery.status), ['dead', 'dead']);
+    assert.deepEqual(
+      (await scene.deliveries(failing)).map((delivery) => delivery.status),
+      ['dead', 'dead'],
+    );
     scene.clock.advance(keepMs - 2_000);
     assert.deepEqual(await pruneDeliveries(app), { deliveries: 0, events: 0 });
     assert.equal((await scene.deliveries(healthy)).length, 2);
@@ -70,13 +78,21 @@ describe('pruning', async () => {
     assert.deepEqual([(await row()).previous_secret, (await row()).previous_secret_until], [null, null]);
   });
 
-  it('encrypts the other endpoints\' secrets again though one can\'t be read', async () => {
-    const [lost, endpoint] = [await scene.endpoint(), await scene.endpoint()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  it("encrypts the other endpoints' secrets again though one can't be read", async () => {
+    const [lost, endpoint] = [await scene.endpoint(), await scene.endpoint()].toSorted((a, b) =>
+      a.id < b.id ? -1 : 1,
+    );
     const strange = createKeyring(['a secret that nobody has any more, longer than 32 characters'], app.random);
-    await app.db.query('update webhook_endpoint set secret = $2 where endpoint_id = $1', [lost!.id, strange.encrypt(lost!.secret, secretContext(scene.organisation.id, lost!.id))]);
+    await app.db.query('update webhook_endpoint set secret = $2 where endpoint_id = $1', [
+      lost!.id,
+      strange.encrypt(lost!.secret, secretContext(scene.organisation.id, lost!.id)),
+    ]);
     const newer = 'yet another secret of the tests, longer than 32 characters';
     await renewEncryption({ ...app, keyring: createKeyring([newer, app.settings.secret!], app.random) });
     const { secret } = await scene.row(endpoint!);
-    assert.equal(createKeyring([newer], app.random).decrypt(secret, secretContext(scene.organisation.id, endpoint!.id)), endpoint!.secret);
+    assert.equal(
+      createKeyring([newer], app.random).decrypt(secret, secretContext(scene.organisation.id, endpoint!.id)),
+      endpoint!.secret,
+    );
   });
 });

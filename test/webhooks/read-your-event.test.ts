@@ -24,9 +24,16 @@ describe('a consumer that reads at once after an event', async () => {
     };
     await scene.endpoint({ behaviour: readFirst, types: ['learner.groups.updated'] });
     const refs = Array.from({ length: 40 }, (_, i) => `learner-${i}`);
-    for (const ref of refs) assert.equal((await organisation.post('/learners', { full_name: 'Test Person', ref })).status, 201);
+    for (const ref of refs)
+      assert.equal((await organisation.post('/learners', { full_name: 'Test Person', ref })).status, 201);
     const groups = await Promise.all([1, 2, 3].map((n) => scene.group(`group-${n}`)));
-    await Promise.all(groups.flatMap((group) => [refs.slice(0, 20), refs.slice(20)].map((half) => organisation.post(`/groups/${group}/members`, { learner_refs: half }))));
+    await Promise.all(
+      groups.flatMap((group) =>
+        [refs.slice(0, 20), refs.slice(20)].map((half) =>
+          organisation.post(`/groups/${group}/members`, { learner_refs: half }),
+        ),
+      ),
+    );
     await scene.settle(worker);
     assert.equal(found.length, 120);
     assert.deepEqual([...new Set(found)], ['current']);
@@ -39,24 +46,61 @@ describe('a consumer that reads at once after an event', async () => {
     const readFirst: Behaviour = (request, response) => {
       const event = request.body.toString();
       const id = JSON.parse(event).data.assessment_id as string;
-      read.push(organisation.get(`/assessments/${id}`).then((reply) => {
-        response.writeHead(204).end();
-        return [event.slice(event.indexOf('"data":') + 7, event.lastIndexOf(',"group_ids":')), reply.text.slice('{"data":'.length, -1)];
-      }));
+      read.push(
+        organisation.get(`/assessments/${id}`).then((reply) => {
+          response.writeHead(204).end();
+          return [
+            event.slice(event.indexOf('"data":') + 7, event.lastIndexOf(',"group_ids":')),
+            reply.text.slice('{"data":'.length, -1),
+          ];
+        }),
+      );
     };
     await scene.endpoint({ behaviour: readFirst, types: ['assessment.completed'] });
-    const ids = await scene.service.inWork((work) => recordResults(work, organisation.id, Array.from({ length: 12 }, (_, i) => ({ ref: `learner-${i}` })), { events: true }));
+    const ids = await scene.service.inWork((work) =>
+      recordResults(
+        work,
+        organisation.id,
+        Array.from({ length: 12 }, (_, i) => ({ ref: `learner-${i}` })),
+        { events: true },
+      ),
+    );
     assert.equal(ids.length, 12);
     await scene.settle(worker);
     assert.equal(read.length, 12);
     await Promise.all(read);
 
     // One file may hold a result, its amendment, and its learner's new name and group.
-    const record = { assessment_id: scene.service.app.random.uuid(), assessed_at: '2026-01-15T10:00:00Z', subject: 'maths', framework: 'First', rqf_level: null, rqf_level_code: null,
-      below_level_1: null, working_level: null, recommended_next_level: null, is_borderline: false, needs_review: false, domains: [], learner: { ref: 'learner-0', full_name: 'Test Person' } };
-    const later = { ...record, framework: 'Second', learner: { ref: 'learner-0', full_name: 'Another Name' }, groups: [{ type: 'class', ref: 'later', name: 'Later' }] };
+    const record = {
+      assessment_id: scene.service.app.random.uuid(),
+      assessed_at: '2026-01-15T10:00:00Z',
+      subject: 'maths',
+      framework: 'First',
+      rqf_level: null,
+      rqf_level_code: null,
+      below_level_1: null,
+      working_level: null,
+      recommended_next_level: null,
+      is_borderline: false,
+      needs_review: false,
+      domains: [],
+      learner: { ref: 'learner-0', full_name: 'Test Person' },
+    };
+    const later = {
+      ...record,
+      framework: 'Second',
+      learner: { ref: 'learner-0', full_name: 'Another Name' },
+      groups: [{ type: 'class', ref: 'later', name: 'Later' }],
+    };
     const another = { ...record, assessment_id: scene.service.app.random.uuid(), subject: 'english' };
-    await scene.service.inWork((work) => importRecords(work, organisation.id, [record, another, later].map((one) => readyRecord(one, organisation.publicId, work.nowMs)), { events: true, actor: 'test' }));
+    await scene.service.inWork((work) =>
+      importRecords(
+        work,
+        organisation.id,
+        [record, another, later].map((one) => readyRecord(one, organisation.publicId, work.nowMs)),
+        { events: true, actor: 'test' },
+      ),
+    );
     await scene.settle(worker);
     assert.equal(read.length, 14);
     for (const [sent, got] of await Promise.all(read)) assert.equal(sent, got);

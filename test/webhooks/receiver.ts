@@ -30,12 +30,18 @@ export type Received = {
 export type Behaviour = (request: Received, response: ServerResponse, incoming: IncomingMessage) => void;
 
 export function answer(status: number, headers: Record<string, string> = {}, body = ''): Behaviour {
-  return (_request, response) => { response.writeHead(status, headers).end(body); };
+  return (_request, response) => {
+    response.writeHead(status, headers).end(body);
+  };
 }
 export const hang: Behaviour = () => {};
 /** Sends the head and part of the body, and never the rest. */
-export const hangInBody: Behaviour = (_request, response) => { response.writeHead(200).write('a'); };
-export const dropConnection: Behaviour = (_request, _response, incoming) => { incoming.socket.destroy(); };
+export const hangInBody: Behaviour = (_request, response) => {
+  response.writeHead(200).write('a');
+};
+export const dropConnection: Behaviour = (_request, _response, incoming) => {
+  incoming.socket.destroy();
+};
 export const redirect = (location: string): Behaviour => answer(302, { location });
 export const endlessBody: Behaviour = (_request, response) => {
   response.writeHead(200);
@@ -65,8 +71,17 @@ export type Receiver = {
   close(): Promise<void>;
 };
 
-export async function startReceiver({ behaviour = answer(204), certificate = 'localhost', host = '127.0.0.1', port = 0, keep = true }: {
-  behaviour?: Behaviour; certificate?: 'localhost' | 'expired' | 'elsewhere'; host?: string; port?: number;
+export async function startReceiver({
+  behaviour = answer(204),
+  certificate = 'localhost',
+  host = '127.0.0.1',
+  port = 0,
+  keep = true,
+}: {
+  behaviour?: Behaviour;
+  certificate?: 'localhost' | 'expired' | 'elsewhere';
+  host?: string;
+  port?: number;
   /** False to count requests only, for load tests. */
   keep?: boolean;
 } = {}): Promise<Receiver> {
@@ -82,9 +97,11 @@ export async function startReceiver({ behaviour = answer(204), certificate = 'lo
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
       const request: Received = {
-        path: incoming.url ?? '', method: incoming.method ?? '',
+        path: incoming.url ?? '',
+        method: incoming.method ?? '',
         headers: Object.fromEntries(Object.entries(incoming.headers).map(([name, value]) => [name, String(value)])),
-        body: Buffer.concat(chunks), connection: connectionNumbers.get(incoming.socket) ?? 0,
+        body: Buffer.concat(chunks),
+        connection: connectionNumbers.get(incoming.socket) ?? 0,
       };
       if (keep) received.push(request);
       for (const waiter of waiting) {
@@ -95,7 +112,9 @@ export async function startReceiver({ behaviour = answer(204), certificate = 'lo
       respond(request, response, incoming);
     });
   });
-  server.on('connection', () => { connections += 1; });
+  server.on('connection', () => {
+    connections += 1;
+  });
   server.on('secureConnection', (socket) => connectionNumbers.set(socket, connections));
   server.on('tlsClientError', () => {});
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
@@ -105,14 +124,18 @@ export async function startReceiver({ behaviour = answer(204), certificate = 'lo
     url: `https://localhost:${bound}/hook`,
     received,
     connections: () => connections,
-    behave: (next) => { respond = next; },
-    arrived: (count) => new Promise((resolve) => {
-      if (received.length >= count) resolve(received);
-      else waiting.add({ count, resolve });
-    }),
-    close: () => new Promise((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    }),
+    behave: (next) => {
+      respond = next;
+    },
+    arrived: (count) =>
+      new Promise((resolve) => {
+        if (received.length >= count) resolve(received);
+        else waiting.add({ count, resolve });
+      }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   };
 }

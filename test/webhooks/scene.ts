@@ -28,7 +28,12 @@ export type Scene = {
   service: TestService;
   organisation: TestOrganisation;
   clock: ManualClock;
-  endpoint(options?: { behaviour?: Behaviour; types?: EventType[]; groupIds?: string[]; url?: string }): Promise<Endpoint>;
+  endpoint(options?: {
+    behaviour?: Behaviour;
+    types?: EventType[];
+    groupIds?: string[];
+    url?: string;
+  }): Promise<Endpoint>;
   group(name: string): Promise<string>;
   /** Commits one `learner.groups.updated` for each of the references. */
   emit(refs: string[], groups?: { added?: string[]; removed?: string[] }): Promise<void>;
@@ -49,15 +54,25 @@ export async function withScene(settings: Record<string, string> = {}): Promise<
   const organisation = await service.organisation();
   const emitIn: Scene['emitIn'] = async (work, refs, groups = {}) => {
     await lockFeed(work, organisation.id);
-    await emitGroupsUpdated(work, organisation.id, refs.map((ref) => ({ learner_ref: ref, added: groups.added ?? [], removed: groups.removed ?? [] })));
+    await emitGroupsUpdated(
+      work,
+      organisation.id,
+      refs.map((ref) => ({ learner_ref: ref, added: groups.added ?? [], removed: groups.removed ?? [] })),
+    );
   };
   return {
-    service, organisation, clock,
+    service,
+    organisation,
+    clock,
     async endpoint(options = {}) {
       const receiver = await startReceiver({ behaviour: options.behaviour });
-      const { row, secret } = await service.inWork((work) => registerEndpoint(work, organisation.id, {
-        url: options.url ?? receiver.url, eventTypes: options.types ?? ['learner.groups.updated', 'assessment.completed'], groupIds: options.groupIds ?? null,
-      }));
+      const { row, secret } = await service.inWork((work) =>
+        registerEndpoint(work, organisation.id, {
+          url: options.url ?? receiver.url,
+          eventTypes: options.types ?? ['learner.groups.updated', 'assessment.completed'],
+          groupIds: options.groupIds ?? null,
+        }),
+      );
       // The next test's events are not for this one's endpoints.
       after(async () => {
         await service.inWork((work) => removeEndpoint(work.tx, organisation.id, row.endpoint_id));
@@ -65,18 +80,32 @@ export async function withScene(settings: Record<string, string> = {}): Promise<
       });
       return { id: row.endpoint_id, secret, receiver };
     },
-    group: async (name) => (await service.inWork((work) => createGroup(work, organisation.id, { type: 'cohort', ref: name, name }))).row.group_id,
+    group: async (name) =>
+      (await service.inWork((work) => createGroup(work, organisation.id, { type: 'cohort', ref: name, name }))).row
+        .group_id,
     emitIn,
     emit: (refs, groups) => service.inWork((work) => emitIn(work, refs, groups)),
     worker(options = {}) {
-      const sender = createSender({ clock: { ...clock, monotonicMs: () => performance.now() }, allowNetworks: parseNetworks('127.0.0.0/8'), timeoutMs: 60_000 });
+      const sender = createSender({
+        clock: { ...clock, monotonicMs: () => performance.now() },
+        allowNetworks: parseNetworks('127.0.0.0/8'),
+        timeoutMs: 60_000,
+      });
       const worker = startWorker(service.app, { sender, stopWithinMs: 100, ...options });
       // Before the service closes its database.
       after(() => worker.stop());
       return worker;
     },
-    settle: async (worker) => { worker.wake(); await worker.settled(); },
+    settle: async (worker) => {
+      worker.wake();
+      await worker.settled();
+    },
     row: async (endpoint) => (await findEndpoint(service.app.db, organisation.id, endpoint.id))!,
-    deliveries: (endpoint) => listDeliveries(service.app.db, organisation.id, { endpointId: endpoint?.id ?? null, status: null, limit: 10_000 }),
+    deliveries: (endpoint) =>
+      listDeliveries(service.app.db, organisation.id, {
+        endpointId: endpoint?.id ?? null,
+        status: null,
+        limit: 10_000,
+      }),
   };
 }

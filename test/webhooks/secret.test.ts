@@ -18,9 +18,11 @@ describe('a new signing secret', () => {
 
 describe('encryption at rest', () => {
   it('gives back what was encrypted, for any text and context', () => {
-    fc.assert(fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (plain, context) => {
-      assert.equal(keyring.decrypt(keyring.encrypt(plain, context), context), plain);
-    }));
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (plain, context) => {
+        assert.equal(keyring.decrypt(keyring.encrypt(plain, context), context), plain);
+      }),
+    );
   });
 
   it('never shows the secret, nor twice the same text', () => {
@@ -31,7 +33,10 @@ describe('encryption at rest', () => {
   });
 
   it('refuses the text in another row', () => {
-    assert.throws(() => keyring.decrypt(keyring.encrypt('x', 'organisation/endpoint-1'), 'organisation/endpoint-2'), SecretUnreadableError);
+    assert.throws(
+      () => keyring.decrypt(keyring.encrypt('x', 'organisation/endpoint-1'), 'organisation/endpoint-2'),
+      SecretUnreadableError,
+    );
   });
 
   it('refuses the text if any character is altered or cut', () => {
@@ -39,8 +44,11 @@ describe('encryption at rest', () => {
     for (let at = 0; at < encrypted.length; at++) {
       const altered = `${encrypted.slice(0, at)}${encrypted[at] === 'A' ? 'B' : 'A'}${encrypted.slice(at + 1)}`;
       // The last characters of base64url hold spare bits, which decode to the same bytes.
-      const same = Buffer.from(altered.split('.').at(-1)!, 'base64url').equals(Buffer.from(encrypted.split('.').at(-1)!, 'base64url'));
-      if (at < encrypted.lastIndexOf('.') || !same) assert.throws(() => keyring.decrypt(altered, 'a'), SecretUnreadableError, String(at));
+      const same = Buffer.from(altered.split('.').at(-1)!, 'base64url').equals(
+        Buffer.from(encrypted.split('.').at(-1)!, 'base64url'),
+      );
+      if (at < encrypted.lastIndexOf('.') || !same)
+        assert.throws(() => keyring.decrypt(altered, 'a'), SecretUnreadableError, String(at));
     }
     assert.throws(() => keyring.decrypt(encrypted.slice(0, -2), 'a'), SecretUnreadableError);
     assert.throws(() => keyring.decrypt('whsec_plain', 'a'), SecretUnreadableError);
@@ -57,7 +65,10 @@ describe('encryption at rest', () => {
   });
 
   it('derives the same key from the same service secret, in every process', () => {
-    assert.equal(keyring.decrypt('1.75c_s3eb.06RR0yDVLvi9bTa-.ngpoxQi2qvogptu8h-r8mebSToxhC2TPv_znTA', 'organisation/endpoint'), 'whsec_stored');
+    assert.equal(
+      keyring.decrypt('1.75c_s3eb.06RR0yDVLvi9bTa-.ngpoxQi2qvogptu8h-r8mebSToxhC2TPv_znTA', 'organisation/endpoint'),
+      'whsec_stored',
+    );
   });
 
   it('needs a service secret', () => {

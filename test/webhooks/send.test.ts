@@ -10,7 +10,17 @@ import { createSender, type Attempt } from '../../src/webhooks/send.ts';
 import { deliveryHeaders, verify } from '../../src/webhooks/signing.ts';
 import { startNameServer, type NameServer, type Zone } from './name-server.ts';
 import {
-  answer, caFile, dropConnection, endlessBody, hang, hangInBody, inTurn, redirect, startReceiver, trustTestAuthority, type Receiver,
+  answer,
+  caFile,
+  dropConnection,
+  endlessBody,
+  hang,
+  hangInBody,
+  inTurn,
+  redirect,
+  startReceiver,
+  trustTestAuthority,
+  type Receiver,
 } from './receiver.ts';
 
 trustTestAuthority();
@@ -24,7 +34,9 @@ describe('a sender to an opened network', () => {
   let receiver: Receiver;
   const sender = createSender({ clock: systemClock, allowNetworks: loopback, maxResponseBytes: 10_000 });
   const impatient = createSender({ clock: systemClock, allowNetworks: loopback, timeoutMs: 300 });
-  before(async () => { receiver = await startReceiver(); });
+  before(async () => {
+    receiver = await startReceiver();
+  });
   after(async () => {
     await sender.close();
     await impatient.close();
@@ -36,7 +48,10 @@ describe('a sender to an opened network', () => {
     const text = '{"full_name":"Zoë Ōtani"}';
     const headers = deliveryHeaders({ deliveryId: 'd-1', secrets: [secret], body: text, nowMs: 1_700_000_000_000 });
     const attempt = await sender.send({ url: receiver.url, headers, body: text });
-    assert.deepEqual({ ...attempt, duration_ms: 0 }, { outcome: 'succeeded', status_code: 204, duration_ms: 0, error: null, retry_after_ms: null });
+    assert.deepEqual(
+      { ...attempt, duration_ms: 0 },
+      { outcome: 'succeeded', status_code: 204, duration_ms: 0, error: null, retry_after_ms: null },
+    );
     const [request] = receiver.received;
     assert.equal(request?.method, 'POST');
     assert.equal(request?.path, '/hook');
@@ -63,11 +78,30 @@ describe('a sender to an opened network', () => {
     ['an endpoint that hangs', hang, { outcome: 'timeout', status_code: null }],
     ['an endpoint that hangs within its body', hangInBody, { outcome: 'timeout', status_code: 200 }],
     ['a body without end', endlessBody, { outcome: 'response_too_large', status_code: 200 }],
-    ['a body announced as too large', answer(200, { 'content-length': '10001' }, 'a'.repeat(10_001)), { outcome: 'response_too_large', status_code: 200 }],
-    ['headers that are too large', answer(200, { 'x-large': 'a'.repeat(20_000) }), { outcome: 'response_too_large', status_code: null }],
-    ['an endpoint that hangs after an early hint', (...[, response]) => response.writeEarlyHints({ link: '</a>; rel=preload' }), { outcome: 'timeout', status_code: null }],
+    [
+      'a body announced as too large',
+      answer(200, { 'content-length': '10001' }, 'a'.repeat(10_001)),
+      { outcome: 'response_too_large', status_code: 200 },
+    ],
+    [
+      'headers that are too large',
+      answer(200, { 'x-large': 'a'.repeat(20_000) }),
+      { outcome: 'response_too_large', status_code: null },
+    ],
+    [
+      'an endpoint that hangs after an early hint',
+      (...[, response]) => response.writeEarlyHints({ link: '</a>; rel=preload' }),
+      { outcome: 'timeout', status_code: null },
+    ],
     ['a connection that breaks', dropConnection, { outcome: 'connection_error', status_code: null }],
-    ['an early hint before the answer', (...[, response]) => { response.writeEarlyHints({ link: '</a>; rel=preload' }); response.writeHead(201).end(); }, { outcome: 'succeeded', status_code: 201 }],
+    [
+      'an early hint before the answer',
+      (...[, response]) => {
+        response.writeEarlyHints({ link: '</a>; rel=preload' });
+        response.writeHead(201).end();
+      },
+      { outcome: 'succeeded', status_code: 201 },
+    ],
   ] as [string, Parameters<Receiver['behave']>[0], ReturnType<typeof outline>][]) {
     it(`names the outcome of ${name}`, async () => {
       receiver.behave(behaviour);
@@ -77,7 +111,10 @@ describe('a sender to an opened network', () => {
     });
   }
 
-  for (const [name, behaviour] of [['its time is out', hang], ['the body is too large', endlessBody]] as const) {
+  for (const [name, behaviour] of [
+    ['its time is out', hang],
+    ['the body is too large', endlessBody],
+  ] as const) {
     it(`cuts the connection when ${name}`, async () => {
       const closed = new Promise<void>((resolve) => {
         receiver.behave((request, response, incoming) => {
@@ -98,7 +135,13 @@ describe('a sender to an opened network', () => {
   });
 
   it('reads Retry-After of 429 and 503 only', async () => {
-    receiver.behave(inTurn(answer(429, { 'retry-after': '7' }), answer(503, { 'retry-after': '8' }), answer(500, { 'retry-after': '9' })));
+    receiver.behave(
+      inTurn(
+        answer(429, { 'retry-after': '7' }),
+        answer(503, { 'retry-after': '8' }),
+        answer(500, { 'retry-after': '9' }),
+      ),
+    );
     const waits = [];
     for (let n = 0; n < 3; n++) waits.push((await sender.send(post(receiver.url))).retry_after_ms);
     assert.deepEqual(waits, [7_000, 8_000, null]);
@@ -136,7 +179,10 @@ describe('a sender to an opened network', () => {
     const connected = new Promise<Socket>((resolve) => silent.once('connection', resolve));
     const waiting = createSender({ clock: systemClock, allowNetworks: loopback, timeoutMs: 3600_000 });
     const stop = new AbortController();
-    const sending = waiting.send({ ...post(`https://127.0.0.1:${(silent.address() as { port: number }).port}/`), signal: stop.signal });
+    const sending = waiting.send({
+      ...post(`https://127.0.0.1:${(silent.address() as { port: number }).port}/`),
+      signal: stop.signal,
+    });
     const socket = await connected;
     stop.abort();
     assert.equal((await sending).outcome, 'aborted');
@@ -176,7 +222,9 @@ describe('certificates', () => {
   }
 
   it('refuses an endpoint that speaks plain HTTP', async () => {
-    const plain = createServer((socket) => socket.on('error', () => {}).on('data', () => socket.end('HTTP/1.1 200 OK\r\n\r\n')));
+    const plain = createServer((socket) =>
+      socket.on('error', () => {}).on('data', () => socket.end('HTTP/1.1 200 OK\r\n\r\n')),
+    );
     await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
     const { port } = plain.address() as { port: number };
     assert.equal((await sender.send(post(`https://127.0.0.1:${port}/`))).outcome, 'tls_error');
@@ -195,7 +243,8 @@ describe('certificates', () => {
     const run = async (extra: Record<string, string>): Promise<string> => {
       const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
       const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
-        cwd: new URL('../..', import.meta.url), env: { ...env, ...extra },
+        cwd: new URL('../..', import.meta.url),
+        env: { ...env, ...extra },
       });
       return stdout.trim();
     };
@@ -206,11 +255,18 @@ describe('certificates', () => {
 
 describe('names', () => {
   const open: (() => Promise<void>)[] = [];
-  after(async () => { for (const close of open.reverse()) await close(); });
+  after(async () => {
+    for (const close of open.reverse()) await close();
+  });
 
   const withZone = async (zone: Zone, allowNetworks = loopback, timeoutMs = 5_000) => {
     const nameServer: NameServer = await startNameServer(zone);
-    const sender = createSender({ clock: systemClock, allowNetworks, timeoutMs, resolve: createResolver({ servers: [nameServer.address] }) });
+    const sender = createSender({
+      clock: systemClock,
+      allowNetworks,
+      timeoutMs,
+      resolve: createResolver({ servers: [nameServer.address] }),
+    });
     open.push(nameServer.close, sender.close);
     return { nameServer, sender };
   };
@@ -234,7 +290,10 @@ describe('names', () => {
     const inside = await started({ host: '127.0.0.2' });
     const outside = await started({ port: inside.port, behaviour: answer(200, { connection: 'close' }) });
     let asked = 0;
-    const { sender } = await withZone((_name, type) => (type === 'A' ? [asked++ === 0 ? '127.0.0.1' : '127.0.0.2'] : []), parseNetworks('127.0.0.1/32'));
+    const { sender } = await withZone(
+      (_name, type) => (type === 'A' ? [asked++ === 0 ? '127.0.0.1' : '127.0.0.2'] : []),
+      parseNetworks('127.0.0.1/32'),
+    );
     const url = `https://hooks.example.test:${inside.port}/`;
     assert.equal((await sender.send(post(url))).outcome, 'succeeded');
     assert.equal((await sender.send(post(url))).outcome, 'address_refused');
@@ -246,7 +305,11 @@ describe('names', () => {
     const receiver = await started();
     for (const bad of ['127.0.0.2', '10.0.0.1', '169.254.169.254', '::1', 'fd00:ec2::254', '::ffff:10.0.0.1']) {
       const { sender } = await withZone(() => ['127.0.0.1', bad], parseNetworks('127.0.0.1/32'));
-      assert.equal((await sender.send(post(`https://hooks.example.test:${receiver.port}/`))).outcome, 'address_refused', bad);
+      assert.equal(
+        (await sender.send(post(`https://hooks.example.test:${receiver.port}/`))).outcome,
+        'address_refused',
+        bad,
+      );
     }
     assert.equal(receiver.connections(), 0);
   });
@@ -262,18 +325,28 @@ describe('names', () => {
   it('never sends an attempt whose time ran out before its connection was made', async () => {
     const receiver = await started();
     let release = (): void => {};
-    const held = new Promise<void>((resolve) => { release = resolve; });
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
     const sender = createSender({
-      clock: systemClock, allowNetworks: loopback, timeoutMs: 500,
+      clock: systemClock,
+      allowNetworks: loopback,
+      timeoutMs: 500,
       // A name server can't be made to answer after a given event; this waits until the attempt has ended.
-      resolve: async () => { await held; return ['127.0.0.1']; },
+      resolve: async () => {
+        await held;
+        return ['127.0.0.1'];
+      },
     });
     const attempt = await sender.send(post(`https://hooks.example.test:${receiver.port}/`));
     assert.equal(attempt.outcome, 'timeout');
     release();
     await sender.send(post(`https://hooks.example.test:${receiver.port}/another`));
     await sender.close();
-    assert.deepEqual(receiver.received.filter((request) => request.path !== '/another'), []);
+    assert.deepEqual(
+      receiver.received.filter((request) => request.path !== '/another'),
+      [],
+    );
   });
 
   it('gives up on a silent name server at its own time limit', async () => {

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { deliveryHeaders, sign, SignatureError, testHeader, verify, type RefusalCode } from '../../src/webhooks/signing.ts';
+import {
+  deliveryHeaders,
+  sign,
+  SignatureError,
+  testHeader,
+  verify,
+  type RefusalCode,
+} from '../../src/webhooks/signing.ts';
 
 const secret = 'whsec_c2VjcmV0';
 const nowMs = 1_767_225_600_000;
@@ -9,12 +16,15 @@ const body = '{"event":"assessment.completed"}';
 const genuine = testHeader({ secret, body, nowMs });
 
 function refused(changes: Partial<Parameters<typeof verify>[0]>, code: RefusalCode, cause: RegExp): void {
-  assert.throws(() => verify({ secret, header: genuine, body, nowMs, ...changes }), (error) => {
-    assert.ok(error instanceof SignatureError);
-    assert.equal(error.code, code);
-    assert.match(error.message, cause);
-    return true;
-  });
+  assert.throws(
+    () => verify({ secret, header: genuine, body, nowMs, ...changes }),
+    (error) => {
+      assert.ok(error instanceof SignatureError);
+      assert.equal(error.code, code);
+      assert.match(error.message, cause);
+      return true;
+    },
+  );
 }
 
 describe('signing', () => {
@@ -22,8 +32,12 @@ describe('signing', () => {
     const both = sign({ secrets: ['whsec_new', 'whsec_old'], body, nowMs });
     const [newest, old] = ['whsec_new', 'whsec_old'].map((one) => sign({ secrets: [one], body, nowMs }));
     assert.equal(both['X-Svc-Signature'], newest!['X-Svc-Signature']);
-    assert.equal(both['X-Svc-Signature-256'], `${newest!['X-Svc-Signature-256']},${old!['X-Svc-Signature-256'].split(',')[1]}`);
-    for (const one of ['whsec_new', 'whsec_old']) assert.equal(verify({ secret: one, header: both['X-Svc-Signature-256'], body, nowMs }), nowMs / 1_000);
+    assert.equal(
+      both['X-Svc-Signature-256'],
+      `${newest!['X-Svc-Signature-256']},${old!['X-Svc-Signature-256'].split(',')[1]}`,
+    );
+    for (const one of ['whsec_new', 'whsec_old'])
+      assert.equal(verify({ secret: one, header: both['X-Svc-Signature-256'], body, nowMs }), nowMs / 1_000);
   });
 
   it('needs a secret', () => assert.throws(() => sign({ secrets: [], body, nowMs }), RangeError));
@@ -37,13 +51,21 @@ describe('signing', () => {
   });
 
   it('is verified for any secret, body and time, as text or bytes, and not a byte beside', () => {
-    fc.assert(fc.property(fc.string({ minLength: 1 }), fc.string({ unit: 'grapheme' }), fc.nat(), fc.integer({ min: -300, max: 300 }), (key, text, second, skew) => {
-      const header = testHeader({ secret: key, body: text, nowMs: second * 1_000 });
-      const atMs = (second + skew) * 1_000;
-      assert.equal(verify({ secret: key, header, body: Buffer.from(text), nowMs: atMs }), second);
-      assert.throws(() => verify({ secret: key, header, body: `${text}x`, nowMs: atMs }), SignatureError);
-      assert.throws(() => verify({ secret: `${key}x`, header, body: text, nowMs: atMs }), SignatureError);
-    }));
+    fc.assert(
+      fc.property(
+        fc.string({ minLength: 1 }),
+        fc.string({ unit: 'grapheme' }),
+        fc.nat(),
+        fc.integer({ min: -300, max: 300 }),
+        (key, text, second, skew) => {
+          const header = testHeader({ secret: key, body: text, nowMs: second * 1_000 });
+          const atMs = (second + skew) * 1_000;
+          assert.equal(verify({ secret: key, header, body: Buffer.from(text), nowMs: atMs }), second);
+          assert.throws(() => verify({ secret: key, header, body: `${text}x`, nowMs: atMs }), SignatureError);
+          assert.throws(() => verify({ secret: `${key}x`, header, body: text, nowMs: atMs }), SignatureError);
+        },
+      ),
+    );
   });
 });
 
@@ -52,22 +74,35 @@ describe('a refusal names the likely cause:', () => {
     refused({ header: undefined }, 'malformed_header', /missing/);
     refused({ header: null }, 'malformed_header', /missing/);
   });
-  it('legacy header passed', () => refused({ header: sign({ secrets: [secret], body, nowMs })['X-Svc-Signature'] }, 'malformed_header', /legacy/));
+  it('legacy header passed', () =>
+    refused({ header: sign({ secrets: [secret], body, nowMs })['X-Svc-Signature'] }, 'malformed_header', /legacy/));
   it('two times', () => refused({ header: `t=1,${genuine}` }, 'malformed_header', /more than one t=/));
   it('time not in seconds', () => refused({ header: `t=${nowMs},v1=00` }, 'malformed_header', /whole seconds/));
   it('secret without its prefix', () => refused({ secret: secret.slice(6) }, 'no_matching_signature', /whsec_/));
-  it('secret with a line break', () => refused({ secret: `${secret}\n` }, 'no_matching_signature', /white space around/));
-  it('line break added to the body', () => refused({ body: `${body}\n` }, 'no_matching_signature', /White space was added/));
-  it('another secret, or a body written again', () => refused({ body: '{ "event": "assessment.completed" }' }, 'no_matching_signature', /another endpoint.*raw bytes/));
-  it('MAC of the body alone', () => refused({ header: `t=${nowMs / 1_000},v1=${sign({ secrets: [secret], body, nowMs })['X-Svc-Signature']}` }, 'no_matching_signature', /legacy/));
+  it('secret with a line break', () =>
+    refused({ secret: `${secret}\n` }, 'no_matching_signature', /white space around/));
+  it('line break added to the body', () =>
+    refused({ body: `${body}\n` }, 'no_matching_signature', /White space was added/));
+  it('another secret, or a body written again', () =>
+    refused({ body: '{ "event": "assessment.completed" }' }, 'no_matching_signature', /another endpoint.*raw bytes/));
+  it('MAC of the body alone', () =>
+    refused(
+      { header: `t=${nowMs / 1_000},v1=${sign({ secrets: [secret], body, nowMs })['X-Svc-Signature']}` },
+      'no_matching_signature',
+      /legacy/,
+    ));
   it('too old', () => refused({ nowMs: nowMs + 301_000 }, 'timestamp_too_old', /301 s old/));
   it('in the future', () => refused({ nowMs: nowMs - 301_000 }, 'timestamp_in_future', /301 s in the future.*behind/));
-  it('another tolerance', () => refused({ nowMs: nowMs + 11_000, toleranceSeconds: 10 }, 'timestamp_too_old', /10 s are tolerated/));
+  it('another tolerance', () =>
+    refused({ nowMs: nowMs + 11_000, toleranceSeconds: 10 }, 'timestamp_too_old', /10 s are tolerated/));
   it('a parsed body', () => {
     assert.throws(() => verify({ secret, header: genuine, body: JSON.parse(body), nowMs }), /raw bytes/);
   });
   it('and never the secret or the expected MAC', () => {
     const header = `t=${nowMs / 1_000},v1=${'0'.repeat(64)}`;
-    assert.throws(() => verify({ secret, header, body, nowMs }), (error: Error) => !error.message.includes(secret) && !/[0-9a-f]{64}/.test(error.message));
+    assert.throws(
+      () => verify({ secret, header, body, nowMs }),
+      (error: Error) => !error.message.includes(secret) && !/[0-9a-f]{64}/.test(error.message),
+    );
   });
 });

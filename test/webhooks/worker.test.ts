@@ -25,14 +25,35 @@ describe('a delivery', async () => {
     await scene.settle(worker);
     const [request, ...others] = endpoint.receiver.received;
     assert.equal(others.length, 0);
-    assert.equal(verify({ secret: endpoint.secret, header: request!.headers['x-svc-signature-256'], body: request!.body, nowMs: scene.clock.nowMs() }), scene.clock.nowMs() / 1000);
-    assert.deepEqual(JSON.parse(request!.body.toString()), { event: 'learner.groups.updated', learner_ref: 'ana', added: [], removed: [], occurred_at: '2026-01-31T09:00:00.000Z' });
+    assert.equal(
+      verify({
+        secret: endpoint.secret,
+        header: request!.headers['x-svc-signature-256'],
+        body: request!.body,
+        nowMs: scene.clock.nowMs(),
+      }),
+      scene.clock.nowMs() / 1000,
+    );
+    assert.deepEqual(JSON.parse(request!.body.toString()), {
+      event: 'learner.groups.updated',
+      learner_ref: 'ana',
+      added: [],
+      removed: [],
+      occurred_at: '2026-01-31T09:00:00.000Z',
+    });
     const [delivery] = await scene.deliveries(endpoint);
     assert.equal(request!.headers['x-svc-delivery-id'], delivery!.id);
-    assert.deepEqual({ ...delivery, attempts: delivery!.attempts.map((attempt) => ({ ...attempt, duration_ms: 0 })) }, {
-      id: delivery!.id, endpoint_id: endpoint.id, event: 'learner.groups.updated', status: 'succeeded',
-      attempts: [{ at: '2026-01-31T09:00:00.000Z', status_code: 204, duration_ms: 0, error: null }], next_attempt_at: null,
-    });
+    assert.deepEqual(
+      { ...delivery, attempts: delivery!.attempts.map((attempt) => ({ ...attempt, duration_ms: 0 })) },
+      {
+        id: delivery!.id,
+        endpoint_id: endpoint.id,
+        event: 'learner.groups.updated',
+        status: 'succeeded',
+        attempts: [{ at: '2026-01-31T09:00:00.000Z', status_code: 204, duration_ms: 0, error: null }],
+        next_attempt_at: null,
+      },
+    );
     await worker.stop();
   });
 
@@ -56,8 +77,14 @@ describe('a delivery', async () => {
     }
     const [dead] = await scene.deliveries(endpoint);
     assert.deepEqual([dead!.status, dead!.next_attempt_at, dead!.attempts.length], ['dead', null, 10]);
-    assert.deepEqual(dead!.attempts.map((attempt) => [attempt.status_code, attempt.error]), Array(10).fill([500, 'The endpoint answered 500.']));
-    assert.deepEqual(dead!.attempts.map((attempt) => attempt.at), dead!.attempts.map((attempt) => attempt.at).toSorted());
+    assert.deepEqual(
+      dead!.attempts.map((attempt) => [attempt.status_code, attempt.error]),
+      Array(10).fill([500, 'The endpoint answered 500.']),
+    );
+    assert.deepEqual(
+      dead!.attempts.map((attempt) => attempt.at),
+      dead!.attempts.map((attempt) => attempt.at).toSorted(),
+    );
     const { received } = endpoint.receiver;
     assert.deepEqual(new Set(received.map((request) => request.headers['x-svc-delivery-id'])), new Set([dead!.id]));
     assert.equal(new Set(received.map((request) => request.headers['x-svc-signature-256'])).size, 10);
@@ -66,7 +93,10 @@ describe('a delivery', async () => {
     await scene.service.inWork((work) => redeliverOne(work, scene.organisation.id, dead!.id));
     await scene.settle(worker);
     const [again] = await scene.deliveries(endpoint);
-    assert.deepEqual([again!.status, again!.attempts.length, received.at(-1)!.headers['x-svc-delivery-id']], ['succeeded', 11, dead!.id]);
+    assert.deepEqual(
+      [again!.status, again!.attempts.length, received.at(-1)!.headers['x-svc-delivery-id']],
+      ['succeeded', 11, dead!.id],
+    );
     await worker.stop();
   });
 
@@ -80,13 +110,25 @@ describe('a delivery', async () => {
     await scene.settle(worker);
     const [failed] = await scene.deliveries(endpoint);
     assert.ok(Date.parse(failed!.next_attempt_at!) - scene.clock.nowMs() <= 5_750);
-    assert.equal(await scene.service.inWork((work) => redeliverOne(work, scene.organisation.id + 1, delivery!.id)), false, 'another organisation has no such delivery');
+    assert.equal(
+      await scene.service.inWork((work) => redeliverOne(work, scene.organisation.id + 1, delivery!.id)),
+      false,
+      'another organisation has no such delivery',
+    );
     await worker.stop();
   });
 
   it('that is to be sent again while an attempt is under way is, should that one fail', async () => {
     const held: ServerResponse[] = [];
-    const endpoint = await scene.endpoint({ behaviour: inTurn(answer(500), (_request, response) => { held.push(response); }, answer(204)) });
+    const endpoint = await scene.endpoint({
+      behaviour: inTurn(
+        answer(500),
+        (_request, response) => {
+          held.push(response);
+        },
+        answer(204),
+      ),
+    });
     const worker = scene.worker();
     await scene.emit(['bob']);
     await scene.settle(worker);
@@ -98,10 +140,16 @@ describe('a delivery', async () => {
     held[0]!.writeHead(410).end();
     await worker.settled();
     const [waiting] = await scene.deliveries(endpoint);
-    assert.deepEqual([waiting!.status, waiting!.attempts.length, Date.parse(waiting!.next_attempt_at!)], ['pending', 2, scene.clock.nowMs()]);
+    assert.deepEqual(
+      [waiting!.status, waiting!.attempts.length, Date.parse(waiting!.next_attempt_at!)],
+      ['pending', 2, scene.clock.nowMs()],
+    );
     await scene.service.inWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
     await scene.settle(worker);
-    assert.deepEqual((await scene.deliveries(endpoint)).map(({ status, attempts }) => [status, attempts.length]), [['succeeded', 3]]);
+    assert.deepEqual(
+      (await scene.deliveries(endpoint)).map(({ status, attempts }) => [status, attempts.length]),
+      [['succeeded', 3]],
+    );
     await worker.stop();
   });
 
@@ -118,7 +166,10 @@ describe('a delivery', async () => {
 
   it('whose address is refused at delivery fails like any other, and nothing is sent', async () => {
     const worker = scene.worker();
-    const [inside, metadata] = [await scene.endpoint({ url: 'https://10.0.0.8/hook' }), await scene.endpoint({ url: 'https://169.254.169.254/latest' })];
+    const [inside, metadata] = [
+      await scene.endpoint({ url: 'https://10.0.0.8/hook' }),
+      await scene.endpoint({ url: 'https://169.254.169.254/latest' }),
+    ];
     await scene.emit(['di']);
     await scene.settle(worker);
     for (const endpoint of [inside, metadata]) {
@@ -133,7 +184,8 @@ describe('a delivery', async () => {
 
 describe('an endpoint', async () => {
   const scene = await withScene();
-  const statuses = async (endpoint: Endpoint) => (await scene.deliveries(endpoint)).map((delivery) => delivery.status).toSorted();
+  const statuses = async (endpoint: Endpoint) =>
+    (await scene.deliveries(endpoint)).map((delivery) => delivery.status).toSorted();
 
   it('that answers 410 is disabled with a reason, and what follows waits', async () => {
     const worker = scene.worker();
@@ -141,7 +193,10 @@ describe('an endpoint', async () => {
     await scene.emit(['ana']);
     await scene.settle(worker);
     const row = await scene.row(endpoint);
-    assert.deepEqual([row.status, row.disabled_reason], ['disabled', 'The endpoint answered 410 Gone at 2026-01-31T09:00:00.000Z.']);
+    assert.deepEqual(
+      [row.status, row.disabled_reason],
+      ['disabled', 'The endpoint answered 410 Gone at 2026-01-31T09:00:00.000Z.'],
+    );
     await scene.emit(['ben']);
     await scene.settle(worker);
     assert.equal(endpoint.receiver.received.length, 1);
@@ -164,13 +219,20 @@ describe('an endpoint', async () => {
       await scene.settle(worker);
       return scene.row(endpoint);
     };
-    assert.deepEqual(await failAt(0).then((row) => [row.status, row.failing_since?.getTime(), row.warned_at]), ['active', since, null]);
+    assert.deepEqual(await failAt(0).then((row) => [row.status, row.failing_since?.getTime(), row.warned_at]), [
+      'active',
+      since,
+      null,
+    ]);
     assert.equal((await failAt(warnAfterMs - 1)).warned_at, null);
     assert.equal((await failAt(warnAfterMs)).warned_at?.getTime(), since + warnAfterMs);
     assert.equal((await failAt(disableAfterMs - 1)).status, 'active');
     assert.equal(scene.service.logged.join('').match(/webhook\.failing/g)?.length, 1);
     const row = await failAt(disableAfterMs);
-    assert.deepEqual([row.status, row.disabled_reason], ['disabled', `Every delivery since ${new Date(since).toISOString()} failed.`]);
+    assert.deepEqual(
+      [row.status, row.disabled_reason],
+      ['disabled', `Every delivery since ${new Date(since).toISOString()} failed.`],
+    );
     assert.match(scene.service.logged.join(''), /webhook\.disabled/);
     const kept = await scene.deliveries(endpoint);
     assert.equal(kept.length, 5);
@@ -187,7 +249,9 @@ describe('an endpoint', async () => {
     const endpoint = await scene.endpoint({ behaviour: inTurn(answer(500), answer(204), answer(500)) });
     for (const days of [0, 2, 3]) {
       scene.clock.advance(days * 24 * hour);
-      await scene.service.inWork((work) => work.tx.query("update delivery set status = 'dead' where endpoint_id = $1", [endpoint.id]));
+      await scene.service.inWork((work) =>
+        work.tx.query("update delivery set status = 'dead' where endpoint_id = $1", [endpoint.id]),
+      );
       await scene.emit([`${days}`]);
       await scene.settle(worker);
     }
@@ -210,7 +274,7 @@ describe('an endpoint', async () => {
     await worker.stop();
   });
 
-  it('gets both secrets\' signatures for a day after a rotation, the new one first', async () => {
+  it("gets both secrets' signatures for a day after a rotation, the new one first", async () => {
     const worker = scene.worker();
     const endpoint = await scene.endpoint();
     const rotated = await scene.service.inWork((work) => rotateSecret(work, scene.organisation.id, endpoint.id));
@@ -230,7 +294,14 @@ describe('an endpoint', async () => {
     };
     assert.deepEqual(await signedBy(), [true, true]);
     const [t, newest] = endpoint.receiver.received.at(-1)!.headers['x-svc-signature-256']!.split(',');
-    assert.doesNotThrow(() => verify({ secret: rotated!.secret, header: `${t},${newest}`, body: endpoint.receiver.received.at(-1)!.body, nowMs: scene.clock.nowMs() }));
+    assert.doesNotThrow(() =>
+      verify({
+        secret: rotated!.secret,
+        header: `${t},${newest}`,
+        body: endpoint.receiver.received.at(-1)!.body,
+        nowMs: scene.clock.nowMs(),
+      }),
+    );
     scene.clock.advance(rotationMs - 1000);
     assert.deepEqual(await signedBy(), [true, true]);
     scene.clock.advance(1000);
@@ -249,14 +320,24 @@ describe('an endpoint', async () => {
       scene.clock.advance(1000);
     }
     await scene.settle(worker);
-    const refs = () => endpoint.receiver.received.map((request) => JSON.parse(request.body.toString()).learner_ref as string);
-    const idOf = (ref: string) => endpoint.receiver.received.filter((request) => JSON.parse(request.body.toString()).learner_ref === ref).map((request) => request.headers['x-svc-delivery-id']);
+    const refs = () =>
+      endpoint.receiver.received.map((request) => JSON.parse(request.body.toString()).learner_ref as string);
+    const idOf = (ref: string) =>
+      endpoint.receiver.received
+        .filter((request) => JSON.parse(request.body.toString()).learner_ref === ref)
+        .map((request) => request.headers['x-svc-delivery-id']);
     const at = (seconds: number) => new Date(scene.clock.nowMs() + seconds * 1000);
-    assert.equal(await scene.service.inWork((work) => replayRange(work, scene.organisation.id, endpoint.id, at(-2), at(-1))), 1);
+    assert.equal(
+      await scene.service.inWork((work) => replayRange(work, scene.organisation.id, endpoint.id, at(-2), at(-1))),
+      1,
+    );
     await scene.settle(worker);
     assert.deepEqual(refs().toSorted(), ['one', 'three', 'two', 'two']);
     assert.equal(new Set(idOf('two')).size, 1);
-    assert.equal(await scene.service.inWork((work) => replayRange(work, scene.organisation.id, endpoint.id, at(-4), at(-3))), 1);
+    assert.equal(
+      await scene.service.inWork((work) => replayRange(work, scene.organisation.id, endpoint.id, at(-4), at(-3))),
+      1,
+    );
     await scene.settle(worker);
     assert.deepEqual(refs().at(-1), 'before');
     await worker.stop();
@@ -270,7 +351,9 @@ describe('workers', async () => {
   const notified = async () => {
     const other = await scene.service.organisation();
     const receiver = await startReceiver();
-    await scene.service.inWork((work) => registerEndpoint(work, other.id, { url: receiver.url, eventTypes: ['learner.groups.updated'], groupIds: null }));
+    await scene.service.inWork((work) =>
+      registerEndpoint(work, other.id, { url: receiver.url, eventTypes: ['learner.groups.updated'], groupIds: null }),
+    );
     await scene.service.inWork(async (work) => {
       await lockFeed(work, other.id);
       await emitGroupsUpdated(work, other.id, [{ learner_ref: 'other', added: [], removed: [] }]);
@@ -281,7 +364,11 @@ describe('workers', async () => {
 
   it('send nothing more to an endpoint that was removed, and never again what waited for it', async () => {
     const held: ServerResponse[] = [];
-    const endpoint = await scene.endpoint({ behaviour: (_request, response) => { held.push(response); } });
+    const endpoint = await scene.endpoint({
+      behaviour: (_request, response) => {
+        held.push(response);
+      },
+    });
     await scene.emit(Array.from({ length: 100 }, (_, i) => `learner-${i}`));
     const worker = scene.worker({ leaseMs: hour, pollMs: hour });
     await endpoint.receiver.arrived(8);
@@ -296,7 +383,7 @@ describe('workers', async () => {
     await worker.stop();
   });
 
-  it('don\'t send again at once what they can\'t record', async () => {
+  it("don't send again at once what they can't record", async () => {
     const endpoint = await scene.endpoint();
     const { db } = scene.service.app;
     await db.query(`create function refuse() returns trigger language plpgsql as $$ begin
@@ -310,7 +397,10 @@ describe('workers', async () => {
     assert.equal(endpoint.receiver.received.length, 1);
     await db.query('drop trigger refuse on delivery_attempt');
     await scene.settle(worker);
-    assert.deepEqual((await scene.deliveries(endpoint)).map((delivery) => delivery.status), ['succeeded']);
+    assert.deepEqual(
+      (await scene.deliveries(endpoint)).map((delivery) => delivery.status),
+      ['succeeded'],
+    );
     await worker.stop();
   });
 
@@ -330,7 +420,12 @@ describe('workers', async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana']);
     const nowMs = scene.clock.nowMs();
-    const dead = await claimLanes(scene.service.app.db, { workerId: scene.service.app.random.uuid(), nowMs, untilMs: nowMs + 10_000 }, 100, [scene.organisation.id]);
+    const dead = await claimLanes(
+      scene.service.app.db,
+      { workerId: scene.service.app.random.uuid(), nowMs, untilMs: nowMs + 10_000 },
+      100,
+      [scene.organisation.id],
+    );
     assert.ok(dead.some((lane) => lane.endpoint_id === endpoint.id));
     const worker = scene.worker();
     scene.clock.advance(9_999);
@@ -350,7 +445,10 @@ describe('workers', async () => {
     for (const worker of workers) await scene.settle(worker);
     for (const endpoint of endpoints) {
       assert.equal(endpoint.receiver.received.length, 200);
-      assert.equal(new Set(endpoint.receiver.received.map((request) => request.headers['x-svc-delivery-id'])).size, 200);
+      assert.equal(
+        new Set(endpoint.receiver.received.map((request) => request.headers['x-svc-delivery-id'])).size,
+        200,
+      );
     }
     await Promise.all(workers.map((worker) => worker.stop()));
   });

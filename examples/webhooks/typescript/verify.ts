@@ -1,12 +1,19 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-export type Verdict = 'valid' | 'malformed_header' | 'no_matching_signature' | 'timestamp_too_old' | 'timestamp_in_future';
+export type Verdict =
+  'valid' | 'malformed_header' | 'no_matching_signature' | 'timestamp_too_old' | 'timestamp_in_future';
 
 /**
  * Judges one delivery. `secret` is the whole `whsec_…` string, `header` the value of X-Svc-Signature-256, `body` the raw
  * bytes as they arrived, `now` seconds since 1970. Accept the delivery only if the result is 'valid'.
  */
-export function verifyWebhook(secret: string, header: string, body: Uint8Array, now: number, toleranceSeconds = 300): Verdict {
+export function verifyWebhook(
+  secret: string,
+  header: string,
+  body: Uint8Array,
+  now: number,
+  toleranceSeconds = 300,
+): Verdict {
   const times: string[] = [];
   const signatures: string[] = [];
   for (const part of header.split(',')) {
@@ -17,7 +24,8 @@ export function verifyWebhook(secret: string, header: string, body: Uint8Array, 
     if (name === 'v1') signatures.push(part.slice(equals + 1));
   }
   const t = times[0];
-  if (t === undefined || times.length !== 1 || signatures.length === 0 || !/^[0-9]{1,12}$/.test(t)) return 'malformed_header';
+  if (t === undefined || times.length !== 1 || signatures.length === 0 || !/^[0-9]{1,12}$/.test(t))
+    return 'malformed_header';
 
   const expected = Buffer.from(createHmac('sha256', secret).update(`${t}.`).update(body).digest('hex'));
   let genuine = false;

@@ -9,7 +9,11 @@ type Plan = { items: number; level: Partial<Record<Level, number>>; domainAtLeve
 const sixLevels = { entry1: 25, entry2: 20, entry3: 20, level1: 20, level2: 20, level3: 30 };
 
 export const plan: Record<Subject, Plan> = {
-  digital: { items: 140, level: { entry: 40, level1: 50, level2: 25, level3: 25 }, domainAtLevel: (level) => (level === 'entry' || level === 'level1' ? 8 : 4) },
+  digital: {
+    items: 140,
+    level: { entry: 40, level1: 50, level2: 25, level3: 25 },
+    domainAtLevel: (level) => (level === 'entry' || level === 'level1' ? 8 : 4),
+  },
   english: { items: 150, level: sixLevels, domainAtLevel: () => 4 },
   maths: { items: 150, level: sixLevels, domainAtLevel: () => 4 },
 };
@@ -40,12 +44,22 @@ export function coverageFindings(items: readonly Item[]): Finding[] {
       const atLevel = own.filter((item) => item.level === level);
       least(`${subject} ${level}`, atLevel.length, plan[subject].level[level] ?? 0);
       for (const domain of domainsOf[subject]) {
-        least(`${subject} ${level} ${domain}`, atLevel.filter((item) => item.domain === domain).length, plan[subject].domainAtLevel(level));
+        least(
+          `${subject} ${level} ${domain}`,
+          atLevel.filter((item) => item.domain === domain).length,
+          plan[subject].domainAtLevel(level),
+        );
       }
     }
     const choice = own.filter(isChoice).length;
     if (choice > choiceShareLimit * own.length) {
-      findings.push(error('choice share', null, `${subject}: ${choice} of ${own.length} items are choice items; at most ${choiceShareLimit * 100} % may be.`));
+      findings.push(
+        error(
+          'choice share',
+          null,
+          `${subject}: ${choice} of ${own.length} items are choice items; at most ${choiceShareLimit * 100} % may be.`,
+        ),
+      );
     }
   }
   return findings;

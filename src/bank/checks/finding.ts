@@ -7,8 +7,18 @@ export type Finding = { severity: 'error' | 'warning'; rule: string; id: string 
 /** A bank as the rules see it: with each template item's rendering of one fixed seed. */
 export type CheckedBank = BankFiles & { shown: { item: Item; rendered: RenderedItem; passage: Passage | null }[] };
 
-export const error = (rule: string, id: string | null, message: string): Finding => ({ severity: 'error', rule, id, message });
-export const warning = (rule: string, id: string | null, message: string): Finding => ({ severity: 'warning', rule, id, message });
+export const error = (rule: string, id: string | null, message: string): Finding => ({
+  severity: 'error',
+  rule,
+  id,
+  message,
+});
+export const warning = (rule: string, id: string | null, message: string): Finding => ({
+  severity: 'warning',
+  rule,
+  id,
+  message,
+});
 
 /** Every text of a value, with a path to each, for rules about text wherever it stands. */
 export function textsOf(value: unknown, path = ''): { path: string; text: string }[] {

@@ -11,11 +11,29 @@ import { languageFindings } from './language.ts';
 import { shownType } from './coverage.ts';
 
 const shortSubject: Record<Subject, string> = { digital: 'dig', english: 'eng', maths: 'mat' };
-const shortLevel: Record<Level, string> = { entry: 'e', entry1: 'e1', entry2: 'e2', entry3: 'e3', level1: 'l1', level2: 'l2', level3: 'l3' };
+const shortLevel: Record<Level, string> = {
+  entry: 'e',
+  entry1: 'e1',
+  entry2: 'e2',
+  entry3: 'e3',
+  level1: 'l1',
+  level2: 'l2',
+  level3: 'l3',
+};
 const shortDomain: Record<Domain, string> = {
-  devices_information: 'dev', creating_editing: 'edit', communicating: 'comm', transacting: 'tran', safe_online: 'safe',
-  reading: 'read', spelling: 'spell', punctuation: 'punct', grammar: 'gram', writing: 'write',
-  number: 'num', measures_shape: 'meas', data: 'data',
+  devices_information: 'dev',
+  creating_editing: 'edit',
+  communicating: 'comm',
+  transacting: 'tran',
+  safe_online: 'safe',
+  reading: 'read',
+  spelling: 'spell',
+  punctuation: 'punct',
+  grammar: 'gram',
+  writing: 'write',
+  number: 'num',
+  measures_shape: 'meas',
+  data: 'data',
 };
 
 /** The beginning that an item's id must have. */
@@ -33,13 +51,24 @@ function headFindings(item: Item, rendered: RenderedItem): Finding[] {
   const findings: Finding[] = [];
   const fault = (rule: string, message: string) => findings.push(error(rule, item.id, message));
   if (!item.id.startsWith(idPrefix(item))) fault('id', `should begin with ${idPrefix(item)}`);
-  if (!(domainsOf[item.subject] as readonly string[]).includes(item.domain)) fault('domain', `${item.domain} is not a domain of ${item.subject}`);
-  if ((item.subject === 'maths') !== (item.calculator !== undefined)) fault('calculator', item.subject === 'maths' ? 'must say whether a calculator is allowed' : 'says something about a calculator, but is not maths');
+  if (!(domainsOf[item.subject] as readonly string[]).includes(item.domain))
+    fault('domain', `${item.domain} is not a domain of ${item.subject}`);
+  if ((item.subject === 'maths') !== (item.calculator !== undefined))
+    fault(
+      'calculator',
+      item.subject === 'maths'
+        ? 'must say whether a calculator is allowed'
+        : 'says something about a calculator, but is not maths',
+    );
   const c = fixedC(rendered);
   if (Math.abs(item.c - c) > 0.00005) fault('parameters', `c is ${item.c}, and must be ${c} for this item`);
   const [least, most] = targetB[item.level];
-  if (item.b < least - bMargin || item.b > most + bMargin) findings.push(warning('parameters', item.id, `b is ${item.b}; ${item.level} aims at ${least} to ${most}`));
-  if (item.a < discriminationRange[0] || item.a > discriminationRange[1]) findings.push(warning('parameters', item.id, `a is ${item.a}; the provisional range is ${discriminationRange.join(' to ')}`));
+  if (item.b < least - bMargin || item.b > most + bMargin)
+    findings.push(warning('parameters', item.id, `b is ${item.b}; ${item.level} aims at ${least} to ${most}`));
+  if (item.a < discriminationRange[0] || item.a > discriminationRange[1])
+    findings.push(
+      warning('parameters', item.id, `a is ${item.a}; the provisional range is ${discriminationRange.join(' to ')}`),
+    );
   if (item.type !== 'template' && rendered.type === 'single_choice') {
     const equal = equalNumbers(rendered.options);
     if (equal) findings.push(warning('keys', item.id, equal));
@@ -51,7 +80,8 @@ function* fieldFaults(field: Field): Generator<string> {
   const label = plainText(field.label).trim();
   if (label === '') yield `field ${field.name} has no accessible name`;
   if (field.control !== 'text' && field.options.length === 0) yield `field ${field.name} has nothing to choose from`;
-  for (const option of field.options) if (option.text.trim() === '') yield `an option of field ${field.name} has no accessible name`;
+  for (const option of field.options)
+    if (option.text.trim() === '') yield `an option of field ${field.name} has no accessible name`;
   if (field.control === 'text' && !field.input) yield `field ${field.name} has no input`;
 }
 
@@ -67,16 +97,21 @@ export function renderingFaults(model: RenderModel): string[] {
   }
   const { figure } = model;
   if (figure?.kind === 'table') {
-    for (const row of figure.rows) if (row.length !== figure.header.length) faults.push(`the table “${figure.caption}” has ${row.length} cells under ${figure.header.length} headings`);
+    for (const row of figure.rows)
+      if (row.length !== figure.header.length)
+        faults.push(`the table “${figure.caption}” has ${row.length} cells under ${figure.header.length} headings`);
   }
   if (figure && 'points' in figure) {
     const labels = figure.points.map((point) => point.label);
     if (new Set(labels).size < labels.length) faults.push(`the chart “${figure.caption}” has two points of one label`);
-    if (figure.kind === 'pie_chart' && figure.points.some((point) => point.value <= 0)) faults.push(`the chart “${figure.caption}” has a slice of no size`);
-    if (figure.kind === 'pictogram' && !figure.per_symbol) faults.push(`the pictogram “${figure.caption}” does not say what a symbol stands for`);
+    if (figure.kind === 'pie_chart' && figure.points.some((point) => point.value <= 0))
+      faults.push(`the chart “${figure.caption}” has a slice of no size`);
+    if (figure.kind === 'pictogram' && !figure.per_symbol)
+      faults.push(`the pictogram “${figure.caption}” does not say what a symbol stands for`);
   }
   for (const part of model.task?.screen ?? []) {
-    if (part.part === 'table' && part.rows.some((row) => row.length !== part.header.length)) faults.push(`the table “${part.caption}” has rows of another width than its heading`);
+    if (part.part === 'table' && part.rows.some((row) => row.length !== part.header.length))
+      faults.push(`the table “${part.caption}” has rows of another width than its heading`);
   }
   return faults;
 }
@@ -89,8 +124,10 @@ function relationFindings(bank: CheckedBank): Finding[] {
       const enemy = items.get(id);
       if (id === item.id) findings.push(error('enemies', item.id, 'is its own enemy'));
       else if (!enemy) findings.push(error('enemies', item.id, `names ${id}, which does not exist`));
-      else if (enemy.subject !== item.subject) findings.push(error('enemies', item.id, `names ${id}, which is of another subject`));
-      else if (!enemy.enemies.includes(item.id)) findings.push(error('enemies', item.id, `names ${id}, which does not name it`));
+      else if (enemy.subject !== item.subject)
+        findings.push(error('enemies', item.id, `names ${id}, which is of another subject`));
+      else if (!enemy.enemies.includes(item.id))
+        findings.push(error('enemies', item.id, `names ${id}, which does not name it`));
     }
   }
   const known = new Set(bank.passages.map((passage) => passage.id));
@@ -98,9 +135,11 @@ function relationFindings(bank: CheckedBank): Finding[] {
   for (const { item, rendered } of bank.shown) {
     if (rendered.passage === undefined) continue;
     used.add(rendered.passage);
-    if (!known.has(rendered.passage)) findings.push(error('passages', item.id, `is on ${rendered.passage}, which does not exist`));
+    if (!known.has(rendered.passage))
+      findings.push(error('passages', item.id, `is on ${rendered.passage}, which does not exist`));
   }
-  for (const passage of bank.passages) if (!used.has(passage.id)) findings.push(warning('passages', passage.id, 'has no items'));
+  for (const passage of bank.passages)
+    if (!used.has(passage.id)) findings.push(warning('passages', passage.id, 'has no items'));
   return findings;
 }
 
@@ -118,10 +157,24 @@ function patternFindings(bank: CheckedBank): Finding[] {
     if (choices.length < 20) continue;
     for (const at of [0, 1, 2, 3]) {
       const share = choices.filter((choice) => choice.at === at).length / choices.length;
-      if (share > 0.4) findings.push(warning('patterns', null, `${subject}: the key is option ${at + 1} in ${Math.round(share * 100)} % of single-choice items`));
+      if (share > 0.4)
+        findings.push(
+          warning(
+            'patterns',
+            null,
+            `${subject}: the key is option ${at + 1} in ${Math.round(share * 100)} % of single-choice items`,
+          ),
+        );
     }
     const longest = choices.filter((choice) => choice.longest).length / choices.length;
-    if (longest > longestKeyShare) findings.push(warning('patterns', null, `${subject}: the key is the longest option in ${Math.round(longest * 100)} % of single-choice items`));
+    if (longest > longestKeyShare)
+      findings.push(
+        warning(
+          'patterns',
+          null,
+          `${subject}: the key is the longest option in ${Math.round(longest * 100)} % of single-choice items`,
+        ),
+      );
   }
   return findings;
 }
@@ -133,8 +186,17 @@ export function itemFindings(bank: CheckedBank): Finding[] {
     findings.push(...headFindings(item, rendered));
     findings.push(...keyFaults(rendered).map((fault) => error('keys', item.id, fault)));
     findings.push(...languageFindings(item.id, item));
-    findings.push(...renderingFaults(renderModel(item, rendered, passage)).map((fault) => error('rendering', item.id, fault)));
-    if (item.type === 'template' && rendered.type !== shownType(item)) findings.push(error('templates', item.id, `says that ${item.template} renders ${item.renders}, but it renders ${rendered.type}`));
+    findings.push(
+      ...renderingFaults(renderModel(item, rendered, passage)).map((fault) => error('rendering', item.id, fault)),
+    );
+    if (item.type === 'template' && rendered.type !== shownType(item))
+      findings.push(
+        error(
+          'templates',
+          item.id,
+          `says that ${item.template} renders ${item.renders}, but it renders ${rendered.type}`,
+        ),
+      );
   }
   for (const passage of bank.passages) findings.push(...languageFindings(passage.id, passage));
   return [...findings, ...relationFindings(bank), ...patternFindings(bank)];

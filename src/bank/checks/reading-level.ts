@@ -4,10 +4,26 @@ import { error, warning } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
 
 /** The highest reading grade that the questions of a level may have on average. */
-export const gradeLimit: Record<Level, number> = { entry: 5, entry1: 5, entry2: 5, entry3: 5, level1: 7, level2: 9, level3: 12 };
+export const gradeLimit: Record<Level, number> = {
+  entry: 5,
+  entry1: 5,
+  entry2: 5,
+  entry3: 5,
+  level1: 7,
+  level2: 9,
+  level3: 12,
+};
 
 /** The highest reading grade of a passage, which may be harder than its questions. */
-export const passageGradeLimit: Record<Level, number> = { entry: 6, entry1: 5, entry2: 6, entry3: 8, level1: 10, level2: 13, level3: 16 };
+export const passageGradeLimit: Record<Level, number> = {
+  entry: 6,
+  entry1: 5,
+  entry2: 6,
+  entry3: 8,
+  level1: 10,
+  level2: 13,
+  level3: 16,
+};
 
 /** A single question is short, so its grade is uncertain: this much over the limit is an error, less a warning. */
 const margin = 4;
@@ -17,7 +33,9 @@ const shortestMeasured = 12;
 export function syllables(word: string): number {
   const letters = word.toLowerCase().replace(/[^a-z]/gu, '');
   if (letters.length <= 3) return 1;
-  const trimmed = letters.replace(/(?:[^laeiouy]es|[^laeiouy]e|[^aeioutd]ed)$/u, (ending) => ending[0]!).replace(/^y/u, '');
+  const trimmed = letters
+    .replace(/(?:[^laeiouy]es|[^laeiouy]e|[^aeioutd]ed)$/u, (ending) => ending[0]!)
+    .replace(/^y/u, '');
   return Math.max(1, trimmed.match(/[aeiouy]{1,2}/gu)?.length ?? 1);
 }
 
@@ -27,14 +45,24 @@ export function syllables(word: string): number {
  */
 export function readingGrade(text: string): { grade: number; words: number } {
   const sentences = text.split(/[.!?:]+(?:\s|$)|\n/u).filter((sentence) => /[a-z]/iu.test(sentence));
-  const words = sentences.flatMap((sentence) => (sentence.match(/[a-z][a-z'’-]*/giu) ?? []).map((word, at) => (at > 0 && /^[A-Z]/u.test(word) ? 1 : syllables(word))));
+  const words = sentences.flatMap((sentence) =>
+    (sentence.match(/[a-z][a-z'’-]*/giu) ?? []).map((word, at) =>
+      at > 0 && /^[A-Z]/u.test(word) ? 1 : syllables(word),
+    ),
+  );
   if (words.length === 0) return { grade: 0, words: 0 };
   const total = words.reduce((sum, count) => sum + count, 0);
-  return { grade: 0.39 * (words.length / sentences.length) + 11.8 * (total / words.length) - 15.59, words: words.length };
+  return {
+    grade: 0.39 * (words.length / sentences.length) + 11.8 * (total / words.length) - 15.59,
+    words: words.length,
+  };
 }
 
 /** Words that are said, without file names and addresses. */
-const said = (text: string): string => parseInline(text).map((part) => (part.kind === 'text' || part.kind === 'strong' || part.kind === 'spot' ? part.text : ' it ')).join('');
+const said = (text: string): string =>
+  parseInline(text)
+    .map((part) => (part.kind === 'text' || part.kind === 'strong' || part.kind === 'spot' ? part.text : ' it '))
+    .join('');
 
 /** What has to be read to understand the question: not single words to choose among, which are what is measured. */
 function questionText(rendered: RenderedItem): string {
@@ -61,18 +89,35 @@ export function readingFindings(bank: CheckedBank): Finding[] {
   }
   for (const [name, { level, grades }] of groups) {
     const mean = grades.reduce((sum, grade) => sum + grade, 0) / grades.length;
-    if (mean > gradeLimit[level]) findings.push(error('reading level', null, `${name}: mean reading grade ${mean.toFixed(1)} of ${grades.length} questions; at most ${gradeLimit[level]}.`));
+    if (mean > gradeLimit[level])
+      findings.push(
+        error(
+          'reading level',
+          null,
+          `${name}: mean reading grade ${mean.toFixed(1)} of ${grades.length} questions; at most ${gradeLimit[level]}.`,
+        ),
+      );
   }
   for (const passage of bank.passages) {
     const { grade } = readingGrade(passage.paragraphs.map(said).join('\n'));
     const limit = passageGradeLimit[passage.level];
-    if (grade > limit) findings.push(warning('reading level', passage.id, `reading grade ${grade.toFixed(1)}; ${passage.level} passages aim at ${limit} or less`));
+    if (grade > limit)
+      findings.push(
+        warning(
+          'reading level',
+          passage.id,
+          `reading grade ${grade.toFixed(1)}; ${passage.level} passages aim at ${limit} or less`,
+        ),
+      );
   }
   return findings;
 }
 
 /** Mean reading grade of the questions of each subject and level, for the report. */
 export function meanGrade(shown: CheckedBank['shown'], of: (item: Item) => boolean): number | null {
-  const grades = shown.filter(({ item }) => of(item)).map(({ rendered }) => readingGrade(questionText(rendered))).filter(({ words }) => words >= shortestMeasured);
+  const grades = shown
+    .filter(({ item }) => of(item))
+    .map(({ rendered }) => readingGrade(questionText(rendered)))
+    .filter(({ words }) => words >= shortestMeasured);
   return grades.length === 0 ? null : grades.reduce((sum, { grade }) => sum + grade, 0) / grades.length;
 }

@@ -33,7 +33,8 @@ function* seedFaults(item: RenderedItem, c: number): Generator<string> {
     if (equal) yield equal;
   }
   if (fixedC(item) !== c) yield 'has another number of options for another seed';
-  for (const { path, text } of textsOf(item)) if (unfitNumber.test(text)) yield `${path} shows “${unfitNumber.exec(text)![0]}”`;
+  for (const { path, text } of textsOf(item))
+    if (unfitNumber.test(text)) yield `${path} shows “${unfitNumber.exec(text)![0]}”`;
   for (const { message } of languageFindings('', item)) yield message;
 }
 
@@ -51,8 +52,14 @@ export function proveTemplate(template: Template, seeds: number = proofSeeds): T
     c ??= fixedC(item);
     questions.add(JSON.stringify([item.stem, item.figure ?? null]));
     for (const fault of seedFaults(item, c)) if (!faults.has(fault)) faults.set(fault, seed);
-    if (n < 20 && !isDeepStrictEqual(item, template.make(seededRandom(seed)))) faults.set('gives another question for the same seed', seed);
+    if (n < 20 && !isDeepStrictEqual(item, template.make(seededRandom(seed))))
+      faults.set('gives another question for the same seed', seed);
   }
   if (questions.size < leastVariety) faults.set(`makes only ${questions.size} different questions`, '');
-  return { template: template.id, seeds, variety: questions.size, faults: [...faults].map(([fault, seed]) => ({ seed, fault })) };
+  return {
+    template: template.id,
+    seeds,
+    variety: questions.size,
+    faults: [...faults].map(([fault, seed]) => ({ seed, fault })),
+  };
 }

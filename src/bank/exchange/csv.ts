@@ -10,46 +10,99 @@ import type { Exchanged } from './json.ts';
  * so that it reads back exactly, stands in `other` as JSON.
  */
 const columns = [
-  'id', 'subject', 'level', 'domain', 'type', 'skill', 'stem', 'options', 'key', 'rationale', 'distractor_rationales',
-  'a', 'b', 'c', 'calibration', 'enemies', 'calculator', 'read_aloud', 'passage', 'template', 'renders', 'title', 'genre', 'paragraphs', 'other',
+  'id',
+  'subject',
+  'level',
+  'domain',
+  'type',
+  'skill',
+  'stem',
+  'options',
+  'key',
+  'rationale',
+  'distractor_rationales',
+  'a',
+  'b',
+  'c',
+  'calibration',
+  'enemies',
+  'calculator',
+  'read_aloud',
+  'passage',
+  'template',
+  'renders',
+  'title',
+  'genre',
+  'paragraphs',
+  'other',
 ] as const;
 
 type Codec = { write(value: unknown): string | null; read(cell: string): unknown };
 
 const text: Codec = { write: (value) => (typeof value === 'string' ? value : null), read: (cell) => cell };
 const number: Codec = { write: (value) => (typeof value === 'number' ? String(value) : null), read: Number };
-const truth: Codec = { write: (value) => (typeof value === 'boolean' ? String(value) : null), read: (cell) => (cell === 'true' ? true : cell === 'false' ? false : cell) };
-const lines: Codec = { write: (value) => (Array.isArray(value) && value.length > 0 ? value.join('\n') : null), read: (cell) => cell.split('\n') };
+const truth: Codec = {
+  write: (value) => (typeof value === 'boolean' ? String(value) : null),
+  read: (cell) => (cell === 'true' ? true : cell === 'false' ? false : cell),
+};
+const lines: Codec = {
+  write: (value) => (Array.isArray(value) && value.length > 0 ? value.join('\n') : null),
+  read: (cell) => cell.split('\n'),
+};
 const ids: Codec = {
-  write: (value) => (Array.isArray(value) ? (value.length === 0 ? '-' : value.join('; ')) : typeof value === 'string' ? value : null),
+  write: (value) =>
+    Array.isArray(value) ? (value.length === 0 ? '-' : value.join('; ')) : typeof value === 'string' ? value : null,
   read: (cell) => (cell === '-' ? [] : cell.split('; ')),
 };
 const key: Codec = {
-  write: (value) => (typeof value === 'string' ? value : Array.isArray(value) && value.length > 1 ? value.join('; ') : null),
+  write: (value) =>
+    typeof value === 'string' ? value : Array.isArray(value) && value.length > 1 ? value.join('; ') : null,
   read: (cell) => (cell.includes('; ') ? cell.split('; ') : cell),
 };
 const pairs = (from: string, to: string): Codec => ({
-  write: (value) => (Array.isArray(value) ? value.map((entry: Record<string, string>) => `${entry[from]} :: ${entry[to]}`).join('\n') : null),
-  read: (cell) => cell.split('\n').map((line) => {
-    const at = line.indexOf(' :: ');
-    return { [from]: line.slice(0, at), [to]: line.slice(at + 4) };
-  }),
+  write: (value) =>
+    Array.isArray(value)
+      ? value.map((entry: Record<string, string>) => `${entry[from]} :: ${entry[to]}`).join('\n')
+      : null,
+  read: (cell) =>
+    cell.split('\n').map((line) => {
+      const at = line.indexOf(' :: ');
+      return { [from]: line.slice(0, at), [to]: line.slice(at + 4) };
+    }),
 });
 const record: Codec = {
-  write: (value) => (value !== null && typeof value === 'object' ? Object.entries(value).map(([name, reason]) => `${name} :: ${reason}`).join('\n') || null : null),
-  read: (cell) => Object.fromEntries(cell.split('\n').map((line) => {
-    const at = line.indexOf(' :: ');
-    return [line.slice(0, at), line.slice(at + 4)];
-  })),
+  write: (value) =>
+    value !== null && typeof value === 'object'
+      ? Object.entries(value)
+          .map(([name, reason]) => `${name} :: ${reason}`)
+          .join('\n') || null
+      : null,
+  read: (cell) =>
+    Object.fromEntries(
+      cell.split('\n').map((line) => {
+        const at = line.indexOf(' :: ');
+        return [line.slice(0, at), line.slice(at + 4)];
+      }),
+    ),
 };
 
 const codecs: Record<string, Codec> = {
-  stem: lines, paragraphs: lines, options: pairs('id', 'text'), key, enemies: ids, distractor_rationales: record,
-  a: number, b: number, c: number, calculator: truth, read_aloud: truth,
+  stem: lines,
+  paragraphs: lines,
+  options: pairs('id', 'text'),
+  key,
+  enemies: ids,
+  distractor_rationales: record,
+  a: number,
+  b: number,
+  c: number,
+  calculator: truth,
+  read_aloud: truth,
 };
 
 /** A cell that a spreadsheet would take for a formula gets an apostrophe in front, as one types it by hand. */
-const guard = (cell: string): string => (/^['=+@\t\r-]/u.test(cell) && !/^-?\d+(?:\.\d+)?$/u.test(cell) && cell !== '-' ? `'${cell}` : cell);
+const guard = (cell: string): string =>
+  /^['=+@\t\r-]/u.test(cell) && !/^-?\d+(?:\.\d+)?$/u.test(cell) && cell !== '-' ? `'${cell}` : cell;
 const unguard = (cell: string): string => (/^'['=+@\t\r-]/u.test(cell) ? cell.slice(1) : cell);
 
 const quote = (cell: string): string => (/[",\r\n]/u.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
@@ -61,7 +114,8 @@ function rowOf(entry: object, type: string): string[] {
     if (name === 'type') continue;
     const codec = codecs[name] ?? text;
     const written = (columns as readonly string[]).includes(name) ? codec.write(value) : null;
-    if (written !== null && written !== '' && !/\r/u.test(written) && isDeepStrictEqual(codec.read(written), value)) cells.set(name, written);
+    if (written !== null && written !== '' && !/\r/u.test(written) && isDeepStrictEqual(codec.read(written), value))
+      cells.set(name, written);
     else other[name] = value;
   }
   if (Object.keys(other).length > 0) cells.set('other', JSON.stringify(other));
@@ -70,7 +124,11 @@ function rowOf(entry: object, type: string): string[] {
 
 /** UTF-8 with a byte order mark, because the commonest spreadsheet reads it as something else without. Lines end in CRLF (RFC 4180). */
 export function toCsv(bank: Exchanged): string {
-  const rows = [[...columns], ...bank.passages.map((passage) => rowOf(passage, 'passage')), ...bank.items.map((item) => rowOf(item, item.type))];
+  const rows = [
+    [...columns],
+    ...bank.passages.map((passage) => rowOf(passage, 'passage')),
+    ...bank.items.map((item) => rowOf(item, item.type)),
+  ];
   return `\ufeff${rows.map((row) => row.map(quote).join(',')).join('\r\n')}\r\n`;
 }
 
@@ -98,7 +156,8 @@ export function fromCsv(csv: string): Exchanged {
   } catch (cause) {
     throw new ExchangeFault(`The file is not CSV: ${(cause as Error).message}`);
   }
-  if (rows.length > 0 && !('id' in rows[0]! && 'type' in rows[0]!)) throw new ExchangeFault('The first row must name the columns, with id and type among them.');
+  if (rows.length > 0 && !('id' in rows[0]! && 'type' in rows[0]!))
+    throw new ExchangeFault('The first row must name the columns, with id and type among them.');
   const out: Exchanged = { items: [], passages: [] };
   rows.forEach((row, at) => {
     const { type, ...entry } = entryOf(row, at + 2) as { type?: string };

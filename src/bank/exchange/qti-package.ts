@@ -19,17 +19,45 @@ const exportSeed = 'export';
 function pictureSvg(item: Item): string | null {
   if (item.type !== 'hotspot' || item.surface.kind !== 'picture') return null;
   const boxes = item.surface.spots.flatMap((spot) => {
-    const [x, y, width, height] = [spot.x, spot.y, spot.width, spot.height].map((at) => at * boardScale) as [number, number, number, number];
+    const [x, y, width, height] = [spot.x, spot.y, spot.width, spot.height].map((at) => at * boardScale) as [
+      number,
+      number,
+      number,
+      number,
+    ];
     return [
       element('rect', { x, y, width, height, fill: '#ffffff', stroke: '#0b0c0c', 'stroke-width': 2 }),
-      element('text', { x: x + width / 2, y: y + height / 2, 'text-anchor': 'middle', 'dominant-baseline': 'middle', 'font-family': 'sans-serif', 'font-size': 24 }, spot.label),
+      element(
+        'text',
+        {
+          x: x + width / 2,
+          y: y + height / 2,
+          'text-anchor': 'middle',
+          'dominant-baseline': 'middle',
+          'font-family': 'sans-serif',
+          'font-size': 24,
+        },
+        spot.label,
+      ),
     ];
   });
-  return writeXml(element('svg', { xmlns: 'http://www.w3.org/2000/svg', viewBox: `0 0 ${100 * boardScale} ${60 * boardScale}`, role: 'img' }, element('title', {}, item.surface.description), boxes));
+  return writeXml(
+    element(
+      'svg',
+      { xmlns: 'http://www.w3.org/2000/svg', viewBox: `0 0 ${100 * boardScale} ${60 * boardScale}`, role: 'img' },
+      element('title', {}, item.surface.description),
+      boxes,
+    ),
+  );
 }
 
 function resource(identifier: string, type: string, href: string, dependencies: readonly string[]): XmlElement {
-  return element('resource', { identifier, type, href }, element('file', { href }), dependencies.map((identifierref) => element('dependency', { identifierref })));
+  return element(
+    'resource',
+    { identifier, type, href },
+    element('file', { href }),
+    dependencies.map((identifierref) => element('dependency', { identifierref })),
+  );
 }
 
 const stimulusResource = (id: string): string => `stimulus-${id}`;
@@ -51,18 +79,25 @@ export function packageFiles(bank: Exchanged, version: string): Map<string, stri
       resources.push(resource(pictureResource(item.id), 'webcontent', pictureHref(item.id), []));
     }
     files.set(itemHref(item.id), writeXml(itemXml(item, rendered, version)));
-    resources.push(resource(`item-${item.id}`, itemType, itemHref(item.id), [
-      ...(rendered.passage ? [stimulusResource(rendered.passage)] : []),
-      ...(picture !== null ? [pictureResource(item.id)] : []),
-    ]));
+    resources.push(
+      resource(`item-${item.id}`, itemType, itemHref(item.id), [
+        ...(rendered.passage ? [stimulusResource(rendered.passage)] : []),
+        ...(picture !== null ? [pictureResource(item.id)] : []),
+      ]),
+    );
   }
-  const manifest = element('manifest', {
-    xmlns: packageNamespace, 'xmlns:xsi': 'http://www.w3.org/2001/XMLSchema-instance',
-    'xsi:schemaLocation': `${packageNamespace} https://purl.imsglobal.org/spec/qti/v3p0/schema/xsd/imsqtiv3p0_imscpv1p2_v1p0.xsd`,
-    identifier: `bank-${version}`,
-  },
-  element('metadata', {}, element('schema', {}, 'QTI Package'), element('schemaversion', {}, '3.0.0')),
-  element('organizations'), element('resources', {}, resources));
+  const manifest = element(
+    'manifest',
+    {
+      xmlns: packageNamespace,
+      'xmlns:xsi': 'http://www.w3.org/2001/XMLSchema-instance',
+      'xsi:schemaLocation': `${packageNamespace} https://purl.imsglobal.org/spec/qti/v3p0/schema/xsd/imsqtiv3p0_imscpv1p2_v1p0.xsd`,
+      identifier: `bank-${version}`,
+    },
+    element('metadata', {}, element('schema', {}, 'QTI Package'), element('schemaversion', {}, '3.0.0')),
+    element('organizations'),
+    element('resources', {}, resources),
+  );
   return new Map([['imsmanifest.xml', writeXml(manifest)], ...files]);
 }
 
@@ -70,7 +105,11 @@ export function packageFiles(bank: Exchanged, version: string): Map<string, stri
 export function toQti(bank: Exchanged, version: string): Uint8Array {
   // The earliest time that ZIP knows, in local time because that is what the format stores.
   const mtime = new Date(1980, 0, 1, 0, 0, 0);
-  return zipSync(Object.fromEntries([...packageFiles(bank, version)].map(([path, text]) => [path, [strToU8(text), { mtime, level: 6 }]])));
+  return zipSync(
+    Object.fromEntries(
+      [...packageFiles(bank, version)].map(([path, text]) => [path, [strToU8(text), { mtime, level: 6 }]]),
+    ),
+  );
 }
 
 const mostFiles = 10_000;
@@ -87,7 +126,8 @@ function unpack(zip: Uint8Array): Map<string, string> {
         files += 1;
         if (!file.name.endsWith('.xml')) return false;
         bytes += file.originalSize;
-        if (files > mostFiles || bytes > mostBytes || file.originalSize > mostXmlBytes) throw new ExchangeFault('The package is too large.');
+        if (files > mostFiles || bytes > mostBytes || file.originalSize > mostXmlBytes)
+          throw new ExchangeFault('The package is too large.');
         return true;
       },
     });
@@ -112,7 +152,8 @@ function parse(path: string, text: string): XmlElement {
  * `defaults` stand in for what another tool's items can't say.
  */
 export function fromQti(content: Uint8Array, defaults: Record<string, unknown> = {}): Exchanged {
-  if (!(content[0] === 0x50 && content[1] === 0x4b)) return { items: [itemFromXml(parse('The file', strFromU8(content)), defaults)], passages: [] };
+  if (!(content[0] === 0x50 && content[1] === 0x4b))
+    return { items: [itemFromXml(parse('The file', strFromU8(content)), defaults)], passages: [] };
   const files = unpack(content);
   const manifest = files.get('imsmanifest.xml');
   if (manifest === undefined) throw new ExchangeFault('The package has no imsmanifest.xml.');

@@ -9,9 +9,16 @@ import type { XmlElement } from './xml.ts';
 type Members = Record<string, unknown>;
 
 const valuesOf = (declaration: XmlElement | undefined): string[] =>
-  declaration ? findAll(findOne(declaration, 'qti-correct-response') ?? declaration, 'qti-value').map((node) => textIn(node).trim()) : [];
+  declaration
+    ? findAll(findOne(declaration, 'qti-correct-response') ?? declaration, 'qti-value').map((node) =>
+        textIn(node).trim(),
+      )
+    : [];
 
-const optionOf = (node: XmlElement): Members => ({ id: fromIdentifier(node.attributes.identifier ?? ''), text: markupOf(node) });
+const optionOf = (node: XmlElement): Members => ({
+  id: fromIdentifier(node.attributes.identifier ?? ''),
+  text: markupOf(node),
+});
 
 function responseMembers(body: XmlElement, declaration: XmlElement | undefined): Members {
   const right = valuesOf(declaration);
@@ -27,8 +34,15 @@ function responseMembers(body: XmlElement, declaration: XmlElement | undefined):
   if (order) return { type: 'ordering', options: findAll(order, 'qti-simple-choice').map(optionOf), key: identifiers };
   const match = findOne(body, 'qti-match-interaction');
   if (match) {
-    const [left = [], rightSet = []] = findAll(match, 'qti-simple-match-set').map((set) => findAll(set, 'qti-simple-associable-choice').map(optionOf));
-    return { type: 'matching', left, right: rightSet, key: Object.fromEntries(right.map((pair) => pair.split(/\s+/u).map(fromIdentifier))) };
+    const [left = [], rightSet = []] = findAll(match, 'qti-simple-match-set').map((set) =>
+      findAll(set, 'qti-simple-associable-choice').map(optionOf),
+    );
+    return {
+      type: 'matching',
+      left,
+      right: rightSet,
+      key: Object.fromEntries(right.map((pair) => pair.split(/\s+/u).map(fromIdentifier))),
+    };
   }
   const hottext = findOne(body, 'qti-hottext-interaction');
   if (hottext) return { type: 'hotspot', surface: { kind: 'text', lines: paragraphsOf(hottext) }, key: identifiers };
@@ -58,8 +72,12 @@ function pictureOf(interaction: XmlElement): Members {
     const across = (at: number) => Math.round((at / width) * 1000) / 10;
     const down = (at: number) => Math.round((at / height) * 600) / 10;
     return {
-      id: fromIdentifier(spot.attributes.identifier ?? ''), label: spot.attributes['hotspot-label'] ?? '',
-      x: across(left), y: down(top), width: across(right - left), height: down(bottom - top),
+      id: fromIdentifier(spot.attributes.identifier ?? ''),
+      label: spot.attributes['hotspot-label'] ?? '',
+      x: across(left),
+      y: down(top),
+      width: across(right - left),
+      height: down(bottom - top),
     };
   });
   return { kind: 'picture', description: (object && lineOf(object)) || object?.attributes.alt || '', spots };
@@ -69,8 +87,15 @@ function stemOf(body: XmlElement): string[] {
   const own = elementsIn(body).find((child) => child.attributes.class === 'stem');
   if (own) return paragraphsOf(own);
   // In other tools' items the question is the text before the interaction, and its prompt.
-  const before = elementsIn(body).filter((child) => findAll({ ...body, children: [child] }, 'qti-rubric-block').length === 0 && !localName(child).endsWith('-interaction'));
-  return [...paragraphsOf({ ...body, children: before }), ...findAll(body, 'qti-prompt').map((prompt) => lineOf(prompt))].filter((text) => text !== '');
+  const before = elementsIn(body).filter(
+    (child) =>
+      findAll({ ...body, children: [child] }, 'qti-rubric-block').length === 0 &&
+      !localName(child).endsWith('-interaction'),
+  );
+  return [
+    ...paragraphsOf({ ...body, children: before }),
+    ...findAll(body, 'qti-prompt').map((prompt) => lineOf(prompt)),
+  ].filter((text) => text !== '');
 }
 
 function rationaleOf(body: XmlElement): Members {
@@ -90,7 +115,9 @@ export function readNative(xml: XmlElement): Members {
   if (!body) throw new ExchangeFault(`The item ${xml.attributes.identifier ?? ''} has no body.`);
   const stimulus = findOne(xml, 'qti-assessment-stimulus-ref');
   return {
-    id: xml.attributes.identifier, skill: xml.attributes.title, stem: stemOf(body),
+    id: xml.attributes.identifier,
+    skill: xml.attributes.title,
+    stem: stemOf(body),
     ...(stimulus ? { passage: stimulus.attributes.identifier } : {}),
     ...rationaleOf(body),
     ...responseMembers(body, findOne(xml, 'qti-response-declaration')),
@@ -106,7 +133,9 @@ function own(xml: XmlElement): Members {
   } catch {
     // Falls through to the one message for everything that is not an object.
   }
-  throw new ExchangeFault(`The item ${xml.attributes.identifier ?? ''} has a data-ars attribute that is not a JSON object.`);
+  throw new ExchangeFault(
+    `The item ${xml.attributes.identifier ?? ''} has a data-ars attribute that is not a JSON object.`,
+  );
 }
 
 /**
@@ -114,15 +143,26 @@ function own(xml: XmlElement): Members {
  * outcome is not validated here.
  */
 export function itemFromXml(xml: XmlElement, defaults: Members = {}): Item {
-  if (localName(xml) !== 'qti-assessment-item') throw new ExchangeFault(`A QTI 3.0 item begins with qti-assessment-item, not ${xml.name}.`);
+  if (localName(xml) !== 'qti-assessment-item')
+    throw new ExchangeFault(`A QTI 3.0 item begins with qti-assessment-item, not ${xml.name}.`);
   const merged: Members = { ...defaults, ...readNative(xml), ...own(xml) };
-  const form = typeof merged.type === 'string' && Object.hasOwn(itemForms, merged.type) ? itemForms[merged.type as keyof typeof itemForms] : null;
-  if (!form) throw new ExchangeFault(`The item ${xml.attributes.identifier ?? ''} has no interaction that the bank knows.`);
+  const form =
+    typeof merged.type === 'string' && Object.hasOwn(itemForms, merged.type)
+      ? itemForms[merged.type as keyof typeof itemForms]
+      : null;
+  if (!form)
+    throw new ExchangeFault(`The item ${xml.attributes.identifier ?? ''} has no interaction that the bank knows.`);
   return Object.fromEntries(Object.entries(merged).filter(([name]) => name in form.properties)) as unknown as Item;
 }
 
 export function passageFromXml(xml: XmlElement): Passage {
-  if (localName(xml) !== 'qti-assessment-stimulus') throw new ExchangeFault(`A QTI 3.0 stimulus begins with qti-assessment-stimulus, not ${xml.name}.`);
+  if (localName(xml) !== 'qti-assessment-stimulus')
+    throw new ExchangeFault(`A QTI 3.0 stimulus begins with qti-assessment-stimulus, not ${xml.name}.`);
   const body = findOne(xml, 'qti-stimulus-body');
-  return { id: xml.attributes.identifier, title: xml.attributes.title, paragraphs: body ? paragraphsOf(body) : [], ...own(xml) } as Passage;
+  return {
+    id: xml.attributes.identifier,
+    title: xml.attributes.title,
+    paragraphs: body ? paragraphsOf(body) : [],
+    ...own(xml),
+  } as Passage;
 }

@@ -7,19 +7,48 @@ export type XmlNode = XmlElement | string;
 
 export class XmlFault extends Error {}
 
-const escapeText = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-const escapeAttribute = (text: string): string => escapeText(text).replaceAll('"', '&quot;').replaceAll('\n', '&#10;').replaceAll('\t', '&#9;').replaceAll('\r', '&#13;');
+const escapeText = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+const escapeAttribute = (text: string): string =>
+  escapeText(text)
+    .replaceAll('"', '&quot;')
+    .replaceAll('\n', '&#10;')
+    .replaceAll('\t', '&#9;')
+    .replaceAll('\r', '&#13;');
 
 /** An element; attributes without a value are left out. */
-export function element(name: string, attributes: Record<string, string | number | boolean | undefined> = {}, ...children: (XmlNode | XmlNode[])[]): XmlElement {
-  const given = Object.entries(attributes).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)] as const]));
+export function element(
+  name: string,
+  attributes: Record<string, string | number | boolean | undefined> = {},
+  ...children: (XmlNode | XmlNode[])[]
+): XmlElement {
+  const given = Object.entries(attributes).flatMap(([key, value]) =>
+    value === undefined ? [] : [[key, String(value)] as const],
+  );
   return { name, attributes: Object.fromEntries(given), children: children.flat() };
 }
 
 /** Elements that hold running text, in which nothing may be added, even where they happen to hold only elements. */
 const textElements = new Set([
-  'p', 'li', 'td', 'th', 'dt', 'dd', 'caption', 'strong', 'code', 'span', 'title', 'text', 'object',
-  'qti-simple-choice', 'qti-simple-associable-choice', 'qti-prompt', 'qti-value', 'qti-base-value', 'qti-hottext',
+  'p',
+  'li',
+  'td',
+  'th',
+  'dt',
+  'dd',
+  'caption',
+  'strong',
+  'code',
+  'span',
+  'title',
+  'text',
+  'object',
+  'qti-simple-choice',
+  'qti-simple-associable-choice',
+  'qti-prompt',
+  'qti-value',
+  'qti-base-value',
+  'qti-hottext',
 ]);
 
 function holdsText(node: XmlElement): boolean {
@@ -28,9 +57,12 @@ function holdsText(node: XmlElement): boolean {
 
 function write(node: XmlNode, indent: string | null): string {
   if (typeof node === 'string') return escapeText(node);
-  const attributes = Object.entries(node.attributes).map(([name, value]) => ` ${name}="${escapeAttribute(value)}"`).join('');
+  const attributes = Object.entries(node.attributes)
+    .map(([name, value]) => ` ${name}="${escapeAttribute(value)}"`)
+    .join('');
   if (node.children.length === 0) return `<${node.name}${attributes}/>`;
-  if (indent === null || holdsText(node)) return `<${node.name}${attributes}>${node.children.map((child) => write(child, null)).join('')}</${node.name}>`;
+  if (indent === null || holdsText(node))
+    return `<${node.name}${attributes}>${node.children.map((child) => write(child, null)).join('')}</${node.name}>`;
   const inner = `${indent}  `;
   return `<${node.name}${attributes}>${node.children.map((child) => `\n${inner}${write(child, inner)}`).join('')}\n${indent}</${node.name}>`;
 }
@@ -51,13 +83,15 @@ function unescape(text: string): string {
       return character;
     }
     const code = reference[1] === 'x' ? Number.parseInt(reference.slice(2), 16) : Number(reference.slice(1));
-    if (code > 0x10ffff || code === 0 || (code >= 0xd800 && code <= 0xdfff)) throw new XmlFault(`${whole} is no character.`);
+    if (code > 0x10ffff || code === 0 || (code >= 0xd800 && code <= 0xdfff))
+      throw new XmlFault(`${whole} is no character.`);
     return String.fromCodePoint(code);
   });
 }
 
 const deepest = 200;
-const token = /<!--[\s\S]*?-->|<!\[CDATA\[([\s\S]*?)\]\]>|<\?[\s\S]*?\?>|<(\/?)([\p{L}_][\p{L}\p{N}_.:-]*)((?:\s+[\p{L}_][\p{L}\p{N}_.:-]*\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(\/?)>|([^<]+)/uy;
+const token =
+  /<!--[\s\S]*?-->|<!\[CDATA\[([\s\S]*?)\]\]>|<\?[\s\S]*?\?>|<(\/?)([\p{L}_][\p{L}\p{N}_.:-]*)((?:\s+[\p{L}_][\p{L}\p{N}_.:-]*\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(\/?)>|([^<]+)/uy;
 const attribute = /\s+([\p{L}_][\p{L}\p{N}_.:-]*)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')/uy;
 
 function attributesOf(text: string): Record<string, string> {
@@ -98,7 +132,8 @@ export function readXml(text: string): XmlElement {
   }
   if (open.length > 1) throw new XmlFault(`<${open.at(-1)!.name}> is not closed.`);
   const elements = root.children.filter((child) => typeof child !== 'string');
-  if (elements.length !== 1 || root.children.some((child) => typeof child === 'string' && child.trim() !== '')) throw new XmlFault('A document has exactly one root element.');
+  if (elements.length !== 1 || root.children.some((child) => typeof child === 'string' && child.trim() !== ''))
+    throw new XmlFault('A document has exactly one root element.');
   return elements[0]!;
 }
 
@@ -113,7 +148,9 @@ export function elementsIn(node: XmlElement): XmlElement[] {
 
 /** Every element inside with that local name, in document order. */
 export function findAll(node: XmlElement, name: string): XmlElement[] {
-  return elementsIn(node).flatMap((child) => (localName(child) === name ? [child, ...findAll(child, name)] : findAll(child, name)));
+  return elementsIn(node).flatMap((child) =>
+    localName(child) === name ? [child, ...findAll(child, name)] : findAll(child, name),
+  );
 }
 
 export function findOne(node: XmlElement, name: string): XmlElement | undefined {

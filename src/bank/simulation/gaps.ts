@@ -2,10 +2,24 @@ import { information } from '../../scoring/irt.ts';
 import type { CountedItem, SubjectBank } from '../load.ts';
 
 /** Sittings of learners of one ability. */
-export type AtAbility = { theta: number; learners: number; rmse: number; meanSe: number; bias: number; meanItems: number; meanInformation: number };
+export type AtAbility = {
+  theta: number;
+  learners: number;
+  rmse: number;
+  meanSe: number;
+  bias: number;
+  meanItems: number;
+  meanInformation: number;
+};
 
 /** An ability at which even a full sitting gives too little information, and what would mend it. */
-export type Gap = { theta: number; full: number; domain: string; items: number; b: readonly [least: number, most: number] };
+export type Gap = {
+  theta: number;
+  full: number;
+  domain: string;
+  items: number;
+  b: readonly [least: number, most: number];
+};
 
 /** The goal for the error of an estimate; the prior's own information is 1. */
 const errorGoal = 0.295;
@@ -18,7 +32,10 @@ const looksWithin = 2;
 
 /** The mean information of the domain's best items at θ, as many of them as a sitting takes. */
 function strength(items: readonly CountedItem[], theta: number, count: number): number {
-  const best = items.map((item) => information(item, theta)).sort((a, b) => b - a).slice(0, count);
+  const best = items
+    .map((item) => information(item, theta))
+    .sort((a, b) => b - a)
+    .slice(0, count);
   return best.reduce((sum, one) => sum + one, 0) / count;
 }
 
@@ -31,10 +48,25 @@ export function informationGaps({ version }: SubjectBank, abilities: readonly At
   return abilities.flatMap(({ theta, meanItems, meanInformation }) => {
     const full = (meanInformation / meanItems) * longest;
     if (Math.abs(theta) > looksWithin || full >= wantedInformation) return [];
-    const strengths = version.domains.map(({ name, share }) => ({ name, strength: strength(version.items.filter((item) => item.domain === name), theta, Math.round(share * longest)) }));
+    const strengths = version.domains.map(({ name, share }) => ({
+      name,
+      strength: strength(
+        version.items.filter((item) => item.domain === name),
+        theta,
+        Math.round(share * longest),
+      ),
+    }));
     const weakest = strengths.toSorted((a, b) => a.strength - b.strength)[0]!;
     const gain = Math.max(0.02, newItem - weakest.strength);
-    return [{ theta, full, domain: weakest.name, items: Math.ceil((wantedInformation - full) / gain), b: [theta - 0.3, theta + 0.3] as const }];
+    return [
+      {
+        theta,
+        full,
+        domain: weakest.name,
+        items: Math.ceil((wantedInformation - full) / gain),
+        b: [theta - 0.3, theta + 0.3] as const,
+      },
+    ];
   });
 }
 

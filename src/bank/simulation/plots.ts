@@ -20,7 +20,8 @@ const height = 400;
 const frame = { left: 64, right: 16, top: 40, bottom: 52 };
 const colours = ['#1d70b8', '#d4351c', '#00703c', '#4c2c92'];
 
-const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+const escape = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 const at = (value: number): string => String(Math.round(value * 10) / 10);
 
 /** A round step that gives about five ticks. */
@@ -34,7 +35,8 @@ function step(span: number): number {
 function ticks(least: number, most: number): number[] {
   const by = step(most - least);
   const out: number[] = [];
-  for (let n = Math.ceil(least / by - 1e-9); n * by <= most + by * 1e-9; n += 1) out.push(Math.round(n * by * 1e6) / 1e6);
+  for (let n = Math.ceil(least / by - 1e-9); n * by <= most + by * 1e-9; n += 1)
+    out.push(Math.round(n * by * 1e6) / 1e6);
   return out;
 }
 
@@ -43,18 +45,29 @@ const label = (value: number): string => String(value).replace('-', '−');
 function frameOf(plot: Plot, scaleX: (x: number) => number, scaleY: (y: number) => number): string[] {
   const bottom = height - frame.bottom;
   return [
-    ...ticks(0, plot.yMost).map((y) => `<line x1="${frame.left}" y1="${at(scaleY(y))}" x2="${width - frame.right}" y2="${at(scaleY(y))}" stroke="#b1b4b6"/><text x="${frame.left - 8}" y="${at(scaleY(y) + 5)}" text-anchor="end">${label(y)}</text>`),
-    ...ticks(...plot.x).map((x) => `<line x1="${at(scaleX(x))}" y1="${bottom}" x2="${at(scaleX(x))}" y2="${bottom + 5}" stroke="#0b0c0c"/><text x="${at(scaleX(x))}" y="${bottom + 20}" text-anchor="middle">${label(x)}</text>`),
+    ...ticks(0, plot.yMost).map(
+      (y) =>
+        `<line x1="${frame.left}" y1="${at(scaleY(y))}" x2="${width - frame.right}" y2="${at(scaleY(y))}" stroke="#b1b4b6"/><text x="${frame.left - 8}" y="${at(scaleY(y) + 5)}" text-anchor="end">${label(y)}</text>`,
+    ),
+    ...ticks(...plot.x).map(
+      (x) =>
+        `<line x1="${at(scaleX(x))}" y1="${bottom}" x2="${at(scaleX(x))}" y2="${bottom + 5}" stroke="#0b0c0c"/><text x="${at(scaleX(x))}" y="${bottom + 20}" text-anchor="middle">${label(x)}</text>`,
+    ),
     `<line x1="${frame.left}" y1="${bottom}" x2="${width - frame.right}" y2="${bottom}" stroke="#0b0c0c"/>`,
     `<text x="${(frame.left + width - frame.right) / 2}" y="${height - 10}" text-anchor="middle">${escape(plot.xLabel)}</text>`,
     `<text x="16" y="${(frame.top + bottom) / 2}" text-anchor="middle" transform="rotate(-90 16 ${(frame.top + bottom) / 2})">${escape(plot.yLabel)}</text>`,
-    ...(plot.marks ?? []).map(({ x, label: word }, n) => `<line x1="${at(scaleX(x))}" y1="${frame.top}" x2="${at(scaleX(x))}" y2="${bottom}" stroke="#505a5f" stroke-dasharray="2 4"/><text x="${at(scaleX(x) + 3)}" y="${frame.top + 12 + (n % 3) * 14}" font-size="12">${escape(word)}</text>`),
+    ...(plot.marks ?? []).map(
+      ({ x, label: word }, n) =>
+        `<line x1="${at(scaleX(x))}" y1="${frame.top}" x2="${at(scaleX(x))}" y2="${bottom}" stroke="#505a5f" stroke-dasharray="2 4"/><text x="${at(scaleX(x) + 3)}" y="${frame.top + 12 + (n % 3) * 14}" font-size="12">${escape(word)}</text>`,
+    ),
   ];
 }
 
 export function plotSvg(plot: Plot): string {
-  const scaleX = (x: number) => frame.left + ((x - plot.x[0]) / (plot.x[1] - plot.x[0])) * (width - frame.left - frame.right);
-  const scaleY = (y: number) => height - frame.bottom - (Math.min(y, plot.yMost) / plot.yMost) * (height - frame.top - frame.bottom);
+  const scaleX = (x: number) =>
+    frame.left + ((x - plot.x[0]) / (plot.x[1] - plot.x[0])) * (width - frame.left - frame.right);
+  const scaleY = (y: number) =>
+    height - frame.bottom - (Math.min(y, plot.yMost) / plot.yMost) * (height - frame.top - frame.bottom);
   const lines = plot.series.flatMap((series, n) => {
     const colour = colours[n % colours.length]!;
     const path = series.points.map(([x, y]) => `${at(scaleX(x))},${at(scaleY(y))}`).join(' ');
@@ -66,8 +79,12 @@ export function plotSvg(plot: Plot): string {
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="t d" font-family="sans-serif" font-size="14" fill="#0b0c0c">`,
-    `<title id="t">${escape(plot.title)}</title>`, `<desc id="d">${escape(plot.description)}</desc>`,
+    `<title id="t">${escape(plot.title)}</title>`,
+    `<desc id="d">${escape(plot.description)}</desc>`,
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
-    ...frameOf(plot, scaleX, scaleY), ...lines, '</svg>', '',
+    ...frameOf(plot, scaleX, scaleY),
+    ...lines,
+    '</svg>',
+    '',
   ].join('\n');
 }

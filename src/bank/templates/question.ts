@@ -50,7 +50,8 @@ export const sum = (list: readonly number[]): number => list.reduce((total, valu
 export const grouped = (value: number): string => String(value).replace(/\B(?=(?:\d{3})+(?!\d))/gu, ',');
 
 /** A whole number of pence as a key's value: `7.20`. */
-export const poundsValue = (pence: number): string => `${Math.floor(pence / 100)}.${String(pence % 100).padStart(2, '0')}`;
+export const poundsValue = (pence: number): string =>
+  `${Math.floor(pence / 100)}.${String(pence % 100).padStart(2, '0')}`;
 
 /** A whole number of pence as in a text: `£1,207.20`, or `£40` for whole pounds. */
 export function pounds(pence: number): string {
@@ -95,7 +96,16 @@ type NumericQuestion = {
  * A question with a number to type. A named error that happens to lead to the key, or to the same number as another, is
  * left out; null if none is left, so that the template draws again.
  */
-export function numeric({ stem, figure, value, unit, form, tolerance, solution, wrong }: NumericQuestion): RenderedItem | null {
+export function numeric({
+  stem,
+  figure,
+  value,
+  unit,
+  form,
+  tolerance,
+  solution,
+  wrong,
+}: NumericQuestion): RenderedItem | null {
   const kept: Wrong[] = [];
   const reach = fractionOf(tolerance ?? '0');
   for (const entry of wrong) {
@@ -106,10 +116,19 @@ export function numeric({ stem, figure, value, unit, form, tolerance, solution, 
   if (kept.length === 0) return null;
   const beside: Unit = unit ? unitsOf[unit] : { units: [] };
   return {
-    type: 'numeric', stem, ...(figure && { figure }),
-    ...(beside.prefix && { prefix: beside.prefix }), ...(beside.suffix && { suffix: beside.suffix }),
-    key: { value, ...(tolerance && { tolerance }), ...(beside.units.length > 0 && { units: [...beside.units] }), ...(form && { form }) },
-    rationale: solution, distractor_rationales: Object.fromEntries(kept),
+    type: 'numeric',
+    stem,
+    ...(figure && { figure }),
+    ...(beside.prefix && { prefix: beside.prefix }),
+    ...(beside.suffix && { suffix: beside.suffix }),
+    key: {
+      value,
+      ...(tolerance && { tolerance }),
+      ...(beside.units.length > 0 && { units: [...beside.units] }),
+      ...(form && { form }),
+    },
+    rationale: solution,
+    distractor_rationales: Object.fromEntries(kept),
   };
 }
 
@@ -121,9 +140,15 @@ export function choice(random: Random, { stem, figure, right, wrong, solution }:
   if (texts.length !== 4 || new Set(texts).size < texts.length) return null;
   const idOf = (text: string) => 'abcd'[texts.indexOf(text)]!;
   return {
-    type: 'single_choice', stem, ...(figure && { figure }),
-    options: texts.map((text) => ({ id: idOf(text), text })), key: idOf(right), rationale: solution,
-    distractor_rationales: Object.fromEntries(wrong.map(([text, why]) => [idOf(text), why] as const).sort(([a], [b]) => (a < b ? -1 : 1))),
+    type: 'single_choice',
+    stem,
+    ...(figure && { figure }),
+    options: texts.map((text) => ({ id: idOf(text), text })),
+    key: idOf(right),
+    rationale: solution,
+    distractor_rationales: Object.fromEntries(
+      wrong.map(([text, why]) => [idOf(text), why] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
+    ),
   };
 }
 
