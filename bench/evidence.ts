@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { buildDocument } from '../src/evidence/document.ts';
 import type { EvidenceInput } from '../src/evidence/document.ts';
-import { renderPdf } from '../src/evidence/pdf.ts';
+import { renderPdf } from '../src/evidence/pdf/pdf.ts';
 import { pick, seededRandom } from '../src/random.ts';
 import { importedResult, names, sitting, sittingResult } from '../test/evidence/samples.ts';
 

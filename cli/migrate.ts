@@ -1,6 +1,6 @@
 import { systemClock } from '../src/clock.ts';
 import { openDatabase } from '../src/db/database.ts';
-import { startEmbedded } from '../src/db/embedded.ts';
+import { startEmbedded } from '../src/db/embedded/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { streamLog } from '../src/log.ts';
 import { readSettings } from '../src/settings.ts';

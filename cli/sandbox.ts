@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FileLock } from '../src/db/file-lock.ts';
-import { waitForLock } from '../src/db/file-lock.ts';
+import type { FileLock } from '../src/db/embedded/file-lock.ts';
+import { waitForLock } from '../src/db/embedded/file-lock.ts';
 import type { Service } from '../src/main.ts';
 import { openApp, startService } from '../src/main.ts';
 import { fastRandom } from '../src/random.ts';
-import { apiBase } from '../src/http/server.ts';
+import { apiBase } from '../src/settings.ts';
 import { Activity } from '../src/sandbox/activity.ts';
 import { disturb, faultShares, repeatDelivery } from '../src/sandbox/chaos.ts';
 import type { Sandbox } from '../src/sandbox/sandbox.ts';
@@ -27,7 +27,7 @@ One request in ${Math.round(1 / faultShares.reduce((sum, [, share]) => sum + sha
       : ''
   }
 
-  Base address       ${url}/api/v1
+  Base address       ${url}${apiBase}
   Organisation       ${sandbox.organisation.public_id}
   Access key id      ${sandbox.keyId}
   Secret access key  ${sandbox.secret}
@@ -35,9 +35,9 @@ One request in ${Math.round(1 / faultShares.reduce((sum, [, share]) => sum + sha
 
 Try it:
 
-  curl -s ${headers} ${url}/api/v1/health
-  curl -s ${headers} '${url}/api/v1/assessments?limit=2'
-  curl -si ${headers} '${url}/api/v1/assessments?since=${since}'
+  curl -s ${headers} ${url}${apiBase}/health
+  curl -s ${headers} '${url}${apiBase}/assessments?limit=2'
+  curl -si ${headers} '${url}${apiBase}/assessments?since=${since}'
 
 Stop with Ctrl+C.
 `;
@@ -116,7 +116,7 @@ async function run(call: Call) {
   call.progress('');
   const url = service.app.settings.baseUrl;
   const ready = {
-    base_url: `${url}/api/v1`,
+    base_url: `${url}${apiBase}`,
     organisation_id: sandbox.organisation.public_id,
     access_key_id: sandbox.keyId,
     secret_access_key: sandbox.secret,

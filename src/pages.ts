@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { App } from './app.ts';
 import { registerVerify } from './evidence/verify-page.ts';
-import { registerReference } from './http/reference-pages.ts';
+import { registerReference } from './api/reference/pages.ts';
 import { registerPlayer } from './player/routes.ts';
 
 /** What is served beside the API. */

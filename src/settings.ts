@@ -2,6 +2,9 @@ import type { Network } from './webhooks/address.ts';
 import { parseNetworks } from './webhooks/address.ts';
 import { parseSchedule } from './webhooks/retry.ts';
 
+/** Where the API is, under the base address. */
+export const apiBase = '/api/v1';
+
 /** Settings as the rest of the code reads them. */
 export type Settings = {
   host: string;

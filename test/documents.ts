@@ -1,10 +1,10 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { refusalsOf } from '../src/http/codes.ts';
+import { refusalsOf } from '../src/api/reference/codes.ts';
 import type { HeaderMeaning } from '../src/http/headers.ts';
 import { replyHeaders, requestHeaders } from '../src/http/headers.ts';
-import { documentedOrigin, makeOpenApi, openApiText } from '../src/http/openapi.ts';
-import { routes } from '../src/http/routes.ts';
+import { documentedOrigin, makeOpenApi, openApiText } from '../src/api/reference/openapi.ts';
+import { routes } from '../src/api/routes.ts';
 import { ApiError, errorTable } from '../src/errors.ts';
 import { limits } from '../src/limits.ts';
 import { settingsTable } from '../src/settings.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { systemClock } from '../src/clock.ts';
 import type { Database } from '../src/db/database.ts';
 import { openDatabase } from '../src/db/database.ts';
-import { startEmbedded } from '../src/db/embedded.ts';
+import { startEmbedded } from '../src/db/embedded/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { streamLog } from '../src/log.ts';
 import { systemRandom } from '../src/random.ts';

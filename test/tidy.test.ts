@@ -27,6 +27,7 @@ const foundations = ['db', 'feed', 'http'];
 const isEdge = (file: string) =>
   file.startsWith('cli/') ||
   /^src\/(main|pages)\.ts$/.test(file) ||
+  file.startsWith('src/api/') ||
   file.startsWith('src/http/') ||
   /^src\/(console|player)\//.test(file) ||
   /\/(routes|worker|[\w-]+-page|pages)\.ts$/.test(file);

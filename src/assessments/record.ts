@@ -2,8 +2,9 @@ import type { Work } from '../db/work.ts';
 import { emitAssessmentCompleted } from '../events/emit.ts';
 import type { Feed } from '../feed/position.ts';
 import { stampLearners } from '../feed/stamp.ts';
-import { renderSets } from '../groups/sets.ts';
+import { renderSets } from '../feed/group-sets.ts';
 import { limits } from '../limits.ts';
+import { apiBase } from '../settings.ts';
 import { groupSetsOf } from '../learners/learners.ts';
 import { assessmentJson } from './body.ts';
 import type { NewAssessment } from './store.ts';
@@ -11,7 +12,7 @@ import { findLive, insertAssessments } from './store.ts';
 
 /** The absolute address under which evidence PDFs are, up to the assessment's id. */
 export function reportBase(baseUrl: string): string {
-  return `${baseUrl}/api/v1/assessments/`;
+  return `${baseUrl}${apiBase}/assessments/`;
 }
 
 /**

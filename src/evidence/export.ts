@@ -4,7 +4,7 @@ import { mkdir, open, opendir, readFile, rename, rm, writeFile } from 'node:fs/p
 import { join } from 'node:path';
 import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
-import { tryLock } from '../db/file-lock.ts';
+import { tryLock } from '../db/embedded/file-lock.ts';
 import { formatPosition } from '../feed/time.ts';
 import { readReport } from './store.ts';
 

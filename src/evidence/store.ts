@@ -11,7 +11,7 @@ import { formatPosition } from '../feed/time.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import type { EvidenceInput } from './document.ts';
 import { buildDocument } from './document.ts';
-import { renderPdf, rendererVersion } from './pdf.ts';
+import { renderPdf, rendererVersion } from './pdf/pdf.ts';
 import type { Report } from './stored.ts';
 import { storedReports } from './stored.ts';
 

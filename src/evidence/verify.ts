@@ -3,7 +3,7 @@ import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
 import type { EvidenceInput } from './document.ts';
 import { buildDocument } from './document.ts';
-import { renderPdf, rendererVersion } from './pdf.ts';
+import { renderPdf, rendererVersion } from './pdf/pdf.ts';
 
 // Two organisations may hold the same result under one id, and so the same file: it is current while it is current anywhere.
 const byHash = statement(

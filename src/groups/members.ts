@@ -6,7 +6,7 @@ import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { findLearnerIds } from '../learners/learners.ts';
-import { recomputeSets } from './sets.ts';
+import { recomputeSets } from '../feed/group-sets.ts';
 import { findGroup } from './store.ts';
 import { teamType } from './types.ts';
 

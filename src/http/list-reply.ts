@@ -6,6 +6,7 @@ import { formatPosition } from '../feed/time.ts';
 import type { ParsedQuery } from './query.ts';
 import type { Call, Reply } from './route.ts';
 import { jsonType } from './route.ts';
+import { apiBase } from '../settings.ts';
 
 /** One entry of a list, ready to send, with what a cursor after it needs. */
 export type Entry = { json: string; value: number; id: string };
@@ -67,7 +68,7 @@ export async function listReply(
   if (hasMore) {
     const last = page.at(-1)!;
     const cursor = writeCursor(app.secrets, binding, { value: last.value, id: last.id, throughUs });
-    next = `${app.settings.baseUrl}/api/v1${call.path}?${query.canonical === '' ? '' : `${query.canonical}&`}limit=${query.limit}&cursor=${cursor}`;
+    next = `${app.settings.baseUrl}${apiBase}${call.path}?${query.canonical === '' ? '' : `${query.canonical}&`}limit=${query.limit}&cursor=${cursor}`;
     headers.link = `<${next}>; rel="next"`;
   }
   headers['content-type'] = jsonType;

@@ -1,19 +1,26 @@
 import type Type from 'typebox';
 import type { App } from '../app.ts';
-import type { SetCache } from '../groups/sets.ts';
+import type { SetCache } from '../feed/group-sets.ts';
 import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
 import type { ErrorCode, FieldCode } from '../errors.ts';
-import type { Admission } from './admission.ts';
 import type { Body } from './body.ts';
-import type { KeptReply } from './idempotency.ts';
 import type { Parameter } from './query.ts';
+
+/** Who calls, and where the organisation's feed stood when the call was let in. */
+export type Caller = {
+  organisationId: number;
+  keyId: string;
+  /** The feed's position and groups version, read before anything that the reply shows. */
+  feedPosition: number;
+  groupsVersion: number;
+};
 
 /** What a handler gets. */
 export type Call = {
   app: App;
   sets: SetCache;
-  caller: Admission;
+  caller: Caller;
   /** Path parameters, decoded once. */
   params: Record<string, string>;
   rawQuery: string;
@@ -27,6 +34,9 @@ export type Call = {
   /** Runs a change in one unit of work and keeps its reply for the Idempotency-Key, where the request has one, in the same transaction. */
   change(inside: (work: Work) => Promise<Reply>): Promise<Reply>;
 };
+
+/** A reply as it was first given under an Idempotency-Key. */
+export type KeptReply = { status: number; body: string; headers: Record<string, string> };
 
 export type Reply = {
   status: number;

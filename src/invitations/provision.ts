@@ -6,7 +6,7 @@ import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { ensureGroups } from '../groups/create.ts';
 import { joinGroups } from '../groups/members.ts';
-import { renderSets } from '../groups/sets.ts';
+import { renderSets } from '../feed/group-sets.ts';
 import type { GroupInput } from '../groups/schema.ts';
 import { findLearner, groupSetsOf, insertLearners, updateLearner } from '../learners/learners.ts';
 import { readOrganisation, spendCredits } from '../organisations/organisations.ts';

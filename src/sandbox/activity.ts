@@ -11,7 +11,7 @@ import { formatPosition } from '../feed/time.ts';
 import { changeGroup } from '../groups/change.ts';
 import { findGroupsByKey } from '../groups/find.ts';
 import { addMembers, removeMembers } from '../groups/members.ts';
-import { renderSets } from '../groups/sets.ts';
+import { renderSets } from '../feed/group-sets.ts';
 import { provisionLearner } from '../invitations/provision.ts';
 import { findLearner } from '../learners/learners.ts';
 import type { Random } from '../random.ts';

@@ -1,4 +1,5 @@
 import { assessmentJson, learnerJson, storedTexts } from '../assessments/body.ts';
+import { reportBase } from '../assessments/record.ts';
 import { formatMs } from '../clock.ts';
 import type { EventType } from '../events/emit.ts';
 import type { Random } from '../random.ts';
@@ -44,7 +45,7 @@ export function sampleEvent(
       report_sha256: null,
     },
     JSON.stringify([group]),
-    `${baseUrl}/api/v1/assessments/`,
+    reportBase(baseUrl),
   );
   return `{"event":"${type}","occurred_at":"${occurred_at}","data":${data},"group_ids":["${group.id}"]}`;
 }

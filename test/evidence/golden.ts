@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { buildDocument } from '../../src/evidence/document.ts';
-import { renderPdf, rendererVersion } from '../../src/evidence/pdf.ts';
+import { renderPdf, rendererVersion } from '../../src/evidence/pdf/pdf.ts';
 import { goldenInputs } from './samples.ts';
 
 const folder = new URL('./golden/', import.meta.url);

@@ -17,9 +17,21 @@ registerHooks({
         ? ''
         : Buffer.from(loaded.source as Uint8Array).toString('utf8');
     for (const { file, from, to } of changes) {
-      if (source.split(from).length !== 2) throw new Error(`the mutation ${name} no longer fits ${file}: ${from}`);
-      source = source.replace(from, () => to);
+      const found = [...source.matchAll(anyLayout(from))];
+      if (found.length !== 1) throw new Error(`the mutation ${name} no longer fits ${file}: ${from}`);
+      source = source.replace(found[0]![0], () => to);
     }
     return { ...loaded, source };
   },
 });
+
+/** The text however a formatter lays out its white space. */
+function anyLayout(text: string): RegExp {
+  return new RegExp(
+    text
+      .split(/\s+/)
+      .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+      .join('\\s+'),
+    'g',
+  );
+}

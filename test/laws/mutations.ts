@@ -37,7 +37,11 @@ const staleSnapshot: Mutation['changes'] = [
     from: `'select position from feed where organisation_id = $1 for update'`,
     to: `'select position, (select jsonb_object_agg(learner_id, group_set_id) from learner_feed where organisation_id = $1) as sets from feed where organisation_id = $1 for update'`,
   },
-  { file: position, from: '    organisationId,\n', to: '    organisationId, sets: (row as any).sets,\n' },
+  {
+    file: position,
+    from: 'const feed: Feed = { organisationId,',
+    to: 'const feed: Feed = { organisationId, sets: (row as any).sets,',
+  },
   {
     file: 'src/assessments/store.ts',
     from: 'select g.*, l.group_set_id\n',
@@ -45,8 +49,8 @@ const staleSnapshot: Mutation['changes'] = [
   },
   {
     file: 'src/assessments/store.ts',
-    from: `array('report_sha256'), first]`,
-    to: `column('report_sha256'), first, (feed as any).sets]`,
+    from: `array('report_sha256'), first, ])`,
+    to: `array('report_sha256'), first, (feed as any).sets])`,
   },
 ];
 
@@ -93,7 +97,7 @@ export const mutations: Mutation[] = [
     fault: 'rows show their groups as they are when the groups are read, not when the rows were',
     changes: [
       {
-        file: 'src/groups/sets.ts',
+        file: 'src/feed/group-sets.ts',
         from: 'set.version === version)) return null;',
         to: 'set.version === version)) void 0;',
       },
@@ -152,7 +156,7 @@ export const mutations: Mutation[] = [
   {
     name: 'audit-after-reply',
     fault: 'the reply does not wait for its audit row',
-    changes: [{ file: 'src/http/server.ts', from: 'await audit({', to: 'void audit({' }],
+    changes: [{ file: 'src/api/server.ts', from: 'await audit({', to: 'void audit({' }],
     caughtBy: { file: 'audit.test.ts', test: 'law 5: a reply waits', says: /law 5: a reply left before its audit row/ },
   },
   {
@@ -160,7 +164,7 @@ export const mutations: Mutation[] = [
     fault: 'a repeated read is answered without its audit row',
     changes: [
       {
-        file: 'src/http/admission.ts',
+        file: 'src/api/admission.ts',
         from: 'join admitted a on a.pair = p.pair and a.all_granted and',
         to: 'join admitted a on false and',
       },
@@ -170,7 +174,7 @@ export const mutations: Mutation[] = [
   {
     name: 'read-of-before',
     fault: 'a repeated read is answered as it was before, wherever the feed stands now',
-    changes: [{ file: 'src/http/admission.ts', from: ' && unchanged.position === row.position', to: '' }],
+    changes: [{ file: 'src/api/admission.ts', from: ' && unchanged.position === row.position', to: '' }],
     caughtBy: { file: 'order.test.ts', test: 'law 1: a poll that was repeated', says: /hid a change/ },
   },
   {
@@ -208,9 +212,9 @@ export const mutations: Mutation[] = [
     fault: 'the log has the address of each request',
     changes: [
       {
-        file: 'src/http/server.ts',
-        from: 'logAnswer(app, request.startedMs, request.id,',
-        to: 'logAnswer(app, request.startedMs, request.raw.url!,',
+        file: 'src/api/server.ts',
+        from: `request.id,\n      request.action === ''`,
+        to: `request.raw.url!,\n      request.action === ''`,
       },
     ],
     caughtBy: { file: 'personal-data.test.ts', test: 'law 8: no name', says: /law 8: the log holds/ },

@@ -1,0 +1,211 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { App } from '../app.ts';
+import { arrayLiteral, uuidArray } from '../db/arrays.ts';
+import { batcher } from '../db/batcher.ts';
+import type { Dedicated } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Caller } from '../http/route.ts';
+import { hashSecret } from '../keys/keys.ts';
+import { limits } from '../limits.ts';
+import type { Unchanged } from './repeated-reads.ts';
+
+/** Who calls, whether the call is within its key's rate limit, and where the organisation's feed stands. */
+export type Admission = Caller & {
+  granted: boolean;
+  /** Requests left in the window after this one. */
+  remaining: number;
+  /** Whole seconds after which the oldest admitted request leaves the window. */
+  resetSeconds: number;
+  /** The call repeats a read, nothing has changed since, and the audit row of its reply is committed. */
+  answered: boolean;
+};
+
+/** Above this limit, times are kept in steps of a second, so that a key's row fits a page of the database whatever the limit is. */
+const exactUpTo = 400;
+const coarseMs = 1000;
+
+/**
+ * The window after one more batch, out of the row `w` as it is when the batch gets it: admitted_ms rises, and
+ * admitted_total is the running total at each of these times, so what has left the window is found by one binary search.
+ * An admitted time counts for a millisecond longer than the window, because times are cut to milliseconds.
+ */
+function countedBy(asked: string, nowMs: string, limit: string, stepMs: string): string {
+  return `(last_ms, granted, used, total, gone_total, admitted_ms, admitted_total) = (
+      select t.at, g.granted, w.total - d.gone + g.granted, w.total + g.granted, d.gone,
+             case when g.granted = 0 then w.admitted_ms[d.rows + 1:]
+                  when g.joins then w.admitted_ms[d.rows + 1:cardinality(w.admitted_ms) - 1] || t.at
+                  else w.admitted_ms[d.rows + 1:] || t.at end,
+             case when g.granted = 0 then w.admitted_total[d.rows + 1:]
+                  when g.joins then w.admitted_total[d.rows + 1:cardinality(w.admitted_total) - 1] || (w.total + g.granted)
+                  else w.admitted_total[d.rows + 1:] || (w.total + g.granted) end
+        from (select greatest(w.last_ms, ${nowMs}::int8) as at) t,
+             lateral (select width_bucket(t.at - ${limits.rateWindowMs} - 1, w.admitted_ms) as expired) e,
+             lateral (select e.expired as rows, coalesce(w.admitted_total[e.expired], w.gone_total) as gone) d,
+             lateral (select least(${asked}, greatest(${limit}::int8 - (w.total - d.gone), 0)) as granted,
+                             cardinality(w.admitted_ms) > d.rows and w.admitted_ms[cardinality(w.admitted_ms)] / ${stepMs}::int8 = t.at / ${stepMs}::int8 as joins) g)`;
+}
+
+const isValid = (now: string) => `k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})`;
+const result = 'w.granted, w.used, w.admitted_ms[1] as oldest_ms, w.last_ms';
+
+/** Every request that waits uses one key, as most batches do. */
+const admitOne = `
+  admitted as (
+    update rate_window w set ${countedBy('$3::int8', '$5', '$6', '$7')}
+      from access_key k join feed f on f.organisation_id = k.organisation_id
+     where w.key_id = $1 and k.key_id = $1 and k.secret_sha256 = $2 and ${isValid('$4')}
+    returning 1::int8 as pair, w.granted = $3 as all_granted, w.key_id, k.organisation_id, f.position, f.groups_version, ${result})`;
+
+/** Several keys: rows are locked in the order of their keys, so that two processes can't deadlock. */
+const admitMany = `
+  asked as materialized (
+    select a.key_id, a.n, a.pair, k.organisation_id
+      from unnest($1::text[], $2::bytea[], $3::int8[]) with ordinality as a(key_id, secret, n, pair)
+      join access_key k on k.key_id = a.key_id and k.secret_sha256 = a.secret and ${isValid('$4')}),
+  locked as materialized (
+    select w.key_id from rate_window w where w.key_id in (select key_id from asked) order by w.key_id for update),
+  counted as (
+    update rate_window w set ${countedBy('a.n', '$5', '$6', '$7')}
+      from asked a join locked l on l.key_id = a.key_id
+     where w.key_id = a.key_id
+    returning w.key_id, ${result}),
+  admitted as (
+    select asked.pair, c.granted = asked.n as all_granted, asked.key_id, asked.organisation_id, f.position, f.groups_version, c.granted, c.used, c.oldest_ms, c.last_ms
+      from asked
+      join counted c on c.key_id = asked.key_id
+      join feed f on f.organisation_id = asked.organisation_id)`;
+
+/** The audit rows of the reads that are hereby answered, as was presumed. */
+const answered = `
+  answered as (
+    insert into audit (organisation_id, at, request_id, actor, action, resource, status)
+    select a.organisation_id, $4, p.request_id, a.key_id, p.action, p.resource, p.status
+      from unnest($8::int8[], $9::int8[], $10::int8[], $11::uuid[], string_to_array($12, E'\\x1e'), string_to_array($13, E'\\x1e', ''), $14::int2[])
+        as p(pair, organisation_id, position, request_id, action, resource, status)
+      join admitted a on a.pair = p.pair and a.all_granted and a.organisation_id = p.organisation_id and a.position = p.position)`;
+
+const statements = {
+  one: statement('admission.one', `with ${admitOne} select * from admitted`),
+  oneAnswered: statement('admission.one_answered', `with ${admitOne}, ${answered} select * from admitted`),
+  many: statement('admission.many', `with ${admitMany} select * from admitted`),
+  manyAnswered: statement('admission.many_answered', `with ${admitMany}, ${answered} select * from admitted`),
+};
+
+type AdmitRow = {
+  pair: number;
+  all_granted: boolean;
+  key_id: string;
+  organisation_id: number;
+  position: number;
+  groups_version: number;
+  granted: number;
+  used: number;
+  oldest_ms: number | null;
+  last_ms: number;
+};
+
+/** What a call shows of itself, and what is presumed of its reply: null unless it repeats a read. */
+export type Asked = { keyId: string; secret: string; read: { unchanged: Unchanged; requestId: string } | null };
+
+/** Admits calls by their credentials; null for any that aren't valid, whatever is wrong with them. */
+export type Admit = (asked: Asked) => Promise<Admission | null>;
+
+/**
+ * Credentials, rate limit and feed position of all requests that wait, by one statement, always fresh: nothing can go
+ * stale. A read that was answered before is answered by the same statement if the feed is still where it was: that
+ * statement then writes its audit row, too.
+ * @param relaxed a connection of its own that commits asynchronously: an admission needn't survive a crash of the database
+ * @param durable another one, for batches with audit rows
+ */
+export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admit {
+  const limit = app.settings.rateLimit;
+  const stepMs = limit <= exactUpTo ? 1 : coarseMs;
+  return batcher<Asked, Admission | null>(
+    async (calls) => {
+      const pairsOf = new Map<string, { keyId: string; secret: string; calls: number[] }>();
+      calls.forEach(({ keyId, secret }, i) => {
+        const pair = `${keyId}\n${secret}`;
+        const found = pairsOf.get(pair);
+        if (found === undefined) pairsOf.set(pair, { keyId, secret, calls: [i] });
+        else found.calls.push(i);
+      });
+      const pairs = [...pairsOf.values()];
+      const reads = pairs.flatMap((pair, i) =>
+        pair.calls.flatMap((call) => {
+          const { read } = calls[call]!;
+          return read === null ? [] : [{ pair: i + 1, requestId: read.requestId, ...read.unchanged }];
+        }),
+      );
+      const nowMs = app.clock.nowMs();
+      const window = [new Date(nowMs), nowMs, limit, stepMs];
+      const one = pairs.length === 1;
+      const asked = one
+        ? [pairs[0]!.keyId, hashSecret(pairs[0]!.secret), pairs[0]!.calls.length]
+        : [
+            pairs.map((pair) => pair.keyId),
+            pairs.map((pair) => hashSecret(pair.secret)),
+            pairs.map((pair) => pair.calls.length),
+          ];
+      const rows =
+        reads.length === 0
+          ? await relaxed.query<AdmitRow>(one ? statements.one : statements.many, [...asked, ...window])
+          : await durable.query<AdmitRow>(one ? statements.oneAnswered : statements.manyAnswered, [
+              ...asked,
+              ...window,
+              ...(['pair', 'organisationId', 'position'] as const).map((key) =>
+                arrayLiteral(reads.map((read) => read[key])),
+              ),
+              uuidArray(reads.map((read) => read.requestId)),
+              reads.map((read) => read.action).join('\x1e'),
+              reads.map((read) => read.resource ?? '').join('\x1e'),
+              arrayLiteral(reads.map((read) => read.status)),
+            ]);
+      const out = new Array<Admission | null>(calls.length).fill(null);
+      for (const row of rows) {
+        pairs[row.pair - 1]!.calls.forEach((call, i) => {
+          const unchanged = calls[call]!.read?.unchanged;
+          out[call] = {
+            organisationId: row.organisation_id,
+            keyId: row.key_id,
+            feedPosition: row.position,
+            groupsVersion: row.groups_version,
+            granted: i < row.granted,
+            remaining: Math.max(0, limit - row.used + Math.max(0, row.granted - i - 1)),
+            resetSeconds:
+              row.oldest_ms === null
+                ? 0
+                : Math.max(1, Math.ceil((row.oldest_ms + limits.rateWindowMs + 1 - row.last_ms) / 1000)),
+            answered:
+              unchanged !== undefined &&
+              row.all_granted &&
+              unchanged.organisationId === row.organisation_id &&
+              unchanged.position === row.position,
+          };
+        });
+      }
+      return out;
+    },
+    512,
+    2,
+  );
+}
+
+/** Missing credentials go the same way as wrong ones, so that they can't be told apart by time. */
+export function credentialsOf(headers: IncomingHttpHeaders): { keyId: string; secret: string } {
+  const keyId = headers['x-access-key-id'];
+  const secret = headers['x-secret-access-key'];
+  return {
+    keyId: typeof keyId === 'string' ? keyId.slice(0, 200) : '',
+    secret: typeof secret === 'string' ? secret.slice(0, 500) : '',
+  };
+}
+
+/** Names and values in turn (draft-ietf-httpapi-ratelimit-headers). */
+export function rateHeaders(app: App, { remaining, resetSeconds }: Admission): [string, string, string, string] {
+  return [
+    'ratelimit-policy',
+    `"default";q=${app.settings.rateLimit};w=${limits.rateWindowMs / 1000}`,
+    'ratelimit',
+    `"default";r=${remaining};t=${resetSeconds}`,
+  ];
+}

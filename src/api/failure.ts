@@ -1,0 +1,51 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Socket } from 'node:net';
+import type { App } from '../app.ts';
+import { DatabaseUnavailable } from '../db/database.ts';
+import { ApiError, errorBody } from '../errors.ts';
+import { jsonType } from '../http/route.ts';
+import { limits } from '../limits.ts';
+import { errorFields } from '../log.ts';
+
+type Failure = Error & { statusCode?: number; code?: string };
+
+/** Whatever went wrong, in the one error shape. Nothing of the error's own text goes out unless we wrote it. */
+export function sendError(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const answer = asApiError(app, error as Failure, request);
+  reply.code(answer.status).headers({ ...answer.headers, 'content-type': jsonType });
+  if (answer.status === 401 || answer.status >= 500) reply.header('cache-control', 'no-store');
+  return reply.send(request.method === 'HEAD' ? undefined : errorBody(answer.code, answer.message));
+}
+
+function asApiError(app: App, error: Failure, request: FastifyRequest): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof DatabaseUnavailable) {
+    app.log.error('database.unavailable', { request_id: request.id, code: error.code });
+    return new ApiError('service_unavailable', undefined, { 'retry-after': '1' });
+  }
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new ApiError('payload_too_large', `The body may have at most ${limits.bodyBytes} bytes.`);
+  if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' || error.statusCode === 415)
+    return new ApiError('unsupported_media_type');
+  if (error.code === 'FST_ERR_BAD_URL') return new ApiError('not_found');
+  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
+    return new ApiError('bad_request');
+  app.log.error('request.failed', { request_id: request.id, action: request.action, ...errorFields(error) });
+  return new ApiError('internal_error');
+}
+
+/** HTTP that couldn't be read as a request: the one error shape, then the connection ends. */
+export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const refusal = new ApiError(
+    'bad_request',
+    error.code === 'HPE_HEADER_OVERFLOW' ? "The request's headers are too large." : undefined,
+  );
+  const body = errorBody(refusal.code, refusal.message);
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: ${jsonType}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,156 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { App } from '../app.ts';
+import { ApiError, errorBody } from '../errors.ts';
+import type { SetCache } from '../feed/group-sets.ts';
+import { Body } from '../http/body.ts';
+import { readJsonObject } from '../http/json.ts';
+import type { Parameter } from '../http/query.ts';
+import { readQuery } from '../http/query.ts';
+import type { Call, KeptReply, Reply, Route } from '../http/route.ts';
+import { changer, jsonType } from '../http/route.ts';
+import { limits } from '../limits.ts';
+import { errorFields } from '../log.ts';
+import { holdsNationalInsuranceNumber } from '../personal-data.ts';
+import { apiBase } from '../settings.ts';
+import type { Admission } from './admission.ts';
+import type { Claim } from './idempotency.ts';
+import { claimKey } from './idempotency.ts';
+import type { RepeatedReads } from './repeated-reads.ts';
+
+/** Stands for a body of another media type than JSON. */
+export const unsupported = Symbol('unsupported media type');
+
+const noFields = new Body({});
+const noParameters: readonly Parameter[] = [];
+
+export async function handle(
+  app: App,
+  sets: SetCache,
+  reads: RepeatedReads,
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const caller = request.caller!;
+  const url = request.raw.url!;
+  const question = url.indexOf('?');
+  const path = (question < 0 ? url : url.slice(0, question)).slice(apiBase.length);
+  const rawQuery = question < 0 ? '' : url.slice(question + 1);
+
+  if (route.query === undefined || route.query.length === 0) readQuery(rawQuery, noParameters, { paged: false });
+  const isPost = route.method === 'POST';
+  let fields = noFields;
+  let text = '';
+  if (route.body !== undefined) {
+    if (request.body === unsupported) throw new ApiError('unsupported_media_type');
+    if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
+      throw new ApiError('unsupported_media_type', 'The body must be sent without a Content-Encoding.');
+    const bytes = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
+    text = bytes.toString('utf8');
+    if (text.includes('\uFFFD') && !Buffer.from(text).equals(bytes))
+      throw new ApiError('invalid_json', 'The body must be encoded in UTF-8.');
+    fields = new Body(readJsonObject(text));
+  }
+  const kept = isPost ? await startIdempotent(app, request, caller, `${path}\n${text}`) : null;
+  if (kept !== null && 'status' in kept) {
+    send(reply, request, { ...kept, headers: { ...kept.headers, 'idempotency-replayed': 'true' } });
+    return;
+  }
+
+  const claim = kept as Claim | null;
+  const call: Call = {
+    app,
+    sets,
+    caller,
+    params: pathParams(route, path),
+    rawQuery,
+    path: route.path.includes('{') ? path : route.path,
+    body: fields,
+    ifNoneMatch: request.headers['if-none-match'],
+    range: request.method === 'GET' ? request.headers.range : undefined,
+    ifRange: request.headers['if-range'] as string | undefined,
+    change: changer(app, claim === null ? null : (work, outcome) => claim.keep(work.tx, outcome)),
+  };
+  try {
+    const answer = await route.handle(call);
+    if (answer.repeatable === true) {
+      const { status, headers, body, resource } = answer;
+      reads.keep(request.raw, {
+        organisationId: caller.organisationId,
+        position: caller.feedPosition,
+        action: request.action,
+        resource: resource ?? null,
+        status,
+        body: body as Buffer | null,
+        headers: Object.entries({
+          ...headers,
+          ...(body === null ? {} : { 'content-length': String(body.length) }),
+        }).flat(),
+      });
+    }
+    send(reply, request, answer);
+  } catch (error) {
+    if (claim !== null) await settle(app, claim, error);
+    throw error;
+  }
+}
+
+/** A refusal is the first reply too, and is kept; a fault of ours is not, so that the request can be repeated. */
+async function settle(app: App, claim: Claim, error: unknown): Promise<void> {
+  try {
+    if (error instanceof ApiError)
+      await claim.keep(app.db, {
+        status: error.status,
+        body: errorBody(error.code, error.message),
+        headers: error.headers,
+      });
+    else await claim.release();
+  } catch (failure) {
+    app.log.error('idempotency.unsettled', errorFields(failure));
+  }
+}
+
+async function startIdempotent(
+  app: App,
+  request: FastifyRequest,
+  caller: Admission,
+  requestText: string,
+): Promise<KeptReply | Claim | null> {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (
+    typeof key !== 'string' ||
+    key.length > limits.idempotencyKeyChars ||
+    !/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(key) ||
+    holdsNationalInsuranceNumber(key)
+  )
+    throw new ApiError('invalid_idempotency_key');
+  return claimKey(app, caller.organisationId, key, requestText);
+}
+
+/** Parameters out of the raw path, decoded once; broken percent-encoding names nothing. */
+function pathParams(route: Route, path: string): Record<string, string> {
+  const found = /\{(\w+)\}/.exec(route.path);
+  if (found === null) return {};
+  const before = route.path.slice(0, found.index);
+  const after = route.path.slice(found.index + found[0].length);
+  const raw = path.slice(before.length, after === '' ? undefined : -after.length);
+  try {
+    return { [found[1]!]: decodeURIComponent(raw) };
+  } catch {
+    throw new ApiError('not_found');
+  }
+}
+
+function send(reply: FastifyReply, request: FastifyRequest, answer: Reply): void {
+  if (answer.resource !== undefined) request.resource = answer.resource;
+  reply.code(answer.status);
+  if (answer.headers !== undefined) reply.headers(answer.headers);
+  if (typeof answer.body === 'string') reply.header('content-type', jsonType);
+  if (request.method === 'HEAD' && answer.body !== null) {
+    reply.header('content-length', Buffer.byteLength(answer.body));
+    reply.send();
+    return;
+  }
+  reply.send(answer.body ?? undefined);
+}

@@ -1,0 +1,95 @@
+import { hash } from 'node:crypto';
+import type { App } from '../app.ts';
+import { statement } from '../db/database.ts';
+import { ApiError } from '../errors.ts';
+import type { KeptReply } from '../http/route.ts';
+import { limits } from '../limits.ts';
+
+const claim = statement(
+  'idempotency.claim',
+  `
+  insert into idempotency as i (organisation_id, key_sha256, request_sha256, created_at, leased_until) values ($1, $2, $3, $4, $5)
+  on conflict (organisation_id, key_sha256) do update
+     set request_sha256 = excluded.request_sha256, created_at = excluded.created_at, leased_until = excluded.leased_until, status = null, reply = null
+   where i.created_at <= $6 or (i.status is null and i.leased_until <= $4 and i.request_sha256 = excluded.request_sha256)
+  returning true as claimed`,
+);
+const read = statement(
+  'idempotency.read',
+  `
+  select request_sha256, status, reply from idempotency where organisation_id = $1 and key_sha256 = $2`,
+);
+const keep = statement(
+  'idempotency.keep',
+  `
+  update idempotency set status = $3, reply = $4 where organisation_id = $1 and key_sha256 = $2 and leased_until = $5 returning true as kept`,
+);
+const release = statement(
+  'idempotency.release',
+  `
+  delete from idempotency where organisation_id = $1 and key_sha256 = $2 and status is null and leased_until = $3`,
+);
+const prune = statement(
+  'idempotency.prune',
+  `
+  delete from idempotency where ctid in (select ctid from idempotency where created_at <= $1 limit 1000)`,
+);
+
+/** Forgets replies older than they are kept. */
+export async function pruneIdempotency(app: App): Promise<void> {
+  await app.db.query(prune, [new Date(app.clock.nowMs() - limits.idempotencyMs)]);
+}
+
+/**
+ * A claimed key: `keep` runs in the transaction of the cause, so the reply is kept exactly when the cause happened. A
+ * request that took so long that a repeat took its key over can't keep its reply, and so undoes what it did.
+ */
+export type Claim = {
+  keep(tx: { query: App['db']['query'] }, reply: KeptReply): Promise<void>;
+  release(): Promise<void>;
+};
+
+/**
+ * Claims an Idempotency-Key, or finds its first reply.
+ * The key is stored as its hash and the reply sealed: both may hold what must not be readable later.
+ * @throws ApiError idempotency_mismatch, idempotency_conflict
+ */
+export async function claimKey(
+  app: App,
+  organisationId: number,
+  key: string,
+  request: string,
+): Promise<KeptReply | Claim> {
+  const keyHash = hash('sha256', key, 'buffer');
+  const requestHash = hash('sha256', request, 'buffer');
+  const nowMs = app.clock.nowMs();
+  const lease = new Date(nowMs + limits.idempotencyLeaseMs);
+  const claimed = await app.db.query(claim, [
+    organisationId,
+    keyHash,
+    requestHash,
+    new Date(nowMs),
+    lease,
+    new Date(nowMs - limits.idempotencyMs),
+  ]);
+  if (claimed.length === 0) {
+    const [row] = await app.db.query<{ request_sha256: Buffer; status: number | null; reply: Buffer | null }>(read, [
+      organisationId,
+      keyHash,
+    ]);
+    if (row === undefined) throw new ApiError('idempotency_conflict');
+    if (!row.request_sha256.equals(requestHash)) throw new ApiError('idempotency_mismatch');
+    if (row.status === null) throw new ApiError('idempotency_conflict');
+    return JSON.parse(app.secrets.open('idempotency', row.reply!)) as KeptReply;
+  }
+  return {
+    keep: async (tx, reply) => {
+      const sealed = app.secrets.seal('idempotency', JSON.stringify(reply), app.random);
+      if ((await tx.query(keep, [organisationId, keyHash, reply.status, sealed, lease])).length === 0)
+        throw new ApiError('idempotency_conflict');
+    },
+    release: async () => {
+      await app.db.query(release, [organisationId, keyHash, lease]);
+    },
+  };
+}

@@ -1,0 +1,447 @@
+import Type from 'typebox';
+import { AssessmentCompleted, LearnerGroupsUpdated } from '../../events/schema.ts';
+import { deliveryIdHeader, legacyHeader, signatureHeader, toleranceSeconds } from '../../webhooks/signing.ts';
+import type { Refusal } from './codes.ts';
+import { refusalsOf } from './codes.ts';
+import type { ReplyHeader, RequestHeader } from '../../http/headers.ts';
+import { replyHeaders, requestHeaders } from '../../http/headers.ts';
+import type { Schema } from './openapi-schema.ts';
+import { Components } from './openapi-schema.ts';
+import type { Parameter } from '../../http/query.ts';
+import { limitSchema } from '../../http/query.ts';
+import type { Route } from '../../http/route.ts';
+import { routes } from '../routes.ts';
+import { apiBase } from '../../settings.ts';
+
+/** What the committed document names as the server: a service names its own origin. */
+export const documentedOrigin = 'https://results.example.org';
+
+export type OpenApiParameter = {
+  name: string;
+  in: string;
+  required?: boolean;
+  description: string;
+  schema: Schema;
+  example?: unknown;
+  style?: string;
+  explode?: boolean;
+};
+export type OpenApiReply = {
+  description: string;
+  headers?: Record<string, Schema>;
+  content?: Record<
+    string,
+    { schema: Schema; example?: unknown; examples?: Record<string, { summary?: string; value: unknown }> }
+  >;
+};
+export type OpenApiOperation = {
+  operationId: string;
+  tags: string[];
+  summary: string;
+  description?: string;
+  security?: Record<string, string[]>[];
+  parameters?: (OpenApiParameter | { $ref: string })[];
+  requestBody?: { required: true; content: Record<string, { schema: Schema; example: unknown }> };
+  responses: Record<string, OpenApiReply | { $ref: string }>;
+};
+export type OpenApiDocument = {
+  openapi: string;
+  info: Record<string, unknown> & { title: string; version: string; description: string };
+  servers: { url: string }[];
+  tags: { name: string; description: string }[];
+  security: Record<string, string[]>[];
+  paths: Record<string, Record<string, OpenApiOperation>>;
+  webhooks: Record<string, Record<string, OpenApiOperation>>;
+  components: {
+    securitySchemes: Record<string, Schema>;
+    parameters: Record<string, OpenApiParameter>;
+    headers: Record<string, Schema>;
+    responses: Record<string, OpenApiReply>;
+    schemas: Record<string, Schema>;
+  };
+};
+
+const introduction = `Results of digital, English and maths skills assessments, read by incremental polling.
+
+Every request carries two headers: \`X-Access-Key-Id\` and \`X-Secret-Access-Key\`. Whatever belongs to another organisation does not exist: 404, never 403.
+
+**Sync.** Walk \`GET /assessments\` by \`pagination.next\` to its end, then poll with \`since\` set to the \`X-Sync-Through\` of that walk. Send \`If-None-Match\` with the last \`ETag\`: 304 says that nothing has changed. Never use your own clock for \`since\`.
+
+**Queries.** A comma-separated list means OR, different parameters mean AND, and a parameter given twice is the same as a list. Unknown parameters are refused. Date-times are RFC 3339 with a zone; \`+\` is sent as \`%2B\`.
+
+**Errors.** Every error has the shape \`{"error": {"code", "message"}}\`. Act on \`code\`; \`message\` is for people and may change. A method that an address does not have is answered by 405 with \`Allow\`. Wherever GET works, HEAD does too.
+
+**Rate limit.** 300 requests in any 60 seconds for each key; a 304 counts. Every reply tells what is left in \`RateLimit\`.
+
+**Compatibility.** New fields, endpoints and values of open enumerations may come at any time: ignore what you do not know.`;
+
+const tags = [
+  { name: 'Health', description: 'Are the credentials right, and is the service there?' },
+  { name: 'Assessments', description: 'The feed of results, single results and their evidence.' },
+  { name: 'Learners', description: 'Learners with their last results, and provisioning.' },
+  { name: 'Groups', description: 'Cohorts, courses and other groups, and who is in them.' },
+  { name: 'Webhooks', description: 'Endpoints that are told of events.' },
+];
+
+const ErrorBody = Type.Object(
+  {
+    error: Type.Object({
+      code: Type.String({ description: 'Stable: act on it.' }),
+      message: Type.String({ description: 'For people: what was expected. It may change.' }),
+    }),
+  },
+  { $id: 'Error' },
+);
+
+const reasons: Record<number, string> = {
+  400: 'The request cannot be read as it stands.',
+  401: 'The credentials are not valid.',
+  402: 'No assessment credits are left.',
+  404: "Not found, or another organisation's.",
+  409: 'The state of the organisation does not allow it.',
+  413: 'The body is too large.',
+  415: 'The body is not JSON.',
+  422: 'The body is JSON, but not what is expected.',
+  429: 'Too many requests.',
+  500: 'The service failed.',
+  503: 'The service is not available.',
+};
+
+/** Refusals that look alike at every endpoint. */
+const shared: Record<number, string> = {
+  401: 'InvalidCredentials',
+  413: 'PayloadTooLarge',
+  415: 'UnsupportedMediaType',
+  429: 'RateLimited',
+  500: 'InternalError',
+  503: 'ServiceUnavailable',
+};
+
+const rate: ReplyHeader[] = ['RateLimit-Policy', 'RateLimit'];
+const refusalHeaders: Record<number, ReplyHeader[]> = {
+  401: ['WWW-Authenticate'],
+  429: ['Retry-After', ...rate],
+  500: rate,
+  503: ['Retry-After'],
+};
+
+function headers(names: readonly ReplyHeader[]): Record<string, Schema> {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+/** Which GETs carry an ETag: every page of a feed and every single resource. */
+function isConditional(route: Route): boolean {
+  return route.method === 'GET' && (route.paged === true || route.params !== undefined);
+}
+
+function isList(route: Route): boolean {
+  return (
+    (route.answers[200]?.schema as { properties?: object } | undefined)?.properties?.hasOwnProperty('pagination') ===
+    true
+  );
+}
+
+function answerHeaders(route: Route, status: number): ReplyHeader[] {
+  const isFile = route.answers[206] !== undefined;
+  return [
+    ...(isConditional(route) ? (['ETag'] as const) : []),
+    ...(isList(route) ? (['X-Sync-Through'] as const) : []),
+    ...(route.paged === true && status === 200 ? (['Link'] as const) : []),
+    ...(isConditional(route) || isList(route) ? (['Cache-Control', 'Vary'] as const) : []),
+    ...(isFile ? (['X-Report-SHA256', 'Content-Disposition', 'Accept-Ranges'] as const) : []),
+    ...(status === 206 ? (['Content-Range'] as const) : []),
+    ...(route.method === 'POST' ? (['Idempotency-Replayed'] as const) : []),
+    ...rate,
+  ];
+}
+
+function queryParameter(parameter: Parameter): OpenApiParameter {
+  const { name, description, schema, list, most } = parameter;
+  if (!list) return { name, in: 'query', description, schema };
+  return {
+    name,
+    in: 'query',
+    description,
+    style: 'form',
+    explode: false,
+    schema: { type: 'array', items: schema, ...(most === undefined ? {} : { maxItems: most }) },
+  };
+}
+
+const pagingParameters: Record<string, OpenApiParameter> = {
+  cursor: {
+    name: 'cursor',
+    in: 'query',
+    schema: { type: 'string' },
+    description:
+      'Where the page begins: taken from pagination.next, opaque, and bound to the other parameters. It never expires.',
+  },
+  limit: {
+    name: 'limit',
+    in: 'query',
+    schema: limitSchema,
+    description:
+      'Size of the page. A number outside its range is moved to the nearest end, and anything else means the default; pagination.limit tells what was used.',
+  },
+};
+
+const reference = (name: string) => ({ $ref: `#/components/parameters/${name}` });
+
+function parametersOf(route: Route): OpenApiOperation['parameters'] {
+  const isPost = route.method === 'POST';
+  return [
+    ...Object.entries(route.params ?? {}).map(([name, given]): OpenApiParameter => ({
+      name,
+      in: 'path',
+      required: true,
+      ...given,
+    })),
+    ...(route.query ?? []).map(queryParameter),
+    ...(route.paged === true ? Object.keys(pagingParameters).map(reference) : []),
+    ...(isConditional(route) ? [reference('If-None-Match')] : []),
+    ...(route.answers[206] === undefined ? [] : [reference('Range')]),
+    ...(isPost ? [reference('Idempotency-Key')] : []),
+  ];
+}
+
+/** Codes that one status stands for, with what each of them says. */
+function refusalReply(status: number, refusals: Refusal[]): OpenApiReply {
+  return {
+    description: `${reasons[status]} Code: ${refusals.map(({ code }) => `\`${code}\``).join(', ')}.`,
+    headers: headers(refusalHeaders[status] ?? rate),
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/Error' },
+        examples: Object.fromEntries(
+          refusals.map(({ code, message }) => [code, { value: { error: { code, message } } }]),
+        ),
+      },
+    },
+  };
+}
+
+function successReply(route: Route, status: number, components: Components): OpenApiReply {
+  const { description, schema, type = 'application/json', example } = route.answers[status]!;
+  const shown = headers(answerHeaders(route, status));
+  if (schema === undefined && type === 'application/json') return { description, headers: shown };
+  return {
+    description,
+    headers: shown,
+    content: {
+      [type]:
+        schema === undefined
+          ? { schema: { type: 'string', format: 'binary' } }
+          : { schema: components.show(schema), example },
+    },
+  };
+}
+
+async function operationOf(
+  route: Route,
+  components: Components,
+  sharedReplies: Record<string, OpenApiReply>,
+): Promise<OpenApiOperation> {
+  const responses: OpenApiOperation['responses'] = {};
+  for (const status of Object.keys(route.answers)
+    .map(Number)
+    .sort((a, b) => a - b))
+    responses[status] = successReply(route, status, components);
+  if (isConditional(route)) {
+    responses[304] = {
+      description: 'Nothing has changed since the reply whose ETag was sent. No body.',
+      headers: headers(answerHeaders(route, 304)),
+    };
+  }
+  const byStatus = Map.groupBy(await refusalsOf(route), (refusal) => refusal.status);
+  for (const [status, refusals] of byStatus) {
+    const name = shared[status];
+    if (name === undefined) responses[status] = refusalReply(status, refusals);
+    else {
+      sharedReplies[name] ??= refusalReply(status, refusals);
+      responses[status] = { $ref: `#/components/responses/${name}` };
+    }
+  }
+  const parameters = parametersOf(route)!;
+  return {
+    operationId: route.id,
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(route.body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true as const,
+            content: { 'application/json': { schema: components.show(route.body), example: route.bodyExample } },
+          },
+        }),
+    responses,
+  };
+}
+
+const signature: OpenApiParameter[] = [
+  {
+    name: deliveryIdHeader,
+    in: 'header',
+    required: true,
+    schema: { type: 'string', format: 'uuid' },
+    example: '3c9e6679-7425-40de-944b-e07fc1f90ae7',
+    description:
+      'The same over retries and replays of a delivery: what you have handled under this id, answer with 2xx and pass over.',
+  },
+  {
+    name: signatureHeader,
+    in: 'header',
+    required: true,
+    schema: { type: 'string', pattern: '^t=\\d+(,v1=[0-9a-f]{64})+$' },
+    description: `\`t=<unix seconds>,v1=<hex>\`: HMAC-SHA256 over \`<t>.<raw body>\`, keyed with the signing secret as text. While a secret is being replaced there are two v1. Refuse times more than ${toleranceSeconds / 60} minutes away.`,
+  },
+  {
+    name: legacyHeader,
+    in: 'header',
+    required: true,
+    schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+    description:
+      'HMAC-SHA256 over the raw body, in hex. For receivers that already read it: it gives no protection against replay.',
+  },
+];
+
+function webhookOf(
+  given: { id: string; summary: string; description: string; schema: object; example: unknown },
+  components: Components,
+): Record<string, OpenApiOperation> {
+  return {
+    post: {
+      operationId: given.id,
+      tags: ['Webhooks'],
+      summary: given.summary,
+      description: given.description,
+      security: [],
+      parameters: signature,
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: components.show(given.schema), example: given.example } },
+      },
+      responses: {
+        '2XX': { description: 'Received. Answer within 15 seconds.' },
+        410: { description: 'The endpoint is gone for good: it is disabled.' },
+        429: { description: 'Not now. Retry-After is honoured, as with 503.' },
+        default: { description: 'Anything else is a failure: the delivery is tried again later.' },
+      },
+    },
+  };
+}
+
+/** The OpenAPI 3.1 document of the whole API, made from the route table: the same bytes for the same origin. */
+export async function makeOpenApi(origin: string): Promise<OpenApiDocument> {
+  const components = new Components();
+  const responses: Record<string, OpenApiReply> = {};
+  const paths: OpenApiDocument['paths'] = {};
+  for (const route of routes) {
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = await operationOf(route, components, responses);
+  }
+  const assessment = (
+    routes.find((route) => route.id === 'getAssessment')!.answers[200]!.example as {
+      data: { groups: { id: string }[] };
+    }
+  ).data;
+  const groupIds = assessment.groups.map((group) => group.id);
+  const webhooks = {
+    'assessment.completed': webhookOf(
+      {
+        id: 'assessmentCompleted',
+        summary: 'A result is completed',
+        schema: AssessmentCompleted,
+        description: 'data is byte for byte what GET /assessments/{id} gives at that moment.',
+        example: {
+          event: 'assessment.completed',
+          occurred_at: '2026-01-31T09:40:12.345Z',
+          data: assessment,
+          group_ids: groupIds,
+        },
+      },
+      components,
+    ),
+    'learner.groups.updated': webhookOf(
+      {
+        id: 'learnerGroupsUpdated',
+        summary: 'A learner joined or left groups',
+        schema: LearnerGroupsUpdated,
+        description:
+          'One event for each learner that a change touches. An endpoint scoped by group_ids is told when an added or a removed group is among them.',
+        example: {
+          event: 'learner.groups.updated',
+          learner_ref: 'LRN-000017',
+          added: groupIds,
+          removed: [],
+          occurred_at: '2026-01-31T09:40:12.345Z',
+        },
+      },
+      components,
+    ),
+  };
+  components.show(ErrorBody);
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Assessment Results Service',
+      version: '1.0.0',
+      summary: 'Skills assessment results for training providers',
+      description: introduction,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: `${origin}${apiBase}` }],
+    tags,
+    security: [{ accessKeyId: [], secretAccessKey: [] }],
+    paths,
+    webhooks,
+    components: {
+      securitySchemes: {
+        accessKeyId: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-Access-Key-Id',
+          description: 'The access key id of a key pair.',
+        },
+        secretAccessKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'X-Secret-Access-Key',
+          description: 'The secret of the same key pair, shown once when it is made.',
+        },
+      },
+      parameters: {
+        ...pagingParameters,
+        ...Object.fromEntries(
+          (Object.keys(requestHeaders) as RequestHeader[]).map((name) => {
+            const { meaning, schema, example } = requestHeaders[name];
+            return [name, { name, in: 'header', description: meaning, schema, example }];
+          }),
+        ),
+      },
+      headers: Object.fromEntries(
+        (Object.keys(replyHeaders) as ReplyHeader[])
+          .filter((name) => name !== 'Allow')
+          .map((name) => {
+            const { meaning, schema, example } = replyHeaders[name];
+            return [
+              name,
+              {
+                description: meaning,
+                schema,
+                example: (schema as Schema).type === 'integer' ? Number(example) : example,
+              },
+            ];
+          }),
+      ),
+      responses,
+      schemas: components.schemas,
+    },
+  };
+}
+
+/** The document's bytes. */
+export function openApiText(document: OpenApiDocument): string {
+  return `${JSON.stringify(document, null, 2)}\n`;
+}

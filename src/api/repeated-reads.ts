@@ -1,0 +1,111 @@
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { App } from '../app.ts';
+import type { Admission, Admit } from './admission.ts';
+import { credentialsOf, rateHeaders } from './admission.ts';
+import { logAnswer } from './request-log.ts';
+
+/** A reply to a read, which stays the same for as long as the organisation's feed stands where it stood. */
+export type Unchanged = {
+  organisationId: number;
+  /** The feed's position when the read was let in. */
+  position: number;
+  /** For the audit log. */
+  action: string;
+  resource: string | null;
+  status: number;
+  /** Names and values in turn. */
+  headers: string[];
+  body: Buffer | null;
+};
+
+/** What is kept; the oldest goes first. */
+const mostReplies = 10_000;
+const mostBytes = 32 * 1024 * 1024;
+const longestKey = 1000;
+
+/**
+ * Reads that were answered before, so that the next one that is the same can be answered by the very statement that
+ * admits it. Nothing here is trusted: that statement looks whose the key is and where the feed stands.
+ */
+export class RepeatedReads {
+  #kept = new Map<string, Unchanged>();
+  #bytes = 0;
+
+  find(request: IncomingMessage): Unchanged | null {
+    return (isPlainRead(request) ? this.#kept.get(keyOf(request)) : undefined) ?? null;
+  }
+
+  keep(request: IncomingMessage, reply: Unchanged): void {
+    const key = keyOf(request);
+    if (!isPlainRead(request) || key.length > longestKey) return;
+    this.#drop(key);
+    this.#kept.set(key, reply);
+    this.#bytes += reply.body?.length ?? 0;
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= mostReplies && this.#bytes <= mostBytes) break;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(key: string): void {
+    const reply = this.#kept.get(key);
+    if (reply === undefined) return;
+    this.#kept.delete(key);
+    this.#bytes -= reply.body?.length ?? 0;
+  }
+}
+
+/** Whether address and If-None-Match alone decide the reply. */
+function isPlainRead({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' && headers.host !== undefined && headers.range === undefined;
+}
+
+function keyOf({ url, headers }: IncomingMessage): string {
+  return `${headers['if-none-match'] ?? ''}\n${url}`;
+}
+
+/** Admissions that were asked for before the request came to its route. */
+export type Admissions = WeakMap<IncomingMessage, Promise<Admission | null>>;
+
+/**
+ * Takes reads that repeat one out before Fastify sees them: router and hooks would be half of their time, and further
+ * statements the other half. All that can't be answered so goes the way of every other request.
+ */
+export function answerRepeatedReads(
+  app: App,
+  server: Server,
+  reads: RepeatedReads,
+  admit: Admit,
+  admissions: Admissions,
+  stopping: () => boolean,
+): void {
+  const [everyOther] = server.listeners('request') as [RequestListener];
+  server.removeAllListeners('request').on('request', (request, response) => {
+    const unchanged = stopping() ? null : reads.find(request);
+    if (unchanged === null) {
+      everyOther(request, response);
+      return;
+    }
+    const startedMs = app.clock.monotonicMs();
+    const requestId = app.random.uuid();
+    const admission = admit({ ...credentialsOf(request.headers), read: { unchanged, requestId } });
+    const proceed = () => {
+      admissions.set(request, admission);
+      everyOther(request, response);
+    };
+    admission.then((caller) => {
+      if (caller === null || !caller.answered) {
+        proceed();
+        return;
+      }
+      response
+        .writeHead(unchanged.status, [
+          ...unchanged.headers,
+          ...rateHeaders(app, caller),
+          ...(stopping() ? ['connection', 'close'] : []),
+        ])
+        .end(unchanged.body);
+      logAnswer(app, startedMs, requestId, unchanged.action, unchanged.status, caller);
+    }, proceed);
+  });
+}

@@ -1,0 +1,22 @@
+import type { App } from '../app.ts';
+import type { Admission } from './admission.ts';
+
+/** One wide line for each request that is answered. */
+export function logAnswer(
+  app: App,
+  startedMs: number,
+  requestId: string,
+  action: string,
+  status: number,
+  caller: Admission | null,
+): void {
+  const failed = status >= 500;
+  if (failed || app.settings.log === 'all')
+    app.log[failed ? 'error' : 'info']('request', {
+      request_id: requestId,
+      action,
+      status,
+      key: caller?.keyId,
+      ms: Math.round((app.clock.monotonicMs() - startedMs) * 100) / 100,
+    });
+}

@@ -1,0 +1,45 @@
+import Type from 'typebox';
+import { assessmentRoutes } from '../assessments/routes.ts';
+import { groupRoutes } from '../groups/routes.ts';
+import { learnerRoutes } from '../learners/routes.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import { webhookRoutes } from '../webhooks/routes.ts';
+import type { Route } from '../http/route.ts';
+
+const health: Route = {
+  method: 'GET',
+  path: '/health',
+  id: 'health',
+  tag: 'Health',
+  summary: 'Check the credentials',
+  query: [],
+  codes: ['unknown_parameter'],
+  answers: {
+    200: {
+      description: 'The credentials are valid.',
+      schema: Type.Object({
+        status: Type.Literal('ok'),
+        organisation_id: Type.String({ format: 'uuid' }),
+        api_version: Type.Literal('v1'),
+      }),
+      example: { status: 'ok', organisation_id: '7c9e6679-7425-40de-944b-e07fc1f90ae7', api_version: 'v1' },
+    },
+  },
+  handle: async (call) => {
+    const { public_id } = await readOrganisation(call.app.db, call.caller.organisationId);
+    return {
+      status: 200,
+      headers: { 'cache-control': 'no-store' },
+      body: JSON.stringify({ status: 'ok', organisation_id: public_id, api_version: 'v1' }),
+    };
+  },
+};
+
+/** The whole public API. */
+export const routes: readonly Route[] = [
+  health,
+  ...assessmentRoutes,
+  ...learnerRoutes,
+  ...groupRoutes,
+  ...webhookRoutes,
+];

@@ -1,0 +1,203 @@
+import type { FastifyInstance } from 'fastify';
+import Fastify from 'fastify';
+import type { App } from '../app.ts';
+import type { Audit } from '../audit/audit.ts';
+import { auditor } from '../audit/audit.ts';
+import { ApiError, errorBody } from '../errors.ts';
+import { SetCache } from '../feed/group-sets.ts';
+import { jsonType } from '../http/route.ts';
+import { limits } from '../limits.ts';
+import { errorFields } from '../log.ts';
+import { apiBase } from '../settings.ts';
+import type { Admission, Admit } from './admission.ts';
+import { admitter, credentialsOf, rateHeaders } from './admission.ts';
+import { FailedAttempts } from './failed-attempts.ts';
+import { refuseConnection, sendError } from './failure.ts';
+import { handle, unsupported } from './handle.ts';
+import type { Admissions } from './repeated-reads.ts';
+import { answerRepeatedReads, RepeatedReads } from './repeated-reads.ts';
+import { logAnswer } from './request-log.ts';
+import { routes } from './routes.ts';
+import { noRoute, plainTarget } from './target.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Admission | null;
+    /** Method and route for the audit log and the request's log line. */
+    action: string;
+    resource: string | null;
+    startedMs: number;
+  }
+  interface FastifyContextConfig {
+    action?: string;
+  }
+}
+
+/** Bytes of a request's head: no address that fits into it is too long for the router. */
+const headerBytes = 2 * limits.urlBytes;
+
+const noQuery = {};
+
+/** A server that can listen. */
+export type HttpServer = { fastify: FastifyInstance };
+
+/**
+ * Builds the HTTP server; nothing listens yet. Order of every API call: credentials, rate limit, route, shape, existence,
+ * rule, conflict, credits, commit, audit, reply.
+ * @param pages registers what is served beside the API
+ */
+export async function buildServer(
+  app: App,
+  pages: (fastify: FastifyInstance) => void | Promise<void>,
+): Promise<HttpServer> {
+  const fastify = Fastify({
+    logger: false,
+    bodyLimit: limits.bodyBytes,
+    // Queries are read through our own table (query.ts) only.
+    routerOptions: {
+      maxParamLength: headerBytes,
+      ignoreTrailingSlash: false,
+      caseSensitive: true,
+      querystringParser: () => noQuery,
+    },
+    http: { maxHeaderSize: headerBytes, requireHostHeader: false },
+    keepAliveTimeout: 75_000,
+    requestTimeout: 60_000,
+    forceCloseConnections: 'idle',
+    // Fastify's own 503 has another shape; a request that still arrives while the service stops is answered.
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+    genReqId: () => app.random.uuid(),
+    frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
+    rewriteUrl: (request) => plainTarget(request.url ?? '/'),
+    clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket),
+  });
+  fastify.decorateRequest('caller', null);
+  fastify.decorateRequest('action', '');
+  fastify.decorateRequest('resource', null);
+  fastify.decorateRequest('startedMs', 0);
+  fastify.setErrorHandler((error, request, reply) => sendError(app, error, request, reply));
+  fastify.setNotFoundHandler((request, reply) => sendError(app, new ApiError('not_found'), request, reply));
+  fastify.addHook('onRequest', (request, _reply, done) => {
+    request.startedMs = app.clock.monotonicMs();
+    // Node would refuse it too, but without a body.
+    done(
+      request.headers.host === undefined && request.raw.httpVersion === '1.1'
+        ? new ApiError('bad_request', 'The request has no Host header.')
+        : undefined,
+    );
+  });
+  // A connection that was in use when the service began to stop would hold it up until it had been idle for long.
+  let stopping = false;
+  fastify.addHook('preClose', (done) => {
+    stopping = true;
+    done();
+  });
+  fastify.addHook('onSend', (_request, reply, payload, done) => {
+    if (stopping) reply.header('connection', 'close');
+    done(null, payload);
+  });
+  fastify.addHook('onResponse', (request, reply, done) => {
+    if (stopping) setImmediate(() => fastify.server.closeIdleConnections());
+    logAnswer(
+      app,
+      request.startedMs,
+      request.id,
+      request.action === '' ? `${request.method} (page)` : request.action,
+      reply.statusCode,
+      request.caller,
+    );
+    done();
+  });
+
+  // Text stays text until the route reads it, so that credentials and route are checked before the body.
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser(/^application\/json\s*(;|$)/i, { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) =>
+    done(null, request.is404 ? body : unsupported),
+  );
+
+  const audit = auditor(app.db.dedicated());
+  const admit = admitter(app, app.db.dedicated({ synchronousCommit: false }), app.db.dedicated());
+  const reads = new RepeatedReads();
+  const admissions: Admissions = new WeakMap();
+  await fastify.register(async (api) => registerApi(app, api, admit, admissions, audit, reads), { prefix: apiBase });
+  await pages(fastify);
+  answerRepeatedReads(app, fastify.server, reads, admit, admissions, () => stopping);
+  // Node would answer other expectations than 100-continue with an empty 417; they are ignored instead (RFC 9110, 10.1.1).
+  fastify.server.on('checkExpectation', (request, reply) => {
+    fastify.server.emit('request', request, reply);
+  });
+  return { fastify };
+}
+
+function registerApi(
+  app: App,
+  api: FastifyInstance,
+  admit: Admit,
+  admissions: Admissions,
+  audit: Audit,
+  reads: RepeatedReads,
+): void {
+  const sets = new SetCache();
+  const failed = new FailedAttempts(app.clock);
+
+  api.addHook('onRequest', async (request, reply) => {
+    request.action = request.routeOptions.config.action ?? `${request.method} (no route)`;
+    const caller = await (admissions.get(request.raw) ?? admit({ ...credentialsOf(request.headers), read: null }));
+    if (caller === null) {
+      const wait = failed.count(request.socket.remoteAddress ?? '');
+      if (wait > 0) throw new ApiError('rate_limited', undefined, { 'retry-after': String(wait) });
+      throw new ApiError('invalid_credentials', undefined, { 'www-authenticate': 'AccessKey realm="api"' });
+    }
+    request.caller = caller;
+    const [policyName, policy, remainingName, remaining] = rateHeaders(app, caller);
+    reply.header(policyName, policy).header(remainingName, remaining);
+    if (!caller.granted) throw new ApiError('rate_limited', undefined, { 'retry-after': String(caller.resetSeconds) });
+    // Before the body is read: what names nothing is told so, whatever was sent to it.
+    if (request.is404) throw noRoute(request.raw.url ?? '');
+  });
+
+  // Answered means audited: no byte of the reply leaves before its row is committed.
+  api.addHook('onSend', async (request, reply, payload) => {
+    if (reply.statusCode === 503) return payload;
+    try {
+      await audit({
+        organisationId: request.caller?.organisationId ?? 0,
+        atMs: app.clock.nowMs(),
+        requestId: request.id,
+        actor: request.caller?.keyId ?? '-',
+        action: request.action,
+        resource: request.resource,
+        status: reply.statusCode,
+      });
+      return payload;
+    } catch (error) {
+      app.log.error('audit.failed', errorFields(error));
+      for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
+      const unavailable = new ApiError('service_unavailable');
+      reply.code(503).headers({ 'content-type': jsonType, 'retry-after': '1' });
+      return errorBody(unavailable.code, unavailable.message);
+    }
+  });
+
+  for (const route of routes) {
+    const wildcard = route.path.includes('{ref}');
+    const path = wildcard ? route.path.replace('{ref}', '*') : route.path.replace(/\{(\w+)\}/g, ':$1');
+    const methods = route.method === 'GET' ? (['GET', 'HEAD'] as const) : [route.method];
+    api.route({
+      method: [...methods],
+      url: path,
+      bodyLimit: limits.bodyBytes,
+      config: { action: `${route.method} ${route.path}` },
+      // A promise returned here would make Fastify watch the end of every reply.
+      handler: (request, reply) => {
+        handle(app, sets, reads, route, request, reply).catch((error: unknown) => reply.send(error));
+      },
+    });
+  }
+  // Without one of its own, what is unknown under the API's base would pass the hooks above by.
+  api.setNotFoundHandler((request, reply) => sendError(app, noRoute(request.raw.url ?? ''), request, reply));
+}

@@ -1,0 +1,41 @@
+import { ApiError } from '../errors.ts';
+import { apiBase } from '../settings.ts';
+import { routes } from './routes.ts';
+
+/**
+ * A request's target as routes and handlers read it. A proxy's absolute form is the same request (RFC 9112, 3.2.2), and
+ * so are letters, digits and - . _ ~ in percent-encoding (RFC 3986, 6.2.2.2). Broken percent-encoding in a path becomes
+ * text that names nothing, so that such a request takes the ordinary way: credentials, rate limit and audit come before
+ * its 404.
+ */
+export function plainTarget(target: string): string {
+  const url = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?#]*\/?/i, '/');
+  if (!url.includes('%')) return url;
+  const question = url.indexOf('?');
+  const path = question < 0 ? url : url.slice(0, question);
+  const query = url.slice(path.length);
+  try {
+    decodeURIComponent(path);
+    return (
+      path.replace(/%[2-7][0-9a-f]/gi, (code) =>
+        /[\w.~-]/.test(decodeURIComponent(code)) ? decodeURIComponent(code) : code,
+      ) + query
+    );
+  } catch {
+    return path.replaceAll('%', '%25') + query;
+  }
+}
+
+const patterns = routes.map((route) => ({
+  method: route.method,
+  pattern: new RegExp(`^${apiBase}${route.path.replace('{ref}', '.+').replace(/\{\w+\}/g, '[^/]+')}$`),
+}));
+
+/** 405 where the path has other methods, otherwise 404. */
+export function noRoute(url: string): ApiError {
+  const path = url.split('?', 1)[0]!;
+  const methods = patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method as string);
+  if (methods.length === 0) return new ApiError('not_found');
+  if (methods.includes('GET')) methods.push('HEAD');
+  return new ApiError('method_not_allowed', undefined, { allow: [...new Set(methods)].sort().join(', ') });
+}

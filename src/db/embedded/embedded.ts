@@ -1,0 +1,319 @@
+import { open, readFile, rename } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { systemClock } from '../../clock.ts';
+import { systemRandom } from '../../random.ts';
+import { packageFolder, prepareBinaries } from './binaries.ts';
+import {
+  clusterMajor,
+  createCluster,
+  handToOwnerOf,
+  isPostmaster,
+  launch,
+  LaunchError,
+  makeBase,
+  placeCluster,
+  readPostmaster,
+  shutDown,
+  superuser,
+} from './cluster.ts';
+import type { Cluster, Postmaster } from './cluster.ts';
+import { tryLock, waitForLock } from './file-lock.ts';
+import type { FileLock } from './file-lock.ts';
+import { accountFor } from './system-account.ts';
+
+/**
+ * A PostgreSQL server that this process uses, shared with every other process that named the same data folder.
+ * `url` signs in as the ordinary role `ars`, owner of the database `ars`, which may create further databases.
+ * `adopted` says that the server was running already. `stop` gives up our use; the last user's ends the server.
+ */
+export type EmbeddedDatabase = { readonly url: string; stop(): Promise<void>; readonly adopted: boolean };
+
+/** Kept in `server.json`, readable by its owner only: how this operator's other processes find the server. */
+type Credentials = { password: string; port: number | null; initialised: boolean };
+
+type Log = (line: string) => void;
+
+const role = 'ars';
+const database = 'ars';
+const launchAttempts = 5;
+const watchMs = 1_000;
+const pollMs = 10;
+/** After a crash PostgreSQL replays at most a few gigabytes of log before it answers. */
+const answerMaxMs = 600_000;
+
+/**
+ * Starts the real PostgreSQL from npm on `${dataDir}/postgres`, making the cluster the first time, or joins the server
+ * that runs there: one that another process started, or one that outlived a killed host. A server that dies while we
+ * use it is started again on the same port.
+ * @throws Error with one sentence that says what to do
+ */
+export async function startEmbedded(options: { dataDir: string; log?: Log }): Promise<EmbeddedDatabase> {
+  const log = options.log ?? (() => {});
+  const source = packageFolder();
+  const base = await makeBase(options.dataDir).catch(refuseForeignFolder(options.dataDir));
+  const usersLock = join(base, 'users.lock');
+  // Whoever starts or stops the server holds the turn; whoever uses it holds a share of the users' lock.
+  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+    const turn = await lockIn(base, 'turn.lock', () => waitForLock(join(base, 'turn.lock'), 'exclusive'));
+    try {
+      return await work();
+    } finally {
+      turn.release();
+    }
+  };
+
+  const first = await inTurn(async () => {
+    const account = await accountFor(join(base, 'cluster'));
+    const path = await placeCluster(base, account);
+    const cluster: Cluster = {
+      base,
+      path,
+      account,
+      binaries: await prepareBinaries(source, account, join(base, 'binaries')),
+    };
+    const running = await ensureRunning(cluster, log, true);
+    const share = await lockIn(base, 'users.lock', async () => tryLock(usersLock, 'shared'));
+    if (!share) throw new Error(`Another program holds ${usersLock}: end it, then start again.`);
+    return { cluster, share, ...running };
+  });
+
+  const { cluster } = first;
+  let share: FileLock | null = first.share;
+  let server = first.server;
+  let revival: Promise<void> | null = null;
+  let complained = false;
+  const watch = setInterval(() => {
+    if (revival || isPostmaster(server.pid, cluster.path)) return;
+    revival = inTurn(async () => {
+      log('The embedded PostgreSQL has ended unexpectedly and is started again.');
+      server = (await ensureRunning(cluster, log, false)).server;
+      complained = false;
+    })
+      .catch((error: Error) => {
+        if (!complained) log(error.message);
+        complained = true;
+      })
+      .finally(() => {
+        revival = null;
+      });
+  }, watchMs);
+  watch.unref();
+
+  const leave = async (): Promise<void> => {
+    clearInterval(watch);
+    await revival;
+    await inTurn(async () => {
+      share?.release();
+      share = null;
+      const last = tryLock(usersLock, 'exclusive');
+      if (!last) return;
+      try {
+        await shutDown(cluster);
+        log('The embedded PostgreSQL has stopped.');
+      } finally {
+        last.release();
+      }
+    });
+  };
+  let leaving: Promise<void> | null = null;
+  return {
+    get url() {
+      return `postgres://${role}:${first.password}@127.0.0.1:${server.port}/${database}`;
+    },
+    adopted: first.adopted,
+    stop: () => (leaving ??= leave()),
+  };
+}
+
+type Running = { server: Postmaster; adopted: boolean; password: string };
+
+/** Called in turn only. `mayCreate` is false for a revival: a data folder that was removed meanwhile stays removed. */
+async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Promise<Running> {
+  const began = systemClock.monotonicMs();
+  const credentials = await ensureCluster(cluster, log, mayCreate);
+  const { password } = credentials;
+  for (;;) {
+    const found = readPostmaster(cluster.path);
+    const server = found ?? (await launchOnSomePort(cluster, credentials));
+    try {
+      const client = await connectWhenReady(cluster, server.pid, password);
+      // The server we found was on its way out.
+      if (!client) continue;
+      await ensureRoleAndDatabase(client, password).finally(() => client.end());
+    } catch (error) {
+      // Nobody would end a server that we started and then could not use.
+      if (!found) await shutDown(cluster);
+      throw error;
+    }
+    const now = readPostmaster(cluster.path) ?? server;
+    if (credentials.port !== now.port) await writeCredentials(cluster.base, { ...credentials, port: now.port });
+    const tookMs = Math.round(systemClock.monotonicMs() - began);
+    log(`The embedded PostgreSQL ${found ? 'was running already' : 'has started'} on port ${now.port} (${tookMs} ms).`);
+    return { server: now, adopted: found !== null, password };
+  }
+}
+
+async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Promise<Credentials> {
+  const { path, base, binaries } = cluster;
+  const known = await readCredentials(base);
+  const major = await clusterMajor(path);
+  if (major !== null && !known) {
+    throw new Error(`The embedded database's password is missing from ${credentialsPath(base)}: restore that file.`);
+  }
+  if (major !== null && major !== binaries.major) {
+    throw new Error(
+      `The data in ${path} were made by PostgreSQL ${major} and the embedded one is ${binaries.major}: ` +
+        'set DATABASE_URL to a server of that version, or move the data across with its pg_dump.',
+    );
+  }
+  if (major === null && (known?.initialised || !mayCreate)) {
+    throw new Error(
+      `The embedded database's data are missing from ${path}: restore them, or remove ${base} to begin anew.`,
+    );
+  }
+  const credentials = known ?? {
+    password: systemRandom.bytes(24).toString('base64url'),
+    port: null,
+    initialised: false,
+  };
+  if (major === null) {
+    // The password is on disk before the cluster that needs it.
+    await writeCredentials(base, credentials);
+    log('The embedded PostgreSQL is set up for the first time.');
+    await createCluster(cluster, credentials.password);
+  }
+  if (credentials.initialised) return credentials;
+  const initialised = { ...credentials, initialised: true };
+  await writeCredentials(base, initialised);
+  return initialised;
+}
+
+async function launchOnSomePort(cluster: Cluster, credentials: Credentials): Promise<Postmaster> {
+  // The port of last time comes first: other processes may still hold an address with it.
+  let port = credentials.port !== null && (await isFree(credentials.port)) ? credentials.port : await freePort();
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await launch(cluster, port);
+    } catch (error) {
+      if (!(error instanceof LaunchError && error.portTaken) || attempt === launchAttempts) throw error;
+      port = await freePort();
+    }
+  }
+}
+
+function freePort(wanted = 0): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once('error', reject);
+    probe.listen(wanted, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  freePort(port).then(
+    () => true,
+    () => false,
+  );
+
+const startingUpOrShuttingDown = '57P03';
+
+/** A superuser's connection, or null when the server ended before it answered. */
+async function connectWhenReady(cluster: Cluster, pid: number, password: string): Promise<pg.Client | null> {
+  const deadline = systemClock.monotonicMs() + answerMaxMs;
+  while (systemClock.monotonicMs() < deadline) {
+    const server = readPostmaster(cluster.path);
+    if (!server || server.pid !== pid) return null;
+    if (server.ready) {
+      const client = new pg.Client({
+        host: '127.0.0.1',
+        port: server.port,
+        user: superuser,
+        database: superuser,
+        password,
+        ssl: false,
+      });
+      client.on('error', () => {});
+      try {
+        await client.connect();
+        return client;
+      } catch (error) {
+        const { code, message } = error as { code?: string; message: string };
+        if (code === '28P01') {
+          throw new Error(
+            `The embedded PostgreSQL refuses the password in ${credentialsPath(cluster.base)}: ` +
+              'restore that file from the backup of the data folder.',
+          );
+        }
+        if (code !== startingUpOrShuttingDown && code !== 'ECONNREFUSED' && code !== 'ECONNRESET' && code !== '57P01') {
+          throw new Error(
+            `The embedded PostgreSQL cannot be used (${message}): end its process ${pid}, then start again.`,
+          );
+        }
+      }
+    }
+    await delay(pollMs);
+  }
+  throw new Error(`The embedded PostgreSQL (process ${pid}) does not answer: see ${join(cluster.base, 'server.log')}.`);
+}
+
+/** Looked for at every start, because the first may have been cut off between the two statements. */
+async function ensureRoleAndDatabase(client: pg.Client, password: string): Promise<void> {
+  const { rows } = await client.query<{ roles: number; databases: number }>(
+    `select (select count(*)::int from pg_roles where rolname = $1) as roles,
+            (select count(*)::int from pg_database where datname = $2) as databases`,
+    [role, database],
+  );
+  // The password is base64url: nothing in it needs quoting, and these statements take no parameters.
+  if (!rows[0]!.roles) {
+    await client.query(`create role ${role} login createdb password '${password}' in role pg_monitor, pg_checkpoint`);
+  }
+  if (!rows[0]!.databases) await client.query(`create database ${database} owner ${role}`);
+}
+
+const credentialsPath = (base: string): string => join(base, 'server.json');
+
+async function readCredentials(base: string): Promise<Credentials | null> {
+  const path = credentialsPath(base);
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as Credentials;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new Error(
+      `The embedded PostgreSQL's password cannot be read from ${path}: run as the user who runs the service.`,
+    );
+  }
+}
+
+/** Replaced as a whole, so that no reader and no power loss meets half of it. */
+async function writeCredentials(base: string, credentials: Credentials): Promise<void> {
+  const path = credentialsPath(base);
+  const file = await open(`${path}.new`, 'w', 0o600);
+  try {
+    await file.writeFile(`${JSON.stringify(credentials)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  handToOwnerOf(base, `${path}.new`);
+  await rename(`${path}.new`, path);
+}
+
+async function lockIn<T>(base: string, name: string, take: () => Promise<T>): Promise<T> {
+  const lock = await take().catch(refuseForeignFolder(base));
+  handToOwnerOf(base, join(base, name));
+  return lock;
+}
+
+function refuseForeignFolder(path: string): (error: NodeJS.ErrnoException) => never {
+  return (error) => {
+    if (!['EACCES', 'EPERM', 'EROFS'].includes(error.code ?? '')) throw error;
+    throw new Error(
+      `The data folder ${path} is closed to this user: run as the user who runs the service, or set ARS_DATA_DIR.`,
+    );
+  };
+}

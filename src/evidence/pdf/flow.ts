@@ -1,0 +1,90 @@
+import type { Canvas, Colour } from './canvas.ts';
+import { pageHeight, pageWidth } from './canvas.ts';
+import type { Element } from './structure.ts';
+import type { Line, Weight } from './shaping.ts';
+import { breakLines } from './shaping.ts';
+
+// Dark enough to stay apart from white on any printer; nothing is said by colour alone.
+export const ink: Colour = [0.1, 0.11, 0.13];
+export const muted: Colour = [0.33, 0.35, 0.39];
+export const accent: Colour = [0.07, 0.21, 0.37];
+export const rule: Colour = [0.72, 0.74, 0.77];
+export const tint: Colour = [0.93, 0.94, 0.96];
+export const white: Colour = [1, 1, 1];
+
+export const margin = 48;
+export const contentWidth = pageWidth - 2 * margin;
+const top = 42;
+export const bottom = pageHeight - 50;
+export const bodySize = 9;
+export const smallSize = 7.8;
+export const leading = 1.35;
+
+/** Where the next thing goes. Everything draws itself at `y` and moves it down. */
+export class Flow {
+  readonly canvas: Canvas;
+  y = top;
+
+  constructor(canvas: Canvas) {
+    this.canvas = canvas;
+    canvas.addPage();
+  }
+
+  /** Starts a new page unless `height` points are left on this one. Returns whether it did. */
+  need(height: number): boolean {
+    if (this.y + height <= bottom || this.y === top) return false;
+    this.canvas.addPage();
+    this.y = top;
+    return true;
+  }
+}
+
+/** A piece of text broken for a width: its lines and its height in points. */
+export type TextBox = { lines: Line[]; size: number; height: number };
+
+export function textBox(text: string, width: number, size: number, weight: Weight = 'regular'): TextBox {
+  const lines = breakLines(text, weight, (width * 1000) / size);
+  return { lines, size, height: lines.length * lineHeight(lines, size) };
+}
+
+// Scripts with tall marks get more room between lines than the Latin of the labels.
+function lineHeight(lines: readonly Line[], size: number): number {
+  const latin = lines.every(({ runs }) => runs.every((run) => run.face.startsWith('NotoSans-')));
+  return size * (latin ? leading : 1.75);
+}
+
+/** The height of the first line: cells of one row are moved down to share the tallest one's middle. */
+export function firstLine(box: TextBox): number {
+  return box.height / Math.max(1, box.lines.length);
+}
+
+/** Draws the lines with their top at `y` and their left or right ends at `x`; call inside tagged or artifact content. */
+export function drawText(
+  canvas: Canvas,
+  box: TextBox,
+  x: number,
+  y: number,
+  colour: Colour,
+  align: 'left' | 'right' = 'left',
+): void {
+  const step = box.lines.length === 0 ? 0 : box.height / box.lines.length;
+  box.lines.forEach((line, i) => {
+    const start = align === 'left' ? x : x - (line.width * box.size) / 1000;
+    canvas.text(line, start, y + i * step + step / 2 + box.size * 0.36, box.size, colour);
+  });
+}
+
+/** Text that may run over the end of a page, line by line. */
+export function lines(flow: Flow, box: TextBox, x: number, element: Element, colour: Colour): void {
+  if (box.lines.length === 0) return;
+  const step = box.height / box.lines.length;
+  let rest = box.lines;
+  while (rest.length > 0) {
+    flow.need(Math.min(rest.length, 2) * step);
+    const fitting = Math.max(1, Math.min(rest.length, Math.floor((bottom - flow.y) / step)));
+    const part: TextBox = { ...box, lines: rest.slice(0, fitting), height: fitting * step };
+    flow.canvas.tagged(element, () => drawText(flow.canvas, part, x, flow.y, colour));
+    flow.y += part.height;
+    rest = rest.slice(fitting);
+  }
+}

@@ -1,0 +1,18 @@
+import qrcode from 'qrcode';
+import type { Canvas, Colour } from './canvas.ts';
+
+/** Draws a QR code as vector squares, `side` points wide; the quiet zone is the white around it. */
+export function drawQr(canvas: Canvas, text: string, x: number, y: number, side: number, colour: Colour): void {
+  const { size, data } = qrcode.create(text, { errorCorrectionLevel: 'M' }).modules;
+  const cell = side / size;
+  const runs: [number, number, number][] = [];
+  for (let row = 0; row < size; row++) {
+    for (let column = 0; column < size; column++) {
+      if (data[row * size + column] !== 1) continue;
+      const start = column;
+      while (column + 1 < size && data[row * size + column + 1] === 1) column++;
+      runs.push([x + start * cell, y + row * cell, column - start + 1]);
+    }
+  }
+  canvas.squares(runs, cell, colour);
+}

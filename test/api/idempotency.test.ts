@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { manualClock } from '../../src/clock.ts';
+import type { Claim } from '../../src/api/idempotency.ts';
+import { claimKey, pruneIdempotency } from '../../src/api/idempotency.ts';
+import { provisionLearner } from '../../src/invitations/provision.ts';
+import { limits } from '../../src/limits.ts';
+import { assertRefused } from '../contract/expect.ts';
+import { withService } from '../service.ts';
+
+const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+const service = await withService({ clock });
+const body = { full_name: 'No Reference' };
+
+test('a reply is kept for 24 hours', async () => {
+  const org = await service.organisation();
+  const first = await org.post('/learners', body, { 'idempotency-key': 'k' });
+  clock.advance(limits.idempotencyMs - 1);
+  assert.equal((await org.post('/learners', body, { 'idempotency-key': 'k' })).text, first.text);
+  clock.advance(1);
+  const later = await org.post('/learners', body, { 'idempotency-key': 'k' });
+  assert.notEqual(later.text, first.text);
+  assert.equal(later.headers['idempotency-replayed'], undefined);
+});
+
+test('another body may use the key again after 24 hours', async () => {
+  const org = await service.organisation();
+  await org.post('/learners', body, { 'idempotency-key': 'k' });
+  clock.advance(limits.idempotencyMs);
+  assert.equal((await org.post('/learners', { full_name: 'Another Body' }, { 'idempotency-key': 'k' })).status, 201);
+});
+
+test('409: idempotency_conflict while the first is running; a request that died gives the key back', async () => {
+  const org = await service.organisation();
+  await claimKey(service.app, org.id, 'k', `/learners\n${JSON.stringify(body)}`);
+  assertRefused(await org.post('/learners', body, { 'idempotency-key': 'k' }), 409, 'idempotency_conflict');
+  assertRefused(
+    await org.post('/learners', { full_name: 'Another Body' }, { 'idempotency-key': 'k' }),
+    422,
+    'idempotency_mismatch',
+  );
+  clock.advance(limits.idempotencyLeaseMs);
+  assert.equal((await org.post('/learners', body, { 'idempotency-key': 'k' })).status, 201);
+});
+
+test("a request that lost its key to a repeat undoes what it did, and the repeat's reply stays", async () => {
+  const org = await service.organisation();
+  const text = `/learners\n${JSON.stringify(body)}`;
+  const slow = (await claimKey(service.app, org.id, 'k', text)) as Claim;
+  clock.advance(limits.idempotencyLeaseMs);
+  const repeat = await org.post('/learners', body, { 'idempotency-key': 'k' });
+  assert.equal(repeat.status, 201);
+  await assert.rejects(
+    service.inWork(async (work) => {
+      await provisionLearner(work, org.id, { full_name: 'No Reference', email: null, ref: null, groups: [] });
+      await slow.keep(work.tx, { status: 201, body: '{}', headers: {} });
+    }),
+    { code: 'idempotency_conflict' },
+  );
+  assert.equal((await org.get('/learners')).body.data.length, 1);
+  assert.equal((await org.post('/learners', body, { 'idempotency-key': 'k' })).text, repeat.text);
+});
+
+test('neither keys nor replies are stored in the clear', async () => {
+  const org = await service.organisation();
+  const answer = await org.post(
+    '/webhooks',
+    { url: 'https://portfolio.example.org/' },
+    { 'idempotency-key': 'a-telling-key' },
+  );
+  const rows = await service.app.db.query<{ row: string; reply: Buffer }>(
+    'select to_jsonb(i)::text as row, reply from idempotency i where organisation_id = $1',
+    [org.id],
+  );
+  assert.equal(rows.length, 1);
+  assert.ok(!rows[0]!.row.includes('a-telling-key'));
+  assert.ok(!rows[0]!.reply.includes(answer.body.data.secret));
+});
+
+test('old replies are forgotten', async () => {
+  const org = await service.organisation();
+  await org.post('/learners', body, { 'idempotency-key': 'k' });
+  clock.advance(limits.idempotencyMs + 1);
+  await pruneIdempotency(service.app);
+  assert.equal((await service.app.db.query('select from idempotency where organisation_id = $1', [org.id])).length, 0);
+});

@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { suite, test } from 'node:test';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { AssessmentCompleted, LearnerGroupsUpdated } from '../../../src/events/schema.ts';
+import { documentedOrigin, makeOpenApi, openApiText } from '../../../src/api/reference/openapi.ts';
+import type { OpenApiReply } from '../../../src/api/reference/openapi.ts';
+import { routes } from '../../../src/api/routes.ts';
+import type { Answer, Ask } from '../../contract/client.ts';
+import { ask } from '../../contract/client.ts';
+import { assertShape } from '../../contract/expect.ts';
+import { recordResults, scenario } from '../../scenario.ts';
+import { withService } from '../../service.ts';
+
+const document = await makeOpenApi(documentedOrigin);
+
+function resolved(given: OpenApiReply | { $ref: string }): OpenApiReply {
+  return '$ref' in given ? document.components.responses[given.$ref.split('/').at(-1)!]! : given;
+}
+
+suite('the OpenAPI document', () => {
+  test('the same bytes each time, and those that are committed', async () => {
+    const text = openApiText(document);
+    assert.equal(openApiText(await makeOpenApi(documentedOrigin)), text);
+    assert.equal(
+      await readFile(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'),
+      text,
+      'run: npm run check -- --write',
+    );
+  });
+
+  test('the linter has nothing to say', async () => {
+    const config = await createConfig({
+      extends: ['recommended'],
+      rules: {
+        'no-invalid-media-type-examples': 'error',
+        'no-invalid-parameter-examples': 'error',
+        'operation-tag-defined': 'error',
+        'component-name-unique': 'error',
+      },
+    });
+    const problems = await lintFromString({ source: openApiText(document), absoluteRef: 'openapi.json', config });
+    assert.deepEqual(
+      problems.map((problem) => `${problem.ruleId} ${problem.location[0]?.pointer ?? ''} ${problem.message}`),
+      [],
+    );
+  });
+
+  test('every example is what its schema says, with no field beside', () => {
+    for (const route of routes) {
+      if (route.body !== undefined) assertShape(route.body, route.bodyExample);
+      for (const answer of Object.values(route.answers))
+        if (answer.schema !== undefined) assertShape(answer.schema, answer.example);
+    }
+    const example = (event: string) =>
+      document.webhooks[event]!.post!.requestBody!.content['application/json']!.example;
+    assertShape(AssessmentCompleted, example('assessment.completed'));
+    assertShape(LearnerGroupsUpdated, example('learner.groups.updated'));
+  });
+
+  test('every route is in it, once, with the answers of its table', () => {
+    for (const route of routes) {
+      const operation = document.paths[route.path]?.[route.method.toLowerCase()];
+      assert.equal(operation?.operationId, route.id);
+      for (const status of Object.keys(route.answers)) assert.ok(operation!.responses[status], `${route.id} ${status}`);
+      for (const status of [401, 429, 500, 503]) assert.ok(operation!.responses[status], `${route.id} ${status}`);
+    }
+    assert.equal(Object.values(document.paths).flatMap((methods) => Object.keys(methods)).length, routes.length);
+  });
+
+  test('values of lists are separated by commas inside one parameter', () => {
+    const parameters = document.paths['/assessments']!.get!.parameters!;
+    const subject = parameters.find((one) => 'name' in one && one.name === 'subject');
+    assert.deepEqual(subject, {
+      name: 'subject',
+      in: 'query',
+      description: 'One or more subjects.',
+      style: 'form',
+      explode: false,
+      schema: { type: 'array', items: { type: 'string', enum: ['digital', 'english', 'maths'] } },
+    });
+  });
+});
+
+/** Headers that HTTP itself or the connection adds. */
+const ofTheConnection = [
+  'date',
+  'connection',
+  'keep-alive',
+  'content-type',
+  'content-length',
+  'transfer-encoding',
+  'cache-control',
+  'vary',
+];
+
+/** The reply is one that the document announces: its status, its code, its headers and its body. */
+function assertDocumented(operationId: string, answer: Answer): void {
+  const operation = Object.values(document.paths)
+    .flatMap((methods) => Object.values(methods))
+    .find((one) => one.operationId === operationId)!;
+  const given = operation.responses[answer.status];
+  assert.ok(given, `${operationId} does not announce ${answer.status}: ${answer.text}`);
+  const reply = resolved(given);
+  const known = Object.keys(reply.headers ?? {}).map((name) => name.toLowerCase());
+  for (const name of Object.keys(answer.headers))
+    assert.ok(
+      known.includes(name) || ofTheConnection.includes(name),
+      `${operationId} ${answer.status} does not announce the header ${name}`,
+    );
+  for (const name of known) {
+    if (!['link', 'idempotency-replayed'].includes(name))
+      assert.ok(name in answer.headers, `${operationId} ${answer.status} has no header ${name}`);
+  }
+  if (answer.status >= 400) {
+    const examples = reply.content!['application/json']!.examples!;
+    assert.ok(
+      examples[answer.body.error.code],
+      `${operationId} ${answer.status} does not announce ${answer.body.error.code}`,
+    );
+  } else if (reply.content === undefined) assert.equal(answer.text, '');
+  else if (answer.headers['content-type'] !== 'application/pdf') {
+    const schema = routes.find((route) => route.id === operationId)!.answers[answer.status]!.schema!;
+    assertShape(schema, answer.body);
+  }
+}
+
+suite('the service answers what the document says', async () => {
+  const service = await withService({ settings: { ARS_RATE_LIMIT: '100000' } });
+  const scene = await scenario(service);
+  const { org } = scene;
+  const cohort = await scene.group('C-1');
+  const ana = await scene.learner('ana-1', 'Ana Silva');
+  const result = await ana.completes({ subject: 'maths' });
+  await cohort.adds(ana);
+  const endpoint = await org.post('/webhooks', {
+    url: 'https://hooks.example.org/ars',
+    event_types: ['assessment.completed', 'learner.groups.updated'],
+  });
+  const absent = '00000000-0000-4000-8000-000000000000';
+  const json = { 'content-type': 'application/json' };
+
+  /** operation, method, path, expected status, then what is asked. */
+  const calls: [string, string, string, number, Ask?][] = [
+    ['health', 'GET', '/health', 200],
+    ['health', 'GET', '/health?a=1', 400],
+    ['listAssessments', 'GET', '/assessments', 200],
+    ['listAssessments', 'GET', '/assessments?limit=1&status=completed,deleted', 200],
+    ['listAssessments', 'GET', '/assessments?sort=updated_at&since=2026-01-01T00:00:00Z', 400],
+    ['listAssessments', 'GET', '/assessments', 304, { headers: { 'if-none-match': '*' } }],
+    ['getAssessment', 'GET', `/assessments/${result.id}`, 200],
+    ['getAssessment', 'GET', `/assessments/${result.id}`, 304, { headers: { 'if-none-match': '*' } }],
+    ['getAssessment', 'GET', `/assessments/${absent}`, 404],
+    ['getReport', 'GET', `/assessments/${result.id}/report.pdf`, 200],
+    ['getReport', 'GET', `/assessments/${result.id}/report.pdf`, 206, { headers: { range: 'bytes=0-99' } }],
+    ['getReport', 'GET', `/assessments/${result.id}/report.pdf`, 304, { headers: { 'if-none-match': '*' } }],
+    ['getReport', 'GET', `/assessments/${absent}/report.pdf`, 404],
+    ['listLearners', 'GET', '/learners', 200],
+    ['listLearners', 'GET', '/learners?since=yesterday', 400],
+    ['listLearners', 'GET', '/learners', 304, { headers: { 'if-none-match': '*' } }],
+    [
+      'provisionLearner',
+      'POST',
+      '/learners',
+      201,
+      { body: { full_name: 'Ben Okafor', ref: 'ben-1' }, headers: { 'idempotency-key': 'once' } },
+    ],
+    [
+      'provisionLearner',
+      'POST',
+      '/learners',
+      201,
+      { body: { full_name: 'Ben Okafor', ref: 'ben-1' }, headers: { 'idempotency-key': 'once' } },
+    ],
+    [
+      'provisionLearner',
+      'POST',
+      '/learners',
+      422,
+      { body: { full_name: 'Another', ref: 'ben-1' }, headers: { 'idempotency-key': 'once' } },
+    ],
+    ['provisionLearner', 'POST', '/learners', 200, { body: { full_name: 'Ben Okafor', ref: 'ben-1' } }],
+    ['provisionLearner', 'POST', '/learners', 422, { body: { full_name: 'Ben Okafor', ref: 'ben@example.org' } }],
+    ['provisionLearner', 'POST', '/learners', 422, { body: [] }],
+    ['provisionLearner', 'POST', '/learners', 400, { body: '{', headers: json }],
+    ['provisionLearner', 'POST', '/learners', 415, { body: 'a=1', headers: { 'content-type': 'text/plain' } }],
+    ['provisionLearner', 'POST', '/learners', 413, { body: `"${'x'.repeat(1_100_000)}"`, headers: json }],
+    ['getLearner', 'GET', '/learners/ana-1', 200],
+    ['getLearner', 'GET', '/learners/ana-1', 304, { headers: { 'if-none-match': '*' } }],
+    ['getLearner', 'GET', '/learners/nobody', 404],
+    ['listGroups', 'GET', '/groups?type=cohort,course&active=true', 200],
+    ['listGroups', 'GET', '/groups?type=herd', 400],
+    ['createGroup', 'POST', '/groups', 201, { body: { type: 'course', ref: 'K-1', name: 'Course one' } }],
+    ['createGroup', 'POST', '/groups', 200, { body: { type: 'course', ref: 'K-1', name: 'Course one' } }],
+    ['createGroup', 'POST', '/groups', 422, { body: { type: 'team', ref: 'T-1', name: 'Team one' } }],
+    ['createGroup', 'POST', '/groups', 422, { body: { type: 'herd', ref: 'T-1', name: 'Team one' } }],
+    ['getGroup', 'GET', `/groups/${cohort.id}`, 200],
+    ['getGroup', 'GET', `/groups/${absent}`, 404],
+    ['changeGroup', 'PATCH', `/groups/${cohort.id}`, 200, { body: { name: 'Cohort one' } }],
+    ['changeGroup', 'PATCH', `/groups/${cohort.id}`, 422, { body: {} }],
+    ['changeGroup', 'PATCH', `/groups/${absent}`, 404, { body: { active: false } }],
+    [
+      'addMembers',
+      'POST',
+      `/groups/${cohort.id}/members`,
+      200,
+      { body: { learner_refs: ['ana-1', 'ben-1', 'nobody'] } },
+    ],
+    ['addMembers', 'POST', `/groups/${cohort.id}/members`, 422, { body: { learner_refs: [] } }],
+    [
+      'removeMembers',
+      'POST',
+      `/groups/${cohort.id}/members/remove`,
+      200,
+      { body: { learner_refs: ['ana-1', 'nobody'] } },
+    ],
+    ['listWebhooks', 'GET', '/webhooks', 200],
+    ['registerWebhook', 'POST', '/webhooks', 201, { body: { url: 'https://hooks.example.org/other' } }],
+    ['registerWebhook', 'POST', '/webhooks', 422, { body: { url: 'http://hooks.example.org/' } }],
+    ['registerWebhook', 'POST', '/webhooks', 422, { body: { url: 'https://hooks.example.org/', group_ids: [absent] } }],
+    ['removeWebhook', 'DELETE', `/webhooks/${absent}`, 404],
+    ['removeWebhook', 'DELETE', `/webhooks/${endpoint.body.data.id as string}?a=1`, 400],
+    ['removeWebhook', 'DELETE', `/webhooks/${endpoint.body.data.id as string}`, 204],
+  ];
+
+  test('replies and refusals of every endpoint', async () => {
+    for (const [operationId, method, path, status, given] of calls) {
+      const answer = await org.api(method, path, given);
+      assert.equal(answer.status, status, `${operationId}: ${answer.text}`);
+      assertDocumented(operationId, answer);
+    }
+    assert.deepEqual(
+      [...new Set(calls.map(([operationId]) => operationId))],
+      routes.map((route) => route.id),
+    );
+  });
+
+  test('wrong credentials', async () => {
+    assertDocumented('listAssessments', await service.client(null).get('/assessments'));
+  });
+
+  test('events have the shapes of the webhooks section', async () => {
+    await org.post('/webhooks', {
+      url: 'https://hooks.example.org/events',
+      event_types: ['assessment.completed', 'learner.groups.updated'],
+    });
+    await service.inWork((work) =>
+      recordResults(work, org.id, [{ ref: 'ana-1', subject: 'english' }], { events: true }),
+    );
+    await cohort.adds(ana);
+    const events = await service.app.db.query<{ type: string; payload: string }>('select type, payload from event');
+    for (const { type, payload } of events)
+      assertShape(type === 'assessment.completed' ? AssessmentCompleted : LearnerGroupsUpdated, JSON.parse(payload));
+    assert.deepEqual([...new Set(events.map((event) => event.type))].sort(), [
+      'assessment.completed',
+      'learner.groups.updated',
+    ]);
+  });
+
+  test('document and reference are served to everybody, with the origin of the service and an ETag', async () => {
+    for (const path of ['/openapi.json', '/docs']) {
+      const first = await ask(service.url, 'GET', path);
+      assert.equal(first.status, 200);
+      assert.ok(first.text.includes(`${service.url}/api/v1`));
+      assert.ok(!first.text.includes(`${documentedOrigin}/api/v1"`));
+      const again = await ask(service.url, 'GET', path, { headers: { 'if-none-match': first.headers.etag! } });
+      assert.equal(`${again.status} ${again.text}`, '304 ');
+      assert.equal((await ask(service.url, 'HEAD', path)).headers['content-length'], String(first.bytes.length));
+    }
+    assert.equal((await ask(service.url, 'GET', '/')).headers.location, '/docs');
+    assert.equal((await ask(service.url, 'GET', '/api/v1/openapi.json')).status, 401);
+  });
+});

