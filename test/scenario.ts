@@ -142,7 +142,7 @@ export class Group {
       learner_refs: learners.map((learner) => learner.ref),
     });
     expectStatus(answer, 200);
-    return answer.body.data as { added: string[]; already_members: string[]; not_found: string[] };
+    return answer.body as { added: string[]; already_members: string[]; not_found: string[] };
   }
 
   async removes(...learners: Learner[]) {
@@ -150,7 +150,7 @@ export class Group {
       learner_refs: learners.map((learner) => learner.ref),
     });
     expectStatus(answer, 200);
-    return answer.body.data as { removed: string[]; not_members: string[] };
+    return answer.body as { removed: string[]; not_members: string[] };
   }
 }
 

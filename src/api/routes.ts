@@ -5,6 +5,7 @@ import { learnerRoutes } from '../learners/routes.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { webhookRoutes } from '../webhooks/routes.ts';
 import type { Route } from '../http/route.ts';
+import { bareJson } from '../http/route.ts';
 
 const health: Route = {
   method: 'GET',
@@ -27,11 +28,11 @@ const health: Route = {
   },
   handle: async (call) => {
     const { public_id } = await readOrganisation(call.app.db, call.caller.organisationId);
-    return {
-      status: 200,
-      headers: { 'cache-control': 'no-store' },
-      body: JSON.stringify({ status: 'ok', organisation_id: public_id, api_version: 'v1' }),
-    };
+    return bareJson(
+      200,
+      { status: 'ok', organisation_id: public_id, api_version: 'v1' },
+      { headers: { 'cache-control': 'no-store' } },
+    );
   },
 };
 

@@ -4,7 +4,7 @@ import { Body, readGroupType, readLearnerRefs, refuseTeams } from '../http/body.
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { instant, isUuid, oneOf, readQuery, someOf } from '../http/query.ts';
 import type { Route } from '../http/route.ts';
-import { json } from '../http/route.ts';
+import { bareJson, json } from '../http/route.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import { limits } from '../limits.ts';
 import { changeGroup } from './change.ts';
@@ -222,15 +222,15 @@ export const groupRoutes: Route[] = [
     answers: {
       200: {
         description: 'What became of each reference.',
-        example: { data: { added: ['LRN-000017'], already_members: ['LRN-000042'], not_found: [] } },
-        schema: Type.Object({ data: Type.Object({ added: refs(), already_members: refs(), not_found: refs() }) }),
+        example: { added: ['LRN-000017'], already_members: ['LRN-000042'], not_found: [] },
+        schema: Type.Object({ added: refs(), already_members: refs(), not_found: refs() }),
       },
     },
     handle: async (call) => {
       const learnerRefs = readRefs(call.body);
       const id = groupId(call.params);
       return call.change(async (work) =>
-        json(200, await addMembers(work, call.caller.organisationId, id, learnerRefs), { resource: id }),
+        bareJson(200, await addMembers(work, call.caller.organisationId, id, learnerRefs), { resource: id }),
       );
     },
   },
@@ -249,15 +249,15 @@ export const groupRoutes: Route[] = [
     answers: {
       200: {
         description: 'What became of each reference.',
-        example: { data: { removed: ['LRN-000017'], not_members: [] } },
-        schema: Type.Object({ data: Type.Object({ removed: refs(), not_members: refs() }) }),
+        example: { removed: ['LRN-000017'], not_members: [] },
+        schema: Type.Object({ removed: refs(), not_members: refs() }),
       },
     },
     handle: async (call) => {
       const learnerRefs = readRefs(call.body);
       const id = groupId(call.params);
       return call.change(async (work) =>
-        json(200, await removeMembers(work, call.caller.organisationId, id, learnerRefs), { resource: id }),
+        bareJson(200, await removeMembers(work, call.caller.organisationId, id, learnerRefs), { resource: id }),
       );
     },
   },

@@ -79,6 +79,11 @@ export function json(status: number, value: unknown, extra: Partial<Reply> = {})
   return { status, body: JSON.stringify({ data: value }), ...extra };
 }
 
+/** Where the specification writes a body without `data` around it. */
+export function bareJson(status: number, value: unknown, extra: Partial<Reply> = {}): Reply {
+  return { status, body: JSON.stringify(value), ...extra };
+}
+
 /** Already serialised. */
 export function jsonText(status: number, data: string, extra: Partial<Reply> = {}): Reply {
   return { status, body: `{"data":${data}}`, ...extra };

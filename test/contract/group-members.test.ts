@@ -18,9 +18,9 @@ suite('POST /groups/{id}/members', () => {
     const id = await made();
     const first = await target.post(`/groups/${id}/members`, { learner_refs: [bo, stranger, ana, bo] });
     assert.equal(first.status, 200, first.text);
-    assert.deepEqual(first.body, { data: { added: [bo, ana], already_members: [], not_found: [stranger] } });
+    assert.deepEqual(first.body, { added: [bo, ana], already_members: [], not_found: [stranger] });
     const again = await target.post(`/groups/${id}/members`, { learner_refs: [cy, ana] });
-    assert.deepEqual(again.body, { data: { added: [cy], already_members: [ana], not_found: [] } });
+    assert.deepEqual(again.body, { added: [cy], already_members: [ana], not_found: [] });
     assert.equal((await target.get(`/groups/${id}`)).body.data.member_count, 3);
     const { groups } = (await target.get(`/learners/${cy}`)).body.data;
     assert.ok(groups.some((group: any) => group.id === id));
@@ -30,7 +30,7 @@ suite('POST /groups/{id}/members', () => {
     const id = await made();
     await target.post(`/groups/${id}/members`, { learner_refs: [ana, bo] });
     const before = await etags();
-    assert.deepEqual((await target.post(`/groups/${id}/members`, { learner_refs: [ana, bo, stranger] })).body.data, {
+    assert.deepEqual((await target.post(`/groups/${id}/members`, { learner_refs: [ana, bo, stranger] })).body, {
       added: [],
       already_members: [ana, bo],
       not_found: [stranger],
@@ -41,7 +41,7 @@ suite('POST /groups/{id}/members', () => {
   test('200: an archived group takes members', async () => {
     const id = await made();
     await target.patch(`/groups/${id}`, { active: false });
-    assert.deepEqual((await target.post(`/groups/${id}/members`, { learner_refs: [ana] })).body.data.added, [ana]);
+    assert.deepEqual((await target.post(`/groups/${id}/members`, { learner_refs: [ana] })).body.added, [ana]);
     assert.ok(!(await target.get(`/learners/${ana}`)).body.data.groups.some((group: any) => group.id === id));
     assert.equal((await target.get(`/groups/${id}`)).body.data.member_count, 1);
   });
@@ -50,7 +50,7 @@ suite('POST /groups/{id}/members', () => {
     const refs = Array.from({ length: 500 }, (_, i) => `none-${i}`);
     const answer = await target.post(`/groups/${await made()}/members`, { learner_refs: [...refs, ...refs] });
     assert.equal(answer.status, 200, answer.text);
-    assert.equal(answer.body.data.not_found.length, 500);
+    assert.equal(answer.body.not_found.length, 500);
   });
 });
 
@@ -60,7 +60,7 @@ suite('POST /groups/{id}/members/remove', () => {
     await target.post(`/groups/${id}/members`, { learner_refs: [ana, bo] });
     const answer = await target.post(`/groups/${id}/members/remove`, { learner_refs: [cy, ana, stranger] });
     assert.equal(answer.status, 200, answer.text);
-    assert.deepEqual(answer.body, { data: { removed: [ana], not_members: [cy, stranger] } });
+    assert.deepEqual(answer.body, { removed: [ana], not_members: [cy, stranger] });
     assert.equal((await target.get(`/groups/${id}`)).body.data.member_count, 1);
   });
 
@@ -69,7 +69,7 @@ suite('POST /groups/{id}/members/remove', () => {
     await target.post(`/groups/${id}/members`, { learner_refs: [ana] });
     await target.post(`/groups/${id}/members/remove`, { learner_refs: [ana] });
     const before = await etags();
-    assert.deepEqual((await target.post(`/groups/${id}/members/remove`, { learner_refs: [ana] })).body.data, {
+    assert.deepEqual((await target.post(`/groups/${id}/members/remove`, { learner_refs: [ana] })).body, {
       removed: [],
       not_members: [ana],
     });
@@ -85,7 +85,7 @@ suite('POST /groups/{id}/members/remove', () => {
       const answers = await Promise.all(
         Array.from({ length: 8 }, () => target.post(`/groups/${id}/${path}`, { learner_refs: [ana, bo, cy] })),
       );
-      assert.deepEqual(answers.flatMap((answer) => answer.body.data[done]).sort(), [ana, bo, cy].sort());
+      assert.deepEqual(answers.flatMap((answer) => answer.body[done]).sort(), [ana, bo, cy].sort());
     }
   });
 });

@@ -45,7 +45,7 @@ suite('Idempotency-Key', () => {
     const { id } = (await target.post('/groups', { type: 'cohort', ref: freshRef('G'), name: 'A group' })).body.data;
     const key = freshRef('key');
     for (let i = 0; i < 2; i++)
-      assert.deepEqual((await withKey(`/groups/${id}/members`, { learner_refs: [ref] }, key)).body.data.added, [ref]);
+      assert.deepEqual((await withKey(`/groups/${id}/members`, { learner_refs: [ref] }, key)).body.added, [ref]);
   });
 
   test('422: idempotency_mismatch, for another body or another path', async () => {
