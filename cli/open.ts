@@ -26,12 +26,13 @@ export async function withApp<T>(run: (app: App) => Promise<T>): Promise<T> {
   }
 }
 
-/** A text option. @throws Misuse when it is required and missing */
+/** A text option; undefined when it was not given. */
 export function option(call: Call, name: string): string | undefined {
   const value = call.options[name];
   return typeof value === 'string' ? value : undefined;
 }
 
+/** @throws Misuse when the option is missing or empty */
 export function requiredOption(call: Call, name: string): string {
   const value = option(call, name);
   if (value === undefined || value === '') throw new Misuse(`--${name} is required`);

@@ -2,7 +2,7 @@ import { limits } from './limits.ts';
 
 /**
  * Every error code that the API answers with: its status and what it says when the place that raises it
- * has nothing more precise to say (api-spec.md, Errors; the codes it leaves open are decided in docs/decisions).
+ * has nothing more precise to say (the specification, Errors).
  */
 export const errorTable = {
   unknown_parameter: [400, 'The query has a parameter that this endpoint does not know.'],

@@ -1,4 +1,4 @@
-/** Every number that the contract sets, with the sentence it stands for (api-spec.md, Limits; decisions in docs/decisions). */
+/** Every number that the contract sets, with the sentence it stands for (the specification, Limits; what it leaves open: docs/decisions). */
 export const limits = {
   /** Page size when the request names none. */
   pageDefault: 100,

@@ -77,7 +77,10 @@ function limitTable(): string {
   return table(
     ['Limit', 'Value'],
     [
-      ['Requests per key in any 60 seconds', '300 (the operator can set another number)'],
+      [
+        'Requests per key in any 60 seconds',
+        `${settingsTable.find((row) => row.name === 'ARS_RATE_LIMIT')!.default} (the operator can set another number)`,
+      ],
       ['Page size', `${limits.pageDefault}, at most ${limits.pageMax}`],
       ['Ids in one `group_id` filter', String(limits.filterGroups)],
       ['Active groups of an organisation, teams not counted', String(limits.groupsPerOrganisation)],

@@ -5,7 +5,7 @@
 export const subjects = ['digital', 'english', 'maths'] as const;
 export type Subject = (typeof subjects)[number];
 
-/** The combinations of rqf_level, its code and below_level_1 that a result can have (docs/decisions, Shapes). */
+/** The combinations of rqf_level, its code and below_level_1 that a result can have, in the order of the stored facet. */
 export const levels = [
   { rqf_level: null, rqf_level_code: null, below_level_1: null },
   { rqf_level: null, rqf_level_code: null, below_level_1: true },

@@ -4,7 +4,7 @@ import { statement } from '../db/database.ts';
 import type { Database, Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 
-/** What subscribers can be told (api-spec.md, Event types). */
+/** What subscribers can be told (the specification, Event types). */
 export type EventType = 'assessment.completed' | 'learner.groups.updated';
 
 /** The channel that wakes the delivery workers; the payload is the organisation whose endpoints have something to do. */

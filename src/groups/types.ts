@@ -1,4 +1,4 @@
-/** Group types that clients may create (api-spec.md, POST /learners); an open enum for readers. */
+/** Group types that clients may create (the specification, POST /learners); an open enum for readers. */
 export const clientGroupTypes = [
   'cohort',
   'course',

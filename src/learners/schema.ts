@@ -68,7 +68,7 @@ export type LearnerColumns = {
   last_bodies: string[] | null;
 };
 
-/** The learner's JSON up to its groups, without the closing brace, so that a detail can go on. */
+/** The learner's JSON; `more` is what a detail adds at its end, with its leading comma. */
 export function learnerPayload(row: LearnerColumns, groupsJson: string, more = ''): string {
   const lastAssessed = (row.last_ids ?? []).map((id, i) => lastAssessedJson(id, row.last_bodies![i]!)).join(',');
   return (

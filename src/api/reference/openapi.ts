@@ -12,6 +12,7 @@ import { limitSchema } from '../../http/query.ts';
 import type { Route } from '../../http/route.ts';
 import { routes } from '../routes.ts';
 import { apiBase } from '../../settings.ts';
+import { defaultRateLimit, introduction } from './introduction.ts';
 
 /** What the committed document names as the server: a service names its own origin. */
 export const documentedOrigin = 'https://results.example.org';
@@ -60,20 +61,6 @@ export type OpenApiDocument = {
     schemas: Record<string, Schema>;
   };
 };
-
-const introduction = `Results of digital, English and maths skills assessments, read by incremental polling.
-
-Every request carries two headers: \`X-Access-Key-Id\` and \`X-Secret-Access-Key\`. Whatever belongs to another organisation does not exist: 404, never 403.
-
-**Sync.** Walk \`GET /assessments\` by \`pagination.next\` to its end, then poll with \`since\` set to the \`X-Sync-Through\` of that walk. Send \`If-None-Match\` with the last \`ETag\`: 304 says that nothing has changed. Never use your own clock for \`since\`.
-
-**Queries.** A comma-separated list means OR, different parameters mean AND, and a parameter given twice is the same as a list. Unknown parameters are refused. Date-times are RFC 3339 with a zone; \`+\` is sent as \`%2B\`.
-
-**Errors.** Every error has the shape \`{"error": {"code", "message"}}\`. Act on \`code\`; \`message\` is for people and may change. A method that an address does not have is answered by 405 with \`Allow\`. Wherever GET works, HEAD does too.
-
-**Rate limit.** 300 requests in any 60 seconds for each key; a 304 counts. Every reply tells what is left in \`RateLimit\`.
-
-**Compatibility.** New fields, endpoints and values of open enumerations may come at any time: ignore what you do not know.`;
 
 const tags = [
   { name: 'Health', description: 'Are the credentials right, and is the service there?' },
@@ -333,8 +320,8 @@ function webhookOf(
   };
 }
 
-/** The OpenAPI 3.1 document of the whole API, made from the route table: the same bytes for the same origin. */
-export async function makeOpenApi(origin: string): Promise<OpenApiDocument> {
+/** The OpenAPI 3.1 document of the whole API, made from the route table: the same bytes for the same origin and rate limit. */
+export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit): Promise<OpenApiDocument> {
   const components = new Components();
   const responses: Record<string, OpenApiReply> = {};
   const paths: OpenApiDocument['paths'] = {};
@@ -388,7 +375,7 @@ export async function makeOpenApi(origin: string): Promise<OpenApiDocument> {
       title: 'Assessment Results Service',
       version: '1.0.0',
       summary: 'Skills assessment results for training providers',
-      description: introduction,
+      description: introduction(rateLimit),
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: `${origin}${apiBase}` }],

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../../app.ts';
 import { noneMatch } from '../../feed/etag.ts';
+import type { Settings } from '../../settings.ts';
 import { makeOpenApi, openApiText } from './openapi.ts';
 import { referencePage } from './page.ts';
 import { referenceStyle } from './style.ts';
@@ -21,8 +22,8 @@ function page(text: string, type: string): Page {
   return { text, type, etag: `"${hash('sha256', text, 'base64url').slice(0, 24)}"` };
 }
 
-async function make(origin: string): Promise<{ document: Page; reference: Page }> {
-  const document = await makeOpenApi(origin);
+async function make(settings: Settings): Promise<{ document: Page; reference: Page }> {
+  const document = await makeOpenApi(settings.baseUrl, settings.rateLimit);
   return {
     document: page(openApiText(document), 'application/json; charset=utf-8'),
     reference: page(referencePage(document), 'text/html; charset=utf-8'),
@@ -34,7 +35,7 @@ export function registerReference(app: App, fastify: FastifyInstance): void {
   // The origin is known for certain only when the service listens, so both are made when they are first asked for.
   let made: ReturnType<typeof make> | null = null;
   const serve = (which: 'document' | 'reference') => async (request: FastifyRequest, reply: FastifyReply) => {
-    made ??= make(app.settings.baseUrl);
+    made ??= make(app.settings);
     const { text, etag, type } = (await made)[which];
     reply.headers({
       etag,
