@@ -5,16 +5,15 @@ import { openDatabase } from './db/database.ts';
 import type { EmbeddedDatabase } from './db/embedded/embedded.ts';
 import { startEmbedded } from './db/embedded/embedded.ts';
 import { migrate } from './db/migrate.ts';
-import { pruneIdempotency } from './api/idempotency.ts';
 import type { HttpServer } from './api/server.ts';
 import { buildServer } from './api/server.ts';
-import { errorFields, streamLog } from './log.ts';
+import { startHousekeeping } from './housekeeping.ts';
+import { streamLog } from './log.ts';
 import { registerPages } from './pages.ts';
 import type { Random } from './random.ts';
 import { systemRandom } from './random.ts';
 import { deriveSecrets } from './secrets.ts';
 import { serviceSecret } from './service-secret.ts';
-import { closeIdleSittings } from './sittings/expire.ts';
 import type { Settings } from './settings.ts';
 import { createKeyring } from './webhooks/secret.ts';
 import { startWorker } from './webhooks/worker.ts';
@@ -65,8 +64,6 @@ export type Role = 'all' | 'web' | 'worker';
 /** A service that answers. */
 export type Service = { app: App; http: HttpServer | null; url: string; stop(): Promise<void> };
 
-const housekeepingMs = 60_000;
-
 /** Starts what the role asks for on an open app; stops in the reverse order, after the requests under way. */
 export async function startService(opened: OpenApp, role: Role): Promise<Service> {
   const { app } = opened;
@@ -85,13 +82,8 @@ export async function startService(opened: OpenApp, role: Role): Promise<Service
       // With port 0 the public origin is known only now; it is settled before anything is answered with it.
       if (app.settings.baseUrl === '') app.settings.baseUrl = url;
     }
-    const timer = setInterval(() => {
-      Promise.all([pruneIdempotency(app), closeIdleSittings(app)]).catch((error: unknown) =>
-        app.log.error('housekeeping.failed', errorFields(error)),
-      );
-    }, housekeepingMs);
-    timer.unref();
-    stops.push(async () => clearInterval(timer));
+    const housekeeping = startHousekeeping(app);
+    stops.push(() => housekeeping.stop());
     if (role !== 'web') {
       const worker = startWorker(app);
       stops.push(() => worker.stop());

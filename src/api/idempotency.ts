@@ -32,12 +32,26 @@ const release = statement(
 const prune = statement(
   'idempotency.prune',
   `
-  delete from idempotency where ctid in (select ctid from idempotency where created_at <= $1 limit 1000)`,
+  with gone as (
+    delete from idempotency where ctid = any(array(
+      select ctid from idempotency where created_at <= $1 order by created_at limit $2 for update skip locked))
+    returning 1)
+  select count(*) as count from gone`,
 );
 
-/** Forgets replies older than they are kept. */
-export async function pruneIdempotency(app: App): Promise<void> {
-  await app.db.query(prune, [new Date(app.clock.nowMs() - limits.idempotencyMs)]);
+/** A slice takes some milliseconds, so a request that takes a key over waits for no longer. */
+const pruneRows = 1000;
+
+/**
+ * Forgets all replies older than they are kept, in slices of their own transactions. Keys that a request or another
+ * process holds are left to them.
+ */
+export async function pruneIdempotency(app: App, signal?: AbortSignal): Promise<void> {
+  const before = new Date(app.clock.nowMs() - limits.idempotencyMs);
+  while (signal?.aborted !== true) {
+    const [row] = await app.db.query<{ count: number }>(prune, [before, pruneRows]);
+    if (row!.count < pruneRows) return;
+  }
 }
 
 /**

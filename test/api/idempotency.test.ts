@@ -84,3 +84,26 @@ test('old replies are forgotten', async () => {
   await pruneIdempotency(service.app);
   assert.equal((await service.app.db.query('select from idempotency where organisation_id = $1', [org.id])).length, 0);
 });
+
+test('however many replies have had their time, one pruning forgets them all, and passes what a request holds', async () => {
+  const org = await service.organisation();
+  const { db } = service.app;
+  const old = new Date(clock.nowMs());
+  await db.query(
+    `insert into idempotency (organisation_id, key_sha256, request_sha256, created_at, leased_until)
+     select $1, sha256(i::text::bytea), '', $2, $2 from generate_series(1, 3500) i`,
+    [org.id, old],
+  );
+  clock.advance(limits.idempotencyMs + 1);
+  const left = async () =>
+    (await db.query<{ n: number }>('select count(*) as n from idempotency where organisation_id = $1', [org.id]))[0]!.n;
+  await db.transaction(async (tx) => {
+    await tx.query(`select from idempotency where organisation_id = $1 and key_sha256 = sha256('7') for update`, [
+      org.id,
+    ]);
+    await pruneIdempotency(service.app);
+    assert.equal(await left(), 1);
+  });
+  await pruneIdempotency(service.app);
+  assert.equal(await left(), 0);
+});

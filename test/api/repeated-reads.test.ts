@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { suite, test } from 'node:test';
+import { RepeatedReads } from '../../src/api/repeated-reads.ts';
 import { manualClock } from '../../src/clock.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import type { Client } from '../contract/client.ts';
@@ -206,4 +208,23 @@ suite('a repeated read', () => {
     for (const one of answers) expected[one] = (expected[one] ?? 0) + 1;
     assert.deepEqual(await audited(org), expected);
   });
+});
+
+test('law 6: what one key has read is a repeat for nobody else, whatever they show of themselves', () => {
+  const reads = new RepeatedReads();
+  const request = (headers: Record<string, string>) =>
+    ({ method: 'GET', url: '/api/v1/assessments/1/report.pdf', headers: { host: 'x', ...headers } }) as IncomingMessage;
+  const reader = { 'x-access-key-id': 'A', 'x-secret-access-key': 'a' };
+  reads.keep(request(reader), {
+    organisationId: 1,
+    position: 1,
+    action: 'GET /assessments/{id}/report.pdf',
+    resource: null,
+    status: 200,
+    headers: [],
+    body: Buffer.from('%PDF'),
+  });
+  assert.notEqual(reads.find(request(reader)), null);
+  for (const other of [{}, { ...reader, 'x-access-key-id': 'B' }, { ...reader, 'x-secret-access-key': 'b' }])
+    assert.equal(reads.find(request(other)), null);
 });

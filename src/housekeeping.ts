@@ -1,0 +1,34 @@
+import { pruneIdempotency } from './api/idempotency.ts';
+import type { App } from './app.ts';
+import { errorFields } from './log.ts';
+import { closeIdleSittings } from './sittings/expire.ts';
+
+const everyMs = 60_000;
+
+/** What every process tidies once a minute; a round that takes longer delays the next one. */
+export function startHousekeeping(app: App): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  let round = Promise.resolve();
+  let timer: NodeJS.Timeout;
+  const wait = () => {
+    timer = setTimeout(() => {
+      round = tidy(app, stopping.signal).then(wait);
+    }, everyMs);
+    timer.unref();
+  };
+  wait();
+  return {
+    async stop() {
+      stopping.abort();
+      clearTimeout(timer);
+      await round;
+      clearTimeout(timer);
+    },
+  };
+}
+
+async function tidy(app: App, signal: AbortSignal): Promise<void> {
+  const done = await Promise.allSettled([pruneIdempotency(app, signal), closeIdleSittings(app)]);
+  for (const outcome of done)
+    if (outcome.status === 'rejected') app.log.error('housekeeping.failed', errorFields(outcome.reason));
+}
