@@ -121,7 +121,7 @@ function bankOrFailure(): Bank {
 
 export const simulateBank: Command = {
   name: 'bank simulate',
-  summary: 'Simulate sittings of the item bank and compare the figures with the goals.',
+  summary: 'Simulate sittings of the item bank and compare the figures with the goals',
   usage: '[--subject digital|english|maths] [--learners N] [--seed S] [--plan-exposure] [--out FILE]',
   options: {
     subject: { type: 'string' },

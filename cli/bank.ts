@@ -60,7 +60,7 @@ const subjectOf = (call: Call): Subject | undefined => oneOf(call, 'subject', su
 
 const check: Command = {
   name: 'bank check',
-  summary: 'Check the item bank: keys, coverage, enemies, reading level, duplicates, rendering and templates.',
+  summary: 'Check the item bank: keys, coverage, enemies, reading level, duplicates, rendering and templates',
   usage: '[--subject digital|english|maths] [--seeds N] [--dir DIR]',
   options: { subject: { type: 'string' }, seeds: { type: 'string' }, dir: { type: 'string' } },
   positionals: [0, 0],
@@ -109,7 +109,7 @@ function formatOf(call: Call, path: string | undefined): Format {
 
 const exportBank: Command = {
   name: 'bank export',
-  summary: 'Write the item bank as JSON, CSV or a QTI 3.0 package.',
+  summary: 'Write the item bank as JSON, CSV or a QTI 3.0 package',
   usage: '[--format json|csv|qti] [--subject digital|english|maths] [--dir DIR] FILE',
   options: { format: { type: 'string' }, subject: { type: 'string' }, dir: { type: 'string' } },
   positionals: [1, 1],
@@ -151,7 +151,7 @@ function place(call: Call): { subject: Subject; level: Level; domain: Domain } |
 
 const importBank: Command = {
   name: 'bank import',
-  summary: 'Add items from JSON, CSV or a QTI 3.0 package to the item bank.',
+  summary: 'Add items from JSON, CSV or a QTI 3.0 package to the item bank',
   usage: '[--format json|csv|qti] [--replace] [--subject S --level L --domain D] [--dir DIR] FILE',
   options: {
     format: { type: 'string' },

@@ -59,7 +59,7 @@ function table(comparison: Comparison): string {
 
 const vectors: Command = {
   name: 'score vectors',
-  summary: 'Compare the IRT engine with the reference figures in a file.',
+  summary: 'Compare the IRT engine with the reference figures in a file',
   usage: 'FILE',
   positionals: [1, 1],
   async run({ positionals }) {

@@ -211,6 +211,13 @@ suite('the tree', () => {
     );
   });
 
+  test('tests are written as suites and tests', () => {
+    none(
+      'other dialects',
+      tests.filter((file) => /^import \{[^}]*\b(describe|it)\b[^}]*\} from 'node:test'/m.test(read(file))),
+    );
+  });
+
   test('no machine paths, registry hosts or absolute homes', () => {
     const paths = new RegExp(
       [

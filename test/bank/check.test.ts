@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import { checkBank, reportText } from '../../src/bank/check.ts';
 import { syllables, readingGrade } from '../../src/bank/checks/reading-level.ts';
 import { fixedC, guessChance } from '../../src/bank/checks/guessing.ts';
@@ -35,14 +35,14 @@ const matches = (found: readonly string[], pattern: RegExp): void =>
     `${pattern} in ${JSON.stringify(found)}`,
   );
 
-describe('the guide', () => {
-  it('has one example of every type, and the check finds nothing wrong with any', () => {
+suite('the guide', () => {
+  test('has one example of every type, and the check finds nothing wrong with any', () => {
     assert.deepEqual(new Set(guideItems.map((item) => item.type)).size, 9);
     assert.deepEqual(findings(guideItems.filter((item) => item.type !== 'template')), []);
   });
 });
 
-describe('keys', () => {
+suite('keys', () => {
   const faulty: [string, Item['type'], object, RegExp][] = [
     ['a key that is no option', 'single_choice', { key: 'e' }, /keys: the key e is not an option/u],
     [
@@ -107,9 +107,9 @@ describe('keys', () => {
     ],
   ];
   for (const [name, type, change, pattern] of faulty)
-    it(`finds ${name}`, () => matches(findings([changed(type, change)]), pattern));
+    test(`finds ${name}`, () => matches(findings([changed(type, change)]), pattern));
 
-  it('finds spots that overlap or leave the board', () => {
+  test('finds spots that overlap or leave the board', () => {
     const spot = { x: 0, y: 0, width: 20, height: 10 };
     const surface = {
       kind: 'picture',
@@ -127,15 +127,15 @@ describe('keys', () => {
   });
 });
 
-describe('heads and relations', () => {
-  it('finds an id, a domain or a c that does not fit', () => {
+suite('heads and relations', () => {
+  test('finds an id, a domain or a c that does not fit', () => {
     matches(findings([changed('single_choice', { id: 'eng-l2-gram-001' })]), /id: should begin with eng-l1-gram-/u);
     matches(findings([changed('single_choice', { domain: 'data' })]), /domain: data is not a domain of english/u);
     matches(findings([changed('single_choice', { c: 0.2 })]), /parameters: c is 0.2, and must be 0.25/u);
     matches(findings([changed('single_choice', { b: 2 })]), /parameters: b is 2; level1 aims at/u);
     matches(findings([changed('numeric', { calculator: undefined })]), /calculator: must say/u);
   });
-  it('finds enemies that do not exist or do not know of it', () => {
+  test('finds enemies that do not exist or do not know of it', () => {
     const two = [
       changed('single_choice', { enemies: ['eng-l1-gram-002'] }),
       changed('single_choice', { id: 'eng-l1-gram-002', stem: ['Another one altogether.'] }),
@@ -143,7 +143,7 @@ describe('heads and relations', () => {
     matches(findings(two), /enemies: names eng-l1-gram-002, which does not name it/u);
     matches(findings(two.slice(0, 1)), /enemies: names eng-l1-gram-002, which does not exist/u);
   });
-  it('finds passages that are missing or unused', () => {
+  test('finds passages that are missing or unused', () => {
     matches(
       findings([changed('single_choice', { passage: 'pas-l1-none' })]),
       /passages: is on pas-l1-none, which does not exist/u,
@@ -155,14 +155,14 @@ describe('heads and relations', () => {
   });
 });
 
-describe('language', () => {
+suite('language', () => {
   const found = (text: string) => findings([changed('single_choice', { stem: ['Choose one.', text] })]);
-  it('refuses anything shaped like a National Insurance number', () => {
+  test('refuses anything shaped like a National Insurance number', () => {
     for (const text of ['Her number is AB123456C.', 'QQ 12 34 56 Z', 'zz-12-34-56-x'])
       matches(found(text), /National Insurance/u);
     assert.deepEqual(found('The room is B12 and the code is 123456.'), []);
   });
-  it('refuses brands, live addresses, real telephone and card numbers', () => {
+  test('refuses brands, live addresses, real telephone and card numbers', () => {
     for (const [text, pattern] of [
       ['Open Facebook and look.', /brand/u],
       ['Go to www.shop.co.uk now.', /address/u],
@@ -173,7 +173,7 @@ describe('language', () => {
       matches(found(text), pattern);
     assert.deepEqual(found('Go to `shop.example` or write to ana@mail.example; call 01632 960123.'), []);
   });
-  it('refuses broken markup, HTML and invisible characters', () => {
+  test('refuses broken markup, HTML and invisible characters', () => {
     for (const text of [
       'A **bold word.',
       'An `exact word.',
@@ -186,8 +186,8 @@ describe('language', () => {
   });
 });
 
-describe('duplicates', () => {
-  it('finds the same question twice, and one with a word changed, unless they are enemies', () => {
+suite('duplicates', () => {
+  test('finds the same question twice, and one with a word changed, unless they are enemies', () => {
     const [one, same, near] = ['eng-l1-gram-001', 'eng-l1-gram-002', 'eng-l1-gram-003'].map((id) =>
       changed('single_choice', {
         id,
@@ -210,8 +210,8 @@ describe('duplicates', () => {
   });
 });
 
-describe('reading level', () => {
-  it('counts syllables and grades as a person would', () => {
+suite('reading level', () => {
+  test('counts syllables and grades as a person would', () => {
     for (const [word, count] of [
       ['cat', 1],
       ['table', 2],
@@ -231,7 +231,7 @@ describe('reading level', () => {
       ).grade > 15,
     );
   });
-  it('finds a question that is too hard to read for its level', () => {
+  test('finds a question that is too hard to read for its level', () => {
     const stem = [
       'Notwithstanding considerable institutional opposition, the administration implemented comprehensive organisational restructuring throughout every department.',
     ];
@@ -239,8 +239,8 @@ describe('reading level', () => {
   });
 });
 
-describe('guessing', () => {
-  it('fixes c by the rule', () => {
+suite('guessing', () => {
+  test('fixes c by the rule', () => {
     assert.deepEqual(
       [
         examples.single_choice,
@@ -253,14 +253,14 @@ describe('guessing', () => {
       [0.25, 0.2, 0.25, 0, 0, 0],
     );
   });
-  it('knows the chance of a blind answer', () => {
+  test('knows the chance of a blind answer', () => {
     assert.equal(guessChance(examples.multiple_choice), 0.1);
     assert.equal(guessChance(examples.ordering), 1 / 24);
     assert.equal(guessChance(examples.task), 1 / (4 * 3 * 3 * 3 * 3));
   });
 });
 
-describe('templates', () => {
+suite('templates', () => {
   type Numeric = Extract<RenderedItem, { type: 'numeric' }>;
   const plain: Numeric = {
     type: 'numeric',
@@ -273,7 +273,7 @@ describe('templates', () => {
     proveTemplate({ id: 'test', make: (random) => ({ ...plain, ...make(random) }) }, 200);
   const n = (random: Random) => 2 + Math.floor(random.float() * 60);
 
-  it('passes one that is sound', () => {
+  test('passes one that is sound', () => {
     const proof = made((random) => {
       const a = n(random);
       return {
@@ -287,7 +287,7 @@ describe('templates', () => {
     assert.deepEqual(proof.faults, []);
     assert.ok(proof.variety > 40);
   });
-  it('finds the seed for which an error is right after all', () => {
+  test('finds the seed for which an error is right after all', () => {
     const proof = made((random) => {
       const a = 2 + Math.floor(random.float() * 30);
       return {
@@ -301,7 +301,7 @@ describe('templates', () => {
       /“4” is named as a wrong answer but is marked right/u,
     );
   });
-  it('finds rounding, hidden state and too little variety', () => {
+  test('finds rounding, hidden state and too little variety', () => {
     let calls = 0;
     const proof = made((random) => ({
       stem: [`What is ${pick(random, ['one', 'two'])}?`],
@@ -311,7 +311,7 @@ describe('templates', () => {
     for (const pattern of [/0\.30000000/u, /another question for the same seed/u, /only 2 different questions/u])
       assert.match(faults, pattern);
   });
-  it('finds options that are equal in value', () => {
+  test('finds options that are equal in value', () => {
     const options = [
       { id: 'a', text: '1/2' },
       { id: 'b', text: '0.5' },
@@ -325,19 +325,19 @@ describe('templates', () => {
   });
 });
 
-describe('the shipped bank', () => {
+suite('the shipped bank', () => {
   const files = readBankFiles();
-  it('has one right key and nothing else to mend in any item', () => {
+  test('has one right key and nothing else to mend in any item', () => {
     const report = checkBank(files, [], 25);
     const errors = report.findings.filter(({ severity }) => severity === 'error');
     assert.deepEqual(errors, [], reportText({ ...report, findings: errors }));
   });
   for (const template of new Set(files.items.flatMap((item) => (item.type === 'template' ? [item.template] : [])))) {
-    it(`proves ${template} over 1,000 seeds`, () => {
+    test(`proves ${template} over 1,000 seeds`, () => {
       assert.deepEqual(proveTemplate(templates.get(template)!, 1000).faults, []);
     });
   }
-  it('marks every item’s own key right, for any seed of a template', () => {
+  test('marks every item’s own key right, for any seed of a template', () => {
     for (const item of files.items) {
       const rendered =
         item.type === 'template' ? templates.get(item.template)!.make(seededRandom(`${item.id}:mark`)) : item;

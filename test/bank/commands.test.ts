@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, suite, test } from 'node:test';
 import { commands } from '../../cli/bank.ts';
 import { Failure, Misuse } from '../../cli/command.ts';
 import type { Output } from '../../cli/command.ts';
@@ -35,8 +35,8 @@ type Imported = {
 const imported = async (file: string, options: Record<string, string | boolean>): Promise<Imported> =>
   (await ars('import', [file], options)).json as Imported;
 
-describe('bank import and export', () => {
-  it('carries items through every format into a new bank, and finds nothing changed when they come again', async () => {
+suite('bank import and export', () => {
+  test('carries items through every format into a new bank, and finds nothing changed when they come again', async () => {
     const first = place('first');
     assert.deepEqual(await imported(source, { dir: first }), {
       added: 8,
@@ -64,7 +64,7 @@ describe('bank import and export', () => {
     }
   });
 
-  it('replaces only when asked, raises the number, and exits 1 for what it rejects', async () => {
+  test('replaces only when asked, raises the number, and exits 1 for what it rejects', async () => {
     const dir = place('second');
     await imported(source, { dir });
     const changed = place('changed.json');
@@ -85,14 +85,14 @@ describe('bank import and export', () => {
     assert.deepEqual([done.replaced, done.rejected.length, done.bank_number], [1, 1, 2]);
   });
 
-  it('exports one subject', async () => {
+  test('exports one subject', async () => {
     const dir = place('third');
     await imported(source, { dir });
     const { json } = await ars('export', [place('maths.csv')], { dir, subject: 'maths' });
     assert.deepEqual((json as { items: number; passages: number }).items, 2);
   });
 
-  it('says in a sentence what is wrong with the call or the file', async () => {
+  test('says in a sentence what is wrong with the call or the file', async () => {
     await assert.rejects(ars('export', [place('bank.txt')]), Misuse);
     await assert.rejects(ars('export', [place('bank.csv')], { subject: 'physics' }), Misuse);
     await assert.rejects(ars('import', [source], { dir: place('x'), subject: 'maths' }), Misuse);
@@ -114,7 +114,7 @@ describe('bank import and export', () => {
     );
   });
 
-  it('rejects what is no item, and goes on with the rest', async () => {
+  test('rejects what is no item, and goes on with the rest', async () => {
     const mixed = place('mixed.json');
     writeFileSync(mixed, JSON.stringify([null, 5, {}, written[0]]));
     const { added, rejected } = await imported(mixed, { dir: place('fifth') });
@@ -130,8 +130,8 @@ describe('bank import and export', () => {
   });
 });
 
-describe('bank check', () => {
-  it('exits 1 with its findings, in text and in JSON', async () => {
+suite('bank check', () => {
+  test('exits 1 with its findings, in text and in JSON', async () => {
     const dir = place('fourth');
     await imported(source, { dir });
     const { json, text, exitCode } = await ars('check', [], { dir, seeds: '2' });
@@ -151,7 +151,7 @@ describe('bank check', () => {
     const english = (await ars('check', [], { dir, seeds: '2', subject: 'english' })).json as typeof report;
     assert.ok(english.findings.every(({ message }) => !message.startsWith('maths')));
   });
-  it('refuses a number of seeds that is none', async () => {
+  test('refuses a number of seeds that is none', async () => {
     await assert.rejects(ars('check', [], { seeds: 'many' }), Misuse);
     await assert.rejects(ars('simulate', [], { learners: '3' }), Misuse);
   });

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, suite, test } from 'node:test';
 import fc from 'fast-check';
 import { strToU8, zipSync } from 'fflate';
 import { fromCsv, toCsv } from '../../src/bank/exchange/csv.ts';
@@ -19,30 +19,30 @@ import { guideItems } from './examples.ts';
 const files = readBankFiles();
 const bank = { items: files.items, passages: files.passages };
 
-describe('round trips of the shipped bank', () => {
-  it('JSON gives back exactly what went out', () => {
+suite('round trips of the shipped bank', () => {
+  test('JSON gives back exactly what went out', () => {
     assert.deepEqual(fromJson(toJson(files)), bank);
   });
-  it('CSV gives back exactly what went out', () => {
+  test('CSV gives back exactly what went out', () => {
     assert.deepEqual(fromCsv(toCsv(bank)), bank);
   });
-  it('QTI gives back exactly what went out', () => {
+  test('QTI gives back exactly what went out', () => {
     assert.deepEqual(fromQti(toQti(bank, '1-test')), bank);
   });
-  it('writes the same bytes for the same bank', () => {
+  test('writes the same bytes for the same bank', () => {
     assert.deepEqual(toQti(bank, '1-test'), toQti(structuredClone(bank), '1-test'));
     assert.equal(toCsv(bank), toCsv(structuredClone(bank)));
   });
 });
 
-describe('CSV', () => {
+suite('CSV', () => {
   const [first] = guideItems as [Item];
   const edited = (change: object): { items: Item[]; passages: [] } => ({
     items: [{ ...first, ...change } as Item],
     passages: [],
   });
 
-  it('opens in a spreadsheet without a formula being run', () => {
+  test('opens in a spreadsheet without a formula being run', () => {
     const csv = toCsv(edited({ skill: '=HYPERLINK("x")', stem: ['@sum', '+1'], rationale: '- a list' }));
     assert.ok(csv.startsWith('\ufeff'));
     assert.match(csv, /,"'=HYPERLINK\(""x""\)",/u);
@@ -50,7 +50,7 @@ describe('CSV', () => {
     assert.deepEqual(fromCsv(csv), edited({ skill: '=HYPERLINK("x")', stem: ['@sum', '+1'], rationale: '- a list' }));
   });
 
-  it('gives back any text at all', () => {
+  test('gives back any text at all', () => {
     const texts = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 });
     fc.assert(
       fc.property(
@@ -67,7 +67,7 @@ describe('CSV', () => {
     );
   });
 
-  it('says what is wrong with a file', () => {
+  test('says what is wrong with a file', () => {
     assert.throws(
       () => fromCsv('a,b\n1,2\n'),
       (cause: Error) => cause instanceof ExchangeFault && /id and type/u.test(cause.message),
@@ -80,8 +80,8 @@ describe('CSV', () => {
   });
 });
 
-describe('XML', () => {
-  it('gives back any text and attribute', () => {
+suite('XML', () => {
+  test('gives back any text and attribute', () => {
     const text = fc
       .string({ unit: 'grapheme', maxLength: 30 })
       .filter((value) => !/[\u0000-\u0008\u000b-\u001f\ufffe\uffff\r]/u.test(value));
@@ -94,7 +94,7 @@ describe('XML', () => {
       { numRuns: 300 },
     );
   });
-  it('refuses what could reach outside the file or never ends', () => {
+  test('refuses what could reach outside the file or never ends', () => {
     const refused = [
       '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>',
       '<a>&b;</a>',
@@ -111,7 +111,7 @@ describe('XML', () => {
     ];
     for (const document of refused) assert.throws(() => readXml(document), XmlFault, document.slice(0, 40));
   });
-  it('reads namespaces, CDATA and comments', () => {
+  test('reads namespaces, CDATA and comments', () => {
     const xml = readXml(
       '<?xml version="1.0"?><!-- a --><q:a xmlns:q="x"><![CDATA[1 < 2]]><!-- b --><q:b c=\'"\'/></q:a>',
     );
@@ -120,7 +120,7 @@ describe('XML', () => {
   });
 });
 
-describe('QTI from other tools', () => {
+suite('QTI from other tools', () => {
   const item = (body: string, declaration: string) => `<?xml version="1.0" encoding="UTF-8"?>
 <qti-assessment-item xmlns="http://www.imsglobal.org/xsd/imsqtiasi_v3p0" identifier="other-1" title="Capital" time-dependent="false">
   <qti-response-declaration identifier="RESPONSE" ${declaration}</qti-response-declaration>
@@ -137,7 +137,7 @@ describe('QTI from other tools', () => {
     .replaceAll('"C"', '"c"')
     .replace('>B<', '>b<');
 
-  it('takes a choice item into its place, with an id and a c of its own', () => {
+  test('takes a choice item into its place, with an id and a c of its own', () => {
     const read = fromQti(strToU8(choice), foreignDefaults(place));
     const { outcome, files: merged } = mergeBank(
       { number: 3, items: [], passages: [], admission: noAdmission },
@@ -152,7 +152,7 @@ describe('QTI from other tools', () => {
     assert.equal(added.c, 0.3333);
   });
 
-  it('rejects it, item by item, when nobody says where it belongs', () => {
+  test('rejects it, item by item, when nobody says where it belongs', () => {
     const { outcome } = mergeBank(
       { number: 3, items: [], passages: [], admission: noAdmission },
       fromQti(strToU8(choice)),
@@ -162,7 +162,7 @@ describe('QTI from other tools', () => {
     assert.equal(outcome.number, 3);
   });
 
-  it('reads text entry, order, match and hot text', () => {
+  test('reads text entry, order, match and hot text', () => {
     const read = (body: string, declaration: string) =>
       fromQti(strToU8(item(body, declaration)), foreignDefaults(place)).items[0]! as unknown as Record<string, unknown>;
     const entry = read(
@@ -192,7 +192,7 @@ describe('QTI from other tools', () => {
     assert.deepEqual([hot.type, hot.surface, hot.key], ['hotspot', { kind: 'text', lines: ['A [[h|word]].'] }, ['h']]);
   });
 
-  it('reads only what the manifest lists, and says what is missing', () => {
+  test('reads only what the manifest lists, and says what is missing', () => {
     const zip = (entries: Record<string, string>) =>
       zipSync(Object.fromEntries(Object.entries(entries).map(([path, text]) => [path, strToU8(text)])));
     const manifest = (href: string) =>
@@ -214,11 +214,11 @@ describe('QTI from other tools', () => {
   });
 });
 
-describe('merging an import', () => {
+suite('merging an import', () => {
   const [first, second] = guideItems as [Item, Item];
   const start = { number: 7, items: [first], passages: [], admission: noAdmission };
 
-  it('adds what is new, leaves what is equal, and replaces only when asked', () => {
+  test('adds what is new, leaves what is equal, and replaces only when asked', () => {
     const changed = { ...first, b: 0.3 } as Item;
     assert.deepEqual(mergeBank(start, { items: [structuredClone(first), second], passages: [] }, false).outcome, {
       added: [second.id],
@@ -235,7 +235,7 @@ describe('merging an import', () => {
     assert.deepEqual(start.items, [first], 'the bank that was given is not touched');
   });
 
-  it('rejects a wrong shape, a wrong key and a missing passage', () => {
+  test('rejects a wrong shape, a wrong key and a missing passage', () => {
     const bad = [
       { ...second, a: 2 },
       { ...first, key: 'zz' },
@@ -254,7 +254,7 @@ describe('merging an import', () => {
  * holds them (imsqti_asiv3p0_v1p0.xsd, imsqtiv3p0_imscpv1p2_v1p0.xsd and what they import, made local), every file of the
  * package is validated by xmllint.
  */
-describe('validation against the QTI 3.0 schemas', () => {
+suite('validation against the QTI 3.0 schemas', () => {
   const schemas = process.env.QTI_XSD_DIR ?? '';
   const xmllint = spawnSync('xmllint', ['--version']).error === undefined;
   const skip =
@@ -266,7 +266,7 @@ describe('validation against the QTI 3.0 schemas', () => {
   const folder = mkdtempSync(join(tmpdir(), 'qti-'));
   after(() => rmSync(folder, { recursive: true }));
 
-  it('holds for every item, stimulus and the manifest', { skip }, () => {
+  test('holds for every item, stimulus and the manifest', { skip }, () => {
     const written = packageFiles(
       {
         items: [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import {
   BankFileFault,
@@ -32,8 +32,8 @@ function written(files: Record<string, unknown>): URL {
 
 const choice = guideItems.find((item) => item.type === 'single_choice')!;
 
-describe('reading files', () => {
-  it('names the item and the member that are wrong', () => {
+suite('reading files', () => {
+  test('names the item and the member that are wrong', () => {
     const directory = written({
       'english/level1.json': [
         { ...choice, a: 1.4 },
@@ -57,13 +57,13 @@ describe('reading files', () => {
       assert.match(text, pattern);
     assert.throws(() => readBankFiles(directory), BankFileFault);
   });
-  it('finds an item in another level’s file', () => {
+  test('finds an item in another level’s file', () => {
     assert.match(
       scanBankFiles(written({ 'english/level2.json': [choice] })).faults[0]!.fault,
       /belongs in english\/level1\.json/u,
     );
   });
-  it('says which file is not JSON', () => {
+  test('says which file is not JSON', () => {
     assert.throws(() => readBankFiles(written({ 'maths/level1.json': '[1,' })), /maths\/level1\.json is not JSON/u);
     assert.throws(() => readBankFiles(written({ 'maths/level1.json': {} })), /maths\/level1\.json is not an array/u);
     for (const value of [5, {}, { number: '1' }, { number: -1 }])
@@ -71,14 +71,14 @@ describe('reading files', () => {
   });
 });
 
-describe('the version', () => {
+suite('the version', () => {
   const files = {
     number: 5,
     items: guideItems.filter((item) => item.type !== 'template'),
     passages: [],
     admission: noAdmission,
   };
-  it('changes with the content only', () => {
+  test('changes with the content only', () => {
     const hash = contentHash(files);
     assert.equal(contentHash({ ...files, items: [...files.items].reverse() }), hash);
     assert.equal(
@@ -93,15 +93,15 @@ describe('the version', () => {
       hash,
     );
   });
-  it('says which level keeps a bank from being scored', () => {
+  test('says which level keeps a bank from being scored', () => {
     assert.throws(() => bankOf(files), /digital bank has no Level 2 items/u);
   });
 });
 
-describe('the shipped bank', () => {
+suite('the shipped bank', () => {
   const bank = loadBank();
-  it('is loaded once', () => assert.equal(loadBank(), bank));
-  it('has rising cuts, each solving a mean probability of 0.65 over its level', () => {
+  test('is loaded once', () => assert.equal(loadBank(), bank));
+  test('has rising cuts, each solving a mean probability of 0.65 over its level', () => {
     for (const subject of subjects) {
       const { cuts, version } = bank.subjects[subject];
       cuts.forEach((cut, at) => {
@@ -113,7 +113,7 @@ describe('the shipped bank', () => {
       });
     }
   });
-  it('counts every item once, with its parameters, published domain and enemies', () => {
+  test('counts every item once, with its parameters, published domain and enemies', () => {
     for (const subject of subjects) {
       const { items, version } = bank.subjects[subject];
       assert.equal(version.version, bank.version);
@@ -131,13 +131,13 @@ describe('the shipped bank', () => {
         );
     }
   });
-  it('finds items and passages by id', () => {
+  test('finds items and passages by id', () => {
     const [item] = bank.subjects.english.items.filter((entry) => 'passage' in entry && entry.passage);
     assert.equal(bank.item(item!.id), item);
     assert.ok(bank.passage((item as { passage: string }).passage));
     assert.equal(bank.item('eng-l1-gram-999'), undefined);
   });
-  it('has blueprint shares that add up to 1', () => {
+  test('has blueprint shares that add up to 1', () => {
     for (const subject of subjects)
       assert.ok(Math.abs(domainsOf[subject].reduce((sum, domain) => sum + domainShares[domain], 0) - 1) < 1e-9);
   });

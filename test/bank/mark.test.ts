@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { fieldNames, mark, rightAnswer } from '../../src/bank/mark.ts';
 import type { Answer } from '../../src/bank/mark.ts';
@@ -36,8 +36,8 @@ const assertUnreadable = (item: RenderedItem, values: readonly string[]): void =
     );
 };
 
-describe('numeric', () => {
-  it('reads money with and without its sign, separators and pence', () => {
+suite('numeric', () => {
+  test('reads money with and without its sign, separators and pence', () => {
     const item = numeric({ value: '1234.50', units: ['£', 'pounds'] }, { prefix: '£' });
     assertMarks(
       item,
@@ -73,7 +73,7 @@ describe('numeric', () => {
     ]);
   });
 
-  it('takes every kind of minus sign', () => {
+  test('takes every kind of minus sign', () => {
     assertMarks(
       numeric({ value: '-3', units: ['°C'] }, { suffix: '°C' }),
       ['-3', '−3', '–3', '—3', '﹣3', '- 3', '-3°C', '−3 ℃', '-3.0', '-3 °c'],
@@ -81,7 +81,7 @@ describe('numeric', () => {
     );
   });
 
-  it('takes fractions in any writing, equal in value', () => {
+  test('takes fractions in any writing, equal in value', () => {
     assertMarks(
       numeric({ value: '3/4' }),
       ['3/4', '¾', '3⁄4', '6/8', '0.75', '.75', '3 / 4', '75/100'],
@@ -91,7 +91,7 @@ describe('numeric', () => {
     assertUnreadable(numeric({ value: '3/4' }), ['3/0', '3/', '/4', '3/4/5', '1 2 3/4']);
   });
 
-  it('asks for the simplest form where the question does', () => {
+  test('asks for the simplest form where the question does', () => {
     assertMarks(numeric({ value: '3/4', form: 'fraction_simplest' }), ['3/4', '¾'], ['6/8', '0.75']);
     assertMarks(
       numeric({ value: '1 1/2', form: 'fraction_simplest' }),
@@ -102,13 +102,13 @@ describe('numeric', () => {
     assertMarks(numeric({ value: '12', form: 'whole' }), ['12', '12.0', '012'], ['12.4', '24/2']);
   });
 
-  it('holds the tolerance exactly, end points included', () => {
+  test('holds the tolerance exactly, end points included', () => {
     const item = numeric({ value: '0.3', tolerance: '0.1' });
     assertMarks(item, ['0.2', '0.4', '0.30000', '2/5', '1/5'], ['0.19999999999', '0.40000000001', '3/7']);
     assertMarks(numeric({ value: '0.3' }), ['0.3', '3/10'], ['0.30000000000000004', '1/3']);
   });
 
-  it('knows a unit however it is written, and wants it only where the question asks', () => {
+  test('knows a unit however it is written, and wants it only where the question asks', () => {
     const item = numeric({ value: '12', units: ['m²', 'm2', 'square metres'], unit_required: true });
     assertMarks(
       item,
@@ -119,7 +119,7 @@ describe('numeric', () => {
     assertMarks(numeric({ value: '2.5', units: ['%'] }, { suffix: '%' }), ['2.5', '2.5%', '2.5 %'], ['25%', '0.025']);
   });
 
-  it('says that nothing was answered for an empty box', () => {
+  test('says that nothing was answered for an empty box', () => {
     const item = numeric({ value: '0' });
     for (const empty of ['', '   ', '\u00a0'])
       assert.deepEqual(mark(item, typed(empty)), { answered: false, correct: false, problem: null });
@@ -128,7 +128,7 @@ describe('numeric', () => {
     assert.equal(mark(item, typed('-0')).correct, true);
   });
 
-  it('reads back every decimal that it is given, and never throws', () => {
+  test('reads back every decimal that it is given, and never throws', () => {
     fc.assert(
       fc.property(fc.integer({ min: -9_999_999, max: 9_999_999 }), fc.integer({ min: 0, max: 4 }), (n, places) => {
         const value = (n / 10 ** places).toFixed(places);
@@ -149,7 +149,7 @@ describe('numeric', () => {
     );
   });
 
-  it('stays fast on long hostile text', () => {
+  test('stays fast on long hostile text', () => {
     assert.equal(
       mark(numeric({ value: '1', units: ['kg'] }), typed(`${'1 '.repeat(5_000)}kg`)).problem,
       'not_a_number',
@@ -157,8 +157,8 @@ describe('numeric', () => {
   });
 });
 
-describe('short text', () => {
-  it('compares exactly, apart from case, spaces, quotes and invisible characters', () => {
+suite('short text', () => {
+  test('compares exactly, apart from case, spaces, quotes and invisible characters', () => {
     assertMarks(
       text({ accept: ["don't"] }),
       ["don't", 'don’t', 'DON‘T', ' don´t ', 'don\u200b’t'],
@@ -173,7 +173,7 @@ describe('short text', () => {
     );
   });
 
-  it('never marks a near miss right', () => {
+  test('never marks a near miss right', () => {
     assertMarks(
       text({ accept: ['necessary'] }),
       ['necessary', 'Necessary'],
@@ -181,11 +181,11 @@ describe('short text', () => {
     );
   });
 
-  it('holds the case where it counts', () => {
+  test('holds the case where it counts', () => {
     assertMarks(text({ accept: ['London'], case_sensitive: true }), ['London', ' London'], ['london', 'LONDON']);
   });
 
-  it('drops spaces and a final stop only where they carry no meaning', () => {
+  test('drops spaces and a final stop only where they carry no meaning', () => {
     assertMarks(
       text({ accept: ['=SUM(B2:B5)', '=B2+B3+B4+B5'], ignore_spaces: true }),
       ['=sum( b2 : b5 )', '=B2 + B3 + B4 + B5'],
@@ -199,26 +199,26 @@ describe('short text', () => {
     assertMarks(text({ accept: ['I am here'] }), ['I  am\u00a0here'], ['I am here.']);
   });
 
-  it('takes each listed variant', () => {
+  test('takes each listed variant', () => {
     assertMarks(text({ accept: ['realise', 'realize'] }), ['realise', 'realize'], ['realis']);
   });
 
-  it('is unanswered when nothing visible was typed', () => {
+  test('is unanswered when nothing visible was typed', () => {
     for (const empty of ['', '  ', '\u200b', '\u00a0'])
       assert.equal(mark(text({ accept: ['a'] }), typed(empty)).answered, false);
   });
 });
 
-describe('choices', () => {
+suite('choices', () => {
   const { single_choice: single, multiple_choice: multiple } = examples;
-  it('marks a single choice', () => {
+  test('marks a single choice', () => {
     assert.deepEqual(mark(single, typed('b')), { answered: true, correct: true, problem: null });
     assert.deepEqual(mark(single, typed('a')), { answered: true, correct: false, problem: null });
     assert.equal(mark(single, typed('zz')).correct, false);
     assert.deepEqual(mark(single, { answer: ['a', 'b'] }), { answered: true, correct: false, problem: 'wrong_count' });
     assert.equal(mark(single, typed('')).answered, false);
   });
-  it('marks a multiple choice all or nothing', () => {
+  test('marks a multiple choice all or nothing', () => {
     assert.equal(mark(multiple, { answer: ['d', 'b'] }).correct, true);
     assert.equal(mark(multiple, { answer: ['b', 'd', 'b'] }).correct, true, 'a value sent twice counts once');
     assert.deepEqual(mark(multiple, { answer: ['b'] }), { answered: true, correct: false, problem: 'wrong_count' });
@@ -230,15 +230,15 @@ describe('choices', () => {
     assert.deepEqual(mark(multiple, { answer: ['b', 'a'] }), { answered: true, correct: false, problem: null });
     assert.equal(mark(multiple, { answer: [] }).answered, false);
   });
-  it('marks a hotspot from its list', () => {
+  test('marks a hotspot from its list', () => {
     assert.equal(mark(examples.hotspot, typed('w3')).correct, true);
     assert.equal(mark(examples.hotspot, typed('w1')).correct, false);
   });
 });
 
-describe('ordering and matching', () => {
+suite('ordering and matching', () => {
   const { ordering, matching } = examples;
-  it('wants every position right', () => {
+  test('wants every position right', () => {
     const right = rightAnswer(ordering);
     assert.deepEqual(mark(ordering, right), { answered: true, correct: true, problem: null });
     assert.deepEqual(mark(ordering, { ...right, position_a: '2', position_d: '3' }), {
@@ -258,7 +258,7 @@ describe('ordering and matching', () => {
     });
     assert.equal(mark(ordering, { position_a: '' }).answered, false);
   });
-  it('wants every pair right', () => {
+  test('wants every pair right', () => {
     const right = rightAnswer(matching);
     assert.deepEqual(mark(matching, right), { answered: true, correct: true, problem: null });
     assert.deepEqual(mark(matching, { ...right, match_f3: 'p4' }), { answered: true, correct: false, problem: null });
@@ -266,10 +266,10 @@ describe('ordering and matching', () => {
   });
 });
 
-describe('tasks', () => {
+suite('tasks', () => {
   const { task } = examples;
   const right = rightAnswer(task);
-  it('is right only when every field that matters is right', () => {
+  test('is right only when every field that matters is right', () => {
     assert.equal(mark(task, right).correct, true);
     for (const [name, value] of Object.entries({
       task_to: 'dan',
@@ -282,11 +282,11 @@ describe('tasks', () => {
       assert.equal(mark(task, { ...right, [name]: '' }).correct, false, `${name} left empty`);
     }
   });
-  it('is unanswered until something differs from its start', () => {
+  test('is unanswered until something differs from its start', () => {
     assert.equal(mark(task, { task_to: 'none', task_cc: 'none', task_subject: 'blank' }).answered, false);
     assert.equal(mark(task, { task_to: 'none', task_file: 'menu' }).answered, true);
   });
-  it('marks check boxes, typed text and numbers in fields, and lets other fields be', () => {
+  test('marks check boxes, typed text and numbers in fields, and lets other fields be', () => {
     const item: RenderedItem = {
       type: 'task',
       ...said,
@@ -317,8 +317,8 @@ describe('tasks', () => {
   });
 });
 
-describe('any answer at all', () => {
-  it('never throws, never takes the prototype for a field, and never depends on other fields', () => {
+suite('any answer at all', () => {
+  test('never throws, never takes the prototype for a field, and never depends on other fields', () => {
     const values = fc.oneof(fc.string({ maxLength: 20 }), fc.array(fc.string({ maxLength: 5 }), { maxLength: 4 }));
     const answers = fc.dictionary(
       fc.oneof(

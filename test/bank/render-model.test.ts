@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import { fieldNames, mark, rightAnswer } from '../../src/bank/mark.ts';
 import { readBankFiles, renderItem } from '../../src/bank/load.ts';
 import { markupFault, parseBlocks, parseInline, plainText } from '../../src/bank/markup.ts';
@@ -9,8 +9,8 @@ import { examples, guideItems } from './examples.ts';
 
 const modelOf = (rendered: RenderedItem) => renderModel(rendered as unknown as Item, rendered, null);
 
-describe('markup', () => {
-  it('parses marks and nothing else', () => {
+suite('markup', () => {
+  test('parses marks and nothing else', () => {
     assert.deepEqual(parseInline('Do **not** open `a_b.exe` or <b>____</b> 2*3*4'), [
       { kind: 'text', text: 'Do ' },
       { kind: 'strong', text: 'not' },
@@ -23,7 +23,7 @@ describe('markup', () => {
     assert.equal(plainText(parseInline('I ____ **here**.')), 'I blank here.');
     assert.deepEqual(parseInline("The [[w1|dog's]] bone")[1], { kind: 'spot', id: 'w1', text: "dog's" });
   });
-  it('gathers list items, and keeps quotes apart', () => {
+  test('gathers list items, and keeps quotes apart', () => {
     assert.deepEqual(
       parseBlocks(['A', '- b', '- c', '> d', '- e']).map((block) =>
         block.kind === 'list' ? block.items.length : block.kind,
@@ -31,14 +31,14 @@ describe('markup', () => {
       ['paragraph', 2, 'quote', 1],
     );
   });
-  it('finds marks without their other half', () => {
+  test('finds marks without their other half', () => {
     assert.equal(markupFault('a **b** `c` [[d|e]]'), null);
     for (const text of ['a **b', 'a `b', 'a [[B|c]]', 'a <p>b']) assert.notEqual(markupFault(text), null, text);
   });
 });
 
-describe('render model', () => {
-  it('holds neither key nor rationale', () => {
+suite('render model', () => {
+  test('holds neither key nor rationale', () => {
     for (const item of guideItems) {
       if (item.type === 'template') continue;
       const text = JSON.stringify(renderModel(item, item, null));
@@ -46,14 +46,14 @@ describe('render model', () => {
     }
   });
 
-  it('has a field for everything that a right answer fills in', () => {
+  test('has a field for everything that a right answer fills in', () => {
     for (const item of Object.values(examples)) {
       const names = new Set(modelOf(item).fields.map((field) => field.name));
       for (const name of Object.keys(rightAnswer(item))) assert.ok(names.has(name), `${item.type}: ${name}`);
     }
   });
 
-  it('lets the right answer be given through its controls alone', () => {
+  test('lets the right answer be given through its controls alone', () => {
     for (const item of Object.values(examples)) {
       const right = rightAnswer(item);
       for (const field of modelOf(item).fields) {
@@ -69,13 +69,13 @@ describe('render model', () => {
     }
   });
 
-  it('says how many to choose', () => {
+  test('says how many to choose', () => {
     assert.equal(modelOf(examples.multiple_choice).fields[0]!.choose, 2);
     assert.equal(plainText(modelOf(examples.multiple_choice).fields[0]!.label), 'Choose 2 answers');
     assert.equal(modelOf(examples.hotspot).fields[0]!.control, 'radios');
   });
 
-  it('numbers words that a text holds more than once, so that the list can be told apart', () => {
+  test('numbers words that a text holds more than once, so that the list can be told apart', () => {
     const item: RenderedItem = {
       ...examples.hotspot,
       surface: { kind: 'text', lines: ['[[a|the]] cat and [[b|the]] [[c|dog]]'] },
@@ -87,7 +87,7 @@ describe('render model', () => {
     );
   });
 
-  it('places each field of a task on its screen, under its name', () => {
+  test('places each field of a task on its screen, under its name', () => {
     const model = modelOf(examples.task);
     assert.deepEqual(
       model.task!.screen,
@@ -96,7 +96,7 @@ describe('render model', () => {
     assert.equal(model.fields.find((field) => field.name === 'task_to')!.initial, 'none');
   });
 
-  it('gives a spreadsheet its rows and columns', () => {
+  test('gives a spreadsheet its rows and columns', () => {
     const item: RenderedItem = {
       ...examples.task,
       screen: [{ block: 'sheet', caption: 'Sales', rows: [['Item', 'Price'], ['Tea']] }, ...examples.task.screen],
@@ -113,7 +113,7 @@ describe('render model', () => {
     assert.deepEqual([0, 25, 26, 27, 701, 702].map(columnName), ['A', 'Z', 'AA', 'AB', 'ZZ', 'AAA']);
   });
 
-  it('offers a number pad only where it gives nothing away', () => {
+  test('offers a number pad only where it gives nothing away', () => {
     const mode = (level: Item['level'], value: string) =>
       renderModel({ ...(examples.numeric as unknown as Item), level }, { ...examples.numeric, key: { value } }, null)
         .fields[0]!.input!.mode;
@@ -124,9 +124,9 @@ describe('render model', () => {
   });
 });
 
-describe('the shipped bank', () => {
+suite('the shipped bank', () => {
   const { items, passages } = readBankFiles();
-  it('renders every item, the same for the same seed', () => {
+  test('renders every item, the same for the same seed', () => {
     for (const item of items) {
       const rendered = renderItem(item, 'a');
       const passage = rendered.passage ? passages.find(({ id }) => id === rendered.passage)! : null;

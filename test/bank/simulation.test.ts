@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import { readXml, findAll, textIn } from '../../src/bank/exchange/xml.ts';
 import type { SubjectBank } from '../../src/bank/load.ts';
 import { bankInformation, informationGaps, wantedInformation } from '../../src/bank/simulation/gaps.ts';
@@ -40,8 +40,8 @@ const measured = (meanInformation: number): AtAbility[] =>
     meanInformation,
   }));
 
-describe('gaps', () => {
-  it('are where a full sitting gives too little information, between −2 and 2', () => {
+suite('gaps', () => {
+  test('are where a full sitting gives too little information, between −2 and 2', () => {
     assert.deepEqual(informationGaps(bank(60, 1), measured(wantedInformation)), []);
     const stoppedEarly = measured(wantedInformation / 2).map((one) => ({ ...one, meanItems: 20 }));
     assert.deepEqual(
@@ -57,19 +57,19 @@ describe('gaps', () => {
     for (const gap of gaps)
       assert.ok(gap.items >= 5 && gap.items <= 20 && gap.b[0] < gap.theta && gap.theta < gap.b[1]);
   });
-  it('names the domain that gives least', () => {
+  test('names the domain that gives least', () => {
     const poor = bank(60, 1.3);
     const items = poor.version.items.map((item) => (item.domain === 'Two' ? { ...item, a: 0.5 } : item));
     const gaps = informationGaps({ ...poor, version: { ...poor.version, items } }, measured(8));
     assert.deepEqual(new Set(gaps.map((gap) => gap.domain)), new Set(['Two']));
   });
-  it('adds information up over all items', () => {
+  test('adds information up over all items', () => {
     const [first] = bank(2, 1).version.items;
     assert.ok(Math.abs(bankInformation([first!, first!], first!.b) - 0.5) < 1e-12);
   });
 });
 
-describe('plots', () => {
+suite('plots', () => {
   const plot = {
     title: 'A & B',
     description: 'What <it> shows.',
@@ -97,7 +97,7 @@ describe('plots', () => {
       },
     ],
   };
-  it('are well-formed SVG with a name and a description', () => {
+  test('are well-formed SVG with a name and a description', () => {
     const svg = readXml(plotSvg(plot));
     assert.equal(svg.attributes.role, 'img');
     assert.deepEqual(
@@ -106,7 +106,7 @@ describe('plots', () => {
     );
     assert.equal(findAll(svg, 'polyline').length, 2);
   });
-  it('keep inside their frame, and are the same for the same data', () => {
+  test('keep inside their frame, and are the same for the same data', () => {
     const [line] = findAll(readXml(plotSvg(plot)), 'polyline');
     for (const point of line!.attributes.points!.split(' ')) {
       const [x, y] = point.split(',').map(Number) as [number, number];

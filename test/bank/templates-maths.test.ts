@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import { fieldNames, mark, rightAnswer } from '../../src/bank/mark.ts';
 import type { Figure, RenderedItem } from '../../src/bank/schema.ts';
 import { templates } from '../../src/bank/templates.ts';
@@ -138,13 +138,13 @@ function keyOf(item: RenderedItem): { key: number; wrong: string[] } {
 /** Largest number that a question may show or ask for, by level. */
 const largest: Record<string, number> = { e1: 20, e2: 200, e3: 1000, l1: 100_000, l2: 1_000_000, l3: 1_000_000 };
 
-describe('maths templates', () => {
-  it('each has an independent solution here, and the other way round', () => {
+suite('maths templates', () => {
+  test('each has an independent solution here, and the other way round', () => {
     assert.deepEqual([...templates.keys()].sort(), Object.keys(solve).sort());
   });
 
   for (const [id, template] of templates) {
-    it(`${id}: one right key, distinct wrong answers and sane numbers for ${seeds} seeds`, () => {
+    test(`${id}: one right key, distinct wrong answers and sane numbers for ${seeds} seeds`, () => {
       const questions = new Set<string>();
       for (let seed = 0; seed < seeds; seed += 1) {
         const item = template.make(fastRandom(`${id}/${seed}`));

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
+import { after, suite, test } from 'node:test';
 import { followEvents, lastEvent } from '../../src/events/follow.ts';
 import { withScene } from '../webhooks/scene.ts';
 
-describe('an event', async () => {
+suite('an event', async () => {
   const scene = await withScene();
   const toldTo = async (): Promise<Set<string>> =>
     new Set((await scene.deliveries()).map((delivery) => delivery.endpoint_id));
 
-  it('is written for the endpoints that are subscribed to its type and groups, an added or a removed one', async () => {
+  test('is written for the endpoints that are subscribed to its type and groups, an added or a removed one', async () => {
     const [here, there, elsewhere] = [
       await scene.group('here'),
       await scene.group('there'),
@@ -37,7 +37,7 @@ describe('an event', async () => {
     );
   });
 
-  it('is in the transaction of its cause: neither is there when it is rolled back', async () => {
+  test('is in the transaction of its cause: neither is there when it is rolled back', async () => {
     const endpoint = await scene.endpoint();
     const count = async () =>
       (await scene.service.app.db.query<{ count: number }>('select count(*) as count from event'))[0]!.count;
@@ -53,7 +53,7 @@ describe('an event', async () => {
     assert.equal((await scene.deliveries(endpoint)).length, 0);
   });
 
-  it('is followed in the order of commits, and none is missed beside concurrent writers', async () => {
+  test('is followed in the order of commits, and none is missed beside concurrent writers', async () => {
     const stop = new AbortController();
     after(() => stop.abort());
     const seen: string[] = [];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { differing, golden, hashes } from './golden.ts';
@@ -21,12 +21,12 @@ async function hashesIn(
   return JSON.parse(stdout) as Record<string, string>;
 }
 
-describe('law 7: the same result gives the same bytes', () => {
-  it('as the golden files have them', () => {
+suite('law 7: the same result gives the same bytes', () => {
+  test('as the golden files have them', () => {
     assert.deepEqual(differing(), []);
   });
 
-  it('when rendered a second time in the same process', () => {
+  test('when rendered a second time in the same process', () => {
     assert.deepEqual(hashes(), golden().sha256);
   });
 
@@ -36,13 +36,13 @@ describe('law 7: the same result gives the same bytes', () => {
     { order: 'interleaved', TZ: 'Europe/London', LANG: 'ar_EG.UTF-8' },
   ];
   for (const { order, TZ, LANG } of matrix) {
-    it(`in another process, ${order}, in the zone ${TZ} and the locale ${LANG}`, async () => {
+    test(`in another process, ${order}, in the zone ${TZ} and the locale ${LANG}`, async () => {
       assert.deepEqual(await hashesIn(process.execPath, order, { TZ, LANG, LC_ALL: LANG }), golden().sha256);
     });
   }
 
   const other = process.env.ARS_TEST_OTHER_NODE;
-  it(
+  test(
     'on another major version of Node',
     { skip: other === undefined || !existsSync(other) ? 'set ARS_TEST_OTHER_NODE to its path' : false },
     async () => {
@@ -59,7 +59,7 @@ describe('law 7: the same result gives the same bytes', () => {
     },
   );
 
-  it('in threads that render at the same time', async () => {
+  test('in threads that render at the same time', async () => {
     const source = `import { parentPort, workerData } from 'node:worker_threads';
       const { hashes } = await import(workerData);
       parentPort.postMessage(hashes());`;
@@ -78,7 +78,7 @@ describe('law 7: the same result gives the same bytes', () => {
     for (const result of results) assert.deepEqual(result, golden().sha256);
   });
 
-  it('because nothing that could differ is used', () => {
+  test('because nothing that could differ is used', () => {
     const banned =
       /node:zlib|from 'zlib'|new Date\b|Date\.|\bIntl\b|toLocale|localeCompare|\.normalize\(|Math\.(sin|cos|tan|exp|log|pow|cbrt|random)|\*\*/;
     const rendering = globSync(

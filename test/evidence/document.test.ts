@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import type { Block } from '../../src/evidence/document.ts';
 import { buildDocument } from '../../src/evidence/document.ts';
 import { date, dateTime, decimal, plainText } from '../../src/evidence/wording.ts';
@@ -20,11 +20,11 @@ function block<K extends Block['kind']>(blocks: readonly Block[], kind: K): Bloc
   return found;
 }
 
-describe("the content of a sitting's evidence", () => {
+suite("the content of a sitting's evidence", () => {
   const document = buildDocument(sittingResult());
   const all = textOf(document);
 
-  it('says who, when, which result and which edition', () => {
+  test('says who, when, which result and which edition', () => {
     assert.equal(document.learner.value, 'Zoë Nguyễn-Ångström');
     assert.equal(document.organisation, 'Northgate Skills College');
     for (const part of [
@@ -36,7 +36,7 @@ describe("the content of a sitting's evidence", () => {
       assert.ok(all.includes(part), part);
   });
 
-  it('says the placement, what its code means, and that it is no qualification', () => {
+  test('says the placement, what its code means, and that it is no qualification', () => {
     const placement = block(document.blocks, 'placement');
     assert.equal(placement.level, 'Level 1');
     assert.match(
@@ -51,7 +51,7 @@ describe("the content of a sitting's evidence", () => {
     );
   });
 
-  it('gives the ladder with the estimate, its interval and the deciding cut', () => {
+  test('gives the ladder with the estimate, its interval and the deciding cut', () => {
     const ladder = block(document.blocks, 'ladder');
     assert.deepEqual(
       ladder.rungs.map((rung) => rung.label),
@@ -79,7 +79,7 @@ describe("the content of a sitting's evidence", () => {
     assert.match(ladder.description, /interval \u22120\.23 to 0\.87/);
   });
 
-  it('says the deciding rule, its threshold and the interval in words', () => {
+  test('says the deciding rule, its threshold and the interval in words', () => {
     assert.match(
       all,
       /The Level 1 rule: a learner meets Level 1 from the ability at which 65% of the bank’s Level 1 questions/,
@@ -88,7 +88,7 @@ describe("the content of a sitting's evidence", () => {
     assert.match(all, /holds the threshold: the result is borderline/);
   });
 
-  it('puts both engines side by side, with right, given and needed per level', () => {
+  test('puts both engines side by side, with right, given and needed per level', () => {
     const [engines, levels] = document.blocks.filter(
       (candidate): candidate is Block & { kind: 'table' } => candidate.kind === 'table',
     );
@@ -105,7 +105,7 @@ describe("the content of a sitting's evidence", () => {
     assert.deepEqual(levels!.rows[3], ['Level 1', '13', '25', '15.06', 'Not passed']);
   });
 
-  it('counts exactly the number needed as passed', () => {
+  test('counts exactly the number needed as passed', () => {
     const document = buildDocument(
       sittingResult({
         sitting: {
@@ -126,7 +126,7 @@ describe("the content of a sitting's evidence", () => {
     );
   });
 
-  it('gives each domain its figure, its status in words and its number of answers', () => {
+  test('gives each domain its figure, its status in words and its number of answers', () => {
     assert.deepEqual(
       block(document.blocks, 'bars').rows.map((row) => [row.name, row.figure, row.status, row.answered]),
       [
@@ -139,7 +139,7 @@ describe("the content of a sitting's evidence", () => {
     );
   });
 
-  it('lists every question with its outcome, and conditions, versions, declaration and what was not assessed', () => {
+  test('lists every question with its outcome, and conditions, versions, declaration and what was not assessed', () => {
     assert.deepEqual(
       block(document.blocks, 'answers').answers,
       sitting.items.map(({ id, right }) => ({ id, outcome: right ? 'right' : 'wrong' })),
@@ -159,7 +159,7 @@ describe("the content of a sitting's evidence", () => {
     block(document.blocks, 'countersign');
   });
 
-  it('says so when nothing was adjusted, declared or left out', () => {
+  test('says so when nothing was adjusted, declared or left out', () => {
     const quiet = textOf(buildDocument(belowEntryResult()));
     assert.match(quiet, /"Adjustments","value":"None"/);
     assert.match(quiet, /No declaration was recorded\./);
@@ -170,15 +170,15 @@ describe("the content of a sitting's evidence", () => {
   });
 });
 
-describe("an amendment of a sitting's result", () => {
-  it('that removes the flags leaves what the engines found', () => {
+suite("an amendment of a sitting's result", () => {
+  test('that removes the flags leaves what the engines found', () => {
     const all = textOf(buildDocument(sittingResult({ is_borderline: false, needs_review: false })));
     assert.match(all, /A full level or more apart: an amendment has removed the flag/);
     assert.match(all, /holds the threshold: the result is borderline; an amendment has removed the flag\./);
     assert.ok(!all.includes('Less than a full level apart'));
   });
 
-  it('that sets flags is not laid to the engines', () => {
+  test('that sets flags is not laid to the engines', () => {
     const { blocks } = buildDocument({ ...topResult(), is_borderline: true, needs_review: true });
     const [borderline, review] = block(blocks, 'placement').flags;
     assert.match(
@@ -189,7 +189,7 @@ describe("an amendment of a sitting's result", () => {
     assert.match(textOf(blocks), /Less than a full level apart; an amendment has flagged it for review/);
   });
 
-  it('that moves the placement names what the sitting ended at', () => {
+  test('that moves the placement names what the sitting ended at', () => {
     const sentences = (changes: Parameters<typeof sittingResult>[0]) =>
       block(buildDocument(sittingResult(changes)).blocks, 'placement').sentences.join(' ');
     assert.match(
@@ -200,8 +200,8 @@ describe("an amendment of a sitting's result", () => {
   });
 });
 
-describe('engines that disagree', () => {
-  it('two levels apart: the level midway is explained, and the cut is met by one engine only', () => {
+suite('engines that disagree', () => {
+  test('two levels apart: the level midway is explained, and the cut is met by one engine only', () => {
     const all = textOf(
       buildDocument(
         sittingResult({
@@ -224,7 +224,7 @@ describe('engines that disagree', () => {
     assert.match(all, /two or more levels apart, so the result is placed midway between them, at Level 2\./);
   });
 
-  it('a rule engine that could judge nothing is not said to agree', () => {
+  test('a rule engine that could judge nothing is not said to agree', () => {
     const all = textOf(
       buildDocument(sittingResult({ needs_review: false, sitting: { ...sitting, rule_level: 'Not judged' } })),
     );
@@ -233,8 +233,8 @@ describe('engines that disagree', () => {
   });
 });
 
-describe("the content of an imported result's evidence", () => {
-  it('shows what was recorded and says what is not known', () => {
+suite("the content of an imported result's evidence", () => {
+  test('shows what was recorded and says what is not known', () => {
     const document = buildDocument(importedResult());
     const all = textOf(document);
     assert.match(all, /made elsewhere/);
@@ -244,7 +244,7 @@ describe("the content of an imported result's evidence", () => {
     assert.ok(!all.includes('declaration was recorded') && !all.includes('IRT'));
   });
 
-  it('claims nothing about a result of which nothing is known', () => {
+  test('claims nothing about a result of which nothing is known', () => {
     const document = buildDocument(bareResult());
     assert.equal(block(document.blocks, 'placement').level, 'Not placed');
     assert.match(textOf(document), /RQF level: not recorded/);
@@ -252,15 +252,15 @@ describe("the content of an imported result's evidence", () => {
     assert.ok(!document.blocks.some(({ kind }) => kind === 'ladder'));
   });
 
-  it('draws no ladder for a level that is not on it', () => {
+  test('draws no ladder for a level that is not on it', () => {
     assert.ok(
       !buildDocument(importedResult({ working_level: 'Stage 4' })).blocks.some(({ kind }) => kind === 'ladder'),
     );
   });
 });
 
-describe('personal data and hostile text', () => {
-  it('keeps the learner out of the title and the running line', () => {
+suite('personal data and hostile text', () => {
+  test('keeps the learner out of the title and the running line', () => {
     for (const input of [sittingResult(), importedResult()]) {
       const { title, reference } = buildDocument(input);
       for (const text of [title, reference])
@@ -270,18 +270,18 @@ describe('personal data and hostile text', () => {
   });
 
   for (const { what, name, shown } of hostileNames) {
-    it(`shows a name with ${what} as text`, () => {
+    test(`shows a name with ${what} as text`, () => {
       assert.equal(buildDocument(importedResult({ learner: { full_name: name, ref: null } })).learner.value, shown);
     });
   }
 
-  it('refuses an address that is not plain ASCII', () => {
+  test('refuses an address that is not plain ASCII', () => {
     for (const verify_url of ['javascript:alert(1)', 'https://exämple.org/', 'https://a b.org/', '']) {
       assert.throws(() => buildDocument(importedResult({ verify_url })), RangeError);
     }
   });
 
-  it('does not change its input', () => {
+  test('does not change its input', () => {
     const input = sittingResult();
     const before = textOf(input);
     buildDocument(input);
@@ -289,22 +289,22 @@ describe('personal data and hostile text', () => {
   });
 });
 
-describe('wording', () => {
-  it('writes dates without a clock or a locale', () => {
+suite('wording', () => {
+  test('writes dates without a clock or a locale', () => {
     assert.equal(date('2024-02-29'), '29 February 2024');
     assert.equal(dateTime('2026-03-29T00:30:59.999Z'), '29 March 2026, 00:30 UTC');
     for (const wrong of ['2026-13-01', '29/03/2026', '', '2026-03-29T00:30:00+01:00'])
       assert.throws(() => dateTime(wrong), RangeError, wrong);
   });
 
-  it('writes numbers with a real minus and no negative zero', () => {
+  test('writes numbers with a real minus and no negative zero', () => {
     assert.deepEqual(
       [decimal(-0.233), decimal(-0.001), decimal(0), decimal(12.345, 1)],
       ['\u22120.23', '0.00', '0.00', '12.3'],
     );
   });
 
-  it('keeps joiners, which several scripts need', () => {
+  test('keeps joiners, which several scripts need', () => {
     assert.equal(plainText('علی\u200cرضا ශ්\u200dරී'), 'علی\u200cرضا ශ්\u200dරී');
   });
 });

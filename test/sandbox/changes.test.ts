@@ -1,4 +1,4 @@
-import { describe, test } from 'node:test';
+import { suite, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { fastRandom } from '../../src/random.ts';
 import { changeShares, nextChange } from '../../src/sandbox/changes.ts';
@@ -23,7 +23,7 @@ const drawn = (count: number, from: SandboxState = state): Change[] => {
   return Array.from({ length: count }, () => nextChange(random, from));
 };
 
-describe('nextChange', () => {
+suite('nextChange', () => {
   const changes = drawn(5_000);
 
   test('the same stream and state give the same changes', () => {

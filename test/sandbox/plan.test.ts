@@ -1,4 +1,4 @@
-import { describe, test } from 'node:test';
+import { suite, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { planSandbox } from '../../src/sandbox/plan.ts';
 import type {
@@ -33,7 +33,7 @@ function near(actual: number, expected: number, tolerance: number, what: string)
 }
 const shareOf = <T>(list: readonly T[], test: (one: T) => boolean): number => list.filter(test).length / list.length;
 
-describe('the same seed and day give the same sandbox', () => {
+suite('the same seed and day give the same sandbox', () => {
   test('whatever the moment of the day', () => {
     const again = planSandbox({ seed, learners: 300, nowMs: Math.floor(nowMs / DAY_MS) * DAY_MS });
     assert.deepEqual([...again.learners()], learners.slice(0, 300));
@@ -85,7 +85,7 @@ describe('the same seed and day give the same sandbox', () => {
   });
 });
 
-describe('learners', () => {
+suite('learners', () => {
   test('references are unique, opaque and of the pattern', () => {
     const refs = learners.flatMap((learner) => (learner.ref === null ? [] : [learner.ref]));
     assert.equal(new Set(refs).size, refs.length);
@@ -177,7 +177,7 @@ describe('learners', () => {
   });
 });
 
-describe('groups', () => {
+suite('groups', () => {
   test('fewer than 450 at any size, teams included, of every type, some archived', () => {
     for (const size of [0, 1, 100, 2_000, 100_000, 1_000_000]) {
       const sized = planSandbox({ seed, learners: size, nowMs });
@@ -311,7 +311,7 @@ function assertConsistent(record: PlannedRecord): void {
   }
 }
 
-describe('results', () => {
+suite('results', () => {
   test('ids are unique UUIDs', () => {
     assert.equal(new Set(results.map(({ record }) => record.assessment_id)).size, results.length);
     for (const { record } of results) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import type { Cut } from '../../src/scoring/cuts.ts';
 import { levelsOf, orderOf } from '../../src/scoring/levels.ts';
@@ -15,7 +15,7 @@ const CUTS: Cut[] = [
   { level: 'level3', theta: 2 },
 ];
 
-describe('reconciliation', () => {
+suite('reconciliation', () => {
   // IRT, rules, placement, needs_review, basis.
   const table: [Placement, Placement, Placement, boolean, string][] = [
     ['level1', 'level1', 'level1', false, 'equal'],
@@ -71,7 +71,7 @@ describe('reconciliation', () => {
   });
 });
 
-describe('placement by ability', () => {
+suite('placement by ability', () => {
   test('exactly at a cut counts as met', () => {
     assert.equal(placeByIrt(CUTS, 0), 'level1');
     assert.equal(placeByIrt(CUTS, -Number.EPSILON), 'entry3');
@@ -80,7 +80,7 @@ describe('placement by ability', () => {
   });
 });
 
-describe('deciding rule', () => {
+suite('deciding rule', () => {
   const narrow = (theta: number) => ({ low: theta - 0.1, high: theta + 0.1 });
 
   test('below Level 1 it is the Level 1 cut, however far', () => {

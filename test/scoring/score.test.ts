@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { seededRandom } from '../../src/random.ts';
 import { probability } from '../../src/scoring/irt.ts';
@@ -54,7 +54,7 @@ function uniform(subject: Subject, count: number, outcome: ItemOutcome, domains:
   }));
 }
 
-describe('scoring', () => {
+suite('scoring', () => {
   test('is a pure function: the same input gives the same result, and the input is left alone', () => {
     const responses = Object.freeze(sit('maths', 0.4, 'pure').map((r) => Object.freeze(r)));
     assert.deepEqual(score(prepared.maths, responses), score(prepareBank(banks.maths), responses));
@@ -175,7 +175,7 @@ describe('scoring', () => {
   });
 });
 
-describe('a sitting is void', () => {
+suite('a sitting is void', () => {
   test('with eleven answers, not with twelve', () => {
     const eleven = score(prepared.english, uniform('english', MIN_ANSWERED - 1, 'right'));
     assert.equal(eleven.outcome === 'void' && eleven.reason, 'too_few_answers');
@@ -195,7 +195,7 @@ describe('a sitting is void', () => {
   });
 });
 
-describe('faults are named', () => {
+suite('faults are named', () => {
   test('in the responses', () => {
     assert.throws(
       () => score(prepared.maths, [{ itemId: 'nowhere', outcome: 'right' }]),

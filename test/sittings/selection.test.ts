@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { seededRandom } from '../../src/random.ts';
 import { confidenceInterval, eap, information, probability } from '../../src/scoring/irt.ts';
@@ -39,7 +39,7 @@ const digital = pools[0]!;
 const anyPool = fc.constantFrom(...pools);
 const anyTheta = fc.double({ min: -3.5, max: 3.5, noNaN: true });
 
-describe('choice', () => {
+suite('choice', () => {
   test('takes the domain furthest below its share, and draws among the best five (eight at first) by information', () => {
     fc.assert(
       fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
@@ -101,7 +101,7 @@ describe('choice', () => {
   });
 });
 
-describe('what is never given', () => {
+suite('what is never given', () => {
   test('an item twice, or one that the learner has seen', () => {
     fc.assert(
       fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
@@ -141,7 +141,7 @@ describe('what is never given', () => {
   });
 });
 
-describe('stopping', () => {
+suite('stopping', () => {
   test('comes at 24 items (digital 20) or later once the interval holds no cut, else at 40, with the blueprint met', () => {
     const reasons = new Set<string>();
     fc.assert(

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, before, suite, test } from 'node:test';
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import { systemClock } from '../../src/clock.ts';
@@ -56,20 +56,20 @@ const publicHosts = [
   '[2600::5eff:10.0.0.1]',
 ];
 
-describe('the table of hostile addresses', () => {
-  it('has at least 150 rows, each only once', () => {
+suite('the table of hostile addresses', () => {
+  test('has at least 150 rows, each only once', () => {
     assert.ok(rows.length >= 150);
     assert.equal(new Set(rows.map(({ host }) => host)).size, rows.length);
   });
 
-  it('is refused at registration, with and without a port, a path and capitals', () => {
+  test('is refused at registration, with and without a port, a path and capitals', () => {
     for (const { host, why } of rows) {
       for (const url of [`https://${host}/`, `https://${host}:8443/hook?a=b`, `HTTPS://${host}`])
         assert.notEqual(reasonOf(url), null, `${url}: ${why}`);
     }
   });
 
-  it('says what each address is: the parsed host is the address that the row names', () => {
+  test('says what each address is: the parsed host is the address that the row names', () => {
     for (const { host, address } of rows) {
       if (address === undefined) continue;
       const written = new URL(address.includes(':') ? `https://[${address}]/` : `https://${address}/`);
@@ -77,25 +77,25 @@ describe('the table of hostile addresses', () => {
     }
   });
 
-  it('is refused as an answer of a name server', () => {
+  test('is refused as an answer of a name server', () => {
     for (const { address, why } of rows) {
       if (address !== undefined) assert.equal(checkAddress(address, []).ok, false, `${address}: ${why}`);
     }
   });
 
-  it('leaves public hosts beside it open', () => {
+  test('leaves public hosts beside it open', () => {
     for (const host of publicHosts) assert.equal(reasonOf(`https://${host}/hook`), null, host);
   });
 });
 
-describe('the table of hostile addresses at delivery', () => {
+suite('the table of hostile addresses at delivery', () => {
   let receiver: Receiver;
   before(async () => {
     receiver = await startReceiver({ host: '127.0.0.1' });
   });
   after(() => receiver.close());
 
-  it('is refused as a URL that was stored before the rules', async () => {
+  test('is refused as a URL that was stored before the rules', async () => {
     const sender = createSender({ clock: systemClock });
     for (const { host } of rows) {
       const attempt = await sender.send({ url: `https://${host}:${receiver.port}/`, headers: {}, body: '{}' });
@@ -105,7 +105,7 @@ describe('the table of hostile addresses at delivery', () => {
     assert.equal(receiver.connections(), 0);
   });
 
-  it('is refused when a public name resolves to it, alone or among public addresses', async () => {
+  test('is refused when a public name resolves to it, alone or among public addresses', async () => {
     for (const { address, why } of rows) {
       if (address === undefined) continue;
       // No name server can answer in every one of these spellings, so the answer is injected here; send.test.ts asks a real one.
@@ -127,7 +127,7 @@ describe('the table of hostile addresses at delivery', () => {
   });
 });
 
-describe('a URL', () => {
+suite('a URL', () => {
   for (const [url, reason] of [
     ['http://example.com/', /https/],
     ['ftp://example.com/', /https/],
@@ -164,10 +164,10 @@ describe('a URL', () => {
     [`https://${'a'.repeat(64)}.example/`, /valid name/],
     [`https://example.com/${'a'.repeat(2048)}`, /2048/],
   ] as const) {
-    it(`is refused: ${JSON.stringify(url.slice(0, 50))}`, () => assert.match(reasonOf(url) ?? 'accepted', reason));
+    test(`is refused: ${JSON.stringify(url.slice(0, 50))}`, () => assert.match(reasonOf(url) ?? 'accepted', reason));
   }
 
-  it('may have a port, a path and a query', () => {
+  test('may have a port, a path and a query', () => {
     for (const url of [
       'https://example.com',
       'https://example.com:443/',
@@ -177,7 +177,7 @@ describe('a URL', () => {
       assert.equal(reasonOf(url), null, url);
   });
 
-  it('never makes the check throw, whatever it is', () => {
+  test('never makes the check throw, whatever it is', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -192,7 +192,7 @@ describe('a URL', () => {
     );
   });
 
-  it('of any IPv4 address is judged like that address, in all four spellings', () => {
+  test('of any IPv4 address is judged like that address, in all four spellings', () => {
     fc.assert(
       fc.property(fc.nat({ max: 0xffffffff }), (number) => {
         const dotted = new ipaddr.IPv4([
@@ -217,8 +217,8 @@ describe('a URL', () => {
   });
 });
 
-describe('networks opened by setting', () => {
-  it('open their addresses, in mapped form too, and nothing beside them', () => {
+suite('networks opened by setting', () => {
+  test('open their addresses, in mapped form too, and nothing beside them', () => {
     const networks = parseNetworks('10.1.0.0/16, fd12::/16');
     for (const ip of ['10.1.0.0', '10.1.255.255', '::ffff:10.1.2.3', '64:ff9b::10.1.2.3', 'fd12:1::1'])
       assert.equal(checkAddress(ip, networks).ok, true, ip);
@@ -234,7 +234,7 @@ describe('networks opened by setting', () => {
       assert.equal(checkAddress(ip, networks).ok, false, ip);
   });
 
-  it('never open a metadata service', () => {
+  test('never open a metadata service', () => {
     const everything = parseNetworks('0.0.0.0/0, ::/0');
     for (const { address, why } of rows) {
       if (address !== undefined && why.startsWith('metadata'))
@@ -254,23 +254,23 @@ describe('networks opened by setting', () => {
     assert.equal(checkAddress('169.254.169.253', everything).ok, true);
   });
 
-  it('open localhost only if they hold a loopback address', () => {
+  test('open localhost only if they hold a loopback address', () => {
     assert.equal(reasonOf('https://localhost:8443/', '127.0.0.0/8'), null);
     assert.equal(reasonOf('https://a.localhost:8443/', '::1'), null);
     assert.notEqual(reasonOf('https://localhost:8443/', '10.0.0.0/8'), null);
   });
 
-  it('open private names, whose addresses are judged when connecting', () => {
+  test('open private names, whose addresses are judged when connecting', () => {
     for (const host of ['receiver.internal', 'receiver', 'printer.local'])
       assert.equal(reasonOf(`https://${host}/`, '10.0.0.0/8'), null, host);
   });
 
-  it('do not loosen https, credentials, fragments or ports', () => {
+  test('do not loosen https, credentials, fragments or ports', () => {
     for (const url of ['http://10.0.0.1/', 'https://a@10.0.0.1/', 'https://10.0.0.1/#', 'https://10.0.0.1:22/'])
       assert.notEqual(reasonOf(url, '10.0.0.0/8'), null, url);
   });
 
-  it('are read from a list; nothing opens nothing', () => {
+  test('are read from a list; nothing opens nothing', () => {
     assert.equal(parseNetworks('').length, 0);
     assert.equal(parseNetworks(' 10.0.0.0/8 ,192.168.1.1, fd00::/8 ').length, 3);
   });
@@ -287,6 +287,6 @@ describe('networks opened by setting', () => {
     ['fd00::1/8', /fd00::\/8/],
     ['::ffff:10.0.0.0/104', /as IPv4/],
   ] as const) {
-    it(`are refused: ${text}`, () => assert.throws(() => parseNetworks(text), message));
+    test(`are refused: ${text}`, () => assert.throws(() => parseNetworks(text), message));
   }
 });

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { after, describe, it } from 'node:test';
+import { after, suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Call } from '../../cli/command.ts';
@@ -18,7 +18,7 @@ import { withScene } from './scene.ts';
 
 const ars = fileURLToPath(new URL('../../cli/ars.ts', import.meta.url));
 
-describe('the command line', async () => {
+suite('the command line', async () => {
   const scene = await withScene({ ARS_WEBHOOK_RETRY_SCHEDULE: '1s' });
   const env = {
     ...process.env,
@@ -56,7 +56,7 @@ describe('the command line', async () => {
     }
   };
 
-  it('lists, pauses, resumes, rotates and tests endpoints', async () => {
+  test('lists, pauses, resumes, rotates and tests endpoints', async () => {
     const endpoint = await scene.endpoint({ behaviour: inTurn(answer(204), answer(500)) });
     await scene.emit(['ana']);
     const [listed] = (await run('webhooks', 'list', ...organisation, '--json')).json.data;
@@ -92,7 +92,7 @@ describe('the command line', async () => {
     );
   });
 
-  it('lists deliveries with every attempt, and sends one or a range again', async () => {
+  test('lists deliveries with every attempt, and sends one or a range again', async () => {
     const worker = scene.worker();
     scene.clock.advance(1000);
     const endpoint = await scene.endpoint({ behaviour: answer(500) });
@@ -134,7 +134,7 @@ describe('the command line', async () => {
     await worker.stop();
   });
 
-  it('says in one sentence what is wrong', async () => {
+  test('says in one sentence what is wrong', async () => {
     const cases: [string[], number, RegExp][] = [
       [['webhooks', 'pause', ...organisation, 'b7e7bd50-0d3f-4d6e-9e0a-1f7a2b1c9a00'], 1, /no such endpoint/],
       [['webhooks', 'redeliver', ...organisation, 'nonsense'], 1, /no such delivery/],
@@ -167,7 +167,7 @@ describe('the command line', async () => {
     );
   });
 
-  it('listens: forwards events to a plain address on this machine, signed with the secret that it prints', async () => {
+  test('listens: forwards events to a plain address on this machine, signed with the secret that it prints', async () => {
     type Request = { headers: IncomingMessage['headers']; body: string };
     const received: Request[] = [];
     const server = createServer(async (request, response) => {
@@ -231,7 +231,7 @@ describe('the command line', async () => {
     assert.equal(JSON.parse(received[0]!.body).data.learner.full_name, 'Sample Learner');
   });
 
-  it('counts an answer that does not end, or has no end, as a failure, as the service would', async () => {
+  test('counts an answer that does not end, or has no end, as a failure, as the service would', async () => {
     const server = createServer((request, response) => {
       response.writeHead(200, { 'content-length': '1000000' });
       if (request.url === '/cut') response.write('a', () => request.socket.destroy());
@@ -255,7 +255,7 @@ describe('the command line', async () => {
     assert.match(large.json.results[0].error, /more than 262144 bytes/);
   });
 
-  it('stops listening at once, whatever the receiver does', { timeout: 60_000 }, async () => {
+  test('stops listening at once, whatever the receiver does', { timeout: 60_000 }, async () => {
     const server = createServer(() => {}).listen(0, '127.0.0.1');
     await once(server, 'listening');
     after(() => {
@@ -283,7 +283,7 @@ describe('the command line', async () => {
     );
   });
 
-  it('checks that a receiver refuses what it must', async () => {
+  test('checks that a receiver refuses what it must', async () => {
     const secret = 'whsec_chosen_by_the_developer';
     const careful = createServer(async (request, response) => {
       const body = await text(request);

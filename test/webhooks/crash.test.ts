@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { App } from '../../src/app.ts';
 import { readPostmaster } from '../../src/db/embedded/cluster.ts';
@@ -73,7 +73,7 @@ async function undelivered(app: App, organisationId: number): Promise<number> {
 
 const ars = fileURLToPath(new URL('../../cli/ars.ts', import.meta.url));
 
-describe('10,000 deliveries', async () => {
+suite('10,000 deliveries', async () => {
   const service = await withService({ settings: allowed });
   const serve = (role: string): ChildProcess =>
     spawn(process.execPath, [ars, 'serve', '--role', role], {
@@ -93,7 +93,7 @@ describe('10,000 deliveries', async () => {
     ['the worker', 'worker'],
     ['the server', 'all'],
   ] as const) {
-    it(`all arrive when ${what} is killed in the middle, fewer than one in a thousand twice`, async () => {
+    test(`all arrive when ${what} is killed in the middle, fewer than one in a thousand twice`, async () => {
       const receiver = await startReceiver();
       after(() => receiver.close());
       const organisationId = await organisationWithBacklog(service.app, receiver.url);
@@ -115,7 +115,7 @@ describe('10,000 deliveries', async () => {
     });
   }
 
-  it('all arrive when the database crashes in the middle, fewer than one in a thousand twice', async () => {
+  test('all arrive when the database crashes in the middle, fewer than one in a thousand twice', async () => {
     trustTestAuthority();
     const folder = await mkdtemp(join(tmpdir(), 'ars-test-'));
     await chmod(folder, 0o755);

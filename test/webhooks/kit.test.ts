@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { verifyWebhook } from '../../examples/webhooks/typescript/verify.ts';
 import { sign, SignatureError, testHeader, verify } from '../../src/webhooks/signing.ts';
@@ -13,10 +13,10 @@ const { vectors, legacy, tolerance_seconds: toleranceSeconds }: Vectors = JSON.p
 const expected = vectors.map(({ name, verdict }) => `${name}: ${verdict}`);
 const judged = (verdicts: string[]): string[] => vectors.map(({ name }, index) => `${name}: ${verdicts[index]}`);
 
-describe('the shared vectors', () => {
-  it('are what test/webhooks/vectors.ts makes', () => assert.equal(readFileSync(vectorsFile, 'utf8'), vectorsText()));
+suite('the shared vectors', () => {
+  test('are what test/webhooks/vectors.ts makes', () => assert.equal(readFileSync(vectorsFile, 'utf8'), vectorsText()));
 
-  it("are judged alike by the service's own verification", () => {
+  test("are judged alike by the service's own verification", () => {
     assert.deepEqual(
       judged(
         vectors.map(({ secret, header, body, now }) => {
@@ -33,7 +33,7 @@ describe('the shared vectors', () => {
     );
   });
 
-  it('hold the headers that the service itself would send', () => {
+  test('hold the headers that the service itself would send', () => {
     const [genuine] = vectors;
     assert.equal(
       testHeader({ secret: genuine!.secret, body: genuine!.body, nowMs: genuine!.now * 1_000 + 999 }),
@@ -48,7 +48,7 @@ describe('the shared vectors', () => {
   });
 });
 
-describe("the consumer's kit judges the shared vectors in", () => {
+suite("the consumer's kit judges the shared vectors in", () => {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const built = mkdtempSync(join(tmpdir(), 'kit-'));
   after(() => rmSync(built, { recursive: true }));
@@ -75,22 +75,22 @@ describe("the consumer's kit judges the shared vectors in", () => {
   };
   const verdicts = (output: string): string[] => judged(output.trim().split(/\r?\n/));
 
-  it('TypeScript', () => {
+  test('TypeScript', () => {
     assert.deepEqual(
       judged(vectors.map(({ secret, header, body, now }) => verifyWebhook(secret, header, Buffer.from(body), now))),
       expected,
     );
   });
 
-  it('Python', { skip: missing('python3') }, () =>
+  test('Python', { skip: missing('python3') }, () =>
     assert.deepEqual(verdicts(run('python3', 'test/webhooks/kit/run.py')), expected),
   );
 
-  it('PHP', { skip: missing('php') }, () =>
+  test('PHP', { skip: missing('php') }, () =>
     assert.deepEqual(verdicts(run('php', 'test/webhooks/kit/run.php')), expected),
   );
 
-  it('Java', { skip: missing('javac', 'java') }, () => {
+  test('Java', { skip: missing('javac', 'java') }, () => {
     run(
       'javac',
       '-encoding',
@@ -106,7 +106,7 @@ describe("the consumer's kit judges the shared vectors in", () => {
   });
 
   // .NET is not in Debian; Mono is (mono-mcs, mono-runtime), and compiles the same source.
-  it('C#', { skip: missing('mcs', 'mono') }, () => {
+  test('C#', { skip: missing('mcs', 'mono') }, () => {
     run(
       'mcs',
       `-out:${join(built, 'run.exe')}`,

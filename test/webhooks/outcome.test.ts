@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import type { Outcome } from '../../src/webhooks/outcome.ts';
 import { createRecorder } from '../../src/webhooks/outcome.ts';
 import { withScene } from './scene.ts';
 
-describe('a recorder of outcomes', async () => {
+suite('a recorder of outcomes', async () => {
   const scene = await withScene();
   const { db } = scene.service.app;
   const outcomeOf = (deliveryId: string, given: Partial<Outcome> = {}): Outcome => {
@@ -25,7 +25,7 @@ describe('a recorder of outcomes', async () => {
     };
   };
 
-  it('writes a batch as it was, whatever the errors say', async () => {
+  test('writes a batch as it was, whatever the errors say', async () => {
     const endpoint = await scene.endpoint();
     const errors = [
       'The host was refused: it\'s "private".',
@@ -66,7 +66,7 @@ describe('a recorder of outcomes', async () => {
     await connection.close();
   });
 
-  it('writes again what a deadlock threw out', async () => {
+  test('writes again what a deadlock threw out', async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana', 'ben']);
     // Which side of a real deadlock is ended depends on time; a sequence keeps its place when its transaction is ended.

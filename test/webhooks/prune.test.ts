@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import { keepMs } from '../../src/webhooks/deliveries.ts';
 import { pauseEndpoint, rotateSecret, rotationMs } from '../../src/webhooks/manage.ts';
 import { pruneDeliveries, renewEncryption } from '../../src/webhooks/prune.ts';
@@ -9,7 +9,7 @@ import { findEndpoint, removeEndpoint } from '../../src/webhooks/store.ts';
 import { answer } from './receiver.ts';
 import { withScene } from './scene.ts';
 
-describe('pruning', async () => {
+suite('pruning', async () => {
   const scene = await withScene({ ARS_WEBHOOK_RETRY_SCHEDULE: '1s' });
   const { app } = scene.service;
   const rows = async (table: string) =>
@@ -19,7 +19,7 @@ describe('pruning', async () => {
       ])
     )[0]!.count;
 
-  it('keeps what is finished, dead letters too, for 30 days and then removes it with its attempts and events', async () => {
+  test('keeps what is finished, dead letters too, for 30 days and then removes it with its attempts and events', async () => {
     const worker = scene.worker();
     const [healthy, failing] = [await scene.endpoint(), await scene.endpoint({ behaviour: answer(500) })];
     await scene.emit(['ana', 'ben']);
@@ -43,7 +43,7 @@ describe('pruning', async () => {
     await worker.stop();
   });
 
-  it('leaves what an active endpoint still waits for, and drops what a paused one has waited for too long', async () => {
+  test('leaves what an active endpoint still waits for, and drops what a paused one has waited for too long', async () => {
     const [active, paused] = [await scene.endpoint(), await scene.endpoint()];
     await scene.emit(['ana']);
     await scene.service.inWork((work) => pauseEndpoint(work, scene.organisation.id, paused.id));
@@ -52,7 +52,7 @@ describe('pruning', async () => {
     assert.equal((await scene.deliveries(active)).length, 1);
   });
 
-  it('removes the deliveries of a removed endpoint', async () => {
+  test('removes the deliveries of a removed endpoint', async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana']);
     await scene.service.inWork((work) => removeEndpoint(work.tx, scene.organisation.id, endpoint.id));
@@ -61,7 +61,7 @@ describe('pruning', async () => {
     assert.equal((await app.db.query('select from delivery where endpoint_id = $1', [endpoint.id])).length, 0);
   });
 
-  it('encrypts secrets again when the service has a new one, and forgets rotated ones when their day is over', async () => {
+  test('encrypts secrets again when the service has a new one, and forgets rotated ones when their day is over', async () => {
     const endpoint = await scene.endpoint();
     const row = async () => (await findEndpoint(app.db, scene.organisation.id, endpoint.id))!;
     const context = secretContext(scene.organisation.id, endpoint.id);
@@ -78,7 +78,7 @@ describe('pruning', async () => {
     assert.deepEqual([(await row()).previous_secret, (await row()).previous_secret_until], [null, null]);
   });
 
-  it("encrypts the other endpoints' secrets again though one can't be read", async () => {
+  test("encrypts the other endpoints' secrets again though one can't be read", async () => {
     const [lost, endpoint] = [await scene.endpoint(), await scene.endpoint()].toSorted((a, b) =>
       a.id < b.id ? -1 : 1,
     );

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import { readyRecord } from '../../src/assessments/import-record.ts';
 import { importRecords } from '../../src/assessments/import.ts';
 import { recordResults } from '../scenario.ts';
 import type { Behaviour } from './receiver.ts';
 import { withScene } from './scene.ts';
 
-describe('a consumer that reads at once after an event', async () => {
+suite('a consumer that reads at once after an event', async () => {
   const scene = await withScene();
   const { organisation } = scene;
 
-  it('gets the learner with the groups that the event tells of, never 404 or an older state', async () => {
+  test('gets the learner with the groups that the event tells of, never 404 or an older state', async () => {
     const worker = scene.worker();
     const found: string[] = [];
     const readFirst: Behaviour = (request, response) => {
@@ -40,7 +40,7 @@ describe('a consumer that reads at once after an event', async () => {
     await worker.stop();
   });
 
-  it('gets byte for byte the assessment that the event brought, under the same id', async () => {
+  test('gets byte for byte the assessment that the event brought, under the same id', async () => {
     const worker = scene.worker();
     const read: Promise<[string, string]>[] = [];
     const readFirst: Behaviour = (request, response) => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { seededRandom, type Random } from '../../src/random.ts';
 import { nextAttempt, parseRetryAfter, parseSchedule, verdictOf } from '../../src/webhooks/retry.ts';
@@ -8,8 +8,8 @@ const decided = parseSchedule('5s,5m,30m,2h,5h,10h,14h,20h,24h');
 const [second, minute, hour] = [1_000, 60_000, 3_600_000];
 const drawing = (share: number): Random => ({ ...seededRandom('retry'), float: () => share });
 
-describe('a retry schedule', () => {
-  it('is read into milliseconds', () => {
+suite('a retry schedule', () => {
+  test('is read into milliseconds', () => {
     assert.deepEqual(decided, [
       5 * second,
       5 * minute,
@@ -37,12 +37,12 @@ describe('a retry schedule', () => {
     ['31d', /longest is 30d/],
     [Array(51).fill('1s').join(), /at most 50/],
   ] as const) {
-    it(`is refused: ${JSON.stringify(text.slice(0, 20))}`, () => assert.throws(() => parseSchedule(text), message));
+    test(`is refused: ${JSON.stringify(text.slice(0, 20))}`, () => assert.throws(() => parseSchedule(text), message));
   }
 });
 
-describe('the next attempt', () => {
-  it('comes ten times in all with the decided schedule, each wait within 15 %', () => {
+suite('the next attempt', () => {
+  test('comes ten times in all with the decided schedule, each wait within 15 %', () => {
     const random = seededRandom('ten');
     for (let attempt = 1; attempt <= 9; attempt++) {
       for (let draw = 0; draw < 200; draw++) {
@@ -54,12 +54,12 @@ describe('the next attempt', () => {
     assert.equal(nextAttempt({ attempt: 10, schedule: decided, random }), 'dead');
   });
 
-  it('uses the whole of the jitter', () => {
+  test('uses the whole of the jitter', () => {
     const waits = [0, 0.5, 1].map((share) => nextAttempt({ attempt: 2, schedule: decided, random: drawing(share) }));
     assert.deepEqual(waits, [255 * second, 300 * second, 345 * second]);
   });
 
-  it('waits at least as long as Retry-After asks, and never less than the schedule', () => {
+  test('waits at least as long as Retry-After asks, and never less than the schedule', () => {
     const wait = (attempt: number, retryAfterMs: number) =>
       nextAttempt({ attempt, schedule: decided, random: drawing(0), retryAfterMs });
     assert.equal(wait(1, minute), minute);
@@ -78,17 +78,17 @@ describe('the next attempt', () => {
     );
   });
 
-  it('is not given a second life by Retry-After', () => {
+  test('is not given a second life by Retry-After', () => {
     assert.equal(nextAttempt({ attempt: 10, schedule: decided, random: drawing(0), retryAfterMs: second }), 'dead');
   });
 
-  it('needs attempts counted from 1', () => {
+  test('needs attempts counted from 1', () => {
     for (const attempt of [0, -1, 1.5, NaN])
       assert.throws(() => nextAttempt({ attempt, schedule: decided, random: drawing(0) }), RangeError);
   });
 });
 
-describe('Retry-After', () => {
+suite('Retry-After', () => {
   const nowMs = Date.UTC(1994, 10, 6, 8, 49, 0);
   for (const [value, waitMs] of [
     ['0', 0],
@@ -116,14 +116,14 @@ describe('Retry-After', () => {
     ['Sun, 06 Nov 1994 08:49:37 +0100', null],
     ['1e3', null],
   ] as const) {
-    it(`${JSON.stringify(value)} is ${waitMs === null ? 'not understood' : `${waitMs} ms`}`, () =>
+    test(`${JSON.stringify(value)} is ${waitMs === null ? 'not understood' : `${waitMs} ms`}`, () =>
       assert.equal(parseRetryAfter(value, nowMs), waitMs));
   }
 
-  it('may be absent', () => assert.equal(parseRetryAfter(undefined, nowMs), null));
+  test('may be absent', () => assert.equal(parseRetryAfter(undefined, nowMs), null));
 });
 
-describe('an attempt means', () => {
+suite('an attempt means', () => {
   for (const [outcome, status_code, verdict] of [
     ['succeeded', 204, 'delivered'],
     ['http_error', 500, 'retry'],
@@ -140,6 +140,7 @@ describe('an attempt means', () => {
     ['response_too_large', 410, 'gone'],
     ['aborted', null, 'unfinished'],
   ] as const) {
-    it(`${verdict}: ${outcome} ${status_code ?? ''}`, () => assert.equal(verdictOf({ outcome, status_code }), verdict));
+    test(`${verdict}: ${outcome} ${status_code ?? ''}`, () =>
+      assert.equal(verdictOf({ outcome, status_code }), verdict));
   }
 });

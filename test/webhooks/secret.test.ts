@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { seededRandom, systemRandom } from '../../src/random.ts';
 import { createKeyring, newSecret, SecretUnreadableError } from '../../src/webhooks/secret.ts';
@@ -7,8 +7,8 @@ import { createKeyring, newSecret, SecretUnreadableError } from '../../src/webho
 const random = seededRandom('secret.test');
 const keyring = createKeyring(['service secret'], random);
 
-describe('a new signing secret', () => {
-  it('is whsec_ and 32 bytes, another each time', () => {
+suite('a new signing secret', () => {
+  test('is whsec_ and 32 bytes, another each time', () => {
     const made = newSecret(systemRandom);
     assert.match(made, /^whsec_[\w-]{43}$/);
     assert.equal(Buffer.from(made.slice(6), 'base64url').length, 32);
@@ -16,8 +16,8 @@ describe('a new signing secret', () => {
   });
 });
 
-describe('encryption at rest', () => {
-  it('gives back what was encrypted, for any text and context', () => {
+suite('encryption at rest', () => {
+  test('gives back what was encrypted, for any text and context', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (plain, context) => {
         assert.equal(keyring.decrypt(keyring.encrypt(plain, context), context), plain);
@@ -25,21 +25,21 @@ describe('encryption at rest', () => {
     );
   });
 
-  it('never shows the secret, nor twice the same text', () => {
+  test('never shows the secret, nor twice the same text', () => {
     const secret = newSecret(random);
     const [one, other] = [keyring.encrypt(secret, 'a'), keyring.encrypt(secret, 'a')];
     assert.notEqual(one, other);
     assert.ok(!one.includes(secret.slice(6)));
   });
 
-  it('refuses the text in another row', () => {
+  test('refuses the text in another row', () => {
     assert.throws(
       () => keyring.decrypt(keyring.encrypt('x', 'organisation/endpoint-1'), 'organisation/endpoint-2'),
       SecretUnreadableError,
     );
   });
 
-  it('refuses the text if any character is altered or cut', () => {
+  test('refuses the text if any character is altered or cut', () => {
     const encrypted = keyring.encrypt('whsec_x', 'a');
     for (let at = 0; at < encrypted.length; at++) {
       const altered = `${encrypted.slice(0, at)}${encrypted[at] === 'A' ? 'B' : 'A'}${encrypted.slice(at + 1)}`;
@@ -54,7 +54,7 @@ describe('encryption at rest', () => {
     assert.throws(() => keyring.decrypt('whsec_plain', 'a'), SecretUnreadableError);
   });
 
-  it('reads with the older service secret after a rotation, and encrypts with the newer one', () => {
+  test('reads with the older service secret after a rotation, and encrypts with the newer one', () => {
     const older = keyring.encrypt('whsec_x', 'a');
     const rotated = createKeyring(['newer service secret', 'service secret'], random);
     assert.equal(rotated.decrypt(older, 'a'), 'whsec_x');
@@ -64,14 +64,14 @@ describe('encryption at rest', () => {
     assert.throws(() => keyring.decrypt(newer, 'a'), /another service secret.*ARS_SECRET/);
   });
 
-  it('derives the same key from the same service secret, in every process', () => {
+  test('derives the same key from the same service secret, in every process', () => {
     assert.equal(
       keyring.decrypt('1.75c_s3eb.06RR0yDVLvi9bTa-.ngpoxQi2qvogptu8h-r8mebSToxhC2TPv_znTA', 'organisation/endpoint'),
       'whsec_stored',
     );
   });
 
-  it('needs a service secret', () => {
+  test('needs a service secret', () => {
     assert.throws(() => createKeyring([], random), RangeError);
     assert.throws(() => createKeyring(['a', ''], random), RangeError);
   });

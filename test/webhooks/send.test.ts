@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createServer, type Socket } from 'node:net';
-import { after, before, describe, it } from 'node:test';
+import { after, before, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/clock.ts';
 import { parseNetworks } from '../../src/webhooks/address.ts';
@@ -30,7 +30,7 @@ const body = '{"event":"assessment.completed"}';
 const post = (url: string) => ({ url, headers: { 'Content-Type': 'application/json' }, body });
 const outline = ({ outcome, status_code }: Attempt) => ({ outcome, status_code });
 
-describe('a sender to an opened network', () => {
+suite('a sender to an opened network', () => {
   let receiver: Receiver;
   const sender = createSender({ clock: systemClock, allowNetworks: loopback, maxResponseBytes: 10_000 });
   const impatient = createSender({ clock: systemClock, allowNetworks: loopback, timeoutMs: 300 });
@@ -43,7 +43,7 @@ describe('a sender to an opened network', () => {
     await receiver.close();
   });
 
-  it('delivers exactly the signed bytes', async () => {
+  test('delivers exactly the signed bytes', async () => {
     const secret = 'whsec_test';
     const text = '{"full_name":"Zoë Ōtani"}';
     const headers = deliveryHeaders({ deliveryId: 'd-1', secrets: [secret], body: text, nowMs: 1_700_000_000_000 });
@@ -59,7 +59,7 @@ describe('a sender to an opened network', () => {
     verify({ secret, header: request?.headers['x-svc-signature-256'], body: request!.body, nowMs: 1_700_000_000_000 });
   });
 
-  it('keeps connections for later deliveries', async () => {
+  test('keeps connections for later deliveries', async () => {
     receiver.behave(answer(200, {}, 'thanks'));
     const before = receiver.connections();
     for (let n = 0; n < 10; n++) await sender.send(post(receiver.url));
@@ -67,7 +67,7 @@ describe('a sender to an opened network', () => {
     assert.ok(receiver.connections() - before <= 2);
   });
 
-  it('sends the query of the URL', async () => {
+  test('sends the query of the URL', async () => {
     await sender.send(post(`https://127.0.0.1:${receiver.port}/a%20b?c=d&e`));
     assert.equal(receiver.received.at(-1)?.path, '/a%20b?c=d&e');
   });
@@ -103,7 +103,7 @@ describe('a sender to an opened network', () => {
       { outcome: 'succeeded', status_code: 201 },
     ],
   ] as [string, Parameters<Receiver['behave']>[0], ReturnType<typeof outline>][]) {
-    it(`names the outcome of ${name}`, async () => {
+    test(`names the outcome of ${name}`, async () => {
       receiver.behave(behaviour);
       const attempt = await (expected.outcome === 'timeout' ? impatient : sender).send(post(receiver.url));
       assert.deepEqual(outline(attempt), expected);
@@ -115,7 +115,7 @@ describe('a sender to an opened network', () => {
     ['its time is out', hang],
     ['the body is too large', endlessBody],
   ] as const) {
-    it(`cuts the connection when ${name}`, async () => {
+    test(`cuts the connection when ${name}`, async () => {
       const closed = new Promise<void>((resolve) => {
         receiver.behave((request, response, incoming) => {
           response.once('close', () => resolve());
@@ -127,14 +127,14 @@ describe('a sender to an opened network', () => {
     });
   }
 
-  it('does not follow a redirect', async () => {
+  test('does not follow a redirect', async () => {
     const count = receiver.received.length;
     receiver.behave(redirect(receiver.url));
     assert.deepEqual(outline(await sender.send(post(receiver.url))), { outcome: 'redirect', status_code: 302 });
     assert.equal(receiver.received.length, count + 1);
   });
 
-  it('reads Retry-After of 429 and 503 only', async () => {
+  test('reads Retry-After of 429 and 503 only', async () => {
     receiver.behave(
       inTurn(
         answer(429, { 'retry-after': '7' }),
@@ -150,7 +150,7 @@ describe('a sender to an opened network', () => {
     assert.deepEqual([outcome, retry_after_ms], ['http_error', 8_000], 'the header stands twice');
   });
 
-  it('is not delayed by an endpoint that hangs', async () => {
+  test('is not delayed by an endpoint that hangs', async () => {
     const hanging = await startReceiver({ behaviour: hang });
     receiver.behave(answer(200));
     const ended: string[] = [];
@@ -162,7 +162,7 @@ describe('a sender to an opened network', () => {
     await hanging.close();
   });
 
-  it('breaks off when told to', async () => {
+  test('breaks off when told to', async () => {
     receiver.behave(hang);
     const stop = new AbortController();
     const sending = sender.send({ ...post(receiver.url), signal: stop.signal });
@@ -172,7 +172,7 @@ describe('a sender to an opened network', () => {
     assert.equal((await sender.send({ ...post(receiver.url), signal: stop.signal })).outcome, 'aborted');
   });
 
-  it('closes without waiting for connections of attempts that were broken off', { timeout: 30_000 }, async () => {
+  test('closes without waiting for connections of attempts that were broken off', { timeout: 30_000 }, async () => {
     // Its handshake never ends.
     const silent = createServer();
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
@@ -191,24 +191,24 @@ describe('a sender to an opened network', () => {
     silent.close();
   });
 
-  it('survives a header that HTTP does not allow', async () => {
+  test('survives a header that HTTP does not allow', async () => {
     const attempt = await sender.send({ ...post(receiver.url), headers: { 'X-Bad': 'a\r\nb: c' } });
     assert.equal(attempt.outcome, 'connection_error');
   });
 
-  it('names a port where nobody listens', async () => {
+  test('names a port where nobody listens', async () => {
     const closed = await startReceiver();
     await closed.close();
     assert.equal((await sender.send(post(closed.url))).outcome, 'connection_error');
   });
 });
 
-describe('certificates', () => {
+suite('certificates', () => {
   const sender = createSender({ clock: systemClock, allowNetworks: loopback, timeoutMs: 5_000 });
   after(() => sender.close());
 
   for (const certificate of ['expired', 'elsewhere'] as const) {
-    it(`refuses one that is ${certificate}, even with NODE_TLS_REJECT_UNAUTHORIZED=0`, async () => {
+    test(`refuses one that is ${certificate}, even with NODE_TLS_REJECT_UNAUTHORIZED=0`, async () => {
       const receiver = await startReceiver({ certificate });
       process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
       try {
@@ -221,7 +221,7 @@ describe('certificates', () => {
     });
   }
 
-  it('refuses an endpoint that speaks plain HTTP', async () => {
+  test('refuses an endpoint that speaks plain HTTP', async () => {
     const plain = createServer((socket) =>
       socket.on('error', () => {}).on('data', () => socket.end('HTTP/1.1 200 OK\r\n\r\n')),
     );
@@ -231,7 +231,7 @@ describe('certificates', () => {
     await new Promise((resolve) => plain.close(resolve));
   });
 
-  it('trusts a private authority only through NODE_EXTRA_CA_CERTS', async () => {
+  test('trusts a private authority only through NODE_EXTRA_CA_CERTS', async () => {
     const receiver = await startReceiver();
     const program = `
       import { systemClock } from './src/clock.ts';
@@ -253,7 +253,7 @@ describe('certificates', () => {
   });
 });
 
-describe('names', () => {
+suite('names', () => {
   const open: (() => Promise<void>)[] = [];
   after(async () => {
     for (const close of open.reverse()) await close();
@@ -276,7 +276,7 @@ describe('names', () => {
     return receiver;
   };
 
-  it('connects to the address that was checked, with one question for each connection', async () => {
+  test('connects to the address that was checked, with one question for each connection', async () => {
     const receiver = await started();
     const { nameServer, sender } = await withZone(() => ['127.0.0.1']);
     const url = `https://hooks.example.test:${receiver.port}/`;
@@ -286,7 +286,7 @@ describe('names', () => {
     assert.equal(receiver.received[0]?.headers['host'], `hooks.example.test:${receiver.port}`);
   });
 
-  it('refuses a name that is rebound to a closed address, without connecting to it', async () => {
+  test('refuses a name that is rebound to a closed address, without connecting to it', async () => {
     const inside = await started({ host: '127.0.0.2' });
     const outside = await started({ port: inside.port, behaviour: answer(200, { connection: 'close' }) });
     let asked = 0;
@@ -301,7 +301,7 @@ describe('names', () => {
     assert.equal(inside.connections(), 0);
   });
 
-  it('refuses a name if any one of its addresses is closed', async () => {
+  test('refuses a name if any one of its addresses is closed', async () => {
     const receiver = await started();
     for (const bad of ['127.0.0.2', '10.0.0.1', '169.254.169.254', '::1', 'fd00:ec2::254', '::ffff:10.0.0.1']) {
       const { sender } = await withZone(() => ['127.0.0.1', bad], parseNetworks('127.0.0.1/32'));
@@ -314,7 +314,7 @@ describe('names', () => {
     assert.equal(receiver.connections(), 0);
   });
 
-  it('says so if a name does not exist, or has no address', async () => {
+  test('says so if a name does not exist, or has no address', async () => {
     const { sender } = await withZone((name) => (name.startsWith('none') ? null : []));
     const missing = await sender.send(post('https://none.example.test/'));
     assert.deepEqual([missing.outcome, missing.error], ['dns_error', 'The host name does not exist.']);
@@ -322,7 +322,7 @@ describe('names', () => {
     assert.deepEqual([empty.outcome, empty.error], ['dns_error', 'The host name has no address.']);
   });
 
-  it('never sends an attempt whose time ran out before its connection was made', async () => {
+  test('never sends an attempt whose time ran out before its connection was made', async () => {
     const receiver = await started();
     let release = (): void => {};
     const held = new Promise<void>((resolve) => {
@@ -349,7 +349,7 @@ describe('names', () => {
     );
   });
 
-  it('gives up on a silent name server at its own time limit', async () => {
+  test('gives up on a silent name server at its own time limit', async () => {
     const { sender } = await withZone(() => 'silent', loopback, 100);
     assert.equal((await sender.send(post('https://hooks.example.test/'))).outcome, 'timeout');
   });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import {
   deliveryHeaders,
@@ -27,8 +27,8 @@ function refused(changes: Partial<Parameters<typeof verify>[0]>, code: RefusalCo
   );
 }
 
-describe('signing', () => {
-  it('signs with every secret, the newest first, and with the newest alone in the legacy header', () => {
+suite('signing', () => {
+  test('signs with every secret, the newest first, and with the newest alone in the legacy header', () => {
     const both = sign({ secrets: ['whsec_new', 'whsec_old'], body, nowMs });
     const [newest, old] = ['whsec_new', 'whsec_old'].map((one) => sign({ secrets: [one], body, nowMs }));
     assert.equal(both['X-Svc-Signature'], newest!['X-Svc-Signature']);
@@ -40,9 +40,9 @@ describe('signing', () => {
       assert.equal(verify({ secret: one, header: both['X-Svc-Signature-256'], body, nowMs }), nowMs / 1_000);
   });
 
-  it('needs a secret', () => assert.throws(() => sign({ secrets: [], body, nowMs }), RangeError));
+  test('needs a secret', () => assert.throws(() => sign({ secrets: [], body, nowMs }), RangeError));
 
-  it('signs anew at each attempt while the delivery id stays', () => {
+  test('signs anew at each attempt while the delivery id stays', () => {
     const headers = (atMs: number) => deliveryHeaders({ deliveryId: 'd', secrets: [secret], body, nowMs: atMs });
     const [first, later] = [headers(nowMs), headers(nowMs + 86_400_000)];
     assert.equal(first['X-Svc-Delivery-Id'], later['X-Svc-Delivery-Id']);
@@ -50,7 +50,7 @@ describe('signing', () => {
     verify({ secret, header: later['X-Svc-Signature-256'], body, nowMs: nowMs + 86_400_000 });
   });
 
-  it('is verified for any secret, body and time, as text or bytes, and not a byte beside', () => {
+  test('is verified for any secret, body and time, as text or bytes, and not a byte beside', () => {
     fc.assert(
       fc.property(
         fc.string({ minLength: 1 }),
@@ -69,36 +69,37 @@ describe('signing', () => {
   });
 });
 
-describe('a refusal names the likely cause:', () => {
-  it('header missing', () => {
+suite('a refusal names the likely cause:', () => {
+  test('header missing', () => {
     refused({ header: undefined }, 'malformed_header', /missing/);
     refused({ header: null }, 'malformed_header', /missing/);
   });
-  it('legacy header passed', () =>
+  test('legacy header passed', () =>
     refused({ header: sign({ secrets: [secret], body, nowMs })['X-Svc-Signature'] }, 'malformed_header', /legacy/));
-  it('two times', () => refused({ header: `t=1,${genuine}` }, 'malformed_header', /more than one t=/));
-  it('time not in seconds', () => refused({ header: `t=${nowMs},v1=00` }, 'malformed_header', /whole seconds/));
-  it('secret without its prefix', () => refused({ secret: secret.slice(6) }, 'no_matching_signature', /whsec_/));
-  it('secret with a line break', () =>
+  test('two times', () => refused({ header: `t=1,${genuine}` }, 'malformed_header', /more than one t=/));
+  test('time not in seconds', () => refused({ header: `t=${nowMs},v1=00` }, 'malformed_header', /whole seconds/));
+  test('secret without its prefix', () => refused({ secret: secret.slice(6) }, 'no_matching_signature', /whsec_/));
+  test('secret with a line break', () =>
     refused({ secret: `${secret}\n` }, 'no_matching_signature', /white space around/));
-  it('line break added to the body', () =>
+  test('line break added to the body', () =>
     refused({ body: `${body}\n` }, 'no_matching_signature', /White space was added/));
-  it('another secret, or a body written again', () =>
+  test('another secret, or a body written again', () =>
     refused({ body: '{ "event": "assessment.completed" }' }, 'no_matching_signature', /another endpoint.*raw bytes/));
-  it('MAC of the body alone', () =>
+  test('MAC of the body alone', () =>
     refused(
       { header: `t=${nowMs / 1_000},v1=${sign({ secrets: [secret], body, nowMs })['X-Svc-Signature']}` },
       'no_matching_signature',
       /legacy/,
     ));
-  it('too old', () => refused({ nowMs: nowMs + 301_000 }, 'timestamp_too_old', /301 s old/));
-  it('in the future', () => refused({ nowMs: nowMs - 301_000 }, 'timestamp_in_future', /301 s in the future.*behind/));
-  it('another tolerance', () =>
+  test('too old', () => refused({ nowMs: nowMs + 301_000 }, 'timestamp_too_old', /301 s old/));
+  test('in the future', () =>
+    refused({ nowMs: nowMs - 301_000 }, 'timestamp_in_future', /301 s in the future.*behind/));
+  test('another tolerance', () =>
     refused({ nowMs: nowMs + 11_000, toleranceSeconds: 10 }, 'timestamp_too_old', /10 s are tolerated/));
-  it('a parsed body', () => {
+  test('a parsed body', () => {
     assert.throws(() => verify({ secret, header: genuine, body: JSON.parse(body), nowMs }), /raw bytes/);
   });
-  it('and never the secret or the expected MAC', () => {
+  test('and never the secret or the expected MAC', () => {
     const header = `t=${nowMs / 1_000},v1=${'0'.repeat(64)}`;
     assert.throws(
       () => verify({ secret, header, body, nowMs }),

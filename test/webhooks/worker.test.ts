@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { claimLanes } from '../../src/webhooks/claim.ts';
@@ -15,10 +15,10 @@ import { withScene } from './scene.ts';
 
 const hour = 3600_000;
 
-describe('a delivery', async () => {
+suite('a delivery', async () => {
   const scene = await withScene();
 
-  it('arrives once, signed, and its attempt is stored', async () => {
+  test('arrives once, signed, and its attempt is stored', async () => {
     const worker = scene.worker();
     const endpoint = await scene.endpoint();
     await scene.emit(['ana']);
@@ -57,7 +57,7 @@ describe('a delivery', async () => {
     await worker.stop();
   });
 
-  it('is attempted ten times on the schedule, with one id and a new signature each time, and then is a dead letter', async () => {
+  test('is attempted ten times on the schedule, with one id and a new signature each time, and then is a dead letter', async () => {
     const worker = scene.worker();
     const endpoint = await scene.endpoint({ behaviour: answer(500) });
     await scene.emit(['ben']);
@@ -100,7 +100,7 @@ describe('a delivery', async () => {
     await worker.stop();
   });
 
-  it('that is sent again has the whole schedule before it', async () => {
+  test('that is sent again has the whole schedule before it', async () => {
     const worker = scene.worker();
     const endpoint = await scene.endpoint({ behaviour: inTurn(answer(204), answer(500)) });
     await scene.emit(['bo']);
@@ -118,7 +118,7 @@ describe('a delivery', async () => {
     await worker.stop();
   });
 
-  it('that is to be sent again while an attempt is under way is, should that one fail', async () => {
+  test('that is to be sent again while an attempt is under way is, should that one fail', async () => {
     const held: ServerResponse[] = [];
     const endpoint = await scene.endpoint({
       behaviour: inTurn(
@@ -153,7 +153,7 @@ describe('a delivery', async () => {
     await worker.stop();
   });
 
-  it('waits as long as Retry-After asks', async () => {
+  test('waits as long as Retry-After asks', async () => {
     const worker = scene.worker();
     const endpoint = await scene.endpoint({ behaviour: answer(503, { 'retry-after': '1000' }) });
     await scene.emit(['cy']);
@@ -164,7 +164,7 @@ describe('a delivery', async () => {
     await worker.stop();
   });
 
-  it('whose address is refused at delivery fails like any other, and nothing is sent', async () => {
+  test('whose address is refused at delivery fails like any other, and nothing is sent', async () => {
     const worker = scene.worker();
     const [inside, metadata] = [
       await scene.endpoint({ url: 'https://10.0.0.8/hook' }),
@@ -182,12 +182,12 @@ describe('a delivery', async () => {
   });
 });
 
-describe('an endpoint', async () => {
+suite('an endpoint', async () => {
   const scene = await withScene();
   const statuses = async (endpoint: Endpoint) =>
     (await scene.deliveries(endpoint)).map((delivery) => delivery.status).toSorted();
 
-  it('that answers 410 is disabled with a reason, and what follows waits', async () => {
+  test('that answers 410 is disabled with a reason, and what follows waits', async () => {
     const worker = scene.worker();
     const endpoint = await scene.endpoint({ behaviour: answer(410) });
     await scene.emit(['ana']);
@@ -209,7 +209,7 @@ describe('an endpoint', async () => {
     await worker.stop();
   });
 
-  it('with nothing but failures is warned of after a day and disabled after five, and its events are kept', async () => {
+  test('with nothing but failures is warned of after a day and disabled after five, and its events are kept', async () => {
     const worker = scene.worker();
     const endpoint = await scene.endpoint({ behaviour: dropConnection });
     const since = scene.clock.nowMs();
@@ -244,7 +244,7 @@ describe('an endpoint', async () => {
     await worker.stop();
   });
 
-  it('that succeeds once in between is neither warned of nor disabled', async () => {
+  test('that succeeds once in between is neither warned of nor disabled', async () => {
     const worker = scene.worker();
     const endpoint = await scene.endpoint({ behaviour: inTurn(answer(500), answer(204), answer(500)) });
     for (const days of [0, 2, 3]) {
@@ -260,7 +260,7 @@ describe('an endpoint', async () => {
     await worker.stop();
   });
 
-  it('that is paused gets nothing until it is resumed', async () => {
+  test('that is paused gets nothing until it is resumed', async () => {
     const worker = scene.worker();
     const endpoint = await scene.endpoint();
     await scene.service.inWork((work) => pauseEndpoint(work, scene.organisation.id, endpoint.id));
@@ -274,7 +274,7 @@ describe('an endpoint', async () => {
     await worker.stop();
   });
 
-  it("gets both secrets' signatures for a day after a rotation, the new one first", async () => {
+  test("gets both secrets' signatures for a day after a rotation, the new one first", async () => {
     const worker = scene.worker();
     const endpoint = await scene.endpoint();
     const rotated = await scene.service.inWork((work) => rotateSecret(work, scene.organisation.id, endpoint.id));
@@ -309,7 +309,7 @@ describe('an endpoint', async () => {
     await worker.stop();
   });
 
-  it('is sent a range of its events again, under the same ids, and those from before its registration', async () => {
+  test('is sent a range of its events again, under the same ids, and those from before its registration', async () => {
     const worker = scene.worker();
     scene.clock.advance(1000);
     await scene.emit(['before']);
@@ -344,7 +344,7 @@ describe('an endpoint', async () => {
   });
 });
 
-describe('workers', async () => {
+suite('workers', async () => {
   const scene = await withScene();
 
   /** Resolves once the worker has taken note of every notification so far: they come in order, and this one is of another organisation. */
@@ -362,7 +362,7 @@ describe('workers', async () => {
     await receiver.close();
   };
 
-  it('send nothing more to an endpoint that was removed, and never again what waited for it', async () => {
+  test('send nothing more to an endpoint that was removed, and never again what waited for it', async () => {
     const held: ServerResponse[] = [];
     const endpoint = await scene.endpoint({
       behaviour: (_request, response) => {
@@ -383,7 +383,7 @@ describe('workers', async () => {
     await worker.stop();
   });
 
-  it("don't send again at once what they can't record", async () => {
+  test("don't send again at once what they can't record", async () => {
     const endpoint = await scene.endpoint();
     const { db } = scene.service.app;
     await db.query(`create function refuse() returns trigger language plpgsql as $$ begin
@@ -404,7 +404,7 @@ describe('workers', async () => {
     await worker.stop();
   });
 
-  it('have an endpoint that hangs delay nobody else, and keep few attempts under way to it', async () => {
+  test('have an endpoint that hangs delay nobody else, and keep few attempts under way to it', async () => {
     const hanging = await scene.endpoint({ behaviour: hang });
     const healthy = await Promise.all(Array.from({ length: 3 }, () => scene.endpoint()));
     await scene.emit(Array.from({ length: 200 }, (_, i) => `learner-${i}`));
@@ -416,7 +416,7 @@ describe('workers', async () => {
     assert.ok((await scene.deliveries(hanging)).every((delivery) => delivery.status === 'pending'));
   });
 
-  it('give back what they hold when they die: another takes it over when the lease has ended', async () => {
+  test('give back what they hold when they die: another takes it over when the lease has ended', async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana']);
     const nowMs = scene.clock.nowMs();
@@ -437,7 +437,7 @@ describe('workers', async () => {
     await worker.stop();
   });
 
-  it('share the work without sending anything twice', async () => {
+  test('share the work without sending anything twice', async () => {
     const endpoints = await Promise.all(Array.from({ length: 6 }, () => scene.endpoint()));
     const workers = [scene.worker(), scene.worker(), scene.worker()];
     for (let i = 0; i < 10; i++) await scene.emit(Array.from({ length: 20 }, (_, n) => `learner-${i}-${n}`));
@@ -453,7 +453,7 @@ describe('workers', async () => {
     await Promise.all(workers.map((worker) => worker.stop()));
   });
 
-  it('are woken by the commit', async () => {
+  test('are woken by the commit', async () => {
     const worker = scene.worker({ pollMs: 3600_000 });
     await worker.settled();
     const endpoint = await scene.endpoint();

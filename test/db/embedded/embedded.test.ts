@@ -18,7 +18,7 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { after, suite, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -91,7 +91,7 @@ async function ask<T>(url: string, sql: string): Promise<T[]> {
   }
 }
 
-describe('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 }, () => {
+suite('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 }, () => {
   test('starts fresh, keeps what was written, and starts warm on the same port', async (context) => {
     const dataDir = join(await dataFolder(context), 'data');
     const fresh = await startEmbedded({ dataDir });
@@ -302,7 +302,7 @@ describe('embedded PostgreSQL', { skip: !packageIsInstalled, timeout: 600_000 },
   );
 });
 
-describe('binaries', { skip: !packageIsInstalled }, () => {
+suite('binaries', { skip: !packageIsInstalled }, () => {
   /** A package as npm unpacks it: links are missing, and its folder may be closed to other users. */
   async function unpacked(context: TestContext, mode: number): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'ars-package-'));
@@ -361,7 +361,7 @@ describe('binaries', { skip: !packageIsInstalled }, () => {
   });
 });
 
-describe('file lock', () => {
+suite('file lock', () => {
   const folders: string[] = [];
   after(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
-import { it } from 'node:test';
+import { test } from 'node:test';
 import { face, faceNames } from '../../../src/evidence/pdf/faces.ts';
 
 const folder = new URL('../../../src/evidence/pdf/fonts/', import.meta.url);
 type Listed = { file: string; bytes: number; sha256: string; license: string };
 const listed = JSON.parse(readFileSync(new URL('fonts.json', folder), 'utf8')) as Listed[];
 
-it('every vendored font is the one that fonts.json names, and nothing else is there', () => {
+test('every vendored font is the one that fonts.json names, and nothing else is there', () => {
   assert.deepEqual(
     readdirSync(folder)
       .filter((file) => file.endsWith('.ttf'))
@@ -24,11 +24,11 @@ it('every vendored font is the one that fonts.json names, and nothing else is th
   assert.match(readFileSync(new URL('OFL.txt', folder), 'utf8'), /SIL OPEN FONT LICENSE/);
 });
 
-it('the fonts stay under 25 MB', () => {
+test('the fonts stay under 25 MB', () => {
   assert.ok(listed.reduce((sum, { bytes }) => sum + bytes, 0) < 25e6);
 });
 
-it('every face has a file, and every file is a face that can be opened', () => {
+test('every face has a file, and every file is a face that can be opened', () => {
   assert.deepEqual([...faceNames].sort(), listed.map(({ file }) => file.replace(/\.ttf$/, '')).sort());
   for (const name of faceNames) assert.ok(face(name).unitsPerEm >= 1000, name);
 });

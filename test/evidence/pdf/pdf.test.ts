@@ -3,7 +3,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { buildDocument } from '../../../src/evidence/document.ts';
 import type { EvidenceInput } from '../../../src/evidence/document.ts';
@@ -39,8 +39,8 @@ async function text(path: string): Promise<string> {
 
 const named = (full_name: string): EvidenceInput => importedResult({ learner: { full_name, ref: null } });
 
-describe('the file', () => {
-  it('holds no name, reference or address of the machine outside its page streams', () => {
+suite('the file', () => {
+  test('holds no name, reference or address of the machine outside its page streams', () => {
     for (const input of [sittingResult(), importedResult()]) {
       const raw = renderPdf(buildDocument(input)).toString('latin1');
       const outside = raw.replace(/stream\n[^]*?endstream/g, '');
@@ -52,7 +52,7 @@ describe('the file', () => {
     }
   });
 
-  it('has one to three pages for a usual result', async () => {
+  test('has one to three pages for a usual result', async () => {
     const pages = (input: EvidenceInput): number =>
       renderPdf(buildDocument(input))
         .toString('latin1')
@@ -61,13 +61,13 @@ describe('the file', () => {
     assert.equal(pages(sittingResult()), 3);
   });
 
-  it('marks everything as content or decoration, in balance', () => {
+  test('marks everything as content or decoration, in balance', () => {
     for (const { name, input } of goldenInputs) assert.doesNotThrow(() => renderPdf(buildDocument(input)), name);
   });
 });
 
-describe('qpdf', { skip: missing('qpdf', 'qpdf') }, () => {
-  it('finds no fault in any sample', async () => {
+suite('qpdf', { skip: missing('qpdf', 'qpdf') }, () => {
+  test('finds no fault in any sample', async () => {
     for (const { name, input } of goldenInputs) {
       const { stdout } = await run('qpdf', ['--check', file(input)]);
       assert.match(stdout, /No syntax or stream encoding errors found/, name);
@@ -75,8 +75,8 @@ describe('qpdf', { skip: missing('qpdf', 'qpdf') }, () => {
   });
 });
 
-describe('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
-  it('finds every font embedded, subset and mapped to Unicode', async () => {
+suite('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
+  test('finds every font embedded, subset and mapped to Unicode', async () => {
     for (const { name } of names) {
       const { stdout } = await run('pdffonts', [file(named(name))]);
       const rows = stdout.trim().split('\n').slice(2);
@@ -87,7 +87,7 @@ describe('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
 
   const pointed = new Set(['Arabic, with vowel marks', 'Hebrew, pointed']);
   for (const { script, name } of names) {
-    it(`finds the name again: ${script}`, async () => {
+    test(`finds the name again: ${script}`, async () => {
       const found = await text(file(named(name)));
       if (pointed.has(script)) {
         // Readers place vowel points by where they stand, so only their letters are sure to be found, in any order of runs.
@@ -102,13 +102,13 @@ describe('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
   }
 
   for (const { what, shown } of hostileNames) {
-    it(`finds the text of a name with ${what}`, async () => {
+    test(`finds the text of a name with ${what}`, async () => {
       const found = (await text(file(named(shown)))).replace(/\s/g, '');
       assert.ok(found.includes(shown.replace(/\s/g, '')), JSON.stringify(found.slice(0, 300)));
     });
   }
 
-  it('finds no word outside the margins or over the foot of the page, however much there is to say', async () => {
+  test('finds no word outside the margins or over the foot of the page, however much there is to say', async () => {
     const long = (length: number): string => 'Überlänge '.repeat(length).slice(0, length);
     const crowded: EvidenceInput = sittingResult({
       organisation_name: long(200),
@@ -149,7 +149,7 @@ describe('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
     }
   });
 
-  it("reads title, language and tags, and no more, from the file's properties", async () => {
+  test("reads title, language and tags, and no more, from the file's properties", async () => {
     const { stdout } = await run('pdfinfo', [file(sittingResult())]);
     assert.match(stdout, /Title: +Evidence pack 5f2a9e0c-77d1-4c39-b6c8-1b0e4fd2a963, edition 2\n/);
     assert.match(stdout, /Tagged: +yes/);
@@ -159,7 +159,7 @@ describe('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
     assert.ok(!/Author|Subject|Keywords|CreationDate|ModDate/.test(stdout));
   });
 
-  it('reads the page in order, with headings, tables, header cells, lists and described figures', async () => {
+  test('reads the page in order, with headings, tables, header cells, lists and described figures', async () => {
     const { stdout } = await run('pdfinfo', ['-struct-text', file(sittingResult())], { maxBuffer: 1 << 22 });
     const order = [
       'Evidence of assessed level',
@@ -197,7 +197,7 @@ describe('poppler', { skip: missing('pdftotext', 'poppler-utils') }, () => {
   });
 });
 
-describe('PDFBox Preflight', () => {
+suite('PDFBox Preflight', () => {
   const jars = [
     'preflight',
     'pdfbox2',
@@ -232,13 +232,13 @@ describe('PDFBox Preflight', () => {
     'name: Korean',
     'hostile: emoji',
   ]) {
-    it(`confirms PDF/A-1b: ${sample}`, { skip }, async () => {
+    test(`confirms PDF/A-1b: ${sample}`, { skip }, async () => {
       const { input } = goldenInputs.find(({ name }) => name === sample)!;
       assert.match(await validate(file(input)), /is a valid PDF\/A-1b file/);
     });
   }
 
-  it('would notice a file that is not', { skip }, async () => {
+  test('would notice a file that is not', { skip }, async () => {
     const path = join(folder, 'broken.pdf');
     // A file whose metadata no longer says what its properties say.
     const raw = renderPdf(buildDocument(importedResult()))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { describe, it } from 'node:test';
+import { suite, test } from 'node:test';
 import { face } from '../../../src/evidence/pdf/faces.ts';
 import type { Line } from '../../../src/evidence/pdf/shaping.ts';
 import { breakLines, shapeLine } from '../../../src/evidence/pdf/shaping.ts';
@@ -35,9 +35,9 @@ function drawn(line: Line): string[] {
   return found.sort((a, b) => a.x - b.x || a.gid - b.gid || a.y - b.y).map(({ gid, x, y }) => `${gid}@${x},${y}`);
 }
 
-describe('shaping', () => {
+suite('shaping', () => {
   for (const { script, text, face: name, glyphs, advance } of harfbuzz.words) {
-    it(`draws ${script} ${text} as HarfBuzz does`, () => {
+    test(`draws ${script} ${text} as HarfBuzz does`, () => {
       const line = shapeLine(text, 'regular');
       assert.deepEqual([...new Set(line.runs.map((run) => run.face))], [name]);
       const expected = glyphs
@@ -51,14 +51,14 @@ describe('shaping', () => {
     });
   }
 
-  it('keeps every character of every name in the text that is copied', () => {
+  test('keeps every character of every name in the text that is copied', () => {
     for (const { script, name } of names) {
       const sorted = (text: string): string[] => [...text].sort();
       assert.deepEqual(sorted(textOf(shapeLine(name, 'regular'))), sorted(name), script);
     }
   });
 
-  it('gives the same result whatever was shaped before', () => {
+  test('gives the same result whatever was shaped before', () => {
     const texts = names.flatMap(({ name }) => name.split(' '));
     const fresh = (order: string[]): Map<string, string> => {
       // More different lines than the cache holds empty it.
@@ -70,14 +70,14 @@ describe('shaping', () => {
     for (const text of texts) assert.equal(forwards.get(text), backwards.get(text), text);
   });
 
-  it('copies one shape as the character it stands for in each text', () => {
+  test('copies one shape as the character it stands for in each text', () => {
     const [ideograph, radical] = ['\u4ebb', '\u2e85'].map((text) => shapeLine(text, 'regular').runs[0]!.glyphs[0]!);
     assert.equal(ideograph!.gid, radical!.gid, 'the font has one glyph for both');
     assert.deepEqual([ideograph!.text, radical!.text], ['\u4ebb', '\u2e85']);
     assert.notEqual(ideograph!.key, radical!.key);
   });
 
-  it('orders mixed directions as the bidirectional algorithm says, and turns brackets round', () => {
+  test('orders mixed directions as the bidirectional algorithm says, and turns brackets round', () => {
     const line = shapeLine('عبد (الله) 12', 'regular');
     const glyphs = line.runs.flatMap((run) => run.glyphs.map((glyph) => ({ ...glyph, face: run.face })));
     assert.equal(glyphs.map((glyph) => glyph.text).join(''), '12 )هللا( دبع');
@@ -85,13 +85,13 @@ describe('shaping', () => {
     assert.equal(bracket.gid, face(bracket.face).font.glyphForCodePoint('('.codePointAt(0)!).id);
   });
 
-  it('writes a character that no font has as its code, and copies it as itself', () => {
+  test('writes a character that no font has as its code, and copies it as itself', () => {
     const line = shapeLine('Jo 😀', 'regular');
     assert.equal(line.runs.flatMap((run) => run.glyphs.map((glyph) => glyph.text)).join(''), 'Jo [U+1F600]');
     assert.equal(line.runs.at(-1)!.actual, '😀');
   });
 
-  it('shapes every mark of a face on every other, also where the font has no place for it', () => {
+  test('shapes every mark of a face on every other, also where the font has no place for it', () => {
     for (const [marks, letter] of [
       [/^[\u0300-\u036f]$/, 'q'],
       [/^[\u0591-\u05c7]$/, '\ufb40'],
@@ -108,25 +108,25 @@ describe('shaping', () => {
     }
   });
 
-  it('draws the minus sign and copies it as one', () => {
+  test('draws the minus sign and copies it as one', () => {
     assert.equal(textOf(shapeLine('\u22120.23', 'regular')), '\u22120.23');
   });
 
-  it('uses Japanese forms only beside kana', () => {
+  test('uses Japanese forms only beside kana', () => {
     const ideograph = (text: string): number => shapeLine(text, 'regular').runs[0]!.glyphs[0]!.gid;
     assert.notEqual(ideograph('直ひ'), ideograph('直'));
   });
 });
 
-describe('line breaking', () => {
-  it('breaks at spaces and slashes, and never loses a character', () => {
+suite('line breaking', () => {
+  test('breaks at spaces and slashes, and never loses a character', () => {
     const text = 'results.example.org/verify and more words that need several lines';
     const lines = breakLines(text, 'regular', 12_000).map(textOf);
     assert.equal(lines[0], 'results.example.org/');
     assert.equal(lines.join(' ').replace('/ ', '/'), text);
   });
 
-  it('keeps lines within the width, for words of any length and in any script', () => {
+  test('keeps lines within the width, for words of any length and in any script', () => {
     for (const text of [
       'W'.repeat(200),
       '歐陽'.repeat(100),
@@ -141,11 +141,11 @@ describe('line breaking', () => {
     }
   });
 
-  it('never begins a line with a combining mark', () => {
+  test('never begins a line with a combining mark', () => {
     for (const line of breakLines('e\u0301\u0323'.repeat(120), 'regular', 5_000)) assert.equal(textOf(line)[0], 'e');
   });
 
-  it('breaks right-to-left text in reading order', () => {
+  test('breaks right-to-left text in reading order', () => {
     const lines = breakLines('محمد عبد الله الحسيني', 'regular', 5_500);
     const letters = (line: Line): string => [...textOf(line)].reverse().join('');
     assert.deepEqual(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { it } from 'node:test';
+import { test } from 'node:test';
 import { face, regular } from '../../../src/evidence/pdf/faces.ts';
 import { TrueTypeSource, subsetTrueType } from '../../../src/evidence/pdf/truetype.ts';
 
@@ -22,7 +22,7 @@ function resolved(font: TrueTypeSource, glyph: number): unknown {
   ];
 }
 
-it('a subset holds the same outlines and widths in the order asked for, components included', () => {
+test('a subset holds the same outlines and widths in the order asked for, components included', () => {
   const asked = [0, gid('é'), gid('A'), gid('é'), gid('Ǻ'), gid(' '), gid('ế')];
   const { bytes, glyphs } = subsetTrueType(source, asked);
   const subset = new TrueTypeSource(bytes);
@@ -34,7 +34,7 @@ it('a subset holds the same outlines and widths in the order asked for, componen
   assert.equal(new DataView(subset.table('maxp').buffer).getUint16(4), glyphs);
 });
 
-it('the check sums of a subset are right', () => {
+test('the check sums of a subset are right', () => {
   const { bytes } = subsetTrueType(source, [0, gid('a'), gid('ö')]);
   const view = new DataView(bytes.buffer);
   let sum = 0;
@@ -42,7 +42,7 @@ it('the check sums of a subset are right', () => {
   assert.equal(sum, 0xb1b0afba);
 });
 
-it('hinting is left out', () => {
+test('hinting is left out', () => {
   const { bytes } = subsetTrueType(source, [0, gid('a')]);
   const tables = [0, 1, 2, 3, 4, 5].map((i) => String.fromCharCode(...bytes.subarray(12 + 16 * i, 16 + 16 * i)));
   assert.deepEqual(tables, ['glyf', 'head', 'hhea', 'hmtx', 'loca', 'maxp']);
