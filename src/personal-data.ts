@@ -1,15 +1,36 @@
 import { limits } from './limits.ts';
+import { latinLookOf } from './look-alikes.ts';
 
 /**
- * A National Insurance number anywhere in a text: two letters, six digits, a letter A to D, with or without spaces,
- * dashes or dots between them, in any case and width. Every two letters count, not only the prefixes that are issued:
- * refusing too much costs a clear message, storing one breaks the contract (api-spec.md, What the service does, 7).
+ * A National Insurance number anywhere in a text: two letters, six digits, a letter A to D, whatever stands between them
+ * that is neither letter nor digit, and bounded by the ends or by the like. Every two letters count, not only the prefixes
+ * that are issued: refusing too much costs a clear message, storing one breaks the contract (api-spec.md, What the service
+ * does, 7). What is glued to further letters, or has lost its last letter, is not taken for one: one random UUID in twenty
+ * would be (docs/decisions/0030-one-reader-of-national-insurance-numbers.md).
+ *
+ * No separator is a letter or a digit, so there is one way to read any text and the time is linear in its length.
  */
 const nationalInsuranceNumber =
-  /(?<![\p{L}\p{N}])[A-Z][\s\p{Pd}._/]*[A-Z](?:[\s\p{Pd}._/]*[0-9]){6}[\s\p{Pd}._/]*[A-D](?![\p{L}\p{N}])/iu;
+  /(?<![\p{L}\p{N}])[A-Z][^\p{L}\p{N}]*[A-Z](?:[^\p{L}\p{N}]*\p{N}){6}[^\p{L}\p{N}]*[A-D](?![\p{L}\p{N}])/iu;
+
+/** Text without its percent-encoding, which addresses may carry more than once; what doesn't decode stays. */
+function decoded(text: string): string {
+  let plain = text;
+  for (let round = 0; round < 3 && /%[0-9a-f]{2}/i.test(plain); round++)
+    plain = plain.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString());
+  return plain;
+}
+
+/** Text as an eye reads it: look-alike letters are the Latin ones, without marks and without what has no width. */
+function asSeen(text: string): string {
+  if (/^[\0-\x7f]*$/.test(text)) return text;
+  // Some look-alikes decompose to letters that no longer look alike, others only to letters that do: once on either side.
+  const folded = text.replace(/[^\0-\x7f]/gu, latinLookOf).normalize('NFKD');
+  return folded.replace(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[^\0-\x7f]/gu, latinLookOf);
+}
 
 export function holdsNationalInsuranceNumber(text: string): boolean {
-  return nationalInsuranceNumber.test(text.normalize('NFKC').replace(/\p{Cf}/gu, ''));
+  return nationalInsuranceNumber.test(asSeen(decoded(text)));
 }
 
 const opaqueRef = /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/;

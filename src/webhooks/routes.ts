@@ -36,15 +36,6 @@ function asUri(given: string, parsed: URL): string {
   return given.search(beyondUri) < 0 ? given : parsed.href.replace(beyondUri, encodeURIComponent);
 }
 
-/** What a person or a form makes of it. */
-function asRead(url: string): string {
-  try {
-    return decodeURIComponent(url.replaceAll('+', ' '));
-  } catch {
-    return url;
-  }
-}
-
 const endpointExample = {
   id: '0b9f2f0e-4c7e-4f0a-9d0c-3f6f2f5f1a11',
   url: 'https://portfolio.example.org/hooks/ars',
@@ -116,11 +107,7 @@ export const webhookRoutes: Route[] = [
       const { body, app, caller } = call;
       const given = body.get('url');
       const expected = `url must be an https address that the public internet can reach, without credentials or fragment, of at most ${limits.webhookUrlChars} characters.`;
-      if (
-        typeof given !== 'string' ||
-        given.length > limits.webhookUrlChars ||
-        holdsNationalInsuranceNumber(asRead(given))
-      )
+      if (typeof given !== 'string' || given.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(given))
         throw ApiError.field('invalid_url', expected);
       const verdict = checkUrl(given, { allowNetworks: app.settings.webhookAllowNetworks });
       if (!verdict.ok) throw ApiError.field('invalid_url', `${expected.slice(0, -1)}: ${verdict.reason}.`);
