@@ -9,11 +9,12 @@ import { limits } from '../limits.ts';
  */
 export type Feed = {
   readonly organisationId: number;
-  /** The last position handed out, in this unit of work or before. */
-  readonly position: number;
-  /** The first free position; it stays free until `used` says how many a statement took, each a step above the one before. */
+  /**
+   * The first free position. Until `used` says how many a statement took, each a step above the one before, every call
+   * gives the same one, whatever the clock does meanwhile.
+   */
   next(): number;
-  /** A statement took `count` positions from the last `next` on; none leaves the feed, and so every ETag, as it was. */
+  /** A statement took `count` positions from `next` on; none leaves the feed, and so every ETag, as it was. */
   used(count: number): void;
   /** What a group set renders to has changed (rename, archive, reactivation). */
   groupsChanged(): void;
@@ -32,22 +33,16 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   if (held !== undefined) return held as Feed;
   const [row] = await work.tx.query<{ position: number }>(lock, [organisationId]);
   if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
-  // A unit of work begins in a millisecond of its own: two changes of a record never show the same updated_at.
-  const earliest = (Math.floor(row.position / 1000) + 1) * 1000;
-  let last = row.position;
-  let first = 0;
+  // A unit of work begins in a millisecond of its own: two changes of a record never show the same updated_at. The
+  // instant is the unit's own: clocks step back, and those of two processes differ, so none is asked again in between.
+  const begun = Math.max((Math.floor(row.position / 1000) + 1) * 1000, work.nowMs * 1000);
+  let free = begun;
   let groups = 0;
   const feed: Feed = {
     organisationId,
-    get position() {
-      return last;
-    },
-    next() {
-      first = Math.max(last + limits.positionStepUs, earliest, work.app.clock.nowMs() * 1000);
-      return first;
-    },
+    next: () => free,
     used(count) {
-      if (count > 0) last = first + (count - 1) * limits.positionStepUs;
+      free += count * limits.positionStepUs;
     },
     groupsChanged() {
       groups = 1;
@@ -55,6 +50,7 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   };
   work.opened.set(key, feed);
   work.beforeCommit(async () => {
+    const last = free === begun ? row.position : free - limits.positionStepUs;
     if (last !== row.position || groups !== 0) await work.tx.query(move, [organisationId, last, groups]);
   });
   return feed;

@@ -10,11 +10,14 @@ import { Mirror, Shown } from './mirror.ts';
 import { Model } from './model.ts';
 import { secret, serviceProcess } from './processes.ts';
 import { PositionWatch } from './watch.ts';
+import { unsteadyClock } from './unsteady-clock.ts';
 import { World } from './world.ts';
 
 /**
- * Random concurrent histories of every writer, over two processes and three pools of connections. LAW_SEED repeats the
- * choices of a run (the interleaving is the machine's), LAW_ROUNDS makes it longer: changes of each writer.
+ * Random concurrent histories of every writer, over two processes and three pools of connections. The clocks disagree:
+ * one is the machine's, the others step back and forth, and are set five minutes ahead and back again in the second
+ * half. LAW_SEED repeats the choices of a run (the interleaving is the machine's), LAW_ROUNDS makes it longer: changes
+ * of each writer.
  */
 const seed = process.env.LAW_SEED ?? String(process.hrtime.bigint());
 const rounds = Number(process.env.LAW_ROUNDS ?? 24);
@@ -23,7 +26,8 @@ const writers = 8;
 test('law 1, 2 and 3: every mirror converges, everything shown is stamped, positions follow commits', async (context) => {
   context.diagnostic(`LAW_SEED=${seed}`);
   const settings = { ARS_BASE_URL: 'http://results.test', ARS_RATE_LIMIT: '1000000', ARS_SECRET: secret };
-  const service = await withService({ settings });
+  const clock = unsteadyClock(seededRandom(`${seed} clock`));
+  const service = await withService({ settings, clock });
   // Durability is another law's matter: without waiting for the disk more happens at once.
   await service.app.db.query(
     `do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$`,
@@ -33,7 +37,7 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
   const other = await serviceProcess({ ...settings, DATABASE_URL: service.databaseUrl });
   const own = openDatabase(service.databaseUrl, service.app.log, 4);
   const clients = [org, client(other.url, org.key)];
-  const operator = { ...service.app, db: own };
+  const operator = { ...service.app, db: own, clock: unsteadyClock(seededRandom(`${seed} operator's clock`)) };
   const random = seededRandom(seed);
   const world = new World(org, clients, [service.inWork, (inside) => inWork(operator, inside)]);
   try {
@@ -97,11 +101,17 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
         await world.until(world.changes + Math.floor(choices.float() * 30));
       }
     });
+    const setting = (async () => {
+      await world.until((writers * rounds) / 2);
+      clock.leap(300_000);
+      await world.until(writers * rounds * 0.75);
+      clock.leap(-300_000);
+    })();
     const watching = (async () => {
       while (!world.over) await watch.look();
     })();
     // The first fault ends the history, so that a run with a mutation fails at once.
-    await Promise.all([...following, watching, Promise.all(work).finally(() => world.end())]).finally(() =>
+    await Promise.all([...following, watching, setting, Promise.all(work).finally(() => world.end())]).finally(() =>
       world.end(),
     );
     await watch.look();

@@ -1,16 +1,19 @@
-// Loaded before everything else in a process that runs with a fault (LAW_MUTATION names it): replaces the source's text as it is loaded.
+// Loaded before everything else in a process that runs with faults (LAW_MUTATION names them): replaces the source's text
+// as it is loaded. With LAW_MUTATION_UNCHANGED everything is done but the replacing.
 import { registerHooks } from 'node:module';
 import { mutations } from './mutations.ts';
 
-const name = process.env.LAW_MUTATION;
-const mutation = mutations.find((one) => one.name === name);
-if (mutation === undefined) throw new Error(`LAW_MUTATION names no mutation: ${name}`);
+const names = process.env.LAW_MUTATION?.split(',') ?? [];
+const faults = mutations.filter((one) => names.includes(one.name));
+if (faults.length === 0 || faults.length !== names.length)
+  throw new Error(`LAW_MUTATION names no mutation: ${process.env.LAW_MUTATION}`);
+const unchanged = process.env.LAW_MUTATION_UNCHANGED !== undefined;
 const root = new URL('../../', import.meta.url).href;
 
 registerHooks({
   load(url, context, nextLoad) {
     const loaded = nextLoad(url, context);
-    const changes = mutation.changes.filter(({ file }) => url === root + file);
+    const changes = faults.flatMap((fault) => fault.changes).filter(({ file }) => url === root + file);
     if (changes.length === 0) return loaded;
     let source =
       loaded.source === null || loaded.source === undefined
@@ -18,8 +21,8 @@ registerHooks({
         : Buffer.from(loaded.source as Uint8Array).toString('utf8');
     for (const { file, from, to } of changes) {
       const found = [...source.matchAll(anyLayout(from))];
-      if (found.length !== 1) throw new Error(`the mutation ${name} no longer fits ${file}: ${from}`);
-      source = source.replace(found[0]![0], () => to);
+      if (found.length !== 1) throw new Error(`a mutation of ${names.join()} no longer fits ${file}: ${from}`);
+      if (!unchanged) source = source.replace(found[0]![0], () => to);
     }
     return { ...loaded, source };
   },

@@ -21,8 +21,8 @@ const bareClock: Mutation['changes'] = [
   { file: position, from: `where organisation_id = $1 for update'`, to: `where organisation_id = $1'` },
   {
     file: position,
-    from: `first = Math.max(last + limits.positionStepUs, earliest, work.app.clock.nowMs() * 1000);`,
-    to: `first = Math.max(last === row.position ? 0 : last + limits.positionStepUs, Math.floor((performance.timeOrigin + performance.now()) * 1000));`,
+    from: 'let free = begun;',
+    to: 'let free = Math.floor((performance.timeOrigin + performance.now()) * 1000);',
   },
   { file: position, from: 'update feed set position = $2,', to: 'update feed set position = greatest(position, $2),' },
   // What the lock kept apart (two writers of one group, of one position) is tried again, so that only the order is lost.
@@ -89,8 +89,35 @@ export const mutations: Mutation[] = [
   {
     name: 'shared-millisecond',
     fault: 'two units of work may stamp within one millisecond',
-    changes: [{ file: position, from: 'limits.positionStepUs, earliest, work', to: 'limits.positionStepUs, work' }],
+    changes: [
+      {
+        file: position,
+        from: 'Math.max((Math.floor(row.position / 1000) + 1) * 1000, ',
+        to: 'Math.max(row.position + limits.positionStepUs, ',
+      },
+    ],
     caughtBy: { file: 'order.test.ts', test: 'law 2: two changes', says: /law 2: two payloads/ },
+  },
+  {
+    name: 'clock-read-again',
+    fault: 'a position that was asked for twice is lower the second time, as a clock that steps back gives it',
+    changes: [
+      { file: position, from: 'let groups = 0;', to: 'let groups = 0; let asked = 0;' },
+      { file: position, from: 'next: () => free,', to: 'next: () => free - (free === begun ? 20 * asked++ : 0),' },
+    ],
+    caughtBy: { file: 'order.test.ts', test: 'law 1: a clock that steps back', says: /never reached the feed/ },
+  },
+  {
+    name: 'clock-of-whoever',
+    fault: 'positions follow the clock of whoever writes, although it is minutes behind',
+    changes: [
+      {
+        file: position,
+        from: '(Math.floor(row.position / 1000) + 1) * 1000,',
+        to: '(row.position > (work.nowMs + 60_000) * 1000 ? work.nowMs * 1000 + 7 : (Math.floor(row.position / 1000) + 1) * 1000),',
+      },
+    ],
+    caughtBy: { file: 'order.test.ts', test: 'law 3: a clock', says: /law [123]: / },
   },
   {
     name: 'sets-of-later',

@@ -4,6 +4,7 @@ import { readyRecord } from '../../src/assessments/import-record.ts';
 import { importRecords } from '../../src/assessments/import.ts';
 import type { Database } from '../../src/db/database.ts';
 import { seededRandom } from '../../src/random.ts';
+import type { ManualClock } from '../../src/clock.ts';
 import { manualClock } from '../../src/clock.ts';
 import { recordResults, scenario } from '../scenario.ts';
 import type { TestService } from '../service.ts';
@@ -114,6 +115,92 @@ suite('law 1: convergence', async () => {
     const page = await scene.org.get('/assessments', { 'if-none-match': '"another"' });
     assert.equal(page.headers.etag, before.headers.etag);
     assert.equal((await scene.org.get('/assessments', { 'if-none-match': page.headers.etag! })).body.data.length, 2);
+  });
+});
+
+suite('law 1: clocks', async () => {
+  /** Each reading is 20 ms after the one before, or 20 ms before it. */
+  function steppingClock(): ManualClock {
+    const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+    const steps = seededRandom('steps');
+    let late = 0;
+    return {
+      ...clock,
+      nowMs: () => {
+        clock.advance(20 + late);
+        late = steps.float() < 0.5 ? 40 : 0;
+        clock.advance(-late);
+        return clock.nowMs();
+      },
+    };
+  }
+
+  test('law 1: a clock that steps back loses no scope exit', async () => {
+    const service = await withService({ clock: steppingClock(), settings: { ARS_RATE_LIMIT: '1000000' } });
+    const scene = await scenario(service);
+    const cohort = await scene.group('C1');
+    const learners = await Promise.all(Array.from({ length: 16 }, (_, n) => scene.learner(`L-${n}`)));
+    await service.inWork((work) =>
+      recordResults(
+        work,
+        scene.org.id,
+        learners.map(({ ref }) => ({ ref })),
+      ),
+    );
+    await cohort.adds(...learners);
+    const mirror = new Mirror([scene.org], random, new Shown(), {
+      path: '/assessments',
+      limit: 100,
+      manner: 'follow',
+      query: `group_id=${cohort.id}`,
+    });
+    await mirror.poll();
+    assert.equal(mirror.held.size, 16);
+    for (const learner of learners) await learner.leaves(cohort);
+    await mirror.poll();
+    assert.deepEqual([...mirror.held.keys()], [], 'law 1: a scope exit never reached the feed of its group');
+  });
+
+  test('law 3: a clock that is set ahead and back again reorders nothing and hides nothing', async () => {
+    const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+    const settings = { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' };
+    const service = await withService({ clock, settings });
+    // Another process, whose clock is right.
+    const steady = await service.sibling({ clock: manualClock(clock.nowMs()) });
+    const scene = await scenario(service);
+    const clients = [scene.org, steady.client(scene.org.key)];
+    const cohort = await scene.group('C1');
+    const [ana, bo] = [await scene.learner('ana'), await scene.learner('bo')];
+    const maths = await ana.completes();
+    await bo.completes();
+    await cohort.adds(ana, bo);
+    const watch = new PositionWatch(service.app.db, scene.org.id);
+    const shown = new Shown();
+    const mirrors = (['follow', 'linger', 'since only'] as const).flatMap((manner) =>
+      [`group_id=${cohort.id}`, ''].map(
+        (query) => new Mirror(clients, random, shown, { path: '/assessments', limit: 100, manner, query }),
+      ),
+    );
+    const changes: (() => Promise<unknown>)[] = [
+      () => maths.isAmended({ framework: 'A' }),
+      () => ana.leaves(cohort),
+      () => bo.completes({ subject: 'english' }),
+      () => ana.joins(cohort),
+      () => cohort.isRenamed('Renamed'),
+      () => bo.leaves(cohort),
+      () => ana.isCalled('Ana Silva'),
+    ];
+    for (const [n, change] of changes.entries()) {
+      clock.advance([300_000, -300_000, -7_200_000, 40][n % 4]!);
+      await change();
+      await watch.look();
+      for (const mirror of mirrors) await mirror.poll();
+      const [ours, theirs] = await Promise.all(
+        clients.map(async (one) => (await one.get('/assessments')).headers['x-sync-through']!),
+      );
+      assert.equal(ours, theirs);
+    }
+    for (const mirror of mirrors) await mirror.assertConverged();
   });
 });
 
