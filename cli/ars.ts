@@ -23,6 +23,7 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   bank: () => import('./bank.ts'),
   invitation: () => import('./invitation.ts'),
   sittings: () => import('./sittings.ts'),
+  secret: () => import('./secret.ts'),
 };
 
 async function overview(): Promise<string> {

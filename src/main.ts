@@ -13,8 +13,9 @@ import { registerPages } from './pages.ts';
 import type { Random } from './random.ts';
 import { systemRandom } from './random.ts';
 import { deriveSecrets } from './secrets.ts';
-import { serviceSecret } from './service-secret.ts';
+import { acceptSecret, proveSecret, serviceSecret } from './service-secret.ts';
 import type { Settings } from './settings.ts';
+import { countLostSecrets } from './webhooks/lost-secrets.ts';
 import { createKeyring } from './webhooks/secret.ts';
 import { startWorker } from './webhooks/worker.ts';
 
@@ -23,11 +24,11 @@ export type OpenApp = { app: App; close(): Promise<void> };
 
 /**
  * Settings → database (embedded unless DATABASE_URL says otherwise) → migrations → app.
- * @param given what tests inject
+ * @param given what tests inject; `acceptSecret`: whatever secret the database was used with before
  */
 export async function openApp(
   settings: Settings,
-  given: { clock?: Clock; random?: Random; logTo?: { write(text: string): unknown } } = {},
+  given: { clock?: Clock; random?: Random; logTo?: { write(text: string): unknown }; acceptSecret?: boolean } = {},
 ): Promise<OpenApp> {
   const clock = given.clock ?? systemClock;
   const random = given.random ?? systemRandom;
@@ -43,14 +44,17 @@ export async function openApp(
   try {
     const secret = await serviceSecret(settings, random);
     await migrate(db, clock);
+    const keyring = createKeyring([secret, ...settings.previousSecrets], random);
+    if (given.acceptSecret === true) await acceptSecret(db, secret, clock.nowMs());
+    else await proveSecret(db, keyring, secret, settings.previousSecrets, clock.nowMs());
     const app: App = {
       db,
       clock,
       random,
       settings,
       log,
-      secrets: deriveSecrets(secret),
-      keyring: createKeyring([secret, ...settings.previousSecrets], random),
+      secrets: deriveSecrets(secret, settings.previousSecrets),
+      keyring,
     };
     return { app, close };
   } catch (error) {
@@ -72,6 +76,12 @@ export async function startService(opened: OpenApp, role: Role): Promise<Service
     for (const step of stops.reverse().splice(0)) await step();
   };
   try {
+    const { lost } = await countLostSecrets(app.db, app.keyring);
+    if (lost > 0)
+      app.log.error('webhooks.secrets_lost', {
+        endpoints: lost,
+        advice: 'List the ARS_SECRET that encrypted them in ARS_PREVIOUS_SECRETS, or rotate their secrets.',
+      });
     let http: HttpServer | null = null;
     let url = app.settings.baseUrl;
     if (role !== 'worker') {

@@ -7,41 +7,74 @@ export type Purpose = 'cursor' | 'invitation' | 'idempotency' | 'session';
 export type Secrets = {
   /** HMAC-SHA256 of the text, cut to `bytes`. */
   mac(purpose: Purpose, text: string, bytes?: number): Buffer;
-  /** True when the MAC is the text's, in constant time. */
+  /** True when the MAC is the text's under the current secret or an earlier one, in constant time. */
   check(purpose: Purpose, text: string, mac: Buffer): boolean;
   /** AES-256-GCM: 12 bytes of nonce, 16 of tag, then the text. */
   seal(purpose: Purpose, text: string, random: Random): Buffer;
-  /** The sealed text; throws when it was sealed under another secret or changed. */
-  open(purpose: Purpose, sealed: Buffer): string;
+  /** The sealed text; null when it was changed, or sealed under a secret that is no longer listed. */
+  open(purpose: Purpose, sealed: Buffer): string | null;
 };
 
-/** Derives the service's keys from its one secret (ARS_SECRET). */
-export function deriveSecrets(secret: string): Secrets {
-  const keys = new Map<Purpose, Buffer>();
-  const key = (purpose: Purpose): Buffer => {
+function derive(secret: string, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, 'assessment-results-service', purpose, 32));
+}
+
+/**
+ * What the database knows the service's secret by. It is derived like a key and shortened, so it proves that a secret
+ * is the right one and gives nothing away of it.
+ */
+export function secretFingerprint(secret: string): string {
+  return derive(secret, 'fingerprint').toString('base64url', 0, 12);
+}
+
+const nonceBytes = 12;
+const tagBytes = 16;
+
+function openWith(key: Buffer, sealed: Buffer): string | null {
+  if (sealed.length < nonceBytes + tagBytes) return null;
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, nonceBytes), { authTagLength: tagBytes });
+  decipher.setAuthTag(sealed.subarray(nonceBytes, nonceBytes + tagBytes));
+  try {
+    return decipher.update(sealed.subarray(nonceBytes + tagBytes), undefined, 'utf8') + decipher.final('utf8');
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Derives the service's keys from its one secret (ARS_SECRET) and those of ARS_PREVIOUS_SECRETS. The current one alone
+ * signs and seals; every listed one checks and opens, so that nothing ends with a change of the secret.
+ */
+export function deriveSecrets(current: string, previous: readonly string[] = []): Secrets {
+  const keys = new Map<Purpose, [Buffer, ...Buffer[]]>();
+  const keysOf = (purpose: Purpose): [Buffer, ...Buffer[]] => {
     let found = keys.get(purpose);
     if (found === undefined) {
-      found = Buffer.from(hkdfSync('sha256', secret, 'assessment-results-service', purpose, 32));
+      found = [derive(current, purpose), ...previous.map((secret) => derive(secret, purpose))];
       keys.set(purpose, found);
     }
     return found;
   };
-  const mac = (purpose: Purpose, text: string, bytes = 32) =>
-    createHmac('sha256', key(purpose)).update(text).digest().subarray(0, bytes);
+  const macWith = (key: Buffer, text: string, bytes: number) =>
+    createHmac('sha256', key).update(text).digest().subarray(0, bytes);
   return {
-    mac,
+    mac: (purpose, text, bytes = 32) => macWith(keysOf(purpose)[0], text, bytes),
     check: (purpose, text, given) =>
-      given.length >= 12 && given.length <= 32 && timingSafeEqual(mac(purpose, text, given.length), given),
+      given.length >= 12 &&
+      given.length <= 32 &&
+      keysOf(purpose).some((key) => timingSafeEqual(macWith(key, text, given.length), given)),
     seal: (purpose, text, random) => {
-      const nonce = random.bytes(12);
-      const cipher = createCipheriv('aes-256-gcm', key(purpose), nonce);
+      const nonce = random.bytes(nonceBytes);
+      const cipher = createCipheriv('aes-256-gcm', keysOf(purpose)[0], nonce, { authTagLength: tagBytes });
       const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
       return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
     },
     open: (purpose, sealed) => {
-      const decipher = createDecipheriv('aes-256-gcm', key(purpose), sealed.subarray(0, 12));
-      decipher.setAuthTag(sealed.subarray(12, 28));
-      return decipher.update(sealed.subarray(28), undefined, 'utf8') + decipher.final('utf8');
+      for (const key of keysOf(purpose)) {
+        const text = openWith(key, sealed);
+        if (text !== null) return text;
+      }
+      return null;
     },
   };
 }

@@ -1,7 +1,28 @@
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Database } from './db/database.ts';
+import { statement } from './db/database.ts';
 import type { Random } from './random.ts';
+import { secretFingerprint } from './secrets.ts';
 import type { Settings } from './settings.ts';
+import { SettingsError } from './settings.ts';
+import { countLostSecrets } from './webhooks/lost-secrets.ts';
+import type { Keyring } from './webhooks/secret.ts';
+
+const known = statement('service_secret.known', 'select fingerprint from service_secret');
+const put = statement(
+  'service_secret.put',
+  `
+  insert into service_secret as s (fingerprint, since) values ($1, $2)
+  on conflict (one) do update set fingerprint = excluded.fingerprint, since = excluded.since
+   where s.fingerprint = any($3::text[])`,
+);
+const accept = statement(
+  'service_secret.accept',
+  `
+  insert into service_secret (fingerprint, since) values ($1, $2)
+  on conflict (one) do update set fingerprint = excluded.fingerprint, since = excluded.since`,
+);
 
 /** The service's secret: from its setting, or generated once beside the embedded database. Two processes that generate it at once agree. */
 export async function serviceSecret(settings: Settings, random: Random): Promise<string> {
@@ -24,4 +45,37 @@ export async function serviceSecret(settings: Settings, random: Random): Promise
   });
   await rm(draft);
   return (await read())!;
+}
+
+/**
+ * Holds the service's secrets against the one that the database was last used with. Of processes that start at once
+ * on an empty database with different secrets, one is refused.
+ * @throws SettingsError when that one isn't listed: links, cursors and stored secrets could not be read
+ */
+export async function proveSecret(
+  db: Database,
+  keyring: Keyring,
+  current: string,
+  previous: string[],
+  nowMs: number,
+): Promise<void> {
+  const wanted = secretFingerprint(current);
+  const lastUsed = async () => (await db.query<{ fingerprint: string }>(known))[0]?.fingerprint;
+  const before = await lastUsed();
+  if (before === wanted) return;
+  // A database from before fingerprints were kept still shows a wrong secret by what can't be decrypted with it.
+  const { endpoints, lost } = before === undefined ? await countLostSecrets(db, keyring) : { endpoints: 0, lost: 0 };
+  if (lost === 0 || lost < endpoints) {
+    await db.query(put, [wanted, new Date(nowMs), previous.map(secretFingerprint)]);
+    if ((await lastUsed()) === wanted) return;
+  }
+  throw new SettingsError(
+    'ARS_SECRET is not the one that this database is used with: restore that one, or list it in ARS_PREVIOUS_SECRETS. ' +
+      'If it is lost, ars secret accept begins anew with this one.',
+  );
+}
+
+/** Lets the database be used with another secret from here on, after the one before was lost. */
+export async function acceptSecret(db: Database, current: string, nowMs: number): Promise<void> {
+  await db.query(accept, [secretFingerprint(current), new Date(nowMs)]);
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Network } from './webhooks/address.ts';
 import { parseNetworks } from './webhooks/address.ts';
 import { parseSchedule } from './webhooks/retry.ts';
@@ -16,7 +17,7 @@ export type Settings = {
   dataDir: string;
   /** Undefined: generated under dataDir, which only the embedded database may do. */
   secret: string | undefined;
-  /** Secrets before the current one: they only decrypt. */
+  /** Secrets before the current one, or the next one: they check and decrypt, and never sign or encrypt. */
   previousSecrets: string[];
   rateLimit: number;
   /** Waits in milliseconds after the first attempt. */
@@ -27,6 +28,8 @@ export type Settings = {
 
 type Row = {
   name: string;
+  /** Whether it may be given as the path of a file that holds it, in NAME_FILE. */
+  secret?: boolean;
   default: string;
   meaning: string;
   /** Puts the value into the settings; throws the second half of the sentence that stops the start. */
@@ -41,6 +44,16 @@ function whole(text: string, least: number, most: number): number {
   if (!/^\d+$/.test(text) || value < least || value > most)
     throw new Error(`must be a whole number from ${least} to ${most}`);
   return value;
+}
+
+const leastSecretChars = 32;
+
+/** A line's secrets. One may hold a comma itself, so the whole line counts as well: what fits nothing is of no harm. */
+function secretsIn(line: string): string[] {
+  const found = [...line.split(','), line].map((one) => one.trim()).filter((one) => one.length >= leastSecretChars);
+  if (found.length === 0 && line.trim() !== '')
+    throw new Error(`must have at least ${leastSecretChars} characters in each of its values`);
+  return found;
 }
 
 /** Every setting: the operator's guide is made from this table. */
@@ -86,6 +99,7 @@ export const settingsTable: Row[] = [
   },
   {
     name: 'DATABASE_URL',
+    secret: true,
     default: '',
     meaning:
       'PostgreSQL 15 to 18, such as postgres://user:password@host:5432/ars. Without it the service runs its own PostgreSQL under ARS_DATA_DIR.',
@@ -108,21 +122,24 @@ export const settingsTable: Row[] = [
   },
   {
     name: 'ARS_SECRET',
+    secret: true,
     default: '',
     meaning:
       'At least 32 characters that encrypt webhook secrets and sign cursors and links. Generated with the embedded database, required with DATABASE_URL; the same for every process.',
     read: (text, s) => {
-      if (text !== '' && text.length < 32) throw new Error('must have at least 32 characters');
+      if (text !== '' && text.length < leastSecretChars)
+        throw new Error(`must have at least ${leastSecretChars} characters`);
       s.secret = text === '' ? undefined : text;
     },
   },
   {
     name: 'ARS_PREVIOUS_SECRETS',
+    secret: true,
     default: '',
     meaning:
-      'Comma-separated earlier values of ARS_SECRET, which still decrypt webhook secrets after a change. Cursors, links to assessments and kept replies of before the change end with it.',
+      'Other values of ARS_SECRET, separated by commas or lines: earlier ones, or the next one before it is used. What was signed or encrypted with them is still read; nothing new is.',
     read: (text, s) => {
-      s.previousSecrets = text === '' ? [] : text.split(',');
+      s.previousSecrets = [...new Set(text.split('\n').flatMap(secretsIn))];
     },
   },
   {
@@ -161,14 +178,77 @@ export const settingsTable: Row[] = [
   },
 ];
 
+type Environment = Record<string, string | undefined>;
+
+/** Names that begin like settings and are somebody else's: of the tests, and of Kubernetes for a service called `ars`. */
+const foreignNames = /^ARS_(TEST|CONTRACT)_|^ARS_SERVICE_(HOST|PORT)|^ARS_PORT_\d+_/;
+
+/** How many letters have to be put in, left out, changed or swapped with their neighbour to make one word of the other. */
+function distance(one: string, other: string): number {
+  const rows = [Array.from({ length: other.length + 1 }, (_, j) => j)];
+  for (let i = 1; i <= one.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const changed = rows[i - 1]![j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1);
+      row[j] = Math.min(changed, rows[i - 1]![j]! + 1, row[j - 1]! + 1);
+      if (i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1])
+        row[j] = Math.min(row[j]!, rows[i - 2]![j - 2]! + 1);
+    }
+    rows.push(row);
+  }
+  return rows[one.length]![other.length]!;
+}
+
+/** A setting that is misspelt would otherwise be passed over, and its default be used without a word. */
+function refuseUnknown(environment: Environment): void {
+  const names = settingsTable.flatMap((row) => (row.secret === true ? [row.name, `${row.name}_FILE`] : [row.name]));
+  for (const given of Object.keys(environment)) {
+    if (!/^ARS[_-]/i.test(given) || environment[given] === undefined) continue;
+    if (names.includes(given) || foreignNames.test(given)) continue;
+    const spelt = given.toUpperCase().replaceAll('-', '_');
+    const inFull = settingsTable.find(({ name }) => `ARS_${name}` === spelt || `${name}_FILE` === spelt)?.name;
+    const [nearest] = names
+      .map((name) => ({ name, apart: distance(spelt, name) }))
+      .filter(({ name, apart }) => apart <= name.length / 3)
+      .sort((a, b) => a.apart - b.apart);
+    const meant = inFull ?? nearest?.name;
+    throw new SettingsError(
+      meant === undefined
+        ? `There is no setting ${given}; the operator's guide lists them.`
+        : `There is no setting ${given}: did you mean ${meant}?`,
+    );
+  }
+}
+
+/** A setting's text: its own, or that of the file which NAME_FILE names. */
+function given(row: Row, environment: Environment): string | undefined {
+  const text = environment[row.name];
+  const path = row.secret === true ? environment[`${row.name}_FILE`] : undefined;
+  if (path === undefined || path === '') return text;
+  if (text !== undefined && text !== '')
+    throw new SettingsError(`Only one of ${row.name} and ${row.name}_FILE may be set.`);
+  let content: string;
+  try {
+    content = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new SettingsError(
+      `${row.name}_FILE must name a file that can be read (${(error as NodeJS.ErrnoException).code}).`,
+    );
+  }
+  const value = content.replace(/\r?\n$/, '');
+  if (value === '') throw new SettingsError(`${row.name}_FILE must name a file that is not empty.`);
+  return value;
+}
+
 /**
  * Reads the settings from an environment.
  * @throws SettingsError with one sentence that names the setting and what it must be.
  */
-export function readSettings(environment: Record<string, string | undefined>): Settings {
+export function readSettings(environment: Environment): Settings {
+  refuseUnknown(environment);
   const settings: Partial<Settings> = {};
   for (const row of settingsTable) {
-    const text = environment[row.name];
+    const text = given(row, environment);
     try {
       row.read(text === undefined || text === '' ? row.default : text, settings);
     } catch (error) {

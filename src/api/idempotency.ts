@@ -94,7 +94,14 @@ export async function claimKey(
     if (row === undefined) throw new ApiError('idempotency_conflict');
     if (!row.request_sha256.equals(requestHash)) throw new ApiError('idempotency_mismatch');
     if (row.status === null) throw new ApiError('idempotency_conflict');
-    return JSON.parse(app.secrets.open('idempotency', row.reply!)) as KeptReply;
+    const reply = app.secrets.open('idempotency', row.reply!);
+    // The request was carried out, so it must not be carried out again; its reply is lost with the secret.
+    if (reply === null)
+      throw new ApiError(
+        'idempotency_conflict',
+        'A request with this Idempotency-Key was answered already, and its reply can no longer be read.',
+      );
+    return JSON.parse(reply) as KeptReply;
   }
   return {
     keep: async (tx, reply) => {

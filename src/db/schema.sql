@@ -275,6 +275,14 @@ create table rate_window (
   constraint rate_window_pkey PRIMARY KEY (key_id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50, fillfactor = 50);
 
+create table service_secret (
+  fingerprint text not null,
+  one boolean not null default true,
+  since timestamp with time zone not null,
+  constraint service_secret_one_check CHECK (one),
+  constraint service_secret_pkey PRIMARY KEY (one)
+);
+
 create table sitting (
   assessment_id uuid,
   bank_version text not null,
@@ -329,6 +337,7 @@ create table sitting_item (
 create table webhook_endpoint (
   created_at timestamp with time zone not null,
   disabled_reason text,
+  earlier_secrets jsonb not null default '[]'::jsonb,
   endpoint_id uuid not null,
   event_types text[] not null,
   failing_since timestamp with time zone,

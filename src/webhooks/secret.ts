@@ -18,6 +18,8 @@ export type Keyring = {
   decrypt(encrypted: string, context: string): string;
   /** False if an older key encrypted it, so that it should be encrypted again. */
   isCurrent(encrypted: string): boolean;
+  /** Whether what was encrypted under this key id can be decrypted. */
+  knows(keyId: string): boolean;
 };
 
 export class SecretUnreadableError extends Error {
@@ -90,6 +92,7 @@ export function createKeyring(serviceSecrets: readonly string[], random: Random)
         throw new SecretUnreadableError('A stored webhook secret was altered, or moved from another endpoint.');
       }
     },
+    knows: (keyId) => keys.some((key) => key.id === keyId),
     isCurrent: (encrypted) => parse(encrypted).keyId === current.id,
   };
 }

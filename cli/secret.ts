@@ -1,0 +1,20 @@
+import { openApp } from '../src/main.ts';
+import { readSettings } from '../src/settings.ts';
+import type { Command } from './command.ts';
+
+export const commands: Command[] = [
+  {
+    name: 'secret accept',
+    usage: '',
+    summary:
+      'Use the database with the present ARS_SECRET after the one before was lost, and with it links and cursors',
+    run: async () => {
+      const opened = await openApp({ ...readSettings(process.env), log: 'none' }, { acceptSecret: true });
+      await opened.close();
+      return {
+        json: { accepted: true },
+        text: 'The database is used with the present ARS_SECRET from here on. Rotate the secret of every webhook endpoint.',
+      };
+    },
+  },
+];

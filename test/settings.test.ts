@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { readSettings, SettingsError, settingsTable } from '../src/settings.ts';
+
+const secret = 'a secret of the tests, longer than 32 characters';
+
+const refused = (environment: Record<string, string>, message: string | RegExp) =>
+  assert.throws(
+    () => readSettings(environment),
+    (error: Error) => {
+      assert.ok(error instanceof SettingsError);
+      if (typeof message === 'string') assert.equal(error.message, message);
+      else assert.match(error.message, message);
+      return true;
+    },
+  );
+
+suite('a setting that there is not', () => {
+  for (const [given, meant] of [
+    ['ARS_PROT', 'ARS_PORT'],
+    ['ARS_POR', 'ARS_PORT'],
+    ['ars_port', 'ARS_PORT'],
+    ['ARS-PORT', 'ARS_PORT'],
+    ['ARS_DATADIR', 'ARS_DATA_DIR'],
+    ['ARS_SECRETS', 'ARS_SECRET'],
+    ['ARS_SECRET_FIEL', 'ARS_SECRET_FILE'],
+    ['ARS_PREVIOUS_SECRET', 'ARS_PREVIOUS_SECRETS'],
+    ['ARS_RATELIMIT', 'ARS_RATE_LIMIT'],
+    ['ARS_DATABASE_URL', 'DATABASE_URL'],
+    ['ARS_WEBHOOK_ALLOWED_NETWORKS', 'ARS_WEBHOOK_ALLOW_NETWORKS'],
+  ] as const)
+    test(`${given} is refused, and ${meant} suggested`, () =>
+      refused({ [given]: 'x' }, `There is no setting ${given}: did you mean ${meant}?`));
+
+  test('without a likely one it is refused too', () =>
+    refused({ ARS_COLOUR_SCHEME: 'x' }, "There is no setting ARS_COLOUR_SCHEME; the operator's guide lists them."));
+
+  test('that begins otherwise, or is of the tests or of Kubernetes, is not ours', () => {
+    readSettings({
+      ARSENAL: 'x',
+      PORT: '1',
+      ARS_TEST_DATABASE_URL: 'x',
+      ARS_SERVICE_HOST: '10.0.0.1',
+      ARS_SERVICE_PORT_HTTP: '80',
+      ARS_PORT_8080_TCP_ADDR: '10.0.0.1',
+    });
+  });
+
+  test('every setting of the table is known', () => {
+    for (const row of settingsTable) readSettings({ [row.name]: '' });
+  });
+});
+
+suite('a setting in a file', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'ars-settings-'));
+  after(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'secret');
+  const empty = join(folder, 'empty');
+  await writeFile(file, `${secret}\n`);
+  await writeFile(empty, '\n');
+
+  test('is read without its last line end', () => {
+    assert.equal(readSettings({ ARS_SECRET_FILE: file }).secret, secret);
+    assert.deepEqual(readSettings({ ARS_PREVIOUS_SECRETS_FILE: file }).previousSecrets, [secret]);
+  });
+
+  test('is refused beside its value, missing or empty, and for what is no secret', () => {
+    refused({ ARS_SECRET: secret, ARS_SECRET_FILE: file }, 'Only one of ARS_SECRET and ARS_SECRET_FILE may be set.');
+    refused({ ARS_SECRET_FILE: join(folder, 'none') }, 'ARS_SECRET_FILE must name a file that can be read (ENOENT).');
+    refused({ DATABASE_URL_FILE: folder }, 'DATABASE_URL_FILE must name a file that can be read (EISDIR).');
+    refused({ ARS_SECRET_FILE: empty }, 'ARS_SECRET_FILE must name a file that is not empty.');
+    refused({ ARS_PORT_FILE: file }, /^There is no setting ARS_PORT_FILE: did you mean ARS_PORT\?$/);
+  });
+});
+
+test('earlier secrets are separated by commas or lines, and each is as long as a secret', () => {
+  const [one, two] = ['1'.repeat(32), '2'.repeat(32)];
+  assert.deepEqual(readSettings({ ARS_PREVIOUS_SECRETS: `${one}\n ${two}\n` }).previousSecrets, [one, two]);
+  assert.deepEqual(readSettings({ ARS_PREVIOUS_SECRETS: `${one}, ${two}` }).previousSecrets.slice(0, 2), [one, two]);
+  // A secret that holds a comma itself.
+  assert.deepEqual(readSettings({ ARS_PREVIOUS_SECRETS: secret }).previousSecrets, [secret]);
+  refused(
+    { ARS_PREVIOUS_SECRETS: `${one}\nshort` },
+    'ARS_PREVIOUS_SECRETS must have at least 32 characters in each of its values.',
+  );
+});
