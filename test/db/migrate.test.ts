@@ -66,11 +66,11 @@ suite('migrate', () => {
       await assert.rejects(migrate(db, clock), SchemaTooNew);
     }));
 
-  test('numbers are four digits without gaps', () =>
-    assert.deepEqual(
-      numbers,
-      numbers.map((_, i) => i + 1),
-    ));
+  // Branches that land in another order than they were numbered leave gaps for a while.
+  test('numbers are four digits, each given once', async () => {
+    for (const name of await readdir(folder)) assert.match(name, /^\d{4}_\w+\.sql$/);
+    assert.equal(new Set(numbers).size, numbers.length);
+  });
 });
 
 test('the golden schema is what the migrations make', () =>
