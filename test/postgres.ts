@@ -83,11 +83,14 @@ async function makeTemplate(server: TestServer): Promise<string> {
   await withDatabase(server.url, (db) =>
     db.transaction(async (tx) => {
       await tx.query('select pg_advisory_xact_lock($1)', [templateLock]);
-      if ((await db.query('select from pg_database where datname = $1', [name])).length > 0) return;
-      await db.query(`drop database if exists ${draft} with (force)`);
-      await db.query(`create database ${draft}`);
-      await withDatabase(inDatabase(server.url, draft), (fresh) => migrate(fresh, systemClock));
-      await db.query(`alter database ${draft} rename to ${name}`);
+      if ((await tx.query('select from pg_database where datname = $1', [name])).length > 0) return;
+      // Databases can't be made inside a transaction.
+      await withDatabase(server.url, async (outside) => {
+        await outside.query(`drop database if exists ${draft} with (force)`);
+        await outside.query(`create database ${draft}`);
+        await withDatabase(inDatabase(server.url, draft), (fresh) => migrate(fresh, systemClock));
+        await outside.query(`alter database ${draft} rename to ${name}`);
+      });
     }),
   );
   return name;

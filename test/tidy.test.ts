@@ -112,6 +112,23 @@ suite('layers', () => {
     );
   });
 
+  test('what takes a unit of work and opens none has no way to the connections', () => {
+    const takers = src.filter(
+      (file) => /\bimport type \{[^}]*\bWork\b/.test(code(file)) && !/\binWork\(/.test(code(file)),
+    );
+    assert.ok(takers.length > 10);
+    none(
+      'connections',
+      takers.filter(
+        (file) =>
+          // It tells the workers once the transaction is over.
+          file !== 'src/events/emit.ts' && /\bimport type \{[^}]*\b(App|Database|Dedicated)\b/.test(code(file)),
+      ),
+    );
+    const [, work] = /export type Work = ([\s\S]*?);\n\n/.exec(code('src/db/work.ts'))!;
+    assert.doesNotMatch(work!, /\bapp\b|'(db|clock|log)'/);
+  });
+
   const pure = [
     'src/feed/cursor.ts',
     'src/evidence/document.ts',

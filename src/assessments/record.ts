@@ -48,7 +48,7 @@ export async function recordAssessments(
     rows.map((row, i) => {
       const set = sets.get(setOf.get(row.learner_id)!)!;
       const columns = { ...row, position: first + i * limits.positionStepUs };
-      return { json: assessmentJson(columns, set.json, reportBase(work.app.settings.baseUrl)), groupIds: set.groupIds };
+      return { json: assessmentJson(columns, set.json, reportBase(work.settings.baseUrl)), groupIds: set.groupIds };
     }),
   );
 }
@@ -63,7 +63,7 @@ export async function tellOfAssessments(work: Work, feed: Feed, assessmentIds: s
     feed.organisationId,
     rows.map((row) => {
       const set = sets.get(row.group_set_id)!;
-      return { json: assessmentJson(row, set.json, reportBase(work.app.settings.baseUrl)), groupIds: set.groupIds };
+      return { json: assessmentJson(row, set.json, reportBase(work.settings.baseUrl)), groupIds: set.groupIds };
     }),
   );
 }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { hash } from 'node:crypto';
 import pg from 'pg';
 import type { Log } from '../log.ts';
@@ -103,6 +104,17 @@ async function run<R>(
   }
 }
 
+/**
+ * Where code runs inside a transaction, and whether that one still holds its connection. Whoever holds one connection and
+ * waits for a second can wait for ever, once enough others do the same; so asking for one is a fault, wherever it is done.
+ */
+const holding = new AsyncLocalStorage<{ connectionOf: pg.Pool | null }>();
+
+function refuseSecondConnection(pool: pg.Pool): void {
+  if (holding.getStore()?.connectionOf === pool)
+    throw new Error('a second connection was asked for inside a transaction; use its tx');
+}
+
 /** The service's connections to its one database. */
 export type Database = Tx & {
   /** Runs `inside` in one transaction; commits when it returns, rolls back when it throws. */
@@ -147,6 +159,7 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
   const open = new Set<Dedicated>();
 
   async function connect(): Promise<pg.PoolClient> {
+    refuseSecondConnection(pool);
     try {
       return await pool.connect();
     } catch (error) {
@@ -156,10 +169,11 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
 
   async function within<T>(begin: string, inside: (tx: Tx) => Promise<T>): Promise<T> {
     const client = await connect();
+    const held: { connectionOf: pg.Pool | null } = { connectionOf: pool };
     let broken = false;
     try {
       await run(client, begin);
-      const result = await inside({ query: (sql, values) => run(client, sql, values) });
+      const result = await holding.run(held, () => inside({ query: (sql, values) => run(client, sql, values) }));
       await run(client, 'commit');
       return result;
     } catch (error) {
@@ -170,6 +184,7 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
         });
       throw error;
     } finally {
+      held.connectionOf = null;
       client.release(broken);
     }
   }

@@ -59,7 +59,7 @@ export function wakeWorkers(work: Work, organisationId: number): void {
   const once = `${deliveryChannel}:${organisationId}`;
   if (work.opened.has(once)) return;
   work.opened.set(once, true);
-  work.afterCommit(() => wakerOf(work.app.db)(organisationId));
+  work.afterCommit((db) => wakerOf(db)(organisationId));
 }
 
 type Occurrence = { payload: string; groupIds: string[] };

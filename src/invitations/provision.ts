@@ -67,7 +67,7 @@ export async function provisionLearner(work: Work, organisationId: number, reque
     reply: {
       ref: request.ref,
       full_name: request.full_name,
-      assessment_url: assessmentUrl(work.app.settings.baseUrl, work.app.secrets, invitation),
+      assessment_url: assessmentUrl(work.settings.baseUrl, work.secrets, invitation),
       invitation_id: invitation.invitation_id,
       expires_at: invitation.expires_at.toISOString(),
       groups: JSON.parse(set.json) as unknown[],

@@ -69,7 +69,7 @@ export async function createKey(
   organisationId: number,
   given: { label: string | null; kind: 'live' | 'test'; expiresAt?: Date | null; random?: Random },
 ) {
-  const random = given.random ?? work.app.random;
+  const random = given.random ?? work.random;
   const keyId = `ARSK${base62(random.bytes(12), 16).toUpperCase()}`;
   const secret = makeSecret(random, given.kind);
   await work.tx.query(insert, [

@@ -8,6 +8,8 @@ import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
+import type { Banks } from './banks.ts';
+import { banksOf } from './banks.ts';
 import { deliveryOf, takeStep } from './step.ts';
 import type { HistoryRow, SittingKey, SittingRow } from './store.ts';
 import { advanceSitting, findCurrent, findHistory, lockSitting, storeDraft, updateSitting } from './store.ts';
@@ -26,7 +28,10 @@ export type Question = {
 /** @returns null when no question is on the screen: the sitting is paused, at its check page, or over */
 export async function currentQuestion(app: App, sitting: SittingRow): Promise<Question | null> {
   if (sitting.status !== 'open' || sitting.on_screen_since === null) return null;
-  const [{ bank, pool }, row] = await Promise.all([deliveryOf(app, sitting), findCurrent(app.db, sitting)]);
+  const [{ bank, pool }, row] = await Promise.all([
+    deliveryOf(banksOf(app), app.db, sitting),
+    findCurrent(app.db, sitting),
+  ]);
   if (row === undefined) return null;
   const item = bank.item(row.item_id)!;
   const passage = item.type === 'template' || item.passage === undefined ? null : (bank.passage(item.passage) ?? null);
@@ -66,17 +71,24 @@ export function answerQuestion(
       return { kind: 'late' };
     }
     if (remainingMs(sitting, work.nowMs) <= 0) {
-      await closeQuestion(work, sitting, history, null, 'not_reached', 'time_limit');
+      await closeQuestion(banksOf(app), work, sitting, history, null, 'not_reached', 'time_limit');
       return { kind: 'time_up' };
     }
     if (given.skip) {
-      await closeQuestion(work, sitting, history, null, 'skipped');
+      await closeQuestion(banksOf(app), work, sitting, history, null, 'skipped');
       return { kind: 'taken' };
     }
     const { answered, correct, problem } = mark(JSON.parse(current.rendered!) as RenderedItem, given.answer);
     if (!answered) return { kind: 'unanswered' };
     if (problem !== null) return { kind: 'mend', problem };
-    await closeQuestion(work, sitting, history, draftText(current, given.answer), correct ? 'right' : 'wrong');
+    await closeQuestion(
+      banksOf(app),
+      work,
+      sitting,
+      history,
+      draftText(current, given.answer),
+      correct ? 'right' : 'wrong',
+    );
     return { kind: 'taken' };
   });
 }
@@ -85,7 +97,7 @@ export function answerQuestion(
 export function endWhenTimeIsUp(app: App, key: SittingKey): Promise<boolean> {
   return withCurrent(app, key, false, async (work, sitting, history) => {
     if (sitting.on_screen_since === null || remainingMs(sitting, work.nowMs) > 0) return false;
-    await closeQuestion(work, sitting, history, null, 'not_reached', 'time_limit');
+    await closeQuestion(banksOf(app), work, sitting, history, null, 'not_reached', 'time_limit');
     return true;
   });
 }
@@ -95,7 +107,7 @@ export function endIdle(app: App, key: SittingKey, idleSince: Date): Promise<boo
   return withCurrent(app, key, false, async (work, sitting, history) => {
     if (sitting.last_seen_at > idleSince) return false;
     const { last_seen_at, used_ms } = sitting;
-    await closeQuestion(work, sitting, history, null, 'not_reached', 'idle');
+    await closeQuestion(banksOf(app), work, sitting, history, null, 'not_reached', 'idle');
     // The sitting ended for the learner when it was last touched, not when that was noticed, and took no time after that.
     Object.assign(sitting, { last_seen_at, used_ms });
     await updateSitting(work.tx, sitting);
@@ -168,6 +180,7 @@ function stopClock(work: Work, sitting: SittingRow): void {
 }
 
 async function closeQuestion(
+  banks: Banks,
   work: Work,
   sitting: SittingRow,
   history: HistoryRow[],
@@ -176,7 +189,7 @@ async function closeQuestion(
   end: 'time_limit' | 'idle' | null = null,
 ): Promise<void> {
   const current = history.at(-1)!;
-  const delivery = await deliveryOf(work.app, sitting);
+  const delivery = await deliveryOf(banks, work.tx, sitting);
   stopClock(work, sitting);
   const responses = history.map((row) => ({ itemId: row.item_id, outcome: row === current ? outcome : row.outcome! }));
   const timeUp = end ?? (sitting.used_ms >= sitting.time_limit_ms ? 'time_limit' : null);

@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import type { Bank, BankFiles } from '../bank/load.ts';
 import { bankOf, loadBank, readBankFiles } from '../bank/load.ts';
+import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { DeliveryPool, DeliverySettings } from './selection.ts';
 import { defaultSettings, preparePool } from './selection.ts';
@@ -41,48 +42,56 @@ export function banksOf(app: App): Banks {
 
 let shipped: ReadyBank | null = null;
 
+function shippedBank(): ReadyBank {
+  return (shipped ??= ready(loadBank()));
+}
+
 /** The banks that sittings run on: the shipped one for new sittings, stored versions for those that began before an upgrade. */
 export class Banks {
   #app: App;
   #ready = new Map<string, ReadyBank>();
-  #stored = false;
-
+  #storing: Promise<void> | null = null;
   #pools = new Map<string, DeliveryPool>();
 
   constructor(app: App) {
     this.#app = app;
   }
 
-  /** The shipped bank, stored before the first sitting is given from it. */
+  /** The shipped bank, stored before the first sitting is given from it; those who ask at once share the storing. */
   async current(): Promise<ReadyBank> {
-    shipped ??= ready(loadBank());
-    if (!this.#stored) {
-      await this.#app.db.query(insert, [
-        shipped.bank.version,
-        JSON.stringify(readBankFiles()),
-        new Date(this.#app.clock.nowMs()),
-      ]);
-      this.#ready.set(shipped.bank.version, shipped);
-      this.#stored = true;
-    }
-    return shipped;
+    this.#storing ??= this.#store().catch((error: unknown) => {
+      this.#storing = null;
+      throw error;
+    });
+    await this.#storing;
+    return shippedBank();
   }
 
-  /** The bank version that a sitting was begun with. */
-  async version(version: string): Promise<ReadyBank> {
-    await this.current();
-    const found = this.#ready.get(version);
-    if (found !== undefined) return found;
-    const [row] = await this.#app.db.query<{ content: string }>(read, [version]);
+  async #store(): Promise<void> {
+    const content = JSON.stringify(readBankFiles());
+    await this.#app.db.query(insert, [shippedBank().bank.version, content, new Date(this.#app.clock.nowMs())]);
+  }
+
+  /**
+   * The bank version that a sitting was begun with.
+   * @param tx what a version that isn't known yet is read with: the caller's own transaction, where it has one
+   */
+  async version(tx: Tx, version: string): Promise<ReadyBank> {
+    const current = shippedBank();
+    if (version === current.bank.version) return current;
+    const known = this.#ready.get(version);
+    if (known !== undefined) return known;
+    const [row] = await tx.query<{ content: string }>(read, [version]);
     if (row === undefined) throw new Error(`bank version ${version} is not stored`);
-    const made = ready(bankOf(JSON.parse(row.content) as BankFiles));
+    // Of those who asked at once, the first one to get here makes it ready.
+    const made = this.#ready.get(version) ?? ready(bankOf(JSON.parse(row.content) as BankFiles));
     this.#ready.set(version, made);
     return made;
   }
 
   /** The pool of a sitting: its bank version with the delivery settings that were frozen when it began. */
-  async pool(version: string, subject: Subject, delivery: DeliverySettings): Promise<DeliveryPool> {
-    const { pools, bank } = await this.version(version);
+  async pool(tx: Tx, version: string, subject: Subject, delivery: DeliverySettings): Promise<DeliveryPool> {
+    const { pools, bank } = await this.version(tx, version);
     const shared = pools[subject];
     const text = JSON.stringify(delivery);
     if (text === JSON.stringify(shared.settings)) return shared;

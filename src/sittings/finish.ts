@@ -45,7 +45,10 @@ export async function finishSitting(app: App, key: SittingKey, declared: boolean
       itemId: row.item_id,
       outcome: row.outcome!,
     }));
-    const scored = score((await banksOf(app).version(sitting.bank_version)).scoring[sitting.subject], responses);
+    const scored = score(
+      (await banksOf(app).version(app.db, sitting.bank_version)).scoring[sitting.subject],
+      responses,
+    );
     const done =
       scored.outcome === 'void'
         ? await closeVoid(app, sitting, scored)

@@ -141,7 +141,7 @@ export async function reportFit(app: App, organisationIds: readonly number[]): P
         (group = { subject: row.subject, bank_version: row.bank_version, completed: 0, sums: new Map() }),
       );
     group.completed++;
-    const { itemsById } = (await banksOf(app).version(row.bank_version)).scoring[row.subject];
+    const { itemsById } = (await banksOf(app).version(app.db, row.bank_version)).scoring[row.subject];
     const { irt } = JSON.parse(row.result) as ScoredResult;
     row.items.forEach((id, i) => {
       const sums = group.sums.get(id) ?? new FitSums();
@@ -155,7 +155,7 @@ export async function reportFit(app: App, organisationIds: readonly number[]): P
   const items: ItemFit[] = [];
   for (const { subject, bank_version, completed, sums } of sorted) {
     // Items that were never shown belong to the report: they are what exposure control wastes.
-    for (const item of (await banksOf(app).version(bank_version)).scoring[subject].bank.items)
+    for (const item of (await banksOf(app).version(app.db, bank_version)).scoring[subject].bank.items)
       items.push((sums.get(item.id) ?? new FitSums()).of(item, bank_version, completed));
   }
   return {

@@ -1,10 +1,9 @@
-import type { App } from '../app.ts';
 import type { Bank } from '../bank/load.ts';
 import { renderItem } from '../bank/load.ts';
+import type { Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import type { ItemResponse } from '../scoring/score.ts';
 import type { Banks } from './banks.ts';
-import { banksOf } from './banks.ts';
 import type { Choice, DeliveryPool, DeliverySettings, Stop } from './selection.ts';
 import { resumeSitting } from './selection.ts';
 import type { NewItem, SittingRow } from './store.ts';
@@ -17,13 +16,13 @@ export type SittingStop = Omit<Stop, 'reason'> & { reason: Stop['reason'] | 'idl
 
 /** The bank version of a sitting, ready for the next step. */
 export async function deliveryOf(
-  app: App,
+  banks: Banks,
+  tx: Tx,
   sitting: Pick<SittingRow, 'bank_version' | 'settings' | 'subject'>,
-): Promise<{ banks: Banks; bank: Bank; pool: DeliveryPool }> {
-  const banks = banksOf(app);
+): Promise<{ bank: Bank; pool: DeliveryPool }> {
   const { delivery } = JSON.parse(sitting.settings) as FrozenSettings;
-  const pool = await banks.pool(sitting.bank_version, sitting.subject, delivery);
-  return { banks, bank: (await banks.version(sitting.bank_version)).bank, pool };
+  const pool = await banks.pool(tx, sitting.bank_version, sitting.subject, delivery);
+  return { bank: (await banks.version(tx, sitting.bank_version)).bank, pool };
 }
 
 /**
@@ -39,17 +38,14 @@ export function takeStep(
   history: readonly ItemResponse[],
   end: 'time_limit' | 'idle' | null = null,
 ): NewItem | null {
-  const step: Choice | Stop = resumeSitting(delivery.pool, history, sitting.withheld).next(
-    work.app.random,
-    end !== null,
-  );
+  const step: Choice | Stop = resumeSitting(delivery.pool, history, sitting.withheld).next(work.random, end !== null);
   if (step.kind === 'stop') {
     sitting.stop = JSON.stringify({ ...step, reason: end ?? step.reason } satisfies SittingStop);
     sitting.on_screen_since = null;
     return null;
   }
   const now = new Date(work.nowMs);
-  const seed = work.app.random.bytes(8).toString('hex');
+  const seed = work.random.bytes(8).toString('hex');
   const rendered = renderItem(delivery.bank.item(step.itemId)!, seed);
   // Selection counts the items that count; the row's position also counts one that time cut off.
   sitting.on_screen_since = now;

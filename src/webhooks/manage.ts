@@ -66,8 +66,8 @@ export async function rotateSecret(
   organisationId: number,
   endpointId: string,
 ): Promise<{ row: EndpointRow; secret: string } | undefined> {
-  const secret = newSecret(work.app.random);
-  const encrypted = work.app.keyring.encrypt(secret, secretContext(organisationId, endpointId));
+  const secret = newSecret(work.random);
+  const encrypted = work.keyring.encrypt(secret, secretContext(organisationId, endpointId));
   const [row] = await work.tx.query<EndpointRow>(rotate, [
     organisationId,
     endpointId,

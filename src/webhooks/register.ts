@@ -31,11 +31,11 @@ export async function registerEndpoint(
   if ((await countEndpoints(work.tx, organisationId)) >= limits.webhooksPerOrganisation)
     throw new ApiError('webhook_limit_exceeded');
   const endpointId = work.uuid();
-  const secret = newSecret(work.app.random);
+  const secret = newSecret(work.random);
   const row = await insertEndpoint(work.tx, organisationId, {
     endpointId,
     ...given,
-    secret: work.app.keyring.encrypt(secret, secretContext(organisationId, endpointId)),
+    secret: work.keyring.encrypt(secret, secretContext(organisationId, endpointId)),
     at: new Date(work.nowMs),
   });
   return { row, secret };

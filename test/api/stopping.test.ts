@@ -16,6 +16,9 @@ async function readUntil(socket: Socket, text: string): Promise<string> {
   return got;
 }
 
+/** Whether anybody waits for a lock of the transaction that asks. */
+const waitsForThis = 'select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))';
+
 test('while the service stops, requests under way are answered, and their connections end with the answer', async () => {
   const service = await withService();
   const org = await service.organisation();
@@ -42,13 +45,7 @@ test('while the service stops, requests under way are answered, and their connec
     waiting.write(
       `POST /api/v1/learners HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${keys}\r\n${body}`,
     );
-    while (
-      (
-        await service.app.db.query(
-          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        )
-      ).length === 0
-    );
+    while ((await tx.query(waitsForThis)).length === 0);
     stopped = service.stop();
     while (
       await open().then(
@@ -86,13 +83,7 @@ test('so is a repeated read', async () => {
       .map(([name, value]) => `${name}: ${value}\r\n`)
       .join('');
     socket.write(`GET /api/v1/groups HTTP/1.1\r\n${headers}\r\n`);
-    while (
-      (
-        await service.app.db.query(
-          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        )
-      ).length === 0
-    );
+    while ((await tx.query(waitsForThis)).length === 0);
     stopped = service.stop();
   });
   const answer = await readUntil(socket, '\r\n\r\n');

@@ -20,7 +20,9 @@ async function currentOf(learner: SimulatedLearner, draw = 0) {
   const { open } = await learner.link();
   const current = (await findCurrent(learner.service.app.db, open!))!;
   const rendered = JSON.parse(current.rendered) as RenderedItem;
-  const item = (await banksOf(learner.service.app).version(open!.bank_version)).bank.item(current.item_id)!;
+  const item = (await banksOf(learner.service.app).version(learner.service.app.db, open!.bank_version)).bank.item(
+    current.item_id,
+  )!;
   const right = draw < probability(item, learner.theta);
   return {
     kind: rendered.type === 'task' ? `task ${rendered.kind}` : rendered.type,

@@ -206,12 +206,12 @@ export const mutations: Mutation[] = [
   },
   {
     name: 'event-outside',
-    fault: 'events are written outside the transaction of their cause',
+    fault: 'events are committed before their cause is whole',
     changes: [
       {
         file: 'src/events/emit.ts',
-        from: 'await work.tx.query<{ count: number }>(insert,',
-        to: 'await work.app.db.query<{ count: number }>(insert,',
+        from: 'if (row!.count > 0) wakeWorkers',
+        to: `await work.tx.query('commit and chain');\n  if (row!.count > 0) wakeWorkers`,
       },
     ],
     caughtBy: { file: 'transactions.test.ts', test: 'law 4: a change that fails', says: /law 4: .* left an event/ },

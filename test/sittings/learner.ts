@@ -97,7 +97,7 @@ export class SimulatedLearner {
     if (sitting === null || sitting.stop !== null) return null;
     const current = (await findCurrent(app.db, sitting))!;
     const rendered = JSON.parse(current.rendered) as RenderedItem;
-    const item = (await banksOf(app).version(sitting.bank_version)).bank.item(current.item_id)!;
+    const item = (await banksOf(app).version(app.db, sitting.bank_version)).bank.item(current.item_id)!;
     const right = how === 'right' || (how === 'by ability' && this.#random.float() < probability(item, this.theta));
     const { kind } = await answerQuestion(app, sitting, {
       position: current.position,

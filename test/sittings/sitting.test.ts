@@ -40,7 +40,7 @@ function events(service: TestService, org: TestOrganisation) {
 
 /** Goes through a stored sitting again, from nothing but what is stored. */
 async function replay(service: TestService, sitting: SittingRow): Promise<void> {
-  const { pool } = await deliveryOf(service.app, sitting);
+  const { pool } = await deliveryOf(banksOf(service.app), service.app.db, sitting);
   const again = new AdaptiveSitting(pool, sitting.withheld);
   const rows = await findItems(service.app.db, sitting);
   for (const row of rows) {
@@ -84,7 +84,7 @@ suite('a learner invited to three subjects', async () => {
     test(`${subject}: the stored result is what scoring makes of the stored answers`, async () => {
       const sitting = sat.find((one) => one.subject === subject)!;
       const rows = await findItems(service.app.db, sitting);
-      const { scoring } = await banksOf(service.app).version(sitting.bank_version);
+      const { scoring } = await banksOf(service.app).version(service.app.db, sitting.bank_version);
       assert.deepEqual(
         JSON.parse(
           JSON.stringify(
@@ -187,17 +187,14 @@ suite('several requests at once', async () => {
     const fay = await invited(service, org, { ref: 'fay', name: 'Fay Before' });
     const sitting = await fay.starts();
     while ((await fay.answers()) !== null);
-    let finishing: Promise<unknown> | null = null;
+    const locked = Promise.withResolvers<void>();
+    const finishing = locked.promise.then(() => fay.finishes(sitting));
     await service.inWork(async (work) => {
       await lockFeed(work, org.id);
-      finishing = fay.finishes(sitting);
+      locked.resolve();
       // The evidence is made with the old name, and its transaction waits for the feed.
-      for (;;) {
-        const [waiting] = await service.app.db.query<{ count: number }>(
-          "select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
-        );
-        if (waiting!.count > 0) break;
-      }
+      const waitsForThis = 'select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))';
+      while ((await work.tx.query(waitsForThis)).length === 0);
       await renameLearner(work, org.id, (await findLearner(work.tx, org.id, 'fay'))!, 'Fay After', null);
     });
     assert.equal(await finishing, 'completed');
@@ -235,9 +232,38 @@ suite('several requests at once', async () => {
       other,
     ]);
     assert.equal(await gil.answers('right'), 'taken');
-    const { pool } = await deliveryOf(service.app, (await findSitting(service.app.db, sitting))!);
+    const { pool } = await deliveryOf(
+      banksOf(service.app),
+      service.app.db,
+      (await findSitting(service.app.db, sitting))!,
+    );
     assert.ok(pool.bank.items.length < (await banksOf(service.app).current()).pools[sitting.subject].bank.items.length);
     assert.ok(pool.indexById.has((await findItems(service.app.db, sitting)).at(-1)!.item_id));
+  });
+
+  test('more answers at once than connections, on processes that have just started', async () => {
+    const sat = [];
+    for (let i = 0; i < 24; i++) {
+      const learner = await invited(service, org);
+      const sitting = await learner.starts();
+      sat.push({ sitting, current: (await findCurrent(service.app.db, sitting))! });
+    }
+    const [older] = await service.app.db.query<{ version: string }>(
+      `insert into bank_version select '0-000000000001', content, created_at from bank_version where version = $1 returning version`,
+      [sat[0]!.sitting.bank_version],
+    );
+    const newest = sat.slice(0, 12).map(({ sitting }) => sitting.sitting_id);
+    await service.app.db.query(
+      'update sitting set bank_version = $2 where organisation_id = $1 and sitting_id <> all($3) and status = $4',
+      [org.id, older!.version, newest, 'open'],
+    );
+    const fresh = await service.sibling();
+    const outcomes = await Promise.all(
+      sat.map(({ sitting, current }) =>
+        answerQuestion(fresh.app, sitting, { position: current.position, answer: {}, skip: true }),
+      ),
+    );
+    assert.deepEqual([...new Set(outcomes.map(({ kind }) => kind))], ['taken']);
   });
 });
 
