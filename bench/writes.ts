@@ -57,6 +57,7 @@ const content = {
   domains: ['Number and the number system', 'Common measures, shape and space', 'Handling information and data'].map(
     (name) => ({ name, score_pct: 61, status: 'developing' }),
   ),
+  level_probabilities: null,
 };
 
 let unlockedPosition = 4_000_000_000_000_000 + app.clock.nowMs();

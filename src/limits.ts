@@ -22,6 +22,8 @@ export const limits = {
   emailChars: 254,
   /** Domains of one result. */
   domainsPerResult: 50,
+  /** Levels that one result's probabilities may name. */
+  levelsPerResult: 10,
   /** Learner references in one membership request. */
   refsPerRequest: 500,
   /** Groups that one webhook endpoint may be scoped to. */

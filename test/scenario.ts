@@ -38,6 +38,7 @@ export function contentOf(input: ResultInput): ResultContent {
     is_borderline: false,
     needs_review: false,
     domains: [{ name: 'Number', score_pct: 60, status: 'developing' }],
+    level_probabilities: null,
   };
 }
 

@@ -15,6 +15,8 @@ export type ResultContent = {
   is_borderline: boolean;
   needs_review: boolean;
   domains: { name: string; score_pct: number | null; status: string | null }[];
+  /** How likely each level is; null where nothing tells. */
+  level_probabilities: Record<string, number> | null;
 };
 
 /** The texts of a result that are stored ready to send. */
@@ -37,6 +39,8 @@ export function storedTexts(content: ResultContent): StoredTexts {
       is_borderline: content.is_borderline,
       needs_review: content.needs_review,
       domains: content.domains.map(({ name, score_pct, status }) => ({ name, score_pct, status })),
+      // Left out when null, as in the bodies that were stored before the field existed: equal content, equal text.
+      ...(content.level_probabilities === null ? {} : { level_probabilities: content.level_probabilities }),
     }).slice(1, -1),
   };
 }
@@ -60,7 +64,7 @@ export function lastAssessedJson(assessmentId: string, body: string): string {
 /** The content back out of a stored body. */
 export function contentOf(body: string, assessedAtUs: number): ResultContent {
   const { assessed_at: _, ...content } = JSON.parse(`{${body}}`);
-  return { assessed_at_us: assessedAtUs, ...content };
+  return { assessed_at_us: assessedAtUs, level_probabilities: null, ...content };
 }
 
 export function learnerJson(ref: string | null, fullName: string): string {
@@ -70,7 +74,10 @@ export function learnerJson(ref: string | null, fullName: string): string {
 /** Columns that a whole assessment is sent from. */
 export type AssessmentColumns = {
   assessment_id: string;
+  learner_id: string;
   position: number;
+  /** The shape that it is shown in (src/feed/shape.ts). */
+  shape: number;
   learner: string;
   body: string;
   report_sha256: string | null;
@@ -78,9 +85,15 @@ export type AssessmentColumns = {
 
 /** Splices a whole Assessment. `reportBase` is the absolute address under which reports are, up to the id. */
 export function assessmentJson(row: AssessmentColumns, groupsJson: string, reportBase: string): string {
+  const { assessment_id: id, learner, body } = row;
+  const since2 = row.shape >= 2;
+  // A body ends with its domains, unless it has probabilities.
+  const unknownProbabilities = since2 && body.endsWith(']') ? ',"level_probabilities":null' : '';
   return (
-    `{"assessment_id":"${row.assessment_id}","status":"completed","updated_at":"${formatPosition(row.position)}","learner":${row.learner},${row.body}` +
-    `,"evidence_pack_url":"${reportBase}${row.assessment_id}/report.pdf","report_sha256":${row.report_sha256 === null ? 'null' : `"${row.report_sha256}"`},"groups":${groupsJson}}`
+    `{"assessment_id":"${id}","status":"completed","updated_at":"${formatPosition(row.position)}"` +
+    `,"learner":${since2 ? `{"learner_id":"${row.learner_id}",${learner.slice(1)}` : learner},${body}${unknownProbabilities}` +
+    `,"evidence_pack_url":"${reportBase}${id}/report.pdf"` +
+    `,"report_sha256":${row.report_sha256 === null ? 'null' : `"${row.report_sha256}"`},"groups":${groupsJson}}`
   );
 }
 

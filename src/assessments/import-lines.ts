@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 /** One record of a file, with the line that it ends on. `fault` tells why it couldn't be read. */
 export type Line = { line: number; value: unknown; fault?: string };
 
-/** The columns of a CSV file; domains and groups hold JSON, an empty cell is null. */
+/** The columns of a CSV file; domains, level_probabilities and groups hold JSON, an empty cell is null. */
 export const csvColumns = [
   'assessment_id',
   'learner_ref',
@@ -20,6 +20,7 @@ export const csvColumns = [
   'is_borderline',
   'needs_review',
   'domains',
+  'level_probabilities',
   'groups',
 ] as const;
 
@@ -90,6 +91,7 @@ function fromCells(cells: Record<string, string>): unknown {
     ...(flag('is_borderline') === null ? {} : { is_borderline: flag('is_borderline') }),
     ...(flag('needs_review') === null ? {} : { needs_review: flag('needs_review') }),
     ...(json('domains') === undefined ? {} : { domains: json('domains') }),
+    ...(json('level_probabilities') === undefined ? {} : { level_probabilities: json('level_probabilities') }),
     ...(json('groups') === undefined ? {} : { groups: json('groups') }),
   };
 }
@@ -139,7 +141,7 @@ async function* csv(input: Readable): AsyncGenerator<Line> {
     try {
       yield { line: info.lines, value: fromCells(record) };
     } catch {
-      yield { line: info.lines, value: null, fault: 'domains and groups must hold JSON' };
+      yield { line: info.lines, value: null, fault: 'domains, level_probabilities and groups must hold JSON' };
     }
   }
   yield* faults.splice(0);

@@ -37,7 +37,9 @@ function refuseUnlessPlain(what: string, text: string, most: number): void {
 
 /** The texts of a result that are given freely, in a record or in an amendment. @throws RecordRefused */
 export function refuseUnlessTextsArePlain(
-  given: Partial<Pick<ImportRecord, 'framework' | 'working_level' | 'recommended_next_level' | 'domains'>>,
+  given: Partial<
+    Pick<ImportRecord, 'framework' | 'working_level' | 'recommended_next_level' | 'domains' | 'level_probabilities'>
+  >,
 ): void {
   if (given.framework !== undefined) refuseUnlessPlain('framework', given.framework, 200);
   for (const field of ['working_level', 'recommended_next_level'] as const) {
@@ -48,6 +50,19 @@ export function refuseUnlessTextsArePlain(
     refuseUnlessPlain('domains.name', name, 100);
     if (status !== null && status !== undefined) refuseUnlessPlain('domains.status', status, 40);
   }
+  refuseUnlessProbabilities(given.level_probabilities ?? null);
+}
+
+/** Probabilities of levels add up to 1, whatever was rounded. */
+function refuseUnlessProbabilities(given: Record<string, number> | null): void {
+  if (given === null) return;
+  const levels = Object.keys(given);
+  for (const level of levels) refuseUnlessPlain('level_probabilities', level, 40);
+  const sum = Object.values(given).reduce((total, one) => total + one, 0);
+  if (levels.length > limits.levelsPerResult || Math.abs(sum - 1) > 0.01)
+    throw new RecordRefused(
+      `level_probabilities must be null or name at most ${limits.levelsPerResult} levels whose probabilities add up to 1`,
+    );
 }
 
 /**
@@ -115,6 +130,7 @@ export function readyRecord(value: unknown, namespace: string, nowMs: number): R
       is_borderline: record.is_borderline ?? false,
       needs_review: record.needs_review ?? false,
       domains,
+      level_probabilities: record.level_probabilities ?? null,
     }),
   };
 }

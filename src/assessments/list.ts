@@ -1,5 +1,6 @@
 import type { Database, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { shapeAt } from '../feed/shape.ts';
 
 /** The filters of GET /assessments as the feed reads them; times are microseconds since 1970. */
 export type AssessmentFilter = {
@@ -18,6 +19,9 @@ export type AssessmentFilter = {
 export type FeedRow = {
   position: number;
   assessment_id: string;
+  learner_id: string;
+  /** The shape that it is shown in (src/feed/shape.ts). */
+  shape: number;
   assessed_at: number;
   deleted: boolean;
   exit: boolean;
@@ -108,9 +112,10 @@ const between = '\u001f';
  */
 function wrap(stream: string, order: string, limit: string): string {
   return `
-    select concat_ws('${between}', c.assessment_id, c.group_set_id, c.deleted, c.position, c.assessed_at,
-             (select groups_version from feed where organisation_id = $1), coalesce(a.report_sha256, ''), a.learner, a.body)
+    select concat_ws('${between}', c.assessment_id, c.group_set_id, c.learner_id, c.deleted, ${shapeAt('c.position')}, c.position, c.assessed_at,
+             v.groups_version, coalesce(a.report_sha256, ''), a.learner, a.body)
       from (select * from (${stream}) s order by ${order} limit ${limit}) c
+      join feed v on v.organisation_id = $1
       left join lateral (
         select a.report_sha256, a.learner, a.body from assessment a where a.organisation_id = $1 and a.assessment_id = c.assessment_id offset 0) a on true
      order by ${order.replaceAll('s.', 'c.')}`;
@@ -259,12 +264,14 @@ function assessedPlan(
 
 /** Where the parts of fixed length begin in a row's text. */
 const groupSetAt = 37,
-  deletedAt = 74,
-  positionAt = 76;
+  learnerAt = 74,
+  deletedAt = 111,
+  shownAs = 113;
 
 /** Reads what `wrap` joined. */
 function readRow(text: string): FeedRow & { groupsVersion: number } {
-  const assessedAt = text.indexOf(between, positionAt) + 1;
+  const position = text.indexOf(between, shownAs) + 1;
+  const assessedAt = text.indexOf(between, position) + 1;
   const version = text.indexOf(between, assessedAt) + 1;
   const sha256 = text.indexOf(between, version) + 1;
   const learner = text.indexOf(between, sha256) + 1;
@@ -272,10 +279,12 @@ function readRow(text: string): FeedRow & { groupsVersion: number } {
   const live = learner > 0;
   return {
     assessment_id: text.slice(0, groupSetAt - 1),
-    group_set_id: text.slice(groupSetAt, deletedAt - 1),
+    group_set_id: text.slice(groupSetAt, learnerAt - 1),
     deleted: text[deletedAt] === 't',
     exit: false,
-    position: Number(text.slice(positionAt, assessedAt - 1)),
+    learner_id: text.slice(learnerAt, deletedAt - 1),
+    shape: Number(text.slice(shownAs, position - 1)),
+    position: Number(text.slice(position, assessedAt - 1)),
     assessed_at: Number(text.slice(assessedAt, version - 1)),
     groupsVersion: Number(text.slice(version, sha256 - 1)),
     report_sha256: live && learner - 1 > sha256 ? text.slice(sha256, learner - 1) : null,

@@ -47,7 +47,7 @@ export async function recordAssessments(
     feed.organisationId,
     rows.map((row, i) => {
       const set = sets.get(setOf.get(row.learner_id)!)!;
-      const columns = { ...row, position: first + i * limits.positionStepUs };
+      const columns = { ...row, position: first + i * limits.positionStepUs, shape: feed.shape };
       return { json: assessmentJson(columns, set.json, reportBase(work.settings.baseUrl)), groupIds: set.groupIds };
     }),
   );

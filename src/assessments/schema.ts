@@ -23,6 +23,7 @@ export const Domain = Type.Object(
 );
 
 const learner = Type.Object({
+  learner_id: Type.String({ format: 'uuid', description: 'Opaque; the same for as long as the learner exists.' }),
   ref: nullable(Type.String({ description: 'Your own learner reference.' })),
   full_name: Type.String(),
 });
@@ -49,6 +50,19 @@ const level = {
   recommended_next_level: nullable(Type.String({ examples: ['Level 2'] })),
 };
 
+const levelProbabilities = nullable(
+  Type.Unsafe<Record<string, number>>(
+    Type.Object(
+      {},
+      {
+        additionalProperties: Type.Number({ minimum: 0, maximum: 1 }),
+        description: 'How likely each level is, by its name; null where it is not known, as in most imported results.',
+        examples: [{ 'Entry Level': 0.07, 'Level 1': 0.81, 'Level 2': 0.12 }],
+      },
+    ),
+  ),
+);
+
 export const Assessment = Type.Object(
   {
     assessment_id: uuid(),
@@ -64,6 +78,7 @@ export const Assessment = Type.Object(
       description: 'The two scoring engines placed the result a full level or more apart.',
     }),
     domains: Type.Array(Domain),
+    level_probabilities: levelProbabilities,
     evidence_pack_url: Type.String({ format: 'uri' }),
     report_sha256: nullable(Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the evidence PDF.' })),
     groups: Type.Array(GroupSummary, { description: "The learner's active groups." }),
@@ -136,6 +151,7 @@ export const ImportRecord = Type.Object(
         { maxItems: limits.domainsPerResult },
       ),
     ),
+    level_probabilities: optional(levelProbabilities),
     groups: optional(
       Type.Array(
         Type.Object({ type: Type.String(), ref: Type.String(), name: Type.String() }, { additionalProperties: false }),
@@ -157,6 +173,7 @@ export const Amendment = Type.Partial(
     is_borderline: Type.Boolean(),
     needs_review: Type.Boolean(),
     domains: Type.Array(Domain, { maxItems: limits.domainsPerResult }),
+    level_probabilities: levelProbabilities,
   }),
   { additionalProperties: false, minProperties: 1, $id: 'Amendment' },
 );

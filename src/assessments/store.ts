@@ -3,6 +3,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import type { Feed } from '../feed/position.ts';
+import { shapeAt } from '../feed/shape.ts';
 import { limits } from '../limits.ts';
 
 const step = limits.positionStepUs;
@@ -72,9 +73,10 @@ export type StoredAssessment = {
   position: number;
   group_set_id: string;
   groups_version: number;
+  shape: number;
 };
 
-const columns = `a.assessment_id, a.learner_id, a.source, a.assessed_at, a.facet, a.learner, a.body, a.report_sha256, f.position, f.group_set_id`;
+const columns = `a.assessment_id, a.learner_id, a.source, a.assessed_at, a.facet, a.learner, a.body, a.report_sha256, f.position, f.group_set_id, ${shapeAt('f.position')} as shape`;
 
 const live = statement(
   'assessment.live',

@@ -136,6 +136,8 @@ create table feed (
   groups_version bigint not null default 0,
   organisation_id bigint not null,
   position bigint not null,
+  shape smallint not null default 1,
+  shape_position bigint not null default 0,
   constraint feed_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint feed_pkey PRIMARY KEY (organisation_id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50, fillfactor = 20);
@@ -193,6 +195,7 @@ create table learner (
   email text,
   full_name text not null,
   learner_id uuid not null,
+  named_at bigint,
   organisation_id bigint not null,
   ref text,
   constraint learner_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
@@ -200,7 +203,19 @@ create table learner (
 );
 CREATE UNIQUE INDEX learner_ref ON public.learner USING btree (organisation_id, ref) WHERE (ref IS NOT NULL);
 
+create table learner_change (
+  actor text not null,
+  at timestamp with time zone not null,
+  kind text not null,
+  learner_id uuid not null,
+  organisation_id bigint not null,
+  reason text,
+  constraint learner_change_kind_check CHECK ((kind = ANY (ARRAY['renamed'::text, 'erased'::text, 'merged'::text]))),
+  constraint learner_change_pkey PRIMARY KEY (organisation_id, learner_id, at, kind)
+);
+
 create table learner_feed (
+  deleted boolean not null default false,
   group_set_id uuid not null,
   learner_id uuid not null,
   organisation_id bigint not null,
@@ -225,6 +240,14 @@ create table learner_group (
   constraint learner_group_organisation_id_type_ref_key UNIQUE (organisation_id, type, ref)
 );
 CREATE UNIQUE INDEX learner_group_position ON public.learner_group USING btree (organisation_id, "position");
+
+create table learner_leaving (
+  learner_id uuid not null,
+  look_at timestamp with time zone not null,
+  organisation_id bigint not null,
+  constraint learner_leaving_pkey PRIMARY KEY (organisation_id, learner_id)
+);
+CREATE INDEX learner_leaving_look_at ON public.learner_leaving USING btree (look_at);
 
 create table membership (
   group_id uuid not null,

@@ -9,6 +9,8 @@ import { limits } from '../limits.ts';
  */
 export type Feed = {
   readonly organisationId: number;
+  /** The shape in which what is stamped now is shown (src/feed/shape.ts). */
+  readonly shape: number;
   /**
    * The first free position. Until `used` says how many a statement took, each a step above the one before, every call
    * gives the same one, whatever the clock does meanwhile.
@@ -20,7 +22,7 @@ export type Feed = {
   groupsChanged(): void;
 };
 
-const lock = statement('feed.lock', 'select position from feed where organisation_id = $1 for update');
+const lock = statement('feed.lock', 'select position, shape from feed where organisation_id = $1 for update');
 const move = statement(
   'feed.move',
   'update feed set position = $2, groups_version = groups_version + $3 where organisation_id = $1',
@@ -31,7 +33,7 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   const key = `feed:${organisationId}`;
   const held = work.opened.get(key);
   if (held !== undefined) return held as Feed;
-  const [row] = await work.tx.query<{ position: number }>(lock, [organisationId]);
+  const [row] = await work.tx.query<{ position: number; shape: number }>(lock, [organisationId]);
   if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
   // A unit of work begins in a millisecond of its own: two changes of a record never show the same updated_at. The
   // instant is the unit's own: clocks step back, and those of two processes differ, so none is asked again in between.
@@ -40,6 +42,7 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   let groups = 0;
   const feed: Feed = {
     organisationId,
+    shape: row.shape,
     next: () => free,
     used(count) {
       free += count * limits.positionStepUs;

@@ -65,6 +65,7 @@ export async function provisionLearner(work: Work, organisationId: number, reque
   return {
     created,
     reply: {
+      learner_id: learnerId,
       ref: request.ref,
       full_name: request.full_name,
       assessment_url: assessmentUrl(work.settings.baseUrl, work.secrets, invitation),

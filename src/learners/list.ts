@@ -1,18 +1,19 @@
 import { lastAssessedOf } from '../assessments/last-assessed.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { shapeAt } from '../feed/shape.ts';
 import type { LearnerColumns } from './schema.ts';
 
-export type LearnerEntry = LearnerColumns & { learner_id: string; group_set_id: string };
+export type LearnerEntry = LearnerColumns & { deleted: boolean; group_set_id: string };
 
 const page = statement(
   'learner.page',
   `
-  select (select groups_version from feed where organisation_id = $1) as groups_version,
-         c.position, c.learner_id, c.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies, l.ref, l.full_name
+  select v.groups_version, ${shapeAt('c.position')} as shape, c.position, c.deleted, c.learner_id, c.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies, l.ref, l.full_name
     from (select * from learner_feed f where f.organisation_id = $1 and f.position >= $2 order by f.position limit $3) c
+    join feed v on v.organisation_id = $1
     left join learner l on l.organisation_id = $1 and l.learner_id = c.learner_id
-    left join lateral ${lastAssessedOf} r on l.learner_id is not null
+    left join lateral ${lastAssessedOf} r on not c.deleted
    order by c.position`,
 );
 

@@ -13,7 +13,16 @@ import { provisionLearner } from '../invitations/provision.ts';
 import { limits } from '../limits.ts';
 import { isOpaqueRef } from '../personal-data.ts';
 import { listLearners } from './list.ts';
-import { Learner, LearnerDetail, ProvisionInput, Provisioned, learnerPayload, refPattern } from './schema.ts';
+import {
+  Learner,
+  LearnerDetail,
+  LearnerTombstone,
+  ProvisionInput,
+  Provisioned,
+  learnerPayload,
+  learnerTombstoneJson,
+  refPattern,
+} from './schema.ts';
 import { findLearner } from './store.ts';
 
 const groupExample = {
@@ -23,6 +32,8 @@ const groupExample = {
   type: 'cohort',
 };
 const example = {
+  learner_id: '0b7e1c52-93d4-4d1e-9a55-7c1f0e6b2a90',
+  status: 'active',
   ref: 'LRN-000017',
   full_name: 'Ana Silva',
   last_assessed_at: '2026-01-31T09:00:00.000Z',
@@ -42,12 +53,19 @@ const example = {
   updated_at: '2026-01-31T09:40:12.345Z',
 };
 
+const tombstoneExample = {
+  learner_id: 'c9a646d3-9c61-4cb7-bfcd-ee2522c8f633',
+  status: 'deleted',
+  updated_at: '2026-01-31T09:41:00.000Z',
+};
+
 const learnerQuery = [instant('since', 'invalid_since', 'Learners whose updated_at is at or after it.', 'upper')];
 
 const provisioned = {
   schema: Type.Object({ data: Provisioned }),
   example: {
     data: {
+      learner_id: example.learner_id,
       ref: 'LRN-000017',
       full_name: 'Ana Silva',
       assessment_url: 'https://results.example.org/a/AAAAAAAB',
@@ -72,8 +90,11 @@ export const learnerRoutes: Route[] = [
     answers: {
       200: {
         description: 'A page of learners, by updated_at.',
-        schema: Type.Object({ data: Type.Array(Learner), pagination: PaginationSchema }),
-        example: { data: [example], pagination: { limit: 100, has_more: false, next: null } },
+        schema: Type.Object({
+          data: Type.Array(Type.Union([Learner, LearnerTombstone])),
+          pagination: PaginationSchema,
+        }),
+        example: { data: [example, tombstoneExample], pagination: { limit: 100, has_more: false, next: null } },
       },
     },
     handle: async (call) => {
@@ -87,10 +108,12 @@ export const learnerRoutes: Route[] = [
             after === null ? (query.values.since ?? 0) : after.value + 1,
             limit,
           );
-          return { ...read, setIds: read.rows.map((row) => row.group_set_id) };
+          return { ...read, setIds: read.rows.filter((row) => !row.deleted).map((row) => row.group_set_id) };
         });
         return rows.map((row) => ({
-          json: learnerPayload(row, sets.get(row.group_set_id)!.json),
+          json: row.deleted
+            ? learnerTombstoneJson(row.learner_id, row.position)
+            : learnerPayload(row, sets.get(row.group_set_id)!.json),
           value: row.position,
           id: row.learner_id,
         }));

@@ -7,7 +7,12 @@ import { limits } from '../limits.ts';
 
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
+const learnerId = () =>
+  Type.String({ format: 'uuid', description: 'Opaque; the same for as long as the learner exists.' });
+
 const learnerProperties = {
+  learner_id: learnerId(),
+  status: Type.Literal('active'),
   ref: nullable(Type.String({ description: 'Your own learner reference.' })),
   full_name: Type.String(),
   last_assessed_at: nullable(Type.String({ format: 'date-time' })),
@@ -17,6 +22,15 @@ const learnerProperties = {
 };
 
 export const Learner = Type.Object(learnerProperties, { $id: 'Learner' });
+
+export const LearnerTombstone = Type.Object(
+  {
+    learner_id: learnerId(),
+    status: Type.Literal('deleted'),
+    updated_at: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'LearnerTombstone', description: 'Nothing of the learner is left: remove what you hold of them.' },
+);
 
 export const LearnerDetail = Type.Object(
   {
@@ -45,6 +59,7 @@ export const ProvisionInput = Type.Object(
 
 export const Provisioned = Type.Object(
   {
+    learner_id: learnerId(),
     ref: nullable(Type.String()),
     full_name: Type.String(),
     assessment_url: Type.String({
@@ -60,6 +75,9 @@ export const Provisioned = Type.Object(
 );
 
 export type LearnerColumns = {
+  learner_id: string;
+  /** The shape that the learner is shown in (src/feed/shape.ts). */
+  shape: number;
   ref: string | null;
   full_name: string;
   position: number;
@@ -71,9 +89,14 @@ export type LearnerColumns = {
 /** The learner's JSON; `more` is what a detail adds at its end, with its leading comma. */
 export function learnerPayload(row: LearnerColumns, groupsJson: string, more = ''): string {
   const lastAssessed = (row.last_ids ?? []).map((id, i) => lastAssessedJson(id, row.last_bodies![i]!)).join(',');
+  const since2 = row.shape >= 2 ? `"learner_id":"${row.learner_id}","status":"active",` : '';
   return (
-    `{"ref":${JSON.stringify(row.ref)},"full_name":${JSON.stringify(row.full_name)}` +
+    `{${since2}"ref":${JSON.stringify(row.ref)},"full_name":${JSON.stringify(row.full_name)}` +
     `,"last_assessed_at":${row.last_assessed_at === null ? 'null' : `"${formatPosition(row.last_assessed_at)}"`}` +
     `,"last_assessed":[${lastAssessed}],"groups":${groupsJson},"updated_at":"${formatPosition(row.position)}"${more}}`
   );
+}
+
+export function learnerTombstoneJson(learnerId: string, position: number): string {
+  return `{"learner_id":"${learnerId}","status":"deleted","updated_at":"${formatPosition(position)}"}`;
 }

@@ -3,6 +3,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import type { Feed } from '../feed/position.ts';
+import { shapeAt } from '../feed/shape.ts';
 import { limits } from '../limits.ts';
 
 export type LearnerRow = {
@@ -16,10 +17,10 @@ export type LearnerRow = {
   last_ids: string[] | null;
   last_bodies: string[] | null;
   groups_version: number;
+  shape: number;
 };
 
-const columns =
-  'l.learner_id, l.ref, l.full_name, l.created_at, f.position, f.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies, v.groups_version';
+const columns = `l.learner_id, l.ref, l.full_name, l.created_at, f.position, f.group_set_id, r.last_assessed_at, r.last_ids, r.last_bodies, v.groups_version, ${shapeAt('f.position')} as shape`;
 const from = `learner l
     join learner_feed f on f.organisation_id = l.organisation_id and f.learner_id = l.learner_id
     join feed v on v.organisation_id = l.organisation_id

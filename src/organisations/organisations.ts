@@ -1,6 +1,7 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
+import { currentShape } from '../feed/shape.ts';
 import { insertEmptySet } from '../feed/group-sets.ts';
 
 export const plans = ['standard', 'education', 'unlimited'] as const;
@@ -26,7 +27,8 @@ const insert = statement(
 );
 const insertFeed = statement(
   'organisation.insert_feed',
-  'insert into feed (organisation_id, position) values ($1, $2)',
+  // While an organisation waits for a restamp an older process may serve: a new one begins as that shows it.
+  `insert into feed (organisation_id, position, shape) select $1::int8, $2::int8, coalesce(min(shape), ${currentShape}) from feed`,
 );
 const byPublicId = statement('organisation.by_public_id', `select ${columns} from organisation where public_id = $1`);
 const byId = statement('organisation.by_id', `select ${columns} from organisation where organisation_id = $1`);

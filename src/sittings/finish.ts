@@ -93,6 +93,7 @@ async function complete(
     subject: sitting.subject,
     framework: frameworkOf(sitting.subject, result.published.rqf_level),
     ...publishedResult(result),
+    level_probabilities: null,
   };
   const assessmentId = app.random.uuid();
   const edition = makeEdition(app, assessmentId, sitting, shown, content, result, responses);
@@ -155,7 +156,8 @@ function makeEdition(
   result: ScoredResult,
   responses: ItemResponse[],
 ): Edition {
-  const { assessed_at_us, ...fields } = content;
+  // Evidence shows what it showed before there were probabilities: equal input, equal bytes.
+  const { assessed_at_us, level_probabilities: _, ...fields } = content;
   return renderEdition({
     version: 1,
     source: 'sitting',

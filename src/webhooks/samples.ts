@@ -1,6 +1,7 @@
 import { assessmentJson, learnerJson, storedTexts } from '../assessments/body.ts';
 import { reportBase } from '../assessments/record.ts';
 import { formatMs } from '../clock.ts';
+import { currentShape } from '../feed/shape.ts';
 import type { EventType } from '../events/emit.ts';
 import type { Random } from '../random.ts';
 
@@ -35,11 +36,14 @@ export function sampleEvent(
       { name: 'Using devices and handling information', score_pct: 82, status: 'secure' },
       { name: 'Being safe and responsible online', score_pct: 61, status: 'developing' },
     ],
+    level_probabilities: null,
   });
   const data = assessmentJson(
     {
       assessment_id: random.uuid(),
+      learner_id: random.uuid(),
       position: nowMs * 1000,
+      shape: currentShape,
       learner: learnerJson('sample-learner', 'Sample Learner'),
       body,
       report_sha256: null,

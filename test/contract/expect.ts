@@ -13,7 +13,8 @@ function strict(schema: any): any {
   if (Array.isArray(schema)) return schema.map(strict);
   if (typeof schema !== 'object' || schema === null) return schema;
   const copy: any = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, strict(value)]));
-  if (copy.type === 'object') copy.additionalProperties = false;
+  // An object whose names are data says what their values are.
+  if (copy.type === 'object') copy.additionalProperties ??= false;
   if (copy.format === 'date-time') {
     delete copy.format;
     copy.pattern = utcMillis;

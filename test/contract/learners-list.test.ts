@@ -38,6 +38,16 @@ suite('GET /learners', () => {
     }
   });
 
+  test('200: the learner of a result is named by the learner_id of the learner', async () => {
+    const { data } = (await target.get('/assessments?status=completed&limit=50')).body;
+    assert.ok(data.length > 0);
+    for (const { learner } of data.filter((one: any) => one.learner.ref !== null).slice(0, 5)) {
+      const { body } = await target.get(`/learners/${encodeURIComponent(learner.ref)}`);
+      assert.equal(body.data.learner_id, learner.learner_id);
+      for (const one of body.data.assessments) assert.equal(one.learner.learner_id, learner.learner_id);
+    }
+  });
+
   test('200: a learner without a result is listed', async () => {
     const ref = freshRef('no-result');
     const made = await target.post('/learners', { ref, full_name: 'Nobody Yet' });
@@ -46,7 +56,16 @@ suite('GET /learners', () => {
     const found = (await target.get(`/learners?since=${since}`)).body.data.find((one: any) => one.ref === ref);
     assert.deepEqual(
       { ...found, updated_at: undefined },
-      { ref, full_name: 'Nobody Yet', last_assessed_at: null, last_assessed: [], groups: [], updated_at: undefined },
+      {
+        learner_id: made.body.data.learner_id,
+        status: 'active',
+        ref,
+        full_name: 'Nobody Yet',
+        last_assessed_at: null,
+        last_assessed: [],
+        groups: [],
+        updated_at: undefined,
+      },
     );
   });
 

@@ -3,10 +3,10 @@ import type { Answer, Client } from '../contract/client.ts';
 import type { Random } from '../../src/random.ts';
 import { pick } from '../../src/random.ts';
 
-/** The lists that a consumer can follow, and what names an entry in each; a learner without a reference has no name there. */
+/** The lists that a consumer can follow, and what names an entry in each. */
 export const lists = {
   '/assessments': (entry: any): string => entry.assessment_id,
-  '/learners': (entry: any): string | null => entry.ref,
+  '/learners': (entry: any): string => entry.learner_id,
   '/groups': (entry: any): string => entry.id,
 } as const;
 export type ListPath = keyof typeof lists;
@@ -21,7 +21,6 @@ export class Shown {
     // A scope exit is a message about a record, not the record.
     if (entry.removed !== undefined) return;
     const id = lists[path](entry);
-    if (id === null) return;
     const key = `${path} ${id} ${entry.updated_at}`;
     const text = JSON.stringify(entry);
     const before = this.#texts.get(key);
@@ -85,7 +84,6 @@ export class Mirror {
   #take(held: Map<string, string>, entry: any): void {
     this.#shown.note(this.options.path, entry);
     const id = lists[this.options.path](entry);
-    if (id === null) return;
     if (entry.removed !== undefined || entry.status === 'deleted') held.delete(id);
     else held.set(id, JSON.stringify(entry));
   }

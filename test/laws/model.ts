@@ -15,14 +15,13 @@ export class Model {
     assessments: Map<string, string>,
     learners: Map<string, string>,
   ): Promise<Model> {
-    const rows = await db.query<{ ref: string; group_id: string }>(
-      `
-      select l.ref, m.group_id from membership m join learner l on l.organisation_id = m.organisation_id and l.learner_id = m.learner_id
-       where m.organisation_id = $1 and m.left_position is null and l.ref is not null`,
+    const rows = await db.query<{ learner_id: string; group_id: string }>(
+      'select learner_id, group_id from membership where organisation_id = $1 and left_position is null',
       [organisationId],
     );
     const memberships = new Map<string, Set<string>>();
-    for (const { ref, group_id } of rows) memberships.set(ref, (memberships.get(ref) ?? new Set()).add(group_id));
+    for (const { learner_id: id, group_id } of rows)
+      memberships.set(id, (memberships.get(id) ?? new Set()).add(group_id));
     return new Model(assessments, learners, memberships);
   }
 
@@ -36,8 +35,8 @@ export class Model {
   /** Every result shows its learner as the learner is shown: name and groups. */
   assertOneTruth(): void {
     for (const one of this.#assessments.values()) {
-      if (one.learner.ref === null) continue;
-      const learner = this.#learners.get(one.learner.ref);
+      const learner = this.#learners.get(one.learner.learner_id);
+      assert.ok(learner, `law 1: ${one.assessment_id} has a learner that /learners does not show`);
       assert.equal(
         one.learner.full_name,
         learner.full_name,
@@ -50,13 +49,12 @@ export class Model {
       );
       assert.ok(
         learner.last_assessed.some((last: any) => last.subject === one.subject && last.assessed_at >= one.assessed_at),
-        `${one.learner.ref} has no newest ${one.subject}`,
+        `${one.learner.learner_id} has no newest ${one.subject}`,
       );
     }
-    for (const [ref, learner] of this.#learners) {
-      if (learner.ref === null) continue;
-      const held = this.#memberships.get(ref) ?? new Set();
-      for (const group of learner.groups) assert.ok(held.has(group.id), `${ref} shows a group that it is not in`);
+    for (const [id, learner] of this.#learners) {
+      const held = this.#memberships.get(id) ?? new Set();
+      for (const group of learner.groups) assert.ok(held.has(group.id), `${id} shows a group that it is not in`);
     }
   }
 
@@ -73,7 +71,7 @@ export class Model {
       if (given.has('assessed_from') && one.assessed_at < given.get('assessed_from')!) return false;
       if (given.has('assessed_to') && one.assessed_at > given.get('assessed_to')!) return false;
       if (given.has('learner_ref') && one.learner.ref !== given.get('learner_ref')) return false;
-      return groups === null || groups.some((id) => this.#memberships.get(one.learner.ref)?.has(id));
+      return groups === null || groups.some((id) => this.#memberships.get(one.learner.learner_id)?.has(id));
     });
     assertSame(
       sweep,

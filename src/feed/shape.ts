@@ -1,0 +1,14 @@
+/**
+ * The shape of what is stored and shown, as a number that a release raises when it changes what existing records show.
+ * A record is shown in the shape that it was last stamped under, so that no payload ever changes without its
+ * `updated_at` (law 2): an organisation's `shape_position` parts what was stamped before from what was stamped since, and
+ * a restamp (src/restamp) moves the former, slice by slice. Docs: docs/decisions/0020-releases-that-change-payloads.md.
+ *
+ * 2: `learner_id` and `level_probabilities` in results, `learner_id` and `status` in learners.
+ */
+export const currentShape = 2;
+
+/** SQL for the shape of a record at this position, where `v` is the row of `feed` in the same snapshot. */
+export function shapeAt(position: string, v = 'v'): string {
+  return `${v}.shape - (${position} <= ${v}.shape_position)::int4`;
+}
