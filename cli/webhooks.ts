@@ -1,3 +1,4 @@
+import { emptiedWords } from '../src/events/cancel.ts';
 import type { App } from '../src/app.ts';
 import type { Work } from '../src/db/work.ts';
 import { parseInstant } from '../src/feed/time.ts';
@@ -189,7 +190,7 @@ function deliveryText(rows: ListedDelivery[]): string {
         row.status,
         String(row.attempts.length),
         last?.at ?? '-',
-        last === undefined ? '-' : (last.error ?? String(last.status_code)),
+        row.cancelled_because ?? (last === undefined ? '-' : (last.error ?? String(last.status_code))),
         row.next_attempt_at ?? '-',
       ];
     }),
@@ -200,7 +201,7 @@ const mostListed = 10_000;
 
 const deliveries: Command = {
   name: 'webhooks deliveries',
-  usage: '--organisation ID [--endpoint ID] [--status pending|succeeded|dead] [--limit N]',
+  usage: '--organisation ID [--endpoint ID] [--status pending|succeeded|dead|cancelled] [--limit N]',
   summary: 'List deliveries, newest first, with every attempt',
   options: { ...organisation, endpoint: { type: 'string' }, status: { type: 'string' }, limit: { type: 'string' } },
   run: (call) => {
@@ -237,8 +238,10 @@ const redeliver: Command = {
       const { organisation_id: organisationId } = await organisationOf(app, requiredOption(call, 'organisation'));
       const deliveryId = call.positionals[0]!.toLowerCase();
       await act(app, organisationId, 'webhooks redeliver', async (work) => {
-        if (!isUuid(deliveryId) || !(await redeliverOne(work, organisationId, deliveryId)))
+        const refused = isUuid(deliveryId) ? await redeliverOne(work, organisationId, deliveryId) : 'unknown';
+        if (refused === 'unknown')
           throw new Failure('the organisation has no such delivery; ars webhooks deliveries shows them');
+        if (refused !== null) throw new Failure(`nothing is sent: ${emptiedWords[refused]}, and its content is gone`);
         return { result: null, resource: deliveryId };
       });
       return { json: { id: deliveryId, status: 'pending' }, text: `${deliveryId} is being sent again.` };

@@ -1,6 +1,7 @@
 import { Compile } from 'typebox/compile';
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
+import { cancelEvents } from '../events/cancel.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearners } from '../feed/stamp.ts';
 import { contentOf, storedTexts } from './body.ts';
@@ -49,7 +50,8 @@ export async function amendAssessment(
 }
 
 /**
- * Withdraws a live result for good: a tombstone takes its place in the feed, and its content is deleted.
+ * Withdraws a live result for good: a tombstone takes its place in the feed, its content is deleted, and what was told of it
+ * is not sent again.
  * @throws ApiError not_found, also when it is withdrawn already
  */
 export async function withdrawAssessment(
@@ -62,6 +64,7 @@ export async function withdrawAssessment(
   const row = await findLive(work.tx, organisationId, assessmentId);
   if (row === undefined) throw new ApiError('not_found');
   await emptyAssessment(work, feed, row);
+  await cancelEvents(work, organisationId, { assessmentIds: [assessmentId.toLowerCase()] }, 'withdrawn');
   await recordChanges(work, organisationId, { kind: 'withdrawn', ...why }, [
     { assessment_id: assessmentId, before: null },
   ]);

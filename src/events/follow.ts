@@ -12,7 +12,7 @@ const later = statement(
   'event.later',
   `
   select number, event_id, type, occurred_at, payload from event
-   where organisation_id = $1 and number > $2 order by number limit 100`,
+   where organisation_id = $1 and number > $2 and emptied is null order by number limit 100`,
 );
 
 const pollMs = 250;

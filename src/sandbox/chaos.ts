@@ -100,5 +100,5 @@ export async function repeatDelivery(app: App, organisationId: number, random: R
   });
   if (deliveries.length === 0) return false;
   const { id } = pick(random, deliveries);
-  return inWork(app, (work) => redeliverOne(work, organisationId, id));
+  return inWork(app, async (work) => (await redeliverOne(work, organisationId, id)) === null);
 }

@@ -1,3 +1,4 @@
+import { arrayLiteral, uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 
@@ -92,6 +93,14 @@ const due = statement(
      and (d.next_attempt_at, d.delivery_id) > ($4, $5)
    order by d.next_attempt_at, d.delivery_id limit $6`,
 );
+const wanted = statement(
+  'lane.wanted',
+  `
+  select g.n::int4 as n
+    from unnest($1::int8[], $2::uuid[]) with ordinality as g(organisation_id, delivery_id, n)
+    join delivery d on d.organisation_id = g.organisation_id and d.delivery_id = g.delivery_id
+   where d.status = 'pending'`,
+);
 const nextDue = statement(
   'lane.next_due',
   `${waiting}
@@ -155,6 +164,19 @@ export function dueDeliveries(tx: Tx, lane: Lane, nowMs: number, after: After, l
     after.deliveryId,
     limit,
   ]);
+}
+
+/** Which deliveries still wait to be sent, at their places: what was cancelled since they were read is not sent. */
+export async function stillWanted(
+  tx: Tx,
+  deliveries: { organisationId: number; deliveryId: string }[],
+): Promise<boolean[]> {
+  const rows = await tx.query<{ n: number }>(wanted, [
+    arrayLiteral(deliveries.map((one) => one.organisationId)),
+    uuidArray(deliveries.map((one) => one.deliveryId)),
+  ]);
+  const places = new Set(rows.map((row) => row.n - 1));
+  return deliveries.map((_, i) => places.has(i));
 }
 
 /** When the next delivery of an active endpoint falls due after now; null if none waits. */

@@ -1,11 +1,13 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
+import type { Emptied } from '../events/cancel.ts';
+import { emptiedWords } from '../events/cancel.ts';
 import { wakeWorkers } from '../events/emit.ts';
 
 /** Deliveries as operators see them, and sending them again. */
 
-export const deliveryStatuses = ['pending', 'succeeded', 'dead'] as const;
+export const deliveryStatuses = ['pending', 'succeeded', 'dead', 'cancelled'] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 /** How long finished deliveries, dead letters among them, and their events are kept. */
@@ -19,6 +21,8 @@ export type ListedDelivery = {
   status: DeliveryStatus;
   attempts: ListedAttempt[];
   next_attempt_at: string | null;
+  /** Why it is not sent any more, whatever its status. */
+  cancelled_because: string | null;
 };
 
 type Listed = {
@@ -27,6 +31,7 @@ type Listed = {
   type: string;
   status: DeliveryStatus;
   next_attempt_at: Date | null;
+  emptied: Emptied | null;
   at: Date[];
   status_codes: (number | null)[];
   durations: number[];
@@ -38,7 +43,7 @@ const listOf = (status: DeliveryStatus | 'any') =>
   statement(
     `delivery.list_${status}`,
     `
-  select d.delivery_id, d.endpoint_id, e.type, d.status, d.next_attempt_at, a.at, a.status_codes, a.durations, a.errors
+  select d.delivery_id, d.endpoint_id, e.type, d.status, d.next_attempt_at, e.emptied, a.at, a.status_codes, a.durations, a.errors
     from (select d.* from webhook_endpoint w cross join lateral (
             select * from delivery d
              where d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id ${status === 'any' ? '' : `and d.status = '${status}'`}
@@ -52,16 +57,37 @@ const listOf = (status: DeliveryStatus | 'any') =>
        from delivery_attempt t where t.organisation_id = d.organisation_id and t.delivery_id = d.delivery_id) a
    order by d.created_at desc, d.delivery_id`,
   );
-const lists = { any: listOf('any'), pending: listOf('pending'), succeeded: listOf('succeeded'), dead: listOf('dead') };
+const lists = {
+  any: listOf('any'),
+  pending: listOf('pending'),
+  succeeded: listOf('succeeded'),
+  dead: listOf('dead'),
+  cancelled: listOf('cancelled'),
+};
 
 // A fresh schedule; attempts before it stay listed. What is under way is not sent twice unless it fails: its own outcome comes first.
 const again = `status = 'pending', next_attempt_at = $3, finished_at = null, resent_after = d.attempts`;
+// Events that are sent again are locked first, and only then is it asked whether they were emptied: see cancelEvents.
+const emptiedOf = statement(
+  'delivery.emptied_of',
+  `
+  select e.emptied from event e
+   where e.organisation_id = $1 and e.event_id = (
+     select d.event_id from delivery d join webhook_endpoint w using (organisation_id, endpoint_id)
+      where d.organisation_id = $1 and d.delivery_id = $2)
+     for share of e`,
+);
 const redeliver = statement(
   'delivery.redeliver',
+  `update delivery d set ${again} where d.organisation_id = $1 and d.delivery_id = $2 returning d.delivery_id`,
+);
+const lockRange = statement(
+  'delivery.lock_range',
   `
-  update delivery d set ${again} where d.organisation_id = $1 and d.delivery_id = $2
-     and exists (select from webhook_endpoint w where w.organisation_id = d.organisation_id and w.endpoint_id = d.endpoint_id)
-  returning d.delivery_id`,
+  with locked as (
+    select event_id from event where organisation_id = $1 and occurred_at >= $2 and occurred_at < $3 and emptied is null
+     order by event_id for share)
+  select count(*) as count from locked`,
 );
 // In the order of the ids, as the workers' outcomes are, so that the two don't wait for each other in a circle.
 const replay = statement(
@@ -69,13 +95,13 @@ const replay = statement(
   `
   with chosen as (
     select e.event_id from event e join webhook_endpoint w on w.organisation_id = e.organisation_id and w.endpoint_id = $2
-     where e.organisation_id = $1 and e.occurred_at >= $4 and e.occurred_at < $5 and e.type = any(w.event_types)
+     where e.organisation_id = $1 and e.occurred_at >= $4 and e.occurred_at < $5 and e.emptied is null and e.type = any(w.event_types)
        and (w.group_ids is null or w.group_ids && (
          select coalesce(array_agg(g::uuid), '{}') from jsonb_array_elements_text(
            coalesce(e.payload::jsonb -> 'group_ids', '[]') || coalesce(e.payload::jsonb -> 'added', '[]') || coalesce(e.payload::jsonb -> 'removed', '[]')) as g))
     union
     select d.event_id from delivery d join event e using (organisation_id, event_id)
-     where d.organisation_id = $1 and d.endpoint_id = $2 and e.occurred_at >= $4 and e.occurred_at < $5),
+     where d.organisation_id = $1 and d.endpoint_id = $2 and e.occurred_at >= $4 and e.occurred_at < $5 and e.emptied is null),
   resent as (
     insert into delivery as d (organisation_id, delivery_id, endpoint_id, event_id, next_attempt_at, created_at)
     select $1, md5(event_id::text || $2::uuid)::uuid, $2, event_id, $3, $3 from chosen order by 2
@@ -103,22 +129,32 @@ export async function listDeliveries(
       error: row.errors[i] ?? null,
     })),
     next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
+    cancelled_because: row.emptied === null ? null : emptiedWords[row.emptied],
   }));
 }
 
 /**
  * Sends one delivery again, whatever became of it; it keeps its id, and waits while its endpoint is paused or disabled.
- * @returns false when the organisation has no such delivery, or has removed its endpoint
+ * @returns null, or why nothing is sent: the organisation has no such delivery or has removed its endpoint (`unknown`), or
+ * what it told of is gone
  */
-export async function redeliverOne(work: Work, organisationId: number, deliveryId: string): Promise<boolean> {
-  const found = await work.tx.query(redeliver, [organisationId, deliveryId, new Date(work.nowMs)]);
+export async function redeliverOne(
+  work: Work,
+  organisationId: number,
+  deliveryId: string,
+): Promise<'unknown' | Emptied | null> {
+  const [event] = await work.tx.query<{ emptied: Emptied | null }>(emptiedOf, [organisationId, deliveryId]);
+  if (event === undefined) return 'unknown';
+  if (event.emptied !== null) return event.emptied;
+  await work.tx.query(redeliver, [organisationId, deliveryId, new Date(work.nowMs)]);
   wakeWorkers(work, organisationId);
-  return found.length === 1;
+  return null;
 }
 
 /**
  * Sends an endpoint every event of the range, from inclusive and to exclusive, that it has had or that it is subscribed to
- * now; what it has had keeps its delivery id. Subscribed events of before its registration are among them.
+ * now; what it has had keeps its delivery id. Subscribed events of before its registration are among them, those of
+ * withdrawn results and erased learners are not.
  * @returns how many
  */
 export async function replayRange(
@@ -128,6 +164,7 @@ export async function replayRange(
   from: Date,
   to: Date,
 ): Promise<number> {
+  await work.tx.query(lockRange, [organisationId, from, to]);
   const [row] = await work.tx.query<{ count: number }>(replay, [
     organisationId,
     endpointId,

@@ -20,8 +20,9 @@ export type Outcome = {
   error: string | null;
 };
 
-// A failure must not put off or end what was to be sent again in the meantime.
+// A failure must not put off or end what was to be sent again in the meantime, nor bring back what was cancelled.
 const sentAgain = `(o.status <> 'succeeded' and d.resent_after <> o.resent_after)`;
+const cancelled = `(o.status <> 'succeeded' and d.status = 'cancelled')`;
 
 // "Not in": status = 'pending' would let the planner search the index of what is due, whose organisation's part grows with the backlog.
 const record = statement(
@@ -35,9 +36,9 @@ const record = statement(
      order by delivery_id),
   moved as (
     update delivery d set attempts = o.before + 1,
-           status = case when ${sentAgain} then 'pending' else o.status end,
-           next_attempt_at = case when ${sentAgain} then d.next_attempt_at else o.next_attempt_at end,
-           finished_at = case when o.status <> 'pending' and not ${sentAgain} then o.ended_at end
+           status = case when ${cancelled} then 'cancelled' when ${sentAgain} then 'pending' else o.status end,
+           next_attempt_at = case when ${cancelled} then null when ${sentAgain} then d.next_attempt_at else o.next_attempt_at end,
+           finished_at = case when ${cancelled} then d.finished_at when o.status <> 'pending' and not ${sentAgain} then o.ended_at end
       from outcome o
      where d.organisation_id = o.organisation_id and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')
     returning d.organisation_id, d.delivery_id, d.attempts),

@@ -1,10 +1,11 @@
 import type { App } from '../app.ts';
+import { batcher } from '../db/batcher.ts';
 import { DatabaseUnavailable } from '../db/database.ts';
 import { deliveryChannel, notifyWorkers } from '../events/emit.ts';
 import { errorFields } from '../log.ts';
 import { attemptDelivery } from './attempt.ts';
 import type { After, DueDelivery, LaneEndpoint } from './claim.ts';
-import { claimLanes, dueDeliveries, heldLanes, nextDueMs, releaseLanes, renewLanes } from './claim.ts';
+import { claimLanes, dueDeliveries, heldLanes, nextDueMs, releaseLanes, renewLanes, stillWanted } from './claim.ts';
 import { createGate } from './gate.ts';
 import { followHealth } from './health.ts';
 import type { Lane } from './lane.ts';
@@ -66,6 +67,11 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
   const recordingConnection = app.db.dedicated({ synchronousCommit: false });
   const recorder = createRecorder(recordingConnection);
   const gate = createGate(gateSize);
+  // Attempts that begin together share the question.
+  const isWanted = batcher(
+    (asked: { organisationId: number; deliveryId: string }[]) => stillWanted(connection, asked),
+    200,
+  );
   const lanes = new Map<string, Lane>();
   const breakOff = new AbortController();
   const quiet: (() => void)[] = [];
@@ -229,10 +235,24 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
       told = true;
     };
     const leave = lane.slow ? () => {} : await gate();
+    // A result may have been withdrawn while its delivery was queued here.
+    const wanted = await isWanted({
+      organisationId: lane.endpoint.organisation_id,
+      deliveryId: delivery.delivery_id,
+    }).catch((error: unknown) => {
+      failed(error);
+      lane.close();
+      return false;
+    });
     const at = clock.nowMs();
     if (lane.closed || stopping || at >= lane.leasedUntilMs) {
       leave();
       lane.close();
+      ended('dropped');
+      return;
+    }
+    if (!wanted) {
+      leave();
       ended('dropped');
       return;
     }

@@ -103,7 +103,15 @@ suite('the command line', async () => {
     const deliveries = async (...more: string[]) =>
       (await run('webhooks', 'deliveries', ...organisation, '--endpoint', endpoint.id, ...more, '--json')).json.data;
     const [dead] = await deliveries('--status', 'dead');
-    assert.deepEqual(Object.keys(dead), ['id', 'endpoint_id', 'event', 'status', 'attempts', 'next_attempt_at']);
+    assert.deepEqual(Object.keys(dead), [
+      'id',
+      'endpoint_id',
+      'event',
+      'status',
+      'attempts',
+      'next_attempt_at',
+      'cancelled_because',
+    ]);
     assert.deepEqual(Object.keys(dead.attempts[0]), ['at', 'status_code', 'duration_ms', 'error']);
     assert.deepEqual(
       [dead.event, dead.status, dead.attempts.length, dead.next_attempt_at],

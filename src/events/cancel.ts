@@ -1,0 +1,69 @@
+import { uuidArray } from '../db/arrays.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { wakeWorkers } from './emit.ts';
+
+/** Why nothing more is told: the result was withdrawn, or the learner was erased. */
+export type Emptied = 'withdrawn' | 'erased';
+
+/** As operators read it. */
+export const emptiedWords: Record<Emptied, string> = {
+  withdrawn: 'the result was withdrawn',
+  erased: 'the learner was erased',
+};
+
+// The two expressions are those of the indexes event_assessment and event_learner.
+const empty = statement(
+  'event.empty',
+  `
+  with told as (
+    select event_id from event
+     where organisation_id = $1 and type = 'assessment.completed' and emptied is null
+       and substring(payload from '"assessment_id":"([0-9a-f-]{36})"') = any($2::text[])
+    union all
+    select event_id from event
+     where organisation_id = $1 and type = 'learner.groups.updated' and emptied is null
+       and substring(payload from '"learner_ref":"([^"]*)"') = any($3::text[])),
+  locked as (
+    select e.event_id from event e where e.organisation_id = $1 and e.event_id in (select event_id from told)
+     order by e.event_id for update)
+  update event e set payload = '', emptied = $4 from locked where e.organisation_id = $1 and e.event_id = locked.event_id
+  returning e.event_id`,
+);
+// A delivery's id is made from its event and its endpoint (emit.ts); those of removed endpoints are no longer sent.
+const cancel = statement(
+  'event.cancel_deliveries',
+  `
+  with locked as (
+    select d.delivery_id from delivery d
+     where d.organisation_id = $1 and d.status = 'pending' and d.delivery_id in (
+       select md5(event_id::text || w.endpoint_id)::uuid
+         from unnest($2::uuid[]) as e(event_id) cross join webhook_endpoint w where w.organisation_id = $1)
+     order by d.delivery_id for update)
+  update delivery d set status = 'cancelled', next_attempt_at = null, finished_at = $3
+    from locked where d.organisation_id = $1 and d.delivery_id = locked.delivery_id`,
+);
+
+/**
+ * Takes back what was told of results and learners that are gone, in the transaction that removes them and whose feed lock is
+ * held: payloads are emptied, deliveries that wait are cancelled, and nothing sends them again. An attempt that is under
+ * way ends; whoever sends a range again at the same time locks its events first (webhooks/deliveries.ts), so that its
+ * deliveries are either seen here or never made.
+ */
+export async function cancelEvents(
+  work: Work,
+  organisationId: number,
+  gone: { assessmentIds?: string[]; learnerRefs?: string[] },
+  why: Emptied,
+): Promise<void> {
+  const emptied = await work.tx.query<{ event_id: string }>(empty, [
+    organisationId,
+    gone.assessmentIds ?? [],
+    gone.learnerRefs ?? [],
+    why,
+  ]);
+  if (emptied.length === 0) return;
+  // A statement of its own: it sees what others made of these events while the one above waited for them.
+  await work.tx.query(cancel, [organisationId, uuidArray(emptied.map((row) => row.event_id)), new Date(work.nowMs)]);
+  wakeWorkers(work, organisationId);
+}
