@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP, type LookupFunction } from 'node:net';
-import { Agent, type Dispatcher } from 'undici';
+import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { Clock } from '../clock.ts';
 import { checkAddress, checkUrl, isLocalhost, loopbackAddresses, type Network, type UrlVerdict } from './address.ts';
+import { passOverInformational } from './informational.ts';
 import { createResolver, DnsError, type Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry.ts';
 
@@ -193,6 +194,15 @@ export function createSender({
   maxResponseBytes?: number;
   resolve?: Resolve;
 }): Sender {
+  const connect = buildConnector({
+    allowH2: false,
+    lookup: checkedLookup(resolve, allowNetworks),
+    autoSelectFamily: true,
+    timeout: timeoutMs,
+    // Said here so that NODE_TLS_REJECT_UNAUTHORIZED=0, set for something else, can't reach deliveries.
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
+  });
   const agent = new Agent({
     // HTTP/2 would put several endpoints' deliveries on one connection, where one that is cut cuts the others.
     allowH2: false,
@@ -202,14 +212,11 @@ export function createSender({
     // The time limit of the whole attempt is kept by send(); undici's own are coarser and only part of the way.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: {
-      lookup: checkedLookup(resolve, allowNetworks),
-      autoSelectFamily: true,
-      timeout: timeoutMs,
-      // Said here so that NODE_TLS_REJECT_UNAUTHORIZED=0, set for something else, can't reach deliveries.
-      rejectUnauthorized: true,
-      minVersion: 'TLSv1.2',
-    },
+    connect: (options, callback) =>
+      connect(options, (...result) => {
+        if (result[0] === null) passOverInformational(result[1]);
+        callback(...result);
+      }),
   });
 
   // A URL's verdict depends on nothing else; the addresses behind a name are judged at each connection.

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
+import { createServer as createTlsServer, getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 
 /** A real HTTPS receiver of webhooks for tests, on loopback, with the certificates under tls/. */
@@ -136,6 +137,33 @@ export async function startReceiver({
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
+      }),
+  };
+}
+
+/** A receiver that answers each request with bytes of its own; a request is told by the end of its body in `}`. */
+export async function startRawReceiver(
+  respond: (socket: TLSSocket) => Promise<void>,
+): Promise<Pick<Receiver, 'url' | 'connections' | 'close'>> {
+  const pem = readFileSync(tlsFile('localhost'), 'utf8');
+  const sockets = new Set<TLSSocket>();
+  let connections = 0;
+  const server = createTlsServer({ key: pem, cert: pem }, (socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('data', (chunk: Buffer) => {
+      if (chunk.at(-1) === '}'.charCodeAt(0)) void respond(socket);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `https://localhost:${(server.address() as AddressInfo).port}/hook`,
+    connections: () => connections,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
       }),
   };
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createServer, type Socket } from 'node:net';
 import { after, before, suite, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/clock.ts';
 import { parseNetworks } from '../../src/webhooks/address.ts';
@@ -18,6 +19,7 @@ import {
   hangInBody,
   inTurn,
   redirect,
+  startRawReceiver,
   startReceiver,
   trustTestAuthority,
   type Receiver,
@@ -29,6 +31,45 @@ const loopback = parseNetworks('127.0.0.0/8');
 const body = '{"event":"assessment.completed"}';
 const post = (url: string) => ({ url, headers: { 'Content-Type': 'application/json' }, body });
 const outline = ({ outcome, status_code }: Attempt) => ({ outcome, status_code });
+
+test('100 Continue that nobody asked for is passed over, however it is cut into pieces', async () => {
+  const told = 'HTTP/1.1 100 Continue\r\n\r\n';
+  const verbose = 'HTTP/1.1 100 Go on\r\nX-A: b\r\n\r\n';
+  const processing = 'HTTP/1.1 102 Processing\r\n\r\n';
+  const good = 'HTTP/1.1 204 No Content\r\n\r\n';
+  const body = 'HTTP/1.1 200 OK\r\nContent-Length: 25\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n';
+  let pieces: string[] = [];
+  const receiver = await startRawReceiver(async (socket) => {
+    for (const piece of pieces) {
+      await new Promise((written) => socket.write(piece, written));
+      await turn();
+    }
+  });
+  const sender = createSender({ clock: systemClock, allowNetworks: loopback });
+  try {
+    for (const [name, text, status] of [
+      ['none', good, 204],
+      ['one', told + good, 204],
+      ['three', told + verbose + told + good, 204],
+      ['among others', told + processing + told + body, 200],
+      ['with a refusal', told + 'HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n', 500],
+    ] as const) {
+      for (pieces of [[text], [...text], text.split(/(?<=\r\n)/), [text.slice(0, 30), text.slice(30)]]) {
+        const { status_code, outcome } = await sender.send(post(receiver.url));
+        assert.deepEqual([status_code, outcome], [status, status === 500 ? 'http_error' : 'succeeded'], name);
+      }
+    }
+    // Twenty answers: an attempt may find the connection of the one before not yet free.
+    assert.ok(receiver.connections() <= 2, 'connections are kept');
+    pieces = [told, 'nonsense\r\n\r\n'];
+    assert.equal((await sender.send(post(receiver.url))).outcome, 'connection_error');
+    pieces = [`HTTP/1.1 100 ${'a'.repeat(20_000)}`];
+    assert.notEqual((await sender.send(post(receiver.url))).outcome, 'succeeded');
+  } finally {
+    await sender.close();
+    await receiver.close();
+  }
+});
 
 suite('a sender to an opened network', () => {
   let receiver: Receiver;
