@@ -171,10 +171,7 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
             groupsVersion: row.groups_version,
             granted: i < row.granted,
             remaining: Math.max(0, limit - row.used + Math.max(0, row.granted - i - 1)),
-            resetSeconds:
-              row.oldest_ms === null
-                ? 0
-                : Math.max(1, Math.ceil((row.oldest_ms + limits.rateWindowMs + 1 - row.last_ms) / 1000)),
+            resetSeconds: row.oldest_ms === null ? 0 : secondsUntilFree(row.oldest_ms, row.last_ms),
             answered:
               unchanged !== undefined &&
               row.all_granted &&
@@ -188,6 +185,15 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
     512,
     2,
   );
+}
+
+/**
+ * Whole seconds until the oldest admitted time has left the window, never more than the window itself: the millisecond
+ * that a time counts for longer passes while the reply is on its way.
+ */
+function secondsUntilFree(oldestMs: number, nowMs: number): number {
+  const seconds = Math.ceil((oldestMs + limits.rateWindowMs + 1 - nowMs) / 1000);
+  return Math.min(Math.max(1, seconds), limits.rateWindowMs / 1000);
 }
 
 /** Missing credentials go the same way as wrong ones, so that they can't be told apart by time. */

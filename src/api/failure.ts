@@ -6,6 +6,7 @@ import { ApiError, errorBody } from '../errors.ts';
 import { jsonType } from '../http/route.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
+import { logAnswer, requestIdHeader } from './request-log.ts';
 
 type Failure = Error & { statusCode?: number; code?: string };
 
@@ -35,7 +36,7 @@ function asApiError(app: App, error: Failure, request: FastifyRequest): ApiError
 }
 
 /** HTTP that couldn't be read as a request: the one error shape, then the connection ends. */
-export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
+export function refuseConnection(app: App, error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
@@ -44,8 +45,15 @@ export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): 
     'bad_request',
     error.code === 'HPE_HEADER_OVERFLOW' ? "The request's headers are too large." : undefined,
   );
+  const requestId = app.random.uuid();
   const body = errorBody(refusal.code, refusal.message);
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nContent-Type: ${jsonType}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+  const head = [
+    'HTTP/1.1 400 Bad Request',
+    `${requestIdHeader}: ${requestId}`,
+    `Content-Type: ${jsonType}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ].join('\r\n');
+  logAnswer(app, app.clock.monotonicMs(), requestId, '(not HTTP)', refusal.status, null);
+  socket.end(`${head}\r\n\r\n${body}`);
 }

@@ -38,6 +38,8 @@ export async function handle(
   const rawQuery = question < 0 ? '' : url.slice(question + 1);
 
   if (route.query === undefined || route.query.length === 0) readQuery(rawQuery, noParameters, { paged: false });
+  const params = pathParams(route, path);
+  const canonical = route.path.replace(/\{(\w+)\}/, (_all, name: string) => encodeURIComponent(params[name]!));
   const isPost = route.method === 'POST';
   let fields = noFields;
   let text = '';
@@ -51,7 +53,7 @@ export async function handle(
       throw new ApiError('invalid_json', 'The body must be encoded in UTF-8.');
     fields = new Body(readJsonObject(text));
   }
-  const kept = isPost ? await startIdempotent(app, request, caller, `${path}\n${text}`) : null;
+  const kept = isPost ? await startIdempotent(app, request, caller, `${canonical}\n${text}`) : null;
   if (kept !== null && 'status' in kept) {
     send(reply, request, { ...kept, headers: { ...kept.headers, 'idempotency-replayed': 'true' } });
     return;
@@ -62,9 +64,9 @@ export async function handle(
     app,
     sets,
     caller,
-    params: pathParams(route, path),
+    params,
     rawQuery,
-    path: route.path.includes('{') ? path : route.path,
+    path: canonical,
     body: fields,
     ifNoneMatch: request.headers['if-none-match'],
     range: request.method === 'GET' ? request.headers.range : undefined,
@@ -95,10 +97,16 @@ export async function handle(
   }
 }
 
-/** A refusal is the first reply too, and is kept; a fault of ours is not, so that the request can be repeated. */
+/** What can pass without any change of the request: credits are bought, a group is archived, the other request ends. */
+const passing = [402, 409];
+
+/**
+ * A refusal is the first reply too, and is kept. What can pass is not, and neither is a fault of ours, so that the
+ * request can be repeated under its key.
+ */
 async function settle(app: App, claim: Claim, error: unknown): Promise<void> {
   try {
-    if (error instanceof ApiError)
+    if (error instanceof ApiError && !passing.includes(error.status))
       await claim.keep(app.db, {
         status: error.status,
         body: errorBody(error.code, error.message),
@@ -128,15 +136,18 @@ async function startIdempotent(
   return claimKey(app, caller.organisationId, key, requestText);
 }
 
-/** Parameters out of the raw path, decoded once; broken percent-encoding names nothing. */
+/** Parameters out of the raw path, decoded once; ids in lower case, as they are shown. Broken percent-encoding names nothing. */
 function pathParams(route: Route, path: string): Record<string, string> {
   const found = /\{(\w+)\}/.exec(route.path);
   if (found === null) return {};
   const before = route.path.slice(0, found.index);
   const after = route.path.slice(found.index + found[0].length);
   const raw = path.slice(before.length, after === '' ? undefined : -after.length);
+  const name = found[1]!;
+  const isId = route.params?.[name]?.schema.format === 'uuid';
   try {
-    return { [found[1]!]: decodeURIComponent(raw) };
+    const text = decodeURIComponent(raw);
+    return { [name]: isId ? text.toLowerCase() : text };
   } catch {
     throw new ApiError('not_found');
   }

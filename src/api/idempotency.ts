@@ -63,6 +63,11 @@ export type Claim = {
   release(): Promise<void>;
 };
 
+/** Nobody knows how long the other request takes; most take less than a second. */
+function stillRunning(): ApiError {
+  return new ApiError('idempotency_conflict', undefined, { 'retry-after': '1' });
+}
+
 /**
  * Claims an Idempotency-Key, or finds its first reply.
  * The key is stored as its hash and the reply sealed: both may hold what must not be readable later.
@@ -91,9 +96,9 @@ export async function claimKey(
       organisationId,
       keyHash,
     ]);
-    if (row === undefined) throw new ApiError('idempotency_conflict');
+    if (row === undefined) throw stillRunning();
     if (!row.request_sha256.equals(requestHash)) throw new ApiError('idempotency_mismatch');
-    if (row.status === null) throw new ApiError('idempotency_conflict');
+    if (row.status === null) throw stillRunning();
     const reply = app.secrets.open('idempotency', row.reply!);
     // The request was carried out, so it must not be carried out again; its reply is lost with the secret.
     if (reply === null)
@@ -107,7 +112,7 @@ export async function claimKey(
     keep: async (tx, reply) => {
       const sealed = app.secrets.seal('idempotency', JSON.stringify(reply), app.random);
       if ((await tx.query(keep, [organisationId, keyHash, reply.status, sealed, lease])).length === 0)
-        throw new ApiError('idempotency_conflict');
+        throw stillRunning();
     },
     release: async () => {
       await app.db.query(release, [organisationId, keyHash, lease]);

@@ -3,7 +3,7 @@ import type { App } from '../app.ts';
 import { hashSecret } from '../keys/keys.ts';
 import type { Admission, Admit } from './admission.ts';
 import { credentialsOf, rateHeaders } from './admission.ts';
-import { logAnswer } from './request-log.ts';
+import { logAnswer, requestIdHeader } from './request-log.ts';
 
 /** A reply to a read, which stays the same for as long as the organisation's feed stands where it stood. */
 export type Unchanged = {
@@ -106,6 +106,8 @@ export function answerRepeatedReads(
       }
       response
         .writeHead(unchanged.status, [
+          requestIdHeader,
+          requestId,
           ...unchanged.headers,
           ...rateHeaders(app, caller),
           ...(stopping() ? ['connection', 'close'] : []),

@@ -1,6 +1,9 @@
 import type { App } from '../app.ts';
 import type { Admission } from './admission.ts';
 
+/** The id of a request in its log line and its audit row, on every reply, so that it can be quoted. */
+export const requestIdHeader = 'x-request-id';
+
 /** One wide line for each request that is answered. */
 export function logAnswer(
   app: App,

@@ -18,6 +18,7 @@ const health: Route = {
   answers: {
     200: {
       description: 'The credentials are valid.',
+      headers: ['Cache-Control'],
       schema: Type.Object({
         status: Type.Literal('ok'),
         organisation_id: Type.String({ format: 'uuid' }),

@@ -16,7 +16,7 @@ import { refuseConnection, sendError } from './failure.ts';
 import { handle, unsupported } from './handle.ts';
 import type { Admissions } from './repeated-reads.ts';
 import { answerRepeatedReads, RepeatedReads } from './repeated-reads.ts';
-import { logAnswer } from './request-log.ts';
+import { logAnswer, requestIdHeader } from './request-log.ts';
 import { routes } from './routes.ts';
 import { noRoute, plainTarget } from './target.ts';
 
@@ -70,7 +70,7 @@ export async function buildServer(
     genReqId: () => app.random.uuid(),
     frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
     rewriteUrl: (request) => plainTarget(request.url ?? '/'),
-    clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket),
+    clientErrorHandler: (error, socket) => refuseConnection(app, error as NodeJS.ErrnoException, socket),
   });
   fastify.decorateRequest('caller', null);
   fastify.decorateRequest('action', '');
@@ -78,8 +78,9 @@ export async function buildServer(
   fastify.decorateRequest('startedMs', 0);
   fastify.setErrorHandler((error, request, reply) => sendError(app, error, request, reply));
   fastify.setNotFoundHandler((request, reply) => sendError(app, new ApiError('not_found'), request, reply));
-  fastify.addHook('onRequest', (request, _reply, done) => {
+  fastify.addHook('onRequest', (request, reply, done) => {
     request.startedMs = app.clock.monotonicMs();
+    reply.header(requestIdHeader, request.id);
     // Node would refuse it too, but without a body.
     done(
       request.headers.host === undefined && request.raw.httpVersion === '1.1'
@@ -178,7 +179,7 @@ function registerApi(
       app.log.error('audit.failed', errorFields(error));
       for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
       const unavailable = new ApiError('service_unavailable');
-      reply.code(503).headers({ 'content-type': jsonType, 'retry-after': '1' });
+      reply.code(503).headers({ [requestIdHeader]: request.id, 'content-type': jsonType, 'retry-after': '1' });
       return errorBody(unavailable.code, unavailable.message);
     }
   });

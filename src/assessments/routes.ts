@@ -119,6 +119,8 @@ const idParameter = {
   },
 };
 
+const fileHeaders = ['X-Report-SHA256', 'Content-Disposition', 'Accept-Ranges'] as const;
+
 export const assessmentRoutes: Route[] = [
   {
     method: 'GET',
@@ -181,7 +183,7 @@ export const assessmentRoutes: Route[] = [
       200: { description: 'The result.', schema: Type.Object({ data: Assessment }), example: { data: example } },
     },
     handle: async (call) => {
-      const id = call.params.id!.toLowerCase();
+      const id = call.params.id!;
       const { rows: row, sets } = await call.sets.with(call.app.db, call.caller.organisationId, async () => {
         const read = isUuid(id) ? await findLive(call.app.db, call.caller.organisationId, id) : undefined;
         return {
@@ -214,16 +216,16 @@ export const assessmentRoutes: Route[] = [
       200: {
         description: 'The PDF.',
         type: 'application/pdf',
-        headers: { 'X-Report-SHA256': 'SHA-256 of the file, in lower-case hex.' },
+        headers: fileHeaders,
       },
       206: {
         description: 'The requested range of the PDF.',
         type: 'application/pdf',
-        headers: { 'X-Report-SHA256': 'SHA-256 of the whole file, in lower-case hex.' },
+        headers: [...fileHeaders, 'Content-Range'],
       },
     },
     handle: async (call) => {
-      const id = call.params.id!.toLowerCase();
+      const id = call.params.id!;
       const report = isUuid(id) ? await readReport(call.app, call.caller.organisationId, id) : undefined;
       if (report === undefined) throw new ApiError('not_found');
       return byteRange(call, report.pdf, {

@@ -24,22 +24,24 @@ function parse(text: string): { ms: number; beyond: boolean } | null {
   if (match === null) return null;
   const [, year, month, day, hour, minute, second, fraction = '', zone] = match;
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null;
-  const leap = second === '60' ? 1 : 0;
+  const leap = second === '60';
   if (Number(day) < 1 || Number(month) < 1 || Number(month) > 12) return null;
   // setUTCFullYear takes the years 0 to 99 as they are, Date.UTC doesn't.
   const check = new Date(Date.UTC(2000, 0, 1));
   check.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   if (check.getUTCDate() !== Number(day) || check.getUTCMonth() !== Number(month) - 1) return null;
-  check.setUTCHours(Number(hour), Number(minute), Number(second) - leap);
+  check.setUTCHours(Number(hour), Number(minute), Number(second));
   let offset = 0;
   if (zone !== 'Z' && zone !== 'z') {
     const [hours, minutes] = [Number(zone!.slice(1, 3)), Number(zone!.slice(4, 6))];
     if (hours > 23 || minutes > 59) return null;
     offset = (hours * 60 + minutes) * 60_000 * (zone![0] === '-' ? -1 : 1);
   }
+  // A leap second is the last of a month in UTC (RFC 3339, 5.7), and is read as the first one of the next.
+  const next = new Date(check.getTime() - offset);
+  if (leap && (next.getUTCDate() !== 1 || next.getUTCHours() !== 0 || next.getUTCMinutes() !== 0)) return null;
   const millis = Number(fraction.slice(0, 3).padEnd(3, '0'));
-  const ms = check.getTime() + leap * 1000 + millis - offset;
-  return { ms, beyond: /[1-9]/.test(fraction.slice(3)) };
+  return { ms: next.getTime() + millis, beyond: /[1-9]/.test(fraction.slice(3)) };
 }
 
 /** Microseconds since 1970, cut to the millisecond: what is stored, `since`, and upper bounds (stored instants are whole milliseconds). */

@@ -41,7 +41,7 @@ const groupQuery = [
 
 function groupId(params: Record<string, string>): string {
   if (!isUuid(params.id!)) throw new ApiError('not_found');
-  return params.id!.toLowerCase();
+  return params.id!;
 }
 
 const refsInput = Type.Object(

@@ -23,6 +23,12 @@ export const requestHeaders = {
 
 /** Headers of replies. */
 export const replyHeaders = {
+  'X-Request-Id': {
+    schema: { type: 'string', format: 'uuid' },
+    example: '4b1f0c0e-7d0a-4a52-9a63-0d8f0a3b7c21',
+    meaning:
+      "On every reply: the id under which the service's log and audit trail keep the request. Log it, and quote it when you ask for help.",
+  },
   ETag: {
     schema: text,
     example: 'W/"zV2sJ1cWq0n7sE5bXb0m3Q1p"',
@@ -41,7 +47,8 @@ export const replyHeaders = {
   'Cache-Control': {
     schema: text,
     example: 'private, no-cache',
-    meaning: 'Replies may be kept by you, and must be checked with If-None-Match before they are used again.',
+    meaning:
+      'Replies may be kept by you, and must be checked with If-None-Match before they are used again. `no-store`, where it stands, means that the reply is not to be kept at all.',
   },
   Vary: {
     schema: text,

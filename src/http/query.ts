@@ -89,9 +89,9 @@ function parseQuery(raw: string, table: readonly Parameter[], options: { paged: 
   const values: Record<string, unknown> = {};
   const canonical: string[] = [];
   let fault: ApiError | null = null;
+  const known = [...table.map((parameter) => parameter.name), ...(options.paged ? ['cursor', 'limit'] : [])];
   for (const key of given.keys()) {
-    if (!table.some((parameter) => parameter.name === key) && !(options.paged && (key === 'limit' || key === 'cursor')))
-      throw new ApiError('unknown_parameter');
+    if (!known.includes(key)) throw new ApiError('unknown_parameter', unknownParameter(key, known));
   }
   const cursors = given.get('cursor');
   for (const parameter of table) {
@@ -112,6 +112,21 @@ function parseQuery(raw: string, table: readonly Parameter[], options: { paged: 
   if (cursors !== undefined && (fault !== null || cursors.length !== 1 || cursors[0] === ''))
     throw new ApiError('invalid_cursor');
   return { values, canonical: canonical.join('&'), limit: readLimit(given.get('limit')), cursor: cursors?.[0] ?? null };
+}
+
+function unknownParameter(name: string, known: readonly string[]): string {
+  const which = isTelling(name) ? `the parameter ${name}` : 'a parameter';
+  const those = known.length === 0 ? 'It takes none' : `It knows ${known.join(', ')}`;
+  return `The query has ${which}, which this endpoint does not know. ${those}.`;
+}
+
+/**
+ * Whether a name that isn't known can be repeated in a message: it is built like the name of a parameter, and holds no
+ * run of digits. A value that was sent in the place of a name (an e-mail address, a number, a reference, a
+ * name of a person in capitals or of two words) isn't repeated.
+ */
+function isTelling(name: string): boolean {
+  return /^[a-z_][A-Za-z_]{0,39}\d{0,2}(\[[a-z_]{0,20}\])?$/.test(name);
 }
 
 function hint(parameter: Parameter, texts: string[]): string | undefined {

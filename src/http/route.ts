@@ -5,6 +5,7 @@ import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
 import type { ErrorCode, FieldCode } from '../errors.ts';
 import type { Body } from './body.ts';
+import type { ReplyHeader } from './headers.ts';
 import type { Parameter } from './query.ts';
 
 /** Who calls, and where the organisation's feed stood when the call was let in. */
@@ -24,7 +25,7 @@ export type Call = {
   /** Path parameters, decoded once. */
   params: Record<string, string>;
   rawQuery: string;
-  /** Path under the API's base, for cursors and links. */
+  /** Path under the API's base in its one spelling, for cursors, links and ETags. */
   path: string;
   body: Body;
   ifNoneMatch: string | undefined;
@@ -65,7 +66,7 @@ export type Route = {
   bodyExample?: unknown;
   answers: Record<
     number,
-    { description: string; schema?: Type.TSchema; type?: string; example?: unknown; headers?: Record<string, string> }
+    { description: string; schema?: Type.TSchema; type?: string; example?: unknown; headers?: readonly ReplyHeader[] }
   >;
   /** Codes beside those that every endpoint can answer with. */
   codes: readonly (ErrorCode | FieldCode)[];

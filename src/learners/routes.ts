@@ -62,6 +62,7 @@ const tombstoneExample = {
 const learnerQuery = [instant('since', 'invalid_since', 'Learners whose updated_at is at or after it.', 'upper')];
 
 const provisioned = {
+  headers: ['Cache-Control'] as const,
   schema: Type.Object({ data: Provisioned }),
   example: {
     data: {

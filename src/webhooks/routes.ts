@@ -156,7 +156,7 @@ export const webhookRoutes: Route[] = [
         if (!(await removeEndpoint(work.tx, call.caller.organisationId, id))) throw new ApiError('not_found');
         // Whoever is sending to it learns that it is gone.
         wakeWorkers(work, call.caller.organisationId);
-        return { status: 204, body: null, resource: id.toLowerCase() };
+        return { status: 204, body: null, resource: id };
       });
     },
   },

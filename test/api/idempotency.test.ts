@@ -43,6 +43,32 @@ test('409: idempotency_conflict while the first is running; a request that died 
   assert.equal((await org.post('/learners', body, { 'idempotency-key': 'k' })).status, 201);
 });
 
+test('402: not kept, so that the same request passes once credits were bought', async () => {
+  const org = await service.organisation({ plan: 'standard', credits: 0 });
+  for (let i = 0; i < 2; i++) {
+    const refused = await org.post('/learners', body, { 'idempotency-key': 'k' });
+    assertRefused(refused, 402, 'insufficient_credits');
+    assert.equal(refused.headers['idempotency-replayed'], undefined);
+  }
+  await service.inWork((work) =>
+    work.tx.query('update organisation set credits = 1 where organisation_id = $1', [org.id]),
+  );
+  const bought = await org.post('/learners', body, { 'idempotency-key': 'k' });
+  assert.equal(bought.status, 201, bought.text);
+  assert.equal((await org.post('/learners', body, { 'idempotency-key': 'k' })).text, bought.text);
+});
+
+test('409: not kept, so that the same request passes once there is room', async () => {
+  const org = await service.organisation();
+  const hook = (i: number) => ({ url: `https://hooks.example.org/${i}` });
+  for (let i = 0; i < limits.webhooksPerOrganisation; i++) await org.post('/webhooks', hook(i));
+  const refused = await org.post('/webhooks', hook(99), { 'idempotency-key': 'k' });
+  assertRefused(refused, 409, 'webhook_limit_exceeded');
+  const [first] = (await org.get('/webhooks')).body.data;
+  await org.delete(`/webhooks/${first.id}`);
+  assert.equal((await org.post('/webhooks', hook(99), { 'idempotency-key': 'k' })).status, 201);
+});
+
 test("a request that lost its key to a repeat undoes what it did, and the repeat's reply stays", async () => {
   const org = await service.organisation();
   const text = `/learners\n${JSON.stringify(body)}`;
@@ -88,6 +114,7 @@ test('old replies are forgotten', async () => {
 test('however many replies have had their time, one pruning forgets them all, and passes what a request holds', async () => {
   const org = await service.organisation();
   const { db } = service.app;
+  const sibling = await service.sibling();
   const old = new Date(clock.nowMs());
   await db.query(
     `insert into idempotency (organisation_id, key_sha256, request_sha256, created_at, leased_until)
@@ -96,12 +123,16 @@ test('however many replies have had their time, one pruning forgets them all, an
   );
   clock.advance(limits.idempotencyMs + 1);
   const left = async () =>
-    (await db.query<{ n: number }>('select count(*) as n from idempotency where organisation_id = $1', [org.id]))[0]!.n;
+    (
+      await sibling.app.db.query<{ n: number }>('select count(*) as n from idempotency where organisation_id = $1', [
+        org.id,
+      ])
+    )[0]!.n;
   await db.transaction(async (tx) => {
     await tx.query(`select from idempotency where organisation_id = $1 and key_sha256 = sha256('7') for update`, [
       org.id,
     ]);
-    await pruneIdempotency(service.app);
+    await pruneIdempotency(sibling.app);
     assert.equal(await left(), 1);
   });
   await pruneIdempotency(service.app);

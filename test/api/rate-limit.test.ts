@@ -64,12 +64,20 @@ suite('300 requests per key in any 60 seconds', () => {
     assert.equal((await org.get('/health')).status, 429);
   });
 
+  test('Retry-After is never more than the window', async () => {
+    const org = await service.organisation();
+    await admitted([org], 300);
+    const { headers } = await org.get('/health');
+    assert.equal(headers['retry-after'], '60');
+    assert.equal(headers.ratelimit, '"default";r=0;t=60');
+  });
+
   test('the headers count down', async () => {
     const org = await service.organisation();
     for (const left of [299, 298, 297]) {
       const { headers } = await org.get('/health');
       assert.equal(headers['ratelimit-policy'], '"default";q=300;w=60');
-      assert.equal(headers.ratelimit, `"default";r=${left};t=61`);
+      assert.equal(headers.ratelimit, `"default";r=${left};t=60`);
     }
     clock.advance(20_000);
     assert.equal((await org.get('/health')).headers.ratelimit, '"default";r=296;t=41');

@@ -24,11 +24,18 @@ suite('GET /assessments/{id}', () => {
     assert.match(answer.headers.etag!, /^W\/"/);
   });
 
-  test('200: the id in any case', async () => {
-    assert.deepEqual(
-      (await target.get(path.toUpperCase().replace('/ASSESSMENTS', '/assessments'))).body,
-      (await target.get(path)).body,
-    );
+  test('200: the id in any case and spelling, with the one ETag', async () => {
+    const plain = await target.get(path);
+    for (const spelling of [
+      path.toUpperCase().replace('/ASSESSMENTS', '/assessments'),
+      path.replace('-', '%2D'),
+      path.replace('-', '%2d').toUpperCase().replace('/ASSESSMENTS', '/assessments'),
+    ]) {
+      const { body, headers } = await target.get(spelling);
+      assert.deepEqual(body, plain.body);
+      assert.equal(headers.etag, plain.headers.etag);
+      assert.equal((await target.get(spelling, { 'if-none-match': plain.headers.etag! })).status, 304);
+    }
   });
 
   test('200: HEAD', async () => {

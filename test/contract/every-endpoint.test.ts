@@ -31,7 +31,7 @@ const withBody = endpoints.flatMap(([path, ...methods]) =>
 
 /** What a reply shows of itself, without what differs from moment to moment. */
 function visible(answer: Answer): unknown {
-  const { date, ...headers } = answer.headers;
+  const { date: _date, 'x-request-id': _id, ...headers } = answer.headers;
   return { status: answer.status, headers, text: answer.text };
 }
 
@@ -227,6 +227,57 @@ suite('415', () => {
   });
 });
 
+suite('400: unknown_parameter', () => {
+  const known: Record<string, string> = {
+    '/health': 'It takes none.',
+    '/assessments':
+      'It knows since, learner_ref, subject, assessed_from, assessed_to, rqf_level_code, below_level_1, status, group_id, sort, cursor, limit.',
+    '/learners': 'It knows since, cursor, limit.',
+    '/groups': 'It knows since, type, active, cursor, limit.',
+    '/webhooks': 'It takes none.',
+    [`/assessments/${id}`]: 'It takes none.',
+    [`/groups/${id}`]: 'It takes none.',
+    '/learners/someone': 'It takes none.',
+  };
+  for (const [path, those] of Object.entries(known)) {
+    test(`GET ${path}: names the parameter, never its value, and those that are known`, async () => {
+      const answer = await target.get(`${path}?pageSize=ana.silva%40example.org&since=2026-01-01T00:00:00Z`);
+      assertRefused(answer, 400, 'unknown_parameter');
+      const [which] = answer.body.error.message.split(',');
+      assert.ok(['The query has the parameter pageSize', 'The query has the parameter since'].includes(which));
+      assert.ok(answer.body.error.message.endsWith(those), answer.text);
+      assert.ok(!answer.text.includes('silva'));
+    });
+  }
+
+  test('a name that may be something else than a name is not repeated', async () => {
+    for (const name of [
+      'ana.silva@example.org',
+      'Ana Silva',
+      'AnaSilva',
+      'QQ123456C',
+      'qq123456c',
+      'qq-12-34-56-c',
+      '07700900123',
+      'LRN-000017',
+      id,
+      'a'.repeat(60),
+      '',
+      '<script>',
+      '\u202etxet',
+      'caf\u00e9',
+    ]) {
+      const answer = await target.get(`/assessments?${encodeURIComponent(name)}=1`);
+      assertRefused(answer, 400, 'unknown_parameter');
+      assert.ok(answer.body.error.message.startsWith('The query has a parameter, which'), answer.text);
+    }
+    for (const name of ['updated_after', 'page', 'filter[subject]', 'pageSize', 'x', '_page', 'v2']) {
+      const { text } = await target.get(`/assessments?${encodeURIComponent(name)}=1`);
+      assert.ok(text.includes(` ${name}, `), text);
+    }
+  });
+});
+
 suite('HEAD', () => {
   for (const path of ['/health', '/assessments', '/learners', '/groups', '/webhooks']) {
     test(path, async () => {
@@ -253,6 +304,25 @@ suite('every reply', () => {
     ] as const) {
       assertRateHeaders(await target.api(method, path, { body }));
     }
+  });
+
+  test('carries an id of its own', async () => {
+    const seen = new Set<string>();
+    for (const [method, path, body] of [
+      ['GET', '/health'],
+      ['HEAD', '/assessments'],
+      ['GET', '/assessments?foo=1'],
+      ['GET', '/nothing'],
+      ['PUT', '/health'],
+      ['POST', '/learners', '{'],
+      ['POST', '/groups', 'x'.repeat(limits.bodyBytes + 1)],
+      ['GET', `/groups/${id}`],
+    ] as const) {
+      const answer = await target.api(method, path, { body });
+      assert.match(answer.headers['x-request-id'] ?? '', /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, path);
+      seen.add(answer.headers['x-request-id']!);
+    }
+    assert.equal(seen.size, 8);
   });
 
   test('a body where none is wanted is ignored or refused, never a fault of ours', async () => {

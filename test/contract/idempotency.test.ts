@@ -74,8 +74,10 @@ suite('Idempotency-Key', () => {
     const done = answers.filter((answer) => answer.status === 201);
     assert.ok(done.length >= 1);
     assert.equal(new Set(done.map((answer) => answer.text)).size, 1);
-    for (const answer of answers.filter((one) => one.status !== 201))
+    for (const answer of answers.filter((one) => one.status !== 201)) {
       assertRefused(answer, 409, 'idempotency_conflict');
+      assert.equal(answer.headers['retry-after'], '1');
+    }
   });
 
   test('422: invalid_idempotency_key', async () => {

@@ -50,6 +50,8 @@ suite('parseInstant', () => {
 
   test('leap seconds, leap days and the years at either end', () => {
     assert.equal(parseInstant('2016-12-31T23:59:60Z'), Date.UTC(2017, 0, 1) * 1000);
+    assert.equal(parseInstant('1990-12-31T15:59:60.5-08:00'), Date.UTC(1991, 0, 1, 0, 0, 0, 500) * 1000);
+    assert.equal(parseInstant('2015-07-01T05:29:60+05:30'), Date.UTC(2015, 6, 1) * 1000);
     assert.equal(parseInstant('2024-02-29T00:00:00Z'), Date.UTC(2024, 1, 29) * 1000);
     assert.equal(parseInstant('2000-02-29T00:00:00Z'), Date.UTC(2000, 1, 29) * 1000);
     assert.equal(parseInstant('1900-02-29T00:00:00Z'), null);
@@ -80,6 +82,11 @@ suite('parseInstant', () => {
       '2026-01-31T24:00:00Z',
       '2026-01-31T23:60:00Z',
       '2026-01-31T23:59:61Z',
+      '2026-01-31T12:34:60Z',
+      '2026-01-30T23:59:60Z',
+      '2026-01-31T23:59:60+01:00',
+      '2026-01-31T22:59:60Z',
+      '2026-01-31T00:00:60Z',
       '2026-01-31T09:00:00.Z',
       '2026-01-31T09:00:00,5Z',
       '+2026-01-31T09:00:00Z',

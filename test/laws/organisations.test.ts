@@ -46,7 +46,7 @@ async function traced(request: () => Promise<Answer>): Promise<{ answer: Answer;
 
 /** What of a reply may tell two apart: everything but the moment and the count of requests. */
 function bytes({ status, headers, text }: Answer) {
-  const { date: _, ratelimit: __, etag: ___, ...rest } = headers;
+  const { date: _, ratelimit: __, 'x-request-id': _id, etag: ___, ...rest } = headers;
   return { status, headers: rest, text };
 }
 

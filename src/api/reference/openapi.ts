@@ -11,56 +11,13 @@ import type { Parameter } from '../../http/query.ts';
 import { limitSchema } from '../../http/query.ts';
 import type { Route } from '../../http/route.ts';
 import { routes } from '../routes.ts';
+import { ApiError } from '../../errors.ts';
 import { apiBase } from '../../settings.ts';
+import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiReply } from './openapi-document.ts';
 import { defaultRateLimit, introduction } from './introduction.ts';
 
 /** What the committed document names as the server: a service names its own origin. */
 export const documentedOrigin = 'https://results.example.org';
-
-export type OpenApiParameter = {
-  name: string;
-  in: string;
-  required?: boolean;
-  description: string;
-  schema: Schema;
-  example?: unknown;
-  style?: string;
-  explode?: boolean;
-};
-export type OpenApiReply = {
-  description: string;
-  headers?: Record<string, Schema>;
-  content?: Record<
-    string,
-    { schema: Schema; example?: unknown; examples?: Record<string, { summary?: string; value: unknown }> }
-  >;
-};
-export type OpenApiOperation = {
-  operationId: string;
-  tags: string[];
-  summary: string;
-  description?: string;
-  security?: Record<string, string[]>[];
-  parameters?: (OpenApiParameter | { $ref: string })[];
-  requestBody?: { required: true; content: Record<string, { schema: Schema; example: unknown }> };
-  responses: Record<string, OpenApiReply | { $ref: string }>;
-};
-export type OpenApiDocument = {
-  openapi: string;
-  info: Record<string, unknown> & { title: string; version: string; description: string };
-  servers: { url: string }[];
-  tags: { name: string; description: string }[];
-  security: Record<string, string[]>[];
-  paths: Record<string, Record<string, OpenApiOperation>>;
-  webhooks: Record<string, Record<string, OpenApiOperation>>;
-  components: {
-    securitySchemes: Record<string, Schema>;
-    parameters: Record<string, OpenApiParameter>;
-    headers: Record<string, Schema>;
-    responses: Record<string, OpenApiReply>;
-    schemas: Record<string, Schema>;
-  };
-};
 
 const tags = [
   { name: 'Health', description: 'Are the credentials right, and is the service there?' },
@@ -106,14 +63,15 @@ const shared: Record<number, string> = {
 
 const rate: ReplyHeader[] = ['RateLimit-Policy', 'RateLimit'];
 const refusalHeaders: Record<number, ReplyHeader[]> = {
-  401: ['WWW-Authenticate'],
+  401: ['WWW-Authenticate', 'Cache-Control'],
   429: ['Retry-After', ...rate],
-  500: rate,
-  503: ['Retry-After'],
+  500: ['Cache-Control', ...rate],
+  503: ['Retry-After', 'Cache-Control', ...rate],
 };
 
 function headers(names: readonly ReplyHeader[]): Record<string, Schema> {
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+  const all: ReplyHeader[] = ['X-Request-Id', ...names];
+  return Object.fromEntries(all.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
 /** Which GETs carry an ETag: every page of a feed and every single resource. */
@@ -129,14 +87,13 @@ function isList(route: Route): boolean {
 }
 
 function answerHeaders(route: Route, status: number): ReplyHeader[] {
-  const isFile = route.answers[206] !== undefined;
+  const answer = route.answers[status === 304 ? 200 : status]!;
   return [
     ...(isConditional(route) ? (['ETag'] as const) : []),
     ...(isList(route) ? (['X-Sync-Through'] as const) : []),
     ...(route.paged === true && status === 200 ? (['Link'] as const) : []),
     ...(isConditional(route) || isList(route) ? (['Cache-Control', 'Vary'] as const) : []),
-    ...(isFile ? (['X-Report-SHA256', 'Content-Disposition', 'Accept-Ranges'] as const) : []),
-    ...(status === 206 ? (['Content-Range'] as const) : []),
+    ...(answer.headers ?? []),
     ...(route.method === 'POST' ? (['Idempotency-Replayed'] as const) : []),
     ...rate,
   ];
@@ -193,16 +150,59 @@ function parametersOf(route: Route): OpenApiOperation['parameters'] {
 
 /** Codes that one status stands for, with what each of them says. */
 function refusalReply(status: number, refusals: Refusal[]): OpenApiReply {
+  const waits = refusals.some(({ code }) => code === 'idempotency_conflict');
   return {
     description: `${reasons[status]} Code: ${refusals.map(({ code }) => `\`${code}\``).join(', ')}.`,
-    headers: headers(refusalHeaders[status] ?? rate),
-    content: {
-      'application/json': {
-        schema: { $ref: '#/components/schemas/Error' },
-        examples: Object.fromEntries(
-          refusals.map(({ code, message }) => [code, { value: { error: { code, message } } }]),
-        ),
+    headers: headers([...(waits ? (['Retry-After'] as const) : []), ...(refusalHeaders[status] ?? rate)]),
+    content: errorContent(refusals),
+  };
+}
+
+function errorContent(refusals: { code: string; message: string }[]): OpenApiReply['content'] {
+  return {
+    'application/json': {
+      schema: { $ref: '#/components/schemas/Error' },
+      examples: Object.fromEntries(
+        refusals.map(({ code, message }) => [code, { value: { error: { code, message } } }]),
+      ),
+    },
+  };
+}
+
+/** What no operation of the document can meet, since it is about methods and addresses that are not in it. */
+function otherwise(): OpenApiReply {
+  const { code, message } = new ApiError('method_not_allowed');
+  return {
+    description: 'Anything else. 405: the address does not have this method; Allow lists those that it has.',
+    headers: headers(['Allow', ...rate]),
+    content: errorContent([{ code, message }]),
+  };
+}
+
+const refusedHead = 'RefusedWithoutBody';
+
+/** HEAD of an address that has GET: the same headers, and no body. */
+function headOf(route: Route): OpenApiOperation {
+  const statuses = [...Object.keys(route.answers).map(Number), ...(isConditional(route) ? [304] : [])];
+  const answers = statuses
+    .filter((status) => status !== 206)
+    .map((status) => [
+      status,
+      {
+        description: status === 304 ? 'Nothing has changed.' : 'The headers of GET.',
+        headers: headers(answerHeaders(route, status)),
       },
+    ]);
+  const parameters = parametersOf({ ...route, answers: { 200: route.answers[200]! } })!;
+  return {
+    operationId: `${route.id}Head`,
+    tags: [route.tag],
+    summary: `${route.summary}: headers alone`,
+    ...(parameters.length === 0 ? {} : { parameters }),
+    responses: {
+      ...Object.fromEntries(answers),
+      '4XX': { $ref: `#/components/responses/${refusedHead}` },
+      '5XX': { $ref: `#/components/responses/${refusedHead}` },
     },
   };
 }
@@ -248,6 +248,8 @@ async function operationOf(
       responses[status] = { $ref: `#/components/responses/${name}` };
     }
   }
+  sharedReplies.Otherwise ??= otherwise();
+  responses.default = { $ref: '#/components/responses/Otherwise' };
   const parameters = parametersOf(route)!;
   return {
     operationId: route.id,
@@ -323,10 +325,17 @@ function webhookOf(
 /** The OpenAPI 3.1 document of the whole API, made from the route table: the same bytes for the same origin and rate limit. */
 export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit): Promise<OpenApiDocument> {
   const components = new Components();
-  const responses: Record<string, OpenApiReply> = {};
+  const responses: Record<string, OpenApiReply> = {
+    [refusedHead]: {
+      description: 'As GET is refused, without a body.',
+      headers: headers(['Retry-After', 'WWW-Authenticate', 'Cache-Control', ...rate]),
+    },
+  };
   const paths: OpenApiDocument['paths'] = {};
   for (const route of routes) {
-    (paths[route.path] ??= {})[route.method.toLowerCase()] = await operationOf(route, components, responses);
+    const methods = (paths[route.path] ??= {});
+    methods[route.method.toLowerCase()] = await operationOf(route, components, responses);
+    if (route.method === 'GET') methods.head = headOf(route);
   }
   const assessment = (
     routes.find((route) => route.id === 'getAssessment')!.answers[200]!.example as {
@@ -408,19 +417,17 @@ export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit):
         ),
       },
       headers: Object.fromEntries(
-        (Object.keys(replyHeaders) as ReplyHeader[])
-          .filter((name) => name !== 'Allow')
-          .map((name) => {
-            const { meaning, schema, example } = replyHeaders[name];
-            return [
-              name,
-              {
-                description: meaning,
-                schema,
-                example: (schema as Schema).type === 'integer' ? Number(example) : example,
-              },
-            ];
-          }),
+        (Object.keys(replyHeaders) as ReplyHeader[]).map((name) => {
+          const { meaning, schema, example } = replyHeaders[name];
+          return [
+            name,
+            {
+              description: meaning,
+              schema,
+              example: (schema as Schema).type === 'integer' ? Number(example) : example,
+            },
+          ];
+        }),
       ),
       responses,
       schemas: components.schemas,

@@ -1,6 +1,6 @@
 import type { Content } from '../../html.ts';
 import { Markup, html } from '../../html.ts';
-import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiReply } from './openapi.ts';
+import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiReply } from './openapi-document.ts';
 import type { Schema } from './openapi-schema.ts';
 import { fields, typeOf } from './schema.ts';
 import { referenceStyle } from './style.ts';
@@ -42,7 +42,9 @@ type Listed = { method: string; path: string; operation: OpenApiOperation };
 
 function operations(document: OpenApiDocument): Listed[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+    Object.entries(methods)
+      .filter(([method]) => method !== 'head')
+      .map(([method, operation]) => ({ method, path, operation })),
   );
 }
 
@@ -108,7 +110,7 @@ function refusals(document: OpenApiDocument, operation: OpenApiOperation): Conte
     for (const [code, { value }] of Object.entries(examples)) {
       if ('$ref' in reply)
         everywhere.push(
-          html`${everywhere.length === 0 ? '' : ', '}<a href="#response-${refName(reply)}">${status} ${code}</a>`,
+          html`${everywhere.length === 0 ? '' : ', '}<a href="#response-${refName(reply)}">${status === 'default' ? '' : `${status} `}${code}</a>`,
         );
       else own.push(refusal(status, code, value));
     }
@@ -186,7 +188,7 @@ ${document.tags.map(
 export function referencePage(document: OpenApiDocument): string {
   const all = operations(document);
   const { components } = document;
-  const shared = Object.entries(components.responses);
+  const shared = Object.entries(components.responses).filter(([, reply]) => reply.content !== undefined);
   return html`<!doctype html>
 <html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${document.info.title}: API reference</title>
 <style>${new Markup(referenceStyle)}</style></head><body>
