@@ -1,6 +1,7 @@
 import { pruneIdempotency } from './api/idempotency.ts';
 import type { App } from './app.ts';
 import { errorFields } from './log.ts';
+import { forgetLeavingLearners } from './learners/forget.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
 
 const everyMs = 60_000;
@@ -28,7 +29,11 @@ export function startHousekeeping(app: App): { stop(): Promise<void> } {
 }
 
 async function tidy(app: App, signal: AbortSignal): Promise<void> {
-  const done = await Promise.allSettled([pruneIdempotency(app, signal), closeIdleSittings(app)]);
+  const done = await Promise.allSettled([
+    pruneIdempotency(app, signal),
+    closeIdleSittings(app),
+    forgetLeavingLearners(app),
+  ]);
   for (const outcome of done)
     if (outcome.status === 'rejected') app.log.error('housekeeping.failed', errorFields(outcome.reason));
 }

@@ -46,6 +46,8 @@ export const limits = {
   idempotencyMs: 24 * 3600_000,
   /** How long a request may hold its Idempotency-Key without an answer before a repeat may take it over. */
   idempotencyLeaseMs: 60_000,
+  /** How soon a learner of whom nothing but an open invitation or sitting is left is looked at again. */
+  leavingLookMs: 3600_000,
   /** How long an invitation can be opened. */
   invitationMs: 28 * 24 * 3600_000,
   /** Microseconds between two records' positions, so that one millisecond never holds more than 50. */

@@ -4,6 +4,7 @@ import { ApiError } from '../errors.ts';
 import { cancelEvents } from '../events/cancel.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearners } from '../feed/stamp.ts';
+import { forgetUnlessAnythingIsLeft } from '../learners/forget.ts';
 import { contentOf, storedTexts } from './body.ts';
 import { RecordRefused, refuseUnlessTextsArePlain } from './import-record.ts';
 import { Amendment } from './schema.ts';
@@ -51,7 +52,7 @@ export async function amendAssessment(
 
 /**
  * Withdraws a live result for good: a tombstone takes its place in the feed, its content is deleted, and what was told of it
- * is not sent again.
+ * is not sent again. With the last result of a learner without a reference the learner goes too.
  * @throws ApiError not_found, also when it is withdrawn already
  */
 export async function withdrawAssessment(
@@ -68,5 +69,6 @@ export async function withdrawAssessment(
   await recordChanges(work, organisationId, { kind: 'withdrawn', ...why }, [
     { assessment_id: assessmentId, before: null },
   ]);
-  await stampLearners(work, feed, [row.learner_id]);
+  if (!(await forgetUnlessAnythingIsLeft(work, feed, row.learner_id)))
+    await stampLearners(work, feed, [row.learner_id]);
 }

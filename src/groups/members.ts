@@ -28,6 +28,21 @@ const leave = statement(
   returning group_id, learner_id`,
 );
 
+const leaveAll = statement(
+  'membership.leave_all',
+  `
+  update membership set left_position = $3
+   where organisation_id = $1 and learner_id = any($2::uuid[]) and left_position is null
+  returning learner_id`,
+);
+
+/** Ends all memberships of these learners, teams too. Group sets follow, positions don't. */
+export async function leaveEveryGroup(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
+  const left = await work.tx.query<{ learner_id: string }>(leaveAll, [feed.organisationId, learnerIds, feed.next()]);
+  if (left.length > 0)
+    await recomputeSets(work.tx, feed.organisationId, [...new Set(left.map((row) => row.learner_id))]);
+}
+
 /** Makes learners active members; the pairs that were already are left out of the answer. Group sets follow, positions don't. */
 export async function joinGroups(work: Work, feed: Feed, pairs: Pair[]): Promise<Pair[]> {
   if (pairs.length === 0) return [];

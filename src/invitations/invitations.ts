@@ -54,6 +54,17 @@ const extend = statement(
   update invitation set expires_at = greatest(expires_at, $3) where organisation_id = $1 and invitation_id = $2 and status = 'open'`,
 );
 
+const withdraw = statement(
+  'invitation.withdraw',
+  `
+  update invitation set status = 'withdrawn' where organisation_id = $1 and learner_id = any($2) and status = 'open'`,
+);
+
+/** Ends the learners' invitations: their addresses lead nowhere any more. */
+export async function withdrawInvitations(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
+  await tx.query(withdraw, [organisationId, learnerIds]);
+}
+
 export async function findOpenInvitation(
   work: Work,
   organisationId: number,

@@ -51,6 +51,32 @@ const insert = statement(
   insert into learner_feed (organisation_id, learner_id, position, group_set_id)
   select $1, learner_id, $7 + ${limits.positionStepUs} * n, md5('{}')::uuid from given`,
 );
+const empty = statement(
+  'learner.empty',
+  `
+  with given as (select * from unnest($2::uuid[]) with ordinality as g(learner_id, n)),
+  emptied as (
+    update learner l set ref = null, full_name = '', email = null, named_at = null
+      from given g where l.organisation_id = $1 and l.learner_id = g.learner_id),
+  settled as (
+    delete from learner_leaving l using given g where l.organisation_id = $1 and l.learner_id = g.learner_id)
+  update learner_feed f set deleted = true, position = $3 + ${limits.positionStepUs} * (g.n - 1)
+    from given g where f.organisation_id = $1 and f.learner_id = g.learner_id`,
+);
+const lookAgain = statement(
+  'learner.look_again',
+  `
+  insert into learner_leaving (organisation_id, learner_id, look_at) values ($1, $2, $3)
+  on conflict (organisation_id, learner_id) do update set look_at = excluded.look_at`,
+);
+const dontLook = statement(
+  'learner.dont_look',
+  'delete from learner_leaving where organisation_id = $1 and learner_id = $2',
+);
+const leaving = statement(
+  'learner.leaving',
+  'select organisation_id, learner_id from learner_leaving where look_at <= $1 order by look_at limit 100',
+);
 const update = statement(
   'learner.update',
   `
@@ -102,4 +128,24 @@ export async function updateLearner(
   email: string | null,
 ): Promise<void> {
   await tx.query(update, [organisationId, learnerId, fullName, email]);
+}
+
+/** Leaves of these learners nothing but tombstones in the feed, in the given order; its lock is held. */
+export async function emptyLearners(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
+  await work.tx.query(empty, [feed.organisationId, learnerIds, feed.next()]);
+  feed.used(learnerIds.length);
+}
+
+/** Remembers to look whether anything is left of a learner. */
+export async function lookAgainAt(tx: Tx, organisationId: number, learnerId: string, at: Date): Promise<void> {
+  await tx.query(lookAgain, [organisationId, learnerId, at]);
+}
+
+export async function stopLooking(tx: Tx, organisationId: number, learnerId: string): Promise<void> {
+  await tx.query(dontLook, [organisationId, learnerId]);
+}
+
+/** Some of the learners, of any organisation, that are to be looked at by now. */
+export function findLeaving(tx: Tx, now: Date) {
+  return tx.query<{ organisation_id: number; learner_id: string }>(leaving, [now]);
 }

@@ -26,6 +26,16 @@ export type SittingRow = {
   result: string | null;
 };
 
+const openOf = statement(
+  'sitting.open_of_learner',
+  "select from sitting where organisation_id = $1 and learner_id = $2 and status = 'open' limit 1",
+);
+
+/** Whether the learner is in the middle of a sitting. */
+export async function hasOpenSitting(tx: Tx, organisationId: number, learnerId: string): Promise<boolean> {
+  return (await tx.query(openOf, [organisationId, learnerId])).length > 0;
+}
+
 /** What names a sitting. */
 export type SittingKey = { organisation_id: number; sitting_id: string };
 

@@ -1,0 +1,2 @@
+/** What other nouns may ask of sittings. */
+export { hasOpenSitting } from './store.ts';

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { withdrawAssessment } from '../../src/assessments/amend.ts';
+import { readyRecord } from '../../src/assessments/import-record.ts';
+import { importRecords } from '../../src/assessments/import.ts';
+import { recordAssessments } from '../../src/assessments/record.ts';
+import { learnerJson, storedTexts } from '../../src/assessments/body.ts';
+import { manualClock } from '../../src/clock.ts';
+import { lockFeed } from '../../src/feed/position.ts';
+import { forgetLearners, forgetLeavingLearners } from '../../src/learners/forget.ts';
+import { limits } from '../../src/limits.ts';
+import { seededRandom } from '../../src/random.ts';
+import { Mirror, Shown } from '../laws/mirror.ts';
+import { contentOf, scenario } from '../scenario.ts';
+import type { TestOrganisation } from '../service.ts';
+import { withService } from '../service.ts';
+
+const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
+const random = seededRandom('forget');
+
+/** Imports a result of a learner without a reference. @returns its id and its learner's */
+async function importNameless(org: TestOrganisation, name: string) {
+  const assessment_id = random.uuid();
+  const record = {
+    assessment_id,
+    learner: { ref: null, full_name: name },
+    assessed_at: '2026-01-10T09:00:00Z',
+    subject: 'maths',
+    framework: 'F',
+    rqf_level: 'Level 1',
+    rqf_level_code: 2,
+    below_level_1: false,
+  };
+  await service.inWork((work) =>
+    importRecords(work, org.id, [readyRecord(record, org.publicId, work.nowMs)], { events: false, actor: 'operator' }),
+  );
+  const { learner } = (await org.get(`/assessments/${assessment_id}`)).body.data;
+  return { assessment_id, learner_id: learner.learner_id as string, record };
+}
+
+const withdraw = (org: TestOrganisation, id: string) =>
+  service.inWork((work) => withdrawAssessment(work, org.id, id, { actor: 'operator', reason: 'Consent withdrawn' }));
+
+async function entryOf(org: TestOrganisation, learnerId: string) {
+  return (await org.get('/learners?limit=500')).body.data.find((one: any) => one.learner_id === learnerId);
+}
+
+/** Tables in which a text stands anywhere. */
+async function tablesWith(text: string): Promise<string[]> {
+  const tables = await service.app.db.query<{ name: string }>(
+    `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const rows = await service.app.db.query(`select from "${name}" t where strpos(t::text, $1) > 0 limit 1`, [text]);
+    if (rows.length > 0) found.push(name);
+  }
+  return found.sort();
+}
+
+suite('a learner without a reference', () => {
+  test('is a tombstone once the only result is withdrawn, and the name stands nowhere any more', async () => {
+    const org = await service.organisation();
+    const { assessment_id, learner_id, record } = await importNameless(org, 'Vanishing Person');
+    await org.get(`/assessments/${assessment_id}/report.pdf`);
+    assert.deepEqual(await tablesWith('Vanishing Person'), ['assessment', 'evidence', 'learner']);
+    const before = await entryOf(org, learner_id);
+    assert.equal(before.status, 'active');
+    await withdraw(org, assessment_id);
+    const { updated_at, ...tombstone } = await entryOf(org, learner_id);
+    assert.deepEqual(tombstone, { learner_id, status: 'deleted' });
+    assert.ok(updated_at > before.updated_at);
+    assert.deepEqual(await tablesWith('Vanishing Person'), []);
+    const [outcome] = await service.inWork((work) =>
+      importRecords(work, org.id, [readyRecord(record, org.publicId, work.nowMs)], {
+        events: false,
+        actor: 'operator',
+      }),
+    );
+    assert.equal(outcome!.outcome, 'rejected');
+    assert.equal((await entryOf(org, learner_id)).status, 'deleted');
+  });
+
+  test('mirrors by learner_id converge, by pages of every size and by since alone', async () => {
+    const org = await service.organisation();
+    const shown = new Shown();
+    const mirrors = ([1, 2, 100] as const).flatMap((limit) =>
+      (['follow', 'linger', 'sweep', 'since only'] as const).map(
+        (manner) =>
+          new Mirror([org], random, shown, { path: '/learners', manner, limit: manner === 'since only' ? 100 : limit }),
+      ),
+    );
+    const people = [];
+    for (let i = 0; i < 6; i++) people.push(await importNameless(org, `Person ${'abcdef'[i]}`));
+    for (const mirror of mirrors) await mirror.poll();
+    for (const { assessment_id } of people.slice(1, 4)) {
+      await withdraw(org, assessment_id);
+      for (const mirror of mirrors.slice(0, 4)) await mirror.poll();
+    }
+    for (const mirror of mirrors) {
+      const sweep = await mirror.assertConverged();
+      assert.deepEqual(
+        [...sweep.keys()].sort(),
+        people
+          .filter((_, i) => i < 1 || i > 3)
+          .map((one) => one.learner_id)
+          .sort(),
+      );
+    }
+  });
+
+  test('stays while an invitation is open, and goes when it has ended', async () => {
+    const org = await service.organisation();
+    const { data } = (await org.post('/learners', { full_name: 'Waiting Person' })).body;
+    const id = random.uuid();
+    const content = contentOf({});
+    await service.inWork(async (work) =>
+      recordAssessments(
+        work,
+        await lockFeed(work, org.id),
+        [
+          {
+            assessment_id: id,
+            learner_id: data.learner_id,
+            source: 'imported',
+            assessed_at: content.assessed_at_us,
+            learner: learnerJson(null, 'Waiting Person'),
+            report_sha256: null,
+            ...storedTexts(content),
+          },
+        ],
+        { events: false },
+      ),
+    );
+    await withdraw(org, id);
+    assert.equal((await entryOf(org, data.learner_id)).full_name, 'Waiting Person');
+    assert.equal(await forgetLeavingLearners(service.app), 0);
+    clock.advance(limits.invitationMs - 1);
+    assert.equal(await forgetLeavingLearners(service.app), 0);
+    clock.advance(limits.leavingLookMs + 1);
+    assert.equal(await forgetLeavingLearners(service.app), 1);
+    assert.equal((await entryOf(org, data.learner_id)).status, 'deleted');
+    assert.deepEqual(await tablesWith('Waiting Person'), []);
+    assert.equal(await forgetLeavingLearners(service.app), 0);
+    assert.equal((await fetch(data.assessment_url)).status, 404);
+  });
+
+  test('with a reference stays listed when the last result is withdrawn', async () => {
+    const scene = await scenario(service);
+    const ana = await scene.learner('ana', 'Ana Silva');
+    const maths = await ana.completes();
+    await maths.isWithdrawn();
+    const { full_name, last_assessed } = await ana.read();
+    assert.deepEqual([full_name, last_assessed], ['Ana Silva', []]);
+  });
+});
+
+test('learners that are forgotten leave their groups, and their results are tombstones in them', async () => {
+  const scene = await scenario(service);
+  const ana = await scene.learner('ana', 'Ana Silva');
+  const cohort = await scene.group('C1');
+  await ana.joins(cohort);
+  const maths = await ana.completes();
+  const feed = scene.follow({}, { of: [cohort] });
+  await feed.poll();
+  const { learner_id } = await ana.read();
+  await maths.isWithdrawn();
+  await service.inWork(async (work) => forgetLearners(work, await lockFeed(work, scene.org.id), [learner_id]));
+  assert.equal((await scene.org.get('/learners/ana')).status, 404);
+  assert.equal((await entryOf(scene.org, learner_id)).status, 'deleted');
+  assert.equal((await scene.org.get(`/groups/${cohort.id}`)).body.data.member_count, 0);
+  await feed.assertConverged();
+  assert.equal(feed.held.size, 0);
+  assert.deepEqual((await scene.org.post(`/groups/${cohort.id}/members`, { learner_refs: ['ana'] })).body.not_found, [
+    'ana',
+  ]);
+});
