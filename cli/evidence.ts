@@ -40,33 +40,51 @@ async function verify(call: Call) {
     };
   }
   return withApp(async (app) => {
-    const { verdict, edition, made_at, holder, reproducible, sameRenderer } = await inspect(app, sha256);
+    const { verdict, edition, made_at, withdrawn_at, holder, reproducible, sameRenderer } = await inspect(app, sha256);
     if (holder === null) {
       return {
-        json: { sha256, verdict, edition, made_at, organisation_id: null, assessment_id: null, reproducible },
-        text: `Not vouched for: no evidence of a result that stands has the hash ${sha256}.`,
+        json: {
+          sha256,
+          verdict,
+          edition,
+          made_at,
+          withdrawn_at,
+          organisation_id: null,
+          assessment_id: null,
+          reproducible,
+        },
+        text: `Not vouched for: no file that this service has made has the hash ${sha256}.`,
         exitCode: 1,
       };
     }
     const organisation = await readOrganisation(app.db, holder.organisationId);
+    const standing = {
+      current: 'Genuine and current',
+      superseded: 'Genuine, but superseded by an amendment',
+      withdrawn: `Genuine, but its result was withdrawn on ${withdrawn_at?.slice(0, 10)}`,
+      unknown: 'Not vouched for',
+    }[verdict];
     const again =
-      reproducible === true
-        ? 'This version of the service makes the same bytes again.'
-        : sameRenderer === true
-          ? 'But this service makes other bytes from the stored content: its installation is damaged.'
-          : 'This version of the service has another renderer than the file was made with.';
+      verdict === 'withdrawn'
+        ? 'Its content is gone.'
+        : reproducible === true
+          ? 'This version of the service makes the same bytes again.'
+          : sameRenderer === true
+            ? 'But this service makes other bytes from the stored content: its installation is damaged.'
+            : 'This version of the service has another renderer than the file was made with.';
     return {
       json: {
         sha256,
         verdict,
         edition,
         made_at,
+        withdrawn_at,
         organisation_id: organisation.public_id,
         assessment_id: holder.assessmentId,
         reproducible,
       },
-      text: `Genuine${verdict === 'current' ? ' and current' : ', but superseded by an amendment'}: edition ${edition} of result ${holder.assessmentId} of ${organisation.name}, made ${made_at}.\n${again}`,
-      exitCode: 0,
+      text: `${standing}: edition ${edition} of result ${holder.assessmentId} of ${organisation.name}, made ${made_at}.\n${again}`,
+      exitCode: verdict === 'withdrawn' ? 1 : 0,
     };
   });
 }

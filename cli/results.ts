@@ -11,6 +11,7 @@ import type { Amendment } from '../src/assessments/schema.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { act, isUuid, operator, option, organisationOf, readReason, requiredOption, withApp } from './open.ts';
+import { commands as historyCommands } from './results-history.ts';
 
 function bar(share: number): string {
   const width = 30;
@@ -163,6 +164,7 @@ async function runAmend(call: Call) {
 }
 
 export const commands: Command[] = [
+  ...historyCommands,
   {
     name: 'results import',
     usage: '--organisation ID [--events] [--format ndjson|csv] [--rejected FILE] FILE|-',

@@ -162,8 +162,8 @@ const empty = statement(
     update assessment set learner = null, body = null, report_sha256 = null where organisation_id = $1 and assessment_id = $2),
   forgotten as (
     update assessment_change set before = null where organisation_id = $1 and assessment_id = $2),
-  dropped as (
-    delete from evidence where organisation_id = $1 and assessment_id = $2)
+  emptied_evidence as (
+    update evidence set pdf = null, input = null, withdrawn_at = $5 where organisation_id = $1 and assessment_id = $2)
   update assessment_feed set deleted = true, position = $4 where organisation_id = $1 and learner_id = $3 and assessment_id = $2`,
 );
 const insertChange = statement(
@@ -218,13 +218,19 @@ export async function stampAssessments(
   feed.used(rows.length);
 }
 
-/** Turns an assessment into its tombstone: nothing personal stays. */
+/** Turns an assessment into its tombstone: nothing personal stays. Of its evidence, hashes and dates do (evidence/verify.ts). */
 export async function emptyAssessment(
   work: Work,
   feed: Feed,
   row: { assessment_id: string; learner_id: string },
 ): Promise<void> {
-  await work.tx.query(empty, [feed.organisationId, row.assessment_id, row.learner_id, feed.next()]);
+  await work.tx.query(empty, [
+    feed.organisationId,
+    row.assessment_id,
+    row.learner_id,
+    feed.next(),
+    new Date(work.nowMs),
+  ]);
   feed.used(1);
 }
 

@@ -20,7 +20,7 @@ export type { Report } from './stored.ts';
 const newest = statement(
   'evidence.newest',
   `
-  select edition, input from evidence where organisation_id = $1 and assessment_id = $2 order by edition desc limit 1`,
+  select edition, input from evidence where organisation_id = $1 and assessment_id = $2 and input is not null order by edition desc limit 1`,
 );
 const insert = statement(
   'evidence.insert',

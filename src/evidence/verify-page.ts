@@ -29,8 +29,8 @@ button{margin:.75rem 0 0;background:var(--link);color:var(--paper)}
 :focus-visible{outline:3px solid var(--link);outline-offset:2px}
 .verdict{border:1px solid var(--line);border-left:8px solid var(--line);border-radius:4px;padding:1rem 1.25rem;margin:0 0 2rem;background:var(--shade)}
 .verdict h2{margin:0;font-size:1.35rem}
-.current{border-color:var(--good)}.superseded{border-color:var(--old)}.unknown{border-color:var(--bad)}
-.current h2{color:var(--good)}.superseded h2{color:var(--old)}.unknown h2{color:var(--bad)}
+.current{border-color:var(--good)}.superseded,.withdrawn{border-color:var(--old)}.unknown{border-color:var(--bad)}
+.current h2{color:var(--good)}.superseded h2,.withdrawn h2{color:var(--old)}.unknown h2{color:var(--bad)}
 .fault{color:var(--bad);font-weight:600;margin:.35rem 0}
 #state:empty{display:none}
 #state{font-weight:600}
@@ -77,9 +77,13 @@ const words: Record<Vouching['verdict'], { head: string; text: string }> = {
     head: 'This file is genuine, but not the latest',
     text: 'The service made exactly this file, but the result has been amended since. Ask the provider for the current edition.',
   },
+  withdrawn: {
+    head: 'This file is genuine, but its result was withdrawn',
+    text: 'The service made exactly this file, but the provider has withdrawn the result since: it no longer stands, and the file is no evidence any more.',
+  },
   unknown: {
     head: 'The service does not vouch for this file',
-    text: 'No evidence of a result that stands has this hash. The file may have been changed, even by saving it again in another program; the result may have been withdrawn; or the file is not from this service.',
+    text: 'No file that this service has made has this hash. It may have been changed, even by saving it again in another program; or it is not from this service.',
   },
 };
 
@@ -107,7 +111,7 @@ function day(dateTime: string): string {
 function verdictPart(sha256: string, vouching: Vouching): Content {
   const { head, text } = words[vouching.verdict];
   return html`<section class="verdict ${vouching.verdict}" aria-labelledby="verdict"><h2 id="verdict">${head}</h2><p>${text}</p>
-<dl>${vouching.edition === null ? '' : html`<dt>Edition</dt><dd>${vouching.edition}, made on ${day(vouching.made_at!)}</dd>`}<dt>SHA-256 of the file</dt><dd><code>${sha256}</code></dd></dl></section>`;
+<dl>${vouching.edition === null ? '' : html`<dt>Edition</dt><dd>${vouching.edition}, made on ${day(vouching.made_at!)}</dd>`}${vouching.withdrawn_at === null ? '' : html`<dt>Withdrawn</dt><dd>${day(vouching.withdrawn_at)}</dd>`}<dt>SHA-256 of the file</dt><dd><code>${sha256}</code></dd></dl></section>`;
 }
 
 /** @param title what the page has to say first: a verdict, an error, or nothing */

@@ -9,31 +9,37 @@ import { renderPdf, rendererVersion } from './pdf/pdf.ts';
 const byHash = statement(
   'evidence.by_hash',
   `
-  select e.organisation_id, e.assessment_id, e.edition, e.input, e.renderer, e.created_at, a.report_sha256 is not distinct from e.sha256 as current
-    from evidence e join assessment a on a.organisation_id = e.organisation_id and a.assessment_id = e.assessment_id
-   where e.sha256 = $1 order by current desc, e.created_at limit 1`,
+  select e.organisation_id, e.assessment_id, e.edition, e.input, e.renderer, e.created_at, e.withdrawn_at,
+         e.withdrawn_at is null and a.report_sha256 is not distinct from e.sha256 as current
+    from evidence e left join assessment a on a.organisation_id = e.organisation_id and a.assessment_id = e.assessment_id
+   where e.sha256 = $1 order by current desc, e.withdrawn_at desc nulls first, e.created_at limit 1`,
 );
 const bytesByHash = statement(
   'evidence.bytes_by_hash',
-  'select pdf from evidence where organisation_id = $1 and sha256 = $2 limit 1',
+  'select pdf from evidence where organisation_id = $1 and sha256 = $2 and pdf is not null limit 1',
 );
 
 type Found = {
   organisation_id: number;
   assessment_id: string;
   edition: number;
-  input: string;
+  input: string | null;
   renderer: string;
   created_at: Date;
+  withdrawn_at: Date | null;
   current: boolean;
 };
 
 /** What the service knows of a file by its hash; it says nothing of any person. */
 export type Vouching = {
-  /** `current` edition of a live result · `superseded`: a later edition exists, or is due · `unknown`: no file of ours, or withdrawn. */
-  verdict: 'current' | 'superseded' | 'unknown';
+  /**
+   * `current` edition of a live result · `superseded`: a later edition exists, or is due · `withdrawn`: ours, but its result
+   * was withdrawn since · `unknown`: no file of ours.
+   */
+  verdict: 'current' | 'superseded' | 'withdrawn' | 'unknown';
   edition: number | null;
   made_at: string | null;
+  withdrawn_at: string | null;
 };
 
 const sha256Form = /^[0-9a-f]{64}$/;
@@ -47,11 +53,12 @@ async function find(app: App, sha256: string): Promise<Found | undefined> {
 }
 
 function vouching(row: Found | undefined): Vouching {
-  if (row === undefined) return { verdict: 'unknown', edition: null, made_at: null };
+  if (row === undefined) return { verdict: 'unknown', edition: null, made_at: null, withdrawn_at: null };
   return {
-    verdict: row.current ? 'current' : 'superseded',
+    verdict: row.current ? 'current' : row.withdrawn_at === null ? 'superseded' : 'withdrawn',
     edition: row.edition,
     made_at: row.created_at.toISOString(),
+    withdrawn_at: row.withdrawn_at?.toISOString() ?? null,
   };
 }
 
@@ -64,7 +71,7 @@ export async function vouch(app: App, sha256: string): Promise<Vouching> {
 export type Inspection = Vouching & {
   /** Whose file it is; null for an unknown one. */
   holder: { organisationId: number; assessmentId: string } | null;
-  /** Whether today's renderer makes the same bytes from the stored content; null when it can't read that content, or for an unknown file. */
+  /** Whether today's renderer makes the same bytes from the stored content; null when it can't read that content, and for an unknown or withdrawn file. */
   reproducible: boolean | null;
   /** Whether the file was made by the same version of the renderer. */
   sameRenderer: boolean | null;
@@ -77,7 +84,7 @@ export async function inspect(app: App, sha256: string): Promise<Inspection> {
   return {
     ...vouching(row),
     holder: { organisationId: row.organisation_id, assessmentId: row.assessment_id },
-    reproducible: rendersTo(row.input, sha256),
+    reproducible: row.input === null ? null : rendersTo(row.input, sha256),
     sameRenderer: row.renderer === rendererVersion,
   };
 }

@@ -56,6 +56,7 @@ suite('ars evidence', async () => {
       sha256: hash,
       verdict: 'current',
       edition: 1,
+      withdrawn_at: null,
       organisation_id: scene.org.publicId,
       assessment_id: result.id,
       reproducible: true,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { inspect, vouch } from '../../src/evidence/verify.ts';
+import { editionBytes, inspect, vouch } from '../../src/evidence/verify.ts';
 import { ask } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
@@ -39,16 +39,32 @@ suite('the public page that checks a file', async () => {
     const hash = (await another.readReport()).headers['x-report-sha256']!;
     await another.isAmended({ framework: 'Not yet printed' });
     assert.equal((await vouch(service.app, hash)).verdict, 'superseded');
+  });
+
+  test('a withdrawn result: every edition is genuine, withdrawn on a day; nothing personal stays', async () => {
+    const another = await ana.completes();
+    const first = (await another.readReport()).headers['x-report-sha256']!;
+    await another.isAmended({ framework: 'Printed twice' });
+    const second = (await another.readReport()).headers['x-report-sha256']!;
     await another.isWithdrawn();
-    assert.deepEqual(await vouch(service.app, hash), { verdict: 'unknown', edition: null, made_at: null });
-    assert.deepEqual(await inspect(service.app, hash), {
-      verdict: 'unknown',
-      edition: null,
-      made_at: null,
-      holder: null,
-      reproducible: null,
-      sameRenderer: null,
-    });
+    for (const [edition, hash] of [first, second].entries()) {
+      const { withdrawn_at, made_at, ...rest } = await vouch(service.app, hash);
+      assert.deepEqual(rest, { verdict: 'withdrawn', edition: edition + 1 });
+      assert.ok(made_at! <= withdrawn_at!);
+      const { text } = await page(`?sha256=${hash}`);
+      assert.ok(text.includes('This file is genuine, but its result was withdrawn'));
+      assert.match(text, /<dt>Withdrawn<\/dt><dd>\d+ [A-Z][a-z]+ \d{4}<\/dd>/);
+      assert.ok(!text.includes('Personal-Name') && !text.includes(another.id));
+      const inspected = await inspect(service.app, hash);
+      assert.deepEqual([inspected.holder?.assessmentId, inspected.reproducible], [another.id, null]);
+      assert.equal(await editionBytes(service.app, scene.org.id, hash), undefined);
+    }
+    assert.equal((await another.readReport()).status, 404);
+    const [left] = await service.app.db.query<{ row: string }>(
+      'select e::text as row from evidence e where assessment_id = $1 limit 1',
+      [another.id],
+    );
+    assert.ok(!left!.row.includes('Personal-Name') && !left!.row.includes('Printed'));
   });
 
   test('nothing of the learner, the result or the organisation is shown', async () => {
@@ -143,6 +159,7 @@ suite('the public page that checks a file', async () => {
     assert.deepEqual(found, {
       verdict: 'superseded',
       edition: 1,
+      withdrawn_at: null,
       holder: { organisationId: scene.org.id, assessmentId: result.id },
       reproducible: true,
       sameRenderer: true,

@@ -1,0 +1,62 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+
+/** What was amended: a field as the API names it, before and after. */
+export type FieldChange = { field: string; before: unknown; after: unknown };
+
+/** One amendment or withdrawal of a result; a withdrawal deletes what stood before, so it and those before it show no fields. */
+export type HistoryEntry = {
+  at: string;
+  kind: 'amended' | 'withdrawn';
+  actor: string;
+  reason: string;
+  changes: FieldChange[];
+};
+
+const changesOf = statement(
+  'assessment.changes',
+  `
+  select at, kind, actor, reason, before from assessment_change
+   where organisation_id = $1 and assessment_id = $2 order by at`,
+);
+const bodyOf = statement(
+  'assessment.body',
+  'select body from assessment where organisation_id = $1 and assessment_id = $2',
+);
+
+/** The fields that differ between two stored bodies. */
+function differences(before: string, after: string): FieldChange[] {
+  const old = JSON.parse(`{${before}}`) as Record<string, unknown>;
+  const now = JSON.parse(`{${after}}`) as Record<string, unknown>;
+  return Object.keys(now)
+    .filter((field) => JSON.stringify(old[field]) !== JSON.stringify(now[field]))
+    .map((field) => ({ field, before: old[field] ?? null, after: now[field] ?? null }));
+}
+
+/** Who changed a result, when, why, and what; the oldest first. Undefined when the organisation has no such result. */
+export async function historyOf(
+  tx: Tx,
+  organisationId: number,
+  assessmentId: string,
+): Promise<HistoryEntry[] | undefined> {
+  // Changes first: one that comes in between makes the last entry show more than it did, never a change without its entry.
+  const rows = await tx.query<{
+    at: Date;
+    kind: 'amended' | 'withdrawn';
+    actor: string;
+    reason: string;
+    before: string | null;
+  }>(changesOf, [organisationId, assessmentId]);
+  const [found] = await tx.query<{ body: string | null }>(bodyOf, [organisationId, assessmentId]);
+  if (found === undefined) return undefined;
+  return rows.map((row, i) => {
+    const after = rows[i + 1]?.before ?? found.body;
+    return {
+      at: row.at.toISOString(),
+      kind: row.kind,
+      actor: row.actor,
+      reason: row.reason,
+      changes: row.before === null || after === null ? [] : differences(row.before, after),
+    };
+  });
+}
