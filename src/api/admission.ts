@@ -4,6 +4,7 @@ import { arrayLiteral, uuidArray } from '../db/arrays.ts';
 import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { sameState } from '../feed/etag.ts';
 import type { Caller } from '../http/route.ts';
 import { hashSecret } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
@@ -54,7 +55,7 @@ const admitOne = `
     update rate_window w set ${countedBy('$3::int8', '$5', '$6', '$7')}
       from access_key k join feed f on f.organisation_id = k.organisation_id
      where w.key_id = $1 and k.key_id = $1 and k.secret_sha256 = $2 and ${isValid('$4')}
-    returning 1::int8 as pair, w.granted = $3 as all_granted, w.key_id, k.organisation_id, f.position, f.groups_version, ${result})`;
+    returning 1::int8 as pair, w.granted = $3 as all_granted, w.key_id, k.organisation_id, f.position, f.state, ${result})`;
 
 /** Several keys: rows are locked in the order of their keys, so that two processes can't deadlock. */
 const admitMany = `
@@ -70,7 +71,7 @@ const admitMany = `
      where w.key_id = a.key_id
     returning w.key_id, ${result}),
   admitted as (
-    select asked.pair, c.granted = asked.n as all_granted, asked.key_id, asked.organisation_id, f.position, f.groups_version, c.granted, c.used, c.oldest_ms, c.last_ms
+    select asked.pair, c.granted = asked.n as all_granted, asked.key_id, asked.organisation_id, f.position, f.state, c.granted, c.used, c.oldest_ms, c.last_ms
       from asked
       join counted c on c.key_id = asked.key_id
       join feed f on f.organisation_id = asked.organisation_id)`;
@@ -80,9 +81,9 @@ const answered = `
   answered as (
     insert into audit (organisation_id, at, request_id, actor, action, resource, status)
     select a.organisation_id, $4, p.request_id, a.key_id, p.action, p.resource, p.status
-      from unnest($8::int8[], $9::int8[], $10::int8[], $11::uuid[], string_to_array($12, E'\\x1e'), string_to_array($13, E'\\x1e', ''), $14::int2[])
-        as p(pair, organisation_id, position, request_id, action, resource, status)
-      join admitted a on a.pair = p.pair and a.all_granted and a.organisation_id = p.organisation_id and a.position = p.position)`;
+      from unnest($8::int8[], $9::int8[], $10::int8[], $11::int8[], $12::uuid[], string_to_array($13, E'\\x1e'), string_to_array($14, E'\\x1e', ''), $15::int2[])
+        as p(pair, organisation_id, position, state, request_id, action, resource, status)
+      join admitted a on a.pair = p.pair and a.all_granted and a.organisation_id = p.organisation_id and a.position = p.position and a.state = p.state)`;
 
 const statements = {
   one: statement('admission.one', `with ${admitOne} select * from admitted`),
@@ -97,7 +98,7 @@ type AdmitRow = {
   key_id: string;
   organisation_id: number;
   position: number;
-  groups_version: number;
+  state: number;
   granted: number;
   used: number;
   oldest_ms: number | null;
@@ -111,7 +112,7 @@ export type Asked = { keyId: string; secret: string; read: { unchanged: Unchange
 export type Admit = (asked: Asked) => Promise<Admission | null>;
 
 /**
- * Credentials, rate limit and feed position of all requests that wait, by one statement, always fresh: nothing can go
+ * Credentials, rate limit and feed state of all requests that wait, by one statement, always fresh: nothing can go
  * stale. A read that was answered before is answered by the same statement if the feed is still where it was: that
  * statement then writes its audit row, too.
  * @param relaxed a connection of its own that commits asynchronously: an admission needn't survive a crash of the database
@@ -152,9 +153,10 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
           : await durable.query<AdmitRow>(one ? statements.oneAnswered : statements.manyAnswered, [
               ...asked,
               ...window,
-              ...(['pair', 'organisationId', 'position'] as const).map((key) =>
-                arrayLiteral(reads.map((read) => read[key])),
-              ),
+              arrayLiteral(reads.map((read) => read.pair)),
+              arrayLiteral(reads.map((read) => read.organisationId)),
+              arrayLiteral(reads.map((read) => read.feed.position)),
+              arrayLiteral(reads.map((read) => read.feed.state)),
               uuidArray(reads.map((read) => read.requestId)),
               reads.map((read) => read.action).join('\x1e'),
               reads.map((read) => read.resource ?? '').join('\x1e'),
@@ -167,8 +169,7 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
           out[call] = {
             organisationId: row.organisation_id,
             keyId: row.key_id,
-            feedPosition: row.position,
-            groupsVersion: row.groups_version,
+            feed: { position: row.position, state: row.state },
             granted: i < row.granted,
             remaining: Math.max(0, limit - row.used + Math.max(0, row.granted - i - 1)),
             resetSeconds: row.oldest_ms === null ? 0 : secondsUntilFree(row.oldest_ms, row.last_ms),
@@ -176,7 +177,7 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
               unchanged !== undefined &&
               row.all_granted &&
               unchanged.organisationId === row.organisation_id &&
-              unchanged.position === row.position,
+              sameState(unchanged.feed, row),
           };
         });
       }

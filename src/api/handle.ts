@@ -79,7 +79,7 @@ export async function handle(
       const { status, headers, body, resource } = answer;
       reads.keep(request.raw, {
         organisationId: caller.organisationId,
-        position: caller.feedPosition,
+        feed: caller.feed,
         action: request.action,
         resource: resource ?? null,
         status,

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { App } from '../app.ts';
+import type { FeedState } from '../feed/etag.ts';
 import { hashSecret } from '../keys/keys.ts';
 import type { Admission, Admit } from './admission.ts';
 import { credentialsOf, rateHeaders } from './admission.ts';
@@ -8,8 +9,8 @@ import { logAnswer, requestIdHeader } from './request-log.ts';
 /** A reply to a read, which stays the same for as long as the organisation's feed stands where it stood. */
 export type Unchanged = {
   organisationId: number;
-  /** The feed's position when the read was let in. */
-  position: number;
+  /** The feed's state when the read was let in. */
+  feed: FeedState;
   /** For the audit log. */
   action: string;
   resource: string | null;

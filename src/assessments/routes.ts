@@ -198,7 +198,6 @@ export const assessmentRoutes: Route[] = [
         jsonText(200, assessmentJson(row, sets.get(row.group_set_id)!.json, reportBase(call.app.settings.baseUrl)), {
           resource: id,
         }),
-        `${id}.${row.position}`,
       );
     },
   },

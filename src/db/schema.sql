@@ -143,6 +143,7 @@ create table feed (
   position bigint not null,
   shape smallint not null default 1,
   shape_position bigint not null default 0,
+  state bigint not null default 0,
   constraint feed_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint feed_pkey PRIMARY KEY (organisation_id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50, fillfactor = 20);

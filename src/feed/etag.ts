@@ -4,12 +4,27 @@ import { hash } from 'node:crypto';
 const shapeVersion = 1;
 
 /**
- * The weak ETag of a reply that shows an organisation's feed. It comes from the feed's position and the request, never
- * from the reply's bytes: a page that stays the same must not hide a change on a later one. The position has to be
+ * Which state of an organisation's feed: how far it went, and what the last unit of work drew. Positions alone can be given
+ * out again, when commits are lost in a failover or a backup comes back; the two together can't.
+ */
+export type FeedState = { position: number; state: number };
+
+export function sameState(a: FeedState, b: FeedState): boolean {
+  return a.position === b.position && a.state === b.state;
+}
+
+/**
+ * The weak ETag of a reply that shows an organisation's feed. It comes from the feed's state and the request, never
+ * from the reply's bytes: a page that stays the same must not hide a change on a later one. The state has to be
  * read before the rows, or in their snapshot.
  */
-export function feedETag(position: number, baseUrl: string, request: string): string {
-  return `W/"${hash('sha256', `${shapeVersion}\n${position}\n${baseUrl}\n${request}`, 'base64url').slice(0, 24)}"`;
+export function feedETag({ position, state }: FeedState, baseUrl: string, request: string): string {
+  return weakETag(`${shapeVersion}\n${position}.${state}\n${baseUrl}\n${request}`);
+}
+
+/** A weak ETag of a text's own: of what a reply holds, if it comes from nothing else. */
+export function weakETag(text: string): string {
+  return `W/"${hash('sha256', text, 'base64url').slice(0, 24)}"`;
 }
 
 /** If-None-Match against an ETag, by weak comparison (RFC 9110, 13.1.2): `*`, one, or a list. */

@@ -81,7 +81,7 @@ export async function renderSets(tx: Tx, organisationId: number, setIds: string[
 /** Rows that show groups: which sets, and the organisation's groups_version in the snapshot that the rows come from. */
 export type RowsWithSets<T> = { rows: T; groupsVersion: number; setIds: Iterable<string> };
 
-/** Sets remembered by one process, under the version that rises with every rename or archive. */
+/** Sets remembered by one process, under the version that every rename or archive draws anew (decision 0018). */
 export class SetCache {
   #organisations = new Map<number, { version: number; sets: Map<string, RenderedSet> }>();
 
@@ -109,24 +109,21 @@ export class SetCache {
     setIds: Iterable<string>,
   ): Promise<Map<string, RenderedSet> | null> {
     let known = this.#organisations.get(organisationId);
-    if (known === undefined || known.version < version || known.sets.size >= mostSets) {
+    if (known === undefined || known.version !== version || known.sets.size >= mostSets) {
       if (this.#organisations.size >= mostOrganisations) this.#organisations.clear();
       known = { version, sets: new Map() };
       this.#organisations.set(organisationId, known);
     }
-    const current = known.version === version ? known.sets : null;
+    const { sets } = known;
     const missing = new Set<string>();
-    for (const id of setIds) if (current?.has(id) !== true) missing.add(id);
-    if (missing.size === 0) return current ?? none;
+    for (const id of setIds) if (!sets.has(id)) missing.add(id);
+    if (missing.size === 0) return sets;
     const rendered = await renderSets(tx, organisationId, [...missing]);
     if (!rendered.values().every((set) => set.version === version)) return null;
-    if (current === null) return rendered;
-    for (const [id, set] of rendered) current.set(id, set);
-    return current;
+    for (const [id, set] of rendered) sets.set(id, set);
+    return sets;
   }
 }
-
-const none: Map<string, RenderedSet> = new Map();
 
 /** Sets remembered for one organisation, and organisations remembered, before what is known of them is forgotten. */
 const mostSets = 20_000;

@@ -25,8 +25,13 @@ export type Feed = {
 const lock = statement('feed.lock', 'select position, shape from feed where organisation_id = $1 for update');
 const move = statement(
   'feed.move',
-  'update feed set position = $2, groups_version = groups_version + $3 where organisation_id = $1',
+  'update feed set position = $2, state = $3, groups_version = case when $4 then $3 else groups_version end where organisation_id = $1',
 );
+
+/** 48 random bits: what a process or a client remembers under them is never taken for another state (decision 0018). */
+function draw(work: Work): number {
+  return Number.parseInt(work.uuid().replaceAll('-', '').slice(0, 12), 16);
+}
 
 /** Takes the organisation's feed lock, once in a unit of work. Every writer of feed tables takes it before any other row lock. */
 export async function lockFeed(work: Work, organisationId: number): Promise<Feed> {
@@ -39,7 +44,7 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   // instant is the unit's own: clocks step back, and those of two processes differ, so none is asked again in between.
   const begun = Math.max((Math.floor(row.position / 1000) + 1) * 1000, work.nowMs * 1000);
   let free = begun;
-  let groups = 0;
+  let groups = false;
   const feed: Feed = {
     organisationId,
     shape: row.shape,
@@ -48,13 +53,13 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
       free += count * limits.positionStepUs;
     },
     groupsChanged() {
-      groups = 1;
+      groups = true;
     },
   };
   work.opened.set(key, feed);
   work.beforeCommit(async () => {
     const last = free === begun ? row.position : free - limits.positionStepUs;
-    if (last !== row.position || groups !== 0) await work.tx.query(move, [organisationId, last, groups]);
+    if (last !== row.position || groups) await work.tx.query(move, [organisationId, last, draw(work), groups]);
   });
   return feed;
 }

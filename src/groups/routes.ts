@@ -152,11 +152,7 @@ export const groupRoutes: Route[] = [
         return row === undefined ? undefined : { row, count: await countMembers(tx, call.caller.organisationId, id) };
       });
       if (found === undefined) throw new ApiError('not_found');
-      return singleReply(
-        call,
-        json(200, detail(found.row, found.count), { resource: id }),
-        `${found.row.position}.${found.count}`,
-      );
+      return singleReply(call, json(200, detail(found.row, found.count), { resource: id }));
     },
   },
   {

@@ -1,7 +1,8 @@
 import { ApiError } from '../errors.ts';
 import type { Cursor } from '../feed/cursor.ts';
 import { readCursor, writeCursor } from '../feed/cursor.ts';
-import { feedETag, noneMatch } from '../feed/etag.ts';
+import type { FeedState } from '../feed/etag.ts';
+import { feedETag, noneMatch, sameState, weakETag } from '../feed/etag.ts';
 import { formatPosition } from '../feed/time.ts';
 import type { ParsedQuery } from './query.ts';
 import type { Call, Reply } from './route.ts';
@@ -17,33 +18,33 @@ export const cacheHeaders = { 'cache-control': 'private, no-cache', vary: 'X-Acc
 /** The last ETag of each query that is kept: a client that polls gets the same one until something changes. */
 const lastETags = new WeakMap<
   ParsedQuery,
-  { organisationId: number; position: number; path: string; baseUrl: string; etag: string }
+  { organisationId: number; feed: FeedState; path: string; baseUrl: string; etag: string }
 >();
 
 function etagOf({ app, caller, path }: Call, query: ParsedQuery): string {
-  const { organisationId, feedPosition: position } = caller;
+  const { organisationId, feed } = caller;
   const { baseUrl } = app.settings;
   const last = lastETags.get(query);
   if (
     last !== undefined &&
-    last.position === position &&
+    sameState(last.feed, feed) &&
     last.organisationId === organisationId &&
     last.path === path &&
     last.baseUrl === baseUrl
   )
     return last.etag;
   const etag = feedETag(
-    position,
+    feed,
     baseUrl,
     `${organisationId}\n${path}\n${query.canonical}\n${query.limit}\n${query.cursor ?? ''}`,
   );
-  lastETags.set(query, { organisationId, position, path, baseUrl, etag });
+  lastETags.set(query, { organisationId, feed, path, baseUrl, etag });
   return etag;
 }
 
 /**
- * Answers a list: 304 from the feed's position alone, or a page with its cursor. That position was read when the
- * request was let in, before the page, so nothing that the page may lack stands below it: ETag and X-Sync-Through come
+ * Answers a list: 304 from the feed's state alone, or a page with its cursor. That state was read when the
+ * request was let in, before the page, so nothing that the page may lack stands below its position: ETag and X-Sync-Through come
  * from it alone. Cursors carry X-Sync-Through from a walk's first page along.
  * @param fetch gives one entry more than the page when there are more
  */
@@ -56,9 +57,11 @@ export async function listReply(
   const binding = { organisationId: caller.organisationId, path: call.path, query: query.canonical };
   const after = query.cursor === null ? null : readCursor(app.secrets, binding, query.cursor);
   if (query.cursor !== null && after === null) throw new ApiError('invalid_cursor');
+  // The cursor of a walk that began in a state which was lost since: its X-Sync-Through would pass over what comes now.
+  if (after !== null && after.throughUs > caller.feed.position) throw new ApiError('invalid_cursor');
 
   const etag = etagOf(call, query);
-  const throughUs = after?.throughUs ?? caller.feedPosition;
+  const throughUs = after?.throughUs ?? caller.feed.position;
   const headers: Record<string, string> = { etag, ...cacheHeaders, 'x-sync-through': formatPosition(throughUs) };
   if (!noneMatch(call.ifNoneMatch, etag)) return { status: 304, body: null, headers, repeatable: true };
   const entries = await fetch(after, query.limit + 1);
@@ -118,8 +121,8 @@ const comma = 0x2c;
  * The ETag and conditional answer of a single resource. It comes from what the reply shows, so it changes exactly when
  * the resource does.
  */
-export function singleReply(call: Call, reply: Reply, version: string): Reply {
-  const etag = feedETag(0, call.app.settings.baseUrl, `${call.caller.organisationId}\n${call.path}\n${version}`);
+export function singleReply(call: Call, reply: Reply): Reply {
+  const etag = weakETag(String(reply.body));
   const headers = { ...reply.headers, etag, ...cacheHeaders };
   if (reply.status === 200 && !noneMatch(call.ifNoneMatch, etag)) return { ...reply, status: 304, body: null, headers };
   return { ...reply, headers };

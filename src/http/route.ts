@@ -1,5 +1,6 @@
 import type Type from 'typebox';
 import type { App } from '../app.ts';
+import type { FeedState } from '../feed/etag.ts';
 import type { SetCache } from '../feed/group-sets.ts';
 import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
@@ -12,9 +13,8 @@ import type { Parameter } from './query.ts';
 export type Caller = {
   organisationId: number;
   keyId: string;
-  /** The feed's position and groups version, read before anything that the reply shows. */
-  feedPosition: number;
-  groupsVersion: number;
+  /** The feed's state, read before anything that the reply shows. */
+  feed: FeedState;
 };
 
 /** What a handler gets. */

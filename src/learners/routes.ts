@@ -223,7 +223,6 @@ export const learnerRoutes: Route[] = [
       return singleReply(
         call,
         jsonText(200, learnerPayload(row, groups, `,"assessments":[${history}]`), { resource: row.learner_id }),
-        `${row.learner_id}.${row.position}`,
       );
     },
   },

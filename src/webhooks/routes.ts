@@ -72,7 +72,7 @@ export const webhookRoutes: Route[] = [
       return {
         status: 200,
         body: JSON.stringify({ data: rows.map(payload), pagination }),
-        headers: { ...cacheHeaders, 'x-sync-through': formatPosition(call.caller.feedPosition) },
+        headers: { ...cacheHeaders, 'x-sync-through': formatPosition(call.caller.feed.position) },
       };
     },
   },

@@ -2,19 +2,47 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { feedETag, noneMatch } from '../../src/feed/etag.ts';
 
-const etag = feedETag(1_767_225_600_123_456, 'https://results.example.org', '7\n/assessments\n\n100\n');
+const etag = feedETag(
+  { position: 1_767_225_600_123_456, state: 5 },
+  'https://results.example.org',
+  '7\n/assessments\n\n100\n',
+);
 
 suite('feedETag', () => {
-  test('is weak and differs by position, origin and request', () => {
+  test('is weak and differs by position, state, origin and request', () => {
     const others = [
-      feedETag(1_767_225_600_123_476, 'https://results.example.org', '7\n/assessments\n\n100\n'),
-      feedETag(1_767_225_600_123_456, 'https://other.example.org', '7\n/assessments\n\n100\n'),
-      feedETag(1_767_225_600_123_456, 'https://results.example.org', '8\n/assessments\n\n100\n'),
-      feedETag(1_767_225_600_123_456, 'https://results.example.org', '7\n/assessments\n\n200\n'),
+      feedETag(
+        { position: 1_767_225_600_123_456, state: 6 },
+        'https://results.example.org',
+        '7\n/assessments\n\n100\n',
+      ),
+      feedETag(
+        { position: 1_767_225_600_123_476, state: 5 },
+        'https://results.example.org',
+        '7\n/assessments\n\n100\n',
+      ),
+      feedETag({ position: 1_767_225_600_123_456, state: 5 }, 'https://other.example.org', '7\n/assessments\n\n100\n'),
+      feedETag(
+        { position: 1_767_225_600_123_456, state: 5 },
+        'https://results.example.org',
+        '8\n/assessments\n\n100\n',
+      ),
+      feedETag(
+        { position: 1_767_225_600_123_456, state: 5 },
+        'https://results.example.org',
+        '7\n/assessments\n\n200\n',
+      ),
     ];
-    assert.equal(new Set([etag, ...others]).size, 5);
+    assert.equal(new Set([etag, ...others]).size, 6);
     for (const one of [etag, ...others]) assert.match(one, /^W\/"[A-Za-z0-9_-]{24}"$/);
-    assert.equal(feedETag(1_767_225_600_123_456, 'https://results.example.org', '7\n/assessments\n\n100\n'), etag);
+    assert.equal(
+      feedETag(
+        { position: 1_767_225_600_123_456, state: 5 },
+        'https://results.example.org',
+        '7\n/assessments\n\n100\n',
+      ),
+      etag,
+    );
   });
 });
 

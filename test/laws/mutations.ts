@@ -102,7 +102,7 @@ export const mutations: Mutation[] = [
     name: 'clock-read-again',
     fault: 'a position that was asked for twice is lower the second time, as a clock that steps back gives it',
     changes: [
-      { file: position, from: 'let groups = 0;', to: 'let groups = 0; let asked = 0;' },
+      { file: position, from: 'let groups = false;', to: 'let groups = false; let asked = 0;' },
       { file: position, from: 'next: () => free,', to: 'next: () => free - (free === begun ? 20 * asked++ : 0),' },
     ],
     caughtBy: { file: 'order.test.ts', test: 'law 1: a clock that steps back', says: /never reached the feed/ },
@@ -201,8 +201,26 @@ export const mutations: Mutation[] = [
   {
     name: 'read-of-before',
     fault: 'a repeated read is answered as it was before, wherever the feed stands now',
-    changes: [{ file: 'src/api/admission.ts', from: ' && unchanged.position === row.position', to: '' }],
+    changes: [{ file: 'src/api/admission.ts', from: ' && sameState(unchanged.feed, row)', to: '' }],
     caughtBy: { file: 'order.test.ts', test: 'law 1: a poll that was repeated', says: /hid a change/ },
+  },
+  {
+    name: 'state-counted',
+    fault: 'ETags come from the position alone, which is given out again after a commit was lost',
+    changes: [{ file: 'src/feed/etag.ts', from: '\\n${position}.${state}\\n', to: '\\n${position}\\n' }],
+    caughtBy: { file: 'lost-commits.test.ts', test: 'law 1: an ETag', says: /law 1: .* 304/ },
+  },
+  {
+    name: 'version-counted',
+    fault: 'the version of the groups is counted, so it is given out again after a commit was lost',
+    changes: [
+      {
+        file: position,
+        from: 'when $4 then $3 else groups_version',
+        to: 'when $4 then groups_version + 1 else groups_version',
+      },
+    ],
+    caughtBy: { file: 'lost-commits.test.ts', test: 'law 2: a name', says: /law 2: .* shows a name that was lost/ },
   },
   {
     name: 'event-outside',
