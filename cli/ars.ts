@@ -24,6 +24,7 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   invitation: () => import('./invitation.ts'),
   sittings: () => import('./sittings.ts'),
   secret: () => import('./secret.ts'),
+  check: () => import('./check.ts'),
 };
 
 async function overview(): Promise<string> {

@@ -1,0 +1,84 @@
+import type { Tx } from './database.ts';
+
+/** A value that is stored as text, with the primary key of its row. */
+export type StoredText = { table: string; column: string; key: Record<string, string>; value: string };
+
+/** How the bytes of a column are read as text; null for bytes that hold none: hashes, and what is made from another column. */
+export type ByteReaders = Record<string, ((bytes: Buffer) => string | null) | null>;
+
+type Column = { table_name: string; column_name: string; type: string; is_key: boolean };
+
+const columns = `
+  select c.relname as table_name, a.attname as column_name, format_type(a.atttypid, null) as type,
+         coalesce(a.attnum = any(p.conkey), false) as is_key
+    from pg_class c
+    join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+    left join pg_constraint p on p.conrelid = c.oid and p.contype = 'p'
+   where c.relkind in ('r', 'p') and c.relnamespace = current_schema()::regnamespace
+   order by c.relname, a.attnum`;
+
+// By the pages of the table, so that each slice is read once, whatever the size of the table and whatever its indexes.
+const pagesAtOnce = 64;
+
+const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
+const isText = (type: string) => /^(text|character varying|character|json|jsonb|name|xml|citext)(\[\])?$/.test(type);
+
+/**
+ * Every text that the database holds, from every column that can hold one: columns come from the schema, so a new one can't
+ * be forgotten.
+ * @param organisationId null: of all organisations, and what belongs to none
+ * @throws Error for a column of bytes that `readers` doesn't know
+ */
+export async function* storedTexts(
+  tx: Tx,
+  organisationId: number | null,
+  readers: ByteReaders,
+): AsyncGenerator<StoredText> {
+  const found = await tx.query<Column>(columns);
+  for (const [table, all] of Map.groupBy(found, (column) => column.table_name)) {
+    const bytes = all.filter((column) => column.type === 'bytea');
+    const unknown = bytes.find((column) => readers[`${table}.${column.column_name}`] === undefined);
+    if (unknown !== undefined) throw new Error(`nobody has said how ${table}.${unknown.column_name} is read`);
+    const texts = [
+      ...all.filter((column) => isText(column.type)),
+      ...bytes.filter((column) => readers[`${table}.${column.column_name}`] !== null),
+    ];
+    const ofOrganisation = all.some((column) => column.column_name === 'organisation_id');
+    if (texts.length === 0 || (organisationId !== null && !ofOrganisation)) continue;
+    yield* textsOfTable(tx, table, all, texts, organisationId, readers);
+  }
+}
+
+async function* textsOfTable(
+  tx: Tx,
+  table: string,
+  all: Column[],
+  texts: Column[],
+  organisationId: number | null,
+  readers: ByteReaders,
+): AsyncGenerator<StoredText> {
+  const keys = all.filter((column) => column.is_key).map((column) => column.column_name);
+  const picked = [
+    ...keys.map((name) => `${quoted(name)}::text as ${quoted(`key ${name}`)}`),
+    ...texts.map(({ column_name: name, type }) => (type === 'bytea' ? quoted(name) : `${quoted(name)}::text`)),
+  ];
+  const whose = organisationId === null ? '' : ' and organisation_id = $3';
+  const [size] = await tx.query<{ pages: number }>(
+    "select (pg_relation_size($1::regclass) / current_setting('block_size')::int8)::int4 as pages",
+    [quoted(table)],
+  );
+  for (let page = 0; page < size!.pages; page += pagesAtOnce) {
+    const rows = await tx.query<Record<string, string | Buffer | null>>(
+      `select ${picked.join(', ')} from ${quoted(table)} where ctid >= $1::tid and ctid < $2::tid${whose}`,
+      [`(${page},0)`, `(${page + pagesAtOnce},0)`, ...(organisationId === null ? [] : [organisationId])],
+    );
+    for (const row of rows) {
+      const key = Object.fromEntries(keys.map((name) => [name, String(row[`key ${name}`])]));
+      for (const { column_name: column } of texts) {
+        const stored = row[column] ?? null;
+        const value = Buffer.isBuffer(stored) ? readers[`${table}.${column}`]!(stored) : stored;
+        if (value !== null) yield { table, column, key, value };
+      }
+    }
+  }
+}
