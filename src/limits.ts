@@ -34,6 +34,8 @@ export const limits = {
   webhookUrlChars: 2048,
   /** Bytes of a request body. */
   bodyBytes: 1024 * 1024,
+  /** Bytes from which on a reply is compressed for those who ask for it: less fits into one packet as it is. */
+  compressFromBytes: 1400,
   /** Bytes of a request's address and query. */
   urlBytes: 16 * 1024,
   /** The sliding window of the rate limit. */

@@ -3,6 +3,7 @@ import type { App } from '../app.ts';
 import { ApiError, errorBody } from '../errors.ts';
 import type { SetCache } from '../feed/group-sets.ts';
 import { Body } from '../http/body.ts';
+import { encoded } from '../http/coding.ts';
 import { readJsonObject } from '../http/json.ts';
 import type { Parameter } from '../http/query.ts';
 import { readQuery } from '../http/query.ts';
@@ -90,7 +91,7 @@ export async function handle(
         }).flat(),
       });
     }
-    send(reply, request, answer);
+    send(reply, request, await encoded(answer, request.headers['accept-encoding'] as string | undefined));
   } catch (error) {
     if (claim !== null) await settle(app, claim, error);
     throw error;
@@ -157,7 +158,7 @@ function send(reply: FastifyReply, request: FastifyRequest, answer: Reply): void
   if (answer.resource !== undefined) request.resource = answer.resource;
   reply.code(answer.status);
   if (answer.headers !== undefined) reply.headers(answer.headers);
-  if (typeof answer.body === 'string') reply.header('content-type', jsonType);
+  if (answer.body !== null && reply.getHeader('content-type') === undefined) reply.header('content-type', jsonType);
   if (request.method === 'HEAD' && answer.body !== null) {
     reply.header('content-length', Buffer.byteLength(answer.body));
     reply.send();

@@ -18,6 +18,11 @@ export const requestHeaders = {
     example: '5b0d7f0e-2c1f-4a7e-9d53-7f6f2a1c9e10',
     meaning: `A text of your own, new for each request that is meant to happen once. The same key with the same request gives the first reply again for ${limits.idempotencyMs / 3600_000} hours.`,
   },
+  'Accept-Encoding': {
+    schema: text,
+    example: 'zstd, br, gzip',
+    meaning: 'Which compressed bodies you can read. Most HTTP libraries send it, and decompress, by themselves.',
+  },
   Range: { schema: text, example: 'bytes=0-65535', meaning: 'One range of bytes of the PDF.' },
 } as const satisfies Record<string, HeaderMeaning>;
 
@@ -50,10 +55,15 @@ export const replyHeaders = {
     meaning:
       'Replies may be kept by you, and must be checked with If-None-Match before they are used again. `no-store`, where it stands, means that the reply is not to be kept at all.',
   },
+  'Content-Encoding': {
+    schema: { type: 'string', enum: ['zstd', 'br', 'gzip'] },
+    example: 'zstd',
+    meaning: `How the body is compressed: lists and single resources from ${limits.compressFromBytes} bytes on, where Accept-Encoding names the coding. A page of 500 becomes about a tenth. The ETag is the same.`,
+  },
   Vary: {
     schema: text,
     example: 'X-Access-Key-Id, Accept-Encoding',
-    meaning: 'Replies of different keys are different replies.',
+    meaning: 'Replies of different keys are different replies, and so are those in different codings.',
   },
   'RateLimit-Policy': {
     schema: text,

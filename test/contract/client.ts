@@ -6,7 +6,7 @@ export type Answer = {
   headers: Record<string, string>;
   text: string;
   bytes: Buffer;
-  /** Undefined when the body isn't JSON. */
+  /** Undefined when the body isn't JSON, or is compressed. */
   body: any;
 };
 
@@ -49,6 +49,10 @@ export async function hangUp(origin?: string): Promise<void> {
   }
 }
 
+function isPlainJson(headers: Record<string, string>): boolean {
+  return (headers['content-type'] ?? '').startsWith('application/json') && headers['content-encoding'] === undefined;
+}
+
 /** One request to an address, whatever the path is. */
 export async function ask(baseUrl: string, method: string, path: string, given: Ask = {}): Promise<Answer> {
   const { body, headers = {} } = given;
@@ -73,7 +77,7 @@ export async function ask(baseUrl: string, method: string, path: string, given: 
     headers: flat,
     text,
     bytes,
-    body: (flat['content-type'] ?? '').startsWith('application/json') && text !== '' ? JSON.parse(text) : undefined,
+    body: isPlainJson(flat) && text !== '' ? JSON.parse(text) : undefined,
   };
 }
 

@@ -86,6 +86,11 @@ function isList(route: Route): boolean {
   );
 }
 
+/** Which replies are compressed where Accept-Encoding asks for it: those of bytes that are not compressed already. */
+function isEncoded(route: Route): boolean {
+  return route.answers[206] === undefined && (isConditional(route) || isList(route));
+}
+
 function answerHeaders(route: Route, status: number): ReplyHeader[] {
   const answer = route.answers[status === 304 ? 200 : status]!;
   return [
@@ -93,6 +98,7 @@ function answerHeaders(route: Route, status: number): ReplyHeader[] {
     ...(isList(route) ? (['X-Sync-Through'] as const) : []),
     ...(route.paged === true && status === 200 ? (['Link'] as const) : []),
     ...(isConditional(route) || isList(route) ? (['Cache-Control', 'Vary'] as const) : []),
+    ...(status === 200 && isEncoded(route) ? (['Content-Encoding'] as const) : []),
     ...(answer.headers ?? []),
     ...(route.method === 'POST' ? (['Idempotency-Replayed'] as const) : []),
     ...rate,
@@ -143,6 +149,7 @@ function parametersOf(route: Route): OpenApiOperation['parameters'] {
     ...(route.query ?? []).map(queryParameter),
     ...(route.paged === true ? Object.keys(pagingParameters).map(reference) : []),
     ...(isConditional(route) ? [reference('If-None-Match')] : []),
+    ...(isEncoded(route) ? [reference('Accept-Encoding')] : []),
     ...(route.answers[206] === undefined ? [] : [reference('Range')]),
     ...(isPost ? [reference('Idempotency-Key')] : []),
   ];

@@ -1,0 +1,53 @@
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib';
+import { limits } from '../limits.ts';
+import type { Reply } from './route.ts';
+
+/**
+ * Codings of replies, the best first, each at the level that costs a page of 500 less than making it
+ * (docs/decisions/0027-compressed-pages.md). They run beside the thread that answers.
+ */
+const codings = {
+  zstd: (bytes: Buffer) => promisify(zstdCompress)(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 1 } }),
+  br: (bytes: Buffer) =>
+    promisify(brotliCompress)(bytes, {
+      params: { [constants.BROTLI_PARAM_QUALITY]: 1, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+    }),
+  gzip: (bytes: Buffer) => promisify(gzip)(bytes, { level: 1 }),
+};
+
+type Coding = keyof typeof codings;
+const preferred = Object.keys(codings) as Coding[];
+
+/**
+ * The coding that Accept-Encoding likes best (RFC 9110, 12.5.3), of equals the cheapest; null for none of ours. `*` stands
+ * for none: whoever names no coding need not know any of them.
+ */
+export function chooseCoding(header: string | undefined): Coding | null {
+  if (header === undefined) return null;
+  const weights = new Map<string, number>();
+  for (const part of header.toLowerCase().split(',')) {
+    const [name, ...parameters] = part.split(';').map((text) => text.trim());
+    const weight = parameters.find((text) => text.startsWith('q='))?.slice(2) ?? '1';
+    weights.set(name === 'x-gzip' ? 'gzip' : name!, /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(weight) ? Number(weight) : 0);
+  }
+  let best: Coding | null = null;
+  for (const coding of preferred) {
+    const weight = weights.get(coding) ?? 0;
+    if (weight > (best === null ? (weights.get('identity') ?? 0) * 0.999 : weights.get(best)!)) best = coding;
+  }
+  return best;
+}
+
+/** Whether the reply is one that varies with Accept-Encoding: what an organisation reads, and never a secret just made. */
+function varies({ status, headers, body }: Reply): boolean {
+  return status === 200 && body !== null && headers?.vary !== undefined && headers['accept-ranges'] === undefined;
+}
+
+/** The reply in the coding that is asked for, where that makes it smaller. Its weak ETag is the same in every coding. */
+export async function encoded(reply: Reply, acceptEncoding: string | undefined): Promise<Reply> {
+  const coding = varies(reply) ? chooseCoding(acceptEncoding) : null;
+  if (coding === null || reply.body!.length < limits.compressFromBytes) return reply;
+  const bytes = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body!;
+  return { ...reply, body: await codings[coding](bytes), headers: { ...reply.headers, 'content-encoding': coding } };
+}
