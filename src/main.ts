@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from './app.ts';
 import type { Clock } from './clock.ts';
 import { systemClock } from './clock.ts';
@@ -19,6 +20,9 @@ import { countLostSecrets } from './webhooks/lost-secrets.ts';
 import { createKeyring } from './webhooks/secret.ts';
 import { startWorker } from './webhooks/worker.ts';
 
+/** How long the database may take to end its connections. */
+const closeMs = 2000;
+
 /** An app with its database, and how to let go of both. */
 export type OpenApp = { app: App; close(): Promise<void> };
 
@@ -38,7 +42,8 @@ export async function openApp(
     embedded = await startEmbedded({ dataDir: settings.dataDir, log: (line) => log.info('database', { line }) });
   const db = openDatabase(settings.databaseUrl ?? embedded!.url, log);
   const close = async () => {
-    await db.close();
+    // Whoever waits for a lock has lost its connection by now; its statement must not hold up the end.
+    await Promise.race([db.close(), delay(closeMs, undefined, { ref: false })]);
     await embedded?.stop();
   };
   try {
@@ -63,17 +68,22 @@ export async function openApp(
   }
 }
 
+/** For localhost Fastify opens a second server, on the other family, which would have nothing of ours. */
+const oneHost = (host: string) => (host === 'localhost' ? '127.0.0.1' : host);
+
 export type Role = 'all' | 'web' | 'worker';
 
 /** A service that answers. */
 export type Service = { app: App; http: HttpServer | null; url: string; stop(): Promise<void> };
 
-/** Starts what the role asks for on an open app; stops in the reverse order, after the requests under way. */
+/** Starts what the role asks for on an open app; stops after the requests and deliveries under way. */
 export async function startService(opened: OpenApp, role: Role): Promise<Service> {
   const { app } = opened;
-  const stops: (() => Promise<void>)[] = [() => opened.close()];
+  const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
-    for (const step of stops.reverse().splice(0)) await step();
+    // All at once: none of them needs another, and a stop has little time.
+    await Promise.allSettled(stops.splice(0).map((step) => step()));
+    await opened.close();
   };
   try {
     const { lost } = await countLostSecrets(app.db, app.keyring);
@@ -87,8 +97,8 @@ export async function startService(opened: OpenApp, role: Role): Promise<Service
     if (role !== 'worker') {
       http = await buildServer(app, (fastify) => registerPages(app, fastify));
       const server = http;
-      stops.push(() => server.fastify.close());
-      url = await http.fastify.listen({ host: app.settings.host, port: app.settings.port });
+      stops.push(() => server.stop());
+      url = await http.fastify.listen({ host: oneHost(app.settings.host), port: app.settings.port });
       // With port 0 the public origin is known only now; it is settled before anything is answered with it.
       if (app.settings.baseUrl === '') app.settings.baseUrl = url;
     }

@@ -20,6 +20,8 @@ export type Settings = {
   /** Secrets before the current one, or the next one: they check and decrypt, and never sign or encrypt. */
   previousSecrets: string[];
   rateLimit: number;
+  /** How long a stop waits for what is under way. */
+  drainMs: number;
   /** Waits in milliseconds after the first attempt. */
   webhookRetryScheduleMs: number[];
   webhookAllowNetworks: Network[];
@@ -149,6 +151,15 @@ export const settingsTable: Row[] = [
       'Requests per key in any 60 seconds. Up to 400 it is exact to the millisecond; above, requests are counted in steps of a second and never too many are admitted.',
     read: (text, s) => {
       s.rateLimit = whole(text, 1, 1_000_000_000);
+    },
+  },
+  {
+    name: 'ARS_DRAIN_SECONDS',
+    default: '8',
+    meaning:
+      'How long a stop (SIGTERM) waits at most for requests under way; then every connection that is still open is cut.',
+    read: (text, s) => {
+      s.drainMs = whole(text, 0, 3600) * 1000;
     },
   },
   {

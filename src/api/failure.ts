@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Socket } from 'node:net';
 import type { App } from '../app.ts';
 import { DatabaseUnavailable } from '../db/database.ts';
 import { ApiError, errorBody } from '../errors.ts';
+import { noProxy } from '../http/connections.ts';
 import { jsonType } from '../http/route.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
@@ -35,16 +35,15 @@ function asApiError(app: App, error: Failure, request: FastifyRequest): ApiError
   return new ApiError('internal_error');
 }
 
-/** HTTP that couldn't be read as a request: the one error shape, then the connection ends. */
-export function refuseConnection(app: App, error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const refusal = new ApiError(
-    'bad_request',
-    error.code === 'HPE_HEADER_OVERFLOW' ? "The request's headers are too large." : undefined,
-  );
+const unreadable: Record<string, string> = {
+  HPE_HEADER_OVERFLOW: "The request's headers are too large.",
+  ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
+  [noProxy]: 'The service is no proxy.',
+};
+
+/** The reply to what couldn't be read as a request, as it goes over the wire: the one error shape, with a line in the log. */
+export function connectionRefusal(app: App, code: string | undefined): string {
+  const refusal = new ApiError('bad_request', unreadable[code ?? '']);
   const requestId = app.random.uuid();
   const body = errorBody(refusal.code, refusal.message);
   const head = [
@@ -55,5 +54,5 @@ export function refuseConnection(app: App, error: NodeJS.ErrnoException, socket:
     'Connection: close',
   ].join('\r\n');
   logAnswer(app, app.clock.monotonicMs(), requestId, '(not HTTP)', refusal.status, null);
-  socket.end(`${head}\r\n\r\n${body}`);
+  return `${head}\r\n\r\n${body}`;
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import type { App } from '../app.ts';
 import type { FeedState } from '../feed/etag.ts';
+import { hostFault } from '../http/host.ts';
 import { hashSecret } from '../keys/keys.ts';
 import type { Admission, Admit } from './admission.ts';
 import { credentialsOf, rateHeaders } from './admission.ts';
@@ -58,8 +59,8 @@ export class RepeatedReads {
 }
 
 /** Whether address and If-None-Match alone decide the reply. */
-function isPlainRead({ method, headers }: IncomingMessage): boolean {
-  return method === 'GET' && headers.host !== undefined && headers.range === undefined;
+function isPlainRead(request: IncomingMessage): boolean {
+  return request.method === 'GET' && request.headers.range === undefined && hostFault(request) === null;
 }
 
 /**

@@ -5,6 +5,8 @@ import type { Audit } from '../audit/audit.ts';
 import { auditor } from '../audit/audit.ts';
 import { ApiError, errorBody } from '../errors.ts';
 import { SetCache } from '../feed/group-sets.ts';
+import { Connections } from '../http/connections.ts';
+import { hostFault } from '../http/host.ts';
 import { jsonType } from '../http/route.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
@@ -12,7 +14,7 @@ import { apiBase } from '../settings.ts';
 import type { Admission, Admit } from './admission.ts';
 import { admitter, credentialsOf, rateHeaders } from './admission.ts';
 import { FailedAttempts } from './failed-attempts.ts';
-import { refuseConnection, sendError } from './failure.ts';
+import { connectionRefusal, sendError } from './failure.ts';
 import { handle, unsupported } from './handle.ts';
 import type { Admissions } from './repeated-reads.ts';
 import { answerRepeatedReads, RepeatedReads } from './repeated-reads.ts';
@@ -38,8 +40,15 @@ const headerBytes = 2 * limits.urlBytes;
 
 const noQuery = {};
 
+/** A connection on which nothing moves in either direction for so long is ended. */
+const stillMs = 120_000;
+
 /** A server that can listen. */
-export type HttpServer = { fastify: FastifyInstance };
+export type HttpServer = {
+  fastify: FastifyInstance;
+  /** Answers what is under way, within the drain time, and takes nothing more. */
+  stop(): Promise<void>;
+};
 
 /**
  * Builds the HTTP server; nothing listens yet. Order of every API call: credentials, rate limit, route, shape, existence,
@@ -63,14 +72,15 @@ export async function buildServer(
     http: { maxHeaderSize: headerBytes, requireHostHeader: false },
     keepAliveTimeout: 75_000,
     requestTimeout: 60_000,
-    forceCloseConnections: 'idle',
+    connectionTimeout: stillMs,
+    forceCloseConnections: false,
     // Fastify's own 503 has another shape; a request that still arrives while the service stops is answered.
     return503OnClosing: false,
     exposeHeadRoutes: false,
     genReqId: () => app.random.uuid(),
     frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
     rewriteUrl: (request) => plainTarget(request.url ?? '/'),
-    clientErrorHandler: (error, socket) => refuseConnection(app, error as NodeJS.ErrnoException, socket),
+    clientErrorHandler: (error, socket) => connections.refuse(error as NodeJS.ErrnoException, socket),
   });
   fastify.decorateRequest('caller', null);
   fastify.decorateRequest('action', '');
@@ -81,25 +91,14 @@ export async function buildServer(
   fastify.addHook('onRequest', (request, reply, done) => {
     request.startedMs = app.clock.monotonicMs();
     reply.header(requestIdHeader, request.id);
-    // Node would refuse it too, but without a body.
-    done(
-      request.headers.host === undefined && request.raw.httpVersion === '1.1'
-        ? new ApiError('bad_request', 'The request has no Host header.')
-        : undefined,
-    );
-  });
-  // A connection that was in use when the service began to stop would hold it up until it had been idle for long.
-  let stopping = false;
-  fastify.addHook('preClose', (done) => {
-    stopping = true;
-    done();
+    const fault = hostFault(request.raw);
+    done(fault === null ? undefined : new ApiError('bad_request', fault));
   });
   fastify.addHook('onSend', (_request, reply, payload, done) => {
-    if (stopping) reply.header('connection', 'close');
+    if (connections.stopping) reply.header('connection', 'close');
     done(null, payload);
   });
   fastify.addHook('onResponse', (request, reply, done) => {
-    if (stopping) setImmediate(() => fastify.server.closeIdleConnections());
     logAnswer(
       app,
       request.startedMs,
@@ -126,12 +125,19 @@ export async function buildServer(
   const admissions: Admissions = new WeakMap();
   await fastify.register(async (api) => registerApi(app, api, admit, admissions, audit, reads), { prefix: apiBase });
   await pages(fastify);
-  answerRepeatedReads(app, fastify.server, reads, admit, admissions, () => stopping);
+  answerRepeatedReads(app, fastify.server, reads, admit, admissions, () => connections.stopping);
+  const connections = new Connections(fastify.server, (code) => connectionRefusal(app, code));
   // Node would answer other expectations than 100-continue with an empty 417; they are ignored instead (RFC 9110, 10.1.1).
   fastify.server.on('checkExpectation', (request, reply) => {
     fastify.server.emit('request', request, reply);
   });
-  return { fastify };
+  return {
+    fastify,
+    async stop() {
+      await connections.drain(app.settings.drainMs);
+      await fastify.close();
+    },
+  };
 }
 
 function registerApi(

@@ -47,10 +47,34 @@ suite('HTTP that is not well formed has the one error shape', () => {
       'zz\r\n{}\r\n0\r\n\r\n',
     ),
     'no host': `GET /api/v1/health HTTP/1.1\r\nConnection: close\r\n${keys}\r\n`,
+    'two hosts': request('GET /api/v1/health', 'Host: localhost\r\n'),
+    'two hosts in different letters': request('GET /api/v1/health', 'hOST: other.example\r\n'),
+    'two hosts on a page': 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n',
+    'two hosts in HTTP/1.0': 'GET /healthz HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n',
+    'no host on a page': 'GET /docs HTTP/1.1\r\nConnection: close\r\n\r\n',
+    'no host where nothing is': 'GET /nothing HTTP/1.1\r\nConnection: close\r\n\r\n',
+    ...Object.fromEntries(
+      ['', 'a b', 'a,b', 'user@x', 'x/y', 'x?y', 'x:y', 'x:99999', 'x:1:2', '[::1', '[zz]', '\u00e9', 'a\tb'].map(
+        (host) => [
+          `the host ${JSON.stringify(host)}`,
+          Buffer.from(`GET /verify HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`, 'latin1'),
+        ],
+      ),
+    ),
     'headers too large': request('GET /api/v1/health', `x: ${'y'.repeat(70_000)}\r\n`),
     'TLS on a plain port': Buffer.from('160301020001000001fc0303', 'hex'),
   };
   for (const [what, text] of Object.entries(broken)) test(what, () => refused(text, 400, 'bad_request'));
+});
+
+test('every way to write a valid host is taken, and HTTP/1.0 without one', async () => {
+  for (const host of ['localhost', 'results.example.org:8080', '127.0.0.1:80', '[::1]:80', '[::1]', 'a_b'])
+    assert.equal(
+      (await rawRequest(service.url, `GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).status,
+      200,
+      host,
+    );
+  assert.equal((await rawRequest(service.url, 'GET /healthz HTTP/1.0\r\n\r\n')).status, 200);
 });
 
 suite('paths are taken as they are', () => {

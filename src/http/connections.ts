@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Server as Listener } from 'node:net';
+
+/** How long a connection without a request under way stays open when the service stops: its next one may be on its way. */
+const idleGraceMs = 1000;
+
+/** How long a refused connection is read on, so that the refusal reaches who is still sending (RFC 9112, 9.6). */
+const lingerMs = 1000;
+
+/** The code of a request that asks for a tunnel. */
+export const noProxy = 'CONNECT';
+
+/** A server's connections: what can't be read as a request is refused, and none outlives the server's end. */
+export class Connections {
+  #server: Server;
+  #open = new Set<Socket>();
+  #latest = new WeakMap<Socket, { request: IncomingMessage; response: ServerResponse }>();
+  #refused = new WeakSet<Socket>();
+  #stopping = false;
+  #refusal: (code: string | undefined) => string;
+
+  /** @param refusal the bytes that answer what couldn't be read, by the code of its fault */
+  constructor(server: Server, refusal: (code: string | undefined) => string) {
+    this.#server = server;
+    this.#refusal = refusal;
+    server.on('connection', (socket: Socket) => {
+      this.#open.add(socket);
+      socket.once('close', () => this.#open.delete(socket));
+    });
+    server.prependListener('request', (request, response) => {
+      this.#latest.set(request.socket, { request, response });
+    });
+    server.on('connect', (_request, socket: Socket) => {
+      socket.resume();
+      this.#refuse(socket, noProxy);
+    });
+  }
+
+  /** From the moment of `drain` every reply says `Connection: close`. */
+  get stopping(): boolean {
+    return this.#stopping;
+  }
+
+  /** HTTP that couldn't be read as a request: after the replies under way the one error shape, then the connection ends. */
+  refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+    if (this.#refused.has(socket)) return;
+    if (error.code === 'ECONNRESET') {
+      socket.destroy();
+      return;
+    }
+    const latest = this.#latest.get(socket);
+    if (latest === undefined || !latest.request.complete || latest.response.closed) {
+      this.#refuse(socket, error.code);
+      return;
+    }
+    this.#refused.add(socket);
+    latest.response.once('close', () => this.#refuse(socket, error.code));
+  }
+
+  #refuse(socket: Socket, code: string | undefined): void {
+    this.#refused.add(socket);
+    if (!socket.writable) {
+      socket.destroy();
+      return;
+    }
+    // Who never closes the other half would keep the connection for ever.
+    const linger = setTimeout(() => socket.destroy(), lingerMs);
+    socket.once('close', () => clearTimeout(linger));
+    socket.end(this.#refusal(code));
+  }
+
+  /**
+   * Takes no more connections and waits for those there are: each ends with its next reply, or when it has been idle for
+   * a moment. What is still open after `withinMs` is cut off, whatever it does.
+   */
+  async drain(withinMs: number): Promise<void> {
+    this.#stopping = true;
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, 'close');
+    // HTTP's own close hangs up on idle clients at once, and stops looking for requests that take too long.
+    Listener.prototype.close.call(this.#server);
+    const sweep = setInterval(() => this.#endIdle(), Math.min(idleGraceMs, withinMs / 2));
+    const cut = setTimeout(() => {
+      for (const socket of this.#open) socket.destroy();
+    }, withinMs);
+    await closed;
+    clearInterval(sweep);
+    clearTimeout(cut);
+  }
+
+  #endIdle(): void {
+    this.#server.closeIdleConnections();
+    // Node counts those that have never sent anything as busy.
+    for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy();
+  }
+}
