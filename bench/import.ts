@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { importFile } from '../src/assessments/import-file.ts';
+import { sentenceOf } from '../src/assessments/result-fields.ts';
 import { inWork } from '../src/db/work.ts';
 import { openApp } from '../src/main.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
@@ -36,8 +37,8 @@ const counts = await importFile(app, createReadStream(file), {
   events: false,
   actor: 'bench',
   format: 'ndjson',
-  onRejected: (line, reason) => {
-    throw new Error(`line ${line}: ${reason}`);
+  onRejected: ({ line, faults }) => {
+    throw new Error(`line ${line}: ${faults.map(sentenceOf).join('; ')}`);
   },
   onProgress: ({ imported }) => {
     if (imported < ((marks.length + 1) * results) / 5) return;

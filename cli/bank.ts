@@ -1,5 +1,4 @@
-import { isUtf8 } from 'node:buffer';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { checkBank, reportText } from '../src/bank/check.ts';
@@ -15,6 +14,7 @@ import type { Domain, Level, Subject } from '../src/bank/schema.ts';
 import { simulateBank } from './bank-simulate.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Call, Command } from './command.ts';
+import { readTextFile, readWholeFile } from './file.ts';
 
 function option(call: Call, name: string): string | undefined {
   const value = call.options[name];
@@ -40,13 +40,6 @@ function reading<T>(read: () => T): T {
       throw new Failure('A file is wanted, and this is a directory.');
     throw cause;
   }
-}
-
-/** A file in another encoding would come in with its accents and pound signs replaced. */
-function utf8(content: Buffer): string {
-  if (!isUtf8(content))
-    throw new ExchangeFault('The file is not text in UTF-8: save it as “CSV UTF-8”, or convert it.');
-  return content.toString('utf8');
 }
 
 function oneOf<T extends string>(call: Call, name: string, allowed: readonly T[]): T | undefined {
@@ -167,11 +160,10 @@ const importBank: Command = {
     const format = formatOf(call, path);
     const where = place(call);
     const target = directory(call);
+    const content = format === 'qti' ? await readWholeFile(path) : await readTextFile(path);
     const read = reading((): Exchanged => {
-      const content = readFileSync(path);
-      if (format === 'json') return fromJson(utf8(content));
-      if (format === 'csv') return fromCsv(utf8(content));
-      return fromQti(content, where === null ? {} : foreignDefaults(where));
+      if (typeof content !== 'string') return fromQti(content, where === null ? {} : foreignDefaults(where));
+      return format === 'json' ? fromJson(content) : fromCsv(content);
     });
     const { files, outcome } = reading(() => mergeBank(bankToExtend(target), read, call.options.replace === true));
     if (outcome.added.length + outcome.replaced.length > 0) writeBankFiles(target, files);

@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { Failure } from './command.ts';
 import type { Command } from './command.ts';
+import { readJsonFile } from './file.ts';
 import { ESTIMATORS, VectorFileError, compareVectors, parseVectors } from '../src/scoring/vectors.ts';
 import type { Comparison, Estimator } from '../src/scoring/vectors.ts';
 
@@ -13,23 +13,6 @@ const NAMES: Record<Estimator, string> = {
   info: 'Test information',
   loglik: 'Log likelihood',
 };
-
-async function readJson(file: string): Promise<unknown> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    throw new Failure(
-      code === 'ENOENT' ? `There is no file ${file}.` : `${file} can't be read (${code ?? 'unknown error'}).`,
-    );
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Failure(`${file} is not valid JSON.`);
-  }
-}
 
 function table(comparison: Comparison): string {
   const rows = [
@@ -64,7 +47,7 @@ const vectors: Command = {
   positionals: [1, 1],
   async run({ positionals }) {
     const file = positionals[0]!;
-    const parsed = await readJson(file);
+    const parsed = await readJsonFile(file);
     let comparison: Comparison;
     try {
       comparison = compareVectors(parseVectors(parsed));

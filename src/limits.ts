@@ -36,6 +36,14 @@ export const limits = {
   bodyBytes: 1024 * 1024,
   /** Bytes from which on a reply is compressed for those who ask for it: less fits into one packet as it is. */
   compressFromBytes: 1400,
+  /** Bytes of one line, or of one CSV record, of a file that is imported. */
+  importLineBytes: 1024 * 1024,
+  /** Records in one transaction of an import: large enough to be fast, small enough that other writers hardly wait. */
+  importBatch: 2000,
+  /** Bytes after which a batch of an import is full, however few records it has. */
+  importBatchBytes: 16 * 1024 * 1024,
+  /** Bytes of a file that a command reads as a whole. */
+  wholeFileBytes: 64 * 1024 * 1024,
   /** Bytes of a request's address and query. */
   urlBytes: 16 * 1024,
   /** The sliding window of the rate limit. */

@@ -5,7 +5,7 @@ import { learnerJson, storedTexts } from '../src/assessments/body.ts';
 import type { Subject } from '../src/assessments/facet.ts';
 import { levels } from '../src/assessments/facet.ts';
 import { recordAssessments } from '../src/assessments/record.ts';
-import type { Amendment } from '../src/assessments/schema.ts';
+import type { Amendment } from '../src/assessments/result-fields.ts';
 import type { Work } from '../src/db/work.ts';
 import { lockFeed } from '../src/feed/position.ts';
 import { parseInstant } from '../src/feed/time.ts';

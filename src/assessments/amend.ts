@@ -1,27 +1,31 @@
-import { Compile } from 'typebox/compile';
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { cancelEvents } from '../events/cancel.ts';
 import { lockFeed } from '../feed/position.ts';
+import { isJsonObject } from '../json.ts';
 import { stampLearners } from '../feed/stamp.ts';
 import { forgetUnlessAnythingIsLeft } from '../learners/forget.ts';
 import { contentOf, storedTexts } from './body.ts';
-import { RecordRefused, refuseUnlessTextsArePlain } from './import-record.ts';
-import { Amendment } from './schema.ts';
+import type { Amendment } from './result-fields.ts';
+import { amendableNames, faultsOfAmendment, RecordRefused, wholeDomains } from './result-fields.ts';
 import { emptyAssessment, findLive, recordChanges, replaceBodies, stampAssessments } from './store.ts';
-
-const shape = Compile(Amendment);
 
 /** Checks an amendment as it is given; its texts keep to what an import may hold. @throws RecordRefused */
 export function readAmendment(value: unknown): Amendment {
-  if (!shape.Check(value)) {
+  if (
+    !isJsonObject(value) ||
+    Object.keys(value).length === 0 ||
+    Object.keys(value).some((name) => !amendableNames.includes(name))
+  ) {
     throw new RecordRefused(
-      `the amendment must be a JSON object of one or more of ${Object.keys(Amendment.properties).join(', ')}; withdraw the assessment and record it again to change anything else`,
+      [],
+      `the amendment must be a JSON object of one or more of ${amendableNames.join(', ')}; withdraw the assessment and record it again to change anything else`,
     );
   }
+  const faults = faultsOfAmendment(value);
+  if (faults.length > 0) throw new RecordRefused(faults);
   const amendment = value as Amendment;
-  refuseUnlessTextsArePlain(amendment);
-  return amendment;
+  return amendment.domains === undefined ? amendment : { ...amendment, domains: wholeDomains(amendment.domains) };
 }
 
 /**

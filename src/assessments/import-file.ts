@@ -2,17 +2,28 @@ import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
+import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
-import { readLines } from './import-lines.ts';
-import type { ReadyRecord } from './import-record.ts';
-import { RecordRefused, readyRecord } from './import-record.ts';
+import { limits } from '../limits.ts';
+import type { Line } from './import-lines.ts';
+import { openResults } from './import-lines.ts';
+import type { Dates, ReadyRecord } from './import-record.ts';
+import { readyRecord } from './import-record.ts';
 import type { ImportOutcome } from './import.ts';
 import { importRecords } from './import.ts';
-
-/** Records in one transaction: large enough to be fast, small enough that other writers of the organisation hardly wait. */
-const batchSize = 2000;
+import type { Fault } from './result-fields.ts';
+import { RecordRefused } from './result-fields.ts';
 
 export type ImportCounts = { imported: number; updated: number; unchanged: number; rejected: number };
+
+/** A record that was refused, with all that is wrong with it. */
+export type Rejected = {
+  line: number;
+  faults: Fault[];
+  /** What a file of such records begins with, and the record as it stands in one, to be mended and imported again. */
+  head(): Buffer;
+  again: Buffer;
+};
 
 export type ImportOptions = {
   organisationId: number;
@@ -20,56 +31,101 @@ export type ImportOptions = {
   events: boolean;
   actor: string;
   format: 'ndjson' | 'csv';
-  /** A refused line: its number and why, without anything that it held. */
-  onRejected(line: number, reason: string): void;
-  /** After each committed batch. */
+  dates?: Dates;
+  /** Does all of it in one transaction that is rolled back: the counts are those of a real run, and nothing is written. */
+  dryRun?: boolean;
+  onRejected(rejected: Rejected): void | Promise<void>;
+  /** After each batch. */
   onProgress(counts: ImportCounts): void;
   signal?: AbortSignal;
 };
 
+type Entry = { line: Line; record: ReadyRecord };
+
+/** Undoes the transaction of a dry run. */
+class DryRunOver extends Error {}
+
+/** The database gave up the transaction of a dry run, as it does when another writer is in the way. */
+export class DryRunDisturbed extends Error {
+  constructor() {
+    super('another change got in the way of the dry run: run it again');
+  }
+}
+
 /**
- * Imports a file in batches, each a transaction of its own with its row in the audit log, reading the next while the database works. Stopped halfway,
- * it can simply be run again: what is there already is skipped.
+ * Imports a file in batches, each a transaction of its own with its row in the audit log, reading the next while the
+ * database works. Stopped halfway, it can simply be run again: what is there already is skipped.
+ * @throws UnreadableFile
  */
 export async function importFile(app: App, input: Readable, options: ImportOptions): Promise<ImportCounts> {
+  if (options.dryRun !== true) {
+    const outcomesOf = (records: ReadyRecord[]) =>
+      inWork(app, async (work) => {
+        const outcomes = await importRecords(work, options.organisationId, records, options);
+        await auditBatch(work, options, outcomes);
+        return outcomes;
+      });
+    return importLines(app, input, outcomesOf, options);
+  }
+  let counts: ImportCounts | undefined;
+  let begun = false;
+  try {
+    await inWork(app, async (work) => {
+      // What was read is gone: nothing could be done again from its beginning.
+      if (begun) throw new DryRunDisturbed();
+      begun = true;
+      const outcomesOf = (records: ReadyRecord[]) =>
+        importRecords(work, options.organisationId, records, { ...options, events: false });
+      counts = await importLines(app, input, outcomesOf, options);
+      throw new DryRunOver();
+    });
+  } catch (error) {
+    if (!(error instanceof DryRunOver)) throw error;
+  }
+  return counts!;
+}
+
+async function auditBatch(work: Work, options: ImportOptions, outcomes: ImportOutcome[]): Promise<void> {
+  const numberOf = (outcome: ImportOutcome['outcome']) => outcomes.filter((one) => one.outcome === outcome).length;
+  await auditInside(work.tx, {
+    organisationId: options.organisationId,
+    atMs: work.nowMs,
+    requestId: work.uuid(),
+    actor: options.actor,
+    action: 'results import',
+    resource: `${numberOf('imported')} imported, ${numberOf('updated')} updated, ${numberOf('unchanged')} unchanged, ${numberOf('rejected')} rejected`,
+    status: null,
+  });
+}
+
+async function importLines(
+  app: App,
+  input: Readable,
+  outcomesOf: (records: ReadyRecord[]) => Promise<ImportOutcome[]>,
+  options: ImportOptions,
+): Promise<ImportCounts> {
   const counts: ImportCounts = { imported: 0, updated: 0, unchanged: 0, rejected: 0 };
-  let batch: { line: number; record: ReadyRecord }[] = [];
+  let batch: Entry[] = [];
+  let batchBytes = 0;
   let working: Promise<void> = Promise.resolve();
   let batches = 0;
   let read = 0;
   let nextAnalyze = 1;
   let analysing: Promise<unknown> = Promise.resolve();
+  const file = await openResults(input, options.format);
 
-  const reject = (line: number, reason: string) => {
+  const reject = async (line: Line, faults: Fault[]) => {
     counts.rejected++;
-    options.onRejected(line, reason);
+    await options.onRejected({ line: line.line, faults, head: file.head, again: file.refused(line, faults) });
   };
-  const commit = async (entries: typeof batch) => {
-    const outcomes = await inWork(app, async (work) => {
-      const done = await importRecords(
-        work,
-        options.organisationId,
-        entries.map((entry) => entry.record),
-        { events: options.events, actor: options.actor },
-      );
-      const numberOf = (outcome: ImportOutcome['outcome']) => done.filter((one) => one.outcome === outcome).length;
-      await auditInside(work.tx, {
-        organisationId: options.organisationId,
-        atMs: work.nowMs,
-        requestId: work.uuid(),
-        actor: options.actor,
-        action: 'results import',
-        resource: `${numberOf('imported')} imported, ${numberOf('updated')} updated, ${numberOf('unchanged')} unchanged, ${numberOf('rejected')} rejected`,
-        status: null,
-      });
-      return done;
-    });
-    outcomes.forEach((outcome, i) => {
-      if (outcome.outcome === 'rejected') reject(entries[i]!.line, outcome.reason);
+  const commit = async (entries: Entry[]) => {
+    const outcomes = await outcomesOf(entries.map((entry) => entry.record));
+    for (const [i, outcome] of outcomes.entries()) {
+      if (outcome.outcome === 'rejected') await reject(entries[i]!.line, outcome.faults);
       else counts[outcome.outcome]++;
-    });
+    }
     // Statements planned for small tables are planned again once there are statistics of larger ones.
-    if (++batches === nextAnalyze) {
+    if (++batches === nextAnalyze && options.dryRun !== true) {
       nextAnalyze *= 10;
       analysing = app.db.query('analyze learner, learner_feed, membership, assessment, assessment_feed');
       analysing.catch(() => {});
@@ -77,24 +133,27 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
     options.onProgress(counts);
   };
   try {
-    for await (const { line, value, fault } of readLines(input, options.format)) {
+    for await (const line of file.lines) {
       if (options.signal?.aborted === true) break;
       // Reading is work without a pause: let the database's replies in, or it waits for this loop at every statement.
       if (++read % 16 === 0) await setImmediate();
-      if (fault !== undefined) {
-        reject(line, fault);
+      if (line.faults !== undefined) {
+        await reject(line, line.faults);
         continue;
       }
       try {
-        batch.push({ line, record: readyRecord(value, options.organisationPublicId, app.clock.nowMs()) });
+        const nowMs = app.clock.nowMs();
+        batch.push({ line, record: readyRecord(line.value, options.organisationPublicId, nowMs, options.dates) });
       } catch (error) {
         if (!(error instanceof RecordRefused)) throw error;
-        reject(line, error.message);
+        await reject(line, error.faults);
         continue;
       }
-      if (batch.length < batchSize) continue;
+      batchBytes += line.bytes;
+      if (batch.length < limits.importBatch && batchBytes < limits.importBatchBytes) continue;
       const full = batch;
       batch = [];
+      batchBytes = 0;
       await working;
       working = commit(full);
       // The failure is thrown by the next await; until then it must not count as unhandled.

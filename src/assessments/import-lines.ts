@@ -1,8 +1,26 @@
-import { parse } from 'csv-parse';
 import type { Readable } from 'node:stream';
+import { cellsOf, csvLine, csvRecords, unguard } from '../files/csv.ts';
+import type { Delimiter, TextLine } from '../files/csv.ts';
+import { encode, lineDecoder, lost, recogniseEncoding, UnreadableFile } from '../files/encoding.ts';
+import { byteLines, peek } from '../files/lines.ts';
+import { isJsonObject, JsonFault, parseJson } from '../json.ts';
+import { limits } from '../limits.ts';
+import type { Fault } from './result-fields.ts';
+import { sentenceOf } from './result-fields.ts';
 
-/** One record of a file, with the line that it ends on. `fault` tells why it couldn't be read. */
-export type Line = { line: number; value: unknown; fault?: string };
+/** One record of a file, with the line that it begins on and how long it is. With `faults` it couldn't be read. */
+export type Line = { line: number; bytes: number; value: unknown; faults?: Fault[]; given: Given };
+
+/** What stood there, to be written again where it is refused: cells of a CSV file, or the text of a line. */
+type Given = readonly string[] | string;
+
+/** A file of results: its records, and how a refused one is written so that it can be mended and imported again. */
+export type ResultFile = {
+  lines: AsyncGenerator<Line>;
+  /** What a file of refused records begins with. To be asked once a line was read. */
+  head(): Buffer;
+  refused(line: Line, faults: Fault[]): Buffer;
+};
 
 /** The columns of a CSV file; domains, level_probabilities and groups hold JSON, an empty cell is null. */
 export const csvColumns = [
@@ -24,61 +42,133 @@ export const csvColumns = [
   'groups',
 ] as const;
 
-/** The file can't be read as what it says it is. */
-export class UnreadableFile extends Error {}
+/** Why a record was refused: in a file of refused records beside what stood there, and passed over when that is imported. */
+const reasonColumn = 'rejected_because';
 
-/** What stands for bytes that aren't UTF-8, as in files saved with an older encoding: names would be stored damaged. */
-const damaged = '\uFFFD';
-const notUtf8 = 'is not UTF-8';
+/** Enough of a file to see how it is encoded, before anything of it is read. */
+const headBytes = 64 * 1024;
 
-/** Texts between line feeds. Other characters that end lines elsewhere may stand inside JSON. */
-async function* linesOf(input: Readable): AsyncGenerator<string> {
-  let parts: Buffer[] = [];
-  for await (const chunk of input as AsyncIterable<Buffer>) {
-    let start = 0;
-    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
-      yield Buffer.concat([...parts, chunk.subarray(start, end)]).toString();
-      parts = [];
-      start = end + 1;
+const unreadable: Record<'encoding' | 'length' | 'quotes' | 'cells' | 'json' | 'repeated name', Fault> = {
+  encoding: {
+    field: 'the line',
+    expected: 'in one encoding with the rest of the file, UTF-8 (or in CSV Windows-1252), with no character damaged',
+    example: 'what a spreadsheet saves as “CSV UTF-8”',
+  },
+  length: {
+    field: 'the line',
+    expected: `at most ${limits.importLineBytes.toLocaleString('en-GB')} bytes long`,
+    example: 'one result with its domains and groups',
+  },
+  quotes: {
+    field: 'the line',
+    expected: 'written with quotes around whole cells only, and two for one inside them',
+    example: '"Ana ""Annie"" Silva"',
+  },
+  cells: {
+    field: 'the line',
+    expected: 'of no more cells than the first line names, with quotes around a cell that holds the delimiter',
+    example: '"Silva, Ana"',
+  },
+  json: {
+    field: 'the line',
+    expected: 'one JSON object',
+    example: '{"learner": {"full_name": "Ana Silva"}, "assessed_at": "2026-01-31T09:00:00Z", …}',
+  },
+  'repeated name': {
+    field: 'the line',
+    expected: 'a JSON object in which no object has a name twice',
+    example: '{"subject": "maths", …}',
+  },
+};
+
+/** Lines of text with their numbers; what begins the file is left out. */
+async function* textLines(
+  input: AsyncIterable<Buffer>,
+  markBytes: number,
+  decode: (line: Buffer) => { text: string; damaged: boolean },
+): AsyncGenerator<TextLine> {
+  let line = 0;
+  for await (const bytes of byteLines(input, limits.importLineBytes)) {
+    line++;
+    if (bytes === null) {
+      yield { line, text: '', why: 'length' };
+      continue;
     }
-    parts.push(chunk.subarray(start));
+    const read = decode(line === 1 ? bytes.subarray(markBytes) : bytes);
+    const text = read.text.endsWith('\r') ? read.text.slice(0, -1) : read.text;
+    yield read.damaged ? { line, text, why: 'encoding' } : { line, text };
   }
-  yield Buffer.concat(parts).toString();
+}
+
+function readJson(text: string): { value: unknown; faults?: Fault[] } {
+  try {
+    return { value: parseJson(text) };
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error;
+    return { value: null, faults: [unreadable[error.kind === 'syntax' ? 'json' : 'repeated name']] };
+  }
 }
 
 /** Records of an NDJSON file: one JSON object a line, blank lines passed over. */
-async function* ndjson(input: Readable): AsyncGenerator<Line> {
-  let line = 0;
-  for await (const text of linesOf(input)) {
-    line++;
-    if (text.trim() === '') continue;
-    if (text.includes(damaged)) {
-      yield { line, value: null, fault: notUtf8 };
+async function* ndjson(lines: AsyncIterable<TextLine>): AsyncGenerator<Line> {
+  for await (const one of lines) {
+    const { line, text, why } = one;
+    if (why === undefined && text.trim() === '') continue;
+    const bytes = text.length;
+    if (why !== undefined) {
+      yield { line, bytes, value: null, faults: [unreadable[why]], given: text };
       continue;
     }
-    try {
-      yield { line, value: JSON.parse(line === 1 ? text.replace(/^\uFEFF/, '') : text) };
-    } catch {
-      yield { line, value: null, fault: 'is not one JSON object' };
-    }
+    const read = readJson(text);
+    const { value } = read;
+    // A line of a file of refused records holds what stood there, mended or not.
+    if (isJsonObject(value) && typeof value.reason === 'string' && typeof value.line === 'number') {
+      if (typeof value.text === 'string') {
+        const again = value.text.includes(lost) ? { value: null, faults: [unreadable.encoding] } : readJson(value.text);
+        yield { line, bytes, ...again, given: value.text };
+      } else yield { line, bytes, value: value.record, given: '' };
+    } else yield { line, bytes, ...read, given: text };
   }
+}
+
+function ndjsonRefused({ line, given, value }: Line, faults: Fault[]): Buffer {
+  const stood = isJsonObject(value) ? { record: value } : { text: given };
+  const told = JSON.stringify({ line, reason: faults.map(sentenceOf).join('; '), faults, ...stood });
+  return Buffer.from(`${told.replaceAll(lost, '\\ufffd')}\n`);
 }
 
 const flags: Record<string, boolean> = { true: true, false: false };
 
-function fromCells(cells: Record<string, string>): unknown {
-  const cell = (name: string) => (cells[name] === undefined || cells[name] === '' ? null : cells[name]);
-  const flag = (name: string) => {
+/** A record of cells. What a cell can't be read as stays text, so that the record's own check refuses it. */
+function fromCells(cells: ReadonlyMap<string, string>): unknown {
+  const cell = (name: (typeof csvColumns)[number]) => {
+    const text = cells.get(name);
+    return text === undefined || text === '' ? null : text;
+  };
+  const flag = (name: 'below_level_1' | 'is_borderline' | 'needs_review') => {
     const text = cell(name);
     return text === null ? null : (flags[text.toLowerCase()] ?? text);
   };
-  const json = (name: string) => {
+  const json = (name: 'domains' | 'level_probabilities' | 'groups') => {
     const text = cell(name);
-    return text === null ? undefined : (JSON.parse(text) as unknown);
+    if (text === null) return null;
+    try {
+      return parseJson(text);
+    } catch {
+      return text;
+    }
   };
   const code = cell('rqf_level_code');
+  const given = {
+    assessment_id: cell('assessment_id'),
+    is_borderline: flag('is_borderline'),
+    needs_review: flag('needs_review'),
+    domains: json('domains'),
+    level_probabilities: json('level_probabilities'),
+    groups: json('groups'),
+  };
   return {
-    ...(cell('assessment_id') === null ? {} : { assessment_id: cell('assessment_id') }),
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)),
     learner: { ref: cell('learner_ref'), full_name: cell('learner_full_name') ?? '' },
     assessed_at: cell('assessed_at') ?? '',
     subject: cell('subject') ?? '',
@@ -88,66 +178,85 @@ function fromCells(cells: Record<string, string>): unknown {
     below_level_1: flag('below_level_1'),
     working_level: cell('working_level'),
     recommended_next_level: cell('recommended_next_level'),
-    ...(flag('is_borderline') === null ? {} : { is_borderline: flag('is_borderline') }),
-    ...(flag('needs_review') === null ? {} : { needs_review: flag('needs_review') }),
-    ...(json('domains') === undefined ? {} : { domains: json('domains') }),
-    ...(json('level_probabilities') === undefined ? {} : { level_probabilities: json('level_probabilities') }),
-    ...(json('groups') === undefined ? {} : { groups: json('groups') }),
   };
 }
 
-async function* csv(input: Readable): AsyncGenerator<Line> {
-  const faults: Line[] = [];
-  const parser = input.pipe(
-    parse({
-      bom: true,
-      info: true,
-      skip_empty_lines: true,
-      relax_column_count_less: true,
-      skip_records_with_error: true,
-      // The parser's own message repeats what stands there.
-      on_skip: (error) => {
-        const line = Number(error?.lines);
-        const fault =
-          error?.code === 'CSV_RECORD_INCONSISTENT_COLUMNS'
-            ? 'has more cells than the first line'
-            : 'has a quote that is out of place';
-        if (faults.at(-1)?.line !== line) faults.push({ line, value: null, fault });
-        return undefined;
-      },
-      columns: (header: string[]) => {
-        if (
-          new Set(header).size < header.length ||
-          !header.every((name) => (csvColumns as readonly string[]).includes(name))
-        ) {
-          throw new UnreadableFile(
-            `the first line must name columns out of ${csvColumns.join(', ')}, each at most once`,
-          );
-        }
-        return header;
-      },
-    }),
-  );
-  input.once('error', (error) => parser.destroy(error));
-  for await (const { record, info } of parser as AsyncIterable<{
-    record: Record<string, string>;
-    info: { lines: number };
-  }>) {
-    yield* faults.splice(0);
-    if (Object.values(record).some((cell) => cell.includes(damaged))) {
-      yield { line: info.lines, value: null, fault: notUtf8 };
-      continue;
-    }
-    try {
-      yield { line: info.lines, value: fromCells(record) };
-    } catch {
-      yield { line: info.lines, value: null, fault: 'domains, level_probabilities and groups must hold JSON' };
-    }
+/** Finds the delimiter and the columns in the first line. @throws UnreadableFile */
+function readHeader(text: string): { delimiter: Delimiter; columns: string[] } {
+  const known = new Set<string>([...csvColumns, reasonColumn]);
+  for (const delimiter of [',', ';', '\t'] as const) {
+    const columns = (cellsOf(text, delimiter) ?? []).map((name) => name.trim());
+    if (columns.every((name) => known.has(name)) && new Set(columns).size === columns.length && columns.length > 0)
+      return { delimiter, columns };
   }
-  yield* faults.splice(0);
+  throw new UnreadableFile(
+    `the first line must name columns out of ${csvColumns.join(', ')}, each at most once, with commas, semicolons or tabs between`,
+  );
 }
 
-/** Records of a file in either format. @throws UnreadableFile */
-export function readLines(input: Readable, format: 'ndjson' | 'csv'): AsyncGenerator<Line> {
-  return format === 'csv' ? csv(input) : ndjson(input);
+/** In a CSV file a fault is told of the column. */
+function ofColumn(fault: Fault): Fault {
+  return { ...fault, field: fault.field.replace(/^learner\./, 'learner_') };
+}
+
+function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buffer, mark: string): ResultFile {
+  let delimiter: Delimiter = ',';
+  let columns: string[] = [];
+  let named: string[] = [];
+
+  async function* records(): AsyncGenerator<Line> {
+    let first = await lines.next();
+    while (first.done !== true && first.value.text.trim() === '' && first.value.why === undefined)
+      first = await lines.next();
+    if (first.done === true) return;
+    const header = readHeader(first.value.text);
+    ({ delimiter } = header);
+    named = header.columns;
+    columns = named.filter((name) => name !== reasonColumn);
+    const reasonAt = named.indexOf(reasonColumn);
+    for await (const record of csvRecords(lines, delimiter, limits.importLineBytes)) {
+      const { line, text } = record;
+      const bytes = text.length;
+      const withoutReason = (cells: string[]) => cells.map(unguard).filter((_, i) => i !== reasonAt);
+      if (record.cells === null) {
+        const looksLike = text.split(delimiter);
+        // Cells that only look like it have the line itself behind them, so that nobody imports them without a look.
+        const given =
+          record.why === 'quotes'
+            ? [...columns.map((_, i) => looksLike[i] ?? ''), ...looksLike.slice(columns.length), text]
+            : withoutReason(cellsOf(text, delimiter) ?? looksLike);
+        yield { line, bytes, value: null, faults: [unreadable[record.why]], given };
+        continue;
+      }
+      const given = withoutReason(record.cells);
+      if (given.length > columns.length) yield { line, bytes, value: null, faults: [unreadable.cells], given };
+      else {
+        const cells = new Map(given.map((cell, i) => [columns[i]!, cell]));
+        yield { line, bytes, value: fromCells(cells), given };
+      }
+    }
+  }
+
+  return {
+    lines: records(),
+    head: () => encoded(`${mark}${csvLine([...columns, reasonColumn], delimiter)}`),
+    refused({ given }, faults) {
+      const cells = given as readonly string[];
+      const padded = columns.map((_, i) => cells[i] ?? '');
+      const reasons = faults.map(ofColumn).map(sentenceOf).join('; ');
+      // Cells beyond the columns stay beyond them, so that the line is refused again until it is mended.
+      return encoded(csvLine([...padded, reasons, ...cells.slice(columns.length)], delimiter));
+    },
+  };
+}
+
+/** Opens a file in either format. @throws UnreadableFile here, or from its lines */
+export async function openResults(input: Readable, format: 'ndjson' | 'csv'): Promise<ResultFile> {
+  const { head, whole } = await peek(input, headBytes);
+  const { encoding, markBytes } = recogniseEncoding(head);
+  const decoder = lineDecoder(format === 'ndjson' ? 'utf-8' : encoding);
+  const lines = textLines(whole, markBytes, decoder.decode);
+  if (format === 'csv')
+    return csvFile(lines, (text) => encode(text, decoder.encoding()), markBytes > 0 ? '\uFEFF' : '');
+  return { lines: ndjson(lines), head: () => Buffer.alloc(0), refused: ndjsonRefused };
 }

@@ -1,13 +1,13 @@
-import { Compile } from 'typebox/compile';
 import { parseInstant } from '../feed/time.ts';
 import type { GroupInput } from '../groups/schema.ts';
-import { clientGroupTypes } from '../groups/types.ts';
-import { limits } from '../limits.ts';
-import { holdsNationalInsuranceNumber, isNameOf, isOpaqueRef, isPlainText } from '../personal-data.ts';
+import { isJsonObject } from '../json.ts';
+import { isNameOf } from '../personal-data.ts';
 import { uuidOf } from '../random.ts';
 import { learnerJson, storedTexts } from './body.ts';
 import { facetOf } from './facet.ts';
-import { ImportRecord } from './schema.ts';
+import type { Fault, ImportRecord } from './result-fields.ts';
+import { faultsOfRecord, RecordRefused, refFault, wholeDomains } from './result-fields.ts';
+import { parseUkInstant } from './uk-dates.ts';
 
 /** A record that may be imported, with its texts ready to store. */
 export type ReadyRecord = {
@@ -21,105 +21,105 @@ export type ReadyRecord = {
   groups: GroupInput[];
 };
 
-const shape = Compile(ImportRecord);
-const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** How date-times may be written: RFC 3339 alone, or also as in the United Kingdom. */
+export type Dates = 'rfc3339' | 'uk';
 
 /** Instants before this are mistakes, not assessments: 1990-01-01. */
 const earliestUs = 631_152_000_000_000;
 
-/** Why a record is refused: what was expected, never what was found. */
-export class RecordRefused extends Error {}
+const forms: Record<Dates, Omit<Fault, 'field'>> = {
+  rfc3339: { expected: 'an RFC 3339 date-time with a zone', example: '2026-01-31T09:00:00Z' },
+  uk: {
+    expected:
+      'DD/MM/YYYY with two digits for day and month and four for the year, with or without HH:MM or HH:MM:SS ' +
+      '(the clocks of Europe/London), or an RFC 3339 date-time with a zone',
+    example: '31/01/2026 09:30',
+  },
+};
 
-function refuseUnlessPlain(what: string, text: string, most: number): void {
-  if (!isPlainText(text, most)) throw new RecordRefused(`${what} must be text of 1 to ${most} characters on one line`);
-  if (holdsNationalInsuranceNumber(text)) throw new RecordRefused(`${what} must not hold a National Insurance number`);
+/** A form in which day and month, the century or the zone can't be told for sure. */
+const dayFirst = /^\s*\d{1,2}[/.-]\d{1,2}[/.-]\d/;
+
+/** When a result was assessed, or what was expected instead. */
+function readAssessedAt(value: unknown, dates: Dates, nowMs: number): number | Omit<Fault, 'field'> {
+  const form = forms[dates];
+  if (typeof value !== 'string') return form;
+  const uk = dates === 'uk' ? parseUkInstant(value) : null;
+  if (uk === 'never' || uk === 'twice') {
+    const why =
+      uk === 'twice'
+        ? 'the clocks of Europe/London show this time twice that night'
+        : 'the clocks of Europe/London leave this time out that night';
+    return { expected: `a date-time with a zone, because ${why}`, example: '2026-10-25T01:30:00Z' };
+  }
+  const us = uk ?? parseInstant(value);
+  if (us === null && dates === 'rfc3339' && dayFirst.test(value))
+    return { ...form, expected: `${form.expected} (--dates uk reads DD/MM/YYYY, which could be MM/DD/YYYY)` };
+  if (us === null) return form;
+  if (us < earliestUs || us > (nowMs + 86_400_000) * 1000)
+    return { expected: 'a date-time between 1990 and now', example: form.example };
+  return us;
 }
 
-/** The texts of a result that are given freely, in a record or in an amendment. @throws RecordRefused */
-export function refuseUnlessTextsArePlain(
-  given: Partial<
-    Pick<ImportRecord, 'framework' | 'working_level' | 'recommended_next_level' | 'domains' | 'level_probabilities'>
-  >,
-): void {
-  if (given.framework !== undefined) refuseUnlessPlain('framework', given.framework, 200);
-  for (const field of ['working_level', 'recommended_next_level'] as const) {
-    const text = given[field];
-    if (text !== null && text !== undefined) refuseUnlessPlain(field, text, 100);
+/** What is wrong between fields, each of which may be right by itself. */
+function faultsBetween(value: Record<string, unknown>, faults: readonly Fault[]): Fault[] {
+  const right = (...names: string[]) =>
+    names.every((name) => !faults.some(({ field }) => field === name || field.startsWith(`${name}[`)));
+  const record = value as unknown as ImportRecord;
+  const found: Fault[] = [];
+  const ref = right('learner') ? (record.learner.ref ?? null) : null;
+  if (ref !== null && right('learner.ref', 'learner.full_name') && isNameOf(ref, record.learner.full_name))
+    found.push(refFault());
+  if (right('learner', 'groups') && (record.groups ?? []).length > 0 && ref === null)
+    found.push({
+      field: 'learner.ref',
+      expected: 'given where there are groups, so that the learner can be found again',
+      example: refFault().example,
+    });
+  if (
+    right('subject', 'rqf_level', 'rqf_level_code', 'below_level_1') &&
+    facetOf(record.subject, record) === undefined
+  ) {
+    found.push({
+      field: 'rqf_level',
+      expected:
+        'the level that rqf_level_code and below_level_1 say (Entry Level is 1 and below, Level 1 is 2, Level 2 is 3, Level 3 is 5; below Entry Level has no level and no code)',
+      example: 'Level 1 with 2 and false',
+    });
   }
-  for (const { name, status } of given.domains ?? []) {
-    refuseUnlessPlain('domains.name', name, 100);
-    if (status !== null && status !== undefined) refuseUnlessPlain('domains.status', status, 40);
-  }
-  refuseUnlessProbabilities(given.level_probabilities ?? null);
-}
-
-/** Probabilities of levels add up to 1, whatever was rounded. */
-function refuseUnlessProbabilities(given: Record<string, number> | null): void {
-  if (given === null) return;
-  const levels = Object.keys(given);
-  for (const level of levels) refuseUnlessPlain('level_probabilities', level, 40);
-  const sum = Object.values(given).reduce((total, one) => total + one, 0);
-  if (levels.length > limits.levelsPerResult || Math.abs(sum - 1) > 0.01)
-    throw new RecordRefused(
-      `level_probabilities must be null or name at most ${limits.levelsPerResult} levels whose probabilities add up to 1`,
-    );
+  return found;
 }
 
 /**
  * Checks one import record. Without an assessment_id the record gets the id that its learner, subject, framework and
  * time always have, so that importing a file again finds what it imported before.
  * @param namespace keeps equal records of two organisations apart
- * @throws RecordRefused
+ * @throws RecordRefused with everything that is wrong
  */
-export function readyRecord(value: unknown, namespace: string, nowMs: number): ReadyRecord {
-  if (!shape.Check(value)) {
-    // A field that isn't known names itself in its own fault: what was given is never repeated.
-    const fault = shape.Errors(value).find((one) => one.keyword !== 'boolean');
-    const where =
-      fault === undefined || fault.instancePath === ''
-        ? 'the record'
-        : fault.instancePath.slice(1).replaceAll('/', '.');
-    const what = fault?.keyword === 'additionalProperties' ? 'has a field that is not known' : fault?.message;
-    throw new RecordRefused(`${where} ${what ?? 'is not an import record'}`);
-  }
-  const record = value as ImportRecord;
+export function readyRecord(value: unknown, namespace: string, nowMs: number, dates: Dates = 'rfc3339'): ReadyRecord {
+  const faults = faultsOfRecord(value);
+  if (!isJsonObject(value)) throw new RecordRefused(faults);
+  const assessedAt = readAssessedAt(value.assessed_at, dates, nowMs);
+  if (typeof assessedAt !== 'number' && !faults.some(({ field }) => field === 'assessed_at'))
+    faults.push({ field: 'assessed_at', ...assessedAt });
+  faults.push(...faultsBetween(value, faults));
+  if (faults.length > 0 || typeof assessedAt !== 'number') throw new RecordRefused(faults);
+
+  const record = value as unknown as ImportRecord;
   const ref = record.learner.ref ?? null;
   const fullName = record.learner.full_name;
-  refuseUnlessPlain('learner.full_name', fullName, limits.fullNameChars);
-  if (ref !== null && (!isOpaqueRef(ref) || isNameOf(ref, fullName)))
-    throw new RecordRefused(
-      `learner.ref must be an opaque reference of up to ${limits.learnerRefChars} letters, digits, . _ : / or -`,
-    );
-  const assessedAtUs = parseInstant(record.assessed_at);
-  if (assessedAtUs === null) throw new RecordRefused('assessed_at must be an RFC 3339 date-time with a zone');
-  if (assessedAtUs < earliestUs || assessedAtUs > (nowMs + 86_400_000) * 1000)
-    throw new RecordRefused('assessed_at must lie between 1990 and now');
-  if (record.assessment_id !== undefined && !uuidForm.test(record.assessment_id))
-    throw new RecordRefused('assessment_id must be a UUID');
-  refuseUnlessTextsArePlain(record);
-  const domains = (record.domains ?? []).map(({ name, score_pct, status }) => ({
-    name,
-    score_pct: score_pct ?? null,
-    status: status ?? null,
-  }));
-  const groups = readGroups(record, ref);
-  if (facetOf(record.subject, record) === undefined) {
-    throw new RecordRefused(
-      'rqf_level, rqf_level_code and below_level_1 contradict each other: Entry Level is 1 and below, Level 1 is 2, Level 2 is 3, Level 3 is 5',
-    );
-  }
   const assessmentId =
     record.assessment_id?.toLowerCase() ??
-    uuidOf(namespace, JSON.stringify([ref ?? ['', fullName], record.subject, record.framework, assessedAtUs]));
+    uuidOf(namespace, JSON.stringify([ref ?? ['', fullName], record.subject, record.framework, assessedAt]));
   return {
     assessmentId,
     learnerRef: ref,
     fullName,
-    assessedAtUs,
-    groups,
+    assessedAtUs: assessedAt,
+    groups: record.groups ?? [],
     learnerJson: learnerJson(ref, fullName),
     ...storedTexts({
-      assessed_at_us: assessedAtUs,
+      assessed_at_us: assessedAt,
       subject: record.subject,
       framework: record.framework,
       rqf_level: record.rqf_level,
@@ -129,20 +129,8 @@ export function readyRecord(value: unknown, namespace: string, nowMs: number): R
       recommended_next_level: record.recommended_next_level ?? null,
       is_borderline: record.is_borderline ?? false,
       needs_review: record.needs_review ?? false,
-      domains,
+      domains: wholeDomains(record.domains ?? []),
       level_probabilities: record.level_probabilities ?? null,
     }),
   };
-}
-
-function readGroups(record: ImportRecord, ref: string | null): GroupInput[] {
-  const groups = record.groups ?? [];
-  if (groups.length > 0 && ref === null) throw new RecordRefused('groups needs a learner.ref');
-  for (const group of groups) {
-    if (!(clientGroupTypes as readonly string[]).includes(group.type))
-      throw new RecordRefused(`groups.type must be one of ${clientGroupTypes.join(', ')}`);
-    refuseUnlessPlain('groups.ref', group.ref, limits.groupRefChars);
-    refuseUnlessPlain('groups.name', group.name, limits.groupNameChars);
-  }
-  return groups;
 }

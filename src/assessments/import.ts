@@ -7,15 +7,42 @@ import { ensureGroups } from '../groups/create.ts';
 import { joinGroups } from '../groups/members.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnersByIds, findLearnersByRefs, insertLearners } from '../learners/learners.ts';
+import { limits } from '../limits.ts';
 import { uuidOf } from '../random.ts';
 import { learnerJson } from './body.ts';
 import type { ReadyRecord } from './import-record.ts';
+import type { Fault } from './result-fields.ts';
 import { recordAssessments, tellOfAssessments } from './record.ts';
 import { renameLearner } from './rename-learner.ts';
 import { findStored, recordChanges, replaceBodies, stampAssessments } from './store.ts';
 
 /** What became of a record. */
-export type ImportOutcome = { outcome: 'imported' | 'updated' | 'unchanged' } | { outcome: 'rejected'; reason: string };
+export type ImportOutcome =
+  { outcome: 'imported' | 'updated' | 'unchanged' } | { outcome: 'rejected'; faults: Fault[] };
+
+const anotherId = 'an assessment_id that is not in use';
+const withdrawn: Fault = {
+  field: 'assessment_id',
+  expected: 'that of a result which was not withdrawn: a withdrawal is final',
+  example: anotherId,
+};
+const ofAnotherLearner: Fault = {
+  field: 'assessment_id',
+  expected:
+    'that of a result of this learner: it belongs to another learner; withdraw that result and record it again under another id',
+  example: anotherId,
+};
+const immutable: Fault = {
+  field: 'the record',
+  expected:
+    'as before in subject, assessed_at, rqf_level_code and below_level_1, which cannot be amended: withdraw the result and record it again under another id',
+  example: anotherId,
+};
+const tooManyGroups: Fault = {
+  field: 'groups',
+  expected: `among the ${limits.groupsPerOrganisation} groups that an organisation may have: archive one first`,
+  example: 'groups that exist already',
+};
 
 /**
  * Imports records in one unit of work. The same id again is skipped when nothing differs, and an amendment when
@@ -87,21 +114,11 @@ async function importDistinct(
   const outcomes: (ImportOutcome | null)[] = records.map((record) => {
     const row = stored.get(record.assessmentId);
     if (row === undefined) return null;
-    if (holders.get(row.learner_id)!.ref !== record.learnerRef) {
-      return {
-        outcome: 'rejected',
-        reason: 'this assessment belongs to another learner: withdraw it and record it again under another id',
-      };
-    }
-    if (row.body === null) return { outcome: 'rejected', reason: 'this assessment was withdrawn, which is final' };
-    if (row.facet !== record.facet || row.assessed_at !== record.assessedAtUs) {
-      return {
-        outcome: 'rejected',
-        reason:
-          'subject, assessed_at, rqf_level_code and below_level_1 cannot be amended: withdraw the assessment and record it again under another id',
-      };
-    }
-    return null;
+    if (row.body === null) return { outcome: 'rejected', faults: [withdrawn] };
+    const faults: Fault[] = [];
+    if (holders.get(row.learner_id)!.ref !== record.learnerRef) faults.push(ofAnotherLearner);
+    if (row.facet !== record.facet || row.assessed_at !== record.assessedAtUs) faults.push(immutable);
+    return faults.length === 0 ? null : { outcome: 'rejected', faults };
   });
   const groupsRefused = await refuseGroupsBeyondLimit(work, feed, records, outcomes);
   const open = records.map((record, i) => ({ record, i })).filter(({ i }) => outcomes[i] === null);
@@ -272,7 +289,7 @@ async function refuseGroupsBeyondLimit(
       await ensureGroups(work, feed, distinctGroups(record.groups), { autocreate: true });
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'group_limit_exceeded') throw error;
-      outcomes[i] = { outcome: 'rejected', reason: 'groups would pass the limit of 500 groups' };
+      outcomes[i] = { outcome: 'rejected', faults: [tooManyGroups] };
       refused.add(i);
     }
   }

@@ -1,6 +1,5 @@
 import Type from 'typebox';
 import { GroupSummary } from '../groups/schema.ts';
-import { limits } from '../limits.ts';
 import { levelCodes, subjects } from './facet.ts';
 
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
@@ -117,65 +116,3 @@ export const LastAssessed = Type.Object(
   },
   { $id: 'LastAssessed' },
 );
-
-const optional = Type.Optional;
-
-/** One line of an import: an Assessment without what the service itself makes (design: command line). */
-export const ImportRecord = Type.Object(
-  {
-    assessment_id: optional(uuid()),
-    learner: Type.Object(
-      { ref: optional(nullable(Type.String())), full_name: Type.String() },
-      { additionalProperties: false },
-    ),
-    assessed_at: dateTime(),
-    subject: Type.Enum([...subjects]),
-    framework: Type.String(),
-    rqf_level: level.rqf_level,
-    rqf_level_code: level.rqf_level_code,
-    below_level_1: level.below_level_1,
-    working_level: optional(level.working_level),
-    recommended_next_level: optional(level.recommended_next_level),
-    is_borderline: optional(Type.Boolean()),
-    needs_review: optional(Type.Boolean()),
-    domains: optional(
-      Type.Array(
-        Type.Object(
-          {
-            name: Type.String(),
-            score_pct: optional(Domain.properties.score_pct),
-            status: optional(Domain.properties.status),
-          },
-          { additionalProperties: false },
-        ),
-        { maxItems: limits.domainsPerResult },
-      ),
-    ),
-    level_probabilities: optional(levelProbabilities),
-    groups: optional(
-      Type.Array(
-        Type.Object({ type: Type.String(), ref: Type.String(), name: Type.String() }, { additionalProperties: false }),
-        { maxItems: limits.groupsPerProvisioning },
-      ),
-    ),
-  },
-  { additionalProperties: false, $id: 'ImportRecord' },
-);
-
-export type ImportRecord = Type.Static<typeof ImportRecord>;
-
-/** What of a result an amendment may change (docs/decisions: subject, assessed_at and the level codes can't be). */
-export const Amendment = Type.Partial(
-  Type.Object({
-    framework: Type.String(),
-    working_level: level.working_level,
-    recommended_next_level: level.recommended_next_level,
-    is_borderline: Type.Boolean(),
-    needs_review: Type.Boolean(),
-    domains: Type.Array(Domain, { maxItems: limits.domainsPerResult }),
-    level_probabilities: levelProbabilities,
-  }),
-  { additionalProperties: false, minProperties: 1, $id: 'Amendment' },
-);
-
-export type Amendment = Type.Static<typeof Amendment>;

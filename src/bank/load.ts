@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
+import type { JsonFault } from '../json.ts';
+import { parseJson } from '../json.ts';
 import { solveCuts } from '../scoring/cuts.ts';
 import type { Cut, ScoredItem } from '../scoring/cuts.ts';
 import { seededRandom } from '../random.ts';
@@ -68,9 +70,9 @@ export class BankFileFault extends Error {
 function readJson(url: URL): unknown {
   const text = readFileSync(url, 'utf8');
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (cause) {
-    throw new BankFileFault([`${url.pathname.split('/items/').at(-1)} is not JSON: ${(cause as Error).message}`]);
+    throw new BankFileFault([`${url.pathname.split('/items/').at(-1)} ${(cause as JsonFault).detail}`]);
   }
 }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, suite, test } from 'node:test';
 import { readAmendment } from '../../src/assessments/amend.ts';
-import { RecordRefused } from '../../src/assessments/import-record.ts';
+import { RecordRefused } from '../../src/assessments/result-fields.ts';
 import { withService } from '../service.ts';
 
 const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
@@ -59,22 +59,53 @@ suite('ars results, key and audit', async () => {
       file,
       `${JSON.stringify(record)}\n${JSON.stringify({ ...record, assessment_id: undefined, 'Jane Doe': 1 })}\n`,
     );
-    assert.deepEqual((await run(['results', 'import', file])).json, {
-      imported: 1,
-      updated: 0,
-      unchanged: 0,
-      rejected: 1,
-    });
-    assert.deepEqual(JSON.parse(await readFile(`${file}.rejected.ndjson`, 'utf8')), {
-      line: 2,
-      reason: 'the record has a field that is not known',
-    });
+    const ended = await run(['results', 'import', file]);
+    assert.deepEqual(ended.json, { imported: 1, updated: 0, unchanged: 0, rejected: 1 });
+    assert.equal(ended.code, 1);
+    const refused = await readFile(`${file}.rejected.ndjson`, 'utf8');
+    const { line, reason, faults, record: again } = JSON.parse(refused);
+    const { assessment_id: _, ...given } = record;
+    assert.deepEqual([line, faults.length, again], [2, 1, { ...given, 'Jane Doe': 1 }]);
+    assert.match(reason, /^the record must be an object with no other fields than assessment_id, .+, such as /);
     const rows = await service.app.db.query<{ resource: string; same: boolean }>(
       `
       select resource, xmin = (select xmin from assessment where assessment_id = $1) as same from audit where action = 'results import'`,
       [id],
     );
     assert.deepEqual(rows, [{ resource: '1 imported, 0 updated, 0 unchanged, 0 rejected', same: true }]);
+  });
+
+  test('a CSV with faults: each is told, and what was refused is mended and imported again as it stands', async () => {
+    const file = join(folder, 'semicolons.csv');
+    const head = 'learner_ref;learner_full_name;assessed_at;subject;framework;rqf_level;rqf_level_code;below_level_1';
+    const right = (ref: string, name: string) => `${ref};${name};31/07/2026 09:30;maths;F;Level 1;2;FALSE`;
+    const wrong = 'x y;=Jos\xe9;07/31/2026;physics;F;Level 1;3;no';
+    await writeFile(file, Buffer.from(`${head}\r\n${right('u1', 'Zo\xeb')}\r\n${wrong}\r\n`, 'latin1'));
+    const dry = await run(['results', 'import', '--dates', 'uk', '--dry-run', file]);
+    const real = await run(['results', 'import', '--dates', 'uk', file]);
+    assert.deepEqual([dry.code, dry.json], [1, { imported: 1, updated: 0, unchanged: 0, rejected: 1 }]);
+    assert.deepEqual([real.code, real.json], [dry.code, dry.json]);
+    const kept = (await org.get('/assessments?learner_ref=u1')).body.data[0];
+    assert.deepEqual([kept.learner.full_name, kept.assessed_at], ['Zoë', '2026-07-31T08:30:00.000Z']);
+
+    const rejected = `${file}.rejected.csv`;
+    const [first, second] = (await readFile(rejected, 'latin1')).split('\r\n');
+    assert.equal(first, `${head};rejected_because`);
+    for (const column of ['learner_ref', 'assessed_at', 'subject', 'below_level_1'])
+      assert.match(second!, new RegExp(`${column} must be [^;]+, such as `));
+    assert.ok(second!.startsWith("x y;'=Jos\xe9;07/31/2026;physics;"), 'as it stood, and no formula');
+    const mended = second!.replace("x y;'=", 'u2;').replace('07/31', '31/07').replace('physics', 'maths');
+    await writeFile(rejected, Buffer.from(`${first}\r\n${mended.replace('3;no', '2;false')}\r\n`, 'latin1'));
+    const again = await run(['results', 'import', '--dates', 'uk', rejected]);
+    assert.deepEqual([again.code, again.json.imported], [0, 1], again.said);
+    assert.equal((await org.get('/learners/u2')).body.data.full_name, 'José');
+  });
+
+  test('a file of its own for what is refused: never the one that is imported', async () => {
+    const file = join(folder, 'itself.ndjson');
+    await writeFile(file, 'x\n');
+    assert.equal((await run(['results', 'import', file, '--rejected', file])).code, 2);
+    assert.equal(await readFile(file, 'utf8'), 'x\n');
   });
 
   test('a report of rejected lines that cannot be written stops the import before it begins; a named one is never removed', async () => {
@@ -133,7 +164,7 @@ suite('ars results, key and audit', async () => {
     ];
     for (const value of wrong) assert.throws(() => readAmendment(value), RecordRefused);
     for (const { code, said } of await Promise.all(
-      ['x', '{"framework": "\\u0041B123456C"}'].map((text) =>
+      ['x', '{"framework": "\\u0041B123456C"}', '{"framework": "A", "framew\\u006frk": "B"}'].map((text) =>
         run(['results', 'amend', id, '--reason', 'Reviewed', '-'], text),
       ),
     )) {

@@ -1,6 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'csv-parse/sync';
 import type { Item, Passage } from '../schema.ts';
+import { csvLine, unguard } from '../../files/csv.ts';
+import type { JsonFault } from '../../json.ts';
+import { parseJson } from '../../json.ts';
 import { ExchangeFault } from './json.ts';
 import type { Exchanged } from './json.ts';
 
@@ -100,13 +103,6 @@ const codecs: Record<string, Codec> = {
   read_aloud: truth,
 };
 
-/** A cell that a spreadsheet would take for a formula gets an apostrophe in front, as one types it by hand. */
-const guard = (cell: string): string =>
-  /^['=+@\t\r-]/u.test(cell) && !/^-?\d+(?:\.\d+)?$/u.test(cell) && cell !== '-' ? `'${cell}` : cell;
-const unguard = (cell: string): string => (/^'['=+@\t\r-]/u.test(cell) ? cell.slice(1) : cell);
-
-const quote = (cell: string): string => (/[",\r\n]/u.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
-
 function rowOf(entry: object, type: string): string[] {
   const other: Record<string, unknown> = {};
   const cells = new Map<string, string>([['type', type]]);
@@ -119,7 +115,7 @@ function rowOf(entry: object, type: string): string[] {
     else other[name] = value;
   }
   if (Object.keys(other).length > 0) cells.set('other', JSON.stringify(other));
-  return columns.map((name) => guard(cells.get(name) ?? ''));
+  return columns.map((name) => cells.get(name) ?? '');
 }
 
 /** UTF-8 with a byte order mark, because the commonest spreadsheet reads it as something else without. Lines end in CRLF (RFC 4180). */
@@ -129,7 +125,7 @@ export function toCsv(bank: Exchanged): string {
     ...bank.passages.map((passage) => rowOf(passage, 'passage')),
     ...bank.items.map((item) => rowOf(item, item.type)),
   ];
-  return `\ufeff${rows.map((row) => row.map(quote).join(',')).join('\r\n')}\r\n`;
+  return `\ufeff${rows.map((row) => csvLine(row, ',')).join('')}`;
 }
 
 function entryOf(row: Record<string, string>, line: number): Record<string, unknown> {
@@ -141,9 +137,9 @@ function entryOf(row: Record<string, string>, line: number): Record<string, unkn
   }
   if (row.other) {
     try {
-      Object.assign(entry, JSON.parse(row.other));
+      Object.assign(entry, parseJson(row.other));
     } catch (cause) {
-      throw new ExchangeFault(`Row ${line}: the cell “other” is not JSON: ${(cause as Error).message}`);
+      throw new ExchangeFault(`Row ${line}: the cell “other” ${(cause as JsonFault).detail}`);
     }
   }
   return entry;

@@ -1,3 +1,5 @@
+import type { JsonFault } from '../../json.ts';
+import { parseJson } from '../../json.ts';
 import type { BankFiles } from '../load.ts';
 import type { Item, Passage } from '../schema.ts';
 
@@ -18,9 +20,9 @@ export function toJson(files: BankFiles): string {
 export function fromJson(text: string): Exchanged {
   let value: unknown;
   try {
-    value = JSON.parse(text.replace(/^\ufeff/u, ''));
+    value = parseJson(text.replace(/^\ufeff/u, ''));
   } catch (cause) {
-    throw new ExchangeFault(`The file is not JSON: ${(cause as Error).message}`);
+    throw new ExchangeFault(`The file ${(cause as JsonFault).detail}`);
   }
   if (Array.isArray(value)) return { items: value as Item[], passages: [] };
   const document = value as { format?: unknown; items?: unknown; passages?: unknown } | null;

@@ -1,3 +1,4 @@
+import { isJsonObject, parseJson } from '../../json.ts';
 import type { Item, Passage } from '../schema.ts';
 import { itemForms } from '../schema.ts';
 import { ExchangeFault } from './json.ts';
@@ -128,8 +129,8 @@ function own(xml: XmlElement): Members {
   const json = xml.attributes['data-ars'];
   if (json === undefined) return {};
   try {
-    const value: unknown = JSON.parse(json);
-    if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value as Members;
+    const value = parseJson(json);
+    if (isJsonObject(value)) return value as Members;
   } catch {
     // Falls through to the one message for everything that is not an object.
   }

@@ -1,0 +1,48 @@
+import { isUtf8 } from 'node:buffer';
+import { createReadStream } from 'node:fs';
+import { JsonFault, parseJson } from '../src/json.ts';
+import { limits } from '../src/limits.ts';
+import { Failure } from './command.ts';
+
+/** Files that a command reads as a whole: `-` is standard input. */
+
+function unreadable(file: string, error: unknown): Failure {
+  const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
+  if (code === 'ENOENT') return new Failure(`There is no file ${file}.`);
+  return new Failure(`${file}${code === 'EISDIR' ? ' is a directory and' : ''} can't be read (${code}).`);
+}
+
+/** The bytes of a file, which may be as large as is read as a whole. @throws Failure */
+export async function readWholeFile(file: string): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const part of file === '-' ? process.stdin : createReadStream(file)) {
+      parts.push(part as Buffer);
+      length += (part as Buffer).length;
+      if (length > limits.wholeFileBytes) break;
+    }
+  } catch (error) {
+    throw unreadable(file, error);
+  }
+  if (length > limits.wholeFileBytes)
+    throw new Failure(`${file} is too large: at most ${limits.wholeFileBytes / 2 ** 20} MiB are read.`);
+  return Buffer.concat(parts);
+}
+
+/** The text of a file; in another encoding it would come in with its accents and pound signs replaced. @throws Failure */
+export async function readTextFile(file: string): Promise<string> {
+  const bytes = await readWholeFile(file);
+  if (!isUtf8(bytes)) throw new Failure(`${file} is not text in UTF-8: save it as “CSV UTF-8”, or convert it.`);
+  return bytes.toString().replace(/^\uFEFF/, '');
+}
+
+/** What a JSON file holds. @throws Failure */
+export async function readJsonFile(file: string): Promise<unknown> {
+  try {
+    return parseJson(await readTextFile(file));
+  } catch (error) {
+    if (error instanceof JsonFault) throw new Failure(`${file} ${error.message}.`);
+    throw error;
+  }
+}

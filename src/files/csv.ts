@@ -1,0 +1,130 @@
+/** CSV as RFC 4180 has it and spreadsheets write it: with commas, semicolons or tabs. */
+
+export type Delimiter = ',' | ';' | '\t';
+
+/** A line of text; with `why` it can't be read, and the text is what of it can be shown. */
+export type TextLine = { line: number; text: string; why?: 'encoding' | 'length' };
+
+/** A record, with the line that it begins on and that line's text, or why it has no cells. */
+export type CsvRecord = { line: number; text: string } & (
+  { cells: string[] } | { cells: null; why: 'encoding' | 'length' | 'quotes' }
+);
+
+/** Takes cells out of the lines of one record, which goes on over a line's end inside quotes. */
+function cellReader(delimiter: Delimiter) {
+  const cells: string[] = [];
+  let cell = '';
+  let open = false;
+  return {
+    cells,
+    /** @returns whether the record is whole, goes on in the next line, or has a quote out of place */
+    read(text: string): 'whole' | 'open' | 'misplaced' {
+      let at = 0;
+      for (;;) {
+        if (!open) {
+          if (text[at] !== '"') {
+            const next = text.indexOf(delimiter, at);
+            cell = next < 0 ? text.slice(at) : text.slice(at, next);
+            if (cell.includes('"')) return 'misplaced';
+            cells.push(cell);
+            if (next < 0) return 'whole';
+            at = next + 1;
+            continue;
+          }
+          open = true;
+          cell = '';
+          at++;
+        }
+        const quote = text.indexOf('"', at);
+        if (quote < 0) {
+          cell += `${text.slice(at)}\n`;
+          return 'open';
+        }
+        cell += text.slice(at, quote);
+        at = quote + 1;
+        if (text[at] === '"') {
+          cell += '"';
+          at++;
+          continue;
+        }
+        open = false;
+        cells.push(cell);
+        if (at === text.length) return 'whole';
+        if (text[at] !== delimiter) return 'misplaced';
+        at++;
+      }
+    },
+  };
+}
+
+/** The cells of one line that holds a whole record; null when its quotes are out of place. */
+export function cellsOf(text: string, delimiter: Delimiter): string[] | null {
+  if (!text.includes('"')) return text.split(delimiter);
+  const reader = cellReader(delimiter);
+  return reader.read(text) === 'whole' ? reader.cells : null;
+}
+
+/**
+ * Records out of lines. A quote that is never closed, or closed only where it can't be, costs its own line alone: the
+ * lines after it are read as if it weren't there. Blank lines are passed over.
+ * @param mostChars of one record over all its lines
+ */
+export async function* csvRecords(
+  lines: AsyncIterator<TextLine>,
+  delimiter: Delimiter,
+  mostChars: number,
+): AsyncGenerator<CsvRecord> {
+  let again: TextLine[] = [];
+  let at = 0;
+  const next = async (): Promise<TextLine | undefined> => {
+    if (at < again.length) return again[at++];
+    const result = await lines.next();
+    return result.done === true ? undefined : result.value;
+  };
+  for (let first = await next(); first !== undefined; first = await next()) {
+    const { line, text, why } = first;
+    if (why !== undefined) {
+      yield { line, text, cells: null, why };
+      continue;
+    }
+    if (text.trim() === '') continue;
+    if (!text.includes('"')) {
+      yield { line, text, cells: text.split(delimiter) };
+      continue;
+    }
+    const reader = cellReader(delimiter);
+    const ahead: TextLine[] = [];
+    let state = reader.read(text);
+    for (let chars = text.length; state === 'open';) {
+      const more = await next();
+      if (more !== undefined) ahead.push(more);
+      chars += more?.text.length ?? 0;
+      const ends = more === undefined || more.why !== undefined || chars > mostChars;
+      state = ends ? 'misplaced' : reader.read(more.text);
+    }
+    if (state === 'whole') yield { line, text, cells: reader.cells };
+    else {
+      yield { line, text, cells: null, why: 'quotes' };
+      again = [...ahead, ...again.slice(at)];
+      at = 0;
+    }
+  }
+}
+
+/** A cell that a spreadsheet would take for a formula gets an apostrophe in front, as one types it by hand. */
+function guard(cell: string): string {
+  return /^['=+@\t\r-]/u.test(cell) && !/^-?\d+(?:\.\d+)?$/u.test(cell) && cell !== '-' ? `'${cell}` : cell;
+}
+
+/** The cell that was guarded. */
+export function unguard(cell: string): string {
+  return /^'['=+@\t\r-]/u.test(cell) ? cell.slice(1) : cell;
+}
+
+/** One record as a line of its own; lines end in CRLF (RFC 4180). */
+export function csvLine(cells: readonly string[], delimiter: Delimiter): string {
+  const written = cells
+    .map(guard)
+    .map((cell) => (/["\r\n]/.test(cell) || cell.includes(delimiter) ? `"${cell.replaceAll('"', '""')}"` : cell));
+  return `${written.join(delimiter)}\r\n`;
+}

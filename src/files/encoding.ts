@@ -1,0 +1,69 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+
+/** The encodings in which spreadsheets save text files. */
+export type Encoding = 'utf-8' | 'windows-1252';
+
+/** The file isn't what it says it is: one sentence for whoever gave it. */
+export class UnreadableFile extends Error {}
+
+const mark = Buffer.from('\uFEFF');
+
+/** What stands for characters that were lost when a file was saved or converted: names would be stored damaged. */
+export const lost = '\uFFFD';
+
+/**
+ * Recognises the encoding of a file by its first bytes; null while they are all ASCII, so that any line to come may say it.
+ * A line that is UTF-8 beyond ASCII is hardly ever anything else, so one decides against any number that aren't.
+ * @throws UnreadableFile for UTF-16
+ */
+export function recogniseEncoding(head: Buffer): { encoding: Encoding | null; markBytes: number } {
+  if (head.subarray(0, mark.length).equals(mark)) return { encoding: 'utf-8', markBytes: mark.length };
+  if ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff) || head.includes(0))
+    throw new UnreadableFile('the file is not text in UTF-8, but UTF-16 or no text at all: save it as “CSV UTF-8”');
+  let encoding: Encoding | null = null;
+  for (let start = 0; start < head.length;) {
+    const end = head.indexOf(10, start);
+    // A line that is cut off here may be cut inside a character.
+    const line = end < 0 ? head.subarray(start, head.length - 4) : head.subarray(start, end);
+    start = end < 0 ? head.length : end + 1;
+    if (isAscii(line)) continue;
+    if (isUtf8(line)) return { encoding: 'utf-8', markBytes: 0 };
+    if (end >= 0) encoding = 'windows-1252';
+  }
+  return { encoding, markBytes: 0 };
+}
+
+const windows1252 = new TextDecoder('windows-1252');
+
+/** Reads lines of a file in its encoding, or in the one that its first line beyond ASCII shows. */
+export function lineDecoder(known: Encoding | null) {
+  let encoding = known;
+  return {
+    encoding: (): Encoding => encoding ?? 'utf-8',
+    /** `damaged` is a line in another encoding, or one that lost characters. */
+    decode(line: Buffer): { text: string; damaged: boolean } {
+      if (isAscii(line)) return { text: line.toString('latin1'), damaged: false };
+      const utf8 = isUtf8(line);
+      encoding ??= utf8 ? 'utf-8' : 'windows-1252';
+      if (utf8 || encoding === 'utf-8') {
+        const text = line.toString();
+        return { text, damaged: encoding !== 'utf-8' || text.includes(lost) };
+      }
+      const text = windows1252.decode(line);
+      // The decoder gives control characters for the five bytes that Windows-1252 leaves open.
+      return { text, damaged: /[\u0080-\u009f]/.test(text) };
+    },
+  };
+}
+
+const bytesOf1252 = new Map(
+  Array.from({ length: 128 }, (_, i) => [windows1252.decode(Buffer.from([128 + i])), 128 + i]),
+);
+
+/** Text as bytes; what Windows-1252 lacks becomes a question mark. */
+export function encode(text: string, encoding: Encoding): Buffer {
+  if (encoding === 'utf-8') return Buffer.from(text);
+  return Buffer.from(
+    Array.from(text, (one) => (one.codePointAt(0)! < 128 ? one.charCodeAt(0) : (bytesOf1252.get(one) ?? 63))),
+  );
+}

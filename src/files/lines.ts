@@ -1,0 +1,55 @@
+import type { Readable } from 'node:stream';
+
+/** A line as bytes, without its line feed; null when it is longer than it may be, and then it was never held as a whole. */
+export type ByteLine = Buffer | null;
+
+const lineFeed = 10;
+
+/** The bytes between line feeds: other characters that end lines elsewhere may stand inside a line. */
+export async function* byteLines(input: AsyncIterable<Buffer>, mostBytes: number): AsyncGenerator<ByteLine> {
+  let parts: Buffer[] = [];
+  let length = 0;
+  const add = (part: Buffer) => {
+    length += part.length;
+    if (length > mostBytes) parts = [];
+    else parts.push(part);
+  };
+  const line = (): ByteLine => {
+    const whole = length > mostBytes ? null : parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+    parts = [];
+    length = 0;
+    return whole;
+  };
+  for await (const chunk of input) {
+    let start = 0;
+    for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, start)) {
+      add(chunk.subarray(start, end));
+      yield line();
+      start = end + 1;
+    }
+    add(chunk.subarray(start));
+  }
+  yield line();
+}
+
+/** The first bytes of an input, as many as there are up to about `bytes`, and the whole input still to be read. */
+export async function peek(input: Readable, bytes: number): Promise<{ head: Buffer; whole: AsyncIterable<Buffer> }> {
+  const chunks = input[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  const first: Buffer[] = [];
+  let length = 0;
+  while (length < bytes) {
+    const { done, value } = await chunks.next();
+    if (done === true) break;
+    first.push(value);
+    length += value.length;
+  }
+  async function* whole() {
+    try {
+      yield* first;
+      for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value;
+    } finally {
+      await chunks.return?.();
+    }
+  }
+  return { head: Buffer.concat(first), whole: whole() };
+}
