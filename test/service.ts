@@ -67,6 +67,8 @@ export type TestService = {
 };
 
 export type ServiceOptions = {
+  /** A database that is there already, as an older release left it. */
+  database?: { url: string; drop(): Promise<void> };
   clock?: Clock;
   random?: Random;
   role?: Role;
@@ -87,7 +89,7 @@ export async function withService(options: ServiceOptions = {}): Promise<TestSer
   // Hooks of a file run in the order they were registered, so the file's last one must find nothing left of this.
   after(end);
   lastly.push(end);
-  const database = await freshDatabase(await thisServer());
+  const database = options.database ?? (await freshDatabase(await thisServer()));
   stops.push(() => database.drop());
   return serviceOn(database.url, options, stops);
 }

@@ -105,7 +105,7 @@ suite('layers', () => {
 
   test('a unit of work is opened at the edges, and by verbs that need more than one or work outside one', () => {
     const verbs =
-      /^src\/(db\/work|assessments\/import-file|evidence\/store|learners\/forget|sittings\/(start|answer|finish|expire)|sandbox\/\w+)\.ts$/;
+      /^src\/(db\/work|restamp|assessments\/import-file|evidence\/store|learners\/forget|sittings\/(start|answer|finish|expire)|sandbox\/\w+)\.ts$/;
     none(
       'inWork',
       src.filter((file) => !isEdge(file) && !verbs.test(file) && /\binWork\(/.test(code(file))),

@@ -76,7 +76,7 @@ export type AssessmentColumns = {
   assessment_id: string;
   learner_id: string;
   position: number;
-  /** The shape that it is shown in (src/feed/shape.ts). */
+  /** The shape that it is shown in (src/db/shape.ts). */
   shape: number;
   learner: string;
   body: string;

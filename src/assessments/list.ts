@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import { shapeAt } from '../feed/shape.ts';
+import { shapeAt } from '../db/shape.ts';
 
 /** The filters of GET /assessments as the feed reads them; times are microseconds since 1970. */
 export type AssessmentFilter = {
@@ -20,7 +20,7 @@ export type FeedRow = {
   position: number;
   assessment_id: string;
   learner_id: string;
-  /** The shape that it is shown in (src/feed/shape.ts). */
+  /** The shape that it is shown in (src/db/shape.ts). */
   shape: number;
   assessed_at: number;
   deleted: boolean;

@@ -3,7 +3,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import type { Feed } from '../feed/position.ts';
-import { shapeAt } from '../feed/shape.ts';
+import { shapeAt } from '../db/shape.ts';
 import { limits } from '../limits.ts';
 
 const step = limits.positionStepUs;

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import pg from 'pg';
 import type { Log } from '../log.ts';
 import { errorFields } from '../log.ts';
+import { applicationName } from './shape.ts';
 
 /** A prepared statement: PostgreSQL parses and plans it once per connection under its name. `arrays`: rows come as arrays of their columns. */
 export type Statement = { name: string; text: string; arrays?: boolean };
@@ -144,7 +145,7 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
     pipeline: true,
     keepAlive: true,
     connectionTimeoutMillis: 5000,
-    application_name: 'ars',
+    application_name: applicationName,
     lock_timeout: 15_000,
     idle_in_transaction_session_timeout: 60_000,
     // One plan per statement, whoever's values come first: plans for one organisation's values surprise the next one.

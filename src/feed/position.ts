@@ -9,7 +9,7 @@ import { limits } from '../limits.ts';
  */
 export type Feed = {
   readonly organisationId: number;
-  /** The shape in which what is stamped now is shown (src/feed/shape.ts). */
+  /** The shape in which what is stamped now is shown (src/db/shape.ts). */
   readonly shape: number;
   /**
    * The first free position. Until `used` says how many a statement took, each a step above the one before, every call

@@ -8,7 +8,7 @@ import { leaveEveryGroup } from '../groups/members.ts';
 import { findOpenInvitation, withdrawInvitations } from '../invitations/invitations.ts';
 import { limits } from '../limits.ts';
 import { hasOpenSitting } from '../sittings/open.ts';
-import { emptyLearners, findLeaving, findLearnersByIds, lookAgainAt, stopLooking } from './store.ts';
+import { emptyLearners, findLeaving, findLearnersByIds, findStranded, lookAgainAt, stopLooking } from './store.ts';
 
 /**
  * Turns learners into tombstones in the feed of learners, for good: name, reference and address are gone, memberships
@@ -57,4 +57,11 @@ export async function forgetLeavingLearners(app: App): Promise<number> {
     if (gone) forgotten++;
   }
   return forgotten;
+}
+
+/** Forgets those of these learners that a release from before there were tombstones left behind by name. */
+export async function forgetStranded(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
+  if (learnerIds.length === 0) return;
+  for (const id of await findStranded(work.tx, feed.organisationId, learnerIds))
+    await forgetUnlessAnythingIsLeft(work, feed, id);
 }

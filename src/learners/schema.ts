@@ -76,7 +76,7 @@ export const Provisioned = Type.Object(
 
 export type LearnerColumns = {
   learner_id: string;
-  /** The shape that the learner is shown in (src/feed/shape.ts). */
+  /** The shape that the learner is shown in (src/db/shape.ts). */
   shape: number;
   ref: string | null;
   full_name: string;

@@ -3,7 +3,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import type { Feed } from '../feed/position.ts';
-import { shapeAt } from '../feed/shape.ts';
+import { shapeAt } from '../db/shape.ts';
 import { limits } from '../limits.ts';
 
 export type LearnerRow = {
@@ -77,6 +77,14 @@ const leaving = statement(
   'learner.leaving',
   'select organisation_id, learner_id from learner_leaving where look_at <= $1 order by look_at limit 100',
 );
+const stranded = statement(
+  'learner.stranded',
+  `
+  select l.learner_id from learner l
+   where l.organisation_id = $1 and l.learner_id = any($2) and l.ref is null
+     and exists (select from assessment_feed f where f.organisation_id = $1 and f.learner_id = l.learner_id and f.deleted)
+     and not exists (select from assessment_feed f where f.organisation_id = $1 and f.learner_id = l.learner_id and not f.deleted)`,
+);
 const update = statement(
   'learner.update',
   `
@@ -148,4 +156,10 @@ export async function stopLooking(tx: Tx, organisationId: number, learnerId: str
 /** Some of the learners, of any organisation, that are to be looked at by now. */
 export function findLeaving(tx: Tx, now: Date) {
   return tx.query<{ organisation_id: number; learner_id: string }>(leaving, [now]);
+}
+
+/** Those of the learners without a reference whose results were all withdrawn. */
+export async function findStranded(tx: Tx, organisationId: number, learnerIds: string[]): Promise<string[]> {
+  const rows = await tx.query<{ learner_id: string }>(stranded, [organisationId, learnerIds]);
+  return rows.map((row) => row.learner_id);
 }

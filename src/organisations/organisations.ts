@@ -1,7 +1,7 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
-import { currentShape } from '../feed/shape.ts';
+import { currentShape } from '../db/shape.ts';
 import { insertEmptySet } from '../feed/group-sets.ts';
 
 export const plans = ['standard', 'education', 'unlimited'] as const;

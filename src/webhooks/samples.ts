@@ -1,7 +1,7 @@
 import { assessmentJson, learnerJson, storedTexts } from '../assessments/body.ts';
 import { reportBase } from '../assessments/record.ts';
 import { formatMs } from '../clock.ts';
-import { currentShape } from '../feed/shape.ts';
+import { currentShape } from '../db/shape.ts';
 import type { EventType } from '../events/emit.ts';
 import type { Random } from '../random.ts';
 

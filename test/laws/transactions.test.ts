@@ -117,7 +117,7 @@ suite('law 4: a cause and its events are one transaction', () => {
       while (!over)
         cuts += (
           await service.app.db.query(`select pg_terminate_backend(pid) from pg_stat_activity
-        where datname = current_database() and pid <> pg_backend_pid() and state = 'idle in transaction' and application_name = 'ars' limit 1`)
+        where datname = current_database() and pid <> pg_backend_pid() and state = 'idle in transaction' and application_name like 'ars/%' limit 1`)
         ).length;
     })();
     let refused = 0;

@@ -1,4 +1,4 @@
--- The shape in which records are shown (src/feed/shape.ts): those above shape_position in this one, the others in the
+-- The shape in which records are shown (src/db/shape.ts): those above shape_position in this one, the others in the
 -- one before, until a restamp has moved them. What an older version of the service makes begins in the first.
 alter table feed
   add column shape          int2 not null default 1,

@@ -2,7 +2,7 @@
  * The shape of what is stored and shown, as a number that a release raises when it changes what existing records show.
  * A record is shown in the shape that it was last stamped under, so that no payload ever changes without its
  * `updated_at` (law 2): an organisation's `shape_position` parts what was stamped before from what was stamped since, and
- * a restamp (src/restamp) moves the former, slice by slice. Docs: docs/decisions/0020-releases-that-change-payloads.md.
+ * a restamp (src/restamp.ts) moves the former, slice by slice (docs/decisions/0020-releases-that-change-payloads.md).
  *
  * 2: `learner_id` and `level_probabilities` in results, `learner_id` and `status` in learners.
  */
@@ -12,3 +12,13 @@ export const currentShape = 2;
 export function shapeAt(position: string, v = 'v'): string {
   return `${v}.shape - (${position} <= ${v}.shape_position)::int4`;
 }
+
+/** The name under which every connection tells which shape its process writes and shows. */
+export const applicationName = `ars/${currentShape}`;
+
+/** SQL: whether a process that shows an older shape is connected. Those of before there were shapes call themselves ars. */
+export const olderProcesses = `
+  select from pg_stat_activity
+   where datname = current_database()
+     and (application_name = 'ars' or substring(application_name from '^ars/(\\d{1,4})$')::int4 < ${currentShape})
+   limit 1`;

@@ -1,0 +1,103 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import { currentShape, olderProcesses } from '../db/shape.ts';
+import type { Work } from '../db/work.ts';
+import { limits } from '../limits.ts';
+import type { Feed } from './position.ts';
+
+/** How the records of an organisation come to be shown in a newer shape; see src/db/shape.ts. */
+
+const step = limits.positionStepUs;
+
+const pending = statement(
+  'restamp.pending',
+  `
+  select organisation_id from feed where shape < ${currentShape} or shape_position > 0 order by organisation_id limit 1`,
+);
+const older = statement('restamp.older', olderProcesses);
+// Another process that restamps is left alone: two would only disturb the writers twice as much.
+const turn = statement('restamp.turn', 'select pg_try_advisory_xact_lock(4152906) as mine');
+const state = statement('restamp.state', 'select shape, shape_position from feed where organisation_id = $1');
+const begin = statement(
+  'restamp.begin',
+  'update feed set shape = shape + 1, shape_position = position where organisation_id = $1',
+);
+const end = statement('restamp.end', 'update feed set shape_position = 0 where organisation_id = $1');
+
+function sliceOf(table: 'assessment_feed' | 'learner_feed', key: string, same: string) {
+  return statement(
+    `restamp.${table}`,
+    `
+    with moving as materialized (
+      select ${key}, position, row_number() over (order by position) - 1 as n from ${table}
+       where organisation_id = $1 and position > $2 and position <= $3 and not deleted
+       order by position limit $4),
+    moved as (
+      update ${table} f set position = $5 + ${step} * m.n from moving m where f.organisation_id = $1 and ${same})
+    select learner_id, position from moving`,
+  );
+}
+const results = sliceOf(
+  'assessment_feed',
+  'learner_id, assessment_id',
+  'f.learner_id = m.learner_id and f.assessment_id = m.assessment_id',
+);
+const learners = sliceOf('learner_feed', 'learner_id', 'f.learner_id = m.learner_id');
+
+/** An organisation with records in an older shape than the current one. */
+export async function findRestamp(tx: Tx): Promise<number | null> {
+  return (await tx.query<{ organisation_id: number }>(pending))[0]?.organisation_id ?? null;
+}
+
+/** Whether a process that shows an older shape is connected. */
+export async function olderProcessServes(tx: Tx): Promise<boolean> {
+  return (await tx.query(older)).length > 0;
+}
+
+/** Whether this unit of work may restamp. */
+export async function takeRestampTurn(tx: Tx): Promise<boolean> {
+  return (await tx.query<{ mine: boolean }>(turn))[0]!.mine;
+}
+
+/** How far a process has come with an organisation: tombstones stay where they are, so they needn't be passed over twice. */
+export type RestampedThrough = { results: number; learners: number };
+
+/**
+ * Moves the next records that are shown in the shape of before, or begins or ends with the organisation where there are
+ * none; its feed's lock is held.
+ * @returns the learners that were moved, or null when the organisation needs nothing any more
+ */
+export async function restampSlice(
+  work: Work,
+  feed: Feed,
+  through: RestampedThrough,
+  most: number,
+): Promise<string[] | null> {
+  const { organisationId } = feed;
+  const [row] = await work.tx.query<{ shape: number; shape_position: number }>(state, [organisationId]);
+  const { shape, shape_position } = row!;
+  if (shape_position === 0) {
+    if (shape >= currentShape) return null;
+    await work.tx.query(begin, [organisationId]);
+    return [];
+  }
+  for (const [of, sql] of [
+    ['results', results],
+    ['learners', learners],
+  ] as const) {
+    const moved = await work.tx.query<{ learner_id: string; position: number }>(sql, [
+      organisationId,
+      through[of],
+      shape_position,
+      most,
+      feed.next(),
+    ]);
+    if (moved.length === 0) continue;
+    feed.used(moved.length);
+    // Kept by the caller only once this is committed.
+    through[of] = Math.max(...moved.map((one) => one.position));
+    return of === 'learners' ? moved.map((one) => one.learner_id) : [];
+  }
+  await work.tx.query(end, [organisationId]);
+  return [];
+}

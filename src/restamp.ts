@@ -1,0 +1,80 @@
+import type { App } from './app.ts';
+import { inWork } from './db/work.ts';
+import { lockFeed } from './feed/position.ts';
+import type { RestampedThrough } from './feed/restamp.ts';
+import { findRestamp, olderProcessServes, restampSlice, takeRestampTurn } from './feed/restamp.ts';
+import { forgetStranded } from './learners/forget.ts';
+import { limits } from './limits.ts';
+import { errorFields } from './log.ts';
+
+/** What a process knows of a restamp. All of it may be lost: the positions tell what is left to do. */
+export type Restamping = { organisationId: number; through: RestampedThrough };
+
+export type RestampStep = 'moved' | 'another process' | 'nothing left';
+
+/**
+ * The next slice of what an older release left in its shape, in a transaction of its own: a process that is killed
+ * leaves a whole number of slices behind it, and whoever comes next goes on. Learners that the older release should have
+ * forgotten are forgotten on the way.
+ */
+export async function restampNext(app: App, doing: Restamping): Promise<RestampStep> {
+  const organisationId = await findRestamp(app.db);
+  if (organisationId === null) return 'nothing left';
+  const from =
+    doing.organisationId === organisationId ? doing.through : ({ results: 0, learners: 0 } satisfies RestampedThrough);
+  const { step, through } = await inWork(app, async (work) => {
+    const reached = { ...from };
+    if (!(await takeRestampTurn(work.tx))) return { step: 'another process' as const, through: from };
+    const feed = await lockFeed(work, organisationId);
+    const learnerIds = await restampSlice(work, feed, reached, limits.restampRecords);
+    if (learnerIds !== null) await forgetStranded(work, feed, learnerIds);
+    return { step: 'moved' as const, through: reached };
+  });
+  doing.organisationId = organisationId;
+  doing.through = through;
+  return step;
+}
+
+/** Looks for records in an older shape, waits until no older process serves, and moves them beside the other work. */
+export function startRestamp(app: App): { stop(): Promise<void> } {
+  // An idle process must be seen too: this connection stays, with the name that tells its shape.
+  const presence = app.db.dedicated();
+  void presence.listen('ars_presence', () => {});
+  const doing: Restamping = { organisationId: 0, through: { results: 0, learners: 0 } };
+  let aloneSinceMs: number | null = null;
+  let stopping = false;
+  let timer: NodeJS.Timeout;
+
+  /** @returns how long to wait for the next one */
+  async function round(): Promise<number> {
+    if ((await findRestamp(app.db)) === null) return limits.restampIdleMs;
+    const startedMs = app.clock.monotonicMs();
+    if (await olderProcessServes(app.db)) aloneSinceMs = null;
+    else aloneSinceMs ??= startedMs;
+    if (aloneSinceMs === null || startedMs - aloneSinceMs < limits.restampAloneMs) return limits.restampLookMs;
+    const step = await restampNext(app, doing);
+    const tookMs = app.clock.monotonicMs() - startedMs;
+    if (step === 'nothing left') app.log.info('restamp.finished', {});
+    return Math.max(limits.restampPauseMs, tookMs * limits.restampPauseShare);
+  }
+  let running = Promise.resolve();
+  function next(afterMs: number): void {
+    if (stopping) return;
+    timer = setTimeout(() => {
+      running = round().then(next, (error: unknown) => {
+        app.log.error('restamp.failed', errorFields(error));
+        next(limits.restampLookMs);
+      });
+    }, afterMs);
+    timer.unref();
+  }
+  next(0);
+  return {
+    async stop() {
+      stopping = true;
+      clearTimeout(timer);
+      await running;
+      await presence.close();
+    },
+  };
+}
