@@ -90,6 +90,27 @@ suite('the OpenAPI document', () => {
     assert.ok(sent.size >= 5);
   });
 
+  test('nothing signs in but the two headers, at an address that ends in /api/v1, in version 1.0.0', () => {
+    const schemes = Object.values(document.components.securitySchemes);
+    assert.deepEqual(
+      schemes.map(({ type, in: where, name }) => [type, where, name]),
+      [
+        ['apiKey', 'header', 'X-Access-Key-Id'],
+        ['apiKey', 'header', 'X-Secret-Access-Key'],
+      ],
+    );
+    assert.deepEqual(document.security, [{ accessKeyId: [], secretAccessKey: [] }]);
+    for (const operation of Object.values(document.paths).flatMap((methods) => Object.values(methods)))
+      assert.equal(operation.security, undefined);
+    assert.equal(document.servers[0]!.url, `${documentedOrigin}/api/v1`);
+    assert.equal(document.info.version, '1.0.0');
+  });
+
+  test('every parameter of a query is flat snake_case', () => {
+    for (const route of routes)
+      for (const { name } of route.query ?? []) assert.match(name, /^[a-z]+(_[a-z0-9]+)*$/, `${route.path} ${name}`);
+  });
+
   test('values of lists are separated by commas inside one parameter', () => {
     const parameters = document.paths['/assessments']!.get!.parameters!;
     const subject = parameters.find((one) => 'name' in one && one.name === 'subject');
