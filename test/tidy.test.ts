@@ -151,6 +151,140 @@ suite('layers', () => {
   }
 });
 
+suite('the graph by folder', () => {
+  const folderOf = (file: string) => (inside('cli')(file) ? 'cli' : nounOf(file));
+  const between = imports.flatMap((one) => {
+    const [from, to] = [folderOf(one.from), folderOf(one.to)];
+    return from === undefined || to === undefined || from === to ? [] : [{ one, from, to }];
+  });
+
+  /**
+   * Folders that still need each other, types included, with what keeps them: none may join them. A provisioning is an
+   * invitation's, a learner's payload shows results, and a result's page asks for its evidence.
+   */
+  const ties = new Set([
+    'assessments ↔ events',
+    'assessments ↔ evidence',
+    'assessments ↔ learners',
+    'groups ↔ http',
+    'groups ↔ learners',
+    'invitations ↔ learners',
+    'learners ↔ sittings',
+  ]);
+
+  test('no two folders need each other, but for those that are named', () => {
+    const pairs = new Set(between.map(({ from, to }) => `${from} → ${to}`));
+    none(
+      'ties',
+      between
+        .filter(({ from, to }) => pairs.has(`${to} → ${from}`) && !ties.has([from, to].sort().join(' ↔ ')))
+        .map(({ one }) => arrow(one)),
+    );
+  });
+
+  test('files need each other in no circle either when types count', () => {
+    const known = ['src/api/admission.ts', 'src/api/repeated-reads.ts', 'src/api/request-log.ts'];
+    none(
+      'type cycles',
+      cycles([...src, ...cli], imports)
+        .filter((group) => !group.every((file) => known.includes(file)))
+        .map((group) => group.join(' ↔ ')),
+    );
+  });
+
+  test('what every noun stands on knows no noun', () => {
+    const ground = ['db', 'feed', 'files', 'http'];
+    // The reader of bodies knows how a group is given.
+    const known = ['http → groups'];
+    none(
+      'ground',
+      between
+        .filter(({ from, to }) => ground.includes(from) && !ground.includes(to) && !known.includes(`${from} → ${to}`))
+        .map(({ one }) => arrow(one)),
+    );
+  });
+});
+
+/** Which folder or file may write a table; after the first, which is its owner, each with its reason. */
+const writers: Record<string, [owner: string, ...others: [file: string, why: string][]]> = {
+  access_key: ['src/keys', ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away']],
+  assessment: ['src/assessments'],
+  assessment_change: ['src/assessments'],
+  assessment_feed: ['src/assessments', ['src/feed/stamp.ts', 'a cascade gives rows new positions']],
+  audit: ['src/audit', ['src/api/admission.ts', 'a remembered read is admitted and audited by one statement']],
+  bank_version: ['src/sittings'],
+  delivery: [
+    'src/webhooks',
+    ['src/events/emit.ts', 'an event and its deliveries are one statement of their cause'],
+    ['src/events/cancel.ts', 'what is withdrawn is cancelled in the statement that empties its events'],
+  ],
+  delivery_attempt: ['src/webhooks'],
+  event: ['src/events', ['src/webhooks/prune.ts', 'an event goes with the last of its deliveries']],
+  evidence: ['src/evidence', ['src/assessments/store.ts', 'a withdrawal empties a result and its evidence at once']],
+  feed: ['src/feed', ['src/organisations/organisations.ts', 'the row is made with its organisation']],
+  group_set: ['src/feed'],
+  group_set_group: ['src/feed'],
+  idempotency: ['src/api'],
+  invitation: ['src/invitations'],
+  learner: ['src/learners'],
+  learner_change: ['src/learners'],
+  learner_feed: ['src/feed', ['src/learners/store.ts', 'the row is made, and ends, with its learner']],
+  learner_group: ['src/groups'],
+  learner_leaving: ['src/learners'],
+  membership: ['src/groups'],
+  migration: ['src/db'],
+  organisation: ['src/organisations', ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away']],
+  rate_window: [
+    'src/api',
+    ['src/keys/keys.ts', 'the row is made with its key'],
+    ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away'],
+  ],
+  service_secret: ['src/service-secret.ts'],
+  sitting: ['src/sittings'],
+  sitting_item: ['src/sittings'],
+  webhook_endpoint: ['src/webhooks'],
+};
+
+suite('every table has one owner', () => {
+  const tables = [...read('src/db/schema.sql').matchAll(/create (?:unlogged )?table (?:public\.)?(\w+)/gi)].map(
+    ([, table]) => table!,
+  );
+
+  test('which the map names', () => {
+    assert.notEqual(tables.length, 0);
+    none(
+      'without an owner',
+      tables.filter((table) => !Object.hasOwn(writers, table)),
+    );
+  });
+
+  test('and nobody else writes it, but for the exceptions', () => {
+    const write = /\b(?:insert\s+into|update|delete\s+from|truncate(?:\s+table)?)\s+(?:only\s+)?"?(\w+)/gi;
+    none(
+      'writers',
+      [...src, ...cli].flatMap((file) =>
+        [...code(file).matchAll(write)].flatMap(([, table]) => {
+          if (!tables.includes(table!)) return [];
+          const [owner, ...others] = writers[table!] ?? [''];
+          const may = file === owner || inside(owner)(file) || others.some(([other]) => other === file);
+          return may ? [] : [`${file} writes ${table!}`];
+        }),
+      ),
+    );
+  });
+
+  test('and each exception is one', () => {
+    none(
+      'exceptions that are none any more',
+      Object.entries(writers).flatMap(([table, [, ...others]]) =>
+        others
+          .filter(([file]) => !new RegExp(`\\b(into|update|from|truncate)\\s+${table}\\b`, 'i').test(code(file)))
+          .map(([file]) => `${file} writes ${table} no more`),
+      ),
+    );
+  });
+});
+
 suite('time and randomness are injected', () => {
   const banned: [string, RegExp][] = [
     ['Date.now', /\bDate\.now\b/],

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { App } from '../app.ts';
-import { arrayLiteral, uuidArray } from '../db/arrays.ts';
+import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../db/arrays.ts';
 import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';
@@ -81,7 +81,7 @@ const answered = `
   answered as (
     insert into audit (organisation_id, at, request_id, actor, action, resource, status)
     select a.organisation_id, $4, p.request_id, a.key_id, p.action, p.resource, p.status
-      from unnest($8::int8[], $9::int8[], $10::int8[], $11::int8[], $12::uuid[], string_to_array($13, E'\\x1e'), string_to_array($14, E'\\x1e', ''), $15::int2[])
+      from unnest($8::int8[], $9::int8[], $10::int8[], $11::int8[], $12::uuid[], ${joinedTextsOf('$13')}, ${joinedTextsOf('$14', 'emptyAsNull')}, $15::int2[])
         as p(pair, organisation_id, position, state, request_id, action, resource, status)
       join admitted a on a.pair = p.pair and a.all_granted and a.organisation_id = p.organisation_id and a.position = p.position and a.state = p.state)`;
 
@@ -158,8 +158,8 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
               arrayLiteral(reads.map((read) => read.feed.position)),
               arrayLiteral(reads.map((read) => read.feed.state)),
               uuidArray(reads.map((read) => read.requestId)),
-              reads.map((read) => read.action).join('\x1e'),
-              reads.map((read) => read.resource ?? '').join('\x1e'),
+              joinedTexts(reads.map((read) => read.action)),
+              joinedTexts(reads.map((read) => read.resource ?? '')),
               arrayLiteral(reads.map((read) => read.status)),
             ]);
       const out = new Array<Admission | null>(calls.length).fill(null);

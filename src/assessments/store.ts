@@ -1,4 +1,4 @@
-import { arrayLiteral, uuidArray } from '../db/arrays.ts';
+import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -25,7 +25,7 @@ const insert = statement(
   `
   with given as materialized (
     select g.*, l.group_set_id
-      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::int8[], $6::int2[], string_to_array($7, E'\\x1e'), string_to_array($8, E'\\x1e'), $9::text[])
+      from unnest($2::uuid[], $3::uuid[], $4::text[], $5::int8[], $6::int2[], ${joinedTextsOf('$7')}, ${joinedTextsOf('$8')}, $9::text[])
         with ordinality as g(assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256, n)
       join learner_feed l on l.organisation_id = $1 and l.learner_id = g.learner_id),
   stored as (
@@ -37,15 +37,12 @@ const insert = statement(
   select count(*) as count from given`,
 );
 
-/** Stands between JSON texts that travel as one: JSON holds no control character, so nothing needs escaping on the way. */
-const between = '\x1e';
-
 /** Stores results in the given order, at the positions from `first` on; the feed's lock is held. */
 export async function insertAssessments(work: Work, feed: Feed, rows: NewAssessment[], first: number): Promise<void> {
   const array = (key: 'source' | 'assessed_at' | 'facet' | 'report_sha256') =>
     arrayLiteral(rows.map((row) => row[key]));
   const uuids = (key: 'assessment_id' | 'learner_id') => uuidArray(rows.map((row) => row[key]));
-  const texts = (key: 'learner' | 'body') => rows.map((row) => row[key]).join(between);
+  const texts = (key: 'learner' | 'body') => joinedTexts(rows.map((row) => row[key]));
   const [row] = await work.tx.query<{ count: number }>(insert, [
     feed.organisationId,
     uuids('assessment_id'),

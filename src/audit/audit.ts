@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { arrayLiteral } from '../db/arrays.ts';
+import { arrayLiteral, joinedTexts, joinedTextsOf } from '../db/arrays.ts';
 import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';
@@ -26,19 +26,13 @@ const insert = statement(
   `
   insert into audit (organisation_id, at, request_id, actor, action, resource, status)
   select organisation_id, to_timestamp(ms / 1000.0::float8), request_id, coalesce(actor, ''), coalesce(action, ''), resource, status
-    from unnest($1::int8[], $2::int8[], string_to_array($3, E'\\x1e')::uuid[], string_to_array($4, E'\\x1e'), string_to_array($5, E'\\x1e'),
-                string_to_array($6, E'\\x1e', ''), $7::int2[])
+    from unnest($1::int8[], $2::int8[], ${joinedTextsOf('$3')}::uuid[], ${joinedTextsOf('$4')}, ${joinedTextsOf('$5')},
+                ${joinedTextsOf('$6', 'emptyAsNull')}, $7::int2[])
       as e(organisation_id, ms, request_id, actor, action, resource, status)`,
 );
 
-/**
- * Stands between texts that travel as one, which costs less than an array whose elements are escaped; none of them holds it.
- * One empty text alone becomes no element at all, so the statement fills it in.
- */
-const between = '\x1e';
-
 function values(entries: AuditEntry[]) {
-  const joined = (text: (entry: AuditEntry) => string) => entries.map(text).join(between);
+  const joined = (text: (entry: AuditEntry) => string) => joinedTexts(entries.map(text));
   const numbers = (number: (entry: AuditEntry) => number | null) => arrayLiteral(entries.map(number));
   return [
     numbers((e) => e.organisationId),

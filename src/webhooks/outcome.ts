@@ -1,4 +1,4 @@
-import { arrayLiteral } from '../db/arrays.ts';
+import { arrayLiteral, joinedTexts, joinedTextsOf } from '../db/arrays.ts';
 import type { Dedicated } from '../db/database.ts';
 import { DatabaseUnavailable, statement } from '../db/database.ts';
 
@@ -31,7 +31,7 @@ const record = statement(
   with outcome as materialized (
     select organisation_id, delivery_id, before, resent_after, status, to_timestamp(next_ms / 1000) as next_attempt_at, to_timestamp(at_ms / 1000) as at,
            to_timestamp(ended_ms / 1000) as ended_at, status_code, duration_ms, error
-      from unnest($1::int8[], $2::uuid[], $3::int4[], $4::int4[], $5::text[], $6::float8[], $7::float8[], $8::float8[], $9::int2[], $10::int4[], string_to_array($11, E'\\x1e', ''))
+      from unnest($1::int8[], $2::uuid[], $3::int4[], $4::int4[], $5::text[], $6::float8[], $7::float8[], $8::float8[], $9::int2[], $10::int4[], ${joinedTextsOf('$11', 'emptyAsNull')})
         as o(organisation_id, delivery_id, before, resent_after, status, next_ms, at_ms, ended_ms, status_code, duration_ms, error)
      order by delivery_id),
   moved as (
@@ -95,7 +95,7 @@ function values(entries: Entry[]): string[] {
     array((o) => o.endedMs),
     array((o) => o.statusCode),
     array((o) => o.durationMs),
-    entries.map(({ outcome }) => outcome.error ?? '').join('\u001e'),
+    joinedTexts(entries.map(({ outcome }) => outcome.error ?? '')),
   ];
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts';
 import { checkAddress, checkUrl, isLocalhost, loopbackAddresses, type Network, type UrlVerdict } from './address.ts';
 import { passOverInformational } from './informational.ts';
 import { createResolver, DnsError, type Resolve } from './resolve.ts';
-import { parseRetryAfter } from './retry.ts';
+import { parseRetryAfter } from './retry-after.ts';
 
 /** How an attempt ended; `secret_unreadable` before anything was sent. `aborted` is the worker's own doing (it is stopping) and says nothing about the endpoint. */
 export type Outcome =
