@@ -6,6 +6,7 @@ import {
   borderlineWords,
   dateTime,
   domainStatus,
+  importedBorderlineWords,
   levelCodeWords,
   plainText,
   reviewWords,
@@ -16,7 +17,7 @@ export type { Block, EvidenceDocument } from './content.ts';
 export type { EvidenceDomain, EvidenceInput, EvidenceSitting } from './input.ts';
 
 /** The version of the content model: it rises when the same input would say something else. */
-export const documentVersion = 2;
+export const documentVersion = 3;
 
 /** Builds the content of the evidence pack. Pure: no clock, no locale. Throws RangeError for a malformed date-time or address. */
 export function buildDocument(input: EvidenceInput): EvidenceDocument {
@@ -116,7 +117,7 @@ function placement(input: EvidenceInput): Block {
 
 /** An imported flag is passed on, not vouched for; a flag that the sitting doesn't bear out came by an amendment. */
 function borderlineText({ sitting }: EvidenceInput): string {
-  if (sitting === undefined) return `Flagged where the result was made. ${borderlineWords}`;
+  if (sitting === undefined) return importedBorderlineWords;
   return sitting.deciding_rule.inside_interval
     ? borderlineWords
     : 'Flagged by an amendment. The 95% confidence interval of the sitting does not hold the threshold of the deciding rule.';

@@ -75,6 +75,9 @@ export function levelCodeWords(code: number | null): string {
 export const borderlineWords =
   'The 95% confidence interval holds the threshold of the deciding rule: the placement is close to a level boundary, and a second sitting could fall on its other side.';
 
+export const importedBorderlineWords =
+  'Flagged where the result was made: the placement is close to a level boundary, and a second sitting could fall on its other side. The interval behind the flag was not recorded.';
+
 export const reviewWords =
   'The two scoring engines placed this result a full level or more apart. The reconciled level is shown; someone who knows the learner should look at the result before it is relied on.';
 

@@ -244,6 +244,12 @@ suite("the content of an imported result's evidence", () => {
     assert.ok(!all.includes('declaration was recorded') && !all.includes('IRT'));
   });
 
+  test('an imported flag claims no interval that was not recorded', () => {
+    const said = JSON.stringify(buildDocument(importedResult({ is_borderline: true })));
+    assert.match(said, /The interval behind the flag was not recorded/);
+    assert.ok(!said.includes('95% confidence interval'));
+  });
+
   test('claims nothing about a result of which nothing is known', () => {
     const document = buildDocument(bareResult());
     assert.equal(block(document.blocks, 'placement').level, 'Not placed');

@@ -19,6 +19,7 @@ export type Face = {
 /** The face of a style: every other face has one weight. */
 export const regular = 'NotoSans-Regular';
 export const bold = 'NotoSans-Bold';
+export const myanmar = 'NotoSansMyanmar-Regular';
 export const eastAsian = 'NotoSansCJKsc-Regular-subset';
 
 // The blocks only say which file is worth opening for a character; whether the file has it is asked of the file.
@@ -99,6 +100,16 @@ const blocks: readonly (readonly [name: string, ranges: readonly (readonly [numb
     ],
   ],
   ['NotoSansTifinagh-Regular', [[0x2d30, 0x2d7f]]],
+  ['NotoSerifTibetan-Regular', [[0x0f00, 0x0fff]]],
+  [
+    myanmar,
+    [
+      [0x1000, 0x109f],
+      [0xa9e0, 0xa9ff],
+      [0xaa60, 0xaa7f],
+    ],
+  ],
+  ['NotoSansMongolian-Regular', [[0x1800, 0x18af]]],
   [
     eastAsian,
     [

@@ -2,7 +2,7 @@ import type { Canvas, Colour } from './canvas.ts';
 import { pageHeight, pageWidth } from './canvas.ts';
 import type { Element } from './structure.ts';
 import type { Line, Weight } from './shaping.ts';
-import { breakLines } from './shaping.ts';
+import { breakLines, followedBySpace } from './shaping.ts';
 
 // Dark enough to stay apart from white on any printer; nothing is said by colour alone.
 export const ink: Colour = [0.1, 0.11, 0.13];
@@ -47,10 +47,24 @@ export function textBox(text: string, width: number, size: number, weight: Weigh
   return { lines, size, height: lines.length * lineHeight(lines, size) };
 }
 
-// Scripts with tall marks get more room between lines than the Latin of the labels.
+// Scripts with tall marks get more room between lines than the Latin of the labels, and so do marks that are stacked.
 function lineHeight(lines: readonly Line[], size: number): number {
   const latin = lines.every(({ runs }) => runs.every((run) => run.face.startsWith('NotoSans-')));
-  return size * (latin ? leading : 1.75);
+  let rise = 0;
+  let fall = 0;
+  for (const { runs } of lines) {
+    for (const { dy } of runs.flatMap((run) => run.glyphs)) {
+      rise = Math.max(rise, dy / 1000);
+      fall = Math.max(fall, -dy / 1000);
+    }
+  }
+  return size * Math.max(latin ? leading : 1.75, 2 * (0.42 + rise), 2 * (0.36 + fall));
+}
+
+/** The box as the first of two texts in one element: a space keeps their words apart. */
+export function followed(box: TextBox, weight: Weight = 'regular'): TextBox {
+  const last = box.lines.length - 1;
+  return { ...box, lines: box.lines.map((line, i) => (i === last ? followedBySpace(line, weight) : line)) };
 }
 
 /** The height of the first line: cells of one row are moved down to share the tallest one's middle. */

@@ -9,6 +9,7 @@ import {
   bottom,
   contentWidth,
   drawText,
+  followed,
   ink,
   leading,
   lines,
@@ -23,7 +24,7 @@ import { drawQr } from './qr.ts';
 import type { Element } from './structure.ts';
 import { drawBars, drawTable } from './tables.ts';
 import type { Weight } from './shaping.ts';
-import { shapeLine } from './shaping.ts';
+import { followedBySpace, shapeLine } from './shaping.ts';
 
 /** Lays the whole document out. The structure elements become children of `root`. */
 export function layOut(document: EvidenceDocument, canvas: Canvas, root: Element): void {
@@ -33,8 +34,12 @@ export function layOut(document: EvidenceDocument, canvas: Canvas, root: Element
   document.blocks.forEach((block, index) => {
     if (block.kind === 'heading') {
       section = root.add('Sect');
-      // A short section stays together; a long one has at least its beginning under its heading.
-      flow.need(26 + Math.min(200, sectionHeight(document.blocks, index + 1)));
+      // A short section stays together; a long one has at least its beginning under its heading. The last one never stands
+      // alone on its page: the one before it goes with it.
+      const next = document.blocks.findIndex((later, i) => i > index && later.kind === 'heading');
+      const isSecondLast = next > 0 && !document.blocks.slice(next + 1).some((later) => later.kind === 'heading');
+      const room = 26 + Math.min(200, sectionHeight(document.blocks, index + 1));
+      flow.need(room + (isSecondLast ? 26 + Math.min(200, sectionHeight(document.blocks, next + 1)) : 0));
     }
     drawBlock(flow, block, section);
   });
@@ -104,7 +109,10 @@ function masthead(flow: Flow, document: EvidenceDocument, root: Element): void {
   let qrY = flow.y + qrSide + 4;
   const address = document.verify.url.replace(/^https?:\/\//, '');
   const link = section.add('P').add('Link');
-  const boxes = [textBox(document.verify.label, addressWidth, smallSize, 'bold'), textBox(address, addressWidth, 7)];
+  const boxes = [
+    followed(textBox(document.verify.label, addressWidth, smallSize, 'bold'), 'bold'),
+    textBox(address, addressWidth, 7),
+  ];
   const linkTop = qrY;
   canvas.tagged(link, () =>
     boxes.forEach((box, i) => {
@@ -188,7 +196,7 @@ function facts(flow: Flow, block: Block & { kind: 'facts' }, section: Element): 
   const width = (contentWidth - gap) / 2;
   for (let i = 0; i < block.facts.length; i += 2) {
     const pair = block.facts.slice(i, i + 2).map(({ label, value }) => ({
-      label: textBox(label, width, smallSize),
+      label: followed(textBox(label, width, smallSize)),
       value: textBox(value || 'None recorded', width, bodySize + 0.5),
     }));
     const height = Math.max(...pair.map(({ label, value }) => label.height + value.height)) + 4;
@@ -211,7 +219,7 @@ function placement(flow: Flow, block: Block & { kind: 'placement' }, section: El
   const level = fitted(block.level, width, [27, 19, 14], 11, 'bold');
   const sentences = block.sentences.map((sentence) => textBox(sentence, width, bodySize));
   const flags = block.flags.map((flag) => ({
-    label: textBox(flag.label, 92, bodySize, 'bold'),
+    label: followed(textBox(flag.label, 92, bodySize, 'bold'), 'bold'),
     text: textBox(flag.text, width - 96, bodySize),
   }));
   const height =
@@ -276,11 +284,11 @@ function answers(flow: Flow, block: Block & { kind: 'answers' }, section: Elemen
       const { outcome } = block.answers[done + i]!;
       const x = margin + Math.floor(i / depth) * width;
       const baseline = flow.y + (i % depth) * step + smallSize;
-      const number = shapeLine(`${done + i + 1}.`, 'regular');
+      const number = followedBySpace(shapeLine(`${done + i + 1}.`, 'regular'), 'regular');
       const word = shapeLine(outcome, outcome === 'right' ? 'regular' : 'bold');
       flow.canvas.tagged(parent.add('LI').add('LBody'), () => {
         flow.canvas.text(number, x, baseline, smallSize, muted);
-        flow.canvas.text(names[done + i]!, x + 18, baseline, smallSize, ink);
+        flow.canvas.text(followedBySpace(names[done + i]!, 'regular'), x + 18, baseline, smallSize, ink);
         flow.canvas.text(word, x + width - 36, baseline, smallSize, ink);
       });
     }

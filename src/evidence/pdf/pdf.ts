@@ -9,7 +9,7 @@ import { Element, writeStructure } from './structure.ts';
  * Rises whenever the same document would give other bytes: layout, fonts, shaping packages, compression.
  * It is stored with each generated file, so that a file is only rendered again by the renderer that made it.
  */
-export const rendererVersion = '2';
+export const rendererVersion = '3';
 
 const producer = 'Assessment Results Service';
 const profile = srgbProfile();

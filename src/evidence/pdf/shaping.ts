@@ -1,5 +1,5 @@
 import bidiFactory from 'bidi-js';
-import { bold, face, faceFor, regular } from './faces.ts';
+import { bold, face, faceFor, myanmar, regular } from './faces.ts';
 
 /**
  * One glyph in the order in which it is drawn. Lengths are in thousandths of the font size.
@@ -76,9 +76,17 @@ function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[]
   const found: Segment[] = [];
   let current: string | null = null;
   let at = 0;
+  let marks = 0;
   for (const character of text) {
     const level = levels[at] ?? 0;
     at += character.length;
+    marks = stacks(character) ? marks + 1 : 0;
+    // More than these would be drawn over the lines above and below: they are copied, and not drawn.
+    if (marks > mostMarks) {
+      const under = found.at(-1)!;
+      under.standsFor = (under.standsFor ?? under.text) + character;
+      continue;
+    }
     const codePoint = (drawnAs[character] ?? character).codePointAt(0)!;
     const name = faceFor(codePoint, primary, current);
     const last = found.at(-1);
@@ -94,6 +102,13 @@ function segments(text: string, weight: Weight, rightToLeft: boolean): Segment[]
   }
   return found;
 }
+
+/** Marks on one letter that are drawn; no language writes more with the marks that all scripts share. */
+const mostMarks = 4;
+
+/** A mark that stands on those before it, at a height that has no end. */
+const stacks = (character: string): boolean =>
+  /^[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0\ufe20-\ufe2f]$/.test(character);
 
 /** What stands on the page for a character that no vendored font has: its code, as in `[U+1F600]`. */
 export function notation(codePoint: number): string {
@@ -121,8 +136,15 @@ function shapeSegment(segment: Segment, language: string | undefined): Run {
   const { font, unitsPerEm, source } = face(segment.face);
   let shown = '';
   for (const character of segment.text) shown += shapeOf(character, rightToLeft);
-  shown = splitAm(shown);
-  const { glyphs, positions } = font.layout(shown, [], undefined, language, rightToLeft ? 'rtl' : 'ltr');
+  const burmese = segment.face === myanmar;
+  shown = burmese ? inBurmeseOrder(shown) : splitAm(shown);
+  const { glyphs, positions } = font.layout(
+    shown,
+    burmese ? burmeseFeatures : [],
+    undefined,
+    language,
+    rightToLeft ? 'rtl' : 'ltr',
+  );
   const toThousand = 1000 / unitsPerEm;
   const texts = glyphTexts(
     [...segment.text],
@@ -225,6 +247,23 @@ function splitAm(text: string): string {
     .replace(/([\u0eb1\u0eb4-\u0eb7\u0ebb\u0ec7-\u0ece]*)\u0eb3/g, '\u0ecd$1\u0eb2');
 }
 
+/**
+ * The order in which a Burmese syllable is drawn: the vowel E and the medial R stand before the letter that they follow in
+ * the text, and what was written above the letter's left comes after it. The shaper leaves that to its caller too, and
+ * the features that a shaper for Burmese would ask for.
+ */
+function inBurmeseOrder(text: string): string {
+  return text.replace(
+    /((?:[\u1004\u101b\u105a]\u103a\u1039)?)([\u1000-\u102a\u103f\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e](?:\u1039[\u1000-\u1021])*)([\u102b-\u1038\u103a-\u103e\u1056-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d]*)/g,
+    (_, kinzi: string, letter: string, marks: string) => {
+      const before = `${marks.replace(/[^\u1031\u1084]/g, '')}${marks.replace(/[^\u103c]/g, '')}`;
+      return `${before}${letter}${kinzi}${marks.replace(/[\u1031\u1084\u103c]/g, '')}`;
+    },
+  );
+}
+
+const burmeseFeatures = ['rphf', 'pref', 'blwf', 'pstf', 'pres', 'abvs', 'blws', 'psts'];
+
 function hasKana(text: string): boolean {
   for (const character of text) {
     const codePoint = character.codePointAt(0)!;
@@ -291,7 +330,15 @@ function linesOf(text: string, weight: Weight, maxWidth: number): Line[] {
     else for (const part of splitWord(piece, weight, maxWidth)) place(part);
   }
   if (line !== '') lines.push(line);
-  return lines.map((part) => shapeLine(part.trimEnd(), weight, rightToLeft));
+  return lines.map((part, i) => {
+    const shaped = shapeLine(part.trimEnd(), weight, rightToLeft);
+    return part.endsWith(' ') && i < lines.length - 1 ? followedBySpace(shaped, weight) : shaped;
+  });
+}
+
+/** The line with a space behind it that has no width: what reads the content finds the word's end at the end of the line. */
+export function followedBySpace(line: Line, weight: Weight): Line {
+  return { ...line, runs: [...line.runs, ...shapeLine(' ', weight, false).runs] };
 }
 
 function splitWord(word: string, weight: Weight, maxWidth: number): string[] {

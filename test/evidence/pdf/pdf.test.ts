@@ -61,6 +61,22 @@ suite('the file', () => {
     assert.equal(pages(sittingResult()), 3);
   });
 
+  test('the last section never stands alone on its page', async () => {
+    const flagged = importedResult({ is_borderline: true, needs_review: true });
+    const text = renderPdf(buildDocument(flagged)).toString('latin1');
+    assert.equal(text.match(/\/Type\/Page\//g)!.length, 2);
+    const path = join(folder, 'flagged.pdf');
+    writeFileSync(path, text, 'latin1');
+    const second = execFileSync('pdftotext', ['-f', '2', path, '-'], { encoding: 'utf8' });
+    assert.match(second, /Countersignature[\s\S]*How to verify this document/);
+  });
+
+  test('every link says where it leads', () => {
+    const text = renderPdf(buildDocument(importedResult())).toString('latin1');
+    const links = text.match(/\/Subtype\/Link/g)!.length;
+    assert.equal(text.match(/\/Subtype\/Link[^>]*\/Contents/g)!.length, links);
+  });
+
   test('marks everything as content or decoration, in balance', () => {
     for (const { name, input } of goldenInputs) assert.doesNotThrow(() => renderPdf(buildDocument(input)), name);
   });
