@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
+import manifest from '../package.json' with { type: 'json' };
 import { SchemaTooNew } from '../src/db/migrate.ts';
 import { DatabaseUnavailable } from '../src/db/database.ts';
 import { ApiError } from '../src/errors.ts';
@@ -42,8 +43,15 @@ function help(command: Command): string {
 }
 
 async function main(words: string[]): Promise<number> {
-  const load = nouns[words[0] ?? ''];
-  if (words.length === 0 || words[0] === '--help' || words[0] === 'help') {
+  const [first = ''] = words;
+  // Only its own names: a word such as `constructor` is found in every object.
+  const load = Object.hasOwn(nouns, first) ? nouns[first] : undefined;
+  if (first === '--version') {
+    const { version } = manifest;
+    process.stdout.write(words.includes('--json') ? `${JSON.stringify({ version })}\n` : `ars ${version}\n`);
+    return 0;
+  }
+  if (words.length === 0 || first === '--help' || first === '-h' || first === 'help') {
     process.stdout.write(`${await overview()}\n`);
     return words.length === 0 ? 2 : 0;
   }
@@ -54,7 +62,7 @@ async function main(words: string[]): Promise<number> {
     .sort((a, b) => b.name.length - a.name.length)[0];
   if (command === undefined) {
     const wanted = commands.map((one) => `ars ${one.name}`).join(', ');
-    if (words.includes('--help')) {
+    if (words.includes('--help') || words.includes('-h')) {
       process.stdout.write(`${commands.map(help).join('\n\n')}\n`);
       return 0;
     }
@@ -78,7 +86,7 @@ async function runCommand(command: Command, words: string[]): Promise<number> {
       args: withNegativeNumbers(words),
       allowPositionals: true,
       strict: true,
-      options: { ...command.options, json: { type: 'boolean' }, help: { type: 'boolean' } },
+      options: { ...command.options, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
     });
   } catch (error) {
     throw new Misuse(`${(error as Error).message.split(/\. |\.?\n/)[0]}; usage: ars ${command.name} ${command.usage}`);
@@ -104,15 +112,40 @@ async function runCommand(command: Command, words: string[]): Promise<number> {
     progress: (line) => {
       if (process.stderr.isTTY && !json) process.stderr.write(`\r\u001b[K${line}`);
     },
+    step: (line) => {
+      process.stderr.write(process.stderr.isTTY && !json ? `\r\u001b[K${line}` : `${line}\n`);
+    },
   });
   if (process.stderr.isTTY && !json) process.stderr.write('\r\u001b[K');
   process.stdout.write(json ? `${JSON.stringify(output.json)}\n` : output.text === '' ? '' : `${output.text}\n`);
   return output.exitCode ?? 0;
 }
 
+/** What the codes of PostgreSQL and of the system mean for whoever set DATABASE_URL. */
+const unavailableBecause = new Map([
+  ['28P01', 'it refused the user or the password'],
+  ['28000', 'it refused the user'],
+  ['3D000', 'it has no database of that name'],
+  ['42501', 'the user may not use it'],
+  ['53300', 'it has no connection left'],
+  ['57P03', 'it is starting or stopping'],
+  ['ECONNREFUSED', 'nothing answers at that host and port'],
+  ['ECONNRESET', 'it ended the connection'],
+  ['EHOSTUNREACH', 'the host cannot be reached'],
+  ['ETIMEDOUT', 'the host does not answer'],
+  ['ENOTFOUND', 'there is no host of that name'],
+  ['EAI_AGAIN', 'the name of its host cannot be looked up'],
+]);
+
+function unavailable(code = ''): string {
+  const because = unavailableBecause.get(code);
+  const known = because === undefined ? '' : `, because ${because}`;
+  const named = code === '' ? '' : ` (${code})`;
+  return `The database is not available${known}${named}: check DATABASE_URL, or that the service's own database can start.`;
+}
+
 function sentence(error: unknown): string {
-  if (error instanceof DatabaseUnavailable)
-    return `The database is not available${error.code === undefined ? '' : ` (${error.code})`}: check DATABASE_URL, or that the service's own database can start.`;
+  if (error instanceof DatabaseUnavailable) return unavailable(error.code);
   if (
     error instanceof Misuse ||
     error instanceof Failure ||

@@ -24,6 +24,8 @@ export type Call = {
   json: boolean;
   /** A line for people while the command works; goes to standard error, silent without a terminal. */
   progress(line: string): void;
+  /** The same for the few steps of a start that take seconds: a plain line where there is no terminal. */
+  step(line: string): void;
   /** Aborted by SIGINT or SIGTERM. */
   signal: AbortSignal;
 };

@@ -2,6 +2,7 @@ import { auditInside } from '../src/audit/audit.ts';
 import type { App } from '../src/app.ts';
 import type { Work } from '../src/db/work.ts';
 import { inWork } from '../src/db/work.ts';
+import { ApiError } from '../src/errors.ts';
 import { parseLowerBound } from '../src/feed/time.ts';
 import { openApp } from '../src/main.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
@@ -90,6 +91,14 @@ export function act<T>(
     });
     return result;
   });
+}
+
+/** Says what was looked for, where a verb says that there is nothing. @throws Failure */
+export function orMissing(what: string): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof ApiError && error.code === 'not_found') throw new Failure(what);
+    throw error;
+  };
 }
 
 /** Columns aligned for people; the first row is the head. */

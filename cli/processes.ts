@@ -8,6 +8,9 @@ import type { Output } from './command.ts';
 /** Restarts in a row after which a process that doesn't stay up ends them all. */
 const mostRestarts = 10;
 
+/** Whether this process is one of several that another started. */
+export const isForked = (): boolean => cluster.isWorker;
+
 /** Serves with several processes behind one port. One that ends unasked is started again. */
 export async function serveProcesses(
   count: number,

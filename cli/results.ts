@@ -4,9 +4,12 @@ import { RecordRefused } from '../src/assessments/result-fields.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { readJsonFile } from './file.ts';
-import { act, isUuid, operator, organisationOf, readReason, requiredOption, withApp } from './open.ts';
+import { act, isUuid, operator, organisationOf, orMissing, readReason, requiredOption, withApp } from './open.ts';
 import { commands as historyCommands } from './results-history.ts';
 import { importResults } from './results-import.ts';
+
+const noResult = (id: string) =>
+  orMissing(`No result with the id ${id} in this organisation, or it was withdrawn already.`);
 
 function assessmentId(call: Call): string {
   const id = call.positionals[0]!.toLowerCase();
@@ -30,7 +33,7 @@ async function runAmend(call: Call) {
     const changed = await act(app, found.organisation_id, 'results amend', async (work) => ({
       result: await amendAssessment(work, found.organisation_id, id, amendment, { actor: operator, reason }),
       resource: id,
-    }));
+    })).catch(noResult(id));
     return {
       json: { assessment_id: id, changed },
       text: changed ? `${id} is amended.` : `${id} already is as the amendment says; nothing was changed.`,
@@ -63,7 +66,7 @@ export const commands: Command[] = [
         await act(app, found.organisation_id, 'results withdraw', async (work) => {
           await withdrawAssessment(work, found.organisation_id, id, { actor: operator, reason });
           return { result: null, resource: id };
-        });
+        }).catch(noResult(id));
         return { json: { assessment_id: id, status: 'deleted' }, text: `${id} is withdrawn.` };
       });
     },

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from '../src/db/embedded/folder.ts';
 import type { FileLock } from '../src/db/embedded/file-lock.ts';
 import { waitForLock } from '../src/db/embedded/file-lock.ts';
 import type { Service } from '../src/main.ts';
@@ -10,12 +10,13 @@ import { apiBase } from '../src/settings.ts';
 import { Activity } from '../src/sandbox/activity.ts';
 import { disturb, faultShares, repeatDelivery } from '../src/sandbox/chaos.ts';
 import type { Sandbox } from '../src/sandbox/sandbox.ts';
-import { openSandbox, resetSandbox } from '../src/sandbox/sandbox.ts';
+import { openSandbox, recentSince, resetSandbox } from '../src/sandbox/sandbox.ts';
 import { readSettings } from '../src/settings.ts';
 import { formatMs } from '../src/clock.ts';
 import { errorFields } from '../src/log.ts';
 import type { Call, Command } from './command.ts';
 import { numberOption } from './open.ts';
+import { refuseBusyPort } from './port.ts';
 
 function welcome(url: string, sandbox: Sandbox, since: string, activity: number, chaos: boolean): string {
   const headers = `-H 'X-Access-Key-Id: ${sandbox.keyId}' -H 'X-Secret-Access-Key: ${sandbox.secret}'`;
@@ -89,16 +90,18 @@ async function run(call: Call) {
   const learners = numberOption(call, 'learners', 2000, 1, 10_000_000);
   const perMinute = numberOption(call, 'activity', 0, 0, 60_000);
   const settings = readSettings({ ...process.env, ARS_LOG: process.env.ARS_LOG ?? 'errors' });
-  call.progress('Starting the database …');
+  await refuseBusyPort(settings);
+  call.step('Starting the database …');
   const opened = await openApp(settings);
   let service: Service;
   let sandbox: Sandbox;
   let lock: FileLock | null = null;
   try {
-    await mkdir(settings.dataDir, { recursive: true });
+    await makeFolder(settings.dataDir);
     // Two that start at once make one sandbox.
     lock = await waitForLock(join(settings.dataDir, 'sandbox.lock'), 'exclusive');
     if (call.options.reset === true) await resetSandbox(opened.app);
+    call.step(`Making up to ${learners.toLocaleString('en-GB')} learners with their results …`);
     sandbox = await openSandbox(
       opened.app,
       learners,
@@ -122,7 +125,8 @@ async function run(call: Call) {
     secret_access_key: sandbox.secret,
     learners: sandbox.learners,
   };
-  const since = formatMs(service.app.clock.nowMs());
+  const since =
+    (await recentSince(service.app, sandbox.organisation.organisation_id)) ?? formatMs(service.app.clock.nowMs());
   process.stdout.write(
     call.json ? `${JSON.stringify(ready)}\n` : welcome(url, sandbox, since, perMinute, call.options.chaos === true),
   );

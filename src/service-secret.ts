@@ -1,7 +1,8 @@
-import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database } from './db/database.ts';
 import { statement } from './db/database.ts';
+import { makeFolder } from './db/embedded/folder.ts';
 import type { Random } from './random.ts';
 import { secretFingerprint } from './secrets.ts';
 import type { Settings } from './settings.ts';
@@ -35,7 +36,7 @@ export async function serviceSecret(settings: Settings, random: Random): Promise
     );
   const found = await read();
   if (found !== undefined) return found;
-  await mkdir(settings.dataDir, { recursive: true });
+  await makeFolder(settings.dataDir);
   const draft = `${path}.${random.uuid()}`;
   await writeFile(draft, `${random.bytes(32).toString('base64url')}\n`, { mode: 0o600, flush: true });
   await chmod(draft, 0o600);

@@ -1,8 +1,10 @@
-import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
+import { makeFolder } from '../db/embedded/folder.ts';
 import { inWork } from '../db/work.ts';
+import { formatPosition } from '../feed/time.ts';
 import { createKey, hashSecret } from '../keys/keys.ts';
 import { createOrganisation, findOrganisation } from '../organisations/organisations.ts';
 import type { SandboxPlan } from './plan.ts';
@@ -38,7 +40,7 @@ async function readState(app: App): Promise<SandboxState | null> {
 }
 
 async function writeState(app: App, state: SandboxState): Promise<void> {
-  await mkdir(app.settings.dataDir, { recursive: true });
+  await makeFolder(app.settings.dataDir);
   const draft = `${statePath(app)}.draft`;
   await writeFile(draft, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600, flush: true });
   await chmod(draft, 0o600);
@@ -50,6 +52,18 @@ const keyIsGood = statement(
   `
   select key_id from access_key where key_id = $1 and secret_sha256 = $2 and revoked_at is null`,
 );
+
+const recent = statement(
+  'sandbox.recent',
+  `
+  select position from assessment_feed where organisation_id = $1 order by position desc offset 2 limit 1`,
+);
+
+/** A `since` with which a first delta walk shows the last few changes and not everything; null in an empty sandbox. */
+export async function recentSince(app: App, organisationId: number): Promise<string | null> {
+  const [row] = await app.db.query<{ position: number }>(recent, [organisationId]);
+  return row === undefined ? null : formatPosition(row.position);
+}
 
 /** Every table that holds an organisation's rows, the referring ones first. */
 const tables = [

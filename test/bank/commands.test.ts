@@ -18,7 +18,14 @@ async function ars(
   options: Record<string, string | boolean> = {},
 ): Promise<Output> {
   const command = commands.find((one) => one.name === `bank ${name}`)!;
-  return command.run({ options, positionals, json: true, progress: () => {}, signal: new AbortController().signal });
+  return command.run({
+    options,
+    positionals,
+    json: true,
+    progress: () => {},
+    step: () => {},
+    signal: new AbortController().signal,
+  });
 }
 
 const written = guideItems.filter((item) => item.type !== 'template');

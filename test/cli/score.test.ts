@@ -18,6 +18,7 @@ const run = (file: string) =>
     positionals: [file],
     json: true,
     progress: () => {},
+    step: () => {},
     signal: new AbortController().signal,
   });
 

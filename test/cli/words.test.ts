@@ -1,14 +1,25 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { suite, test } from 'node:test';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { thisServer, withService } from '../service.ts';
 
 const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
 /** The command line with these words: its exit code and what it says on standard error. */
-function call(...words: string[]): Promise<{ code: number; said: string }> {
+function call(...words: string[]): Promise<Called> {
+  return callIn({}, ...words);
+}
+
+/** What is written to standard output is given only where there is any. */
+type Called = { code: number; said: string; out?: string };
+
+function callIn(environment: Record<string, string>, ...words: string[]): Promise<Called> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [ars, ...words], (error, _out, said) =>
-      resolve({ code: Number(error?.code ?? 0), said }),
+    execFile(process.execPath, [ars, ...words], { env: { ...process.env, ...environment } }, (error, out, said) =>
+      resolve({ code: Number(error?.code ?? 0), said, ...(out === '' ? {} : { out }) }),
     );
   });
 }
@@ -35,5 +46,69 @@ suite('words of the command line', () => {
       assert.equal(code, 2, said);
       assert.match(said, /^ars: [^\n]+\n$/);
     }
+  });
+
+  test('no word finds what every object has', async () => {
+    for (const word of ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf'])
+      assert.deepEqual(await call(word), {
+        code: 2,
+        said: `ars: there is no command "${word}"; ars --help lists them\n`,
+      });
+    assert.equal((await call('bank', 'constructor')).code, 2);
+  });
+
+  test('--version, and -h wherever --help is', async () => {
+    const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
+    assert.equal((await call('--version')).out, `ars ${version}\n`);
+    assert.equal((await call('--version', '--json')).out, `${JSON.stringify({ version })}\n`);
+    for (const words of [[], ['key'], ['key', 'create'], ['serve']]) {
+      const [short, long] = await Promise.all([call(...words, '-h'), call(...words, '--help')]);
+      assert.deepEqual(short, long);
+      assert.match(short.out!, /Usage: ars/);
+    }
+  });
+
+  test('a data folder that cannot be made is one sentence, and no endless loop', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'ars-words-'));
+    after(() => rm(folder, { recursive: true, force: true }));
+    const file = join(folder, 'file');
+    await writeFile(file, '');
+    for (const path of ['/proc/x', '/proc/x/y', file, join(file, 'x'), join(folder, 'x'.repeat(300))]) {
+      const { code, said } = await callIn({ ARS_DATA_DIR: path }, 'organisation', 'list');
+      assert.equal(code, 1, said);
+      assert.match(said, /^ars: The data folder [^\n]+ can't be used, because [^\n]+: set ARS_DATA_DIR\.\n$/);
+    }
+  });
+
+  test('a database that refuses is said in words', async () => {
+    const { url } = await thisServer();
+    const refused = async (change: (address: URL) => void) => {
+      const address = new URL(url);
+      change(address);
+      const environment = {
+        DATABASE_URL: address.href,
+        ARS_SECRET: 'a secret of the tests, longer than 32 characters',
+      };
+      const { code, said } = await callIn(environment, 'organisation', 'list');
+      assert.equal(code, 1);
+      return said;
+    };
+    const wrongPassword = await refused((address) => (address.password = 'wrong'));
+    assert.match(wrongPassword, /because it refused the user or the password \(28P01\)/);
+    const noDatabase = await refused((address) => (address.pathname = '/none'));
+    assert.match(noDatabase, /because it has no database of that name \(3D000\)/);
+    const noServer = await refused((address) => (address.port = '1'));
+    assert.match(noServer, /because nothing answers at that host and port \(ECONNREFUSED\)/);
+  });
+
+  test('a result that there is not is named', async () => {
+    const service = await withService();
+    const { publicId } = await service.organisation();
+    const environment = { DATABASE_URL: service.databaseUrl, ARS_SECRET: service.app.settings.secret! };
+    const words = ['withdraw', '--organisation', publicId, id, '--reason', 'a test'];
+    assert.deepEqual(await callIn(environment, 'results', ...words), {
+      code: 1,
+      said: `ars: No result with the id ${id} in this organisation, or it was withdrawn already.\n`,
+    });
   });
 });

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { openSandbox, resetSandbox } from '../../src/sandbox/sandbox.ts';
+import { openSandbox, recentSince, resetSandbox } from '../../src/sandbox/sandbox.ts';
 import { withService } from '../service.ts';
 import { invited } from '../sittings/learner.ts';
 
@@ -16,6 +16,8 @@ test('a reset leaves nothing of the sandbox, whatever was done in it, and the re
   const sandbox = await openSandbox(app, 5, () => {}, new AbortController().signal);
   const id = sandbox.organisation.organisation_id;
   const key = { access_key_id: sandbox.keyId, secret_access_key: sandbox.secret };
+  const shown = await service.client(key).get(`/assessments?since=${await recentSince(app, id)}`);
+  assert.ok(shown.body.data.length > 0, 'the line that is printed to try shows something');
   const ana = await invited(
     service,
     { ...other, ...service.client(key), key, id, publicId: sandbox.organisation.public_id },

@@ -47,6 +47,7 @@ suite('the command line', async () => {
         positionals,
         json: values.json === true,
         progress: () => {},
+        step: () => {},
         signal: new AbortController().signal,
       });
       return { code: output.exitCode ?? 0, out: output.text, err: '', json: JSON.parse(JSON.stringify(output.json)) };
@@ -280,6 +281,7 @@ suite('the command line', async () => {
       positionals: [],
       json: true,
       progress: () => {},
+      step: () => {},
       signal: stop.signal,
     });
     await once(server, 'request');

@@ -21,6 +21,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemRandom } from '../../random.ts';
 import type { Binaries } from './binaries.ts';
+import { makeFolder } from './folder.ts';
 import { placeFor, reaches, runningAsRoot } from './system-account.ts';
 import type { Account } from './system-account.ts';
 
@@ -99,7 +100,7 @@ export function handToOwnerOf(folder: string, path: string): void {
 /** Makes `${dataDir}/postgres` and returns its real path. */
 export async function makeBase(dataDir: string): Promise<string> {
   const base = join(dataDir, 'postgres');
-  const made = await mkdir(base, { recursive: true });
+  const made = await makeFolder(base);
   // PostgreSQL's user must pass through, but needs to list nothing.
   if (made && runningAsRoot()) {
     const real = await realpath(made);

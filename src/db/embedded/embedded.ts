@@ -20,6 +20,7 @@ import {
   superuser,
 } from './cluster.ts';
 import type { Cluster, Postmaster } from './cluster.ts';
+import { folderFailure } from './folder.ts';
 import { tryLock, waitForLock } from './file-lock.ts';
 import type { FileLock } from './file-lock.ts';
 import { accountFor } from './system-account.ts';
@@ -309,11 +310,8 @@ async function lockIn<T>(base: string, name: string, take: () => Promise<T>): Pr
   return lock;
 }
 
-function refuseForeignFolder(path: string): (error: NodeJS.ErrnoException) => never {
+function refuseForeignFolder(path: string): (error: unknown) => never {
   return (error) => {
-    if (!['EACCES', 'EPERM', 'EROFS'].includes(error.code ?? '')) throw error;
-    throw new Error(
-      `The data folder ${path} is closed to this user: run as the user who runs the service, or set ARS_DATA_DIR.`,
-    );
+    throw folderFailure(path, error);
   };
 }

@@ -1,0 +1,51 @@
+import { mkdir, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+
+const why: Record<string, string> = {
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'the file system is read-only',
+  ENOTDIR: 'a part of it is a file',
+  EEXIST: 'it is a file',
+  ENOENT: 'no folder can be made there',
+  ENAMETOOLONG: 'the name is too long',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota is used up',
+  ELOOP: 'its links lead in a circle',
+};
+
+/** A failure to use a folder as one sentence; other failures as they are. */
+export function folderFailure(path: string, error: unknown): unknown {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (!Object.hasOwn(why, code)) return error;
+  return new Error(`The data folder ${path} can't be used, because ${why[code]!} (${code}): set ARS_DATA_DIR.`);
+}
+
+/**
+ * Makes a folder with those above it. Node's own recursive call never returns where a file system answers "no such
+ * file" for a folder that can't be made, as /proc does.
+ * @returns the topmost folder that was made; undefined when all were there
+ */
+export async function makeFolder(path: string): Promise<string | undefined> {
+  const wanted = resolve(path);
+  const missing: string[] = [];
+  try {
+    for (let folder = wanted; ; folder = dirname(folder)) {
+      const found = await stat(folder).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+        return null;
+      });
+      if (found !== null && !found.isDirectory()) throw Object.assign(new Error(), { code: 'EEXIST' });
+      if (found !== null) break;
+      missing.unshift(folder);
+    }
+    for (const folder of missing)
+      await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
+        // Another process was first.
+        if (error.code !== 'EEXIST') throw error;
+      });
+  } catch (error) {
+    throw folderFailure(path, error);
+  }
+  return missing[0];
+}
