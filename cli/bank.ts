@@ -11,6 +11,7 @@ import { bankToExtend, foreignDefaults, mergeBank, writeBankFiles } from '../src
 import { BankFileFault, contentHash, itemsDirectory, readBankFiles, scanBankFiles } from '../src/bank/load.ts';
 import { domainsOf, levelsOf, subjects } from '../src/bank/schema.ts';
 import type { Domain, Level, Subject } from '../src/bank/schema.ts';
+import { markBank } from './bank-mark.ts';
 import { simulateBank } from './bank-simulate.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Call, Command } from './command.ts';
@@ -185,4 +186,4 @@ const importBank: Command = {
   },
 };
 
-export const commands: Command[] = [check, exportBank, importBank, simulateBank];
+export const commands: Command[] = [check, exportBank, importBank, markBank, simulateBank];

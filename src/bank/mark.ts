@@ -1,6 +1,9 @@
 import type { NumericKey, RenderedItem, TaskField, TextKey } from './schema.ts';
-import { atMost, difference, fractionOf, readNumber } from './number.ts';
-import { comparable, textMatches } from './text.ts';
+import type { Surroundings } from './marking/number-answer.ts';
+import { markNumber } from './marking/number-answer.ts';
+import type { Question, TextVerdict } from './marking/text-answer.ts';
+import { markText } from './marking/text-answer.ts';
+import { comparable, stemOf, wordsOf } from './marking/text.ts';
 
 /** What a form sent, by field name (see `render-model.ts` for the names): one value, or a list for check boxes. */
 export type Answer = Readonly<Record<string, string | readonly string[]>>;
@@ -8,9 +11,10 @@ export type Answer = Readonly<Record<string, string | readonly string[]>>;
 /**
  * What a page may ask the learner to mend before the answer is taken. It never says whether the answer is right:
  * `not_a_number` text that can't be read as a number · `incomplete` some parts are empty · `repeated` one position given
- * twice · `wrong_count` not as many chosen as the question says.
+ * twice · `wrong_count` not as many chosen as the question says · `other_form` a time or date that is not written as the
+ * question asks.
  */
-export type Problem = 'not_a_number' | 'incomplete' | 'repeated' | 'wrong_count';
+export type Problem = 'not_a_number' | 'incomplete' | 'repeated' | 'wrong_count' | 'other_form';
 
 export type Marked = { answered: boolean; correct: boolean; problem: Problem | null };
 
@@ -41,25 +45,19 @@ const sameSet = (given: readonly string[], key: readonly string[]): boolean =>
 const unanswered: Marked = { answered: false, correct: false, problem: null };
 const marked = (correct: boolean, problem: Problem | null = null): Marked => ({ answered: true, correct, problem });
 
-function numberRight(
-  text: string,
-  key: NumericKey,
-  besideTheBox: readonly string[],
-): { right: boolean; readable: boolean } {
-  const read = readNumber(text, [...(key.units ?? []), ...besideTheBox]);
-  if (!read) return { right: false, readable: false };
-  const near = atMost(difference(read.value, fractionOf(key.value)), fractionOf(key.tolerance ?? '0'));
-  const isFraction = read.form === 'fraction' || read.form === 'mixed';
-  const formRight =
-    key.form === 'fraction_simplest'
-      ? (isFraction && read.lowestTerms) || (read.form === 'whole' && !key.value.includes('/'))
-      : key.form === 'decimal'
-        ? !isFraction
-        : key.form === 'whole'
-          ? read.form === 'whole'
-          : true;
-  const unitRight = !key.unit_required || read.unit !== null;
-  return { right: near && formRight && unitRight, readable: true };
+/** What stands around the box: the words of the question, and of the field's label. */
+function surroundings(item: RenderedItem, beside: readonly string[], label = ''): Surroundings {
+  const text = [...item.stem, label].join(' ');
+  return { beside, text, words: new Set(wordsOf(text).map(stemOf)) };
+}
+
+function questionOf(item: RenderedItem, label = ''): Question {
+  const paragraphs = item.stem.map((paragraph) => paragraph.replace(/^> /u, '').replace(/[*`]/gu, ''));
+  return {
+    ...surroundings(item, [], label),
+    gaps: paragraphs.filter((paragraph) => /_{4,}/u.test(paragraph)),
+    sheet: item.type === 'task' ? (item.screen.find((block) => block.block === 'sheet')?.rows ?? []) : [],
+  };
 }
 
 function choices(given: readonly string[], key: readonly string[]): Marked {
@@ -86,20 +84,44 @@ function matching(left: readonly { id: string }[], key: Readonly<Record<string, 
 
 type TaskKeyValue = string | readonly string[] | TextKey | NumericKey;
 
-function taskFieldRight(field: TaskField, key: TaskKeyValue, answer: Answer): boolean {
+type FieldVerdict = TextVerdict | 'unreadable' | 'empty';
+
+function markField(item: RenderedItem, field: TaskField, key: TaskKeyValue, answer: Answer): FieldVerdict {
   const name = fieldNames.task(field.id);
-  if (field.control === 'checkboxes') return Array.isArray(key) && sameSet(many(answer, name), key);
+  if (field.control === 'checkboxes') return Array.isArray(key) && sameSet(many(answer, name), key) ? 'right' : 'wrong';
   const given = one(answer, name);
-  if (field.control !== 'text') return given === key;
-  if (typeof key === 'string' || Array.isArray(key)) return false;
-  return 'accept' in key ? textMatches(given, key) : numberRight(given, key as NumericKey, []).right;
+  if (given.trim() === '') return 'empty';
+  if (field.control !== 'text') return given === key ? 'right' : 'wrong';
+  if (typeof key === 'string' || Array.isArray(key)) return 'wrong';
+  const label = `${field.label} ${field.hint ?? ''}`;
+  if ('accept' in key) return markText(given, key, questionOf(item, label));
+  return markNumber(given, key as NumericKey, surroundings(item, [], label));
+}
+
+function markTask(item: RenderedItem & { type: 'task' }, answer: Answer): Marked {
+  if (!item.fields.some((field) => changed(field, answer))) return unanswered;
+  const verdicts = item.fields.map((field) => {
+    const key = Object.hasOwn(item.key, field.id) ? item.key[field.id] : undefined;
+    return key === undefined ? 'right' : markField(item, field, key, answer);
+  });
+  const problem = verdicts.includes('empty')
+    ? 'incomplete'
+    : verdicts.includes('unreadable')
+      ? 'not_a_number'
+      : verdicts.includes('form')
+        ? 'other_form'
+        : null;
+  return marked(
+    verdicts.every((verdict) => verdict === 'right'),
+    problem,
+  );
 }
 
 /** A task's screen is filled in from the start, so it is answered once something differs from that start. */
 function changed(field: TaskField, answer: Answer): boolean {
   const name = fieldNames.task(field.id);
   if (field.control === 'checkboxes') return !sameSet(many(answer, name), [field.initial ?? []].flat());
-  if (field.control === 'text') return comparable(one(answer, name), {}) !== comparable(field.initial ?? '', {});
+  if (field.control === 'text') return comparable(one(answer, name)) !== comparable(field.initial ?? '');
   return one(answer, name) !== '' && one(answer, name) !== (field.initial ?? '');
 }
 
@@ -114,27 +136,39 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
     case 'numeric': {
       const text = one(answer, fieldNames.answer);
       if (text.trim() === '') return unanswered;
-      const { right, readable } = numberRight(text, item.key, [item.prefix ?? '', item.suffix ?? '']);
-      return marked(right, readable ? null : 'not_a_number');
+      const verdict = markNumber(text, item.key, surroundings(item, [item.prefix ?? '', item.suffix ?? '']));
+      return marked(verdict === 'right', verdict === 'unreadable' ? 'not_a_number' : null);
     }
     case 'short_text': {
       const text = one(answer, fieldNames.answer);
-      return comparable(text, {}) === '' ? unanswered : marked(textMatches(text, item.key));
+      if (comparable(text) === '') return unanswered;
+      const verdict = markText(text, item.key, questionOf(item));
+      return marked(verdict === 'right', verdict === 'form' ? 'other_form' : null);
     }
     case 'ordering':
       return ordering(item.options, item.key, answer);
     case 'matching':
       return matching(item.left, item.key, answer);
-    case 'task': {
-      if (!item.fields.some((field) => changed(field, answer))) return unanswered;
-      return marked(
-        item.fields.every((field) => {
-          const key = Object.hasOwn(item.key, field.id) ? item.key[field.id] : undefined;
-          return key === undefined || taskFieldRight(field, key, answer);
-        }),
-      );
-    }
+    case 'task':
+      return markTask(item, answer);
   }
+}
+
+/** The verdict on an answer as `ars bank mark` prints it: `ask_again` where the page would not take it yet. */
+export type Verdict = 'right' | 'wrong' | 'ask_again';
+
+export function verdictOn(item: RenderedItem, answer: Answer): Verdict {
+  const { answered, correct, problem } = mark(item, answer);
+  return !answered || problem !== null ? 'ask_again' : correct ? 'right' : 'wrong';
+}
+
+/** The verdict on one field of a task, whatever the others hold. @returns null where the item has no such field */
+export function verdictOnField(item: RenderedItem, fieldId: string, given: string): Verdict | null {
+  const field = item.type === 'task' ? item.fields.find(({ id }) => id === fieldId) : undefined;
+  if (item.type !== 'task' || field === undefined) return null;
+  const key = Object.hasOwn(item.key, field.id) ? item.key[field.id] : undefined;
+  const verdict = key === undefined ? 'right' : markField(item, field, key, { [fieldNames.task(field.id)]: given });
+  return verdict === 'right' || verdict === 'wrong' ? verdict : 'ask_again';
 }
 
 /** The answer that a learner who knows the key would send: for checks, examples and simulated sittings. */

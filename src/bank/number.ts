@@ -6,10 +6,7 @@ export type Written = {
   value: Fraction;
   form: 'whole' | 'decimal' | 'fraction' | 'mixed';
   lowestTerms: boolean;
-  unit: string | null;
 };
-
-const longestAnswer = 60;
 
 const gcd = (a: bigint, b: bigint): bigint => (b === 0n ? (a < 0n ? -a : a) : gcd(b, a % b));
 
@@ -52,7 +49,7 @@ const vulgar: Record<string, string> = {
 };
 
 /** One spelling for what keyboards and copied text spell in many ways: spaces, minus signs, fraction characters, full-width digits. */
-function plainSigns(text: string): string {
+export function plainSigns(text: string): string {
   return text
     .replace(/[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]/gu, (sign) => ` ${vulgar[sign]!}`)
     .normalize('NFKC')
@@ -63,13 +60,8 @@ function plainSigns(text: string): string {
     .trim();
 }
 
-/** Units are compared without case, spaces, full stops and the sign of a power: `m²`, `m2`, `M^2` are one. */
-function plainUnit(unit: string): string {
-  return plainSigns(unit).toLowerCase().replace(/[ .^]/gu, '');
-}
-
 /** A number without a unit: `12`, `-3.5`, `.5`, `1,234`, `1 234`, `3/4`, `1 3/4`; null if it is none of these. */
-function readPlain(text: string): Omit<Written, 'unit'> | null {
+export function readPlain(text: string): Written | null {
   const signed = /^([+-]?) ?(.*)$/u.exec(text)!;
   const sign = signed[1] === '-' ? -1n : 1n;
   const body = signed[2]!;
@@ -92,40 +84,4 @@ function readPlain(text: string): Omit<Written, 'unit'> | null {
   const places = (decimal[2] ?? '').replace(/0+$/u, '');
   const value = { n: sign * BigInt(`${decimal[1]!}${places}` || '0'), d: 10n ** BigInt(places.length) };
   return { value, form: places === '' ? 'whole' : 'decimal', lowestTerms: true };
-}
-
-/**
- * Reads a typed number. `units` are what may stand before or after it, once; anything else beside the number makes the
- * answer unreadable (null), which is not the same as wrong: the page can ask for a number again.
- */
-export function readNumber(text: string, units: readonly string[]): Written | null {
-  if (text.length > longestAnswer) return null;
-  const plain = plainSigns(text);
-  const bare = readPlain(plain);
-  if (bare) return { ...bare, unit: null };
-
-  // The unit is whatever stands before the first or after the last digit, apart from a sign and a decimal point.
-  const parts = /^([+-]?)([^\d.+-]*)([+-]?)(\.?\d.*?)((?:[^\d].*)?)$/u;
-  for (const unit of units) {
-    const wanted = plainUnit(unit);
-    if (wanted === '') continue;
-    const found = parts.exec(plain);
-    if (!found) return null;
-    const [, signBefore, before, signAfter] = found as unknown as [string, string, string, string];
-    const rest = plain.slice(signBefore.length + before.length + signAfter.length);
-    if (signBefore !== '' && signAfter !== '') return null;
-    const sign = signBefore || signAfter;
-    if (before !== '') {
-      if (plainUnit(before) !== wanted) continue;
-      const number = readPlain(sign + rest);
-      if (number) return { ...number, unit };
-      continue;
-    }
-    for (let end = rest.length - 1; end > 0; end -= 1) {
-      if (plainUnit(rest.slice(end)) !== wanted) continue;
-      const number = readPlain(sign + rest.slice(0, end).trim());
-      if (number) return { ...number, unit };
-    }
-  }
-  return null;
 }

@@ -129,17 +129,48 @@ export const NumericKey = object({
   unit_required: Type.Optional(Type.Boolean()),
   /** What the form of the number must be, where the question says so. */
   form: Type.Optional(oneOf(['any', 'fraction_simplest', 'decimal', 'whole'])),
+  /** At most so many decimal places, where rounding is what the question asks for. */
+  decimals: Type.Optional(Type.Integer({ minimum: 0, maximum: 6 })),
 });
 export type NumericKey = Static<typeof NumericKey>;
 
-/** Every right text is listed; nothing is matched approximately. */
+/**
+ * What a typed text names. `exact`, the default: letter for letter, as where spelling, punctuation or a form of a word is
+ * measured. The others are compared by what they mean: `words` by their content, slips of spelling forgiven; a time by
+ * the minute, a date by the day, a telephone number by its digits, a formula by what it calculates, and so on.
+ */
+export const textKinds = [
+  'exact',
+  'words',
+  'time',
+  'date',
+  'phone',
+  'email',
+  'address',
+  'code',
+  'web_address',
+  'pages',
+  'coordinates',
+  'formula',
+] as const;
+
+/** The right texts. What keyboards add (a stop at the end, quotes around the whole, odd spaces) never makes one wrong. */
 export const TextKey = object({
   accept: Type.Array(Text, { minItems: 1, maxItems: 40 }),
+  kind: Type.Optional(oneOf(textKinds)),
   case_sensitive: Type.Optional(Type.Boolean()),
-  /** True where spaces carry no meaning, as in a spreadsheet formula or a postcode. */
+  /** True where spaces carry no meaning, as in a postcode. */
   ignore_spaces: Type.Optional(Type.Boolean()),
-  /** True where one full stop at the end makes no difference. */
+  /** True where a stop at the end makes no difference although the accepted text has one. */
   ignore_final_stop: Type.Optional(Type.Boolean()),
+  /** For a time: `12` where am or pm is what is measured, `24` where the 24-hour clock is. */
+  clock: Type.Optional(oneOf(['any', '12', '24'])),
+  /** For a date: `digits` where the box asks for DD/MM/YYYY. */
+  date_form: Type.Optional(oneOf(['any', 'digits'])),
+  /** For a formula: the cell that it stands in, which way it will be copied, and whether it has to call a function. */
+  cell: Type.Optional(Type.String({ pattern: '^[A-Z]{1,2}[0-9]{1,3}$' })),
+  copied: Type.Optional(oneOf(['none', 'down'])),
+  uses_function: Type.Optional(Type.Boolean()),
 });
 export type TextKey = Static<typeof TextKey>;
 

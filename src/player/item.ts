@@ -110,9 +110,12 @@ function rowsOf<T extends { x: number; y: number; height: number }>(spots: reado
 export function problemText(problem: Problem, model: RenderModel): string {
   switch (problem) {
     case 'not_a_number':
-      return 'Enter a number, such as 12 or 3.5';
+      return 'Write the number in digits, such as 12 or 3.5. You can leave out the unit';
     case 'incomplete':
-      return model.type === 'ordering' ? 'Give every one a place' : 'Choose one for each';
+      if (model.type === 'ordering') return 'Give every one a place';
+      return model.task === null ? 'Choose one for each' : 'Some parts are still empty. Fill in every part';
+    case 'other_form':
+      return 'Read again how the question asks you to write it';
     case 'repeated':
       return 'Use each place once only';
     case 'wrong_count':

@@ -1,4 +1,4 @@
-import { comparable } from '../text.ts';
+import { comparable } from '../marking/text.ts';
 import { error, textsOf, warning } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
 import type { RenderedItem } from '../schema.ts';
@@ -14,7 +14,7 @@ function contentTexts(rendered: RenderedItem): string[] {
   const { rationale, distractor_rationales, key, type, ...shown } = rendered as RenderedItem & { kind?: string };
   return textsOf(shown)
     .filter(({ path }) => !/(?:^|\.)(?:id|kind|control|block|field|padlock|passage|initial)(?:$|\[)/u.test(path))
-    .map(({ text }) => comparable(text, {}));
+    .map(({ text }) => comparable(text));
 }
 
 function shingles(texts: readonly string[]): Set<string> {

@@ -1,8 +1,8 @@
 import { fieldNames, mark, rightAnswer } from '../mark.ts';
 import type { Answer } from '../mark.ts';
 import { parseInline } from '../markup.ts';
-import { readNumber } from '../number.ts';
-import { comparable } from '../text.ts';
+import { readQuantity } from '../marking/quantity.ts';
+import { comparable } from '../marking/text.ts';
 import type { RenderedItem, TaskField } from '../schema.ts';
 import { guessChance, guessLimit } from './guessing.ts';
 
@@ -25,12 +25,16 @@ function* optionFaults(
 
 /** Two options that are the same number, however they are written. */
 export function equalNumbers(options: readonly { text: string }[]): string | null {
-  const read = options.map(({ text }) =>
-    readNumber(text, ['£', 'p', '%', 'cm', 'm', 'km', 'mm', 'kg', 'g', 'litres', 'ml', 'cm²', 'm²', 'cm³', 'm³', '°']),
-  );
+  const read = options.map(({ text }) => readQuantity(text));
   for (const [at, a] of read.entries()) {
     for (const [offset, b] of read.slice(at + 1).entries()) {
-      if (a && b && a.unit === b.unit && a.value.n * b.value.d === b.value.n * a.value.d)
+      if (
+        a &&
+        b &&
+        a.unit === b.unit &&
+        a.words.length + b.words.length === 0 &&
+        a.value.n * b.value.d === b.value.n * a.value.d
+      )
         return `“${options[at]!.text}” and “${options[at + 1 + offset]!.text}” are the same number`;
     }
   }

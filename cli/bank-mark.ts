@@ -1,0 +1,84 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { BankFileFault, loadBank, renderItem } from '../src/bank/load.ts';
+import type { Bank } from '../src/bank/load.ts';
+import type { Answer, Verdict } from '../src/bank/mark.ts';
+import { fieldNames, verdictOn, verdictOnField } from '../src/bank/mark.ts';
+import type { RenderedItem } from '../src/bank/schema.ts';
+import type { Command } from './command.ts';
+import { Failure } from './command.ts';
+
+/** One line: an answer to an item, or to one field of a task. `seed` is for items that a template makes. */
+type Line = { item: string; field?: string; answer: string | Record<string, string | string[]>; seed?: string };
+
+function readLine(text: string): Line | string {
+  let value: Partial<Line> | null;
+  try {
+    value = JSON.parse(text) as Partial<Line> | null;
+  } catch {
+    return 'is not JSON';
+  }
+  if (value === null || typeof value !== 'object' || typeof value.item !== 'string') return 'has no item';
+  if (value.field !== undefined && typeof value.field !== 'string') return 'has a field that is no text';
+  const { answer } = value;
+  const isObject = answer !== null && typeof answer === 'object' && !Array.isArray(answer);
+  if (typeof answer !== 'string' && !isObject) return 'has no answer: a text, or an object of field → text';
+  return value as Line;
+}
+
+/** Field names as the form sends them; a task's fields, an ordering's options and a matching's left sides go by their ids. */
+function formAnswer(item: RenderedItem, answer: Line['answer']): Answer {
+  if (typeof answer === 'string') return { [fieldNames.answer]: answer };
+  const named = { task: fieldNames.task, ordering: fieldNames.position, matching: fieldNames.match } as const;
+  const name = Object.hasOwn(named, item.type) ? named[item.type as keyof typeof named] : (id: string) => id;
+  return Object.fromEntries(Object.entries(answer).map(([id, value]) => [name(id), value]));
+}
+
+/** @throws Failure where the line names no item or field */
+function verdictFor(bank: Bank, line: Line): Verdict {
+  const found = bank.item(line.item);
+  if (found === undefined) throw new Failure(`There is no item ${line.item}.`);
+  const item = renderItem(found, line.seed ?? '1');
+  if (line.field === undefined) return verdictOn(item, formAnswer(item, line.answer));
+  const given = typeof line.answer === 'string' ? line.answer : line.answer[line.field];
+  if (typeof given !== 'string') throw new Failure('An answer to one field is a text.');
+  const verdict = verdictOnField(item, line.field, given);
+  if (verdict === null) throw new Failure(`${line.item} has no field ${line.field}.`);
+  return verdict;
+}
+
+export const markBank: Command = {
+  name: 'bank mark',
+  summary: 'Mark answers: each line {item, field?, answer} is printed again with its verdict',
+  usage: 'FILE|-',
+  positionals: [1, 1],
+  async run(call) {
+    const [file] = call.positionals as [string];
+    const bank = loadBank();
+    const counts: Record<Verdict, number> = { right: 0, wrong: 0, ask_again: 0 };
+    const source = file === '-' ? process.stdin : createReadStream(file);
+    const failed = new Promise<never>((_, reject) => {
+      source.once('error', () => reject(new Failure(`${file} cannot be read.`)));
+    });
+    let number = 0;
+    const work = async () => {
+      for await (const text of createInterface({ input: source, crlfDelay: Infinity })) {
+        number++;
+        if (text.trim() === '') continue;
+        const line = readLine(text);
+        if (typeof line === 'string') throw new Failure(`it ${line}.`);
+        const verdict = verdictFor(bank, line);
+        counts[verdict]++;
+        process.stdout.write(`${JSON.stringify({ ...line, verdict })}\n`);
+      }
+    };
+    try {
+      await Promise.race([work(), failed]);
+    } catch (error) {
+      if (error instanceof BankFileFault) throw new Failure(error.message);
+      if (error instanceof Failure && number > 0) throw new Failure(`Line ${number}: ${error.message}`);
+      throw error;
+    }
+    return { json: counts, text: '' };
+  },
+};

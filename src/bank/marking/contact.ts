@@ -1,0 +1,49 @@
+/** Telephone numbers, e-mail addresses and postal addresses, compared by what they reach. */
+
+/** A UK telephone number's digits, from 0 on; null if it is none. */
+export function phoneDigits(text: string): string | null {
+  const plain = text.normalize('NFKC').replace(/[\s().\-‐-―/]/gu, '');
+  const digits = /^(?:(?:\+|00)44\(?0?\)?|0)(\d{9,10})$/u.exec(plain)?.[1];
+  return digits === undefined ? null : `0${digits}`;
+}
+
+/** An e-mail address without what is written around it. */
+export function emailText(text: string): string {
+  return text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/^mailto:/u, '')
+    .replace(/\s+/gu, '')
+    .replace(/^[<"'(]+|[>"').,;]+$/gu, '');
+}
+
+const short: Record<string, string> = {
+  st: 'street',
+  rd: 'road',
+  ave: 'avenue',
+  av: 'avenue',
+  ln: 'lane',
+  dr: 'drive',
+  cl: 'close',
+  ct: 'court',
+  sq: 'square',
+  pl: 'place',
+  cres: 'crescent',
+  gdns: 'gardens',
+  apt: 'flat',
+  apartment: 'flat',
+  no: 'number',
+};
+
+/** An address as its words: punctuation, case and the common short forms make no difference. */
+export function addressWords(text: string): string {
+  return text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[,.;:"“”#]/gu, ' ')
+    .replace(/(?<=\d)(?=st\b|rd\b)/gu, ' ')
+    .split(/\s+/u)
+    .filter((word) => word !== '')
+    .map((word) => short[word] ?? word)
+    .join(' ');
+}

@@ -1,0 +1,88 @@
+import { digitsForWords } from './number-words.ts';
+
+/** A date as it was typed, day before month; the year may be missing. */
+export type TypedDate = { day: number; month: number; year: number | null; digitsOnly: boolean };
+
+const months = 'january february march april may june july august september october november december'.split(' ');
+const weekdays = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ');
+
+function monthNamed(word: string): number | null {
+  if (word.length < 3) return null;
+  const at = months.findIndex((month) => month.startsWith(word === 'sept' ? 'sep' : word));
+  return at < 0 ? null : at + 1;
+}
+
+function yearOf(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  return text.length === 2 ? (Number(text) > 50 ? 1900 : 2000) + Number(text) : Number(text);
+}
+
+/** Reads a date: 16/06/2026, 16.6.26, 2026-06-16, 16 June, June 16th, Tuesday the 16th of June. @returns null if it is none */
+export function readDate(text: string): TypedDate | null {
+  if (text.length > 60) return null;
+  const plain = digitsForWords(
+    text
+      .normalize('NFKC')
+      .toLowerCase()
+      .replace(/[“”"‘’']/gu, ''),
+  )
+    .replace(/(\d)(?:st|nd|rd|th)\b/gu, '$1')
+    .replace(/\b(?:on|by|the|of|day|date|is|it|born)\b/gu, ' ')
+    .replace(/[\s,]+/gu, ' ')
+    .replace(/^[. ]+|[. ]+$/gu, '');
+  const iso = /^(\d{4})-(\d{1,2})-(\d{1,2})$/u.exec(plain);
+  if (iso !== null) return valid(Number(iso[3]), Number(iso[2]), Number(iso[1]), true, null);
+  const digits = /^(\d{1,2}) ?[/.\- ] ?(\d{1,2})(?: ?[/.\- ] ?(\d{4}|\d{2}))?$/u.exec(plain);
+  if (digits !== null) return valid(Number(digits[1]), Number(digits[2]), yearOf(digits[3]), true, null);
+  const words = plain
+    .replace(/[/.-]/gu, ' ')
+    .split(' ')
+    .filter((word) => word !== '');
+  let day: number | null = null;
+  let month: number | null = null;
+  let year: number | null = null;
+  let weekday: number | null = null;
+  for (const word of words) {
+    const named = monthNamed(word);
+    const ofWeek =
+      word.length < 3
+        ? -1
+        : weekdays.findIndex((name) =>
+            name.startsWith(word.replace(/^(tues|weds|thurs|thur)$/u, (it) => it.slice(0, 3))),
+          );
+    if (/^\d{4}$/u.test(word) && year === null) year = Number(word);
+    else if (/^\d{1,2}$/u.test(word) && day === null) day = Number(word);
+    else if (/^\d{2}$/u.test(word) && year === null) year = yearOf(word);
+    else if (named !== null && month === null) month = named;
+    else if (ofWeek >= 0 && weekday === null) weekday = ofWeek;
+    else return null;
+  }
+  return day === null || month === null ? null : valid(day, month, year, false, weekday);
+}
+
+function valid(
+  day: number,
+  month: number,
+  year: number | null,
+  digitsOnly: boolean,
+  weekday: number | null,
+): TypedDate | null {
+  if (month < 1 || month > 12 || day < 1 || day > 31) return null;
+  const at = new Date(Date.UTC(year ?? 2024, month - 1, day));
+  if (at.getUTCDate() !== day) return null;
+  // Whoever adds the weekday has to have it right.
+  if (weekday !== null && year !== null && at.getUTCDay() !== weekday) return null;
+  return { day, month, year, digitsOnly };
+}
+
+/** @param form `digits` where the box asks for DD/MM/YYYY. @returns `form` for the right date, told in another way */
+export function markDate(text: string, key: TypedDate, form: 'any' | 'digits'): 'right' | 'wrong' | 'form' | null {
+  const read = readDate(text);
+  if (read === null) return null;
+  const same =
+    read.day === key.day &&
+    read.month === key.month &&
+    (read.year === null || key.year === null || read.year === key.year);
+  if (!same) return 'wrong';
+  return form === 'digits' && (!read.digitsOnly || read.year === null) ? 'form' : 'right';
+}

@@ -1,0 +1,85 @@
+const small: Record<string, number> = Object.fromEntries(
+  'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'
+    .split(' ')
+    .map((word, n) => [word, n]),
+);
+const tens: Record<string, number> = Object.fromEntries(
+  'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ').map((word, n) => [word, 20 + 10 * n]),
+);
+const misspelt: Record<string, string> = { fourty: 'forty', ninty: 'ninety', fiveteen: 'fifteen', twelv: 'twelve' };
+
+const isSmall = (word: string) => Object.hasOwn(small, word);
+const isTens = (word: string) => Object.hasOwn(tens, word);
+const isNumber = (word: string) => isSmall(word) || isTens(word);
+
+/** Reads the number words that begin at `at`: "one hundred and five", "twenty one". @returns null if there are none */
+function readAt(words: readonly string[], at: number): { value: number; end: number } | null {
+  const word = (i: number) => misspelt[words[i] ?? ''] ?? words[i] ?? '';
+  if (!isNumber(word(at)) && !(/^an?$/u.test(word(at)) && /^(hundred|thousand)$/u.test(word(at + 1)))) return null;
+  let total = 0;
+  let part = 0;
+  let i = at;
+  let last: 'none' | 'small' | 'tens' | 'scale' = 'none';
+  for (; i < words.length; i++) {
+    const one = word(i);
+    if (
+      isSmall(one) &&
+      (last === 'none' || last === 'scale' || (last === 'tens' && small[one]! > 0 && small[one]! < 10))
+    ) {
+      part += small[one]!;
+      last = 'small';
+    } else if (isTens(one) && (last === 'none' || last === 'scale')) {
+      part += tens[one]!;
+      last = 'tens';
+    } else if (one === 'hundred' && last !== 'scale' && part < 100) {
+      part = (part === 0 ? 1 : part) * 100;
+      last = 'scale';
+    } else if (one === 'thousand' && total === 0) {
+      total = (part === 0 ? 1 : part) * 1000;
+      part = 0;
+      last = 'scale';
+    } else if (one === 'and' && last === 'scale' && isNumber(word(i + 1))) {
+      continue;
+    } else if (/^an?$/u.test(one) && i === at) {
+      continue;
+    } else break;
+  }
+  return { value: total + part, end: i };
+}
+
+/** The text with its number words in digits: "twenty-one cars" is "21 cars", "three and a half" is "3 1/2". */
+export function digitsForWords(text: string): string {
+  const words = text.replace(/([a-z])-([a-z])/giu, '$1 $2').split(' ');
+  const out: string[] = [];
+  for (let i = 0; i < words.length;) {
+    const found = readAt(
+      words.map((word) => word.toLowerCase()),
+      i,
+    );
+    if (found === null) {
+      out.push(words[i]!);
+      i++;
+    } else {
+      out.push(String(found.value));
+      i = found.end;
+    }
+  }
+  return out
+    .join(' ')
+    .replace(
+      /\b(\d+) and (?:a|one|1) (half|third|quarter)\b/giu,
+      (_all, whole: string, part: string) => `${whole} ${parts[part.toLowerCase()]!}`,
+    )
+    .replace(
+      /\b(\d+) and (\d+) (thirds|quarters|fifths|tenths)\b/giu,
+      (_all, whole: string, n: string, part: string) => `${whole} ${n}/${many[part.toLowerCase()]!}`,
+    )
+    .replace(/\b(?:a|one|1) (half|third|quarter)\b/giu, (_all, part: string) => parts[part.toLowerCase()]!)
+    .replace(
+      /\b(\d+) (thirds|quarters|fifths|tenths)\b/giu,
+      (_all, n: string, part: string) => `${n}/${many[part.toLowerCase()]!}`,
+    );
+}
+
+const parts: Record<string, string> = { half: '1/2', third: '1/3', quarter: '1/4' };
+const many: Record<string, string> = { thirds: '3', quarters: '4', fifths: '5', tenths: '10' };

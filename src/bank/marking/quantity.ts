@@ -1,0 +1,156 @@
+import type { Fraction } from '../number.ts';
+import { plainSigns, readPlain } from '../number.ts';
+import { digitsForWords } from './number-words.ts';
+import type { Unit } from './units.ts';
+import { unitNamed } from './units.ts';
+
+/** A quantity as it was typed: "£3.65p", "2 hours 30 minutes", "about seven tins". */
+export type Quantity = {
+  /** The number, in the first unit named; of several parts, their sum in the unit of the first. */
+  value: Fraction;
+  form: 'whole' | 'decimal' | 'fraction' | 'mixed' | 'several';
+  lowestTerms: boolean;
+  /** Decimal places as typed; 0 for whole numbers and fractions. */
+  places: number;
+  unit: Unit | null;
+  /** Words beside the number that name no unit, in small letters. */
+  words: string[];
+};
+
+const longest = 120;
+const number =
+  /[+-]? ?(?:\d{1,12} \d{1,12} ?\/ ?\d{1,12}|\d{1,12} ?\/ ?\d{1,12}|\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d{1,3}(?: \d{3})+(?:\.\d*)?(?! ?\/)|\d+(?:\.\d*)?|\.\d+)/uy;
+
+type Part = { kind: 'number'; text: string } | { kind: 'unit'; unit: Unit } | { kind: 'word'; text: string };
+
+/**
+ * Reads a typed quantity, whatever stands around it. @returns null where there is no number, or more than one that don't
+ * make one quantity ("7 or 8", "3,5")
+ */
+export function readQuantity(text: string): Quantity | null {
+  if (text.length > longest) return null;
+  let plain = plainSigns(text)
+    .toLowerCase()
+    .replace(/^["'“”‘’(]+|["'“”‘’).!,;]+$/gu, '')
+    .trim();
+  // A calculation is written out: its result counts.
+  if (plain.includes('=')) plain = plain.slice(plain.lastIndexOf('=') + 1).trim();
+  plain = digitsForWords(plain)
+    .replace(/^(?:minus|negative) /u, '-')
+    .replace(
+      /^([+-]?) ?([£$€]) ?([+-]?) ?/u,
+      (_all, before: string, sign: string, after: string) => `${before}${after}${sign}`,
+    )
+    .replace(/^([+-])([£$€])/u, '$2$1');
+  const parts = partsOf(plain);
+  return parts === null ? null : quantityOf(parts);
+}
+
+function partsOf(plain: string): Part[] | null {
+  const parts: Part[] = [];
+  for (let at = 0; at < plain.length;) {
+    if (plain[at] === ' ' || plain[at] === ',') {
+      // A comma between digits that are no thousands is a decimal comma, or a list.
+      if (plain[at] === ',' && /\d/u.test(plain[at - 1] ?? '') && /\d/u.test(plain[at + 1] ?? '')) return null;
+      at++;
+      continue;
+    }
+    number.lastIndex = at;
+    const found = number.exec(plain);
+    if (found !== null && /\d/u.test(found[0])) {
+      parts.push({ kind: 'number', text: found[0].trim() });
+      at += found[0].length;
+      continue;
+    }
+    const named = unitAt(plain, at);
+    if (named !== null) {
+      parts.push({ kind: 'unit', unit: named.unit });
+      at = named.end;
+      continue;
+    }
+    const word = /[^\s\d,£$€]+/uy;
+    word.lastIndex = at;
+    const text = word.exec(plain)?.[0];
+    if (text === undefined) return null;
+    parts.push({ kind: 'word', text: text.replace(/[.;:!?]+$/u, '') });
+    at += text.length;
+  }
+  return parts;
+}
+
+/** The longest unit that is written at this place, of up to four words. */
+function unitAt(plain: string, at: number): { unit: Unit; end: number } | null {
+  const rest = /(?:[^\d+-]|[+-](?! ?[\d.]))*(?:[23](?!\d))?/uy;
+  rest.lastIndex = at;
+  const text = rest.exec(plain)![0];
+  const ends = [...text.matchAll(/(?<=\S)(?=\s|$|[23]$|[,;])/gu)].map((match) => match.index).filter((end) => end > 0);
+  for (const end of [...new Set([text.length, ...ends.reverse()])].sort((a, b) => b - a)) {
+    const candidate = text.slice(0, end);
+    if (candidate.split(' ').length > 5) continue;
+    const unit = unitNamed(candidate.replace(/[.,;!]+$/u, ''));
+    if (unit !== null) return { unit, end: at + end };
+  }
+  const sign = /[£$€%°"]/u.exec(text[0] ?? '');
+  return sign === null ? null : { unit: unitNamed(sign[0])!, end: at + 1 };
+}
+
+function quantityOf(parts: Part[]): Quantity | null {
+  const words = parts.filter((part) => part.kind === 'word').map((part) => part.text);
+  const told = parts.filter((part) => part.kind !== 'word');
+  const numbers = told.filter((part) => part.kind === 'number');
+  if (numbers.length === 0) return null;
+  // "£3.65p": the sign of the whole and of the part on one number.
+  const pairs: { text: string; unit: Unit | null }[] = [];
+  for (let i = 0; i < told.length; i++) {
+    const part = told[i]!;
+    if (part.kind === 'number') {
+      const after = told[i + 1];
+      const before = told[i - 1];
+      const ownBefore = before?.kind === 'unit' && (i === 1 || told[i - 2]?.kind === 'unit') ? before.unit : null;
+      pairs.push({ text: part.text, unit: ownBefore ?? (after?.kind === 'unit' ? after.unit : null) });
+    }
+  }
+  if (told.filter((part) => part.kind === 'unit').length > numbers.length + 1) return null;
+  if (pairs.length > 3 || words.some((word) => /^(or|not|no|and\/or|between|to)$/u.test(word))) return null;
+  const read = pairs.map((pair) => ({ ...pair, plain: readPlain(pair.text) }));
+  if (read.some((pair) => pair.plain === null)) return null;
+  const [first, ...more] = read;
+  if (more.length === 0) {
+    const { value, form, lowestTerms } = first!.plain!;
+    return { value, form, lowestTerms, places: placesOf(first!.text), unit: first!.unit, words };
+  }
+  // Parts of one quantity come from the large unit to the small one: hours and minutes, pounds and pence.
+  let sum = { n: 0n, d: 1n };
+  let previous: Unit | null = null;
+  for (const { unit, plain } of read) {
+    const own: Unit | null = unit ?? smallerThan(previous);
+    if (own === null || (previous !== null && !isPartOf(own, previous))) return null;
+    const n = plain!.value.n * own.factor.n;
+    const d = plain!.value.d * own.factor.d;
+    sum = { n: sum.n * d + n * sum.d, d: sum.d * d };
+    previous = own;
+  }
+  const { factor } = first!.unit!;
+  return {
+    value: { n: sum.n * factor.d, d: sum.d * factor.n },
+    form: 'several',
+    lowestTerms: true,
+    places: 0,
+    unit: first!.unit,
+    words,
+  };
+}
+
+/** "£3 65" and "2 hours 30" leave the small unit out. */
+function smallerThan(unit: Unit | null): Unit | null {
+  if (unit === unitNamed('£')) return unitNamed('p');
+  if (unit === unitNamed('h')) return unitNamed('min');
+  return null;
+}
+
+const isPartOf = (small: Unit, large: Unit): boolean =>
+  small.dimension === large.dimension && small.factor.n * large.factor.d < large.factor.n * small.factor.d;
+
+function placesOf(text: string): number {
+  return /\.(\d*)$/u.exec(text)?.[1]?.length ?? 0;
+}

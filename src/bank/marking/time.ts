@@ -1,0 +1,101 @@
+import { digitsForWords } from './number-words.ts';
+
+/** A time of day as it was typed. */
+export type TimeOfDay = {
+  /** Minutes after midnight, as far as the text tells: without am or pm, of the half of the day that it shows. */
+  minutes: number;
+  /** Whether the text says which half of the day is meant, by words or by the 24-hour clock. */
+  half: 'am' | 'pm' | 'said_by_clock' | null;
+};
+
+const partsOfDay: readonly [RegExp, 'am' | 'pm'][] = [
+  [/\b(?:a\.? ?m\.?|in the morning|morning)(?=$|\W)/gu, 'am'],
+  [/\b(?:p\.? ?m\.?|in the (?:afternoon|evening)|at night|afternoon|evening)(?=$|\W)/gu, 'pm'],
+];
+
+/** Reads a time: 9:30, 9.30 am, 0930, 9 30, half past nine, 4 o'clock, noon. @returns null if it is none */
+export function readTime(text: string): TimeOfDay | null {
+  if (text.length > 60) return null;
+  let rest = ` ${digitsForWords(
+    text
+      .normalize('NFKC')
+      .toLowerCase()
+      .replace(/[‘’]/gu, "'")
+      .replace(/(\d)(?=[ap]\.? ?m)/gu, '$1 ')
+      .replace(/\b(?:a|one) quarter\b/gu, 'quarter')
+      .replace(/\bhalf(?= past)/gu, '30')
+      .replace(/\bquarter(?= (?:past|to))/gu, '15'),
+  )} `;
+  let half: 'am' | 'pm' | null = null;
+  for (const [pattern, which] of partsOfDay) {
+    const without = rest.replace(pattern, ' ');
+    if (without === rest) continue;
+    if (half !== null) return null;
+    half = which;
+    rest = without;
+  }
+  rest = rest
+    .replace(/\b(?:at|about|around|by|it|is|it's|the|time|o'?clock|oclock|hours|hrs|hour|h|exactly|local)(?=\W)/gu, ' ')
+    .replace(/[.,;!"')(]+(?=\s)/gu, ' ')
+    .replace(/\s+/gu, ' ')
+    .trim();
+  if (/^(?:12 )?(?:noon|midday)$/u.test(rest)) return { minutes: 720, half: 'said_by_clock' };
+  if (/^(?:12 )?midnight$/u.test(rest)) return { minutes: 0, half: 'said_by_clock' };
+  const told = /^(\d{1,2}) (?:minutes? |mins? )?(past|to) (\d{1,2})$/u.exec(rest);
+  const digits =
+    /^(\d{1,2})(?: ?[:.;,h-] ?|\s)(\d{2})(?:[:.]00)?$/u.exec(rest) ??
+    /^(\d{1,2})(\d{2})$/u.exec(rest) ??
+    /^(\d{1,2})$/u.exec(rest);
+  let hour: number;
+  let minute: number;
+  let padded = false;
+  if (told !== null) {
+    hour = Number(told[3]);
+    minute = told[2] === 'past' ? Number(told[1]) : -Number(told[1]);
+    if (hour < 1 || hour > 12 || Math.abs(minute) > 59) return null;
+    if (minute < 0) {
+      hour = hour === 1 ? 12 : hour - 1;
+      minute += 60;
+    }
+  } else if (digits !== null) {
+    hour = Number(digits[1]);
+    minute = Number(digits[2] ?? 0);
+    padded = digits[2] !== undefined && digits[1]!.length === 2 && digits[1]!.startsWith('0');
+    if (digits[2] === undefined && digits[1]!.length === 2 && digits[1]!.startsWith('0')) return null;
+  } else return null;
+  if (hour > 23 || minute > 59) return null;
+  if (hour > 12 || hour === 0)
+    return half === 'am' && hour > 12 ? null : { minutes: hour * 60 + minute, half: half ?? 'said_by_clock' };
+  if (half === null) return { minutes: hour * 60 + minute, half: padded ? 'said_by_clock' : null };
+  return { minutes: (hour % 12) * 60 + minute + (half === 'pm' ? 720 : 0), half };
+}
+
+export type ClockWanted = 'any' | '12' | '24';
+
+/**
+ * Marks a time. @param wanted `12`: am or pm is what is measured, `24`: the 24-hour clock is
+ * @returns `form` where it is the right time, but not told in the way that was asked for
+ */
+export function markTime(text: string, key: TimeOfDay, wanted: ClockWanted): 'right' | 'wrong' | 'form' | null {
+  const read = readTime(text);
+  if (read === null) return null;
+  const keyMinutes = key.minutes;
+  const same = read.minutes === keyMinutes;
+  const sameFace = read.minutes % 720 === keyMinutes % 720;
+  if (wanted === '12') {
+    if (read.half === 'am' || read.half === 'pm') return same ? 'right' : 'wrong';
+    return same || (read.half === null && sameFace) ? 'form' : 'wrong';
+  }
+  if (wanted === '24') {
+    if (read.half === 'said_by_clock' && same) return 'right';
+    // From 10:00 to 12:59 both clocks write the same digits.
+    if (read.half === null && same && keyMinutes >= 600) return 'right';
+    return same && (read.half === 'am' || read.half === 'pm')
+      ? keyMinutes >= 780 && keyMinutes / 60 >= 13 && /\b(1[3-9]|2[0-3])\D?[0-5]\d/u.test(text)
+        ? 'right'
+        : 'form'
+      : 'wrong';
+  }
+  // A question that names no half of the day leaves both open.
+  return same || ((read.half === null || key.half === null) && sameFace) ? 'right' : 'wrong';
+}
