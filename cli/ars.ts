@@ -16,6 +16,7 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   organisation: () => import('./organisation.ts'),
   key: () => import('./key.ts'),
   results: () => import('./results.ts'),
+  learner: () => import('./learner.ts'),
   webhooks: () => import('./webhooks.ts'),
   listen: () => import('./listen.ts'),
   audit: () => import('./audit.ts'),

@@ -6,7 +6,7 @@ import { stampLearners, stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { ensureGroups } from '../groups/create.ts';
 import { joinGroups } from '../groups/members.ts';
 import type { LearnerName } from '../learners/learners.ts';
-import { findLearnersByIds, findLearnersByRefs, insertLearners } from '../learners/learners.ts';
+import { findLearnersByIds, findLearnersByRefs, insertLearners, nameInstants } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
 import { uuidOf } from '../random.ts';
 import { learnerJson } from './body.ts';
@@ -229,9 +229,14 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], kn
   }
   const made = new Map<string, LearnerName>();
   const formerNames = new Map<LearnerName, string>();
+  const knownTo = (record: ReadyRecord) =>
+    record.learnerRef === null ? byId.get(ownLearnerId(organisationId, record)) : byRef.get(record.learnerRef);
+  const otherwise = records.filter((record) => (knownTo(record)?.full_name ?? record.fullName) !== record.fullName);
+  const asOf = await nameInstants(work.tx, organisationId, [
+    ...new Set(otherwise.map((record) => knownTo(record)!.learner_id)),
+  ]);
   const holders = records.map((record) => {
-    let learner =
-      record.learnerRef === null ? byId.get(ownLearnerId(organisationId, record)) : byRef.get(record.learnerRef);
+    let learner = knownTo(record);
     if (learner === undefined) {
       learner = {
         learner_id: record.learnerRef === null ? ownLearnerId(organisationId, record) : work.uuid(),
@@ -241,7 +246,12 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], kn
       made.set(learner.learner_id, learner);
       if (learner.ref === null) byId.set(learner.learner_id, learner);
       else byRef.set(learner.ref, learner);
-    } else if (learner.full_name !== record.fullName) {
+      asOf.set(learner.learner_id, record.assessedAtUs);
+    }
+    // An older record doesn't put an old name back; of equally old ones the later line counts.
+    if (record.assessedAtUs < (asOf.get(learner.learner_id) ?? 0)) return learner;
+    asOf.set(learner.learner_id, record.assessedAtUs);
+    if (learner.full_name !== record.fullName) {
       if (!made.has(learner.learner_id) && !formerNames.has(learner)) formerNames.set(learner, learner.full_name);
       learner.full_name = record.fullName;
     }

@@ -26,16 +26,20 @@ export async function provisionLearner(work: Work, organisationId: number, reque
   const groups = await ensureGroups(work, feed, request.groups, { autocreate: organisation.group_autocreate });
 
   const learnerId = known?.learner_id ?? work.uuid();
+  const named_at = work.nowMs * 1000;
   let changed = false;
   if (known === undefined) {
     await insertLearners(work, feed, [
-      { learner_id: learnerId, ref: request.ref, full_name: request.full_name, email: request.email },
+      { learner_id: learnerId, ref: request.ref, full_name: request.full_name, email: request.email, named_at },
     ]);
   } else if (known.full_name !== request.full_name) {
-    await renameLearner(work, organisationId, known, request.full_name, request.email);
+    await renameLearner(work, organisationId, known, request.full_name, { email: request.email, namedAtUs: named_at });
     changed = true;
-  } else if (request.email !== null) {
-    await updateLearner(work.tx, organisationId, learnerId, request.full_name, request.email);
+  } else {
+    await updateLearner(work.tx, organisationId, learnerId, request.full_name, {
+      email: request.email,
+      namedAtUs: named_at,
+    });
   }
   const joined = await joinGroups(
     work,
@@ -72,6 +76,9 @@ export async function provisionLearner(work: Work, organisationId: number, reque
       invitation_id: invitation.invitation_id,
       expires_at: invitation.expires_at.toISOString(),
       groups: JSON.parse(set.json) as unknown[],
+      archived_groups: groups
+        .filter(({ row }) => !row.active)
+        .map(({ row }) => ({ id: row.group_id, ref: row.ref, name: row.name, type: row.type })),
       created_at: invitation.created_at.toISOString(),
     },
   };

@@ -9,6 +9,8 @@ export {
   findLearnersByRefs,
   groupSetsOf,
   insertLearners,
+  nameInstants,
+  recordRename,
   updateLearner,
 } from './store.ts';
 

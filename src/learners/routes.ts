@@ -73,6 +73,7 @@ const provisioned = {
       invitation_id: '1c9e6679-7425-40de-944b-e07fc1f90ae7',
       expires_at: '2026-02-28T09:00:00.000Z',
       groups: [groupExample],
+      archived_groups: [],
       created_at: '2026-01-31T09:00:00.000Z',
     },
   },

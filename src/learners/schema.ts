@@ -68,7 +68,10 @@ export const Provisioned = Type.Object(
     }),
     invitation_id: Type.String({ format: 'uuid' }),
     expires_at: Type.String({ format: 'date-time' }),
-    groups: Type.Array(GroupSummary),
+    groups: Type.Array(GroupSummary, { description: 'All active groups of the learner.' }),
+    archived_groups: Type.Array(GroupSummary, {
+      description: 'Groups of the request that are archived: joined, but shown nowhere until they are active again.',
+    }),
     created_at: Type.String({ format: 'date-time' }),
   },
   { $id: 'Provisioned' },

@@ -44,10 +44,10 @@ const insert = statement(
   `
   with given as (
     select g.*, row_number() over () - 1 as n
-      from unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) as g(learner_id, ref, full_name, email)),
+      from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $8::int8[]) as g(learner_id, ref, full_name, email, named_at)),
   made as (
-    insert into learner (organisation_id, learner_id, ref, full_name, email, created_at)
-    select $1, learner_id, ref, full_name, email, $6 from given)
+    insert into learner (organisation_id, learner_id, ref, full_name, email, named_at, created_at)
+    select $1, learner_id, ref, full_name, email, named_at, $6 from given)
   insert into learner_feed (organisation_id, learner_id, position, group_set_id)
   select $1, learner_id, $7 + ${limits.positionStepUs} * n, md5('{}')::uuid from given`,
 );
@@ -77,6 +77,21 @@ const leaving = statement(
   'learner.leaving',
   'select organisation_id, learner_id from learner_leaving where look_at <= $1 order by look_at limit 100',
 );
+const namedAt = statement(
+  'learner.named_at',
+  `
+  select l.learner_id, greatest(coalesce(l.named_at, 0), coalesce((
+           select max(f.assessed_at) from assessment_feed f
+            where f.organisation_id = $1 and f.learner_id = l.learner_id and not f.deleted), 0)) as at
+    from learner l where l.organisation_id = $1 and l.learner_id = any($2)`,
+);
+const insertChange = statement(
+  'learner.insert_change',
+  `
+  insert into learner_change (organisation_id, learner_id, at, kind, actor, reason) values ($1, $2, $3, 'renamed', $4, $5)
+  on conflict (organisation_id, learner_id, at, kind) do update
+     set reason = concat_ws('; ', learner_change.reason, excluded.reason)`,
+);
 const stranded = statement(
   'learner.stranded',
   `
@@ -88,7 +103,7 @@ const stranded = statement(
 const update = statement(
   'learner.update',
   `
-  update learner set full_name = $3, email = coalesce($4, email) where organisation_id = $1 and learner_id = $2`,
+  update learner set full_name = $3, email = coalesce($4, email), named_at = coalesce($5, named_at) where organisation_id = $1 and learner_id = $2`,
 );
 
 export async function findLearner(tx: Tx, organisationId: number, ref: string): Promise<LearnerRow | undefined> {
@@ -111,7 +126,14 @@ export async function groupSetsOf(tx: Tx, organisationId: number, learnerIds: st
   return new Map(rows.map((row) => [row.learner_id, row.group_set_id]));
 }
 
-export type NewLearner = { learner_id: string; ref: string | null; full_name: string; email: string | null };
+export type NewLearner = {
+  learner_id: string;
+  ref: string | null;
+  full_name: string;
+  email: string | null;
+  /** When the name was given, in microseconds since 1970; none when a result gave it. */
+  named_at?: number;
+};
 
 /** Stores learners without groups or results, each at a position of its own; the feed's lock is held. */
 export async function insertLearners(work: Work, feed: Feed, learners: NewLearner[]): Promise<void> {
@@ -124,6 +146,7 @@ export async function insertLearners(work: Work, feed: Feed, learners: NewLearne
     learners.map((l) => l.email),
     new Date(work.nowMs),
     feed.next(),
+    learners.map((l) => l.named_at ?? null),
   ]);
   feed.used(learners.length);
 }
@@ -133,9 +156,29 @@ export async function updateLearner(
   organisationId: number,
   learnerId: string,
   fullName: string,
-  email: string | null,
+  given: { email?: string | null; namedAtUs?: number },
 ): Promise<void> {
-  await tx.query(update, [organisationId, learnerId, fullName, email]);
+  await tx.query(update, [organisationId, learnerId, fullName, given.email ?? null, given.namedAtUs ?? null]);
+}
+
+/**
+ * The instant that each learner's name is of, in microseconds since 1970: when it was given outside a result, or the
+ * newest live result. A result from before must not put an older name back.
+ */
+export async function nameInstants(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, number>> {
+  if (learnerIds.length === 0) return new Map();
+  const rows = await tx.query<{ learner_id: string; at: number }>(namedAt, [organisationId, learnerIds]);
+  return new Map(rows.map((row) => [row.learner_id, row.at]));
+}
+
+/** Keeps who corrected a learner's name, when and why; not the names. */
+export async function recordRename(
+  work: Work,
+  organisationId: number,
+  learnerId: string,
+  why: { actor: string; reason: string | null },
+): Promise<void> {
+  await work.tx.query(insertChange, [organisationId, learnerId, new Date(work.nowMs), why.actor, why.reason]);
 }
 
 /** Leaves of these learners nothing but tombstones in the feed, in the given order; its lock is held. */

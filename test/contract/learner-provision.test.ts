@@ -40,6 +40,30 @@ suite('POST /learners', () => {
       assert.deepEqual((await target.get(`/learners/${ref}`)).body.data.groups, data.groups);
     });
 
+    test('a group that is archived is joined, stays archived, and is named in archived_groups', async () => {
+      const ref = freshRef('archived');
+      const { data: archived } = (await target.post('/groups', { type: 'cohort', ref, name: 'Of last year' })).body;
+      await target.patch(`/groups/${archived.id}`, { active: false });
+      const { data } = (
+        await provision({
+          ref,
+          full_name: 'Late Comer',
+          groups: [group(), { type: 'cohort', ref, name: 'Of last year' }],
+        })
+      ).body;
+      assert.deepEqual(data.archived_groups, [{ id: archived.id, ref, name: 'Of last year', type: 'cohort' }]);
+      assert.deepEqual(
+        data.groups.map((one: any) => one.ref),
+        ['PROVISION-C'],
+      );
+      assert.equal((await target.get(`/groups/${archived.id}`)).body.data.active, false);
+      await target.patch(`/groups/${archived.id}`, { active: true });
+      assert.ok(
+        (await target.get(`/learners/${ref}`)).body.data.groups.some((one: any) => one.id === archived.id),
+        'the learner is a member once the group is active again',
+      );
+    });
+
     test('a name alone: a learner without a reference, each time another', async () => {
       const [one, two] = [
         await provision({ full_name: 'No Reference' }),

@@ -195,7 +195,7 @@ suite('several requests at once', async () => {
       // The evidence is made with the old name, and its transaction waits for the feed.
       const waitsForThis = 'select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))';
       while ((await work.tx.query(waitsForThis)).length === 0);
-      await renameLearner(work, org.id, (await findLearner(work.tx, org.id, 'fay'))!, 'Fay After', null);
+      await renameLearner(work, org.id, (await findLearner(work.tx, org.id, 'fay'))!, 'Fay After');
     });
     assert.equal(await finishing, 'completed');
     const { assessment_id } = (await findSitting(service.app.db, sitting))!;

@@ -1,0 +1,70 @@
+import type { NamedLearner } from '../src/assessments/rename-learner.ts';
+import { correctName } from '../src/assessments/rename-learner.ts';
+import { ApiError } from '../src/errors.ts';
+import { limits } from '../src/limits.ts';
+import { holdsNationalInsuranceNumber, isNameOf, isOpaqueRef, isPlainText } from '../src/personal-data.ts';
+import type { Call, Command } from './command.ts';
+import { Failure, Misuse } from './command.ts';
+import { act, isUuid, operator, option, organisationOf, readReason, requiredOption, withApp } from './open.ts';
+
+/** Who is meant: by the reference, or by `--learner-id` for learners without one. */
+function readLearner(call: Call): NamedLearner {
+  const [ref] = call.positionals;
+  const id = option(call, 'learner-id');
+  if ((ref === undefined) === (id === undefined)) throw new Misuse('name one learner: by REF or by --learner-id');
+  if (id !== undefined) {
+    if (!isUuid(id)) throw new Misuse('--learner-id must be a UUID');
+    return { learnerId: id.toLowerCase() };
+  }
+  if (!isOpaqueRef(ref!)) throw new Misuse('REF must be an opaque reference, never a name or an address');
+  return { ref: ref! };
+}
+
+function readName(call: Call): string {
+  const name = requiredOption(call, 'name');
+  if (!isPlainText(name, limits.fullNameChars) || holdsNationalInsuranceNumber(name))
+    throw new Misuse(
+      `--name must be text of 1 to ${limits.fullNameChars} characters on one line without a National Insurance number`,
+    );
+  return name;
+}
+
+export const commands: Command[] = [
+  {
+    name: 'learner rename',
+    usage: '--organisation ID REF|--learner-id ID --name N [--reason R]',
+    summary: "Correct a learner's name, without an invitation",
+    positionals: [0, 1],
+    options: {
+      organisation: { type: 'string' },
+      'learner-id': { type: 'string' },
+      name: { type: 'string' },
+      reason: { type: 'string' },
+    },
+    run: async (call) => {
+      const id = requiredOption(call, 'organisation');
+      const who = readLearner(call);
+      const name = readName(call);
+      const reason = option(call, 'reason') === undefined ? null : readReason(call);
+      return withApp(async (app) => {
+        const found = await organisationOf(app, id);
+        const { learner_id, ref, changed } = await act(app, found.organisation_id, 'learner rename', async (work) => {
+          try {
+            const result = await correctName(work, found.organisation_id, who, name, { actor: operator, reason });
+            if (result.ref !== null && isNameOf(result.ref, name))
+              throw new Failure("the name would be the learner's reference, which must not be a name");
+            return { result, resource: result.learner_id };
+          } catch (error) {
+            if (error instanceof ApiError && error.code === 'not_found')
+              throw new Failure('the organisation has no such learner');
+            throw error;
+          }
+        });
+        return {
+          json: { learner_id, ref, changed },
+          text: changed ? `${ref ?? learner_id} is renamed.` : `${ref ?? learner_id} already has this name.`,
+        };
+      });
+    },
+  },
+];
