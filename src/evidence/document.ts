@@ -55,6 +55,7 @@ export function buildDocument(input: EvidenceInput): EvidenceDocument {
       placement(input),
       ...ladder(input),
       ...domains(input),
+      ...amendments(input),
       ...(sitting === undefined ? importedSections(input) : sittingSections(input, sitting)),
       { kind: 'heading', text: 'Countersignature' },
       {
@@ -164,6 +165,52 @@ function ladder(input: EvidenceInput): Block[] {
       })),
       caption: 'The rungs are drawn equally wide. No score and no confidence interval were recorded with this result.',
       description: `Ladder of levels from ${levels[0]} to ${levels.at(-1)}; the result is at ${placed}. No confidence interval was recorded.`,
+    },
+  ];
+}
+
+/** A field of the result as the page names it. */
+const fieldWords: Record<string, string> = {
+  framework: 'Framework',
+  working_level: 'Working level',
+  recommended_next_level: 'Recommended next level',
+  is_borderline: 'Borderline',
+  needs_review: 'Needs review',
+  domains: 'Domains',
+  level_probabilities: 'Level probabilities',
+};
+
+function valueWords(value: unknown): string {
+  if (value === null) return 'none';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return plainText(String(value));
+}
+
+/** Lists are named only: the page shows what they are now. */
+function changeWords({ field, before, after }: { field: string; before: unknown; after: unknown }): string {
+  const name = fieldWords[field] ?? plainText(field);
+  if ([before, after].some((value) => typeof value === 'object' && value !== null)) return name;
+  return `${name}: from ${valueWords(before)} to ${valueWords(after)}`;
+}
+
+/** When, why and what: whoever holds an earlier edition sees how this one differs. */
+function amendments(input: EvidenceInput): Block[] {
+  if (input.amendments === undefined || input.amendments.length === 0) return [];
+  return [
+    { kind: 'heading', text: 'Amendments' },
+    {
+      kind: 'table',
+      caption: 'What was changed since the result was first recorded, and why',
+      columns: [
+        { label: 'When', width: 3, align: 'left' },
+        { label: 'Why', width: 5, align: 'left' },
+        { label: 'What was changed', width: 6, align: 'left' },
+      ],
+      rows: input.amendments.map(({ at, reason, changes }) => [
+        dateTime(at),
+        plainText(reason),
+        changes.map(changeWords).join('; '),
+      ]),
     },
   ];
 }

@@ -42,6 +42,13 @@ export type EvidenceSitting = {
   declaration: { text: string; at: string } | null;
 };
 
+/** One amendment: when, why in its maker's words, and the fields of the result that it changed. */
+export type EvidenceAmendment = {
+  at: string;
+  reason: string;
+  changes: readonly { field: string; before: unknown; after: unknown }[];
+};
+
 /**
  * Everything that can be known about one edition of one result. Date-times are RFC 3339 in UTC.
  * A shape once published is never changed: stored editions are rendered again from it to verify them.
@@ -69,4 +76,6 @@ export type EvidenceInput = {
   /** The public page where a file can be checked; plain ASCII. It names no learner. */
   verify_url: string;
   sitting?: EvidenceSitting;
+  /** What was amended before this edition, the oldest first; absent when nothing was. */
+  amendments?: readonly EvidenceAmendment[];
 };

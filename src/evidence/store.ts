@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import { contentOf } from '../assessments/body.ts';
+import { historyOf } from '../assessments/history.ts';
 import { attachReport, findLive } from '../assessments/report.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -112,6 +113,10 @@ async function makeReport(
   // An amendment doesn't change how the result came about: every edition tells of the same sitting.
   const before = last === undefined ? null : (JSON.parse(last.input) as EvidenceInput);
   const answered = new Map(before?.domains.map((domain) => [domain.name, domain.answered]));
+  const history = (await historyOf(app.db, organisationId, assessmentId)) ?? [];
+  const amendments = history
+    .filter((entry) => entry.kind === 'amended')
+    .map(({ at, reason, changes }) => ({ at, reason, changes }));
   const content = contentOf(row.body, row.assessed_at);
   const input: EvidenceInput = {
     version: 1,
@@ -135,6 +140,7 @@ async function makeReport(
     verify_url: verifyUrl(app),
     source: row.source,
     ...(before?.sitting === undefined ? {} : { sitting: before.sitting }),
+    ...(amendments.length === 0 ? {} : { amendments }),
   };
   await nextTurn();
   const edition = renderEdition(input);

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { buildDocument } from '../../src/evidence/document.ts';
 import { editionBytes, vouch } from '../../src/evidence/verify.ts';
 import { readReport } from '../../src/evidence/store.ts';
 import { readOrganisation, updateOrganisation } from '../../src/organisations/organisations.ts';
@@ -153,6 +154,25 @@ suite('stored reports', async () => {
       [only!.sha256, JSON.parse(only!.input).framework, others.length],
       [report.sha256, 'Amended in between', 0],
     );
+  });
+
+  test('an amended edition says when, why and what changed', async () => {
+    const result = await ana.completes();
+    await result.readReport();
+    await result.isAmended({ framework: 'Framework of the amendment', needs_review: true });
+    const second = await result.readReport();
+    const [{ input }] = (await service.app.db.query<{ input: string }>('select input from evidence where sha256 = $1', [
+      second.headers['x-report-sha256'],
+    ])) as [{ input: string }];
+    const table = buildDocument(JSON.parse(input)).blocks.find(
+      (block) => block.kind === 'table' && block.caption.startsWith('What was changed'),
+    );
+    assert.ok(table?.kind === 'table');
+    const [[when, why, what], ...others] = table.rows as [[string, string, string]];
+    assert.equal(others.length, 0);
+    assert.match(when, /^\d+ [A-Z][a-z]+ \d{4}, \d\d:\d\d UTC$/);
+    assert.equal(why, 'a scenario');
+    assert.match(what, /^Framework: from .+ to Framework of the amendment; Needs review: from no to yes$/);
   });
 
   test('withdrawal empties every edition, and a process that had served it answers 404', async () => {
