@@ -7,38 +7,44 @@ import { deliveryHeaders } from './signing.ts';
 
 type Secrets = Pick<
   LaneEndpoint,
-  'organisation_id' | 'endpoint_id' | 'secret' | 'previous_secret' | 'previous_secret_until'
+  'organisation_id' | 'endpoint_id' | 'secret' | 'previous_secret' | 'previous_secret_until' | 'earlier_secrets'
 >;
 
-type Opened = { secret: string; previous: string | null; newest: string; before: string | null };
+type Opened = { from: string; newest: string; earlier: { secret: string; untilMs: number }[] };
 
 /** Opening costs more than signing, and an endpoint's next attempt mostly needs the same. */
 const opened = new WeakMap<Secrets, Opened>();
 
 function open(app: App, endpoint: Secrets): Opened {
+  const { secret, previous_secret, previous_secret_until, earlier_secrets } = endpoint;
+  const from = [secret, previous_secret, ...earlier_secrets.map((one) => one.secret)].join(' ');
   const known = opened.get(endpoint);
-  if (known !== undefined && known.secret === endpoint.secret && known.previous === endpoint.previous_secret)
-    return known;
+  if (known?.from === from) return known;
   const context = secretContext(endpoint.organisation_id, endpoint.endpoint_id);
-  const fresh = {
-    secret: endpoint.secret,
-    previous: endpoint.previous_secret,
-    newest: app.keyring.decrypt(endpoint.secret, context),
-    before: endpoint.previous_secret === null ? null : app.keyring.decrypt(endpoint.previous_secret, context),
-  };
+  const rotated = earlier_secrets.map((one) => ({ secret: one.secret, untilMs: Date.parse(one.until) }));
+  if (previous_secret !== null && previous_secret_until !== null)
+    rotated.unshift({ secret: previous_secret, untilMs: previous_secret_until.getTime() });
+  const earlier = rotated.flatMap(({ secret: encrypted, untilMs }) => {
+    try {
+      return [{ secret: app.keyring.decrypt(encrypted, context), untilMs }];
+    } catch (error) {
+      // The secret was rotated because this one was lost with the service's secret: the new one signs alone.
+      if (error instanceof SecretUnreadableError) return [];
+      throw error;
+    }
+  });
+  const fresh = { from, newest: app.keyring.decrypt(secret, context), earlier };
   opened.set(endpoint, fresh);
   return fresh;
 }
 
 /**
- * The secrets that sign now, the newest first: the one before signs too until its time is over.
- * @throws SecretUnreadableError when the service's secret is not the one that encrypted them
+ * The secrets that sign now, the newest first: each one before signs too until its time is over.
+ * @throws SecretUnreadableError when the service's secret is not the one that encrypted the newest
  */
 export function signingSecrets(app: App, endpoint: Secrets, nowMs: number): string[] {
-  const { newest, before } = open(app, endpoint);
-  const both =
-    before !== null && endpoint.previous_secret_until !== null && endpoint.previous_secret_until.getTime() > nowMs;
-  return both ? [newest, before] : [newest];
+  const { newest, earlier } = open(app, endpoint);
+  return [newest, ...earlier.filter(({ untilMs }) => untilMs > nowMs).map(({ secret }) => secret)];
 }
 
 /** Signs and makes one attempt; like the sender, it never throws. */

@@ -1,6 +1,7 @@
 import { arrayLiteral, uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import type { EarlierSecret } from './store.ts';
 
 /**
  * What a worker takes and gives back. The unit is an endpoint's lane, not a delivery: a lease on the lane costs one small
@@ -16,6 +17,7 @@ export type LaneEndpoint = {
   secret: string;
   previous_secret: string | null;
   previous_secret_until: Date | null;
+  earlier_secrets: EarlierSecret[];
   failing_since: Date | null;
   warned_at: Date | null;
 };
@@ -33,7 +35,7 @@ export type DueDelivery = {
 
 export type Lease = { workerId: string; nowMs: number; untilMs: number };
 
-const endpoint = `w.organisation_id, w.endpoint_id, w.url, w.secret, w.previous_secret, w.previous_secret_until, w.failing_since, w.warned_at`;
+const endpoint = `w.organisation_id, w.endpoint_id, w.url, w.secret, w.previous_secret, w.previous_secret_until, w.earlier_secrets, w.failing_since, w.warned_at`;
 
 // One index probe for each endpoint that has anything pending, however many deliveries wait for it.
 const waiting = `

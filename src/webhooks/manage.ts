@@ -25,7 +25,9 @@ const resume = statement(
 const rotate = statement(
   'webhook.rotate',
   `
-  update webhook_endpoint set secret = $3, previous_secret = secret, previous_secret_until = $4, updated_at = $5
+  update webhook_endpoint set secret = $3, previous_secret = secret, previous_secret_until = $4, updated_at = $5,
+         earlier_secrets = case when previous_secret is null then earlier_secrets
+           else jsonb_build_object('secret', previous_secret, 'until', previous_secret_until) || earlier_secrets end
    where organisation_id = $1 and endpoint_id = $2 returning ${endpointColumns}`,
 );
 
@@ -58,7 +60,7 @@ export async function resumeEndpoint(
 }
 
 /**
- * Makes a new signing secret; the one before signs beside it for a day.
+ * Makes a new signing secret; each one before signs beside it until its day is over.
  * @returns undefined when the organisation has no such endpoint
  */
 export async function rotateSecret(

@@ -3,6 +3,7 @@ import { statement } from '../db/database.ts';
 import { keepMs } from './deliveries.ts';
 import { secretContext } from './register.ts';
 import { SecretUnreadableError } from './secret.ts';
+import type { EarlierSecret } from './store.ts';
 
 /** What the workers tidy in the background, in small steps that anybody may repeat. */
 
@@ -74,13 +75,13 @@ const events = statement(
 const secrets = statement(
   'prune.secrets',
   `
-  select organisation_id, endpoint_id, secret, previous_secret, previous_secret_until from webhook_endpoint
+  select organisation_id, endpoint_id, secret, previous_secret, previous_secret_until, earlier_secrets from webhook_endpoint
    where organisation_id > $1 or organisation_id = $1 and endpoint_id > $2 order by organisation_id, endpoint_id limit 500`,
 );
 const putSecrets = statement(
   'prune.put_secrets',
   `
-  update webhook_endpoint set secret = $4, previous_secret = $5, previous_secret_until = case when $5::text is not null then previous_secret_until end
+  update webhook_endpoint set secret = $4, previous_secret = $5, earlier_secrets = $6, previous_secret_until = case when $5::text is not null then previous_secret_until end
    where organisation_id = $1 and endpoint_id = $2 and secret = $3`,
 );
 
@@ -116,6 +117,7 @@ export async function renewEncryption(app: App): Promise<number> {
       secret: string;
       previous_secret: string | null;
       previous_secret_until: Date | null;
+      earlier_secrets: EarlierSecret[];
     }>(secrets, [last.organisation_id, last.endpoint_id]);
     for (const row of rows) {
       const context = secretContext(row.organisation_id, row.endpoint_id);
@@ -131,8 +133,14 @@ export async function renewEncryption(app: App): Promise<number> {
       const over = row.previous_secret_until === null || row.previous_secret_until.getTime() <= app.clock.nowMs();
       const secret = current(row.secret);
       const previous = row.previous_secret === null || over ? null : current(row.previous_secret);
-      if (secret === row.secret && previous === row.previous_secret) continue;
-      await app.db.query(putSecrets, [row.organisation_id, row.endpoint_id, row.secret, secret, previous]);
+      const before = JSON.stringify(row.earlier_secrets);
+      const earlier = JSON.stringify(
+        row.earlier_secrets
+          .filter(({ until }) => Date.parse(until) > app.clock.nowMs())
+          .map((one) => ({ ...one, secret: current(one.secret) })),
+      );
+      if (secret === row.secret && previous === row.previous_secret && earlier === before) continue;
+      await app.db.query(putSecrets, [row.organisation_id, row.endpoint_id, row.secret, secret, previous, earlier]);
       changed += 1;
     }
     if (rows.length < 500) return changed;

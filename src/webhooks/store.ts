@@ -1,6 +1,9 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 
+/** A rotated secret, encrypted, and until when it signs as well (ISO 8601). */
+export type EarlierSecret = { secret: string; until: string };
+
 export type EndpointRow = {
   organisation_id: number;
   endpoint_id: string;
@@ -13,6 +16,8 @@ export type EndpointRow = {
   secret: string;
   previous_secret: string | null;
   previous_secret_until: Date | null;
+  /** Those before it, the newest first. */
+  earlier_secrets: EarlierSecret[];
   failing_since: Date | null;
   warned_at: Date | null;
   created_at: Date;
@@ -20,7 +25,7 @@ export type EndpointRow = {
 };
 
 export const endpointColumns = `organisation_id, endpoint_id, url, event_types, group_ids, status, disabled_reason, secret, previous_secret,
-  previous_secret_until, failing_since, warned_at, created_at, updated_at`;
+  previous_secret_until, earlier_secrets, failing_since, warned_at, created_at, updated_at`;
 
 const list = statement(
   'webhook.list',

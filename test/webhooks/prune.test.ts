@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { signingSecrets } from '../../src/webhooks/attempt.ts';
 import { suite, test } from 'node:test';
 import { keepMs } from '../../src/webhooks/deliveries.ts';
 import { pauseEndpoint, rotateSecret, rotationMs } from '../../src/webhooks/manage.ts';
@@ -76,6 +77,31 @@ suite('pruning', async () => {
     scene.clock.advance(rotationMs);
     assert.equal(await renewEncryption(rekeyed), 1);
     assert.deepEqual([(await row()).previous_secret, (await row()).previous_secret_until], [null, null]);
+  });
+
+  test('every rotated secret signs until its own day is over, also after the service got a new one', async () => {
+    const endpoint = await scene.endpoint();
+    const row = async () => (await findEndpoint(app.db, scene.organisation.id, endpoint.id))!;
+    const secrets = [endpoint.secret];
+    for (let i = 0; i < 3; i++) {
+      scene.clock.advance(3600_000);
+      const rotated = await scene.service.inWork((work) => rotateSecret(work, scene.organisation.id, endpoint.id));
+      secrets.unshift(rotated!.secret);
+    }
+    assert.deepEqual(signingSecrets(app, await row(), scene.clock.nowMs()), secrets);
+    const newer = 'one more secret of the tests, longer than 32 characters';
+    const rekeyed = { ...app, keyring: createKeyring([newer, app.settings.secret!], app.random) };
+    await renewEncryption(rekeyed);
+    const alone = { ...app, keyring: createKeyring([newer], app.random) };
+    const signed = async () => signingSecrets(alone, await row(), scene.clock.nowMs());
+    assert.deepEqual(await signed(), secrets);
+    scene.clock.advance(rotationMs - 2 * 3600_000);
+    assert.deepEqual(await signed(), secrets.slice(0, 3));
+    scene.clock.advance(3600_000);
+    assert.deepEqual(await signed(), secrets.slice(0, 2));
+    await renewEncryption(alone);
+    assert.deepEqual((await row()).earlier_secrets, []);
+    assert.deepEqual(await signed(), secrets.slice(0, 2));
   });
 
   test("encrypts the other endpoints' secrets again though one can't be read", async () => {
