@@ -224,6 +224,7 @@ const writers: Record<string, [owner: string, ...others: [file: string, why: str
   feed: ['src/feed', ['src/organisations/organisations.ts', 'the row is made with its organisation']],
   group_set: ['src/feed'],
   group_set_group: ['src/feed'],
+  scope_exit: ['src/feed'],
   idempotency: ['src/api'],
   invitation: ['src/invitations'],
   learner: ['src/learners'],

@@ -3,6 +3,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import type { Feed } from '../feed/position.ts';
+import { moveExits } from '../feed/scope-exits.ts';
 import { shapeAt } from '../db/shape.ts';
 import { limits } from '../limits.ts';
 
@@ -228,6 +229,7 @@ export async function emptyAssessment(
     feed.next(),
     new Date(work.nowMs),
   ]);
+  await moveExits(work.tx, feed.organisationId, row, feed.next());
   feed.used(1);
 }
 

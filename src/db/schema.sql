@@ -257,6 +257,7 @@ create table learner_leaving (
 CREATE INDEX learner_leaving_look_at ON public.learner_leaving USING btree (look_at);
 
 create table membership (
+  exits_stored boolean not null default false,
   group_id uuid not null,
   joined_position bigint not null,
   learner_id uuid not null,
@@ -267,7 +268,7 @@ create table membership (
   constraint membership_pkey PRIMARY KEY (organisation_id, group_id, learner_id, joined_position)
 );
 CREATE UNIQUE INDEX membership_active ON public.membership USING btree (organisation_id, learner_id, group_id) WHERE (left_position IS NULL);
-CREATE INDEX membership_left ON public.membership USING btree (organisation_id, group_id, left_position) INCLUDE (learner_id) WHERE (left_position IS NOT NULL);
+CREATE INDEX membership_left_before ON public.membership USING btree (organisation_id, group_id, left_position) INCLUDE (learner_id) WHERE ((left_position IS NOT NULL) AND (NOT exits_stored));
 CREATE INDEX membership_members ON public.membership USING btree (organisation_id, group_id, learner_id) WHERE (left_position IS NULL);
 
 create table migration (
@@ -306,6 +307,18 @@ create table rate_window (
   constraint rate_window_key_id_fkey FOREIGN KEY (key_id) REFERENCES access_key(key_id),
   constraint rate_window_pkey PRIMARY KEY (key_id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50, fillfactor = 50);
+
+create table scope_exit (
+  assessed_at bigint not null,
+  assessment_id uuid not null,
+  facet smallint not null,
+  group_id uuid not null,
+  learner_id uuid not null,
+  organisation_id bigint not null,
+  position bigint not null,
+  constraint scope_exit_pkey PRIMARY KEY (organisation_id, learner_id, assessment_id, group_id)
+);
+CREATE UNIQUE INDEX scope_exit_position ON public.scope_exit USING btree (organisation_id, group_id, "position");
 
 create table service_secret (
   fingerprint text not null,

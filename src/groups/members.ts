@@ -7,6 +7,7 @@ import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { findLearnerIds } from '../learners/learners.ts';
 import { recomputeSets } from '../feed/group-sets.ts';
+import { forgetExits, storeExits } from '../feed/scope-exits.ts';
 import { findGroup } from './store.ts';
 import { teamType } from './types.ts';
 
@@ -23,7 +24,7 @@ const join = statement(
 const leave = statement(
   'membership.leave',
   `
-  update membership set left_position = $4
+  update membership set left_position = $4, exits_stored = true
    where organisation_id = $1 and group_id = $2 and learner_id = any($3::uuid[]) and left_position is null
   returning group_id, learner_id`,
 );
@@ -31,12 +32,12 @@ const leave = statement(
 const leaveAll = statement(
   'membership.leave_all',
   `
-  update membership set left_position = $3
+  update membership set left_position = $3, exits_stored = true
    where organisation_id = $1 and learner_id = any($2::uuid[]) and left_position is null
   returning learner_id`,
 );
 
-/** Ends all memberships of these learners, teams too. Group sets follow, positions don't. */
+/** Ends all memberships of these learners without a live result, teams too. Group sets follow, positions don't. */
 export async function leaveEveryGroup(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
   const left = await work.tx.query<{ learner_id: string }>(leaveAll, [feed.organisationId, learnerIds, feed.next()]);
   if (left.length > 0)
@@ -52,8 +53,10 @@ export async function joinGroups(work: Work, feed: Feed, pairs: Pair[]): Promise
     pairs.map((p) => p.learner_id),
     feed.next(),
   ]);
-  if (joined.length > 0)
+  if (joined.length > 0) {
     await recomputeSets(work.tx, feed.organisationId, [...new Set(joined.map((p) => p.learner_id))]);
+    await forgetExits(work.tx, feed.organisationId, joined);
+  }
   return joined;
 }
 
@@ -121,6 +124,7 @@ export async function removeMembers(
   );
   if (left.size > 0) await recomputeSets(work.tx, organisationId, [...left]);
   await stampAndTell(work, feed, groupId, left, learners, 'removed');
+  if (left.size > 0) await storeExits(work.tx, organisationId, groupId, [...left]);
   return {
     removed: refs.filter((ref) => left.has(learners.get(ref) ?? '')),
     not_members: refs.filter((ref) => !left.has(learners.get(ref) ?? '')),

@@ -17,7 +17,7 @@ import type { TestOrganisation, TestService } from '../service.ts';
  */
 
 type Group = { id: string; ref: string; type: string; active: boolean };
-type Learner = { ref: string; name: string; groups: Set<Group>; left: { group: Group; positionUs: number }[] };
+type Learner = { ref: string; name: string; groups: Set<Group> };
 type Result = {
   id: string;
   learner: Learner;
@@ -25,6 +25,8 @@ type Result = {
   level: number;
   assessedUs: number;
   positionUs: number;
+  /** Where its exits from the groups that its learner left stand. */
+  exits: Map<Group, number>;
   /** The groups that the learner was in when the result was withdrawn. */
   deleted: Set<Group> | null;
 };
@@ -78,10 +80,6 @@ export class FeedModel {
     return inside(this.#org.id);
   }
 
-  #next(): number {
-    return this.#lastUs + stepUs;
-  }
-
   /** Moves live results to new positions, in their order. */
   #stamp(results: Result[]): void {
     for (const result of results.filter((one) => one.deleted === null).sort((a, b) => a.positionUs - b.positionUs)) {
@@ -107,7 +105,7 @@ export class FeedModel {
     );
     const known = this.learners.find((learner) => learner.ref === ref);
     if (known === undefined) {
-      this.learners.push({ ref, name, groups: new Set(), left: [] });
+      this.learners.push({ ref, name, groups: new Set() });
       return;
     }
     if (known.name === name) return;
@@ -134,6 +132,7 @@ export class FeedModel {
         level,
         assessedUs: parseInstant(assessed_at)!,
         positionUs: this.#lastUs,
+        exits: new Map(),
         deleted: null,
       });
     });
@@ -152,6 +151,7 @@ export class FeedModel {
     );
     const changed = learners.filter((learner) => !learner.groups.has(group));
     for (const learner of changed) learner.groups.add(group);
+    for (const result of this.#resultsOf(changed)) if (result.deleted === null) result.exits.delete(group);
     this.#stamp(this.#resultsOf(changed));
   }
 
@@ -167,17 +167,17 @@ export class FeedModel {
       ),
     );
     const changed = learners.filter((learner) => learner.groups.has(group));
-    for (const learner of changed) {
-      learner.groups.delete(group);
-      learner.left.push({ group, positionUs: this.#next() });
-    }
+    for (const learner of changed) learner.groups.delete(group);
     this.#stamp(this.#resultsOf(changed));
+    for (const result of this.#resultsOf(changed))
+      if (result.deleted === null) result.exits.set(group, result.positionUs);
   }
 
   async withdraws(result: Result): Promise<void> {
     if (result.deleted !== null) return;
     await this.#act((id) => this.#service.inWork((work) => withdrawAssessment(work, id, result.id, why)));
     this.#stamp([result]);
+    for (const group of result.exits.keys()) result.exits.set(group, result.positionUs);
     result.deleted = new Set(result.learner.groups);
   }
 
@@ -202,31 +202,29 @@ export class FeedModel {
   walk(filter: Filter): Shown[] {
     const sinceUs = filter.since === undefined ? null : parseInstant(filter.since)!;
     const wanted = filter.group_id === undefined ? null : new Set(filter.group_id);
-    const found: { result: Result; kind: Shown['kind'] }[] = [];
+    const found: { result: Result; kind: Shown['kind']; positionUs: number }[] = [];
     for (const result of this.results) {
-      if (!fits(result, filter) || (sinceUs !== null && result.positionUs < sinceUs)) continue;
+      if (!fits(result, filter)) continue;
       const held = [...(result.deleted ?? result.learner.groups)].some(
         (group) => wanted === null || wanted.has(group.id),
       );
-      if (wanted === null || held) found.push({ result, kind: result.deleted === null ? 'completed' : 'deleted' });
-      else if (sinceUs !== null) {
-        const left = result.learner.left
-          .filter(({ group, positionUs }) => wanted.has(group.id) && positionUs >= sinceUs)
-          .map(({ positionUs }) => positionUs);
-        if (left.length > 0 && result.positionUs >= Math.min(...left))
-          found.push({ result, kind: result.deleted === null ? 'left' : 'deleted' });
-      }
+      const left = [...result.exits].filter(([group]) => wanted?.has(group.id)).map(([, positionUs]) => positionUs);
+      const positionUs = wanted === null || held ? result.positionUs : Math.max(...left);
+      if (positionUs < (sinceUs ?? 0)) continue;
+      if (wanted === null || held)
+        found.push({ result, positionUs, kind: result.deleted === null ? 'completed' : 'deleted' });
+      else if (sinceUs !== null && left.length > 0)
+        found.push({ result, positionUs, kind: result.deleted === null ? 'left' : 'deleted' });
     }
     const sort = filter.sort ?? 'updated_at';
-    const key = sort.endsWith('assessed_at')
-      ? (result: Result) => result.assessedUs
-      : (result: Result) => result.positionUs;
-    found.sort((a, b) => key(a.result) - key(b.result) || (a.result.id < b.result.id ? -1 : 1));
+    const key = ({ result, positionUs }: (typeof found)[number]) =>
+      sort.endsWith('assessed_at') ? result.assessedUs : positionUs;
+    found.sort((a, b) => key(a) - key(b) || (a.result.id < b.result.id ? -1 : 1));
     if (sort.startsWith('-')) found.reverse();
-    return found.map(({ result, kind }) => ({
+    return found.map(({ result, kind, positionUs }) => ({
       id: result.id,
       kind,
-      updated_at: formatPosition(result.positionUs),
+      updated_at: formatPosition(positionUs),
       ...(kind === 'completed'
         ? {
             name: result.learner.name,

@@ -73,6 +73,55 @@ suite('bulk changes', () => {
     for (const text of mirrors[0]!.held.values()) assert.match(text, /"Renamed"/);
   });
 
+  test('law 1: a client that knows nothing but since gets through a removal of many learners', async () => {
+    const { cohort, refs, change, follow } = await largeCohort(150);
+    const mirrors = [60, 100].map((limit) => follow({ limit, manner: 'since only', query: `group_id=${cohort.id}` }));
+    for (const mirror of mirrors) await mirror.poll();
+    await change('/members/remove', refs.slice(0, 140));
+    for (const mirror of mirrors) await mirror.assertConverged();
+    assert.equal(mirrors[0]!.held.size, 20);
+  });
+
+  test('law 1: learners that move between two requested groups hide no exits of others', async () => {
+    const { scene, cohort, refs, change, follow } = await largeCohort(40);
+    const other = await scene.group('C2');
+    const mirrors = [1, 7, 100].map((limit) =>
+      follow({ limit, manner: 'follow', query: `group_id=${cohort.id},${other.id}` }),
+    );
+    for (const mirror of mirrors) await mirror.poll();
+    await change('/members/remove', refs.slice(0, 20));
+    await change('/members/remove', refs.slice(20, 25));
+    await other.adds(...(await Promise.all(refs.slice(0, 20).map((ref) => scene.learner(ref)))));
+    for (const mirror of mirrors) await mirror.assertConverged();
+    assert.equal(mirrors[0]!.held.size, 70);
+  });
+
+  test('law 2: a result that was withdrawn while its learner was away has one tombstone', async () => {
+    const scene = await scenario(service);
+    const [cohort, ana] = [await scene.group('C1'), await scene.learner('ana')];
+    const maths = await ana.completes();
+    await cohort.adds(ana);
+    const shown = new Shown();
+    const mirrors = ['', `group_id=${cohort.id}`].map(
+      (query) => new Mirror([scene.org], random, shown, { path: '/assessments', limit: 100, manner: 'linger', query }),
+    );
+    const changes = [
+      () => ana.leaves(cohort),
+      () => ana.isCalled('Ana Silva'),
+      () => maths.isWithdrawn(),
+      () => cohort.adds(ana),
+      () => ana.leaves(cohort),
+    ];
+    for (const mirror of mirrors) await mirror.poll();
+    for (const change of changes) {
+      await change();
+      for (const mirror of mirrors) await mirror.poll();
+      const whole = await scene.org.get(`/assessments?group_id=${cohort.id}&since=2020-01-01T00:00:00Z`);
+      for (const entry of whole.body.data) shown.note('/assessments', entry);
+    }
+    for (const mirror of mirrors) await mirror.assertConverged();
+  });
+
   test('law 1: exits of many learners, most of them without results, reach pages of every size', async () => {
     const { cohort, refs, empty, change, follow } = await largeCohort(40);
     const mirrors = [1, 7, 100, 500].map((limit) =>

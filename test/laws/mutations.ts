@@ -173,12 +173,40 @@ export const mutations: Mutation[] = [
     fault: 'scope exits are limited before they are known to matter',
     changes: [
       {
-        file: 'src/assessments/list.ts',
-        from: 'group by m.learner_id) gone,',
-        to: 'group by m.learner_id order by 2 limit ${limit}) gone,',
+        file: 'src/assessments/exits.ts',
+        from: 'from scope_exit e, ${asOfNow} where e.organisation_id = $1 and ${which}${own}${newest}',
+        to: 'from (select * from scope_exit e where e.organisation_id = $1 and ${which}${bound.replaceAll(`f.position`, `e.position`)} order by e.position limit ${limit}) e, ${asOfNow} where true${own}${newest}',
       },
     ],
-    caughtBy: { file: 'bulk.test.ts', test: 'law 1: exits', says: /mirror/ },
+    caughtBy: { file: 'bulk.test.ts', test: 'law 1: learners that move', says: /mirror/ },
+  },
+  {
+    name: 'exits-not-moved',
+    fault: 'what was withdrawn while its learner was away keeps its exit where it stood',
+    changes: [
+      {
+        file: 'src/feed/scope-exits.ts',
+        from: 'update scope_exit set position = $4 where',
+        to: 'update scope_exit set position = position where $4::int8 > 0 and',
+      },
+    ],
+    caughtBy: { file: 'bulk.test.ts', test: 'law 2: a result that was withdrawn', says: /law 2: two payloads/ },
+  },
+  {
+    name: 'exits-of-one-position',
+    fault: 'all exits of a removal stand where the removal does',
+    changes: [
+      {
+        file: 'src/feed/scope-exits.ts',
+        from: 'select $1, $2::uuid, f.position,',
+        to: 'select $1, $2::uuid, min(f.position) over () + row_number() over (),',
+      },
+    ],
+    caughtBy: {
+      file: 'bulk.test.ts',
+      test: 'law 1: a client that knows nothing but since gets through a removal',
+      says: /stands still/,
+    },
   },
   {
     name: 'audit-after-reply',

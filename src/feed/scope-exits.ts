@@ -1,0 +1,59 @@
+import { uuidArray } from '../db/arrays.ts';
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+
+/**
+ * The stream of scope exits, written as learners leave and come back, and read in the order of its positions by
+ * src/assessments/exits.ts (decision 0019). The feed's lock is held.
+ */
+
+const store = statement(
+  'scope_exit.store',
+  `
+  insert into scope_exit (organisation_id, group_id, position, learner_id, assessment_id, assessed_at, facet)
+  select $1, $2::uuid, f.position, f.learner_id, f.assessment_id, f.assessed_at, f.facet from assessment_feed f
+   where f.organisation_id = $1 and f.learner_id = any($3::uuid[]) and not f.deleted
+  on conflict (organisation_id, learner_id, assessment_id, group_id) do update set position = excluded.position`,
+);
+const forget = statement(
+  'scope_exit.forget',
+  `
+  delete from scope_exit e
+   using unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id), assessment_feed f
+   where e.organisation_id = $1 and e.learner_id = p.learner_id and e.group_id = p.group_id
+     and f.organisation_id = $1 and f.learner_id = e.learner_id and f.assessment_id = e.assessment_id and not f.deleted`,
+);
+
+const move = statement(
+  'scope_exit.move',
+  `
+  update scope_exit set position = $4 where organisation_id = $1 and learner_id = $2 and assessment_id = $3`,
+);
+
+/** These learners left the group: their live assessments do, at the positions that they were stamped with for it. */
+export async function storeExits(tx: Tx, organisationId: number, groupId: string, learnerIds: string[]): Promise<void> {
+  await tx.query(store, [organisationId, groupId, uuidArray(learnerIds)]);
+}
+
+/** These learners are back in these groups: what is live is in scope again, and what was withdrawn meanwhile is not. */
+export async function forgetExits(
+  tx: Tx,
+  organisationId: number,
+  pairs: { group_id: string; learner_id: string }[],
+): Promise<void> {
+  await tx.query(forget, [
+    organisationId,
+    uuidArray(pairs.map((pair) => pair.group_id)),
+    uuidArray(pairs.map((pair) => pair.learner_id)),
+  ]);
+}
+
+/** A result was withdrawn: whoever is told that it left its groups is told that instead, where its tombstone stands. */
+export async function moveExits(
+  tx: Tx,
+  organisationId: number,
+  { learner_id, assessment_id }: { learner_id: string; assessment_id: string },
+  position: number,
+): Promise<void> {
+  await tx.query(move, [organisationId, learner_id, assessment_id, position]);
+}
