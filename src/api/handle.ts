@@ -16,11 +16,14 @@ import { apiBase } from '../settings.ts';
 import type { Admission } from './admission.ts';
 import type { Claim } from './idempotency.ts';
 import { claimKey } from './idempotency.ts';
+import { routes } from './routes.ts';
+import { shapeVersion, splicedSamples } from './shape-version.ts';
 import type { RepeatedReads } from './repeated-reads.ts';
 
 /** Stands for a body of another media type than JSON. */
 export const unsupported = Symbol('unsupported media type');
 
+const shapes = shapeVersion(routes, splicedSamples());
 const noFields = new Body({});
 const noParameters: readonly Parameter[] = [];
 
@@ -65,6 +68,7 @@ export async function handle(
     app,
     sets,
     caller,
+    shapeVersion: shapes,
     params,
     rawQuery,
     path: canonical,

@@ -1,8 +1,5 @@
 import { hash } from 'node:crypto';
 
-/** Rises whenever the same rows would be sent as other bytes: it keeps old ETags from matching new shapes. */
-const shapeVersion = 1;
-
 /**
  * Which state of an organisation's feed: how far it went, and what the last unit of work drew. Positions alone can be given
  * out again, when commits are lost in a failover or a backup comes back; the two together can't.
@@ -17,9 +14,10 @@ export function sameState(a: FeedState, b: FeedState): boolean {
  * The weak ETag of a reply that shows an organisation's feed. It comes from the feed's state and the request, never
  * from the reply's bytes: a page that stays the same must not hide a change on a later one. The state has to be
  * read before the rows, or in their snapshot.
+ * @param request what else decides the bytes: the version of the shapes, and the request
  */
 export function feedETag({ position, state }: FeedState, baseUrl: string, request: string): string {
-  return weakETag(`${shapeVersion}\n${position}.${state}\n${baseUrl}\n${request}`);
+  return weakETag(`${position}.${state}\n${baseUrl}\n${request}`);
 }
 
 /** A weak ETag of a text's own: of what a reply holds, if it comes from nothing else. */

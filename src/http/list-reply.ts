@@ -21,7 +21,7 @@ const lastETags = new WeakMap<
   { organisationId: number; feed: FeedState; path: string; baseUrl: string; etag: string }
 >();
 
-function etagOf({ app, caller, path }: Call, query: ParsedQuery): string {
+function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery): string {
   const { organisationId, feed } = caller;
   const { baseUrl } = app.settings;
   const last = lastETags.get(query);
@@ -36,7 +36,7 @@ function etagOf({ app, caller, path }: Call, query: ParsedQuery): string {
   const etag = feedETag(
     feed,
     baseUrl,
-    `${organisationId}\n${path}\n${query.canonical}\n${query.limit}\n${query.cursor ?? ''}`,
+    `${shapeVersion}\n${organisationId}\n${path}\n${query.canonical}\n${query.limit}\n${query.cursor ?? ''}`,
   );
   lastETags.set(query, { organisationId, feed, path, baseUrl, etag });
   return etag;

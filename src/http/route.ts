@@ -22,6 +22,8 @@ export type Call = {
   app: App;
   sets: SetCache;
   caller: Caller;
+  /** Of everything that reads answer; another one in every release that changes a shape. */
+  shapeVersion: string;
   /** Path parameters, decoded once. */
   params: Record<string, string>;
   rawQuery: string;

@@ -277,7 +277,7 @@ export const mutations: Mutation[] = [
   {
     name: 'etag-of-process',
     fault: 'an ETag depends on the process that makes it',
-    changes: [{ file: 'src/feed/etag.ts', from: '${shapeVersion}', to: '${process.pid}${shapeVersion}' }],
+    changes: [{ file: 'src/feed/etag.ts', from: '${position}.${state}', to: '${process.pid}${position}.${state}' }],
     caughtBy: { file: 'bytes.test.ts', test: 'law 7', says: /law 7: / },
   },
   {

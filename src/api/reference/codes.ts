@@ -41,6 +41,7 @@ async function fieldMessage(route: Route, code: FieldCode): Promise<string> {
     sets: new SetCache(),
     caller: {} as Call['caller'],
     params: { id: '' },
+    shapeVersion: '',
     rawQuery: '',
     path: route.path,
     body: new Body(fields),

@@ -1,0 +1,56 @@
+import { hash } from 'node:crypto';
+import { assessmentJson, learnerJson, scopeExitJson, storedTexts, tombstoneJson } from '../assessments/body.ts';
+import { currentShape } from '../db/shape.ts';
+import { groupPayload } from '../groups/schema.ts';
+import type { Route } from '../http/route.ts';
+import { learnerPayload, learnerTombstoneJson } from '../learners/schema.ts';
+
+const id = '00000000-0000-4000-8000-000000000001';
+const position = 1_767_225_600_123_456;
+
+/** One of each payload that is spliced instead of stringified, out of fixed values: what it looks like is its shape. */
+export function splicedSamples(): string[] {
+  const { body } = storedTexts({
+    assessed_at_us: position,
+    subject: 'maths',
+    framework: 'F',
+    rqf_level: 'Level 1',
+    rqf_level_code: 2,
+    below_level_1: false,
+    working_level: 'Level 1',
+    recommended_next_level: 'Level 2',
+    is_borderline: true,
+    needs_review: false,
+    domains: [{ name: 'D', score_pct: 60, status: 'secure' }],
+    level_probabilities: { 'Level 1': 1 },
+  });
+  const group = { group_id: id, type: 'cohort', ref: 'r', name: 'N', active: true, created_at: new Date(0), position };
+  const shown = { learner_id: id, shape: currentShape, position };
+  return [
+    assessmentJson(
+      { ...shown, assessment_id: id, learner: learnerJson('r', 'N'), body, report_sha256: null },
+      '[]',
+      '/',
+    ),
+    tombstoneJson(id, position),
+    scopeExitJson(id, position),
+    learnerPayload(
+      { ...shown, ref: 'r', full_name: 'N', last_assessed_at: position, last_ids: [id], last_bodies: [body] },
+      '[]',
+    ),
+    learnerTombstoneJson(id, position),
+    JSON.stringify(groupPayload(group)),
+  ];
+}
+
+/**
+ * Changes whenever the same rows would be sent as other bytes, so that an ETag of an older release never matches a newer
+ * one's reply. Nobody has to remember it: it is made of what the reads answer, as OpenAPI tells it, and of samples of what
+ * is spliced.
+ */
+export function shapeVersion(routes: readonly Route[], samples: readonly string[]): string {
+  const schemas = routes
+    .filter((route) => route.method === 'GET')
+    .map(({ path, answers }) => [path, answers[200]?.schema]);
+  return hash('sha256', JSON.stringify([schemas, samples]), 'base64url').slice(0, 16);
+}
