@@ -61,7 +61,7 @@ export async function fillOrganisation(
   n: number,
   onProgress: (done: number) => void = () => {},
 ): Promise<Organisation> {
-  const organisation = await inWork(app, (work) =>
+  const organisation = await inWork(app, null, (work) =>
     createOrganisation(work, { name: `Bench ${n}`, plan: 'unlimited', credits: 0, groupAutocreate: true }),
   );
   const group = (type: string, count: number, learner: number) => ({
@@ -69,7 +69,7 @@ export async function fillOrganisation(
     ref: `${type}-${learner % count}`,
     name: `${type} ${learner % count}`,
   });
-  await inWork(app, async (work) => {
+  await inWork(app, null, async (work) => {
     const feed = await lockFeed(work, organisation.organisation_id);
     const all = [...Array(5).keys()]
       .map((k) => group('campus', 5, k))
@@ -97,7 +97,7 @@ export async function fillOrganisation(
         ),
       );
     }
-    await inWork(app, (work) =>
+    await inWork(app, null, (work) =>
       importRecords(work, organisation.organisation_id, records, { events: false, actor: 'bench' }),
     );
     onProgress(Math.min(n, from + batch));

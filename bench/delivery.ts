@@ -94,7 +94,7 @@ const padding = 'a'.repeat(1_400);
 type Bench = { opened: OpenApp; child: ChildProcess; base: string };
 
 async function organisationWith({ opened }: Bench, paths: string[], base: string): Promise<number> {
-  return inWork(opened.app, async (work) => {
+  return inWork(opened.app, null, async (work) => {
     const { organisation_id: id } = await createOrganisation(work, {
       name: 'Benchmark',
       plan: 'unlimited',
@@ -123,7 +123,7 @@ async function emit(
 ): Promise<number> {
   let committingMs = 0;
   for (let done = 0; done < count; done += 500) {
-    await inWork(opened.app, async (work) => {
+    await inWork(opened.app, null, async (work) => {
       await lockFeed(work, organisationId);
       await emitGroupsUpdated(
         work,
@@ -321,7 +321,7 @@ async function fanout(bench: Bench) {
   );
   const spent: number[] = [];
   for (let i = 0; i < 7; i++) {
-    await inWork(bench.opened.app, async (work) => {
+    await inWork(bench.opened.app, null, async (work) => {
       await lockFeed(work, organisation);
       const startMs = performance.now();
       await emitGroupsUpdated(

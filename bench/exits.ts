@@ -20,7 +20,7 @@ const opened = await openApp({ ...readSettings(process.env), log: 'none' as cons
 const { app } = opened;
 const made = await fillOrganisation(app, learners * resultsEach);
 const organisationId = made.organisation_id;
-const work = <T>(inside: (unit: Work) => Promise<T>) => inWork(app, inside);
+const work = <T>(inside: (unit: Work) => Promise<T>) => inWork(app, null, inside);
 const refs = (
   await app.db.query<{ ref: string }>('select ref from learner where organisation_id = $1 order by ref', [
     organisationId,

@@ -26,7 +26,7 @@ out.end();
 await once(out, 'finish');
 
 const { app, close } = await openApp({ ...readSettings(process.env), log: 'none' });
-const organisation = await inWork(app, (work) =>
+const organisation = await inWork(app, null, (work) =>
   createOrganisation(work, { name: 'Import', plan: 'unlimited', credits: 0, groupAutocreate: true }),
 );
 const marks: string[] = [];

@@ -29,7 +29,7 @@ const idOf = (n: number | string) => `00000000-0000-4000-8000-${String(n).padSta
 
 const folder = await mkdtemp(join(tmpdir(), 'ars-bench-'));
 const opened = await openApp(settings);
-const organisation = await inWork(opened.app, (work) =>
+const organisation = await inWork(opened.app, null, (work) =>
   createOrganisation(work, { name: 'Benchmark', plan: 'unlimited', credits: 0, groupAutocreate: true }),
 );
 const total = reports + burst * (rounds + 1);
@@ -41,7 +41,7 @@ for (let from = 0; from < total; from += 1000) {
       opened.app.clock.nowMs(),
     ),
   );
-  await inWork(opened.app, (work) =>
+  await inWork(opened.app, null, (work) =>
     importRecords(work, organisation.organisation_id, records, { events: false, actor: 'bench' }),
   );
 }

@@ -13,10 +13,12 @@ const service = await startService(opened, 'web');
 const { app } = service;
 const organisation =
   (await listOrganisations(app.db)).find((one) => one.public_id === process.env.BENCH_ORGANISATION) ??
-  (await inWork(app, (work) =>
+  (await inWork(app, null, (work) =>
     createOrganisation(work, { name: 'Benchmark', plan: 'unlimited', credits: 0, groupAutocreate: true }),
   ));
-const pair = await inWork(app, (work) => createKey(work, organisation.organisation_id, { label: null, kind: 'test' }));
+const pair = await inWork(app, null, (work) =>
+  createKey(work, organisation.organisation_id, { label: null, kind: 'test' }),
+);
 process.stdout.write(
   `${JSON.stringify({ port: Number(new URL(service.url).port), organisation_id: organisation.public_id, ...pair })}\n`,
 );

@@ -81,7 +81,7 @@ async function send(
 
 async function sit(n: number): Promise<void> {
   const random = seededRandom(`learner ${n}`);
-  const { reply } = await inWork(app, (work) =>
+  const { reply } = await inWork(app, null, (work) =>
     provisionLearner(work, organisation.organisation_id, {
       full_name: `Learner ${n}`,
       email: null,

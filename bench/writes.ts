@@ -22,7 +22,7 @@ const { app, close } = await openApp({ ...readSettings(process.env), log: 'none'
 
 const organisations = await Promise.all(
   Array.from({ length: 100 }, (_, i) =>
-    inWork(app, async (work) => {
+    inWork(app, null, async (work) => {
       const made = await createOrganisation(work, {
         name: `Writes ${i}`,
         plan: 'unlimited',
@@ -106,7 +106,9 @@ async function measure(count: number, locked: boolean): Promise<number> {
     Array.from({ length: writers }, async () => {
       while (performance.now() < stopMs) {
         const organisation = organisations[Math.floor(app.random.float() * count)]!;
-        await inWork(app, (work) => complete(locked ? work : { ...work, tx: withoutLock(work.tx) }, organisation));
+        await inWork(app, null, (work) =>
+          complete(locked ? work : { ...work, tx: withoutLock(work.tx) }, organisation),
+        );
         done++;
       }
     }),

@@ -1,7 +1,7 @@
 import { auditInside } from '../src/audit/audit.ts';
 import type { App } from '../src/app.ts';
 import type { Work } from '../src/db/work.ts';
-import { inWork } from '../src/db/work.ts';
+import { feedLane, inWork } from '../src/db/work.ts';
 import { ApiError } from '../src/errors.ts';
 import { parseLowerBound } from '../src/feed/time.ts';
 import { openApp } from '../src/main.ts';
@@ -78,7 +78,7 @@ export function act<T>(
   action: string,
   inside: (work: Work) => Promise<{ result: T; resource: string | null; organisationId?: number }>,
 ): Promise<T> {
-  return inWork(app, async (work) => {
+  return inWork(app, organisationId === null ? null : feedLane(organisationId), async (work) => {
     const { result, resource, organisationId: made } = await inside(work);
     await auditInside(work.tx, {
       organisationId: made ?? organisationId ?? 0,

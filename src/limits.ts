@@ -58,6 +58,20 @@ export const limits = {
   idempotencyLeaseMs: 60_000,
   /** How soon a learner of whom nothing but an open invitation or sitting is left is looked at again. */
   leavingLookMs: 3600_000,
+  /** Connections of a process for reads and single statements. */
+  readConnections: 16,
+  /** Changes under way at once in a process, each with a connection. */
+  quickChanges: 8,
+  /** After how long a change no longer counts among those, so that it keeps nobody waiting. */
+  slowChangeMs: 250,
+  /** Changes that may have lasted longer than that, beside the others. */
+  slowChanges: 8,
+  /** Changes of one organisation that may wait for their turn in a process; more are refused at once. */
+  changesWaiting: 300,
+  /** How long a change waits, connection in hand, for a lock that another process holds, before it goes back into its lane. */
+  lockWaitMs: 500,
+  /** What Retry-After says when changes of the organisation have waited for too long, or too many do. */
+  changeRetrySeconds: 5,
   /** How long an invitation can be opened. */
   invitationMs: 28 * 24 * 3600_000,
   /** Records that one transaction of a restamp moves. */

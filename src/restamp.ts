@@ -1,5 +1,5 @@
 import type { App } from './app.ts';
-import { inWork } from './db/work.ts';
+import { feedLane, inWork } from './db/work.ts';
 import { lockFeed } from './feed/position.ts';
 import type { RestampedThrough } from './feed/restamp.ts';
 import { findRestamp, olderProcessServes, restampSlice, takeRestampTurn } from './feed/restamp.ts';
@@ -22,7 +22,7 @@ export async function restampNext(app: App, doing: Restamping): Promise<RestampS
   if (organisationId === null) return 'nothing left';
   const from =
     doing.organisationId === organisationId ? doing.through : ({ results: 0, learners: 0 } satisfies RestampedThrough);
-  const { step, through } = await inWork(app, async (work) => {
+  const { step, through } = await inWork(app, feedLane(organisationId), async (work) => {
     const reached = { ...from };
     if (!(await takeRestampTurn(work.tx))) return { step: 'another process' as const, through: from };
     const feed = await lockFeed(work, organisationId);

@@ -22,6 +22,8 @@ export type Settings = {
   rateLimit: number;
   /** How long a stop waits for what is under way. */
   drainMs: number;
+  /** How long a change waits for its turn, and for locks. */
+  changeWaitMs: number;
   /** Waits in milliseconds after the first attempt. */
   webhookRetryScheduleMs: number[];
   webhookAllowNetworks: Network[];
@@ -160,6 +162,15 @@ export const settingsTable: Row[] = [
       'How long a stop (SIGTERM) waits at most for requests under way; then every connection that is still open is cut.',
     read: (text, s) => {
       s.drainMs = whole(text, 0, 3600) * 1000;
+    },
+  },
+  {
+    name: 'ARS_CHANGE_WAIT_SECONDS',
+    default: '15',
+    meaning:
+      "Seconds that a change waits while others of its organisation are made, before it is refused with 503 and Retry-After. Other organisations' changes don't wait for these.",
+    read: (text, s) => {
+      s.changeWaitMs = 1000 * whole(text, 1, 45);
     },
   },
   {

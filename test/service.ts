@@ -132,9 +132,9 @@ async function serviceOn(
     databaseUrl,
     logged,
     client: (key) => client(running.url, key),
-    inWork: (inside) => inWork(running.app, inside),
+    inWork: (inside) => inWork(running.app, null, inside),
     async organisation(given = {}) {
-      const made = await inWork(running.app, async (work) => {
+      const made = await inWork(running.app, null, async (work) => {
         const organisation = await createOrganisation(work, {
           name: given.name ?? 'Test College',
           plan: given.plan ?? 'unlimited',
@@ -152,7 +152,7 @@ async function serviceOn(
         id: made.organisation.organisation_id,
         publicId: made.organisation.public_id,
         async another(extra = {}) {
-          const key = await inWork(running.app, (work) =>
+          const key = await inWork(running.app, null, (work) =>
             createKey(work, made.organisation.organisation_id, {
               label: extra.label ?? null,
               kind: 'test',

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../app.ts';
 import { DatabaseUnavailable } from '../db/database.ts';
+import { NoTurn } from '../db/turns.ts';
 import { ApiError, errorBody } from '../errors.ts';
 import { noProxy } from '../http/connections.ts';
 import { jsonType } from '../http/route.ts';
@@ -20,6 +21,14 @@ export function sendError(app: App, error: unknown, request: FastifyRequest, rep
 
 function asApiError(app: App, error: Failure, request: FastifyRequest): ApiError {
   if (error instanceof ApiError) return error;
+  if (error instanceof NoTurn) {
+    app.log.error('change.refused', {
+      request_id: request.id,
+      organisation_id: request.caller?.organisationId,
+      why: error.why,
+    });
+    return new ApiError('service_unavailable', error.message, { 'retry-after': String(limits.changeRetrySeconds) });
+  }
   if (error instanceof DatabaseUnavailable) {
     app.log.error('database.unavailable', { request_id: request.id, code: error.code });
     return new ApiError('service_unavailable', undefined, { 'retry-after': '1' });

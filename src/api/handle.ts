@@ -76,7 +76,12 @@ export async function handle(
     ifNoneMatch: request.headers['if-none-match'],
     range: request.method === 'GET' ? request.headers.range : undefined,
     ifRange: request.headers['if-range'] as string | undefined,
-    change: changer(app, claim === null ? null : (work, outcome) => claim.keep(work.tx, outcome)),
+    change: changer(
+      app,
+      caller.organisationId,
+      route.method === 'GET' ? undefined : leftOf(reply),
+      claim === null ? null : (work, outcome) => claim.keep(work.tx, outcome),
+    ),
   };
   try {
     const answer = await route.handle(call);
@@ -100,6 +105,16 @@ export async function handle(
     if (claim !== null) await settle(app, claim, error);
     throw error;
   }
+}
+
+/** Aborted once the connection has closed before the reply was sent. */
+function leftOf(reply: FastifyReply): AbortSignal {
+  const left = new AbortController();
+  if (reply.raw.destroyed) left.abort();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) left.abort();
+  });
+  return left.signal;
 }
 
 /** What can pass without any change of the request: credits are bought, a group is archived, the other request ends. */

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
 import type { Work } from '../db/work.ts';
-import { inWork } from '../db/work.ts';
+import { feedLane, inWork } from '../db/work.ts';
 import { limits } from '../limits.ts';
 import type { Line } from './import-lines.ts';
 import { openResults } from './import-lines.ts';
@@ -60,7 +60,7 @@ export class DryRunDisturbed extends Error {
 export async function importFile(app: App, input: Readable, options: ImportOptions): Promise<ImportCounts> {
   if (options.dryRun !== true) {
     const outcomesOf = (records: ReadyRecord[]) =>
-      inWork(app, async (work) => {
+      inWork(app, feedLane(options.organisationId), async (work) => {
         const outcomes = await importRecords(work, options.organisationId, records, options);
         await auditBatch(work, options, outcomes);
         return outcomes;
@@ -70,7 +70,8 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
   let counts: ImportCounts | undefined;
   let begun = false;
   try {
-    await inWork(app, async (work) => {
+    // In no lane: it can be run only once, and so has to stand and wait for locks.
+    await inWork(app, null, async (work) => {
       // What was read is gone: nothing could be done again from its beginning.
       if (begun) throw new DryRunDisturbed();
       begun = true;

@@ -4,6 +4,9 @@ import pg from 'pg';
 import type { Log } from '../log.ts';
 import { errorFields } from '../log.ts';
 import { applicationName } from './shape.ts';
+import { limits } from '../limits.ts';
+import type { Lane } from './turns.ts';
+import { createTurns } from './turns.ts';
 
 /** A prepared statement: PostgreSQL parses and plans it once per connection under its name. `arrays`: rows come as arrays of their columns. */
 export type Statement = { name: string; text: string; arrays?: boolean };
@@ -109,23 +112,33 @@ async function run<R>(
  * Where code runs inside a transaction, and whether that one still holds its connection. Whoever holds one connection and
  * waits for a second can wait for ever, once enough others do the same; so asking for one is a fault, wherever it is done.
  */
-const holding = new AsyncLocalStorage<{ connectionOf: pg.Pool | null }>();
+const holding = new AsyncLocalStorage<{ connectionOf: object | null }>();
 
-function refuseSecondConnection(pool: pg.Pool): void {
-  if (holding.getStore()?.connectionOf === pool)
+function refuseSecondConnection(database: object): void {
+  if (holding.getStore()?.connectionOf === database)
     throw new Error('a second connection was asked for inside a transaction; use its tx');
 }
 
 /** The service's connections to its one database. */
 export type Database = Tx & {
-  /** Runs `inside` in one transaction; commits when it returns, rolls back when it throws. */
-  transaction<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
+  /**
+   * Runs `inside` in one transaction; commits when it returns, rolls back when it throws.
+   * @param turn what to wait for before a connection is taken, and that a lock is waited for `limits.lockWaitMs` at most.
+   * Without it, the transaction shares the connections of the reads.
+   */
+  transaction<T>(inside: (tx: Tx) => Promise<T>, turn?: Turn): Promise<T>;
   /** Runs reads in one snapshot, so that several statements see the same state. */
   snapshot<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
   /** A connection of its own for one hot statement or for notifications; it reconnects by itself. */
   dedicated(options?: { synchronousCommit?: boolean }): Dedicated;
   close(): Promise<void>;
 };
+
+/** `again`: the turn had come before, and a lock was held by somebody else for too long. */
+export type Turn = { lane: Lane; signal: AbortSignal; again: boolean };
+
+/** A lock that somebody else held for too long. */
+export const lockHeld = '55P03';
 
 export type Dedicated = Tx & {
   /** Calls back on every notification of the channel, and with null whenever the connection is up: what came before may have been missed. */
@@ -134,11 +147,12 @@ export type Dedicated = Tx & {
 };
 
 /**
- * Opens the pool; nothing is connected before the first statement.
+ * Opens the pools; nothing is connected before the first statement. Reads and changes have pools of their own, so that no
+ * number of changes keeps a read waiting, and changes wait in lanes before they take a connection.
  * @param url a postgres:// address
- * @param size connections at most, dedicated ones not counted
+ * @param size connections for reads and single statements at most; those for changes and dedicated ones not counted
  */
-export function openDatabase(url: string, log: Log, size = 16): Database {
+export function openDatabase(url: string, log: Log, size: number = limits.readConnections): Database {
   const common = {
     connectionString: url,
     types,
@@ -152,15 +166,26 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
     // Parallel workers and compilation cost a short statement more than they give.
     options: '-c plan_cache_mode=force_generic_plan -c max_parallel_workers_per_gather=0 -c jit=off',
   } as pg.ClientConfig;
-  const pool = new pg.Pool({ ...common, max: size, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
-  pool.on('error', (error) => log.error('database.connection_lost', errorFields(error)));
-  // A connection that is lost between two statements of a transaction says so by an event, which would end the process
-  // if nobody listened; the next statement on it fails and tells the caller.
-  pool.on('connect', (client) => client.on('error', () => {}));
+  function openPool(max: number, more: pg.ClientConfig = {}): pg.Pool {
+    const pool = new pg.Pool({ ...common, ...more, max, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
+    pool.on('error', (error) => log.error('database.connection_lost', errorFields(error)));
+    // A connection that is lost between two statements of a transaction says so by an event, which would end the process
+    // if nobody listened; the next statement on it fails and tells the caller.
+    pool.on('connect', (client) => client.on('error', () => {}));
+    return pool;
+  }
+  const reads = openPool(size);
+  const changes = openPool(limits.quickChanges + limits.slowChanges, { lock_timeout: limits.lockWaitMs });
+  const turns = createTurns({
+    quick: limits.quickChanges,
+    slow: limits.slowChanges,
+    slowMs: limits.slowChangeMs,
+    most: limits.changesWaiting,
+  });
   const open = new Set<Dedicated>();
 
-  async function connect(): Promise<pg.PoolClient> {
-    refuseSecondConnection(pool);
+  async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+    refuseSecondConnection(turns);
     try {
       return await pool.connect();
     } catch (error) {
@@ -168,9 +193,9 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
     }
   }
 
-  async function within<T>(begin: string, inside: (tx: Tx) => Promise<T>): Promise<T> {
-    const client = await connect();
-    const held: { connectionOf: pg.Pool | null } = { connectionOf: pool };
+  async function within<T>(pool: pg.Pool, begin: string, inside: (tx: Tx) => Promise<T>): Promise<T> {
+    const client = await connect(pool);
+    const held: { connectionOf: object | null } = { connectionOf: turns };
     let broken = false;
     try {
       await run(client, begin);
@@ -178,7 +203,7 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
       await run(client, 'commit');
       return result;
     } catch (error) {
-      broken = error instanceof DatabaseUnavailable;
+      broken = error instanceof DatabaseUnavailable && error.code !== lockHeld;
       if (!broken)
         await run(client, 'rollback').catch(() => {
           broken = true;
@@ -192,7 +217,7 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
 
   return {
     async query<R>(sql: Statement | string, values?: readonly unknown[]) {
-      const client = await connect();
+      const client = await connect(reads);
       let broken = false;
       try {
         return await run<R>(client, sql, values);
@@ -203,16 +228,27 @@ export function openDatabase(url: string, log: Log, size = 16): Database {
         client.release(broken);
       }
     },
-    transaction: (inside) => within('begin', inside),
-    snapshot: (inside) => within('begin isolation level repeatable read read only', inside),
+    async transaction(inside, turn) {
+      if (turn === undefined) return within(reads, 'begin', inside);
+      // Whoever holds a connection would not only wait for another one, but for a turn as well.
+      refuseSecondConnection(turns);
+      const leave = await turns.take(turn.lane, turn.signal, turn.again);
+      try {
+        return await within(changes, 'begin', inside);
+      } finally {
+        leave();
+      }
+    },
+    snapshot: (inside) => within(reads, 'begin isolation level repeatable read read only', inside),
     dedicated(options = {}) {
       const connection = openDedicated(common, options.synchronousCommit ?? true, log, () => open.delete(connection));
       open.add(connection);
       return connection;
     },
     async close() {
+      turns.close();
       await Promise.all([...open].map((connection) => connection.close()));
-      await pool.end();
+      await Promise.all([reads.end(), changes.end()]);
     },
   };
 }

@@ -1,5 +1,8 @@
 import type { App } from '../app.ts';
 import type { Database, Tx } from './database.ts';
+import { lockHeld } from './database.ts';
+import type { Lane } from './turns.ts';
+import { NoTurn } from './turns.ts';
 
 /**
  * The unit of work: one transaction, one instant, one maker of ids. Only edges open one; every writer takes it first. What
@@ -10,6 +13,8 @@ export type Work = {
   /** The instant of the whole unit, in milliseconds since 1970. */
   nowMs: number;
   uuid(): string;
+  /** Where it waited for its turn. */
+  lane: Lane | null;
   /** Runs last before the commit, in the order of registration. */
   beforeCommit(last: () => Promise<void>): void;
   /** Runs once the transaction is committed. What fails there is passed over, so something else must make up for it. */
@@ -18,44 +23,101 @@ export type Work = {
   opened: Map<string, unknown>;
 } & Pick<App, 'random' | 'settings' | 'secrets' | 'keyring'>;
 
+/** Writers of an organisation's feed. Its lock lets one at a time through, so only one at a time takes a connection. */
+export function feedLane(organisationId: number): Lane {
+  return { name: `feed ${organisationId}`, atOnce: 1 };
+}
+
+/** Changes of an organisation that don't take its feed's lock: each has rows of its own. */
+export function rowsLane(organisationId: number): Lane {
+  return { name: `rows ${organisationId}`, atOnce: 4 };
+}
+
 const retriable = new Set(['40P01', '40001']);
 
 /**
- * Opens a unit of work. A transaction that the database ends to resolve a deadlock is run again, so `inside` must have
- * no effect outside the transaction.
+ * Opens a unit of work. A transaction that the database ends to resolve a deadlock, or because somebody outside this
+ * process holds a lock for long, is run again, so `inside` must have no effect outside the transaction.
+ * @param lane where to wait for a turn; null for what belongs to no organisation yet
+ * @param left ends the wait when nobody is there any more to hear the outcome
+ * @throws NoTurn when the wait was too long, was ended, or too many wait already
  */
-export async function inWork<T>(app: App, inside: (work: Work) => Promise<T>): Promise<T> {
+export async function inWork<T>(
+  app: App,
+  lane: Lane | null,
+  inside: (work: Work) => Promise<T>,
+  left?: AbortSignal,
+): Promise<T> {
+  if (lane === null) return tried(app, null, inside, null);
+  const patience = new AbortController();
+  const tooLong = setTimeout(() => patience.abort(new NoTurn('late')), app.settings.changeWaitMs);
+  const leave = () => patience.abort(new NoTurn('left'));
+  left?.addEventListener('abort', leave);
+  if (left?.aborted === true) leave();
+  try {
+    return await tried(app, lane, inside, patience.signal);
+  } finally {
+    clearTimeout(tooLong);
+    left?.removeEventListener('abort', leave);
+  }
+}
+
+async function tried<T>(
+  app: App,
+  lane: Lane | null,
+  inside: (work: Work) => Promise<T>,
+  signal: AbortSignal | null,
+): Promise<T> {
+  let again = false;
   for (let attempt = 1; ; attempt++) {
-    const then: ((db: Database) => Promise<void>)[] = [];
     try {
-      const { random, settings, secrets, keyring } = app;
-      const result = await app.db.transaction(async (tx) => {
-        const nowMs = app.clock.nowMs();
-        const last: (() => Promise<void>)[] = [];
-        const work: Work = {
-          tx,
-          nowMs,
-          uuid: () => random.uuid(),
-          random,
-          settings,
-          secrets,
-          keyring,
-          beforeCommit: (step) => {
-            last.push(step);
-          },
-          afterCommit: (step) => {
-            then.push(step);
-          },
-          opened: new Map(),
-        };
-        const result = await inside(work);
-        for (const step of last) await step();
-        return result;
-      });
-      for (const step of then) await step(app.db).catch(() => {});
-      return result;
+      return await once(app, lane, inside, signal, again);
     } catch (error) {
-      if (attempt >= 3 || !retriable.has((error as { code?: string }).code ?? '')) throw error;
+      const { code } = error as { code?: string };
+      if (signal !== null && code === lockHeld) {
+        // It gave its connection back, and goes before those who came later: they would wait for the same lock.
+        again = true;
+        attempt--;
+      } else if (attempt >= 3 || !retriable.has(code ?? '')) throw error;
     }
   }
+}
+
+async function once<T>(
+  app: App,
+  lane: Lane | null,
+  inside: (work: Work) => Promise<T>,
+  signal: AbortSignal | null,
+  again: boolean,
+): Promise<T> {
+  const { random, settings, secrets, keyring } = app;
+  const then: ((db: Database) => Promise<void>)[] = [];
+  const result = await app.db.transaction(
+    async (tx) => {
+      const last: (() => Promise<void>)[] = [];
+      const work: Work = {
+        tx,
+        nowMs: app.clock.nowMs(),
+        uuid: () => random.uuid(),
+        lane,
+        random,
+        settings,
+        secrets,
+        keyring,
+        beforeCommit: (step) => {
+          last.push(step);
+        },
+        afterCommit: (step) => {
+          then.push(step);
+        },
+        opened: new Map(),
+      };
+      const result = await inside(work);
+      for (const step of last) await step();
+      return result;
+    },
+    lane === null ? undefined : { lane, signal: signal!, again },
+  );
+  for (const step of then) await step(app.db).catch(() => {});
+  return result;
 }

@@ -4,9 +4,11 @@ import type { App } from '../app.ts';
 import { contentOf } from '../assessments/body.ts';
 import { historyOf } from '../assessments/history.ts';
 import { attachReport, findLive } from '../assessments/report.ts';
+import type { Database } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { createTurns } from '../db/turns.ts';
 import type { Work } from '../db/work.ts';
-import { inWork } from '../db/work.ts';
+import { feedLane, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
@@ -42,34 +44,34 @@ export async function readReport(app: App, organisationId: number, assessmentId:
   for (let attempt = 0; attempt < attempts; attempt++) {
     const stored = await readStored(organisationId, assessmentId);
     if (stored !== null) return stored;
-    const made = await inTurn(() => makeReport(app, organisationId, assessmentId));
+    const made = await makeOnce(app, organisationId, assessmentId);
     if (made !== 'changed') return made;
   }
   throw new Error(`the result ${assessmentId} changes without end`);
 }
 
-/**
- * Reports that a process makes at once. Each holds a connection while it waits for the feed's lock, and rendering holds the
- * event loop for some milliseconds: a burst of first reads must leave enough of both to other requests.
- */
-const atOnce = 2;
-let making = 0;
-const waiting: (() => void)[] = [];
+type Made = Report | undefined | 'changed';
 
-async function inTurn<T>(make: () => Promise<T>): Promise<T> {
-  if (making < atOnce) making++;
-  else
-    await new Promise<void>((resolve) => {
-      waiting.push(resolve);
-    });
-  try {
-    return await make();
-  } finally {
-    const next = waiting.shift();
-    if (next === undefined) making--;
-    else next();
+const underWay = new WeakMap<Database, Map<string, Promise<Made>>>();
+
+/** Makes a report; whoever asks for it meanwhile waits for the same one. */
+function makeOnce(app: App, organisationId: number, assessmentId: string): Promise<Made> {
+  let making = underWay.get(app.db);
+  if (making === undefined) underWay.set(app.db, (making = new Map<string, Promise<Made>>()));
+  const name = `${organisationId} ${assessmentId}`;
+  let made = making.get(name);
+  if (made === undefined) {
+    made = makeReport(app, organisationId, assessmentId).finally(() => underWay.get(app.db)!.delete(name));
+    making.set(name, made);
   }
+  return made;
 }
+
+/**
+ * Rendering holds the event loop for some milliseconds: a burst of first reads must leave enough of it to other requests,
+ * and one organisation's burst must leave turns to others.
+ */
+const renderings = createTurns({ quick: 2, slow: 0, slowMs: 60_000, most: Infinity });
 
 /** One edition made, not yet stored. */
 export type Edition = Report & { input: EvidenceInput };
@@ -99,11 +101,17 @@ export function verifyUrl(app: App): string {
   return `${app.settings.baseUrl}/verify`;
 }
 
-async function makeReport(
-  app: App,
-  organisationId: number,
-  assessmentId: string,
-): Promise<Report | undefined | 'changed'> {
+async function renderInTurn(organisationId: number, input: EvidenceInput): Promise<Edition> {
+  const leave = await renderings.take({ name: String(organisationId), atOnce: 2 });
+  try {
+    await nextTurn();
+    return renderEdition(input);
+  } finally {
+    leave();
+  }
+}
+
+async function makeReport(app: App, organisationId: number, assessmentId: string): Promise<Made> {
   const row = await findLive(app.db, organisationId, assessmentId);
   if (row === undefined) return undefined;
   // Another reader was first.
@@ -142,9 +150,8 @@ async function makeReport(
     ...(before?.sitting === undefined ? {} : { sitting: before.sitting }),
     ...(amendments.length === 0 ? {} : { amendments }),
   };
-  await nextTurn();
-  const edition = renderEdition(input);
-  return inWork(app, async (work) => {
+  const edition = await renderInTurn(organisationId, input);
+  return inWork(app, feedLane(organisationId), async (work) => {
     // Under the feed's lock: the first generation is a change that mirrors must see. An amendment there and back again
     // looks as if nothing had happened, but for the edition that was made between.
     await lockFeed(work, organisationId);

@@ -1,5 +1,6 @@
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
+import { feedLane } from '../db/work.ts';
 import { limits } from '../limits.ts';
 
 /**
@@ -38,6 +39,9 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   const key = `feed:${organisationId}`;
   const held = work.opened.get(key);
   if (held !== undefined) return held as Feed;
+  // Whoever waits for the lock with a connection in hand keeps it from others; the lane is where to wait.
+  if (work.lane !== null && work.lane.name !== feedLane(organisationId).name)
+    throw new Error('a writer of the feed must wait in its lane');
   const [row] = await work.tx.query<{ position: number; shape: number }>(lock, [organisationId]);
   if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
   // A unit of work begins in a millisecond of its own: two changes of a record never show the same updated_at. The

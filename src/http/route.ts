@@ -3,7 +3,7 @@ import type { App } from '../app.ts';
 import type { FeedState } from '../feed/etag.ts';
 import type { SetCache } from '../feed/group-sets.ts';
 import type { Work } from '../db/work.ts';
-import { inWork } from '../db/work.ts';
+import { feedLane, inWork } from '../db/work.ts';
 import type { ErrorCode, FieldCode } from '../errors.ts';
 import type { Body } from './body.ts';
 import type { ReplyHeader } from './headers.ts';
@@ -92,14 +92,25 @@ export function jsonText(status: number, data: string, extra: Partial<Reply> = {
   return { status, body: `{"data":${data}}`, ...extra };
 }
 
-export function changer(app: App, keep: ((work: Work, reply: KeptReply) => Promise<void>) | null): Call['change'] {
+/** @param left ends the wait for the organisation's turn, when nobody is there any more to read the reply */
+export function changer(
+  app: App,
+  organisationId: number,
+  left: AbortSignal | undefined,
+  keep: ((work: Work, reply: KeptReply) => Promise<void>) | null,
+): Call['change'] {
   return (inside) =>
-    inWork(app, async (work) => {
-      const reply = await inside(work);
-      if (keep !== null)
-        work.beforeCommit(() =>
-          keep(work, { status: reply.status, body: String(reply.body), headers: reply.headers ?? {} }),
-        );
-      return reply;
-    });
+    inWork(
+      app,
+      feedLane(organisationId),
+      async (work) => {
+        const reply = await inside(work);
+        if (keep !== null)
+          work.beforeCommit(() =>
+            keep(work, { status: reply.status, body: String(reply.body), headers: reply.headers ?? {} }),
+          );
+        return reply;
+      },
+      left,
+    );
 }

@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import { findLearnerAssessments } from '../assessments/read.ts';
-import { inWork } from '../db/work.ts';
+import { feedLane, inWork } from '../db/work.ts';
 import type { Work } from '../db/work.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
@@ -51,7 +51,7 @@ export async function forgetUnlessAnythingIsLeft(work: Work, feed: Feed, learner
 export async function forgetLeavingLearners(app: App): Promise<number> {
   let forgotten = 0;
   for (const { organisation_id, learner_id } of await findLeaving(app.db, new Date(app.clock.nowMs()))) {
-    const gone = await inWork(app, async (work) =>
+    const gone = await inWork(app, feedLane(organisation_id), async (work) =>
       forgetUnlessAnythingIsLeft(work, await lockFeed(work, organisation_id), learner_id),
     );
     if (gone) forgotten++;

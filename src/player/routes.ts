@@ -3,6 +3,7 @@ import type { App } from '../app.ts';
 import { contentOf } from '../assessments/body.ts';
 import { findLive } from '../assessments/report.ts';
 import { DatabaseUnavailable } from '../db/database.ts';
+import { NoTurn } from '../db/turns.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
 import { errorFields } from '../log.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
@@ -232,8 +233,9 @@ function unknownLink(): Page {
 type Failure = Error & { statusCode?: number };
 
 function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (error instanceof DatabaseUnavailable) {
-    app.log.error('database.unavailable', { request_id: request.id, code: error.code });
+  if (error instanceof DatabaseUnavailable || error instanceof NoTurn) {
+    const [event, why] = error instanceof NoTurn ? ['change.refused', error.why] : ['database.unavailable', error.code];
+    app.log.error(event, { request_id: request.id, why });
     reply.header('retry-after', '10');
     return send(reply, {
       status: 503,

@@ -5,7 +5,7 @@ import { readyRecord } from '../assessments/import-record.ts';
 import { importRecords } from '../assessments/import.ts';
 import { findLearnerAssessments } from '../assessments/read.ts';
 import type { Work } from '../db/work.ts';
-import { inWork } from '../db/work.ts';
+import { feedLane, inWork } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { formatPosition } from '../feed/time.ts';
 import { changeGroup } from '../groups/change.ts';
@@ -62,7 +62,7 @@ export class Activity {
       nextLearner,
     });
     try {
-      await inWork(this.#app, (work) => this.#apply(work, change));
+      await inWork(this.#app, feedLane(this.#organisation.organisation_id), (work) => this.#apply(work, change));
       return change.kind;
     } catch (error) {
       if (error instanceof ApiError && error.code === 'not_found') return null;

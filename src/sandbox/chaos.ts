@@ -1,6 +1,6 @@
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { App } from '../app.ts';
-import { inWork } from '../db/work.ts';
+import { inWork, rowsLane } from '../db/work.ts';
 import { errorBody } from '../errors.ts';
 import type { Random } from '../random.ts';
 import { pick } from '../random.ts';
@@ -100,5 +100,5 @@ export async function repeatDelivery(app: App, organisationId: number, random: R
   });
   if (deliveries.length === 0) return false;
   const { id } = pick(random, deliveries);
-  return inWork(app, async (work) => (await redeliverOne(work, organisationId, id)) === null);
+  return inWork(app, rowsLane(organisationId), async (work) => (await redeliverOne(work, organisationId, id)) === null);
 }

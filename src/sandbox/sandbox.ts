@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
 import { makeFolder } from '../db/embedded/folder.ts';
-import { inWork } from '../db/work.ts';
+import { inWork, rowsLane } from '../db/work.ts';
 import { formatPosition } from '../feed/time.ts';
 import { createKey, hashSecret } from '../keys/keys.ts';
 import { createOrganisation, findOrganisation } from '../organisations/organisations.ts';
@@ -125,13 +125,17 @@ export async function openSandbox(
   });
   const made =
     organisation ??
-    (await inWork(app, (work) => createOrganisation(work, { ...plan.organisation, groupAutocreate: true, publicId })));
+    (await inWork(app, null, (work) =>
+      createOrganisation(work, { ...plan.organisation, groupAutocreate: true, publicId }),
+    ));
   organisation = made;
   if (
     state === null ||
     (await app.db.query(keyIsGood, [state.access_key_id, hashSecret(state.secret_access_key)])).length === 0
   ) {
-    const pair = await inWork(app, (work) => createKey(work, made.organisation_id, { label: 'Sandbox', kind: 'test' }));
+    const pair = await inWork(app, rowsLane(made.organisation_id), (work) =>
+      createKey(work, made.organisation_id, { label: 'Sandbox', kind: 'test' }),
+    );
     state = {
       organisation_id: publicId,
       ...pair,

@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import { amendAssessment, withdrawAssessment } from '../assessments/amend.ts';
 import { readyRecord } from '../assessments/import-record.ts';
 import { importRecords } from '../assessments/import.ts';
-import { inWork } from '../db/work.ts';
+import { feedLane, inWork } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { changeGroup } from '../groups/change.ts';
@@ -48,7 +48,7 @@ export async function seedOrganisation(
     groupIds: new Map(),
     teamIds: new Map(),
   };
-  await inWork(app, async (work) => {
+  await inWork(app, feedLane(organisationId), async (work) => {
     const feed = await lockFeed(work, organisationId);
     const groups = await ensureGroups(
       work,
@@ -82,7 +82,7 @@ export async function seedOrganisation(
   }
   if (chunk.length > 0) await flush();
   for (const group of plan.groups.filter((one) => one.archived)) {
-    await inWork(app, (work) =>
+    await inWork(app, feedLane(organisationId), (work) =>
       changeGroup(work, organisationId, seeding.groupIds.get(keyOf(group))!, { active: false }),
     );
   }
@@ -91,7 +91,7 @@ export async function seedOrganisation(
 async function seedLearners(seeding: Seeding, learners: PlannedLearner[]): Promise<void> {
   const { app, organisationId, plan } = seeding;
   const named = learners.filter((learner): learner is PlannedLearner & { ref: string } => learner.ref !== null);
-  await inWork(app, async (work) => {
+  await inWork(app, feedLane(organisationId), async (work) => {
     const feed = await lockFeed(work, organisationId);
     const known = new Set(
       (
@@ -123,17 +123,17 @@ async function seedLearners(seeding: Seeding, learners: PlannedLearner[]): Promi
     );
   });
   const results = learners.flatMap((learner) => learner.results);
-  await inWork(app, async (work) => {
+  await inWork(app, feedLane(organisationId), async (work) => {
     const records = results.map((result) => readyRecord(result.record, seeding.publicId, work.nowMs));
     await importRecords(work, organisationId, records, { events: false, actor });
   });
   for (const { record, amend, withdraw } of results) {
     if (amend !== null)
-      await inWork(app, (work) =>
+      await inWork(app, feedLane(organisationId), (work) =>
         amendAssessment(work, organisationId, record.assessment_id, amend.fields, { actor, reason: amend.reason }),
       ).catch(ignoreGone);
     if (withdraw !== null)
-      await inWork(app, (work) =>
+      await inWork(app, feedLane(organisationId), (work) =>
         withdrawAssessment(work, organisationId, record.assessment_id, { actor, reason: withdraw.reason }),
       ).catch(ignoreGone);
   }
@@ -160,7 +160,7 @@ async function moveLearners(seeding: Seeding, learners: (PlannedLearner & { ref:
       for (const group of learner.moves[round]?.add ?? [])
         put(joining, seeding.groupIds.get(keyOf(group))!, learner.ref);
     }
-    await inWork(seeding.app, async (work) => {
+    await inWork(seeding.app, feedLane(seeding.organisationId), async (work) => {
       for (const [groupId, refs] of leaving) await removeMembers(work, seeding.organisationId, groupId, refs);
       for (const [groupId, refs] of joining) await addMembers(work, seeding.organisationId, groupId, refs);
     });

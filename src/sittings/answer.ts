@@ -5,7 +5,7 @@ import type { RenderModel } from '../bank/render-model.ts';
 import { renderModel } from '../bank/render-model.ts';
 import type { RenderedItem } from '../bank/schema.ts';
 import type { Work } from '../db/work.ts';
-import { inWork } from '../db/work.ts';
+import { inWork, rowsLane } from '../db/work.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
 import type { Banks } from './banks.ts';
@@ -165,7 +165,7 @@ function withCurrent<T>(
   otherwise: T,
   inside: (work: Work, sitting: SittingRow, history: HistoryRow[]) => Promise<T>,
 ): Promise<T> {
-  return inWork(app, async (work) => {
+  return inWork(app, rowsLane(key.organisation_id), async (work) => {
     const sitting = await lockSitting(work.tx, key);
     if (sitting === undefined || sitting.status !== 'open' || sitting.stop !== null) return otherwise;
     const history = await findHistory(work.tx, sitting);

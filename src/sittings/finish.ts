@@ -3,7 +3,7 @@ import type { ResultContent } from '../assessments/body.ts';
 import { learnerJson, storedTexts } from '../assessments/body.ts';
 import { recordAssessments } from '../assessments/record.ts';
 import type { Tx } from '../db/database.ts';
-import { inWork } from '../db/work.ts';
+import { feedLane, inWork, rowsLane } from '../db/work.ts';
 import type { Edition } from '../evidence/report.ts';
 import { renderEdition, storeEdition, verifyUrl } from '../evidence/report.ts';
 import { lockFeed } from '../feed/position.ts';
@@ -59,7 +59,7 @@ export async function finishSitting(app: App, key: SittingKey, declared: boolean
 
 /** Nothing can be said from so little: there is no result, and the learner may start again without a second credit. */
 function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting): Promise<Finish> {
-  return inWork(app, async (work) => {
+  return inWork(app, rowsLane(sitting.organisation_id), async (work) => {
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;
     await updateSitting(work.tx, { ...sitting, status: 'void', void_reason: reason });
@@ -97,7 +97,7 @@ async function complete(
   };
   const assessmentId = app.random.uuid();
   const edition = makeEdition(app, assessmentId, sitting, shown, content, result, responses);
-  return inWork(app, async (work) => {
+  return inWork(app, feedLane(organisationId), async (work) => {
     const feed = await lockFeed(work, organisationId);
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;

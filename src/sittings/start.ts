@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { inWork } from '../db/work.ts';
+import { inWork, rowsLane } from '../db/work.ts';
 import { auditInside } from '../audit/audit.ts';
 import { banksOf } from './banks.ts';
 import type { Link } from './link.ts';
@@ -24,7 +24,7 @@ export async function startSitting(app: App, link: Link): Promise<void> {
   const { bank, pools } = await banksOf(app).current();
   const pool = pools[subject];
   const settings: FrozenSettings = { delivery: pool.settings, extra_time_pct: invitation.extra_time_pct };
-  await inWork(app, async (work) => {
+  await inWork(app, rowsLane(invitation.organisation_id), async (work) => {
     const key = { organisation_id: invitation.organisation_id, sitting_id: work.uuid() };
     const seen = await itemsSeenBefore(work.tx, { ...key, learner_id: invitation.learner_id });
     const sitting = await insertSitting(work.tx, {

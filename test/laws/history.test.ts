@@ -39,7 +39,7 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
   const clients = [org, client(other.url, org.key)];
   const operator = { ...service.app, db: own, clock: unsteadyClock(seededRandom(`${seed} operator's clock`)) };
   const random = seededRandom(seed);
-  const world = new World(org, clients, [service.inWork, (inside) => inWork(operator, inside)]);
+  const world = new World(org, clients, [service.inWork, (inside) => inWork(operator, null, inside)]);
   try {
     await world.begin(random);
 

@@ -169,7 +169,7 @@ suite('law 2 across releases', async () => {
       const writing = (async () => {
         for (let i = 0; i < 6; i++) {
           ids.push(
-            ...(await inWork({ ...service.app, db: other }, (work) =>
+            ...(await inWork({ ...service.app, db: other }, null, (work) =>
               recordResults(work, organisationId, [{ ref: `L-${i + 1}`, subject: 'digital' }]),
             )),
           );

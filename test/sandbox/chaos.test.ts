@@ -22,7 +22,7 @@ const opened = await openApp(
   }),
 );
 const service = await startService(opened, 'web');
-const { key, organisationId } = await inWork(service.app, async (work) => {
+const { key, organisationId } = await inWork(service.app, null, async (work) => {
   const { organisation_id: organisationId } = await createOrganisation(work, {
     name: 'Test College',
     plan: 'unlimited',

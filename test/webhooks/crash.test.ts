@@ -30,7 +30,7 @@ const mostRepeats = count / 1000;
 const allowed = { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' };
 
 async function organisationWithBacklog(app: App, url: string): Promise<number> {
-  const organisationId = await inWork(app, async (work) => {
+  const organisationId = await inWork(app, null, async (work) => {
     const made = await createOrganisation(work, {
       name: 'Test College',
       plan: 'unlimited',
@@ -41,7 +41,7 @@ async function organisationWithBacklog(app: App, url: string): Promise<number> {
     return made.organisation_id;
   });
   for (let done = 0; done < count; done += 1000) {
-    await inWork(app, async (work) => {
+    await inWork(app, null, async (work) => {
       await lockFeed(work, organisationId);
       await emitGroupsUpdated(
         work,

@@ -136,7 +136,7 @@ suite('a withdrawn result', async () => {
       // The first holds its transaction open until the second waits for it, or is done.
       const begun = Promise.withResolvers<void>();
       const release = Promise.withResolvers<void>();
-      const holding = inWork(scene.service.app, async (work) => {
+      const holding = inWork(scene.service.app, null, async (work) => {
         if (first === 'withdrawal') await withdrawAssessment(work, organisationId, id, why);
         else if (first === 'replay')
           await replayRange(work, organisationId, endpoint.id, new Date(0), new Date(scene.clock.nowMs() + 1000));
