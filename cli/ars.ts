@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
+import { systemClock } from '../src/clock.ts';
 import { SchemaTooNew } from '../src/db/migrate.ts';
 import { DatabaseUnavailable } from '../src/db/database.ts';
 import { ApiError } from '../src/errors.ts';
@@ -80,6 +81,36 @@ function withNegativeNumbers(words: string[]): string[] {
   });
 }
 
+/** Within so long a second signal is the same Ctrl+C: npm passes on to its script what the terminal has sent to both. */
+const samePressMs = 1000;
+
+const parentLookMs = 500;
+
+/** What a command that was told to stop still gets, once it has returned: somebody else's lock may hold a connection. */
+const lastMs = 1000;
+
+/** Aborted by SIGINT, by SIGTERM, and by the end of npm where npm started the command. A second Ctrl+C ends it at once. */
+function stopSignal(): AbortSignal {
+  const stopping = new AbortController();
+  let firstMs: number | null = null;
+  const stop = () => {
+    const nowMs = systemClock.monotonicMs();
+    if (firstMs !== null && nowMs - firstMs > samePressMs) process.exit(130);
+    firstMs ??= nowMs;
+    stopping.abort();
+  };
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
+  if (process.env.npm_lifecycle_event !== undefined) {
+    // npm that is killed outright tells its script nothing.
+    const parent = process.ppid;
+    setInterval(() => {
+      if (process.ppid !== parent) stopping.abort();
+    }, parentLookMs).unref();
+  }
+  return stopping.signal;
+}
+
 async function runCommand(command: Command, words: string[]): Promise<number> {
   let parsed;
   try {
@@ -101,15 +132,12 @@ async function runCommand(command: Command, words: string[]): Promise<number> {
   if (positionals.length < least || positionals.length > most)
     throw new Misuse(`usage: ars ${command.name} ${command.usage}`);
   const json = values.json === true;
-  const stopping = new AbortController();
-  const stop = () => stopping.abort();
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
+  const stopping = stopSignal();
   const output = await command.run({
     options: values as Record<string, string | boolean | undefined>,
     positionals,
     json,
-    signal: stopping.signal,
+    signal: stopping,
     progress: (line) => {
       if (process.stderr.isTTY && !json) process.stderr.write(`\r\u001b[K${line}`);
     },
@@ -117,6 +145,7 @@ async function runCommand(command: Command, words: string[]): Promise<number> {
       process.stderr.write(process.stderr.isTTY && !json ? `\r\u001b[K${line}` : `${line}\n`);
     },
   });
+  if (stopping.aborted) setTimeout(() => process.exit(), lastMs).unref();
   if (process.stderr.isTTY && !json) process.stderr.write('\r\u001b[K');
   process.stdout.write(json ? `${JSON.stringify(output.json)}\n` : output.text === '' ? '' : `${output.text}\n`);
   return output.exitCode ?? 0;

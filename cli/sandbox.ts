@@ -99,7 +99,7 @@ async function run(call: Call) {
   try {
     await makeFolder(settings.dataDir);
     // Two that start at once make one sandbox.
-    lock = await waitForLock(join(settings.dataDir, 'sandbox.lock'), 'exclusive');
+    lock = await waitForLock(join(settings.dataDir, 'sandbox.lock'), 'exclusive', call.signal);
     if (call.options.reset === true) await resetSandbox(opened.app);
     call.step(`Making up to ${learners.toLocaleString('en-GB')} learners with their results …`);
     sandbox = await openSandbox(
@@ -111,6 +111,7 @@ async function run(call: Call) {
     );
   } catch (error) {
     await opened.close();
+    if (call.signal.aborted) return { json: { stopped: true }, text: '' };
     throw error;
   } finally {
     lock?.release();

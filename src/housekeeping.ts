@@ -1,5 +1,6 @@
 import { pruneIdempotency } from './api/idempotency.ts';
 import type { App } from './app.ts';
+import { foldRefused } from './audit/refused.ts';
 import { errorFields } from './log.ts';
 import { forgetLeavingLearners } from './learners/forget.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
@@ -31,6 +32,7 @@ export function startHousekeeping(app: App): { stop(): Promise<void> } {
 async function tidy(app: App, signal: AbortSignal): Promise<void> {
   const done = await Promise.allSettled([
     pruneIdempotency(app, signal),
+    foldRefused(app, signal),
     closeIdleSittings(app),
     forgetLeavingLearners(app),
   ]);

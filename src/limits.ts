@@ -50,6 +50,12 @@ export const limits = {
   rateWindowMs: 60_000,
   /** Failed sign-ins from one address in a window, after which further failures get 429. */
   failedAttempts: 60,
+  /** Refused calls that one process lists one by one in a window, from all addresses together; beyond, they are counted. */
+  refusedListed: 1000,
+  /** Pages (reference, check of evidence) that one address gets in a window. */
+  pagesPerAddress: 600,
+  /** Probes of /healthz that one address gets in a window. */
+  probesPerAddress: 1200,
   /** Characters of an Idempotency-Key. */
   idempotencyKeyChars: 255,
   /** How long a reply is kept for its Idempotency-Key. */

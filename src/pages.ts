@@ -2,20 +2,50 @@ import type { FastifyInstance } from 'fastify';
 import type { App } from './app.ts';
 import { registerVerify } from './evidence/verify-page.ts';
 import { registerReference } from './api/reference/pages.ts';
+import { AddressWindows } from './api/address-windows.ts';
+import { callerAddress } from './api/caller-address.ts';
+import { batcher } from './db/batcher.ts';
+import { ApiError } from './errors.ts';
+import { limits } from './limits.ts';
 import { registerPlayer } from './player/routes.ts';
 
-/** What is served beside the API. */
-export function registerPages(app: App, fastify: FastifyInstance): void {
-  // For the operator's probes: without credentials, without audit, and it says no more than that the database answers.
-  fastify.route({
-    method: ['GET', 'HEAD'],
-    url: '/healthz',
-    handler: async (_request, reply) => {
-      await app.db.query('select 1');
-      return reply.header('cache-control', 'no-store').send({ status: 'ok' });
-    },
+/** Refuses whom the pages' limit by address has been used up by; the counts are in this process only. */
+function limitByAddress(app: App, fastify: FastifyInstance, most: number): void {
+  const windows = new AddressWindows(app.clock);
+  fastify.addHook('onRequest', (request, _reply, done) => {
+    const window = windows.count(callerAddress(request.raw, app.settings.trustedProxies));
+    done(
+      window.calls <= most
+        ? undefined
+        : new ApiError('rate_limited', undefined, { 'retry-after': String(windows.waitSeconds(window)) }),
+    );
   });
-  registerReference(app, fastify);
-  registerVerify(app, fastify);
+}
+
+/** What is served beside the API. */
+export async function registerPages(app: App, fastify: FastifyInstance): Promise<void> {
+  // However many probes wait, the database is asked once.
+  const ask = batcher<void, void>(async (probes) => {
+    await app.db.query('select 1');
+    return new Array<void>(probes.length).fill(undefined);
+  }, Infinity);
+  await fastify.register(async (probes) => {
+    limitByAddress(app, probes, limits.probesPerAddress);
+    // For the operator's probes: without credentials, without audit, and it says no more than that the database answers.
+    probes.route({
+      method: ['GET', 'HEAD'],
+      url: '/healthz',
+      handler: async (_request, reply) => {
+        await ask();
+        return reply.header('cache-control', 'no-store').send({ status: 'ok' });
+      },
+    });
+  });
+  await fastify.register(async (pages) => {
+    limitByAddress(app, pages, limits.pagesPerAddress);
+    registerReference(app, pages);
+    registerVerify(app, pages);
+  });
+  // A class sits behind one address: a learner's pages have no such limit.
   registerPlayer(app, fastify);
 }

@@ -20,6 +20,8 @@ export type Settings = {
   /** Secrets before the current one, or the next one: they check and decrypt, and never sign or encrypt. */
   previousSecrets: string[];
   rateLimit: number;
+  /** Proxies whose X-Forwarded-For is believed. */
+  trustedProxies: Network[];
   /** How long a stop waits for what is under way. */
   drainMs: number;
   /** How long a change waits for its turn, and for locks. */
@@ -153,6 +155,15 @@ export const settingsTable: Row[] = [
       'Requests per key in any 60 seconds. Up to 400 it is exact to the millisecond; above, requests are counted in steps of a second and never too many are admitted.',
     read: (text, s) => {
       s.rateLimit = whole(text, 1, 1_000_000_000);
+    },
+  },
+  {
+    name: 'ARS_TRUSTED_PROXIES',
+    default: '',
+    meaning:
+      "Networks (CIDR list) of the proxies in front, whose X-Forwarded-For tells a caller's address. From anybody else the header is ignored.",
+    read: (text, s) => {
+      s.trustedProxies = parseNetworks(text);
     },
   },
   {

@@ -1,8 +1,9 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
 import type { App } from '../app.ts';
 import type { Audit } from '../audit/audit.ts';
 import { auditor } from '../audit/audit.ts';
+import { refusedCalls } from '../audit/refused.ts';
 import { ApiError, errorBody } from '../errors.ts';
 import { SetCache } from '../feed/group-sets.ts';
 import { Connections } from '../http/connections.ts';
@@ -13,9 +14,11 @@ import { errorFields } from '../log.ts';
 import { apiBase } from '../settings.ts';
 import type { Admission, Admit } from './admission.ts';
 import { admitter, credentialsOf, rateHeaders } from './admission.ts';
-import { FailedAttempts } from './failed-attempts.ts';
+import { callerAddress } from './caller-address.ts';
 import { connectionRefusal, sendError } from './failure.ts';
 import { handle, unsupported } from './handle.ts';
+import type { Refused } from './refused-callers.ts';
+import { RefusedCallers } from './refused-callers.ts';
 import type { Admissions } from './repeated-reads.ts';
 import { answerRepeatedReads, RepeatedReads } from './repeated-reads.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
@@ -25,6 +28,8 @@ import { noRoute, plainTarget } from './target.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     caller: Admission | null;
+    /** Where a call without a caller came from, once it was counted. */
+    refused: Refused | null;
     /** Method and route for the audit log and the request's log line. */
     action: string;
     resource: string | null;
@@ -83,6 +88,7 @@ export async function buildServer(
     clientErrorHandler: (error, socket) => connections.refuse(error as NodeJS.ErrnoException, socket),
   });
   fastify.decorateRequest('caller', null);
+  fastify.decorateRequest('refused', null);
   fastify.decorateRequest('action', '');
   fastify.decorateRequest('resource', null);
   fastify.decorateRequest('startedMs', 0);
@@ -149,14 +155,18 @@ function registerApi(
   reads: RepeatedReads,
 ): void {
   const sets = new SetCache();
-  const failed = new FailedAttempts(app.clock);
+  const refusedCallers = new RefusedCallers(app.clock, app.secrets);
+  const refuse = (request: FastifyRequest) =>
+    (request.refused ??= refusedCallers.count(callerAddress(request.raw, app.settings.trustedProxies)));
+  // A connection of its own: nobody with a key waits behind the refused ones.
+  const recordRefused = refusedCalls(app.db.dedicated());
 
   api.addHook('onRequest', async (request, reply) => {
     request.action = request.routeOptions.config.action ?? `${request.method} (no route)`;
     const caller = await (admissions.get(request.raw) ?? admit({ ...credentialsOf(request.headers), read: null }));
     if (caller === null) {
-      const wait = failed.count(request.socket.remoteAddress ?? '');
-      if (wait > 0) throw new ApiError('rate_limited', undefined, { 'retry-after': String(wait) });
+      const { waitSeconds } = refuse(request);
+      if (waitSeconds > 0) throw new ApiError('rate_limited', undefined, { 'retry-after': String(waitSeconds) });
       throw new ApiError('invalid_credentials', undefined, { 'www-authenticate': 'AccessKey realm="api"' });
     }
     request.caller = caller;
@@ -171,15 +181,27 @@ function registerApi(
   api.addHook('onSend', async (request, reply, payload) => {
     if (reply.statusCode === 503) return payload;
     try {
-      await audit({
-        organisationId: request.caller?.organisationId ?? 0,
-        atMs: app.clock.nowMs(),
-        requestId: request.id,
-        actor: request.caller?.keyId ?? '-',
-        action: request.action,
-        resource: request.resource,
-        status: reply.statusCode,
-      });
+      const { caller, id: requestId, action, resource } = request;
+      const { statusCode: status } = reply;
+      const atMs = app.clock.nowMs();
+      if (caller === null)
+        await recordRefused({
+          atMs,
+          requestId,
+          action: action || `${request.method} (refused)`,
+          status,
+          ...refuse(request),
+        });
+      else
+        await audit({
+          organisationId: caller.organisationId,
+          atMs,
+          requestId,
+          actor: caller.keyId,
+          action,
+          resource,
+          status,
+        });
       return payload;
     } catch (error) {
       app.log.error('audit.failed', errorFields(error));

@@ -7,7 +7,6 @@ import type { Tx } from '../db/database.ts';
 
 /** One answered call, or one act at the command line. Never a reference, a name or an address. */
 export type AuditEntry = {
-  /** 0 for a caller that proved no organisation. */
   organisationId: number;
   atMs: number;
   requestId: string;

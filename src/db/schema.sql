@@ -61,6 +61,7 @@ CREATE UNIQUE INDEX assessment_feed_position ON public.assessment_feed USING btr
 create table audit (
   action text not null,
   actor text not null,
+  address bytea,
   at timestamp with time zone not null,
   audit_id bigint not null generated always as identity,
   organisation_id bigint not null,
@@ -307,6 +308,13 @@ create table rate_window (
   constraint rate_window_key_id_fkey FOREIGN KEY (key_id) REFERENCES access_key(key_id),
   constraint rate_window_pkey PRIMARY KEY (key_id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50, fillfactor = 50);
+
+create table refused_calls (
+  address bytea not null,
+  calls bigint not null,
+  minute timestamp with time zone not null,
+  constraint refused_calls_pkey PRIMARY KEY (minute, address)
+) with (fillfactor = 50);
 
 create table scope_exit (
   assessed_at bigint not null,

@@ -26,9 +26,10 @@ export function tryLock(path: string, mode: 'shared' | 'exclusive'): FileLock | 
   return { release: () => file.close() };
 }
 
-/** Waits for as long as a living process holds the lock. */
-export async function waitForLock(path: string, mode: 'shared' | 'exclusive'): Promise<FileLock> {
+/** Waits for as long as a living process holds the lock; rejects when the signal is aborted. */
+export async function waitForLock(path: string, mode: 'shared' | 'exclusive', signal?: AbortSignal): Promise<FileLock> {
   for (;;) {
+    signal?.throwIfAborted();
     const lock = tryLock(path, mode);
     if (lock) return lock;
     await delay(retryMs);

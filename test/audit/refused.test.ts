@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { foldRefused } from '../../src/audit/refused.ts';
+import { manualClock } from '../../src/clock.ts';
+import { limits } from '../../src/limits.ts';
+import { client } from '../contract/client.ts';
+import { withService } from '../service.ts';
+
+/** What callers without valid credentials can write is bounded, and nothing of it goes uncounted. */
+
+const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+type Service = Awaited<ReturnType<typeof withService>>;
+
+async function totals({ app: { db } }: Service) {
+  const [row] = await db.query<{ listed: number; counted: number; addresses: number; rows: number; bytes: number }>(
+    `select (select count(*) from audit where organisation_id = 0) as listed,
+            (select coalesce(sum(calls), 0)::int8 from refused_calls) as counted,
+            (select count(distinct address) from audit where organisation_id = 0) as addresses,
+            (select count(*) from refused_calls) as rows,
+            pg_total_relation_size('audit') + pg_total_relation_size('refused_calls') as bytes`,
+  );
+  return row!;
+}
+
+async function knock(service: Service, times: number, address: ((i: number) => string) | null = null) {
+  const nobody = client(service.url, null);
+  const statuses: Record<number, number> = {};
+  for (let done = 0; done < times; done += 100)
+    await Promise.all(
+      Array.from({ length: Math.min(100, times - done) }, async (_, i) => {
+        const from = address?.(done + i);
+        const { status } = await nobody.get('/health', from === undefined ? {} : { 'x-forwarded-for': from });
+        statuses[status] = (statuses[status] ?? 0) + 1;
+      }),
+    );
+  return statuses;
+}
+
+suite('refused calls', () => {
+  test('of one address: a row each until it is throttled, then one row for the minute; no header makes it another', async () => {
+    const service = await withService({ clock });
+    const before = await totals(service);
+    const calls = 3000;
+    assert.deepEqual(await knock(service, calls, (i) => `203.0.113.${i % 250}`), {
+      401: limits.failedAttempts,
+      429: calls - limits.failedAttempts,
+    });
+    const after = await totals(service);
+    assert.deepEqual(
+      [after.listed, after.counted, after.addresses, after.rows],
+      [limits.failedAttempts, calls - limits.failedAttempts, 1, 1],
+    );
+    assert.ok(after.bytes - before.bytes < 200_000, `${after.bytes - before.bytes} bytes`);
+    // No trace of the address itself.
+    const rows = await service.app.db.query(
+      'select a::text from audit a union all select r::text from refused_calls r',
+    );
+    assert.doesNotMatch(JSON.stringify(rows), /127\.0\.0\.1|203\.0/);
+  });
+
+  test('of many addresses are bounded together, and each is in the log', async () => {
+    const service = await withService({ clock, settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' } });
+    const calls = 2400;
+    const seen = await knock(service, calls, (i) => `2001:db8:${(i % 1200).toString(16)}::${i}`);
+    assert.deepEqual(seen, { 401: calls });
+    const { listed, counted, addresses } = await totals(service);
+    assert.deepEqual(
+      [listed, counted, addresses],
+      [limits.refusedListed, calls - limits.refusedListed, limits.refusedListed],
+    );
+  });
+
+  test('of one IPv6 network are those of one address, whatever a spoofed header says before it', async () => {
+    const service = await withService({ clock, settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' } });
+    const seen = await knock(service, 100, (i) => `198.51.100.${i}, 2001:db8:1:2::${i}`);
+    assert.deepEqual(seen, { 401: limits.failedAttempts, 429: 100 - limits.failedAttempts });
+    assert.equal((await totals(service)).addresses, 1);
+  });
+
+  test('without a valid Host are bounded, too', async () => {
+    const service = await withService({ clock });
+    for (let i = 0; i < 100; i++) await client(service.url, null).get('/health', { host: 'a b' });
+    const { listed, counted } = await totals(service);
+    assert.deepEqual([listed, counted], [limits.failedAttempts, 100 - limits.failedAttempts]);
+  });
+
+  test('that are old become one row a day, and none is forgotten', async () => {
+    const service = await withService({ clock });
+    await knock(service, 80);
+    clock.advance(120_000);
+    await knock(service, 80);
+    const before = await totals(service);
+    assert.deepEqual([before.listed, before.counted, before.rows], [120, 40, 2]);
+    await foldRefused(service.app, undefined, { listed: 10, counted: 0 });
+    const after = await totals(service);
+    assert.deepEqual([after.listed, after.counted], [10, 150]);
+    await foldRefused(service.app, undefined, { listed: 10, counted: 0 });
+    assert.equal((await totals(service)).counted, 150);
+  });
+});
+
+suite('pages without credentials', () => {
+  for (const [path, most] of [
+    ['/docs', limits.pagesPerAddress],
+    ['/healthz', limits.probesPerAddress],
+  ] as const)
+    test(`${path}: ${most} a minute for each address, then 429 in the one error shape`, async () => {
+      const service = await withService({ clock });
+      const get = () => fetch(`${service.url}${path}`);
+      for (let done = 0; done < most; done += 100)
+        await Promise.all(
+          Array.from({ length: 100 }, async () => {
+            const reply = await get();
+            await reply.arrayBuffer();
+            assert.equal(reply.status, 200);
+          }),
+        );
+      const refused = await get();
+      assert.equal(refused.status, 429);
+      assert.equal(((await refused.json()) as { error: { code: string } }).error.code, 'rate_limited');
+      clock.advance(Number(refused.headers.get('retry-after')) * 1000);
+      assert.equal((await get()).status, 200);
+    });
+});
