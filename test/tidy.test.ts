@@ -235,6 +235,7 @@ const writers: Record<string, [owner: string, ...others: [file: string, why: str
   membership: ['src/groups'],
   migration: ['src/db'],
   organisation: ['src/organisations', ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away']],
+  refused_calls: ['src/audit'],
   rate_window: [
     'src/api',
     ['src/keys/keys.ts', 'the row is made with its key'],
