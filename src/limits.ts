@@ -81,7 +81,7 @@ export const limits = {
   /** How long an invitation can be opened. */
   invitationMs: 28 * 24 * 3600_000,
   /** Records that one transaction of a restamp moves. */
-  restampRecords: 200,
+  restampRecords: 50,
   /** The least pause between two slices of a restamp, and the pause as a multiple of what the slice took. */
   restampPauseMs: 20,
   restampPauseShare: 10,

@@ -8,7 +8,7 @@ import { thisServer } from '../service.ts';
 const folder = new URL('../../src/db/migrations/', import.meta.url);
 const firstWithShapes = 6;
 
-export const people = 100;
+export const people = 40;
 export const resultsEach = 3;
 
 /** Its one organisation is 1. */
