@@ -32,23 +32,57 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+const [quote, backslash, colon, space] = [0x22, 0x5c, 0x3a, 0x20];
+const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
+
+/** Names up to which a list is searched sooner than a set is made. */
+const fewNames = 20;
+
+/** The names of one object so far. */
+class Names {
+  #few: string[] = [];
+  #many: Set<string> | null = null;
+
+  /** @returns false when the name is there already */
+  add(name: string): boolean {
+    if (this.#many === null) {
+      if (this.#few.includes(name)) return false;
+      this.#few.push(name);
+      if (this.#few.length > fewNames) this.#many = new Set(this.#few);
+      return true;
+    }
+    const before = this.#many.size;
+    return this.#many.add(name).size > before;
+  }
+}
+
+/** Where the string that begins before `from` ends: at its closing quote. */
+function endOfString(text: string, from: number): number {
+  for (let end = text.indexOf('"', from); ; end = text.indexOf('"', end + 1)) {
+    let slashes = 0;
+    while (text.charCodeAt(end - 1 - slashes) === backslash) slashes++;
+    if (slashes % 2 === 0) return end;
+  }
+}
+
 /** True when an object in the (valid) JSON text has a name twice, however it is escaped. */
 function repeatsName(text: string): boolean {
-  const names: (Set<string> | null)[] = [];
-  const token = /"(?:[^"\\]|\\.)*"|[{}[\]]/g;
-  for (let match = token.exec(text); match !== null; match = token.exec(text)) {
-    const [found] = match;
-    if (found === '{') names.push(new Set());
-    else if (found === '[') names.push(null);
-    else if (found === '}' || found === ']') names.pop();
-    else {
-      let end = token.lastIndex;
-      while (/\s/.test(text[end] ?? '')) end++;
-      const object = names.at(-1);
-      if (text[end] !== ':' || object == null) continue;
-      const name = JSON.parse(found) as string;
-      if (object.has(name)) return true;
-      object.add(name);
+  const open: (Names | null)[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at);
+    if (char === openBrace) open.push(new Names());
+    else if (char === openBracket) open.push(null);
+    else if (char === closeBrace || char === closeBracket) open.pop();
+    else if (char === quote) {
+      const end = endOfString(text, at + 1);
+      let next = end + 1;
+      while (text.charCodeAt(next) <= space) next++;
+      const object = open.at(-1);
+      if (object != null && text.charCodeAt(next) === colon) {
+        const raw = text.slice(at + 1, end);
+        if (!object.add(raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw)) return true;
+      }
+      at = end;
     }
   }
   return false;

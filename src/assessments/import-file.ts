@@ -5,7 +5,7 @@ import { auditInside } from '../audit/audit.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import { limits } from '../limits.ts';
-import type { Line } from './import-lines.ts';
+import type { Given } from './import-lines.ts';
 import { openResults } from './import-lines.ts';
 import type { Dates, ReadyRecord } from './import-record.ts';
 import { readyRecord } from './import-record.ts';
@@ -40,7 +40,8 @@ export type ImportOptions = {
   signal?: AbortSignal;
 };
 
-type Entry = { line: Line; record: ReadyRecord };
+/** What was read of a line is gone once it is ready: a batch would hold it twice. */
+type Entry = { given: Given; record: ReadyRecord };
 
 /** Undoes the transaction of a dry run. */
 class DryRunOver extends Error {}
@@ -115,14 +116,14 @@ async function importLines(
   let analysing: Promise<unknown> = Promise.resolve();
   const file = await openResults(input, options.format);
 
-  const reject = async (line: Line, faults: Fault[]) => {
+  const reject = async (given: Given, faults: Fault[]) => {
     counts.rejected++;
-    await options.onRejected({ line: line.line, faults, head: file.head, again: file.refused(line, faults) });
+    await options.onRejected({ line: given.line, faults, head: file.head, again: file.refused(given, faults) });
   };
   const commit = async (entries: Entry[]) => {
     const outcomes = await outcomesOf(entries.map((entry) => entry.record));
     for (const [i, outcome] of outcomes.entries()) {
-      if (outcome.outcome === 'rejected') await reject(entries[i]!.line, outcome.faults);
+      if (outcome.outcome === 'rejected') await reject(entries[i]!.given, outcome.faults);
       else counts[outcome.outcome]++;
     }
     // Statements planned for small tables are planned again once there are statistics of larger ones.
@@ -144,7 +145,8 @@ async function importLines(
       }
       try {
         const nowMs = app.clock.nowMs();
-        batch.push({ line, record: readyRecord(line.value, options.organisationPublicId, nowMs, options.dates) });
+        const record = readyRecord(line.value, options.organisationPublicId, nowMs, options.dates);
+        batch.push({ given: { line: line.line, given: line.given }, record });
       } catch (error) {
         if (!(error instanceof RecordRefused)) throw error;
         await reject(line, error.faults);

@@ -8,18 +8,18 @@ import { limits } from '../limits.ts';
 import type { Fault } from './result-fields.ts';
 import { sentenceOf } from './result-fields.ts';
 
-/** One record of a file, with the line that it begins on and how long it is. With `faults` it couldn't be read. */
-export type Line = { line: number; bytes: number; value: unknown; faults?: Fault[]; given: Given };
+/** What stood on a line (cells of a CSV file, or a text), to be written again where it is refused. */
+export type Given = { line: number; given: readonly string[] | string };
 
-/** What stood there, to be written again where it is refused: cells of a CSV file, or the text of a line. */
-type Given = readonly string[] | string;
+/** One record of a file, with the line that it begins on and how long it is. With `faults` it couldn't be read. */
+export type Line = Given & { bytes: number; value: unknown; faults?: Fault[] };
 
 /** A file of results: its records, and how a refused one is written so that it can be mended and imported again. */
 export type ResultFile = {
   lines: AsyncGenerator<Line>;
   /** What a file of refused records begins with. To be asked once a line was read. */
   head(): Buffer;
-  refused(line: Line, faults: Fault[]): Buffer;
+  refused(given: Given, faults: Fault[]): Buffer;
 };
 
 /** The columns of a CSV file; domains, level_probabilities and groups hold JSON, an empty cell is null. */
@@ -126,13 +126,15 @@ async function* ndjson(lines: AsyncIterable<TextLine>): AsyncGenerator<Line> {
       if (typeof value.text === 'string') {
         const again = value.text.includes(lost) ? { value: null, faults: [unreadable.encoding] } : readJson(value.text);
         yield { line, bytes, ...again, given: value.text };
-      } else yield { line, bytes, value: value.record, given: '' };
+      } else yield { line, bytes, value: value.record, given: JSON.stringify(value.record ?? null) };
     } else yield { line, bytes, ...read, given: text };
   }
 }
 
-function ndjsonRefused({ line, given, value }: Line, faults: Fault[]): Buffer {
-  const stood = isJsonObject(value) ? { record: value } : { text: given };
+function ndjsonRefused({ line, given }: Given, faults: Fault[]): Buffer {
+  const text = given as string;
+  const { value } = readJson(text);
+  const stood = isJsonObject(value) ? { record: value } : { text };
   const told = JSON.stringify({ line, reason: faults.map(sentenceOf).join('; '), faults, ...stood });
   return Buffer.from(`${told.replaceAll(lost, '\\ufffd')}\n`);
 }
