@@ -408,18 +408,6 @@ export const Item = Type.Union([
   itemForms.template,
 ]);
 export type Item = Static<typeof Item>;
-export type ItemType = Item['type'];
-export const itemTypes = [
-  'single_choice',
-  'multiple_choice',
-  'numeric',
-  'short_text',
-  'ordering',
-  'matching',
-  'hotspot',
-  'task',
-  'template',
-] as const satisfies readonly ItemType[];
 
 /** A text that several reading items share. */
 export const Passage = object({
@@ -432,6 +420,3 @@ export const Passage = object({
   paragraphs: Type.Array(Text, { minItems: 1, maxItems: 20 }),
 });
 export type Passage = Static<typeof Passage>;
-
-export const ItemFile = Type.Array(Item);
-export const PassageFile = Type.Array(Passage);

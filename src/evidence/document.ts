@@ -14,7 +14,7 @@ import {
 } from './wording.ts';
 
 export type { Block, EvidenceDocument } from './content.ts';
-export type { EvidenceDomain, EvidenceInput, EvidenceSitting } from './input.ts';
+export type { EvidenceInput, EvidenceSitting } from './input.ts';
 
 /** The version of the content model: it rises when the same input would say something else. */
 export const documentVersion = 3;

@@ -1,3 +1,3 @@
 /** What other nouns may ask of evidence. */
-export type { Edition, Report } from './store.ts';
+export type { Edition } from './store.ts';
 export { readReport, renderEdition, storeEdition, verifyUrl } from './store.ts';

@@ -80,8 +80,3 @@ export const importedBorderlineWords =
 
 export const reviewWords =
   'The two scoring engines placed this result a full level or more apart. The reconciled level is shown; someone who knows the learner should look at the result before it is relied on.';
-
-/** `one thing`, `one thing and another`, `one, two and three`. */
-export function joined(parts: readonly string[]): string {
-  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
-}

@@ -1,2 +1,2 @@
 /** What other nouns may ask of groups. */
-export { findGroup, findGroupsByKey, knownGroups } from './store.ts';
+export { findGroupsByKey, knownGroups } from './store.ts';

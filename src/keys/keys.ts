@@ -27,11 +27,6 @@ export function makeSecret(random: Random, kind: 'live' | 'test'): string {
   return text + checkSum(text);
 }
 
-/** True when the text has the shape and the check sum of a secret: what a leak scanner asks. */
-export function isSecretShaped(text: string): boolean {
-  return /^ars_(live|test)_[0-9A-Za-z]{49}$/.test(text) && checkSum(text.slice(0, -6)) === text.slice(-6);
-}
-
 /** SHA-256: the secret has 256 random bits, so a slow hash would protect nothing more. */
 export function hashSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');

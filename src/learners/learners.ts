@@ -2,7 +2,7 @@ import type { Tx } from '../db/database.ts';
 import { findLearnersByRefs } from './store.ts';
 
 /** What other nouns may ask of learners. */
-export type { LearnerName, LearnerRow, NewLearner } from './store.ts';
+export type { LearnerName } from './store.ts';
 export {
   findLearner,
   findLearnersByIds,

@@ -7,8 +7,8 @@ import type { GroupKey, PlannedGroup, PlannedMove, PlannedTeam } from './provide
 import { resultsOf } from './results.ts';
 import type { PlannedResult } from './results.ts';
 
-export type { GroupKey, GroupType, PlannedGroup, PlannedMove, PlannedTeam } from './provider.ts';
-export type { AmendableFields, PlannedDomain, PlannedRecord, PlannedResult, Subject } from './results.ts';
+export type { GroupKey, PlannedGroup, PlannedMove, PlannedTeam } from './provider.ts';
+export type { AmendableFields, PlannedRecord, PlannedResult } from './results.ts';
 
 export type PlannedLearner = {
   /** From 1. */

@@ -133,11 +133,6 @@ const idle = statement(
   `
   select organisation_id, sitting_id from sitting where status = 'open' and last_seen_at < $1 order by last_seen_at limit $2`,
 );
-const byAssessment = statement(
-  'sitting.by_assessment',
-  `
-  select ${columns} from sitting where organisation_id = $1 and assessment_id = $2`,
-);
 export function findSittings(tx: Tx, organisationId: number, invitationId: string): Promise<SittingRow[]> {
   return tx.query<SittingRow>(ofInvitation, [organisationId, invitationId]);
 }
@@ -147,14 +142,6 @@ export async function findSitting(
   { organisation_id, sitting_id }: SittingKey,
 ): Promise<SittingRow | undefined> {
   return (await tx.query<SittingRow>(byId, [organisation_id, sitting_id]))[0];
-}
-
-export async function findSittingOfAssessment(
-  tx: Tx,
-  organisationId: number,
-  assessmentId: string,
-): Promise<SittingRow | undefined> {
-  return (await tx.query<SittingRow>(byAssessment, [organisationId, assessmentId]))[0];
 }
 
 /** Holds the sitting to the end of the transaction: of two tabs, one waits. */
