@@ -33,7 +33,10 @@ export function holdsNationalInsuranceNumber(text: string): boolean {
   return nationalInsuranceNumber.test(asSeen(decoded(text)));
 }
 
-const opaqueRef = /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/;
+/** The specification's pattern of a reference. */
+export const refPattern = '^[A-Za-z0-9][A-Za-z0-9._:/-]*$';
+
+const opaqueRef = new RegExp(refPattern);
 
 /** True for a reference in the specification's pattern that isn't shaped like a National Insurance number. */
 export function isOpaqueRef(text: string): boolean {

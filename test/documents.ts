@@ -34,7 +34,7 @@ function table(head: string[], rows: string[][]): string {
 async function errorCodes(): Promise<string> {
   const found = new Map<string, { status: number; code: string; message: string; where: string[] }>();
   for (const route of routes) {
-    for (const { status, code, message } of await refusalsOf(route)) {
+    for (const { status, code, message } of refusalsOf(route)) {
       const key = `${status} ${code} ${message}`;
       const row = found.get(key) ?? { status, code, message, where: [] };
       row.where.push(`${route.method} ${route.path}`);

@@ -2,7 +2,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../app.ts';
 import { ApiError, errorBody } from '../errors.ts';
 import type { SetCache } from '../feed/group-sets.ts';
-import { Body } from '../http/body.ts';
 import { encoded } from '../http/coding.ts';
 import { readJsonObject } from '../http/json.ts';
 import type { Parameter } from '../http/query.ts';
@@ -24,7 +23,7 @@ import type { RepeatedReads } from './repeated-reads.ts';
 export const unsupported = Symbol('unsupported media type');
 
 const shapes = shapeVersion(routes, splicedSamples());
-const noFields = new Body({});
+const noFields: Record<string, unknown> = {};
 const noParameters: readonly Parameter[] = [];
 
 export async function handle(
@@ -55,7 +54,7 @@ export async function handle(
     text = bytes.toString('utf8');
     if (text.includes('\uFFFD') && !Buffer.from(text).equals(bytes))
       throw new ApiError('invalid_json', 'The body must be encoded in UTF-8.');
-    fields = new Body(readJsonObject(text));
+    fields = readJsonObject(text);
   }
   const kept = isPost ? await startIdempotent(app, request, caller, `${canonical}\n${text}`) : null;
   if (kept !== null && 'status' in kept) {

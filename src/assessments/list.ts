@@ -6,6 +6,7 @@ import { mostArms } from './page-sql.ts';
 import { assessedPlan, positionPlan, window, windowPlan } from './plans.ts';
 import type { AssessmentFilter, FeedPage, Walk } from './walk.ts';
 import { direction } from './walk.ts';
+import { nilUuid } from '../uuid.ts';
 
 /** Which plan reads a page: chosen by the filters and, where they don't tell, by what a look at the next rows gives. */
 
@@ -106,7 +107,7 @@ export async function listAssessments(
     if (filter.learnerRef !== null) {
       learnerId =
         (await tx.query<{ learner_id: string }>(learnerByRef, [organisationId, filter.learnerRef]))[0]?.learner_id ??
-        '00000000-0000-0000-0000-000000000000';
+        nilUuid;
     }
     const groupSets =
       filter.groupIds === null

@@ -4,6 +4,7 @@ import { limits } from '../limits.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText } from '../personal-data.ts';
 import type { Subject } from './facet.ts';
 import { levelCodes, levels, subjects } from './facet.ts';
+import { isUuid } from '../uuid.ts';
 
 /** What is wrong with a given result: where, what was expected there and an example of it; never what was found. */
 export type Fault = { field: string; expected: string; example: string };
@@ -62,8 +63,6 @@ export type Amendment = Partial<
     'framework' | 'working_level' | 'recommended_next_level' | 'is_borderline' | 'needs_review' | 'level_probabilities'
   >
 > & { domains?: Required<Domain>[] };
-
-const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 const isBoolean = (value: unknown) => typeof value === 'boolean';
 const orNull = (is: (value: unknown) => boolean) => (value: unknown) => value === null || is(value);
@@ -133,7 +132,7 @@ const recordFields: Fields = {
   assessment_id: {
     expected: 'a UUID',
     example: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
-    is: (value) => typeof value === 'string' && uuidForm.test(value),
+    is: (value) => typeof value === 'string' && isUuid(value),
     optional: true,
   },
   learner: {

@@ -1,8 +1,8 @@
 import Type from 'typebox';
+import { nullable } from '../fields.ts';
 import { GroupSummary } from '../groups/schema.ts';
 import { levelCodes, subjects } from './facet.ts';
 
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const uuid = () => Type.String({ format: 'uuid' });
 const dateTime = (description?: string) =>
   Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });

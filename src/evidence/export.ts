@@ -7,6 +7,7 @@ import { statement } from '../db/database.ts';
 import { tryLock } from '../db/embedded/file-lock.ts';
 import { formatPosition } from '../feed/time.ts';
 import { readReport } from './store.ts';
+import { nilUuid } from '../uuid.ts';
 
 const pageSize = 200;
 const page = statement(
@@ -93,7 +94,7 @@ async function exportInto(
     const [lines, entries] = handles as [FileHandle, FileHandle];
     await lines.write(csvHead);
     await entries.write('[');
-    let [lastAt, lastId] = [-Number.MAX_SAFE_INTEGER, '00000000-0000-0000-0000-000000000000'];
+    let [lastAt, lastId] = [-Number.MAX_SAFE_INTEGER, nilUuid];
     for (;;) {
       const rows = await app.db.query<{ assessment_id: string; assessed_at: number; report_sha256: string | null }>(
         page,

@@ -1,17 +1,17 @@
 import Type from 'typebox';
 import { ApiError } from '../errors.ts';
-import { Body, readGroupType, readLearnerRefs, refuseTeams } from '../http/body.ts';
+import { readBody } from '../http/body.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
-import { instant, isUuid, oneOf, readQuery, someOf } from '../http/query.ts';
+import { instant, oneOf, readQuery, someOf } from '../http/query.ts';
+import { isUuid } from '../uuid.ts';
 import type { Route } from '../http/route.ts';
 import { bareJson, json } from '../http/route.ts';
 import { PaginationSchema } from '../http/pagination.ts';
-import { limits } from '../limits.ts';
 import { changeGroup } from './change.ts';
 import { createGroup } from './create.ts';
 import { listGroups } from './list.ts';
 import { addMembers, removeMembers } from './members.ts';
-import { Group, GroupDetail, GroupInput, groupPayload } from './schema.ts';
+import { Group, GroupChange, GroupDetail, GroupInput, LearnerRefs, groupPayload, refuseTeams } from './schema.ts';
 import { countMembers, findGroup } from './store.ts';
 import { groupTypes } from './types.ts';
 
@@ -44,15 +44,6 @@ function groupId(params: Record<string, string>): string {
   return params.id!;
 }
 
-const refsInput = Type.Object(
-  {
-    learner_refs: Type.Array(Type.String({ maxLength: limits.learnerRefChars }), {
-      minItems: 1,
-      maxItems: limits.refsPerRequest,
-    }),
-  },
-  { additionalProperties: false, $id: 'LearnerRefs' },
-);
 const refs = () => Type.Array(Type.String());
 
 /** What a group looks like beside its members, which change without the group. */
@@ -118,13 +109,10 @@ export const groupRoutes: Route[] = [
       },
     },
     handle: async (call) => {
-      const ref = call.body.text('ref', 'invalid_ref', limits.groupRefChars);
-      const name = call.body.text('name', 'invalid_name', limits.groupNameChars);
-      const type = readGroupType(call.body);
-      call.body.rejectUnknown(['ref', 'name', 'type']);
-      refuseTeams([{ type }]);
+      const group = readBody(GroupInput, call);
+      refuseTeams([group]);
       return call.change(async (work) => {
-        const { row, created } = await createGroup(work, call.caller.organisationId, { type, ref, name });
+        const { row, created } = await createGroup(work, call.caller.organisationId, group);
         return json(created ? 201 : 200, groupPayload(row), { resource: row.group_id });
       });
     },
@@ -163,13 +151,7 @@ export const groupRoutes: Route[] = [
     summary: 'Rename, archive or reactivate a group',
     params: idParameter,
     description: 'Every learner and assessment that shows the group gets a new updated_at.',
-    body: Type.Object(
-      {
-        name: Type.Optional(Type.String({ minLength: 1, maxLength: limits.groupNameChars })),
-        active: Type.Optional(Type.Boolean()),
-      },
-      { additionalProperties: false, minProperties: 1, $id: 'GroupChange' },
-    ),
+    body: GroupChange,
     bodyExample: { active: false },
     codes: [
       'not_found',
@@ -188,17 +170,10 @@ export const groupRoutes: Route[] = [
       },
     },
     handle: async (call) => {
-      const name = call.body.has('name') ? call.body.text('name', 'invalid_name', limits.groupNameChars) : undefined;
-      const active = call.body.flag('active', 'invalid_active');
-      call.body.rejectUnknown(['name', 'active']);
-      if (name === undefined && active === undefined)
-        throw new ApiError('invalid_body', 'The body must have name, active or both.');
+      const change = readBody(GroupChange, call);
       const id = groupId(call.params);
       return call.change(async (work) => {
-        const row = await changeGroup(work, call.caller.organisationId, id, {
-          ...(name === undefined ? {} : { name }),
-          ...(active === undefined ? {} : { active }),
-        });
+        const row = await changeGroup(work, call.caller.organisationId, id, change);
         return json(200, detail(row, await countMembers(work.tx, call.caller.organisationId, id)), { resource: id });
       });
     },
@@ -212,7 +187,7 @@ export const groupRoutes: Route[] = [
     params: idParameter,
     description:
       'Idempotent. Every assessment of an added learner gets a new updated_at, and learner.groups.updated is emitted for each.',
-    body: refsInput,
+    body: LearnerRefs,
     bodyExample: { learner_refs: ['LRN-000017', 'LRN-000042'] },
     codes: ['not_found', 'invalid_learner_refs', 'unknown_field', 'team_group_managed'],
     answers: {
@@ -223,7 +198,7 @@ export const groupRoutes: Route[] = [
       },
     },
     handle: async (call) => {
-      const learnerRefs = readRefs(call.body);
+      const learnerRefs = readBody(LearnerRefs, call).learner_refs;
       const id = groupId(call.params);
       return call.change(async (work) =>
         bareJson(200, await addMembers(work, call.caller.organisationId, id, learnerRefs), { resource: id }),
@@ -239,7 +214,7 @@ export const groupRoutes: Route[] = [
     params: idParameter,
     description:
       'Idempotent and soft. Polls with group_id and since get scope exits, and learner.groups.updated is emitted for each learner.',
-    body: refsInput,
+    body: LearnerRefs,
     bodyExample: { learner_refs: ['LRN-000017'] },
     codes: ['not_found', 'invalid_learner_refs', 'unknown_field', 'team_group_managed'],
     answers: {
@@ -250,7 +225,7 @@ export const groupRoutes: Route[] = [
       },
     },
     handle: async (call) => {
-      const learnerRefs = readRefs(call.body);
+      const learnerRefs = readBody(LearnerRefs, call).learner_refs;
       const id = groupId(call.params);
       return call.change(async (work) =>
         bareJson(200, await removeMembers(work, call.caller.organisationId, id, learnerRefs), { resource: id }),
@@ -258,9 +233,3 @@ export const groupRoutes: Route[] = [
     },
   },
 ];
-
-function readRefs(body: Body): string[] {
-  const learnerRefs = readLearnerRefs(body);
-  body.rejectUnknown(['learner_refs']);
-  return learnerRefs;
-}

@@ -1,6 +1,9 @@
 import Type from 'typebox';
 import { limits } from '../limits.ts';
-import { clientGroupTypes } from './types.ts';
+import { ApiError } from '../errors.ts';
+import type { Meaning } from '../fields.ts';
+import { learnerRefs, line } from '../fields.ts';
+import { clientGroupTypes, teamType } from './types.ts';
 import { formatPosition } from '../feed/time.ts';
 import type { GroupRow } from './store.ts';
 
@@ -37,17 +40,38 @@ export const GroupDetail = Type.Object(
   { $id: 'GroupDetail' },
 );
 
-/** One group of a request: its key and the name that it gets when it is created. */
+/** One group of a request: its key and the name that it gets when it is created. `team` has a refusal of its own. */
 export const GroupInput = Type.Object(
   {
-    type: Type.Enum([...clientGroupTypes]),
-    ref: Type.String({ minLength: 1, maxLength: limits.groupRefChars }),
-    name: Type.String({ minLength: 1, maxLength: limits.groupNameChars }),
+    ref: line(limits.groupRefChars),
+    name: line(limits.groupNameChars),
+    type: Type.Enum([...clientGroupTypes, teamType], {
+      expected: `one of ${clientGroupTypes.join(', ')}`,
+      shown: { enum: [...clientGroupTypes] },
+    } satisfies Meaning),
   },
   { additionalProperties: false, $id: 'GroupInput' },
 );
 
 export type GroupInput = { type: string; ref: string; name: string };
+
+/** @throws ApiError team_group_managed */
+export function refuseTeams(groups: readonly { type: string }[]): void {
+  if (groups.some((group) => group.type === teamType)) throw new ApiError('team_group_managed');
+}
+
+export const GroupChange = Type.Object(
+  {
+    name: Type.Optional(line(limits.groupNameChars)),
+    active: Type.Optional(Type.Boolean({ expected: 'true or false' } satisfies Meaning)),
+  },
+  { additionalProperties: false, minProperties: 1, $id: 'GroupChange' },
+);
+
+export const LearnerRefs = Type.Object(
+  { learner_refs: learnerRefs() },
+  { additionalProperties: false, $id: 'LearnerRefs' },
+);
 
 export function groupPayload(row: GroupRow) {
   return {

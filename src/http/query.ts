@@ -2,7 +2,8 @@ import type { ErrorCode } from '../errors.ts';
 import { ApiError } from '../errors.ts';
 import { formatPosition, parseInstant, parseLowerBound } from '../feed/time.ts';
 import { limits } from '../limits.ts';
-import { isOpaqueRef } from '../personal-data.ts';
+import { isUuid } from '../uuid.ts';
+import { isOpaqueRef, refPattern } from '../personal-data.ts';
 
 /** A parsed value and the one text that stands for it, whatever way it was written. */
 type Parsed<T> = { value: T; canonical: string };
@@ -214,13 +215,6 @@ export function someOf(
   };
 }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
-/** True for a UUID in its usual form, in any case. */
-export function isUuid(text: string): boolean {
-  return uuid.test(text);
-}
-
 export function groupIds(): Parameter<string[]> {
   return {
     name: 'group_id',
@@ -244,7 +238,7 @@ export function learnerRef(): Parameter<string> {
     code: 'invalid_learner_ref',
     list: false,
     description: 'One learner by your own reference.',
-    schema: { type: 'string', maxLength: limits.learnerRefChars, pattern: '^[A-Za-z0-9][A-Za-z0-9._:/-]*$' },
+    schema: { type: 'string', maxLength: limits.learnerRefChars, pattern: refPattern },
     parse: single((text) => (isOpaqueRef(text) ? { value: text, canonical: text } : undefined)),
   };
 }

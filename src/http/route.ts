@@ -5,7 +5,6 @@ import type { SetCache } from '../feed/group-sets.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import type { ErrorCode, FieldCode } from '../errors.ts';
-import type { Body } from './body.ts';
 import type { ReplyHeader } from './headers.ts';
 import type { Parameter } from './query.ts';
 
@@ -29,7 +28,8 @@ export type Call = {
   rawQuery: string;
   /** Path under the API's base in its one spelling, for cursors, links and ETags. */
   path: string;
-  body: Body;
+  /** The body's own fields, as they came: `readBody` reads them. */
+  body: Record<string, unknown>;
   ifNoneMatch: string | undefined;
   /** Of a GET only: no other method has ranges (RFC 9110, 14.2). */
   range: string | undefined;
@@ -64,7 +64,7 @@ export type Route = {
   params?: Record<string, { description: string; schema: Record<string, unknown>; example: string }>;
   query?: readonly Parameter[];
   paged?: boolean;
-  body?: Type.TSchema;
+  body?: Type.TObject;
   bodyExample?: unknown;
   answers: Record<
     number,

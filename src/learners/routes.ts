@@ -3,7 +3,8 @@ import { assessmentJson } from '../assessments/body.ts';
 import { findLearnerAssessments } from '../assessments/read.ts';
 import { reportBase } from '../assessments/record.ts';
 import { ApiError } from '../errors.ts';
-import { readEmail, readFullName, readGroups, readLearnerRef, refuseTeams } from '../http/body.ts';
+import { refuseTeams } from '../groups/schema.ts';
+import { readBody } from '../http/body.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import { instant, readQuery } from '../http/query.ts';
@@ -11,7 +12,7 @@ import type { Route } from '../http/route.ts';
 import { json, jsonText } from '../http/route.ts';
 import { provisionLearner } from '../invitations/provision.ts';
 import { limits } from '../limits.ts';
-import { isOpaqueRef } from '../personal-data.ts';
+import { isOpaqueRef, refPattern } from '../personal-data.ts';
 import { listLearners } from './list.ts';
 import {
   Learner,
@@ -21,7 +22,6 @@ import {
   Provisioned,
   learnerPayload,
   learnerTombstoneJson,
-  refPattern,
 } from './schema.ts';
 import { findLearner } from './store.ts';
 
@@ -152,19 +152,14 @@ export const learnerRoutes: Route[] = [
       200: { description: 'The learner had an open invitation: it is returned again.', ...provisioned },
     },
     handle: async (call) => {
-      const { body } = call;
-      const full_name = readFullName(body);
-      const email = readEmail(body);
-      const ref = readLearnerRef(body, full_name);
-      const groups = readGroups(body, ref);
-      body.rejectUnknown(['full_name', 'email', 'ref', 'groups']);
+      const { full_name, email = null, ref = null, groups = [] } = readBody(ProvisionInput, call);
       refuseTeams(groups);
       return call.change(async (work) => {
         const { created, reply } = await provisionLearner(work, call.caller.organisationId, {
           full_name,
           email,
           ref,
-          groups,
+          groups: [...new Map(groups.map((group) => [`${group.type} ${group.ref}`, group])).values()],
         });
         return json(created ? 201 : 200, reply, {
           resource: reply.invitation_id,

@@ -1,11 +1,12 @@
 import Type from 'typebox';
+import type { Beside, Meaning } from '../fields.ts';
+import { emailAddress, learnerRefSchema, line, nullable } from '../fields.ts';
+import { isNameOf, isOpaqueRef } from '../personal-data.ts';
 import { lastAssessedJson } from '../assessments/body.ts';
 import { Assessment, LastAssessed } from '../assessments/schema.ts';
 import { formatPosition } from '../feed/time.ts';
 import { GroupInput, GroupSummary } from '../groups/schema.ts';
 import { limits } from '../limits.ts';
-
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 const learnerId = () =>
   Type.String({ format: 'uuid', description: 'Opaque; the same for as long as the learner exists.' });
@@ -40,22 +41,49 @@ export const LearnerDetail = Type.Object(
   { $id: 'LearnerDetail' },
 );
 
-export const refPattern = '^[A-Za-z0-9][A-Za-z0-9._:/-]*$';
-
 export const ProvisionInput = Type.Object(
   {
-    full_name: Type.String({ minLength: 1, maxLength: limits.fullNameChars }),
-    email: Type.Optional(Type.String({ format: 'email', maxLength: limits.emailChars })),
-    ref: Type.Optional(Type.String({ pattern: refPattern, minLength: 1, maxLength: limits.learnerRefChars })),
+    full_name: line(limits.fullNameChars),
+    email: Type.Optional(emailAddress()),
+    ref: Type.Optional(
+      Type.String({
+        ...learnerRefSchema,
+        expected: `an opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number`,
+        also: (ref: string, { fields }: Beside) => isOpaqueRef(ref) && !isNameOf(ref, fields.full_name),
+      } satisfies Meaning & Type.TStringOptions),
+    ),
     groups: Type.Optional(
       Type.Array(GroupInput, {
         maxItems: limits.groupsPerProvisioning,
         description: 'Requires ref. Missing groups are created, existing ones joined.',
-      }),
+        expected: `a list of at most ${limits.groupsPerProvisioning} groups, each with ref, name and type`,
+        also: groupsAreRight,
+      } satisfies Meaning & Type.TArrayOptions),
     ),
   },
   { additionalProperties: false, $id: 'ProvisionInput' },
 );
+
+/** What no single group shows: their texts, one name for each type and ref, and a learner that can be found again. */
+function groupsAreRight(groups: GroupInput[], beside: Beside): boolean | string {
+  const names = new Map<string, string>();
+  for (const group of groups) {
+    for (const part of ['ref', 'name'] as const) {
+      const { expected, also } = GroupInput.properties[part] as unknown as Meaning;
+      const verdict = also!(group[part], beside);
+      if (verdict !== true)
+        return `a list of groups, each with a ${part} that is ${verdict === false ? expected : verdict}`;
+    }
+    const key = `${group.type} ${group.ref}`;
+    if ((names.get(key) ?? group.name) !== group.name) return 'a list of groups with one name for each type and ref';
+    names.set(key, group.name);
+  }
+  return (
+    groups.length === 0 ||
+    beside.fields.ref !== undefined ||
+    'left out without a ref: the learner could not be found again'
+  );
+}
 
 export const Provisioned = Type.Object(
   {

@@ -5,6 +5,7 @@ import type { ScoredItem } from '../scoring/cuts.ts';
 import type { Subject } from '../scoring/levels.ts';
 import type { ItemOutcome, ScoredResult } from '../scoring/score.ts';
 import { banksOf } from './banks.ts';
+import { nilUuid } from '../uuid.ts';
 
 /**
  * How an item has done in completed sittings. Expectations are the model's at each learner's final estimate, so they lean
@@ -124,7 +125,7 @@ export async function reportFit(app: App, organisationIds: readonly number[]): P
     { subject: Subject; bank_version: string; completed: number; sums: Map<string, FitSums> }
   >();
   for (const organisationId of organisationIds) {
-    let after = '00000000-0000-0000-0000-000000000000';
+    let after = nilUuid;
     for (;;) {
       const rows = await app.db.query<PageRow>(page, [organisationId, after]);
       for (const row of rows) await addSitting(row);

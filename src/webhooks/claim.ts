@@ -2,6 +2,7 @@ import { arrayLiteral, uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { EarlierSecret } from './store.ts';
+import { nilUuid } from '../uuid.ts';
 
 /**
  * What a worker takes and gives back. The unit is an endpoint's lane, not a delivery: a lease on the lane costs one small
@@ -154,7 +155,7 @@ export async function releaseLanes(tx: Tx, workerId: string, lanes: Lane[]): Pro
 }
 
 export type After = { at: Date; deliveryId: string };
-export const fromTheStart: After = { at: new Date(0), deliveryId: '00000000-0000-0000-0000-000000000000' };
+export const fromTheStart: After = { at: new Date(0), deliveryId: nilUuid };
 
 /** What is due in a lane, oldest first, beyond a place: rows behind it that are already done needn't be passed again. */
 export function dueDeliveries(tx: Tx, lane: Lane, nowMs: number, after: After, limit: number): Promise<DueDelivery[]> {

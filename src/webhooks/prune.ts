@@ -4,6 +4,7 @@ import { keepMs } from './deliveries.ts';
 import { secretContext } from './register.ts';
 import { SecretUnreadableError } from './secret.ts';
 import type { EarlierSecret } from './store.ts';
+import { nilUuid } from '../uuid.ts';
 
 /** What the workers tidy in the background, in small steps that anybody may repeat. */
 
@@ -109,7 +110,7 @@ export async function pruneDeliveries(app: App): Promise<{ deliveries: number; e
  */
 export async function renewEncryption(app: App): Promise<number> {
   let changed = 0;
-  let last = { organisation_id: 0, endpoint_id: '00000000-0000-0000-0000-000000000000' };
+  let last = { organisation_id: 0, endpoint_id: nilUuid };
   for (;;) {
     const rows = await app.db.query<{
       organisation_id: number;

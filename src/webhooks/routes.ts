@@ -1,7 +1,7 @@
 import { ApiError } from '../errors.ts';
 import { wakeWorkers } from '../events/emit.ts';
-import { holdsNationalInsuranceNumber } from '../personal-data.ts';
-import { isUuid } from '../http/query.ts';
+import { readBody } from '../http/body.ts';
+import { isUuid } from '../uuid.ts';
 import type { Route } from '../http/route.ts';
 import { json } from '../http/route.ts';
 import { cacheHeaders } from '../http/list-reply.ts';
@@ -9,8 +9,7 @@ import { PaginationSchema } from '../http/pagination.ts';
 import { limits } from '../limits.ts';
 import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
-import { checkUrl } from './address.ts';
-import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, eventTypes } from './schema.ts';
+import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, asUri } from './schema.ts';
 import type { EndpointRow } from './store.ts';
 import { listEndpoints, removeEndpoint } from './store.ts';
 import { registerEndpoint } from './register.ts';
@@ -27,13 +26,6 @@ function payload(row: EndpointRow) {
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
   };
-}
-
-const beyondUri = /[^\w.~:/?#[\]@!$&'()*+,;=%-]/g;
-
-/** As it was given, or, where it has letters that no URI has (RFC 3986), as it will be asked for: replies hold URIs. */
-function asUri(given: string, parsed: URL): string {
-  return given.search(beyondUri) < 0 ? given : parsed.href.replace(beyondUri, encodeURIComponent);
 }
 
 const endpointExample = {
@@ -104,29 +96,12 @@ export const webhookRoutes: Route[] = [
       },
     },
     handle: async (call) => {
-      const { body, app, caller } = call;
-      const given = body.get('url');
-      const expected = `url must be an https address that the public internet can reach, without credentials or fragment, of at most ${limits.webhookUrlChars} characters.`;
-      if (typeof given !== 'string' || given.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(given))
-        throw ApiError.field('invalid_url', expected);
-      const verdict = checkUrl(given, { allowNetworks: app.settings.webhookAllowNetworks });
-      if (!verdict.ok) throw ApiError.field('invalid_url', `${expected.slice(0, -1)}: ${verdict.reason}.`);
-      const url = asUri(given, verdict.url);
-      if (url.length > limits.webhookUrlChars) throw ApiError.field('invalid_url', expected);
-      const types = body.list(
-        'event_types',
-        'invalid_event_types',
-        eventTypes.length,
-        `of ${eventTypes.join(', ')}`,
-        (text) => (eventTypes as readonly string[]).includes(text),
-      );
-      const groupIds = body.list('group_ids', 'invalid_group_ids', limits.webhookGroups, 'group UUIDs', isUuid);
-      body.rejectUnknown(['url', 'event_types', 'group_ids']);
+      const { url, event_types = ['assessment.completed'], group_ids } = readBody(WebhookInput, call);
       return call.change(async (work) => {
-        const { row, secret } = await registerEndpoint(work, caller.organisationId, {
-          url,
-          eventTypes: types ?? ['assessment.completed'],
-          groupIds: groupIds === undefined ? null : [...new Set(groupIds.map((id) => id.toLowerCase()))],
+        const { row, secret } = await registerEndpoint(work, call.caller.organisationId, {
+          url: asUri(url),
+          eventTypes: event_types,
+          groupIds: group_ids === undefined ? null : [...new Set(group_ids.map((id) => id.toLowerCase()))],
         });
         return json(201, { ...payload(row), secret }, { resource: row.endpoint_id });
       });

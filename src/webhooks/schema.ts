@@ -1,10 +1,11 @@
 import Type from 'typebox';
+import type { Beside, Meaning } from '../fields.ts';
+import { nullable } from '../fields.ts';
+import { holdsNationalInsuranceNumber } from '../personal-data.ts';
+import { eventTypes } from '../events/schema.ts';
+import { isUuid } from '../uuid.ts';
+import { checkUrl } from './address.ts';
 import { limits } from '../limits.ts';
-
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-
-/** What an endpoint can subscribe to. */
-export const eventTypes = ['assessment.completed', 'learner.groups.updated'] as const;
 
 const endpointProperties = {
   id: Type.String({ format: 'uuid' }),
@@ -27,24 +28,48 @@ export const RegisteredWebhookEndpoint = Type.Object(
   { $id: 'RegisteredWebhookEndpoint' },
 );
 
+const expectedUrl = `an https address that the public internet can reach, without credentials or fragment, of at most ${limits.webhookUrlChars} characters`;
+
 export const WebhookInput = Type.Object(
   {
     url: Type.String({
-      format: 'uri',
       maxLength: limits.webhookUrlChars,
       description: 'An https address that the public internet can reach, without credentials or fragment.',
-    }),
+      expected: expectedUrl,
+      also: isRightUrl,
+      shown: { format: 'uri' },
+    } satisfies Meaning & Type.TStringOptions),
     event_types: Type.Optional(
       // Not as `default`: generators of types take a property with one for required.
-      Type.Array(Type.Enum([...eventTypes]), { minItems: 1, description: 'Omitted: assessment.completed.' }),
+      Type.Array(Type.Enum([...eventTypes]), {
+        minItems: 1,
+        description: 'Omitted: assessment.completed.',
+        expected: `a list of 1 to ${eventTypes.length} of ${eventTypes.join(', ')}`,
+      } satisfies Meaning & Type.TArrayOptions),
     ),
     group_ids: Type.Optional(
       Type.Array(Type.String({ format: 'uuid' }), {
         minItems: 1,
         maxItems: limits.webhookGroups,
         description: 'Omitted: all groups.',
-      }),
+        expected: `a list of 1 to ${limits.webhookGroups} group UUIDs`,
+        also: (ids: string[]) => ids.every(isUuid),
+      } satisfies Meaning & Type.TArrayOptions),
     ),
   },
   { additionalProperties: false, $id: 'WebhookInput' },
 );
+
+function isRightUrl(given: string, { app }: Beside): boolean | string {
+  if (given.length > limits.webhookUrlChars || holdsNationalInsuranceNumber(given)) return false;
+  const verdict = checkUrl(given, { allowNetworks: app.settings.webhookAllowNetworks });
+  if (!verdict.ok) return `${expectedUrl}: ${verdict.reason}`;
+  return asUri(given).length <= limits.webhookUrlChars;
+}
+
+const beyondUri = /[^\w.~:/?#[\]@!$&'()*+,;=%-]/g;
+
+/** As it was given, or, where it has letters that no URI has (RFC 3986), as it will be asked for: replies hold URIs. */
+export function asUri(given: string): string {
+  return given.search(beyondUri) < 0 ? given : new URL(given).href.replace(beyondUri, encodeURIComponent);
+}

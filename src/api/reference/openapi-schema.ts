@@ -1,3 +1,5 @@
+import { meaningKeys } from '../../fields.ts';
+
 /** JSON Schema as it stands in the document. */
 export type Schema = Record<string, unknown>;
 
@@ -23,9 +25,11 @@ export class Components {
   }
 
   #inside(schema: Schema): Schema {
-    const merged = nullable(schema);
+    const { shown, ...plain } = schema as Schema & { shown?: Schema };
+    const merged = nullable({ ...plain, ...shown });
     const out: Schema = {};
     for (const [key, value] of Object.entries(merged)) {
+      if (meaningKeys.includes(key)) continue;
       if (key === 'properties')
         out[key] = Object.fromEntries(
           Object.entries(value as Record<string, object>).map(([name, one]) => [name, this.show(one)]),

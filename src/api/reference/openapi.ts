@@ -246,7 +246,7 @@ async function operationOf(
       headers: headers(answerHeaders(route, 304)),
     };
   }
-  const byStatus = Map.groupBy(await refusalsOf(route), (refusal) => refusal.status);
+  const byStatus = Map.groupBy(refusalsOf(route), (refusal) => refusal.status);
   for (const [status, refusals] of byStatus) {
     const name = shared[status];
     if (name === undefined) responses[status] = refusalReply(status, refusals);

@@ -1,0 +1,66 @@
+import Type from 'typebox';
+import type { App } from './app.ts';
+import { limits } from './limits.ts';
+import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText, refPattern } from './personal-data.ts';
+
+/**
+ * What the schema of a field in a request's body says beside its shape. The reader of bodies (http/body.ts) takes
+ * validation, order and messages from it; the OpenAPI document leaves these three out and takes the rest.
+ */
+export type Meaning = {
+  /** What was expected: the message of a refusal is "<field> must be <expected>." */
+  expected: string;
+  /** Whether a value of the right shape is right, too; a text is what was expected more precisely. */
+  also?: (value: any, beside: Beside) => boolean | string;
+  /** Keywords for the document that stand in the place of those that validate. */
+  shown?: Record<string, unknown>;
+};
+
+/** What a field can depend on: the fields before it, and what the operator has set. */
+export type Beside = { fields: Record<string, any>; app: App };
+
+export const meaningKeys: readonly string[] = ['expected', 'also', 'shown'] satisfies (keyof Meaning)[];
+
+export const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** One line of text that can be stored and shown. */
+export function line(mostChars: number) {
+  const expected = `text of 1 to ${mostChars} characters on one line`;
+  return Type.String({
+    minLength: 1,
+    maxLength: mostChars,
+    expected,
+    also: (value: string) =>
+      isPlainText(value, mostChars) &&
+      (!holdsNationalInsuranceNumber(value) || `${expected} without a National Insurance number`),
+  } satisfies Meaning & Type.TStringOptions);
+}
+
+const email =
+  /^[^\s\p{C}@<>()[\],;:\\"]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/u;
+
+export function emailAddress() {
+  return Type.String({
+    maxLength: limits.emailChars,
+    expected: 'an e-mail address, such as name@example.org',
+    also: (value: string) =>
+      value.length <= limits.emailChars && email.test(value) && !holdsNationalInsuranceNumber(value),
+    shown: { format: 'email' },
+  } satisfies Meaning & Type.TStringOptions);
+}
+
+/** References of learners, each once. */
+export function learnerRefs() {
+  return Type.Array(Type.String({ maxLength: limits.learnerRefChars }), {
+    minItems: 1,
+    maxItems: limits.refsPerRequest,
+    expected: `a list of 1 to ${limits.refsPerRequest} learner references: letters, digits, . _ : / or -, starting with a letter or digit`,
+    also: (refs: string[]) => refs.every(isOpaqueRef),
+  } satisfies Meaning & Type.TArrayOptions);
+}
+
+export const learnerRefSchema = {
+  pattern: refPattern,
+  minLength: 1,
+  maxLength: limits.learnerRefChars,
+};
