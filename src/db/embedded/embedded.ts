@@ -32,8 +32,11 @@ import { accountFor } from './system-account.ts';
  */
 export type EmbeddedDatabase = { readonly url: string; stop(): Promise<void>; readonly adopted: boolean };
 
-/** Kept in `server.json`, readable by its owner only: how this operator's other processes find the server. */
-type Credentials = { password: string; port: number | null; initialised: boolean };
+/**
+ * Kept in `server.json`, readable by its owner only: how this operator's other processes find the server. `password`
+ * is the service role's, which stands in the address that the service hands about; the superuser has one of its own.
+ */
+type Credentials = { password: string; superuserPassword: string; port: number | null; initialised: boolean };
 
 type Log = (line: string) => void;
 
@@ -135,15 +138,14 @@ type Running = { server: Postmaster; adopted: boolean; password: string };
 async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Promise<Running> {
   const began = systemClock.monotonicMs();
   const credentials = await ensureCluster(cluster, log, mayCreate);
-  const { password } = credentials;
   for (;;) {
     const found = readPostmaster(cluster.path);
     const server = found ?? (await launchOnSomePort(cluster, credentials));
     try {
-      const client = await connectWhenReady(cluster, server.pid, password);
+      const client = await connectWhenReady(cluster, server.pid, credentials);
       // The server we found was on its way out.
       if (!client) continue;
-      await ensureRoleAndDatabase(client, password).finally(() => client.end());
+      await ensureRoleAndDatabase(client, credentials.password).finally(() => client.end());
     } catch (error) {
       // Nobody would end a server that we started and then could not use.
       if (!found) await shutDown(cluster);
@@ -153,9 +155,12 @@ async function ensureRunning(cluster: Cluster, log: Log, mayCreate: boolean): Pr
     if (credentials.port !== now.port) await writeCredentials(cluster.base, { ...credentials, port: now.port });
     const tookMs = Math.round(systemClock.monotonicMs() - began);
     log(`The embedded PostgreSQL ${found ? 'was running already' : 'has started'} on port ${now.port} (${tookMs} ms).`);
-    return { server: now, adopted: found !== null, password };
+    return { server: now, adopted: found !== null, password: credentials.password };
   }
 }
+
+/** Base64url: nothing in it needs quoting, in statements that take no parameters. */
+const newPassword = (): string => systemRandom.bytes(24).toString('base64url');
 
 async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Promise<Credentials> {
   const { path, base, binaries } = cluster;
@@ -175,16 +180,18 @@ async function ensureCluster(cluster: Cluster, log: Log, mayCreate: boolean): Pr
       `The embedded database's data are missing from ${path}: restore them, or remove ${base} to begin anew.`,
     );
   }
-  const credentials = known ?? {
-    password: systemRandom.bytes(24).toString('base64url'),
+  const credentials: Credentials = {
+    password: newPassword(),
+    superuserPassword: newPassword(),
     port: null,
     initialised: false,
+    ...known,
   };
+  // The passwords are on disk before the cluster that needs them, also where an earlier version knew only one.
+  if (major === null || known?.superuserPassword === undefined) await writeCredentials(base, credentials);
   if (major === null) {
-    // The password is on disk before the cluster that needs it.
-    await writeCredentials(base, credentials);
     log('The embedded PostgreSQL is set up for the first time.');
-    await createCluster(cluster, credentials.password);
+    await createCluster(cluster, credentials.superuserPassword);
   }
   if (credentials.initialised) return credentials;
   const initialised = { ...credentials, initialised: true };
@@ -222,29 +229,32 @@ const isFree = (port: number): Promise<boolean> =>
   );
 
 const startingUpOrShuttingDown = '57P03';
+const wrongPassword = '28P01';
 
 /** A superuser's connection, or null when the server ended before it answered. */
-async function connectWhenReady(cluster: Cluster, pid: number, password: string): Promise<pg.Client | null> {
+async function connectWhenReady(
+  cluster: Cluster,
+  pid: number,
+  { superuserPassword, password: shared }: Credentials,
+): Promise<pg.Client | null> {
   const deadline = systemClock.monotonicMs() + answerMaxMs;
+  let password = superuserPassword;
   while (systemClock.monotonicMs() < deadline) {
     const server = readPostmaster(cluster.path);
     if (!server || server.pid !== pid) return null;
     if (server.ready) {
-      const client = new pg.Client({
-        host: '127.0.0.1',
-        port: server.port,
-        user: superuser,
-        database: superuser,
-        password,
-        ssl: false,
-      });
-      client.on('error', () => {});
       try {
-        await client.connect();
+        const client = await connectAsSuperuser(server.port, password);
+        if (password !== superuserPassword) await setSuperuserPassword(client, superuserPassword);
         return client;
       } catch (error) {
         const { code, message } = error as { code?: string; message: string };
-        if (code === '28P01') {
+        if (code === wrongPassword && password !== shared) {
+          // Earlier versions gave the superuser the service role's password: they or a cut-off upgrade left it so.
+          password = shared;
+          continue;
+        }
+        if (code === wrongPassword) {
           throw new Error(
             `The embedded PostgreSQL refuses the password in ${credentialsPath(cluster.base)}: ` +
               'restore that file from the backup of the data folder.',
@@ -262,6 +272,29 @@ async function connectWhenReady(cluster: Cluster, pid: number, password: string)
   throw new Error(`The embedded PostgreSQL (process ${pid}) does not answer: see ${join(cluster.base, 'server.log')}.`);
 }
 
+async function connectAsSuperuser(port: number, password: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    host: '127.0.0.1',
+    port,
+    user: superuser,
+    database: superuser,
+    password,
+    ssl: false,
+  });
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
+
+async function setSuperuserPassword(client: pg.Client, password: string): Promise<void> {
+  try {
+    await client.query(`alter role ${superuser} password '${password}'`);
+  } catch (error) {
+    await client.end().catch(() => {});
+    throw error;
+  }
+}
+
 /** Looked for at every start, because the first may have been cut off between the two statements. */
 async function ensureRoleAndDatabase(client: pg.Client, password: string): Promise<void> {
   const { rows } = await client.query<{ roles: number; databases: number }>(
@@ -269,7 +302,6 @@ async function ensureRoleAndDatabase(client: pg.Client, password: string): Promi
             (select count(*)::int from pg_database where datname = $2) as databases`,
     [role, database],
   );
-  // The password is base64url: nothing in it needs quoting, and these statements take no parameters.
   if (!rows[0]!.roles) {
     await client.query(`create role ${role} login createdb password '${password}' in role pg_monitor, pg_checkpoint`);
   }
@@ -278,10 +310,10 @@ async function ensureRoleAndDatabase(client: pg.Client, password: string): Promi
 
 const credentialsPath = (base: string): string => join(base, 'server.json');
 
-async function readCredentials(base: string): Promise<Credentials | null> {
+async function readCredentials(base: string): Promise<Partial<Credentials> | null> {
   const path = credentialsPath(base);
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as Credentials;
+    return JSON.parse(await readFile(path, 'utf8')) as Partial<Credentials>;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw new Error(
