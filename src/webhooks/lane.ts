@@ -28,6 +28,8 @@ export type Lane = {
   leasedUntilMs: number;
   /** True while the endpoint takes long to answer: such a lane doesn't wait for the worker's gate. */
   slow: boolean;
+  /** True once the database has refused an outcome. */
+  stuck: boolean;
   /** The endpoint's state was read anew. */
   refresh(endpoint: LaneEndpoint): void;
   /** Something may have fallen due. */
@@ -113,6 +115,7 @@ export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: n
     openedMs: lease.nowMs,
     leasedUntilMs: lease.untilMs,
     slow: given.failing_since !== null,
+    stuck: false,
     get closed() {
       return closed;
     },

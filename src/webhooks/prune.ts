@@ -17,6 +17,9 @@ const deleteOld = `gone as (
   select count(*) as count from gone`;
 
 const stepRows = 5000;
+const everyMs = 3600_000;
+/** A service that is started more often than hourly prunes too. */
+const firstMs = 60_000;
 
 // A delivery for an active endpoint that isn't finished is never touched, however old it is.
 const finished = statement(
@@ -147,4 +150,23 @@ export async function renewEncryption(app: App): Promise<number> {
     if (rows.length < 500) return changed;
     last = rows.at(-1)!;
   }
+}
+
+/**
+ * Does both now and then.
+ * @returns what ends it
+ */
+export function startPruning(app: App, failed: (error: unknown) => void): () => void {
+  const tidy = async () => {
+    const pruned = await pruneDeliveries(app);
+    app.log.info('webhook.pruned', { ...pruned, secrets_renewed: await renewEncryption(app) });
+  };
+  const soon = setTimeout(() => void tidy().catch(failed), firstMs);
+  const often = setInterval(() => void tidy().catch(failed), everyMs);
+  soon.unref();
+  often.unref();
+  return () => {
+    clearTimeout(soon);
+    clearInterval(often);
+  };
 }

@@ -1,0 +1,175 @@
+import type { App } from '../app.ts';
+import { batcher } from '../db/batcher.ts';
+import type { Dedicated } from '../db/database.ts';
+import { attemptDelivery } from './attempt.ts';
+import type { DueDelivery } from './claim.ts';
+import { stillWanted } from './claim.ts';
+import { createGate } from './gate.ts';
+import { followHealth } from './health.ts';
+import type { Lane, LaneIo } from './lane.ts';
+import type { Outcome, Recorder } from './outcome.ts';
+import type { Verdict } from './retry.ts';
+import { nextAttempt, verdictOf } from './retry.ts';
+import type { Attempt, Sender } from './send.ts';
+
+/**
+ * Attempts on fast endpoints between their first byte and the departure of their outcome for the database, in one worker:
+ * as many deliveries as can arrive twice when it is killed.
+ */
+const gateSize = 8;
+/** An attempt that takes longer gives its pass back, and its endpoint's next ones don't ask for one, until it answers sooner. */
+const slowAfterMs = 50;
+/** A lane that is never empty is given back after so long, so that workers that came later get their share. */
+const holdMs = 30_000;
+const mostAskedAtOnce = 200;
+
+type Finished = Exclude<Verdict, 'unfinished'>;
+/** One attempt that came to an end, and what follows from it. */
+type Made = Attempt & { verdict: Finished; startedMs: number; endedMs: number; retryInMs: number | null };
+
+/** Makes the attempts of one worker: each is begun only where it is still wanted, sent, recorded and told of. */
+export function createDelivering({
+  app,
+  sender,
+  recorder,
+  connection,
+  recordingConnection,
+  stopping,
+  breakOff,
+  lookIn,
+  failed,
+}: {
+  app: App;
+  sender: Sender;
+  recorder: Recorder;
+  connection: Dedicated;
+  recordingConnection: Dedicated;
+  /** Nothing is begun any more. */
+  stopping: AbortSignal;
+  /** What is under way is broken off. */
+  breakOff: AbortSignal;
+  /** Something falls due so long from now. */
+  lookIn(ms: number): void;
+  failed(error: unknown): void;
+}): LaneIo['attempt'] {
+  const { clock, log } = app;
+  const gate = createGate(gateSize);
+  // Attempts that begin together share the question.
+  const isWanted = batcher(
+    (asked: { organisationId: number; deliveryId: string }[]) => stillWanted(connection, asked),
+    mostAskedAtOnce,
+  );
+
+  async function mayBegin(lane: Lane, delivery: DueDelivery): Promise<boolean> {
+    const { organisation_id: organisationId } = lane.endpoint;
+    // A result may have been withdrawn while its delivery was queued here.
+    const wanted = await isWanted({ organisationId, deliveryId: delivery.delivery_id }).catch((error: unknown) => {
+      failed(error);
+      lane.close();
+      return false;
+    });
+    const nowMs = clock.nowMs();
+    if (lane.closed || stopping.aborted || nowMs >= lane.leasedUntilMs) {
+      lane.close();
+      return false;
+    }
+    if (wanted && nowMs - lane.openedMs > holdMs) lane.close();
+    return wanted;
+  }
+
+  async function send(lane: Lane, delivery: DueDelivery, leave: () => void): Promise<Attempt> {
+    const tooSlow = setTimeout(() => {
+      lane.slow = true;
+      leave();
+    }, slowAfterMs);
+    try {
+      const attempt = await attemptDelivery(app, sender, lane.endpoint, delivery, breakOff);
+      lane.slow = attempt.duration_ms >= slowAfterMs;
+      return attempt;
+    } finally {
+      clearTimeout(tooSlow);
+    }
+  }
+
+  /** After how long it is tried again; null when it isn't. */
+  function retryIn(delivery: DueDelivery, verdict: Finished, attempt: Attempt): number | null {
+    if (verdict !== 'retry') return null;
+    const wait = nextAttempt({
+      attempt: delivery.attempts + 1 - delivery.resent_after,
+      schedule: app.settings.webhookRetryScheduleMs,
+      random: app.random,
+      retryAfterMs: attempt.retry_after_ms,
+    });
+    return wait === 'dead' ? null : wait;
+  }
+
+  function tellOf(lane: Lane, delivery: DueDelivery, made: Made): void {
+    log.info('webhook.attempt', {
+      delivery: delivery.delivery_id,
+      endpoint: lane.endpoint.endpoint_id,
+      type: delivery.type,
+      attempt: delivery.attempts + 1,
+      outcome: made.outcome,
+      status: made.status_code,
+      duration_ms: made.duration_ms,
+      delivery_status: statusAfter(made),
+      retry_in_ms: made.retryInMs,
+    });
+  }
+
+  return async function deliver(lane, delivery, tellEnd) {
+    let told = false;
+    const ended = (result: 'delivered' | 'failed' | 'dropped') => {
+      if (!told) tellEnd(result);
+      told = true;
+    };
+    const leave = lane.slow ? () => {} : await gate();
+    try {
+      if (!(await mayBegin(lane, delivery))) return;
+      const startedMs = clock.nowMs();
+      const attempt = await send(lane, delivery, leave);
+      const verdict = verdictOf(attempt);
+      if (verdict === 'unfinished') return;
+      const retryInMs = retryIn(delivery, verdict, attempt);
+      const made = { ...attempt, verdict, startedMs, endedMs: clock.nowMs(), retryInMs };
+
+      const recorded = recorder.record(outcomeOf(lane, delivery, made));
+      await recorded.sent;
+      leave();
+      ended(verdict === 'delivered' ? 'delivered' : 'failed');
+      await recorded.written;
+      if (retryInMs !== null) lookIn(retryInMs);
+      tellOf(lane, delivery, made);
+      if (await followHealth(app, recordingConnection, lane.endpoint, verdict, made.endedMs)) lane.close();
+    } catch (error) {
+      // The delivery stays due; without its lane, and with nobody told of it, it is not tried again before the next look.
+      failed(error);
+      lane.stuck = true;
+      lane.close();
+    } finally {
+      leave();
+      ended('dropped');
+    }
+  };
+}
+
+function statusAfter({ verdict, retryInMs }: Made): Outcome['status'] {
+  if (verdict === 'delivered') return 'succeeded';
+  return retryInMs === null ? 'dead' : 'pending';
+}
+
+function outcomeOf(lane: Lane, delivery: DueDelivery, made: Made): Outcome {
+  return {
+    organisationId: lane.endpoint.organisation_id,
+    deliveryId: delivery.delivery_id,
+    attemptsBefore: delivery.attempts,
+    resentAfter: delivery.resent_after,
+    status: statusAfter(made),
+    nextAttemptMs: made.retryInMs === null ? null : made.endedMs + made.retryInMs,
+    atMs: made.startedMs,
+    endedMs: made.endedMs,
+    statusCode: made.status_code,
+    durationMs: made.duration_ms,
+    error: made.error,
+  };
+}
