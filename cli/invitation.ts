@@ -2,7 +2,7 @@ import type { App } from '../src/app.ts';
 import type { Invitation } from '../src/invitations/invitations.ts';
 import { adjustInvitation, assessmentUrl, findInvitation } from '../src/invitations/invitations.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
-import type { Command } from './command.ts';
+import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { act, isUuid, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
 
@@ -13,6 +13,7 @@ function payload(app: App, row: Invitation) {
     subjects: row.subjects,
     extra_time_pct: row.extra_time_pct,
     supervision: row.supervision,
+    supervisor: row.supervisor,
     created_at: row.created_at.toISOString(),
     expires_at: row.expires_at.toISOString(),
     assessment_url: assessmentUrl(app.settings.baseUrl, app.secrets, row),
@@ -21,7 +22,10 @@ function payload(app: App, row: Invitation) {
 
 function text(found: ReturnType<typeof payload>): string {
   return table(
-    Object.entries(found).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : String(value)]),
+    Object.entries(found).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : String(value ?? 'not given'),
+    ]),
   );
 }
 
@@ -30,6 +34,14 @@ async function invitationOf(app: App, organisationId: number, id: string): Promi
   if (found === undefined)
     throw new Failure('the organisation has no invitation with this id; POST /learners gives it as invitation_id');
   return found;
+}
+
+/** Text that the evidence prints. @throws Misuse */
+function textOption(call: Call, name: string): string | undefined {
+  const text = option(call, name);
+  if (text !== undefined && (!isPlainText(text, 200) || holdsNationalInsuranceNumber(text)))
+    throw new Misuse(`--${name} must be text of 1 to 200 characters on one line without a National Insurance number`);
+  return text;
 }
 
 export const commands: Command[] = [
@@ -48,20 +60,22 @@ export const commands: Command[] = [
   },
   {
     name: 'invitation update',
-    usage: '--organisation ID INVITATION_ID [--extra-time PER_CENT] [--supervision TEXT]',
+    usage: '--organisation ID INVITATION_ID [--extra-time PER_CENT] [--supervision TEXT] [--supervisor NAME]',
     positionals: [1, 1],
-    summary: 'Set extra time and supervision; a sitting that has begun keeps its time limit',
-    options: { organisation: { type: 'string' }, 'extra-time': { type: 'string' }, supervision: { type: 'string' } },
+    summary: 'Set extra time, supervision and the supervisor; a sitting that has begun keeps its time limit',
+    options: {
+      organisation: { type: 'string' },
+      'extra-time': { type: 'string' },
+      supervision: { type: 'string' },
+      supervisor: { type: 'string' },
+    },
     run: (call) => {
       const id = requiredOption(call, 'organisation');
-      const supervision = option(call, 'supervision');
-      if (option(call, 'extra-time') === undefined && supervision === undefined)
-        throw new Misuse('give at least one of --extra-time, --supervision');
-      if (supervision !== undefined && (!isPlainText(supervision, 200) || holdsNationalInsuranceNumber(supervision))) {
-        throw new Misuse(
-          '--supervision must be text of 1 to 200 characters on one line without a National Insurance number',
-        );
-      }
+      const supervision = textOption(call, 'supervision');
+      // An empty name takes the one that was given away.
+      const supervisor = option(call, 'supervisor') === '' ? null : textOption(call, 'supervisor');
+      if (option(call, 'extra-time') === undefined && supervision === undefined && supervisor === undefined)
+        throw new Misuse('give at least one of --extra-time, --supervision, --supervisor');
       const extra = numberOption(call, 'extra-time', -1, 0, 100);
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
@@ -70,6 +84,7 @@ export const commands: Command[] = [
           ...row,
           extra_time_pct: extra < 0 ? row.extra_time_pct : extra,
           supervision: supervision ?? row.supervision,
+          supervisor: supervisor === undefined ? row.supervisor : supervisor,
         };
         await act(app, organisation_id, 'invitation update', async (work) => {
           await adjustInvitation(work.tx, changed);

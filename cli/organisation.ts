@@ -22,6 +22,7 @@ function payload(row: Organisation) {
     credits: row.credits,
     group_autocreate: row.group_autocreate,
     default_subjects: row.default_subjects,
+    ukprn: row.ukprn,
     created_at: row.created_at.toISOString(),
   };
 }
@@ -34,6 +35,7 @@ function text(row: Organisation): string {
     ['credits', row.plan === 'standard' ? String(row.credits) : 'not counted'],
     ['group_autocreate', row.group_autocreate ? 'on' : 'off'],
     ['default_subjects', row.default_subjects.join(', ')],
+    ['ukprn', row.ukprn ?? 'not given'],
     ['created_at', row.created_at.toISOString()],
   ]);
 }
@@ -42,6 +44,15 @@ function readName(name: string): string {
   if (!isPlainText(name, 200) || holdsNationalInsuranceNumber(name))
     throw new Misuse('--name must be text of 1 to 200 characters without a National Insurance number');
   return name;
+}
+
+/** @returns null where it is taken away, undefined where it is not given */
+function readUkprn(call: Call): string | null | undefined {
+  const ukprn = option(call, 'ukprn');
+  if (ukprn === '') return null;
+  if (ukprn !== undefined && !/^1[0-9]{7}$/.test(ukprn))
+    throw new Misuse('--ukprn must be the eight digits of a UK provider reference number, the first of which is 1');
+  return ukprn;
 }
 
 function readPlan(plan: string): Plan {
@@ -66,13 +77,14 @@ function readSubjects(value: string): string[] {
 export const commands: Command[] = [
   {
     name: 'organisation create',
-    usage: '--name N [--plan standard|education|unlimited] [--credits N] [--group-autocreate on|off]',
+    usage: '--name N [--plan standard|education|unlimited] [--credits N] [--group-autocreate on|off] [--ukprn N]',
     summary: 'Create an organisation',
     options: {
       name: { type: 'string' },
       plan: { type: 'string' },
       credits: { type: 'string' },
       'group-autocreate': { type: 'string' },
+      ukprn: { type: 'string' },
     },
     run: async (call) => {
       const given = {
@@ -80,6 +92,7 @@ export const commands: Command[] = [
         plan: readPlan(option(call, 'plan') ?? 'standard'),
         credits: numberOption(call, 'credits', 0, 0, 1_000_000_000),
         groupAutocreate: readSwitch(call, 'group-autocreate') ?? true,
+        ukprn: readUkprn(call) ?? null,
       };
       return withApp(async (app) => {
         const row = await act(app, null, 'organisation create', async (work) => {
@@ -119,7 +132,7 @@ export const commands: Command[] = [
   },
   {
     name: 'organisation update',
-    usage: 'ID [--name N] [--plan P] [--group-autocreate on|off] [--default-subjects LIST]',
+    usage: 'ID [--name N] [--plan P] [--group-autocreate on|off] [--default-subjects LIST] [--ukprn N]',
     summary: "Change an organisation's settings",
     positionals: [1, 1],
     options: {
@@ -127,18 +140,21 @@ export const commands: Command[] = [
       plan: { type: 'string' },
       'group-autocreate': { type: 'string' },
       'default-subjects': { type: 'string' },
+      ukprn: { type: 'string' },
     },
     run: async (call) => {
       const [name, plan, list] = [option(call, 'name'), option(call, 'plan'), option(call, 'default-subjects')];
       const autocreate = readSwitch(call, 'group-autocreate');
+      const ukprn = readUkprn(call);
       const changes: Partial<Organisation> = {
         ...(name === undefined ? {} : { name: readName(name) }),
         ...(plan === undefined ? {} : { plan: readPlan(plan) }),
         ...(autocreate === undefined ? {} : { group_autocreate: autocreate }),
         ...(list === undefined ? {} : { default_subjects: readSubjects(list) }),
+        ...(ukprn === undefined ? {} : { ukprn }),
       };
       if (Object.keys(changes).length === 0)
-        throw new Misuse('give at least one of --name, --plan, --group-autocreate, --default-subjects');
+        throw new Misuse('give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn');
       return withApp(async (app) => {
         const found = await organisationOf(app, call.positionals[0]!);
         const row = await act(app, found.organisation_id, 'organisation update', async (work) => {

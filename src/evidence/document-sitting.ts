@@ -160,6 +160,7 @@ function conditions(sitting: EvidenceSitting): Block[] {
         { label: 'Finished', value: dateTime(sitting.finished_at) },
         { label: 'Working time', value: `${sitting.minutes} ${sitting.minutes === 1 ? 'minute' : 'minutes'}` },
         { label: 'Supervision', value: plainText(sitting.supervision) },
+        ...(sitting.supervisor === undefined ? [] : [{ label: 'Supervisor', value: plainText(sitting.supervisor) }]),
         {
           label: 'Standard',
           value: `${plainText(sitting.standard.name)}, version ${plainText(sitting.standard.version)}, ${date(sitting.standard.date)}`,

@@ -31,7 +31,9 @@ export function buildDocument(input: EvidenceInput): EvidenceDocument {
     language: 'en-GB',
     title: `Evidence pack ${id}, edition ${input.edition}`,
     reference: `Result ${id}, edition ${input.edition}`,
-    organisation: plainText(input.organisation_name),
+    organisation: [input.organisation_name, ...(input.ukprn === undefined ? [] : [`UKPRN ${input.ukprn}`])]
+      .map(plainText)
+      .join(' · '),
     heading: 'Evidence of assessed level',
     subheading: [subject, ...(input.framework === null ? [] : [plainText(input.framework)])].join(' · '),
     learner: { label: 'Learner', value: nameOf(input.learner.full_name) },

@@ -14,6 +14,8 @@ export type EvidenceSitting = {
   minutes: number;
   /** How the sitting was supervised, in words. */
   supervision: string;
+  /** Who supervised it, by name; absent where it is not known. */
+  supervisor?: string;
   /** `date` is when this version of the standard was published, as `YYYY-MM-DD`. */
   standard: { name: string; version: string; date: string };
   /** Levels as `working_level` writes them. */
@@ -58,6 +60,8 @@ export type EvidenceInput = {
   version?: 1;
   source: 'imported' | 'sitting';
   organisation_name: string;
+  /** The provider's UKPRN; absent where it is not known. */
+  ukprn?: string;
   learner: { full_name: string; ref: string | null };
   assessment_id: string;
   /** 1 for the first, one more for each amendment. */

@@ -129,6 +129,7 @@ async function makeReport(app: App, organisationId: number, assessmentId: string
   const input: EvidenceInput = {
     version: 1,
     organisation_name: organisation.name,
+    ...(organisation.ukprn === null ? {} : { ukprn: organisation.ukprn }),
     learner: JSON.parse(row.learner),
     assessment_id: assessmentId,
     edition: (last?.edition ?? 0) + 1,

@@ -17,10 +17,12 @@ export type Invitation = {
   extra_time_pct: number;
   /** How the sittings are supervised, in the provider's words, for the evidence. */
   supervision: string;
+  /** Who supervises the sittings, by name, where it is known; for the evidence. */
+  supervisor: string | null;
 };
 
 const columns =
-  'organisation_id, invitation_id, learner_id, subjects, credit_spent, status, created_at, expires_at, extra_time_pct, supervision';
+  'organisation_id, invitation_id, learner_id, subjects, credit_spent, status, created_at, expires_at, extra_time_pct, supervision, supervisor';
 const open = statement(
   'invitation.open',
   `
@@ -41,7 +43,7 @@ const byId = statement(
 const adjust = statement(
   'invitation.adjust',
   `
-  update invitation set extra_time_pct = $3, supervision = $4 where organisation_id = $1 and invitation_id = $2`,
+  update invitation set extra_time_pct = $3, supervision = $4, supervisor = $5 where organisation_id = $1 and invitation_id = $2`,
 );
 const use = statement(
   'invitation.use',
@@ -106,6 +108,7 @@ export async function adjustInvitation(tx: Tx, invitation: Invitation): Promise<
     invitation.invitation_id,
     invitation.extra_time_pct,
     invitation.supervision,
+    invitation.supervisor,
   ]);
 }
 

@@ -15,14 +15,18 @@ export type Organisation = {
   credits: number;
   group_autocreate: boolean;
   default_subjects: string[];
+  /** The provider's number in the UK Register of Learning Providers, where it is known. */
+  ukprn: string | null;
   created_at: Date;
 };
 
-const columns = 'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, created_at';
+const columns =
+  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, created_at';
 const insert = statement(
   'organisation.insert',
   `
-  insert into organisation (public_id, name, plan, credits, group_autocreate, created_at) values ($1, $2, $3, $4, $5, $6)
+  insert into organisation (public_id, name, plan, credits, group_autocreate, created_at, ukprn)
+  values ($1, $2, $3, $4, $5, $6, $7)
   returning ${columns}`,
 );
 const insertFeed = statement(
@@ -36,7 +40,8 @@ const all = statement('organisation.all', `select ${columns} from organisation o
 const update = statement(
   'organisation.update',
   `
-  update organisation set name = $2, plan = $3, group_autocreate = $4, default_subjects = $5 where organisation_id = $1 returning ${columns}`,
+  update organisation set name = $2, plan = $3, group_autocreate = $4, default_subjects = $5, ukprn = $6
+   where organisation_id = $1 returning ${columns}`,
 );
 const addCredits = statement(
   'organisation.add_credits',
@@ -52,7 +57,14 @@ const spend = statement(
 /** Makes an organisation with its feed and its empty group set. */
 export async function createOrganisation(
   work: Work,
-  given: { name: string; plan: Plan; credits: number; groupAutocreate: boolean; publicId?: string },
+  given: {
+    name: string;
+    plan: Plan;
+    credits: number;
+    groupAutocreate: boolean;
+    publicId?: string;
+    ukprn?: string | null;
+  },
 ): Promise<Organisation> {
   const [row] = await work.tx.query<Organisation>(insert, [
     given.publicId ?? work.uuid(),
@@ -61,6 +73,7 @@ export async function createOrganisation(
     given.credits,
     given.groupAutocreate,
     new Date(work.nowMs),
+    given.ukprn ?? null,
   ]);
   await work.tx.query(insertFeed, [row!.organisation_id, work.nowMs * 1000]);
   await insertEmptySet(work.tx, row!.organisation_id);
@@ -87,6 +100,7 @@ export async function updateOrganisation(tx: Tx, row: Organisation): Promise<Org
       row.plan,
       row.group_autocreate,
       row.default_subjects,
+      row.ukprn,
     ])
   )[0]!;
 }

@@ -18,7 +18,7 @@ export function evidenceOfSitting(
   sitting: SittingRow,
   result: ScoredResult,
   responses: readonly ItemResponse[],
-  supervision: string,
+  shown: { supervision: string; supervisor: string | null },
 ): EvidenceSitting {
   const { subject, irt, rules, deciding } = result;
   const { extra_time_pct } = JSON.parse(sitting.settings) as FrozenSettings;
@@ -27,7 +27,8 @@ export function evidenceOfSitting(
     started_at: formatMs(sitting.started_at.getTime()),
     finished_at: formatMs(sitting.finished_at!.getTime()),
     minutes: Math.max(1, Math.round(sitting.used_ms / 60_000)),
-    supervision,
+    supervision: shown.supervision,
+    ...(shown.supervisor === null ? {} : { supervisor: shown.supervisor }),
     standard,
     irt_level: workingLevel(subject, irt.placement),
     rule_level: rules.placement === null ? 'Not judged' : workingLevel(subject, rules.placement),

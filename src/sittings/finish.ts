@@ -78,7 +78,13 @@ function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting): Prom
 }
 
 /** What the evidence shows beside the sitting itself. */
-type Shown = { organisation: string; learner: LearnerName; supervision: string };
+type Shown = {
+  organisation: string;
+  ukprn: string | null;
+  learner: LearnerName;
+  supervision: string;
+  supervisor: string | null;
+};
 
 async function complete(
   app: App,
@@ -144,7 +150,8 @@ async function readShown(tx: Tx, sitting: SittingRow): Promise<Shown> {
   const organisation = await readOrganisation(tx, sitting.organisation_id);
   const [learner] = await findLearnersByIds(tx, sitting.organisation_id, [sitting.learner_id]);
   const invitation = await findInvitation(tx, sitting.organisation_id, sitting.invitation_id);
-  return { organisation: organisation.name, learner: learner!, supervision: invitation!.supervision };
+  const { supervision, supervisor } = invitation!;
+  return { organisation: organisation.name, ukprn: organisation.ukprn, learner: learner!, supervision, supervisor };
 }
 
 function makeEdition(
@@ -162,6 +169,7 @@ function makeEdition(
     version: 1,
     source: 'sitting',
     organisation_name: shown.organisation,
+    ...(shown.ukprn === null ? {} : { ukprn: shown.ukprn }),
     learner: { full_name: shown.learner.full_name, ref: shown.learner.ref },
     assessment_id: assessmentId,
     edition: 1,
@@ -174,6 +182,6 @@ function makeEdition(
       answered: items,
     })),
     verify_url: verifyUrl(app),
-    sitting: evidenceOfSitting(sitting, result, responses, shown.supervision),
+    sitting: evidenceOfSitting(sitting, result, responses, shown),
   });
 }

@@ -35,18 +35,36 @@ suite('ars invitation and ars sittings', async () => {
   test('an invitation: shown with the link that the learner got, adjusted, and the adjustment is in the audit log', async () => {
     const { json } = await run('invitation', 'show', ...invitation);
     assert.deepEqual(
-      [json.status, json.subjects, json.extra_time_pct, json.supervision],
-      ['open', ['digital', 'english', 'maths'], 0, 'Not supervised'],
+      [json.status, json.subjects, json.extra_time_pct, json.supervision, json.supervisor],
+      ['open', ['digital', 'english', 'maths'], 0, 'Not supervised', null],
     );
     assert.equal(json.assessment_url, `${service.url}/a/${ana.token}`);
     const changed = (
-      await run('invitation', 'update', ...invitation, '--extra-time', '25', '--supervision', 'By a tutor, in the room')
+      await run(
+        'invitation',
+        'update',
+        ...invitation,
+        ...['--extra-time', '25', '--supervision', 'By a tutor, in the room', '--supervisor', 'Zuzana Novak'],
+      )
     ).json;
-    assert.deepEqual([changed.extra_time_pct, changed.supervision], [25, 'By a tutor, in the room']);
+    assert.deepEqual(
+      [changed.extra_time_pct, changed.supervision, changed.supervisor],
+      [25, 'By a tutor, in the room', 'Zuzana Novak'],
+    );
     const [row] = await service.app.db.query<{ resource: string }>(
       "select resource from audit where actor = 'operator' and action = 'invitation update'",
     );
     assert.equal(row!.resource, ana.invitationId);
+  });
+
+  test("the provider's UKPRN: given, refused in another form, shown, taken away", async () => {
+    const made = await run('organisation', 'create', '--name', 'North', '--ukprn', '10004321');
+    const id = made.json.organisation_id as string;
+    assert.equal((await run('organisation', 'show', id)).json.ukprn, '10004321');
+    for (const wrong of ['20004321', '1000432', '100043210', 'abc'])
+      assert.equal((await run('organisation', 'update', id, '--ukprn', wrong)).code, 2, wrong);
+    assert.equal((await run('organisation', 'update', id, '--ukprn', '')).json.ukprn, null);
+    assert.equal((await run('organisation', 'update', org.publicId, '--ukprn', '10007654')).json.ukprn, '10007654');
   });
 
   test('misuse and unknown ids', async () => {
@@ -54,10 +72,11 @@ suite('ars invitation and ars sittings', async () => {
       ['update', ...invitation],
       ['update', ...invitation, '--extra-time', '101'],
       ['update', ...invitation, '--supervision', 'QQ 12 34 56 C'],
+      ['update', ...invitation, '--supervisor', 'Zuzana QQ 12 34 56 C'],
       ['show', '--organisation', org.publicId, 'x'],
     ];
     const codes = await Promise.all(calls.map(async (words) => (await run('invitation', ...words)).code));
-    assert.deepEqual(codes, [2, 2, 2, 1]);
+    assert.deepEqual(codes, [2, 2, 2, 2, 1]);
   });
 
   test('the evidence of a sitting shows the adjustments, and can be made again byte for byte', async () => {
@@ -67,8 +86,14 @@ suite('ars invitation and ars sittings', async () => {
     const [row] = await service.app.db.query<{ input: string }>('select input from evidence where assessment_id = $1', [
       sitting.assessment_id,
     ]);
-    const input = JSON.parse(row!.input).sitting;
-    assert.deepEqual([input.adjustments, input.supervision], [['25% extra time'], 'By a tutor, in the room']);
+    const { ukprn, sitting: input } = JSON.parse(row!.input);
+    assert.deepEqual(
+      [ukprn, input.adjustments, input.supervision, input.supervisor],
+      ['10007654', ['25% extra time'], 'By a tutor, in the room', 'Zuzana Novak'],
+    );
+    await run('organisation', 'update', org.publicId, '--ukprn', '');
+    const again = await org.get(`/assessments/${sitting.assessment_id}/report.pdf`);
+    assert.ok(again.bytes.equals(report.bytes), 'a stored report stays what it was');
     const folder = await mkdtemp(join(tmpdir(), 'ars-sittings-'));
     after(() => rm(folder, { recursive: true, force: true }));
     await writeFile(join(folder, 'report.pdf'), report.bytes);

@@ -10,6 +10,7 @@ import {
   importedResult,
   sitting,
   sittingResult,
+  supervisedResult,
   topResult,
 } from './samples.ts';
 
@@ -266,6 +267,14 @@ suite("the content of an imported result's evidence", () => {
 });
 
 suite('personal data and hostile text', () => {
+  test('names the provider by its UKPRN and the supervisor where they are known', () => {
+    const { organisation, blocks } = buildDocument(supervisedResult());
+    assert.equal(organisation, 'Northgate Skills College · UKPRN 10004321');
+    assert.match(JSON.stringify(blocks), /"Supervisor","value":"Zuzana Ďurčeková"/);
+    const unknown = JSON.stringify(buildDocument(sittingResult()));
+    assert.doesNotMatch(unknown, /UKPRN|"Supervisor"/);
+  });
+
   test('keeps the learner out of the title and the running line', () => {
     for (const input of [sittingResult(), importedResult()]) {
       const { title, reference } = buildDocument(input);

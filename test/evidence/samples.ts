@@ -239,6 +239,11 @@ export function bareResult(): EvidenceInput {
   });
 }
 
+/** The provider's number and the supervisor's name are known. */
+export function supervisedResult(): EvidenceInput {
+  return sittingResult({ ukprn: '10004321', sitting: { ...sitting, supervisor: 'Zuzana Ďurčeková' } });
+}
+
 /** Names that try to break the page, the file, or the reader's trust; `shown` is what must stand on the page. */
 export const hostileNames: readonly { what: string; name: string; shown: string }[] = [
   {
@@ -273,6 +278,7 @@ export const goldenInputs: readonly { name: string; input: EvidenceInput }[] = [
   { name: 'below-entry', input: belowEntryResult() },
   { name: 'top', input: topResult() },
   { name: 'bare', input: bareResult() },
+  { name: 'provider and supervisor', input: supervisedResult() },
   ...names.map(({ script, name }) => ({
     name: `name: ${script}`,
     input: importedResult({ learner: { full_name: name, ref: null } }),
