@@ -82,8 +82,11 @@ export async function startService(opened: OpenApp, role: Role): Promise<Service
   const { app } = opened;
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
+    // A change may wait for longer than a stop lasts; whoever sent it is told so while there is time to.
+    const refusing = setTimeout(() => app.db.refuseWaiting(), app.settings.drainMs / 2);
     // All at once: none of them needs another, and a stop has little time.
     await Promise.allSettled(stops.splice(0).map((step) => step()));
+    clearTimeout(refusing);
     await opened.close();
   };
   try {

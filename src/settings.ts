@@ -170,7 +170,7 @@ export const settingsTable: Row[] = [
     name: 'ARS_DRAIN_SECONDS',
     default: '8',
     meaning:
-      'How long a stop (SIGTERM) waits at most for requests under way; then every connection that is still open is cut.',
+      'How long a stop (SIGTERM) waits at most for requests under way; then every connection that is still open is cut. Changes that wait for others are refused with 503 after half of it.',
     read: (text, s) => {
       s.drainMs = whole(text, 0, 3600) * 1000;
     },

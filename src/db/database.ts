@@ -131,6 +131,8 @@ export type Database = Tx & {
   snapshot<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
   /** A connection of its own for one hot statement or for notifications; it reconnects by itself. */
   dedicated(options?: { synchronousCommit?: boolean }): Dedicated;
+  /** Refuses the changes that wait for a turn, and those that come: the service stops, and has time for an answer only. */
+  refuseWaiting(): void;
   close(): Promise<void>;
 };
 
@@ -245,6 +247,7 @@ export function openDatabase(url: string, log: Log, size: number = limits.readCo
       open.add(connection);
       return connection;
     },
+    refuseWaiting: () => turns.close(),
     async close() {
       turns.close();
       await Promise.all([...open].map((connection) => connection.close()));

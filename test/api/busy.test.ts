@@ -3,6 +3,7 @@ import { suite, test } from 'node:test';
 import type { TestOrganisation, TestService } from '../service.ts';
 import { withService } from '../service.ts';
 import { withDatabase } from '../postgres.ts';
+import { invited } from '../sittings/learner.ts';
 
 /** Another process that holds the feeds of organisations, as a writer does, until it is told to let go. */
 async function holdFeeds(service: TestService, organisations: TestOrganisation[]): Promise<() => Promise<void>> {
@@ -96,6 +97,16 @@ suite("one organisation's changes keep no other waiting", async () => {
       assert.equal((await write(busy[1]!, `F${i}`, { 'idempotency-key': `full ${i}` })).status, 201);
   });
 
+  test('nor its learners: their answers wait for none of it', async () => {
+    const learner = await invited(service, busy[3]!);
+    await learner.starts();
+    const letGo = await holdFeeds(service, [busy[3]!]);
+    const waiting = Array.from({ length: 10 }, (_, i) => write(busy[3]!, `S${i}`));
+    for (let i = 0; i < 3; i++) assert.equal(await learner.answers('right'), 'taken');
+    await letGo();
+    for (const answer of await Promise.all(waiting)) assert.equal(answer.status, 201);
+  });
+
   test('a client that left while it waited has changed nothing', async () => {
     const letGo = await holdFeeds(service, [busy[2]!]);
     const leaving = new AbortController();
@@ -123,4 +134,24 @@ test('a change that has waited for as long as it may is refused, and can be repe
   }
   await letGo();
   for (const ref of ['a', 'b', 'c']) assert.equal((await write(org, ref, { 'idempotency-key': ref })).status, 201);
+});
+
+test('a service that stops refuses the changes that wait, within the drain time, and cuts none off', async () => {
+  const service = await withService({
+    settings: { ARS_DRAIN_SECONDS: '4', ARS_CHANGE_WAIT_SECONDS: '45', ARS_RATE_LIMIT: '1000' },
+  });
+  const org = await service.organisation();
+  const letGo = await holdFeeds(service, [org]);
+  // More than fit into the lane; all of them have come when the stop begins.
+  const asked = Array.from({ length: 310 }, (_, i) => writeBeside(org, service.url, `S${i}`));
+  const come = 'select total from rate_window where key_id = $1';
+  while ((await service.app.db.query(come, [org.key.access_key_id]))[0]?.total !== asked.length);
+  const stopped = service.stop();
+  for (const answer of await Promise.all(asked)) {
+    assert.equal(answer.status, 503);
+    assert.equal(answer.headers.get('retry-after'), '5');
+    assert.equal(((await answer.json()) as { error: { code: string } }).error.code, 'service_unavailable');
+  }
+  await stopped;
+  await letGo();
 });
