@@ -9,6 +9,8 @@ import { act, option, organisationOf, table, withApp } from './open.ts';
 export function byteReaders(app: App): ByteReaders {
   return {
     'access_key.secret_sha256': null,
+    'audit.address': null,
+    'refused_calls.address': null,
     'evidence.pdf': null,
     'idempotency.key_sha256': null,
     'idempotency.request_sha256': null,

@@ -223,7 +223,12 @@ suite('a repeated read', () => {
 test('law 6: what one key has read is a repeat for nobody else, whatever they show of themselves', () => {
   const reads = new RepeatedReads();
   const request = (headers: Record<string, string>) =>
-    ({ method: 'GET', url: '/api/v1/assessments/1/report.pdf', headers: { host: 'x', ...headers } }) as IncomingMessage;
+    ({
+      method: 'GET',
+      url: '/api/v1/assessments/1/report.pdf',
+      headers: { host: 'x', ...headers },
+      rawHeaders: ['Host', 'x'],
+    }) as unknown as IncomingMessage;
   const reader = { 'x-access-key-id': 'A', 'x-secret-access-key': 'a' };
   reads.keep(request(reader), {
     organisationId: 1,

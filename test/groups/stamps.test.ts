@@ -295,7 +295,7 @@ suite('followers of learners and groups', () => {
     ];
     for (const follower of [learners, groups, whole, courses, active]) await follower.poll();
     await ana.joins(course);
-    assert.deepEqual(await learners.poll(), ['ana: here']);
+    assert.deepEqual(await learners.poll(), ['ana: active']);
     await course.isRenamed('New name');
     assert.deepEqual(await groups.poll(), ['course: here']);
     await digital.isWithdrawn();
