@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import { LRUCache } from 'lru-cache';
 import type { App } from '../app.ts';
 import type { FeedState } from '../feed/etag.ts';
 import { hostFault } from '../http/host.ts';
@@ -21,7 +22,6 @@ export type Unchanged = {
   body: Buffer | null;
 };
 
-/** What is kept; the oldest goes first. */
 const mostReplies = 10_000;
 const mostBytes = 32 * 1024 * 1024;
 const longestKey = 1000;
@@ -31,8 +31,11 @@ const longestKey = 1000;
  * admits it. Nothing here is trusted: that statement looks whose the key is and where the feed stands.
  */
 export class RepeatedReads {
-  #kept = new Map<string, Unchanged>();
-  #bytes = 0;
+  #kept = new LRUCache<string, Unchanged>({
+    max: mostReplies,
+    maxSize: mostBytes,
+    sizeCalculation: ({ body }, key) => key.length + (body?.length ?? 0),
+  });
 
   find(request: IncomingMessage): Unchanged | null {
     return (isPlainRead(request) ? this.#kept.get(keyOf(request)) : undefined) ?? null;
@@ -40,21 +43,7 @@ export class RepeatedReads {
 
   keep(request: IncomingMessage, reply: Unchanged): void {
     const key = keyOf(request);
-    if (!isPlainRead(request) || key.length > longestKey) return;
-    this.#drop(key);
-    this.#kept.set(key, reply);
-    this.#bytes += reply.body?.length ?? 0;
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= mostReplies && this.#bytes <= mostBytes) break;
-      this.#drop(oldest);
-    }
-  }
-
-  #drop(key: string): void {
-    const reply = this.#kept.get(key);
-    if (reply === undefined) return;
-    this.#kept.delete(key);
-    this.#bytes -= reply.body?.length ?? 0;
+    if (isPlainRead(request) && key.length <= longestKey) this.#kept.set(key, reply);
   }
 }
 

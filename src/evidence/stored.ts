@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { arrayLiteral, uuidArray } from '../db/arrays.ts';
 import { batcher } from '../db/batcher.ts';
 import type { Database } from '../db/database.ts';
@@ -42,21 +43,9 @@ export function storedReports(db: Database): ReadStored {
 
 function openReports(db: Database): ReadStored {
   const connection = db.dedicated();
-  /** What was read last of each result, in the order of use, the least recent first. */
-  const kept = new Map<string, Report>();
-  let size = 0;
+  /** What was read last of each result. */
+  const kept = new LRUCache<string, Report>({ maxSize: keptBytes, sizeCalculation: ({ pdf }) => pdf.length });
   const keyOf = ({ organisationId, assessmentId }: Asked) => `${organisationId} ${assessmentId}`;
-
-  function keep(key: string, report: Report): void {
-    size += report.pdf.length - (kept.get(key)?.pdf.length ?? 0);
-    kept.delete(key);
-    kept.set(key, report);
-    for (const [oldest, { pdf }] of kept) {
-      if (size <= keptBytes) break;
-      kept.delete(oldest);
-      size -= pdf.length;
-    }
-  }
   const read = batcher<Asked, Report | 'lost' | null>(
     async (calls) => {
       const held = calls.map((call) => kept.get(keyOf(call)));
@@ -73,7 +62,7 @@ function openReports(db: Database): ReadStored {
           continue;
         }
         const report = pdf === null ? before! : { sha256, pdf: Buffer.from(pdf, 'base64') };
-        keep(keyOf(calls[n - 1]!), report);
+        kept.set(keyOf(calls[n - 1]!), report);
         out[n - 1] = report;
       }
       return out;
