@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Agent, request } from 'undici';
 import { systemClock } from '../src/clock.ts';
-import { parseNetworks } from '../src/webhooks/address.ts';
+import { parseNetworks } from '../src/networks.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { deliveryHeaders } from '../src/webhooks/signing.ts';
 import { startReceiver, trustTestAuthority } from '../test/webhooks/receiver.ts';

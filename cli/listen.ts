@@ -7,7 +7,7 @@ import type { Forwarded, Forwarder } from '../src/webhooks/forward.ts';
 import { createForwarder, parseForwardTo } from '../src/webhooks/forward.ts';
 import { sampleEvent } from '../src/webhooks/samples.ts';
 import { eventTypes } from '../src/events/schema.ts';
-import { newSecret } from '../src/webhooks/secret.ts';
+import { newSecret } from '../src/webhooks/signing.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { act, numberOption, option, organisationOf, requiredOption, withApp } from './open.ts';

@@ -4,7 +4,7 @@ import type { Log } from './log.ts';
 import type { Random } from './random.ts';
 import type { Secrets } from './secrets.ts';
 import type { Settings } from './settings.ts';
-import type { Keyring } from './webhooks/secret.ts';
+import type { Keyring } from './keyring.ts';
 
 /** Everything that the code needs from outside itself, and nothing more. */
 export type App = {

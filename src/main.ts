@@ -18,7 +18,7 @@ import { acceptSecret, proveSecret, serviceSecret } from './service-secret.ts';
 import { startRestamp } from './restamp.ts';
 import type { Settings } from './settings.ts';
 import { countLostSecrets } from './webhooks/lost-secrets.ts';
-import { createKeyring } from './webhooks/secret.ts';
+import { createKeyring } from './keyring.ts';
 import { startWorker } from './webhooks/worker.ts';
 
 /** How long the database may take to end its connections. */

@@ -8,7 +8,7 @@ import { secretFingerprint } from './secrets.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
 import { countLostSecrets } from './webhooks/lost-secrets.ts';
-import type { Keyring } from './webhooks/secret.ts';
+import type { Keyring } from './keyring.ts';
 
 const known = statement('service_secret.known', 'select fingerprint from service_secret');
 const put = statement(

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { Network } from './webhooks/address.ts';
-import { parseNetworks } from './webhooks/address.ts';
-import { parseSchedule } from './webhooks/retry.ts';
+import type { Network } from './networks.ts';
+import { parseNetworks } from './networks.ts';
+import { parseSchedule } from './schedule.ts';
 
 /** Where the API is, under the base address. */
 export const apiBase = '/api/v1';

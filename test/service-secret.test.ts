@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { manualClock } from '../src/clock.ts';
 import { openApp } from '../src/main.ts';
 import { readSettings } from '../src/settings.ts';
-import { createKeyring } from '../src/webhooks/secret.ts';
+import { createKeyring } from '../src/keyring.ts';
 import type { Answer } from './contract/client.ts';
 import { ask, client } from './contract/client.ts';
 import { assertRefused } from './contract/expect.ts';

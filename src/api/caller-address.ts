@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { Network } from '../webhooks/address.ts';
+import type { Network } from '../networks.ts';
 
 /** Whoever has an IPv6 address has a network of them. */
 const groupsOfNetwork = 4;

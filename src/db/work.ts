@@ -1,12 +1,22 @@
-import type { App } from '../app.ts';
+import type { Clock } from '../clock.ts';
+import type { Keyring } from '../keyring.ts';
+import type { Random } from '../random.ts';
+import type { Secrets } from '../secrets.ts';
+import type { Settings } from '../settings.ts';
 import type { Database, Tx } from './database.ts';
 import { lockHeld } from './database.ts';
 import type { Lane } from './turns.ts';
 import { NoTurn } from './turns.ts';
 
+/** What a unit of work passes on of what it is opened with. None of it reaches the database. */
+type Passed = { random: Random; settings: Settings; secrets: Secrets; keyring: Keyring };
+
+/** What a unit of work is opened with: the app, as far as it is needed here. */
+type Opener = Passed & { db: Database; clock: Clock };
+
 /**
  * The unit of work: one transaction, one instant, one maker of ids. Only edges open one; every writer takes it first. What
- * it has of the app can't reach the database: whoever holds one connection must never wait for a second.
+ * it has can't reach the database: whoever holds one connection must never wait for a second.
  */
 export type Work = {
   tx: Tx;
@@ -21,7 +31,7 @@ export type Work = {
   afterCommit(then: (db: Database) => Promise<void>): void;
   /** What was opened once in this unit of work, by key. */
   opened: Map<string, unknown>;
-} & Pick<App, 'random' | 'settings' | 'secrets' | 'keyring'>;
+} & Passed;
 
 /** Writers of an organisation's feed. Its lock lets one at a time through, so only one at a time takes a connection. */
 export function feedLane(organisationId: number): Lane {
@@ -43,7 +53,7 @@ const retriable = new Set(['40P01', '40001']);
  * @throws NoTurn when the wait was too long, was ended, or too many wait already
  */
 export async function inWork<T>(
-  app: App,
+  app: Opener,
   lane: Lane | null,
   inside: (work: Work) => Promise<T>,
   left?: AbortSignal,
@@ -63,7 +73,7 @@ export async function inWork<T>(
 }
 
 async function tried<T>(
-  app: App,
+  app: Opener,
   lane: Lane | null,
   inside: (work: Work) => Promise<T>,
   signal: AbortSignal | null,
@@ -84,7 +94,7 @@ async function tried<T>(
 }
 
 async function once<T>(
-  app: App,
+  app: Opener,
   lane: Lane | null,
   inside: (work: Work) => Promise<T>,
   signal: AbortSignal | null,

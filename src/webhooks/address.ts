@@ -1,6 +1,8 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { limits } from '../limits.ts';
+import type { Ip, Network } from '../networks.ts';
+import { parseIp } from '../networks.ts';
 
 /**
  * Which addresses the service may send to: `https` URLs whose host is public. A host that is an address is judged
@@ -8,51 +10,11 @@ import { limits } from '../limits.ts';
  * moment of connecting (send.ts). Private networks are opened only by `ARS_WEBHOOK_ALLOW_NETWORKS`.
  */
 
-type Ip = ipaddr.IPv4 | ipaddr.IPv6;
-
-/** A network opened by setting: its first address and the length of its prefix. */
-export type Network = readonly [Ip, number];
-
 export type Verdict = { ok: true } | { ok: false; reason: string };
 export type UrlVerdict = { ok: true; url: URL } | { ok: false; reason: string };
 
 const refuse = (reason: string): { ok: false; reason: string } => ({ ok: false, reason });
 const v6 = (text: string): ipaddr.IPv6 => ipaddr.IPv6.parse(text);
-
-/**
- * IPv6 goes through the WHATWG parser first: ipaddr.js takes `::8.8.8.8` for the mapped `::ffff:8.8.8.8`, which is a
- * different address to everybody else.
- */
-function parseIp(text: string): Ip {
-  return ipaddr.parse(isIP(text) === 6 ? new URL(`http://[${text}]/`).hostname.slice(1, -1) : text);
-}
-
-/** Reads a list such as `10.0.0.0/8, fd12::/16`; an empty text opens nothing. Throws a RangeError that says what is wrong. */
-export function parseNetworks(text: string): Network[] {
-  const items = text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '');
-  return items.map((item) => {
-    const [address = '', prefix, ...rest] = item.split('/');
-    const version = isIP(address);
-    const longest = version === 4 ? 32 : 128;
-    const length = prefix === undefined ? longest : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Infinity;
-    if (version === 0 || address.includes('%') || length > longest || rest.length > 0) {
-      throw new RangeError(`"${item}" is not a network; write it as 10.1.0.0/16 or fd12:3456::/32.`);
-    }
-    const parsed = parseIp(address);
-    if (parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress()) {
-      throw new RangeError(`"${item}" is an IPv4 network in IPv6 form; write it as IPv4.`);
-    }
-    const range = `${parsed.toString()}/${length}`;
-    const first = version === 4 ? ipaddr.IPv4.networkAddressFromCIDR(range) : ipaddr.IPv6.networkAddressFromCIDR(range);
-    if (first.toString() !== parsed.toString()) {
-      throw new RangeError(`"${item}" has bits beyond its prefix; its network is ${first.toString()}/${length}.`);
-    }
-    return [parsed, length] as const;
-  });
-}
 
 /**
  * Where clouds answer with an instance's credentials or settings. They stay closed even inside an opened network:

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import type { LaneEndpoint } from './claim.ts';
 import { secretContext } from './register.ts';
-import { SecretUnreadableError } from './secret.ts';
+import { SecretUnreadableError } from '../keyring.ts';
 import type { Attempt, Sender } from './send.ts';
 import { deliveryHeaders } from './signing.ts';
 

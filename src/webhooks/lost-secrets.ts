@@ -1,6 +1,6 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import type { Keyring } from './secret.ts';
+import type { Keyring } from '../keyring.ts';
 
 const byKey = statement(
   'webhook.secrets_by_key',

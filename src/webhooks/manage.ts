@@ -2,7 +2,7 @@ import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { wakeWorkers } from '../events/emit.ts';
 import { secretContext } from './register.ts';
-import { newSecret } from './secret.ts';
+import { newSecret } from './signing.ts';
 import type { EndpointRow } from './store.ts';
 import { endpointColumns } from './store.ts';
 

@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
 import { keepMs } from './deliveries.ts';
 import { secretContext } from './register.ts';
-import { SecretUnreadableError } from './secret.ts';
+import { SecretUnreadableError } from '../keyring.ts';
 import type { EarlierSecret } from './store.ts';
 import { nilUuid } from '../uuid.ts';
 

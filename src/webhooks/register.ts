@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { knownGroups } from '../groups/find.ts';
 import { limits } from '../limits.ts';
-import { newSecret } from './secret.ts';
+import { newSecret } from './signing.ts';
 import type { EndpointRow } from './store.ts';
 import { countEndpoints, insertEndpoint } from './store.ts';
 

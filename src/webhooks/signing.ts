@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Random } from '../random.ts';
 
 /**
  * Signatures of webhook deliveries: HMAC-SHA256 (RFC 2104) in two headers.
@@ -13,6 +14,11 @@ export const deliveryIdHeader = 'X-Svc-Delivery-Id';
 export const toleranceSeconds = 300;
 
 export type SignatureHeaders = { [legacyHeader]: string; [signatureHeader]: string };
+
+/** A signing secret: `whsec_` and 32 random bytes in base64url, 49 characters. `random` must be the system's. */
+export function newSecret(random: Random): string {
+  return `whsec_${random.bytes(32).toString('base64url')}`;
+}
 
 function mac(secret: string, ...parts: (string | Uint8Array)[]): string {
   const hmac = createHmac('sha256', secret);

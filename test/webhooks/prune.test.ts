@@ -5,7 +5,7 @@ import { keepMs } from '../../src/webhooks/deliveries.ts';
 import { pauseEndpoint, rotateSecret, rotationMs } from '../../src/webhooks/manage.ts';
 import { pruneDeliveries, renewEncryption } from '../../src/webhooks/prune.ts';
 import { secretContext } from '../../src/webhooks/register.ts';
-import { createKeyring } from '../../src/webhooks/secret.ts';
+import { createKeyring } from '../../src/keyring.ts';
 import { findEndpoint, removeEndpoint } from '../../src/webhooks/store.ts';
 import { answer } from './receiver.ts';
 import { withScene } from './scene.ts';

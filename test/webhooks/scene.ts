@@ -6,7 +6,7 @@ import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { createGroup } from '../../src/groups/create.ts';
 import type { EventType } from '../../src/events/emit.ts';
-import { parseNetworks } from '../../src/webhooks/address.ts';
+import { parseNetworks } from '../../src/networks.ts';
 import type { ListedDelivery } from '../../src/webhooks/deliveries.ts';
 import { listDeliveries } from '../../src/webhooks/deliveries.ts';
 import { registerEndpoint } from '../../src/webhooks/register.ts';

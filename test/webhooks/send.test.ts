@@ -5,7 +5,7 @@ import { after, before, suite, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/clock.ts';
-import { parseNetworks } from '../../src/webhooks/address.ts';
+import { parseNetworks } from '../../src/networks.ts';
 import { createResolver } from '../../src/webhooks/resolve.ts';
 import { createSender, type Attempt } from '../../src/webhooks/send.ts';
 import { deliveryHeaders, verify } from '../../src/webhooks/signing.ts';
@@ -276,7 +276,7 @@ suite('certificates', () => {
     const receiver = await startReceiver();
     const program = `
       import { systemClock } from './src/clock.ts';
-      import { parseNetworks } from './src/webhooks/address.ts';
+      import { parseNetworks } from './src/networks.ts';
       import { createSender } from './src/webhooks/send.ts';
       const sender = createSender({ clock: systemClock, allowNetworks: parseNetworks('127.0.0.1') });
       console.log((await sender.send({ url: '${receiver.url}', headers: {}, body: '{}' })).outcome);

@@ -1,15 +1,10 @@
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
-import type { Random } from '../random.ts';
+import type { Random } from './random.ts';
 
 /**
- * Signing secrets of webhook endpoints, and their encryption at rest: AES-256-GCM (NIST SP 800-38D) under a key
- * that HKDF-SHA256 (RFC 5869) derives from the service's secret.
+ * Signing secrets of webhook endpoints are encrypted at rest: AES-256-GCM (NIST SP 800-38D) under a key that HKDF-SHA256
+ * (RFC 5869) derives from the service's secret.
  */
-
-/** A signing secret: `whsec_` and 32 random bytes in base64url, 49 characters. `random` must be the system's. */
-export function newSecret(random: Random): string {
-  return `whsec_${random.bytes(32).toString('base64url')}`;
-}
 
 export type Keyring = {
   /** Encrypts with the current key. `context` names the row that holds the result; only the same context opens it. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { seededRandom, systemRandom } from '../../src/random.ts';
-import { createKeyring, newSecret, SecretUnreadableError } from '../../src/webhooks/secret.ts';
+import { seededRandom, systemRandom } from '../src/random.ts';
+import { createKeyring, SecretUnreadableError } from '../src/keyring.ts';
+import { newSecret } from '../src/webhooks/signing.ts';
 
 const random = seededRandom('secret.test');
 const keyring = createKeyring(['service secret'], random);
