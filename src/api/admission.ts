@@ -4,11 +4,11 @@ import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../db/array
 import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import type { FeedState } from '../feed/etag.ts';
 import { sameState } from '../feed/etag.ts';
 import type { Caller } from '../http/route.ts';
 import { hashSecret } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
-import type { Unchanged } from './repeated-reads.ts';
 
 /** Who calls, whether the call is within its key's rate limit, and where the organisation's feed stands. */
 export type Admission = Caller & {
@@ -105,8 +105,19 @@ type AdmitRow = {
   last_ms: number;
 };
 
+/** What is presumed of the reply to a read that repeats one: it holds if the feed is still where it was. */
+export type Presumed = {
+  organisationId: number;
+  /** The feed's state when the read was let in. */
+  feed: FeedState;
+  /** For the audit log. */
+  action: string;
+  resource: string | null;
+  status: number;
+};
+
 /** What a call shows of itself, and what is presumed of its reply: null unless it repeats a read. */
-export type Asked = { keyId: string; secret: string; read: { unchanged: Unchanged; requestId: string } | null };
+export type Asked = { keyId: string; secret: string; read: { presumed: Presumed; requestId: string } | null };
 
 /** Admits calls by their credentials; null for any that aren't valid, whatever is wrong with them. */
 export type Admit = (asked: Asked) => Promise<Admission | null>;
@@ -134,7 +145,7 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
       const reads = pairs.flatMap((pair, i) =>
         pair.calls.flatMap((call) => {
           const { read } = calls[call]!;
-          return read === null ? [] : [{ pair: i + 1, requestId: read.requestId, ...read.unchanged }];
+          return read === null ? [] : [{ pair: i + 1, requestId: read.requestId, ...read.presumed }];
         }),
       );
       const nowMs = app.clock.nowMs();
@@ -165,7 +176,7 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
       const out = new Array<Admission | null>(calls.length).fill(null);
       for (const row of rows) {
         pairs[row.pair - 1]!.calls.forEach((call, i) => {
-          const unchanged = calls[call]!.read?.unchanged;
+          const presumed = calls[call]!.read?.presumed;
           out[call] = {
             organisationId: row.organisation_id,
             keyId: row.key_id,
@@ -174,10 +185,10 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
             remaining: Math.max(0, limit - row.used + Math.max(0, row.granted - i - 1)),
             resetSeconds: row.oldest_ms === null ? 0 : secondsUntilFree(row.oldest_ms, row.last_ms),
             answered:
-              unchanged !== undefined &&
+              presumed !== undefined &&
               row.all_granted &&
-              unchanged.organisationId === row.organisation_id &&
-              sameState(unchanged.feed, row),
+              presumed.organisationId === row.organisation_id &&
+              sameState(presumed.feed, row),
           };
         });
       }

@@ -1,22 +1,14 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import type { App } from '../app.ts';
-import type { FeedState } from '../feed/etag.ts';
 import { hostFault } from '../http/host.ts';
 import { hashSecret } from '../keys/keys.ts';
-import type { Admission, Admit } from './admission.ts';
+import type { Admission, Admit, Presumed } from './admission.ts';
 import { credentialsOf, rateHeaders } from './admission.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
 
 /** A reply to a read, which stays the same for as long as the organisation's feed stands where it stood. */
-export type Unchanged = {
-  organisationId: number;
-  /** The feed's state when the read was let in. */
-  feed: FeedState;
-  /** For the audit log. */
-  action: string;
-  resource: string | null;
-  status: number;
+export type Unchanged = Presumed & {
   /** Names and values in turn. */
   headers: string[];
   body: Buffer | null;
@@ -85,7 +77,7 @@ export function answerRepeatedReads(
     }
     const startedMs = app.clock.monotonicMs();
     const requestId = app.random.uuid();
-    const admission = admit({ ...credentialsOf(request.headers), read: { unchanged, requestId } });
+    const admission = admit({ ...credentialsOf(request.headers), read: { presumed: unchanged, requestId } });
     const proceed = () => {
       admissions.set(request, admission);
       everyOther(request, response);

@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import type { Admission } from './admission.ts';
+import type { Caller } from '../http/route.ts';
 
 /** The id of a request in its log line and its audit row, on every reply, so that it can be quoted. */
 export const requestIdHeader = 'x-request-id';
@@ -11,7 +11,7 @@ export function logAnswer(
   requestId: string,
   action: string,
   status: number,
-  caller: Admission | null,
+  caller: Caller | null,
 ): void {
   const failed = status >= 500;
   if (failed || app.settings.log === 'all')
