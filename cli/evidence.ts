@@ -9,7 +9,7 @@ import { formatPosition } from '../src/feed/time.ts';
 import { readOrganisation } from '../src/organisations/organisations.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { act, option, organisationOf, requiredOption, timeOption, withApp } from './open.ts';
+import { act, missing, option, organisationOf, requiredOption, timeOption, withApp } from './open.ts';
 
 async function hashOf(file: string): Promise<string> {
   const digest = createHash('sha256');
@@ -132,7 +132,7 @@ async function writeEdition(call: Call) {
   return withApp(async (app) => {
     const found = await organisationOf(app, requiredOption(call, 'organisation'));
     const pdf = await editionBytes(app, found.organisation_id, sha256);
-    if (pdf === undefined) throw new Failure('the organisation has no stored edition with this hash');
+    if (pdf === undefined) throw missing('stored edition', sha256, { by: 'hash' });
     await audit(app, found.organisation_id, 'evidence edition', sha256);
     await writeFile(out, pdf, { mode: 0o600 }).catch(() => {
       throw new Failure(`cannot write ${out}`);

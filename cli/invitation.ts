@@ -3,8 +3,8 @@ import type { Invitation } from '../src/invitations/invitations.ts';
 import { adjustInvitation, assessmentUrl, findInvitation } from '../src/invitations/invitations.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
 import type { Call, Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
-import { act, isUuid, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
+import { Misuse } from './command.ts';
+import { act, isUuid, missing, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
 
 function payload(app: App, row: Invitation) {
   return {
@@ -31,8 +31,7 @@ function text(found: ReturnType<typeof payload>): string {
 
 async function invitationOf(app: App, organisationId: number, id: string): Promise<Invitation> {
   const found = isUuid(id) ? await findInvitation(app.db, organisationId, id.toLowerCase()) : undefined;
-  if (found === undefined)
-    throw new Failure('the organisation has no invitation with this id; POST /learners gives it as invitation_id');
+  if (found === undefined) throw missing('invitation', id, { hint: '; POST /learners gives it as invitation_id' });
   return found;
 }
 

@@ -1,8 +1,8 @@
 import { createKey, listKeys, revokeKey } from '../src/keys/keys.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
 import type { Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
-import { act, option, organisationOf, requiredOption, table, timeOption, withApp } from './open.ts';
+import { Misuse } from './command.ts';
+import { act, missing, option, organisationOf, requiredOption, table, timeOption, withApp } from './open.ts';
 
 export const commands: Command[] = [
   {
@@ -86,7 +86,7 @@ export const commands: Command[] = [
         const keyId = call.positionals[0]!;
         await act(app, found.organisation_id, 'key revoke', async (work) => {
           if (!(await revokeKey(work, found.organisation_id, keyId)))
-            throw new Failure('the organisation has no such key; ars key list shows them');
+            throw missing('key', keyId, { hint: '; ars key list shows them' });
           return { result: null, resource: keyId };
         });
         return { json: { access_key_id: keyId, status: 'revoked' }, text: `${keyId} is revoked.` };

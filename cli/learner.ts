@@ -1,11 +1,20 @@
 import type { NamedLearner } from '../src/assessments/rename-learner.ts';
 import { correctName } from '../src/assessments/rename-learner.ts';
-import { ApiError } from '../src/errors.ts';
 import { limits } from '../src/limits.ts';
 import { holdsNationalInsuranceNumber, isNameOf, isOpaqueRef, isPlainText } from '../src/personal-data.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { act, isUuid, operator, option, organisationOf, readReason, requiredOption, withApp } from './open.ts';
+import {
+  act,
+  isUuid,
+  operator,
+  option,
+  organisationOf,
+  orMissing,
+  readReason,
+  requiredOption,
+  withApp,
+} from './open.ts';
 
 /** Who is meant: by the reference, or by `--learner-id` for learners without one. */
 function readLearner(call: Call): NamedLearner {
@@ -49,16 +58,12 @@ export const commands: Command[] = [
       return withApp(async (app) => {
         const found = await organisationOf(app, id);
         const { learner_id, ref, changed } = await act(app, found.organisation_id, 'learner rename', async (work) => {
-          try {
-            const result = await correctName(work, found.organisation_id, who, name, { actor: operator, reason });
-            if (result.ref !== null && isNameOf(result.ref, name))
-              throw new Failure("the name would be the learner's reference, which must not be a name");
-            return { result, resource: result.learner_id };
-          } catch (error) {
-            if (error instanceof ApiError && error.code === 'not_found')
-              throw new Failure('the organisation has no such learner');
-            throw error;
-          }
+          const result = await correctName(work, found.organisation_id, who, name, { actor: operator, reason }).catch(
+            'ref' in who ? orMissing('learner', who.ref, { by: 'reference' }) : orMissing('learner', who.learnerId),
+          );
+          if (result.ref !== null && isNameOf(result.ref, name))
+            throw new Failure("the name would be the learner's reference, which must not be a name");
+          return { result, resource: result.learner_id };
         });
         return {
           json: { learner_id, ref, changed },

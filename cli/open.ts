@@ -67,7 +67,7 @@ export function isUuid(text: string): boolean {
 /** The organisation of `--organisation ID`. @throws Failure when there is none */
 export async function organisationOf(app: App, id: string): Promise<Organisation> {
   const found = isUuid(id) ? await findOrganisation(app.db, id) : undefined;
-  if (found === undefined) throw new Failure('there is no organisation with this id; ars organisation list shows them');
+  if (found === undefined) throw missing('organisation', id, { hint: '; ars organisation list shows them', where: '' });
   return found;
 }
 
@@ -93,10 +93,22 @@ export function act<T>(
   });
 }
 
+/** What `missing` says after the id; `hint` begins with its own separator. */
+type Missing = { by?: string; where?: string; hint?: string };
+
+/** An id that is repeated to whoever gave it; a name or several lines in its place are not. */
+const repeatable = /^[\w.:-]{1,80}$/;
+
+/** The one sentence for what was looked for and isn't there. */
+export function missing(what: string, id: string, { by = 'id', where, hint = '' }: Missing = {}): Failure {
+  const named = repeatable.test(id) ? `the ${by} ${id}` : `this ${by}`;
+  return new Failure(`No ${what} with ${named}${where ?? ' in this organisation'}${hint}.`);
+}
+
 /** Says what was looked for, where a verb says that there is nothing. @throws Failure */
-export function orMissing(what: string): (error: unknown) => never {
+export function orMissing(...what: Parameters<typeof missing>): (error: unknown) => never {
   return (error) => {
-    if (error instanceof ApiError && error.code === 'not_found') throw new Failure(what);
+    if (error instanceof ApiError && error.code === 'not_found') throw missing(...what);
     throw error;
   };
 }

@@ -1,8 +1,8 @@
 import { historyOf } from '../src/assessments/history.ts';
 import type { FieldChange, HistoryEntry } from '../src/assessments/history.ts';
 import type { Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
-import { act, isUuid, organisationOf, requiredOption, withApp } from './open.ts';
+import { Misuse } from './command.ts';
+import { act, isUuid, missing, organisationOf, requiredOption, withApp } from './open.ts';
 
 const shown = (value: unknown) => (value === null ? 'none' : typeof value === 'string' ? value : JSON.stringify(value));
 
@@ -25,7 +25,7 @@ export const commands: Command[] = [
       return withApp(async (app) => {
         const found = await organisationOf(app, requiredOption(call, 'organisation'));
         const history = await historyOf(app.db, found.organisation_id, id);
-        if (history === undefined) throw new Failure('the organisation has no such result');
+        if (history === undefined) throw missing('result', id);
         // Scores and reasons are personal data, so whoever reads them is in the log.
         await act(app, found.organisation_id, 'results history', () => Promise.resolve({ result: null, resource: id }));
         return {

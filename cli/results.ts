@@ -8,8 +8,7 @@ import { act, isUuid, operator, organisationOf, orMissing, readReason, requiredO
 import { commands as historyCommands } from './results-history.ts';
 import { importResults } from './results-import.ts';
 
-const noResult = (id: string) =>
-  orMissing(`No result with the id ${id} in this organisation, or it was withdrawn already.`);
+const noResult = (id: string) => orMissing('result', id, { hint: ', or it was withdrawn already' });
 
 function assessmentId(call: Call): string {
   const id = call.positionals[0]!.toLowerCase();

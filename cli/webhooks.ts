@@ -6,17 +6,17 @@ import { attemptDelivery } from '../src/webhooks/attempt.ts';
 import type { DeliveryStatus, ListedDelivery } from '../src/webhooks/deliveries.ts';
 import { deliveryStatuses, listDeliveries, redeliverOne, replayRange } from '../src/webhooks/deliveries.ts';
 import { endpointWarning } from '../src/webhooks/health.ts';
-import { pauseEndpoint, resumeEndpoint, rotateSecret, rotationMs } from '../src/webhooks/manage.ts';
+import { pauseEndpoint, resumeEndpoint, rotateSecret, rotationMs, SecretsHeldError } from '../src/webhooks/manage.ts';
 import { testEvent } from '../src/webhooks/samples.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import type { EndpointRow } from '../src/webhooks/find.ts';
 import { countUndelivered, findEndpoint, listEndpoints } from '../src/webhooks/find.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { act, isUuid, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
+import { act, isUuid, missing, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
 
 const organisation = { organisation: { type: 'string' } } as const;
-const noEndpoint = () => new Failure('the organisation has no such endpoint; ars webhooks list shows them');
+const noEndpoint = (id: string) => missing('endpoint', id, { hint: '; ars webhooks list shows them' });
 
 function payload(app: App, row: EndpointRow) {
   const nowMs = app.clock.nowMs();
@@ -46,10 +46,10 @@ async function onEndpoint<T>(
 ): Promise<{ app: App; result: T }> {
   const id = requiredOption(call, 'organisation');
   const endpointId = call.positionals[0]!.toLowerCase();
-  if (!isUuid(endpointId)) throw noEndpoint();
+  if (!isUuid(endpointId)) throw noEndpoint(endpointId);
   return withApp(async (app) => {
     const { organisation_id: organisationId } = await organisationOf(app, id);
-    if ((await findEndpoint(app.db, organisationId, endpointId)) === undefined) throw noEndpoint();
+    if ((await findEndpoint(app.db, organisationId, endpointId)) === undefined) throw noEndpoint(endpointId);
     const result = await act(app, organisationId, action, async (work) => ({
       result: await inside(work, organisationId, endpointId),
       resource: endpointId,
@@ -97,7 +97,7 @@ const test: Command = {
       const { organisation_id: organisationId } = await organisationOf(app, requiredOption(call, 'organisation'));
       const endpointId = call.positionals[0]!.toLowerCase();
       const endpoint = isUuid(endpointId) ? await findEndpoint(app.db, organisationId, endpointId) : undefined;
-      if (endpoint === undefined) throw noEndpoint();
+      if (endpoint === undefined) throw noEndpoint(endpointId);
       const deliveryId = app.random.uuid();
       await act(app, organisationId, 'webhooks test', async () => ({ result: null, resource: endpointId }));
       const sender = createSender({ clock: app.clock, allowNetworks: app.settings.webhookAllowNetworks });
@@ -160,7 +160,7 @@ const resume: Command = {
 const rotate: Command = {
   name: 'webhooks rotate-secret',
   usage: '--organisation ID ENDPOINT_ID',
-  summary: 'Make a new signing secret, shown this once; the old one signs too for 24 hours',
+  summary: 'Make a new signing secret, shown this once; each one before signs too until its 24 hours are over',
   options: organisation,
   positionals: [1, 1],
   run: async (call) => {
@@ -168,13 +168,15 @@ const rotate: Command = {
       call,
       'webhooks rotate-secret',
       async (work, organisationId, endpointId) => (await rotateSecret(work, organisationId, endpointId))!,
-    );
+    ).catch((error: unknown) => {
+      throw error instanceof SecretsHeldError ? new Failure(error.message) : error;
+    });
     return {
       json: { ...payload(app, result.row), secret: result.secret },
       text: `${table([
         ['secret', result.secret],
         ['old one until', result.row.previous_secret_until!.toISOString()],
-      ])}\n\nThe secret is not shown again. Both sign for ${rotationMs / 3600_000} hours.`,
+      ])}\n\nThe secret is not shown again. Both sign for ${rotationMs / 3600_000} hours, and earlier ones until theirs are over.`,
     };
   },
 };
@@ -216,7 +218,7 @@ const deliveries: Command = {
         endpointId !== null &&
         (!isUuid(endpointId) || (await findEndpoint(app.db, organisationId, endpointId)) === undefined)
       )
-        throw noEndpoint();
+        throw noEndpoint(endpointId);
       const rows = await listDeliveries(app.db, organisationId, {
         endpointId,
         status: (status ?? null) as DeliveryStatus | null,
@@ -240,7 +242,7 @@ const redeliver: Command = {
       await act(app, organisationId, 'webhooks redeliver', async (work) => {
         const refused = isUuid(deliveryId) ? await redeliverOne(work, organisationId, deliveryId) : 'unknown';
         if (refused === 'unknown')
-          throw new Failure('the organisation has no such delivery; ars webhooks deliveries shows them');
+          throw missing('delivery', deliveryId, { hint: '; ars webhooks deliveries shows them' });
         if (refused !== null) throw new Failure(`nothing is sent: ${emptiedWords[refused]}, and its content is gone`);
         return { result: null, resource: deliveryId };
       });

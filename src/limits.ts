@@ -30,6 +30,8 @@ export const limits = {
   webhookGroups: 50,
   /** Webhook endpoints of one organisation. */
   webhooksPerOrganisation: 20,
+  /** Secrets that sign an endpoint's deliveries at once: the current one and those rotated within the last day. */
+  webhookSecrets: 5,
   /** Characters of a webhook endpoint's address. */
   webhookUrlChars: 2048,
   /** Bytes of a request body. */

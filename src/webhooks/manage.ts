@@ -1,12 +1,13 @@
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { wakeWorkers } from '../events/emit.ts';
+import { limits } from '../limits.ts';
 import { secretContext } from './register.ts';
 import { newSecret } from './signing.ts';
 import type { EndpointRow } from './store.ts';
 import { endpointColumns } from './store.ts';
 
-/** How long the secret before the current one signs as well. */
+/** How long a rotated secret signs as well. */
 export const rotationMs = 24 * 3600_000;
 
 const pause = statement(
@@ -21,6 +22,13 @@ const resume = statement(
   update webhook_endpoint set status = 'active', disabled_reason = null, failing_since = null, warned_at = null,
          updated_at = case when status = 'active' then updated_at else $3 end
    where organisation_id = $1 and endpoint_id = $2 returning ${endpointColumns}`,
+);
+type HeldSecrets = Pick<EndpointRow, 'previous_secret_until' | 'earlier_secrets'>;
+const hold = statement(
+  'webhook.hold',
+  `
+  select previous_secret_until, earlier_secrets from webhook_endpoint
+   where organisation_id = $1 and endpoint_id = $2 for update`,
 );
 const rotate = statement(
   'webhook.rotate',
@@ -59,15 +67,33 @@ export async function resumeEndpoint(
   return row;
 }
 
+/** So many secrets sign already that one more would only make the header longer: no rotation needs it. */
+export class SecretsHeldError extends Error {
+  constructor(firstEnds: Date) {
+    super(
+      `The endpoint's deliveries are signed with ${limits.webhookSecrets} secrets already, the most there may be: ` +
+        `the next rotation is possible from ${firstEnds.toISOString()}, when the oldest ends.`,
+    );
+    this.name = 'SecretsHeldError';
+  }
+}
+
 /**
  * Makes a new signing secret; each one before signs beside it until its day is over.
  * @returns undefined when the organisation has no such endpoint
+ * @throws SecretsHeldError when as many as may be still sign
  */
 export async function rotateSecret(
   work: Work,
   organisationId: number,
   endpointId: string,
 ): Promise<{ row: EndpointRow; secret: string } | undefined> {
+  const [held] = await work.tx.query<HeldSecrets>(hold, [organisationId, endpointId]);
+  if (held === undefined) return undefined;
+  const ends = [held.previous_secret_until?.getTime() ?? 0, ...held.earlier_secrets.map((one) => Date.parse(one.until))]
+    .filter((endMs) => endMs > work.nowMs)
+    .toSorted((a, b) => a - b);
+  if (1 + ends.length >= limits.webhookSecrets) throw new SecretsHeldError(new Date(ends[0]!));
   const secret = newSecret(work.random);
   const encrypted = work.keyring.encrypt(secret, secretContext(organisationId, endpointId));
   const [row] = await work.tx.query<EndpointRow>(rotate, [
@@ -78,5 +104,5 @@ export async function rotateSecret(
     new Date(work.nowMs),
   ]);
   wakeWorkers(work, organisationId);
-  return row === undefined ? undefined : { row, secret };
+  return { row: row!, secret };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -101,14 +101,76 @@ suite('words of the command line', () => {
     assert.match(noServer, /because nothing answers at that host and port \(ECONNREFUSED\)/);
   });
 
-  test('a result that there is not is named', async () => {
+  test('what there is not is named, whatever it is', async () => {
     const service = await withService();
     const { publicId } = await service.organisation();
     const environment = { DATABASE_URL: service.databaseUrl, ARS_SECRET: service.app.settings.secret! };
-    const words = ['withdraw', '--organisation', publicId, id, '--reason', 'a test'];
-    assert.deepEqual(await callIn(environment, 'results', ...words), {
+    const within = ['--organisation', publicId];
+    const hash = 'ab'.repeat(32);
+    const looked: [string[], string][] = [
+      [
+        ['results', 'withdraw', ...within, id, '--reason', 'a test'],
+        `result with the id ${id} in this organisation, or it was withdrawn already`,
+      ],
+      [['results', 'history', ...within, id], `result with the id ${id} in this organisation`],
+      [
+        ['learner', 'rename', ...within, '--learner-id', id, '--name', 'A'],
+        `learner with the id ${id} in this organisation`,
+      ],
+      [
+        ['key', 'revoke', ...within, 'ak_none'],
+        'key with the id ak_none in this organisation; ars key list shows them',
+      ],
+      [
+        ['key', 'revoke', ...within, 'Ana Silva\nof York'],
+        'key with this id in this organisation; ars key list shows them',
+      ],
+      [
+        ['invitation', 'show', ...within, id],
+        `invitation with the id ${id} in this organisation; POST /learners gives it as invitation_id`,
+      ],
+      [
+        ['evidence', 'edition', ...within, hash, '--out', 'none.pdf'],
+        `stored edition with the hash ${hash} in this organisation`,
+      ],
+      [['organisation', 'show', id], `organisation with the id ${id}; ars organisation list shows them`],
+    ];
+    const called = await Promise.all(looked.map(([words]) => callIn(environment, ...words)));
+    assert.deepEqual(
+      called,
+      looked.map(([, what]) => ({ code: 1, said: `ars: No ${what}.\n` })),
+    );
+  });
+
+  test('a port that is taken is said before anything is begun', async () => {
+    const service = await withService();
+    const folder = await mkdtemp(join(tmpdir(), 'ars-words-'));
+    after(() => rm(folder, { recursive: true, force: true }));
+    const environment = { ARS_DATA_DIR: join(folder, 'data'), ARS_PORT: new URL(service.url).port };
+    assert.deepEqual(await callIn(environment, 'sandbox'), {
       code: 1,
-      said: `ars: No result with the id ${id} in this organisation, or it was withdrawn already.\n`,
+      said: `ars: Port ${environment.ARS_PORT} of 127.0.0.1 is in use: end what uses it, or set ARS_PORT (EADDRINUSE).\n`,
     });
+    assert.deepEqual(await readdir(folder), []);
+  });
+
+  test('secret accept: a database whose secret was lost is used with the present one from then on', async () => {
+    const service = await withService();
+    const [lost, present] = [service.app.settings.secret!, 'the secret after that one was lost, longer than 32'];
+    const withSecret = (secret: string, ...words: string[]) =>
+      callIn({ DATABASE_URL: service.databaseUrl, ARS_SECRET: secret }, ...words);
+    const refused = await withSecret(present, 'organisation', 'list');
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.said,
+      /^ars: ARS_SECRET is not the one that .*ars secret accept begins anew with this one\.\n$/,
+    );
+    assert.deepEqual(await withSecret(present, 'secret', 'accept', '--json'), {
+      code: 0,
+      said: '',
+      out: '{"accepted":true}\n',
+    });
+    assert.equal((await withSecret(present, 'organisation', 'list')).code, 0);
+    assert.equal((await withSecret(lost, 'organisation', 'list')).code, 1);
   });
 });

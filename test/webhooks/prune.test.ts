@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { signingSecrets } from '../../src/webhooks/attempt.ts';
 import { suite, test } from 'node:test';
 import { keepMs } from '../../src/webhooks/deliveries.ts';
+import { limits } from '../../src/limits.ts';
 import { pauseEndpoint, rotateSecret, rotationMs } from '../../src/webhooks/manage.ts';
 import { pruneDeliveries, renewEncryption } from '../../src/webhooks/prune.ts';
 import { secretContext } from '../../src/webhooks/register.ts';
@@ -102,6 +103,27 @@ suite('pruning', async () => {
     await renewEncryption(alone);
     assert.deepEqual((await row()).earlier_secrets, []);
     assert.deepEqual(await signed(), secrets.slice(0, 2));
+  });
+
+  test('as many secrets sign at once as may, and a rotation beyond that says from when it is possible', async () => {
+    const endpoint = await scene.endpoint();
+    const rotated = () => scene.service.inWork((work) => rotateSecret(work, scene.organisation.id, endpoint.id));
+    const signing = async () =>
+      signingSecrets(app, (await findEndpoint(app.db, scene.organisation.id, endpoint.id))!, scene.clock.nowMs());
+    const firstEnds = new Date(scene.clock.nowMs() + rotationMs).toISOString();
+    for (let i = 1; i < limits.webhookSecrets; i++) {
+      await rotated();
+      scene.clock.advance(1000);
+    }
+    const before = await signing();
+    assert.equal(before.length, limits.webhookSecrets);
+    await assert.rejects(rotated(), {
+      message: new RegExp(`with ${limits.webhookSecrets} secrets already, .* from ${firstEnds}, when the oldest ends`),
+    });
+    assert.deepEqual(await signing(), before);
+    scene.clock.advance(Date.parse(firstEnds) - scene.clock.nowMs());
+    const { secret } = (await rotated())!;
+    assert.deepEqual(await signing(), [secret, ...before.slice(0, -1)]);
   });
 
   test("encrypts the other endpoints' secrets again though one can't be read", async () => {
