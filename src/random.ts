@@ -10,8 +10,12 @@ export type Random = {
   float(): number;
 };
 
-function uuidFrom(bytes: Buffer): string {
-  bytes[6] = (bytes[6]! & 0x0f) | 0x40;
+/** Uniform draws in [0, 1): what simulations and selection need of the source of randomness. */
+export type Uniform = Pick<Random, 'float'>;
+
+/** The UUID of the first 16 bytes, marked as this version (RFC 9562). */
+function uuidFrom(bytes: Buffer, version: 4 | 8): string {
+  bytes[6] = (bytes[6]! & 0x0f) | (version << 4);
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
   const hex = bytes.toString('hex', 0, 16);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
@@ -20,7 +24,7 @@ function uuidFrom(bytes: Buffer): string {
 function fromBytes(bytes: (n: number) => Buffer): Random {
   return {
     bytes,
-    uuid: () => uuidFrom(Buffer.from(bytes(16))),
+    uuid: () => uuidFrom(Buffer.from(bytes(16)), 4),
     float: () => bytes(7).readUIntBE(1, 6) / 2 ** 48,
   };
 }
@@ -46,13 +50,21 @@ export function pick<T>(random: Random, list: readonly T[]): T {
   return list[Math.floor(random.float() * list.length)]!;
 }
 
-/** The UUID that a name always has within a namespace: first 16 bytes of SHA-256, marked as version 8 (RFC 9562). */
+/** The UUID that a name always has within a namespace: version 8, of SHA-256. */
 export function uuidOf(namespace: string, name: string): string {
-  const bytes = hash('sha256', `${namespace}\0${name}`, 'buffer');
-  bytes[6] = (bytes[6]! & 0x0f) | 0x80;
-  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
-  const hex = bytes.toString('hex', 0, 16);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  return uuidFrom(hash('sha256', `${namespace}\0${name}`, 'buffer'), 8);
+}
+
+/** A standard normal draw (Box & Muller 1958). The bits of its logarithm and cosine may differ between engines. */
+export function standardNormal(random: Uniform): number {
+  return Math.sqrt(-2 * Math.log(1 - random.float())) * Math.cos(2 * Math.PI * random.float());
+}
+
+/** A well-spread 32-bit hash of a number: what belongs to the nth of many can be asked without making the others. */
+export function hashOfNumber(number: number): number {
+  let x = Math.imul(number ^ 0x9e3779b9, 0x85ebca6b);
+  x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35);
+  return (x ^ (x >>> 16)) >>> 0;
 }
 
 const rotateLeft = (x: number, k: number): number => (x << k) | (x >>> (32 - k));
@@ -94,7 +106,26 @@ export function fastRandom(seed: string): Random {
   };
   return {
     bytes,
-    uuid: () => uuidFrom(bytes(16)),
+    uuid: () => uuidFrom(bytes(16), 4),
     float: () => (next() * 2 ** 21 + (next() >>> 11)) / 2 ** 53,
   };
+}
+
+/**
+ * Draws for simulations of millions, from the small fast counter generator sfc32 (Doty-Humphrey, PractRand); three draws
+ * of the source seed it. Never for secrets.
+ */
+export function simulationRandom(source: Uniform): Uniform {
+  const word = () => Math.floor(source.float() * 2 ** 32) | 0;
+  let [a, b, c, counter] = [word(), word(), word(), 1] as [number, number, number, number];
+  const next = (): number => {
+    const sum = (((a + b) | 0) + counter) | 0;
+    counter = (counter + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = (((c << 21) | (c >>> 11)) + sum) | 0;
+    return sum >>> 0;
+  };
+  for (let k = 0; k < 15; k++) next();
+  return { float: () => ((next() >>> 5) * 2 ** 26 + (next() >>> 6)) / 2 ** 53 };
 }

@@ -1,8 +1,8 @@
-import { fastRandom } from '../random.ts';
+import { fastRandom, hashOfNumber } from '../random.ts';
 import { workingCalendar } from './calendar.ts';
 import type { WorkingCalendar } from './calendar.ts';
 import { fullName } from './people.ts';
-import { memberships, mixed, plannedGroups, plannedTeams } from './provider.ts';
+import { memberships, plannedGroups, plannedTeams } from './provider.ts';
 import type { GroupKey, PlannedGroup, PlannedMove, PlannedTeam } from './provider.ts';
 import { resultsOf } from './results.ts';
 import type { PlannedResult } from './results.ts';
@@ -44,7 +44,7 @@ const NO_REF_SHARE = 0.03;
  * Insurance number, even where separators are left out.
  */
 function refOf(salt: number, number: number): string | null {
-  const kind = mixed(number ^ salt) / 2 ** 32;
+  const kind = hashOfNumber(number ^ salt) / 2 ** 32;
   const digits = String(number).padStart(6, '0');
   if (kind < NO_REF_SHARE) return null;
   if (kind < 0.84) return `LRN-${digits}`;

@@ -1,4 +1,4 @@
-import { fastRandom } from '../random.ts';
+import { fastRandom, hashOfNumber } from '../random.ts';
 import type { Random } from '../random.ts';
 import type { WorkingCalendar } from './calendar.ts';
 import { fullName } from './people.ts';
@@ -317,20 +317,13 @@ export function memberships(
   return { groups, moves };
 }
 
-/** A well-spread 32-bit hash, so that a learner's team and kind of reference can be asked without planning the learner. */
-export function mixed(number: number): number {
-  let x = Math.imul(number ^ 0x9e3779b9, 0x85ebca6b);
-  x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35);
-  return (x ^ (x >>> 16)) >>> 0;
-}
-
 /** About 45 % of the learners are in one team; those without a reference of their own are in none. */
 export function plannedTeams(hasRef: (learnerNumber: number) => boolean): PlannedTeam[] {
   return teams.map((name, i) => ({
     ref: `TEAM-${pad(i + 1, 2)}`,
     name,
     includes: (number) => {
-      const slot = mixed(number) % 100;
+      const slot = hashOfNumber(number) % 100;
       return slot < 45 && slot % teams.length === i && hasRef(number);
     },
   }));

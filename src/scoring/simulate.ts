@@ -1,3 +1,5 @@
+import { simulationRandom, standardNormal } from '../random.ts';
+import type { Uniform } from '../random.ts';
 import {
   EAP_NODES,
   STANDARD_PRIOR,
@@ -21,9 +23,6 @@ import type { BankVersion, ScoringBank } from './score.ts';
  * truth. Because the answers obey the model that scores them, every figure is a ceiling for real use.
  * Delivery is passed in, so that any way of choosing items can be measured.
  */
-
-/** Uniform draws in [0, 1). */
-export type Uniform = { float(): number };
 
 /** A whole sitting: the indices of the items given, in order, and the final estimate. */
 export type Delivered = { given: readonly number[]; ability: EapEstimate };
@@ -111,7 +110,7 @@ type Condition = {
   name: string;
   learners: number;
   compare?: boolean;
-  learner: (draw: Draws, index: number) => Learner;
+  learner: (draw: Uniform, index: number) => Learner;
 };
 
 type Outcome = {
@@ -142,8 +141,8 @@ export function simulate(setup: SimulationSetup): SimulationReport {
   const honest = (theta: number): Learner => ({ theta, chance: (i) => probability(bank.items[i]!, theta) });
   const population =
     (mean: number) =>
-    (draw: Draws): Learner =>
-      honest(mean + draw.normal());
+    (draw: Uniform): Learner =>
+      honest(mean + standardNormal(draw));
 
   const exposures = new Float64Array(bank.items.length);
   const main = run(
@@ -171,7 +170,7 @@ export function simulate(setup: SimulationSetup): SimulationReport {
       'b_error',
       `true difficulties differ from the bank's by N(0, ${STRESS.bErrorSd}²), in ${STRESS.bErrorBanks} drawn banks`,
       (draw, k) => {
-        const theta = draw.normal();
+        const theta = standardNormal(draw);
         const errors = perturbed[k % perturbed.length]!;
         return { theta, chance: (i) => probability({ ...bank.items[i]!, b: bank.items[i]!.b + errors[i]! }, theta) };
       },
@@ -182,7 +181,7 @@ export function simulate(setup: SimulationSetup): SimulationReport {
       'guessers',
       `${STRESS.guesserShare * 100} % of learners pick at random on every choice item`,
       (draw) => {
-        const { theta, chance } = honest(draw.normal());
+        const { theta, chance } = honest(standardNormal(draw));
         const guesses = draw.float() < STRESS.guesserShare;
         return { theta, chance: (i) => (guesses && bank.items[i]!.c > 0 ? bank.items[i]!.c : chance(i)) };
       },
@@ -191,7 +190,7 @@ export function simulate(setup: SimulationSetup): SimulationReport {
       'skips',
       `${STRESS.skipShare * 100} % of items skipped where the learner would have had to guess, and counted wrong`,
       (draw) => {
-        const { theta, chance } = honest(draw.normal());
+        const { theta, chance } = honest(standardNormal(draw));
         // A right answer is knowledge or a lucky guess: 1 − P = (1 − known)(1 − c). Skips use up guesses, never knowledge.
         return {
           theta,
@@ -207,7 +206,7 @@ export function simulate(setup: SimulationSetup): SimulationReport {
       'skips_blind',
       `${STRESS.skipShare * 100} % of all items skipped, known or not, and counted wrong`,
       (draw) => {
-        const { theta, chance } = honest(draw.normal());
+        const { theta, chance } = honest(standardNormal(draw));
         return { theta, chance: (i) => (1 - STRESS.skipShare) * chance(i) };
       },
     ],
@@ -271,16 +270,16 @@ function makeBench(setup: SimulationSetup): Bench {
 }
 
 function perturbedBanks({ bank, seed }: SimulationSetup): Float64Array[] {
-  const draw = drawsFrom(seed(`${bank.subject}:b_error banks`));
+  const draw = simulationRandom(seed(`${bank.subject}:b_error banks`));
   return Array.from({ length: STRESS.bErrorBanks }, () =>
-    Float64Array.from(bank.items, () => STRESS.bErrorSd * draw.normal()),
+    Float64Array.from(bank.items, () => STRESS.bErrorSd * standardNormal(draw)),
   );
 }
 
 function run(bench: Bench, deliver: Deliver, condition: Condition, exposures?: Float64Array): Outcome[] {
   const { setup } = bench;
   setup.progress?.(condition.name);
-  const draw = drawsFrom(setup.seed(`${setup.bank.subject}:${condition.name}`));
+  const draw = simulationRandom(setup.seed(`${setup.bank.subject}:${condition.name}`));
   const uniforms = new Float64Array(setup.bank.items.length);
   return Array.from({ length: condition.learners }, (_, k) => {
     const { theta, chance } = condition.learner(draw, k);
@@ -425,24 +424,4 @@ function squaredCorrelation(outcomes: readonly Outcome[]): number | null {
   const xy = meanOf(outcomes, (o) => (o.theta - x) * (o.estimate - y));
   const spread = meanOf(outcomes, (o) => (o.theta - x) ** 2) * meanOf(outcomes, (o) => (o.estimate - y) ** 2);
   return spread < 1e-18 ? null : xy ** 2 / spread;
-}
-
-/** Uniform and standard normal draws (Box & Muller 1958) from the small fast counter generator sfc32 (Doty-Humphrey, PractRand). */
-type Draws = Uniform & { normal(): number };
-
-function drawsFrom(source: Uniform): Draws {
-  const word = () => Math.floor(source.float() * 2 ** 32) | 0;
-  let [a, b, c, counter] = [word(), word(), word(), 1] as [number, number, number, number];
-  const next = (): number => {
-    const sum = (((a + b) | 0) + counter) | 0;
-    counter = (counter + 1) | 0;
-    a = b ^ (b >>> 9);
-    b = (c + (c << 3)) | 0;
-    c = (((c << 21) | (c >>> 11)) + sum) | 0;
-    return sum >>> 0;
-  };
-  for (let k = 0; k < 15; k++) next();
-  const float = () => ((next() >>> 5) * 2 ** 26 + (next() >>> 6)) / 2 ** 53;
-  const normal = () => Math.sqrt(-2 * Math.log(1 - float())) * Math.cos(2 * Math.PI * float());
-  return { float, normal };
 }

@@ -1,6 +1,8 @@
 import { probability } from '../scoring/irt.ts';
+import { standardNormal } from '../random.ts';
+import type { Uniform } from '../random.ts';
 import { deliver, preparePool } from './selection.ts';
-import type { DeliveryItem, DeliverySettings, Draw } from './selection.ts';
+import type { DeliveryItem, DeliverySettings } from './selection.ts';
 import type { BankVersion } from '../scoring/score.ts';
 
 /** The most informative items would otherwise be in most sittings; this keeps each in at most this share of them. */
@@ -19,7 +21,7 @@ export type AdmissionPlan = {
  */
 export function planAdmission(
   bank: BankVersion<DeliveryItem>,
-  random: Draw,
+  random: Uniform,
   {
     learners = 1500,
     rounds = 8,
@@ -34,7 +36,7 @@ export function planAdmission(
     const pool = preparePool({ ...bank, items: items() }, settings);
     const counts = bank.items.map(() => 0);
     for (let k = 0; k < learners; k++) {
-      const theta = Math.sqrt(-2 * Math.log(1 - random.float())) * Math.cos(2 * Math.PI * random.float());
+      const theta = standardNormal(random);
       const { given } = deliver(pool, (i) => random.float() < probability(bank.items[i]!, theta), random);
       for (const i of given) counts[i]!++;
     }

@@ -1,4 +1,4 @@
-import type { Random } from '../random.ts';
+import type { Uniform } from '../random.ts';
 import type { Cut, ScoredItem } from '../scoring/cuts.ts';
 import {
   STANDARD_PRIOR,
@@ -162,9 +162,6 @@ export type Stop = {
   cutsInside: Level[];
 };
 
-/** What delivery needs of the source of randomness. */
-export type Draw = Pick<Random, 'float'>;
-
 /** `random` ignores information: the yardstick for what adaptivity gains. */
 export type ItemRule = 'information' | 'random';
 
@@ -220,7 +217,7 @@ export class AdaptiveSitting {
   }
 
   /** The next item with its reasons, or why the sitting ends. Draws from `random` only when it chooses an item. */
-  next(random: Draw, timeUp: boolean = false): Choice | Stop {
+  next(random: Uniform, timeUp: boolean = false): Choice | Stop {
     const reason = this.#stopReason(timeUp);
     if (reason) return this.#stop(reason);
     return this.#choose(random) ?? this.#stop('no_items');
@@ -251,7 +248,7 @@ export class AdaptiveSitting {
     };
   }
 
-  #choose(random: Draw): Choice | null {
+  #choose(random: Uniform): Choice | null {
     const { pool } = this;
     const { settings, bank } = pool;
     const total = this.given.length;
@@ -328,7 +325,7 @@ export function resumeSitting(
  * simulation (Sympson & Hetter 1985), applied to the whole sitting as in van der Linden & Veldkamp (2004), so that
  * every later step stays a plain function of what was stored.
  */
-export function drawWithheld(pool: DeliveryPool, random: Draw): string[] {
+export function drawWithheld(pool: DeliveryPool, random: Uniform): string[] {
   const withheld: string[] = [];
   for (const { id, admission = 1 } of pool.bank.items)
     if (admission < 1 && random.float() >= admission) withheld.push(id);
@@ -336,7 +333,7 @@ export function drawWithheld(pool: DeliveryPool, random: Draw): string[] {
 }
 
 /** A whole adaptive sitting of a learner who answers by `answers(item index)`; for simulation. */
-export function deliver(pool: DeliveryPool, answers: (index: number) => boolean, random: Draw): AdaptiveSitting {
+export function deliver(pool: DeliveryPool, answers: (index: number) => boolean, random: Uniform): AdaptiveSitting {
   return playOut(new AdaptiveSitting(pool, drawWithheld(pool, random)), answers, random);
 }
 
@@ -344,14 +341,14 @@ export function deliver(pool: DeliveryPool, answers: (index: number) => boolean,
 export function deliverAtRandom(
   pool: DeliveryPool,
   answers: (index: number) => boolean,
-  random: Draw,
+  random: Uniform,
   length: number,
 ): AdaptiveSitting {
   const settings = { ...pool.settings, minItems: length, maxItems: length };
   return playOut(new AdaptiveSitting({ ...pool, settings }, [], 'random'), answers, random);
 }
 
-function playOut(sitting: AdaptiveSitting, answers: (index: number) => boolean, random: Draw): AdaptiveSitting {
+function playOut(sitting: AdaptiveSitting, answers: (index: number) => boolean, random: Uniform): AdaptiveSitting {
   for (let step = sitting.next(random); step.kind === 'item'; step = sitting.next(random)) {
     const index = sitting.pool.indexById.get(step.itemId)!;
     sitting.recordIndex(index, answers(index));
