@@ -1,54 +1,22 @@
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
 import { Shape, fromOrganisation, positionBound, residual } from './page-sql.ts';
-import type { FeedRow, Walk } from './walk.ts';
+import type { Walk } from './walk.ts';
 
 /**
  * Scope exits: results whose learner left one of the requested groups at or after `since` and is in none of them now, and
  * what was withdrawn while the learner was away. They stand in a stream of their own in the order of positions (written by
  * src/feed/scope-exits.ts), one for each group that was left; the newest among the requested groups is told.
  */
-type Scope = {
-  groupIds: string[];
-  learnerId: string | null;
-  /** No position behind this one is wanted. */
-  to: number;
-};
+export type Scope = { groupIds: string[]; learnerId: string | null };
 
-type ExitRow = [position: number, assessmentId: string, deleted: boolean];
-
-const columns = 'e.position, e.assessment_id, f.deleted';
-
-/** @returns the exits after the cursor, as many as the page holds at most, in the order of their positions */
-export async function readExits(tx: Tx, walk: Walk, scope: Scope): Promise<FeedRow[]> {
-  const shape = new Shape(walk.organisationId);
+/** Ordered scans of a page's exits, to be merged with its other rows; `limit` is the bound value of the page's. */
+export function exitScans(shape: Shape, walk: Walk, scope: Scope, limit: string): string {
   shape.note(scope.learnerId === null ? 'exits' : 'exits_of_learner');
-  const limit = shape.bind(walk.limit);
   const groups = `${shape.bind(scope.groupIds)}::uuid[]`;
-  const bound = `${positionBound(shape, walk)} and f.position <= ${shape.bind(scope.to)}`;
   // One more condition on the set that the row has, whatever the sets of the groups are: theirs can be thousands.
   const outOfScope = ` and not (select s.group_ids && ${groups} from group_set s where s.organisation_id = $1 and s.group_set_id = f.group_set_id)`;
-  const rest = residual(shape, walk.filter, { facets: true, groupSets: null, learnerId: null });
-  const stored = storedExits(shape, walk, scope, { groups, bound, rest: outOfScope + rest, limit });
-  const before = exitsOfBefore(shape, walk, scope, { groups, bound, rest: outOfScope + rest, limit });
-  const sql = `select x.position, x.assessment_id, x.deleted from (${stored} union all (${before})) x order by x.position limit ${limit}`;
-  const rows = await tx.query<ExitRow>(
-    { ...statement(`assessment.page.${shape.name}`, sql), arrays: true },
-    shape.values,
-  );
-  return rows.map(([position, assessment_id, deleted]) => ({
-    position,
-    assessment_id,
-    deleted,
-    exit: !deleted,
-    learner_id: '',
-    shape: 0,
-    assessed_at: 0,
-    group_set_id: '',
-    learner: null,
-    body: null,
-    report_sha256: null,
-  }));
+  const rest = outOfScope + residual(shape, walk.filter, { facets: true, groupSets: null, learnerId: null });
+  const parts = { groups, bound: positionBound(shape, walk), rest, limit };
+  return `${storedExits(shape, scope, parts)} union all ${exitsOfBefore(shape, walk, scope, parts)}`;
 }
 
 type Parts = { groups: string; bound: string; rest: string; limit: string };
@@ -59,7 +27,7 @@ const asOfNow = `lateral (
      where n.organisation_id = $1 and n.learner_id = e.learner_id and n.assessment_id = e.assessment_id offset 0) f`;
 
 /** Ordered scans of the stored exits, one for each group; of one learner, all that the learner has. */
-function storedExits(shape: Shape, walk: Walk, scope: Scope, { groups, bound, rest, limit }: Parts): string {
+function storedExits(shape: Shape, scope: Scope, { groups, bound, rest, limit }: Parts): string {
   const newest =
     scope.groupIds.length === 1
       ? ''
@@ -69,7 +37,8 @@ function storedExits(shape: Shape, walk: Walk, scope: Scope, { groups, bound, re
   if (scope.groupIds.length > 1) shape.note('newest');
   const own = `${bound}${rest}`.replaceAll(/\bf\.(position|facet|assessed_at)\b/g, 'e.$1');
   const scan = (which: string) =>
-    `(select ${columns} from scope_exit e, ${asOfNow} where e.organisation_id = $1 and ${which}${own}${newest} order by e.position limit ${limit})`;
+    `(select e.position, e.assessment_id, e.learner_id, e.assessed_at, f.deleted, f.group_set_id, not f.deleted as exit
+        from scope_exit e, ${asOfNow} where e.organisation_id = $1 and ${which}${own}${newest} order by e.position limit ${limit})`;
   if (scope.learnerId !== null)
     return scan(`e.learner_id = ${shape.bind(scope.learnerId)} and e.group_id = any(${groups})`);
   let arms = 1;
@@ -85,14 +54,15 @@ function storedExits(shape: Shape, walk: Walk, scope: Scope, { groups, bound, re
 function exitsOfBefore(shape: Shape, walk: Walk, scope: Scope, { groups, bound, rest, limit }: Parts): string {
   const of = scope.learnerId === null ? '' : ` and m.learner_id = ${shape.bind(scope.learnerId)}`;
   return `
-    select e.position, e.assessment_id, e.deleted from (
+    (select e.* from (
       select m.learner_id, min(m.left_position) as left_position from membership m
        where m.organisation_id = $1 and m.group_id = any(${groups}) and m.left_position >= ${shape.bind(walk.filter.sinceUs)}
          and not m.exits_stored${of}
        group by m.learner_id) gone,
-    lateral (select f.position, f.assessment_id, f.deleted from assessment_feed f
+    lateral (select f.position, f.assessment_id, f.learner_id, f.assessed_at, f.deleted, f.group_set_id, not f.deleted as exit
+        from assessment_feed f
        where ${fromOrganisation} and f.learner_id = gone.learner_id and f.position >= gone.left_position${bound}${rest}
          and not exists (select from scope_exit s where s.organisation_id = $1 and s.learner_id = f.learner_id
                and s.assessment_id = f.assessment_id and s.group_id = any(${groups})) offset 0) e
-    order by e.position limit ${limit}`;
+    order by e.position limit ${limit})`;
 }

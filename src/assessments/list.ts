@@ -1,14 +1,19 @@
 import type { Database, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import { readExits } from './exits.ts';
 import { runPlan } from './page-rows.ts';
-import { mostArms } from './page-sql.ts';
+import { beginsAt, mostArms } from './page-sql.ts';
 import { assessedPlan, positionPlan, window, windowPlan } from './plans.ts';
-import type { AssessmentFilter, FeedPage, Walk } from './walk.ts';
+import type { AssessmentFilter, FeedPage, ListedPage, Walk } from './walk.ts';
 import { direction } from './walk.ts';
 import { nilUuid } from '../uuid.ts';
 
 /** Which plan reads a page: chosen by the filters and, where they don't tell, by what a look at the next rows gives. */
+
+/**
+ * Exits that a page may look through for each entry that it may hold. Most are told; those whose learner is in another of the
+ * requested groups are not, and an exit that is passed over costs about an eighth of an entry.
+ */
+const exitsForEach = 8;
 
 /** Days that a merge over days may span. */
 const mostDays = 400;
@@ -18,10 +23,18 @@ const setsOfGroups = statement(
   `
   select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2)`,
 );
-const countAfter = statement(
-  'assessment.count_window',
+/** Where the next `window` rows of the feed end, in either direction. */
+const windowEnd = (beyond: string, order: string) => `
+  select position from assessment_feed where organisation_id = $1 and position ${beyond} $2 order by position${order} offset ${window - 1} limit 1`;
+const windowUp = statement('assessment.window_up', windowEnd('>=', ''));
+const windowDown = statement('assessment.window_down', windowEnd('<=', ' desc'));
+/** Where the first of the groups has so many exits ahead that one page doesn't look through more of them. */
+const exitsAhead = statement(
+  'assessment.exits_ahead',
   `
-  select count(*) as count from (select from assessment_feed f where organisation_id = $1 and position >= $2 and position <= $3 limit ${window}) w`,
+  select min(ahead.position) as position from unnest($2::uuid[]) as g(group_id), lateral (
+    select e.position from scope_exit e where e.organisation_id = $1 and e.group_id = g.group_id and e.position >= $3
+     order by e.position offset $4 limit 1) ahead`,
 );
 const dayRange = statement(
   'assessment.day_range',
@@ -46,28 +59,6 @@ async function daysOf(tx: Tx, walk: Walk): Promise<number[] | null> {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
 }
 
-async function selectivePage(tx: Tx, walk: Walk, groupSets: string[] | null): Promise<FeedPage> {
-  const { filter } = walk;
-  if (groupSets === null && filter.facets !== null && filter.assessedFromUs === null && filter.assessedToUs === null) {
-    return runPlan(tx, positionPlan(walk, { by: 'facet', keys: filter.facets }, null));
-  }
-  if (groupSets !== null && groupSets.length <= mostArms) {
-    return runPlan(tx, positionPlan(walk, { by: 'group_set_id', keys: groupSets }, null));
-  }
-  const near = await runPlan(tx, windowPlan(walk, groupSets));
-  if (near.rows.length === walk.limit) return near;
-  const { descending } = direction(filter);
-  const from = descending ? 0 : walk.after === null ? (filter.sinceUs ?? 0) : walk.after.value + 1;
-  const to = descending && walk.after !== null ? walk.after.value - 1 : Number.MAX_SAFE_INTEGER;
-  const [counted] = await tx.query<{ count: number }>(countAfter, [walk.organisationId, from, to]);
-  if (counted!.count < window) return near;
-  const days = await daysOf(tx, walk);
-  if (days !== null && (groupSets === null || days.length <= mostArms))
-    return runPlan(tx, positionPlan(walk, { by: 'assessed_day', keys: days }, groupSets));
-  if (groupSets !== null) return runPlan(tx, positionPlan(walk, { by: 'group_set_id', keys: groupSets }, null));
-  return runPlan(tx, positionPlan(walk, { by: 'position' }, groupSets));
-}
-
 async function assessedPage(
   tx: Tx,
   walk: Walk,
@@ -82,6 +73,71 @@ async function assessedPage(
   return runPlan(tx, assessedPlan(walk, groupSets, null, false));
 }
 
+/** What a page by position is looked for with, found at once: the group sets, the learner, and how far to look. */
+type Bounds = {
+  groupSets: string[] | null;
+  learnerId: string | null;
+  /** Where the next rows of the feed end that are looked through first; null when they are all that is left. */
+  windowUs: number | null;
+  /** Where this page ends, full or not, because there are many exits that it may have to pass over; null: nowhere. */
+  passedUs: number | null;
+};
+
+/**
+ * Sent all together, so they cost one round trip. A page without a cursor isn't ended early: a client that knows nothing but
+ * `since` would ask for the same short one for ever.
+ */
+async function boundsOf(tx: Tx, walk: Walk): Promise<Bounds> {
+  const { organisationId, filter } = walk;
+  const { groupIds, learnerRef } = filter;
+  const { descending, by } = direction(filter);
+  const [sets, learner, ahead, exits] = await Promise.all([
+    groupIds === null ? null : tx.query<{ group_set_id: string }>(setsOfGroups, [organisationId, groupIds]),
+    learnerRef === null ? null : tx.query<{ learner_id: string }>(learnerByRef, [organisationId, learnerRef]),
+    by === 'assessed_at' || learnerRef !== null
+      ? null
+      : tx.query<{ position: number }>(descending ? windowDown : windowUp, [organisationId, beginsAt(walk)]),
+    groupIds === null || walk.after === null || filter.sinceUs === null || learnerRef !== null
+      ? null
+      : tx.query<{ position: number | null }>(exitsAhead, [
+          organisationId,
+          groupIds,
+          beginsAt(walk),
+          walk.limit * exitsForEach,
+        ]),
+  ]);
+  return {
+    groupSets: sets?.map((row) => row.group_set_id) ?? null,
+    learnerId: learner === null ? null : (learner[0]?.learner_id ?? nilUuid),
+    windowUs: ahead?.[0]?.position ?? null,
+    passedUs: exits?.[0]?.position ?? null,
+  };
+}
+
+async function positionPage(tx: Tx, walk: Walk, { groupSets, learnerId, windowUs }: Bounds): Promise<FeedPage> {
+  const { filter } = walk;
+  const { groupIds, facets } = filter;
+  const exits = groupIds === null || filter.sinceUs === null ? null : { groupIds, learnerId };
+  if (learnerId !== null) return runPlan(tx, positionPlan(walk, { by: 'learner', learnerId }, groupSets, exits));
+  if (groupSets === null && facets !== null && filter.assessedFromUs === null && filter.assessedToUs === null)
+    return runPlan(tx, positionPlan(walk, { by: 'facet', keys: facets }, null));
+  if (groupSets !== null && groupSets.length <= mostArms)
+    return runPlan(tx, positionPlan(walk, { by: 'group_set_id', keys: groupSets }, null, exits));
+  const near = await runPlan(tx, windowPlan({ ...walk, to: nearer(walk, windowUs) }, groupSets, exits));
+  if (near.rows.length === walk.limit || windowUs === null) return near;
+  const days = await daysOf(tx, walk);
+  if (days !== null && (groupSets === null || days.length <= mostArms))
+    return runPlan(tx, positionPlan(walk, { by: 'assessed_day', keys: days }, groupSets, exits));
+  if (groupSets !== null) return runPlan(tx, positionPlan(walk, { by: 'group_set_id', keys: groupSets }, null, exits));
+  return runPlan(tx, positionPlan(walk, { by: 'position' }, groupSets));
+}
+
+/** The end that a walk meets first. */
+function nearer(walk: Walk, endUs: number | null): number | null {
+  if (endUs === null || walk.to === null) return endUs ?? walk.to;
+  return Math.min(endUs, walk.to);
+}
+
 /**
  * One page of the feed.
  * @param limit entries at most; ask for one more than the page to learn whether there are more
@@ -92,37 +148,22 @@ export async function listAssessments(
   filter: AssessmentFilter,
   after: Walk['after'],
   limit: number,
-): Promise<FeedPage> {
-  const walk: Walk = { organisationId, filter, after, limit };
+): Promise<ListedPage> {
+  const walk: Walk = { organisationId, filter, after, to: null, limit };
   const plain =
     filter.learnerRef === null &&
     filter.facets === null &&
     filter.groupIds === null &&
     filter.assessedFromUs === null &&
     filter.assessedToUs === null;
-  if (plain && direction(filter).by === 'position') return runPlan(db, positionPlan(walk, { by: 'position' }, null));
+  if (plain && direction(filter).by === 'position')
+    return { ...(await runPlan(db, positionPlan(walk, { by: 'position' }, null))), passedUs: null };
   // Several statements make such a page; one snapshot keeps them from passing over a record that moves between them.
   return db.snapshot(async (tx) => {
-    let learnerId: string | null = null;
-    if (filter.learnerRef !== null) {
-      learnerId =
-        (await tx.query<{ learner_id: string }>(learnerByRef, [organisationId, filter.learnerRef]))[0]?.learner_id ??
-        nilUuid;
-    }
-    const groupSets =
-      filter.groupIds === null
-        ? null
-        : (await tx.query<{ group_set_id: string }>(setsOfGroups, [organisationId, filter.groupIds])).map(
-            (row) => row.group_set_id,
-          );
-    let page: FeedPage;
-    if (direction(filter).by === 'assessed_at') page = await assessedPage(tx, walk, groupSets, learnerId);
-    else if (learnerId !== null) page = await runPlan(tx, positionPlan(walk, { by: 'learner', learnerId }, groupSets));
-    else page = await selectivePage(tx, walk, groupSets);
-    if (filter.groupIds === null || filter.sinceUs === null) return page;
-    // What stands behind a full page's last row is for a later one: nothing is looked through twice.
-    const to = page.rows.length === limit ? page.rows.at(-1)!.position : Number.MAX_SAFE_INTEGER;
-    const exits = await readExits(tx, walk, { groupIds: filter.groupIds, learnerId, to });
-    return { ...page, rows: [...page.rows, ...exits].sort((a, b) => a.position - b.position).slice(0, limit) };
+    const bounds = await boundsOf(tx, walk);
+    if (direction(filter).by === 'assessed_at')
+      return { ...(await assessedPage(tx, walk, bounds.groupSets, bounds.learnerId)), passedUs: null };
+    const page = await positionPage(tx, { ...walk, to: bounds.passedUs }, bounds);
+    return { ...page, passedUs: page.rows.length === limit ? null : bounds.passedUs };
   });
 }

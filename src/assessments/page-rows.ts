@@ -14,16 +14,17 @@ const between = '\u001f';
 /**
  * Wraps a stream of narrow rows: the page's limit, the bodies, and the groups' version in the same snapshot. A row
  * travels as one text, which costs driver and database a third less than ten columns (bench/pages.ts); a tombstone's
- * lacks the last two parts. "offset 0" keeps the planner from reading every body and joining them to the page.
+ * and an exit's lack the last two parts. "offset 0" keeps the planner from reading every body and joining them to the page.
  */
 export function wrap(stream: string, order: string, limit: string): string {
   return `
-    select concat_ws('${between}', c.assessment_id, c.group_set_id, c.learner_id, c.deleted, ${shapeAt('c.position')}, c.position, c.assessed_at,
+    select concat_ws('${between}', c.assessment_id, c.group_set_id, c.learner_id,
+             case when c.exit then 'x' when c.deleted then 't' else 'f' end, ${shapeAt('c.position')}, c.position, c.assessed_at,
              v.groups_version, coalesce(a.report_sha256, ''), a.learner, a.body)
       from (select * from (${stream}) s order by ${order} limit ${limit}) c
       join feed v on v.organisation_id = $1
       left join lateral (
-        select a.report_sha256, a.learner, a.body from assessment a where a.organisation_id = $1 and a.assessment_id = c.assessment_id offset 0) a on true
+        select a.report_sha256, a.learner, a.body from assessment a where a.organisation_id = $1 and a.assessment_id = c.assessment_id and not c.exit offset 0) a on true
      order by ${order.replaceAll('s.', 'c.')}`;
 }
 
@@ -46,7 +47,7 @@ function readRow(text: string): FeedRow & { groupsVersion: number } {
     assessment_id: text.slice(0, groupSetAt - 1),
     group_set_id: text.slice(groupSetAt, learnerAt - 1),
     deleted: text[deletedAt] === 't',
-    exit: false,
+    exit: text[deletedAt] === 'x',
     learner_id: text.slice(learnerAt, deletedAt - 1),
     shape: Number(text.slice(shownAs, position - 1)),
     position: Number(text.slice(position, assessedAt - 1)),

@@ -24,7 +24,8 @@ export class Shape {
   }
 }
 
-export const narrow = 'f.position, f.assessment_id, f.learner_id, f.assessed_at, f.deleted, f.group_set_id';
+export const narrow =
+  'f.position, f.assessment_id, f.learner_id, f.assessed_at, f.deleted, f.group_set_id, false as exit';
 
 /** The conditions beside the driver's own, on the narrow feed rows. */
 export function residual(
@@ -51,7 +52,8 @@ export function residual(
   }
   if (options.groupSets !== null) {
     shape.note('gs');
-    sql += ` and f.group_set_id = any(${shape.bind(options.groupSets)}::uuid[])`;
+    // Behind "is true" it stays a hash table that each row is looked up in: sets can be thousands, and "any" tries one by one.
+    sql += ` and (f.group_set_id in (select unnest(${shape.bind(options.groupSets)}::uuid[]))) is true`;
   }
   if (options.learnerId !== null) {
     shape.note('l');
@@ -60,13 +62,20 @@ export function residual(
   return sql;
 }
 
-/** The position bound of a walk in position order: positions are whole and unique, so "after" is one step further. */
+/** Where a walk in position order goes on: positions are whole and unique, so "after" is one step further. */
+export function beginsAt({ filter, after }: Walk): number {
+  if (direction(filter).descending) return after === null ? Number.MAX_SAFE_INTEGER : after.value - 1;
+  return after === null ? (filter.sinceUs ?? 0) : after.value + 1;
+}
+
+/** The position bounds of a walk in position order. */
 export function positionBound(shape: Shape, walk: Walk): string {
-  if (direction(walk.filter).descending) {
-    shape.note('desc');
-    return ` and f.position <= ${shape.bind(walk.after === null ? Number.MAX_SAFE_INTEGER : walk.after.value - 1)}`;
-  }
-  return ` and f.position >= ${shape.bind(walk.after === null ? (walk.filter.sinceUs ?? 0) : walk.after.value + 1)}`;
+  const { descending } = direction(walk.filter);
+  if (descending) shape.note('desc');
+  const from = ` and f.position ${descending ? '<=' : '>='} ${shape.bind(beginsAt(walk))}`;
+  if (walk.to === null) return from;
+  shape.note('to');
+  return `${from} and f.position ${descending ? '>=' : '<='} ${shape.bind(walk.to)}`;
 }
 
 /** Arms of a merge; a longer list of keys is probed by a lateral join instead, which can't stop early but plans at once. */
@@ -87,7 +96,7 @@ export function merged(
     `select ${narrow} from assessment_feed f where ${fromOrganisation} and f.${keyColumn} = ${key}${bound}${rest} order by ${order} limit ${limit}`;
   if (keys.length > mostArms) {
     shape.note(`${keyColumn}.lateral`);
-    return `select x.* from unnest(${shape.bind(keys)}::${type}[]) as k(key), lateral (${scan('k.key')}) x`;
+    return `(select x.* from unnest(${shape.bind(keys)}::${type}[]) as k(key), lateral (${scan('k.key')}) x order by ${order.replaceAll('f.', 'x.')} limit ${limit})`;
   }
   let arms = 1;
   while (arms < keys.length) arms *= 2;

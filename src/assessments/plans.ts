@@ -1,3 +1,5 @@
+import type { Scope } from './exits.ts';
+import { exitScans } from './exits.ts';
 import type { Plan } from './page-rows.ts';
 import { wrap } from './page-rows.ts';
 import { Shape, fromOrganisation, merged, narrow, positionBound, residual } from './page-sql.ts';
@@ -16,7 +18,13 @@ export type Drive =
   | { by: 'assessed_day'; keys: number[] }
   | { by: 'learner'; learnerId: string };
 
-export function positionPlan(walk: Walk, drive: Drive, groupSets: string[] | null): Plan {
+/** A stream of a page with the scope exits that belong between its rows. */
+function withExits(shape: Shape, walk: Walk, stream: string, exits: Scope | null, limit: string): string {
+  return exits === null ? stream : `${stream} union all ${exitScans(shape, walk, exits, limit)}`;
+}
+
+/** @param exits whose scope exits stand between the rows; null: none */
+export function positionPlan(walk: Walk, drive: Drive, groupSets: string[] | null, exits: Scope | null = null): Plan {
   const { filter } = walk;
   const { descending } = direction(filter);
   const shape = new Shape(walk.organisationId);
@@ -36,16 +44,16 @@ export function positionPlan(walk: Walk, drive: Drive, groupSets: string[] | nul
   else if (drive.by === 'assessed_day')
     stream = merged(shape, 'assessed_day', 'int4', drive.keys, bound, rest, order, limit);
   else
-    stream = `select ${narrow} from assessment_feed f where ${fromOrganisation}${bound}${rest} order by ${order} limit ${limit}`;
+    stream = `(select ${narrow} from assessment_feed f where ${fromOrganisation}${bound}${rest} order by ${order} limit ${limit})`;
   return {
-    sql: wrap(stream, `s.position${descending ? ' desc' : ''}`, limit),
+    sql: wrap(withExits(shape, walk, stream, exits, limit), `s.position${descending ? ' desc' : ''}`, limit),
     name: `assessment.page.${shape.name}`,
     values: shape.values,
   };
 }
 
-/** The same page looked for in the next feed rows only. */
-export function windowPlan(walk: Walk, groupSets: string[] | null): Plan {
+/** The same page looked for in the next feed rows only: the walk ends there. */
+export function windowPlan(walk: Walk, groupSets: string[] | null, exits: Scope | null): Plan {
   const { descending } = direction(walk.filter);
   const shape = new Shape(walk.organisationId);
   shape.note('window');
@@ -53,8 +61,9 @@ export function windowPlan(walk: Walk, groupSets: string[] | null): Plan {
   const bound = positionBound(shape, walk);
   const rest = residual(shape, walk.filter, { facets: true, groupSets, learnerId: null });
   const order = `position${descending ? ' desc' : ''}`;
-  const stream = `select ${narrow} from (select * from assessment_feed f where ${fromOrganisation}${bound} order by f.${order} limit ${window}) f where true${rest} order by f.${order} limit ${limit}`;
-  return { sql: wrap(stream, `s.${order}`, limit), name: `assessment.page.${shape.name}`, values: shape.values };
+  const stream = `(select ${narrow} from (select * from assessment_feed f where ${fromOrganisation}${bound} order by f.${order} limit ${window}) f where true${rest} order by f.${order} limit ${limit})`;
+  const sql = wrap(withExits(shape, walk, stream, exits, limit), `s.${order}`, limit);
+  return { sql, name: `assessment.page.${shape.name}`, values: shape.values };
 }
 
 /**

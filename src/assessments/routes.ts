@@ -15,6 +15,7 @@ import { reportBase } from './record.ts';
 import { Assessment, ScopeExitTombstone, Tombstone } from './schema.ts';
 import { findLive } from './store.ts';
 import type { AssessmentFilter } from './walk.ts';
+import { nilUuid } from '../uuid.ts';
 
 const example = {
   assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',
@@ -96,11 +97,12 @@ async function list(call: Call): Promise<Reply> {
   const base = reportBase(app.settings.baseUrl);
   const byAssessed = filter.sort.endsWith('assessed_at');
   return listReply(call, query, async (after, limit) => {
-    const { rows, sets: shown } = await sets.with(app.db, caller.organisationId, async () => {
+    const { rows: page, sets: shown } = await sets.with(app.db, caller.organisationId, async () => {
       const read = await listAssessments(app.db, caller.organisationId, filter, after, limit);
-      return { ...read, setIds: read.rows.filter((row) => !row.exit && !row.deleted).map((row) => row.group_set_id) };
+      const live = read.rows.filter((row) => !row.exit && !row.deleted);
+      return { rows: read, groupsVersion: read.groupsVersion, setIds: live.map((row) => row.group_set_id) };
     });
-    return rows.map((row) => ({
+    const entries = page.rows.map((row) => ({
       json: row.deleted
         ? tombstoneJson(row.assessment_id, row.position)
         : row.exit
@@ -109,6 +111,8 @@ async function list(call: Call): Promise<Reply> {
       value: byAssessed ? row.assessed_at : row.position,
       id: row.assessment_id,
     }));
+    // The place of no record: positions alone tell where a walk in their order goes on.
+    return { entries, passed: page.passedUs === null ? null : { value: page.passedUs, id: nilUuid } };
   });
 }
 

@@ -30,11 +30,16 @@ export type FeedRow = {
 /** `groupsVersion`: the organisation's, in the rows' own snapshot; 0 without rows. */
 export type FeedPage = { rows: FeedRow[]; groupsVersion: number };
 
+/** `passedUs`: the position up to which this page looked, where more follows although it isn't full. */
+export type ListedPage = FeedPage & { passedUs: number | null };
+
 export type Walk = {
   organisationId: number;
   filter: AssessmentFilter;
   /** Exclusive; null at the start. */
   after: { value: number; id: string } | null;
+  /** The last position that is wanted of a walk in position order; null: all. */
+  to: number | null;
   limit: number;
 };
 

@@ -127,7 +127,10 @@ export type Database = Tx & {
    * Without it, the transaction shares the connections of the reads.
    */
   transaction<T>(inside: (tx: Tx) => Promise<T>, turn?: Turn): Promise<T>;
-  /** Runs reads in one snapshot, so that several statements see the same state. */
+  /**
+   * Runs reads in one snapshot, so that several statements see the same state. The first of them travels together with the
+   * snapshot's beginning, and nobody waits for its end.
+   */
   snapshot<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
   /** A connection of its own for one hot statement or for notifications; it reconnects by itself. */
   dedicated(options?: { synchronousCommit?: boolean }): Dedicated;
@@ -241,7 +244,30 @@ export function openDatabase(url: string, log: Log, size: number = limits.readCo
         leave();
       }
     },
-    snapshot: (inside) => within(reads, 'begin isolation level repeatable read read only', inside),
+    async snapshot(inside) {
+      const client = await connect(reads);
+      const held: { connectionOf: object | null } = { connectionOf: turns };
+      const begun = run(client, 'begin isolation level repeatable read read only');
+      begun.catch(() => {});
+      let broken = false;
+      try {
+        const result = await holding.run(held, () => inside({ query: (sql, values) => run(client, sql, values) }));
+        await begun;
+        return result;
+      } catch (error) {
+        broken = error instanceof DatabaseUnavailable;
+        throw error;
+      } finally {
+        held.connectionOf = null;
+        // Nothing was written, so a snapshot ends in the same way whatever came of it. A broken connection ends by itself.
+        if (broken) client.release(true);
+        else
+          run(client, 'rollback').then(
+            () => client.release(),
+            () => client.release(true),
+          );
+      }
+    },
     dedicated(options = {}) {
       const connection = openDedicated(common, options.synchronousCommit ?? true, log, () => open.delete(connection));
       open.add(connection);

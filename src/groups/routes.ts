@@ -79,7 +79,12 @@ export const groupRoutes: Route[] = [
           after === null ? (since ?? 0) : after.value + 1,
           limit,
         );
-        return rows.map((row) => ({ json: JSON.stringify(groupPayload(row)), value: row.position, id: row.group_id }));
+        const entries = rows.map((row) => ({
+          json: JSON.stringify(groupPayload(row)),
+          value: row.position,
+          id: row.group_id,
+        }));
+        return { entries };
       });
     },
   },

@@ -9,8 +9,11 @@ import type { Call, Reply } from './route.ts';
 import { jsonType } from './route.ts';
 import { apiBase } from '../settings.ts';
 
-/** One entry of a list, ready to send, with what a cursor after it needs. */
-export type Entry = { json: string; value: number; id: string };
+/** A place in a list, as a cursor needs it. */
+type Place = { value: number; id: string };
+
+/** One entry of a list, ready to send, with its place. */
+export type Entry = { json: string } & Place;
 
 /** Headers of every reply that shows an organisation's data. */
 export const cacheHeaders = { 'cache-control': 'private, no-cache', vary: 'X-Access-Key-Id, Accept-Encoding' } as const;
@@ -46,12 +49,12 @@ function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery): 
  * Answers a list: 304 from the feed's state alone, or a page with its cursor. That state was read when the
  * request was let in, before the page, so nothing that the page may lack stands below its position: ETag and X-Sync-Through come
  * from it alone. Cursors carry X-Sync-Through from a walk's first page along.
- * @param fetch gives one entry more than the page when there are more
+ * @param fetch gives one entry more than the page when there are more; or it says how far it looked, where it stopped before
  */
 export async function listReply(
   call: Call,
   query: ParsedQuery,
-  fetch: (after: Cursor | null, limit: number) => Promise<Entry[]>,
+  fetch: (after: Cursor | null, limit: number) => Promise<{ entries: Entry[]; passed?: Place | null }>,
 ): Promise<Reply> {
   const { app, caller } = call;
   const binding = { organisationId: caller.organisationId, path: call.path, query: query.canonical };
@@ -64,12 +67,13 @@ export async function listReply(
   const throughUs = after?.throughUs ?? caller.feed.position;
   const headers: Record<string, string> = { etag, ...cacheHeaders, 'x-sync-through': formatPosition(throughUs) };
   if (!noneMatch(call.ifNoneMatch, etag)) return { status: 304, body: null, headers, repeatable: true };
-  const entries = await fetch(after, query.limit + 1);
-  const hasMore = entries.length > query.limit;
-  const page = hasMore ? entries.slice(0, query.limit) : entries;
+  const { entries, passed = null } = await fetch(after, query.limit + 1);
+  const isFull = entries.length > query.limit;
+  const page = isFull ? entries.slice(0, query.limit) : entries;
+  const last: Place | null = isFull ? page.at(-1)! : passed;
+  const hasMore = last !== null;
   let next: string | null = null;
-  if (hasMore) {
-    const last = page.at(-1)!;
+  if (last !== null) {
     const cursor = writeCursor(app.secrets, binding, { value: last.value, id: last.id, throughUs });
     next = `${app.settings.baseUrl}${apiBase}${call.path}?${query.canonical === '' ? '' : `${query.canonical}&`}limit=${query.limit}&cursor=${cursor}`;
     headers.link = `<${next}>; rel="next"`;

@@ -112,13 +112,14 @@ export const learnerRoutes: Route[] = [
           );
           return { ...read, setIds: read.rows.filter((row) => !row.deleted).map((row) => row.group_set_id) };
         });
-        return rows.map((row) => ({
+        const entries = rows.map((row) => ({
           json: row.deleted
             ? learnerTombstoneJson(row.learner_id, row.position)
             : learnerPayload(row, sets.get(row.group_set_id)!.json),
           value: row.position,
           id: row.learner_id,
         }));
+        return { entries };
       });
     },
   },

@@ -170,4 +170,39 @@ suite('scope of a group feed', () => {
     assert.equal(told[0]!.length, 6);
     for (const feed of feeds) await feed.assertConverged();
   });
+
+  test('what moved between two requested groups is passed over in bounded pages, and without cursors in full ones', async () => {
+    const scene = await scenario(service);
+    const [from, to] = [await scene.group('C1'), await scene.group('C2')];
+    const learners = await Promise.all(Array.from({ length: 6 }, (_, i) => scene.learner(`m${i}`)));
+    const [leaver, ...movers] = learners;
+    for (const learner of learners) for (let n = 0; n < (learner === leaver ? 5 : 6); n++) await learner.completes();
+    await from.adds(...learners);
+    const feed = scene.follow({}, { of: [from, to], limit: 2 });
+    await feed.poll();
+    const since = (await scene.org.get('/assessments?limit=1')).headers['x-sync-through']!;
+    await leaver!.leaves(from);
+    for (const mover of movers) await mover.leaves(from);
+    for (const mover of movers) await mover.joins(to);
+
+    const sizes: number[] = [];
+    const walked: string[] = [];
+    const start = `/assessments?group_id=${from.id},${to.id}&since=${since}&limit=2`;
+    for (let next: string | null = start; next !== null;) {
+      const page: { body: any } = await scene.org.get(next.replace(/^.*\/api\/v1/, ''));
+      const { data, pagination } = page.body;
+      assert.equal(pagination.has_more, pagination.next !== null);
+      sizes.push(data.length);
+      walked.push(...data.map((entry: any) => entry.assessment_id));
+      next = pagination.next;
+    }
+    assert.equal(new Set(walked).size, 35);
+    assert.equal(walked.length, 35);
+    assert.ok(sizes.slice(0, -1).some((size) => size < 2));
+    await feed.poll();
+    await feed.assertConverged();
+    // Who takes the newest updated_at for the next since could never get past a short page.
+    const whole = await scene.org.get(start.replace('limit=2', 'limit=8'));
+    assert.equal(whole.body.data.length, 8);
+  });
 });
