@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { checkBank, reportText } from '../src/bank/check.ts';
+import { warning } from '../src/bank/checks/finding.ts';
 import { proofSeeds } from '../src/bank/checks/template-proof.ts';
 import { fromCsv, toCsv } from '../src/bank/exchange/csv.ts';
 import { ExchangeFault, fromJson, toJson } from '../src/bank/exchange/json.ts';
@@ -9,9 +10,13 @@ import type { Exchanged } from '../src/bank/exchange/json.ts';
 import { fromQti, toQti } from '../src/bank/exchange/qti-package.ts';
 import { bankToExtend, foreignDefaults, mergeBank, writeBankFiles } from '../src/bank/import.ts';
 import { BankFileFault, contentHash, itemsDirectory, readBankFiles, scanBankFiles } from '../src/bank/load.ts';
+import type { BankFiles } from '../src/bank/load.ts';
 import { domainsOf, levelsOf, subjects } from '../src/bank/schema.ts';
 import type { Domain, Level, Subject } from '../src/bank/schema.ts';
+import { outcomeTable } from '../src/sandbox/outcomes.ts';
+import { outcomeSources } from '../src/sandbox/simulate-outcomes.ts';
 import { markBank } from './bank-mark.ts';
+import { makeOutcomes } from './bank-outcomes.ts';
 import { simulateBank } from './bank-simulate.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Call, Command } from './command.ts';
@@ -52,6 +57,10 @@ function oneOf<T extends string>(call: Call, name: string, allowed: readonly T[]
 
 const subjectOf = (call: Call): Subject | undefined => oneOf(call, 'subject', subjects);
 
+/** Whether the sandbox's results are those of another bank, or of other engines. */
+const outcomesAreStale = (files: BankFiles): boolean =>
+  JSON.stringify(outcomeTable().made_from) !== JSON.stringify(outcomeSources(files));
+
 const check: Command = {
   name: 'bank check',
   summary: 'Check the item bank: keys, coverage, enemies, reading level, duplicates, rendering and templates',
@@ -80,6 +89,11 @@ const check: Command = {
             id.startsWith(prefix) ||
             id.startsWith(`${subject}/`) ||
             (subject === 'english' && id.startsWith('pas-')),
+      );
+    }
+    if (directory(call).href === itemsDirectory.href && outcomesAreStale(files)) {
+      report.findings.push(
+        warning('sandbox outcomes', null, 'the table of outcomes was made from another bank: run ars bank outcomes'),
       );
     }
     const failed = report.findings.some((finding) => finding.severity === 'error');
@@ -186,4 +200,4 @@ const importBank: Command = {
   },
 };
 
-export const commands: Command[] = [check, exportBank, importBank, markBank, simulateBank];
+export const commands: Command[] = [check, exportBank, importBank, markBank, simulateBank, makeOutcomes];

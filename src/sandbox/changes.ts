@@ -68,13 +68,15 @@ function completion(random: Random, state: SandboxState): Change | null {
   const before = learner.results.findLast((result) => result.subject === subject && result.working_level !== null);
   const rung = before === undefined ? -1 : rungsOf(subject).indexOf(before.working_level!);
   const ability = rung < 0 ? normal(random) : abilityAtRung(subject, rung) + 0.28 + 0.3 * normal(random);
+  // Of a level that is known only by name the luck is not: about the middle, the next result follows from it.
+  const luck = rung < 0 ? random.float() : 0.35 + 0.3 * random.float();
   return {
     kind: 'completion',
     record: {
       assessment_id: random.uuid(),
       learner: { ref: learner.ref, full_name: learner.full_name },
       assessed_at: formatMs(state.nowMs),
-      ...outcomeAt(random, subject, ability),
+      ...outcomeAt(subject, ability, luck),
     },
   };
 }

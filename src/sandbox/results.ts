@@ -1,10 +1,14 @@
 import { domainNames as publishedNames, domainsOf } from '../bank/schema.ts';
 import { formatMs } from '../clock.ts';
+import { domainStatus } from '../scoring/domains.ts';
+import { levelsOf, publishedLevels } from '../scoring/levels.ts';
+import type { Placement, PublishedLevels } from '../scoring/levels.ts';
 import { uuidOf } from '../random.ts';
 import type { Random } from '../random.ts';
 import { frameworkOf } from '../sittings/standards.ts';
 import { enrolmentDay, workingInstant } from './calendar.ts';
 import type { WorkingCalendar } from './calendar.ts';
+import { drawOutcome, nextLuck, outcomeTable } from './outcomes.ts';
 
 export const subjects = ['digital', 'english', 'maths'] as const;
 export type Subject = (typeof subjects)[number];
@@ -53,56 +57,16 @@ export const domainNames: Record<Subject, readonly string[]> = {
   maths: domainsOf.maths.map((domain) => publishedNames[domain]),
 };
 
-type Placement = Pick<
-  PlannedRecord,
-  'rqf_level' | 'rqf_level_code' | 'below_level_1' | 'working_level' | 'recommended_next_level'
->;
-
-const WORKING_TOWARDS = 'Working towards Entry Level';
-const fineRungs = [WORKING_TOWARDS, 'Entry Level 1', 'Entry Level 2', 'Entry Level 3', 'Level 1', 'Level 2', 'Level 3'];
-const digitalRungs = [WORKING_TOWARDS, 'Entry Level', 'Level 1', 'Level 2', 'Level 3'];
-const levelCodes: Record<string, 2 | 3 | 5> = { 'Level 1': 2, 'Level 2': 3, 'Level 3': 5 };
+/** A subject's placements, lowest first. */
+const placementsOf = (subject: Subject): readonly Placement[] => ['below_entry', ...levelsOf(subject)];
 
 /** The names of a subject's rungs, lowest first. */
-export const rungsOf = (subject: Subject): readonly string[] => (subject === 'digital' ? digitalRungs : fineRungs);
+export const rungsOf = (subject: Subject): readonly string[] =>
+  placementsOf(subject).map((placement) => publishedLevels(subject, placement).working_level);
 
 /** The level fields of a result at a rung: an index into `rungsOf(subject)`. */
-export function placementAt(subject: Subject, rung: number): Placement {
-  const rungs = rungsOf(subject);
-  const working = rungs[rung]!;
-  const code = levelCodes[working];
-  const next = rungs[rung + 1] ?? null;
-  if (rung === 0) {
-    return {
-      rqf_level: null,
-      rqf_level_code: null,
-      below_level_1: true,
-      working_level: working,
-      recommended_next_level: next,
-    };
-  }
-  return {
-    rqf_level: code === undefined ? 'Entry Level' : working,
-    rqf_level_code: code ?? 1,
-    below_level_1: code === undefined,
-    working_level: working,
-    recommended_next_level: next,
-  };
-}
-
-export const statusOf = (scorePct: number): DomainStatus =>
-  scorePct >= 65 ? 'secure' : scorePct >= 40 ? 'developing' : 'needs_support';
-
-/** Abilities (standard normal) at which each rung above the lowest begins. */
-const cuts: Record<Subject, readonly number[]> = {
-  digital: [-1.6, -0.35, 0.65, 1.45],
-  english: [-1.8, -1.25, -0.75, -0.1, 0.75, 1.65],
-  maths: [-1.75, -1.2, -0.65, 0, 0.8, 1.6],
-};
-/** Half the width of the band around a Level 1, 2 or 3 cut in which a result counts as borderline. */
-const BORDERLINE_HALF_WIDTH = 0.071;
-const REVIEW_SHARE = 0.073;
-const REVIEW_SHARE_BORDERLINE = 0.14;
+const placementAt = (subject: Subject, rung: number): PublishedLevels =>
+  publishedLevels(subject, placementsOf(subject)[rung]!);
 
 /**
  * Nearly standard normal: six uniform draws, summed and scaled to mean 0 and variance 1. Additions give the same bits
@@ -116,31 +80,20 @@ export function normal(random: Random): number {
 
 export type Outcome = Omit<PlannedRecord, 'assessment_id' | 'learner' | 'assessed_at'>;
 
-function domainAt(random: Random, name: string, expected: number): PlannedDomain {
-  const missing = random.float();
-  if (missing < 0.025) return { name, score_pct: null, status: null };
-  if (missing < 0.04) return { name, score_pct: null, status: 'not_assessed' };
-  const score = Math.min(100, Math.max(0, Math.round(expected + 7 * normal(random))));
-  return { name, score_pct: score, status: statusOf(score) };
-}
-
-/** What an assessment of a learner with this ability (standard normal scale) reports. */
-export function outcomeAt(random: Random, subject: Subject, ability: number): Outcome {
-  const edges = cuts[subject];
-  let rung = 0;
-  while (rung < edges.length && ability >= edges[rung]!) rung += 1;
-  const levelCuts = edges.slice(-3);
-  const nearest = levelCuts.reduce((best, cut) => (Math.abs(ability - cut) < Math.abs(ability - best) ? cut : best));
-  const borderline = Math.abs(ability - nearest) < BORDERLINE_HALF_WIDTH;
+/** What an assessment of a learner with this ability (standard normal scale) reports; `luck` as in `drawOutcome`. */
+export function outcomeAt(subject: Subject, ability: number, luck: number): Outcome {
+  const { rung, is_borderline, needs_review, scores } = drawOutcome(subject, ability, luck);
   const placement = placementAt(subject, rung);
   return {
     subject,
     framework: frameworkOf(subject, placement.rqf_level),
     ...placement,
-    is_borderline: borderline,
-    needs_review: random.float() < (borderline ? REVIEW_SHARE_BORDERLINE : REVIEW_SHARE),
-    // At a cut 65 % of the level is expected; the slope is about that of the shipped bank's test characteristic curve.
-    domains: domainNames[subject].map((name) => domainAt(random, name, 65 + 20 * (ability - nearest))),
+    is_borderline,
+    needs_review,
+    domains: domainNames[subject].map((name, i) => {
+      const score_pct = scores[i]!;
+      return { name, score_pct, status: score_pct === null ? null : domainStatus(score_pct) };
+    }),
   };
 }
 
@@ -162,7 +115,7 @@ function notPlaced(subject: Subject): Outcome {
 
 /** The middle of a rung on the ability scale, for continuing from a level that is known only by name. */
 export function abilityAtRung(subject: Subject, rung: number): number {
-  const edges = cuts[subject];
+  const edges = outcomeTable().subjects[subject].cuts;
   const low = edges[rung - 1] ?? edges[0]! - 0.6;
   const high = edges[rung] ?? edges.at(-1)! + 0.6;
   return (low + high) / 2;
@@ -188,7 +141,7 @@ export function amendmentOf(random: Random, record: Outcome): NonNullable<Planne
     return { reason: 'Placement confirmed in interview', fields: { is_borderline: false } };
   }
   if (record.rqf_level_code === 1 && record.subject !== 'digital' && choice < 0.5) {
-    const rung = fineRungs.indexOf(record.working_level ?? '');
+    const rung = rungsOf(record.subject).indexOf(record.working_level ?? '');
     if (rung >= 1 && rung <= 3) {
       const { working_level, recommended_next_level } = placementAt(record.subject, rung === 1 ? 2 : rung - 1);
       return { reason: 'Working level corrected after moderation', fields: { working_level, recommended_next_level } };
@@ -203,7 +156,7 @@ export function amendmentOf(random: Random, record: Outcome): NonNullable<Planne
   const domains = record.domains.map((domain, i) => {
     if (i !== index) return { ...domain };
     const score = domain.score_pct! >= 50 ? domain.score_pct! - 4 : domain.score_pct! + 4;
-    return { name: domain.name, score_pct: score, status: statusOf(score) };
+    return { name: domain.name, score_pct: score, status: domainStatus(score) };
   });
   return { reason: 'One item of this domain re-marked', fields: { domains } };
 }
@@ -261,14 +214,16 @@ export function resultsOf(
   }
   const start = enrolmentDay(calendar, day, random.float());
   const general = normal(random) * 0.85;
-  const abilities = new Map<Subject, number>();
+  const sat = new Map<Subject, { ability: number; luck: number }>();
   const results: PlannedResult[] = [];
   for (let i = 0; i < count; i += 1) {
     const subject = chosen[i % chosen.length]!;
-    const before = abilities.get(subject);
-    const ability = before === undefined ? general + 0.5 * normal(random) : before + 0.28 + 0.2 * normal(random);
-    abilities.set(subject, ability);
-    const outcome = random.float() < NOT_PLACED_SHARE ? notPlaced(subject) : outcomeAt(random, subject, ability);
+    const before = sat.get(subject);
+    const ability =
+      before === undefined ? general + 0.5 * normal(random) : before.ability + 0.28 + 0.2 * normal(random);
+    const luck = before === undefined ? random.float() : nextLuck(random, before.luck);
+    sat.set(subject, { ability, luck });
+    const outcome = random.float() < NOT_PLACED_SHARE ? notPlaced(subject) : outcomeAt(subject, ability, luck);
     const fate = random.float();
     results.push({
       record: {
