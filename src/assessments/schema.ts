@@ -55,8 +55,20 @@ const levelProbabilities = nullable(
       {},
       {
         additionalProperties: Type.Number({ minimum: 0, maximum: 1 }),
-        description: 'How likely each level is, by its name; null where it is not known, as in most imported results.',
-        examples: [{ 'Entry Level': 0.07, 'Level 1': 0.81, 'Level 2': 0.12 }],
+        description:
+          'How likely each level is, given the answers, by the name that working_level would have, lowest first; ' +
+          'thousandths that add up to 1. Null where it is not known, as in most imported results.',
+        examples: [
+          {
+            'Working towards Entry Level': 0,
+            'Entry Level 1': 0,
+            'Entry Level 2': 0.001,
+            'Entry Level 3': 0.069,
+            'Level 1': 0.81,
+            'Level 2': 0.12,
+            'Level 3': 0,
+          },
+        ],
       },
     ),
   ),

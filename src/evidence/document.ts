@@ -56,6 +56,7 @@ export function buildDocument(input: EvidenceInput): EvidenceDocument {
       },
       placement(input),
       ...ladder(input),
+      ...likelihood(input),
       ...domains(input),
       ...amendments(input),
       ...(sitting === undefined ? importedSections(input) : sittingSections(input, sitting)),
@@ -167,6 +168,24 @@ function ladder(input: EvidenceInput): Block[] {
       })),
       caption: 'The rungs are drawn equally wide. No score and no confidence interval were recorded with this result.',
       description: `Ladder of levels from ${levels[0]} to ${levels.at(-1)}; the result is at ${placed}. No confidence interval was recorded.`,
+    },
+  ];
+}
+
+/** The level that is most likely first in words, then every level that is likely enough to be printed. */
+function likelihood({ level_probabilities: probabilities, sitting }: EvidenceInput): Block[] {
+  if (probabilities === undefined || probabilities === null) return [];
+  const levels = Object.entries(probabilities).map(([level, p]) => ({ level: plainText(level), p }));
+  const printed = levels.filter(({ p }) => p >= 0.001);
+  if (printed.length === 0) return [];
+  const likeliest = printed.reduce((best, one) => (one.p > best.p ? one : best));
+  const each = printed.map(({ level, p }) => `${level} ${(100 * p).toFixed(1)}%`).join(', ');
+  const others = levels.length > printed.length ? '; any other level less than 0.1%' : '';
+  const from = sitting === undefined ? 'as recorded with the result' : 'given the answers, by the IRT engine';
+  return [
+    {
+      kind: 'paragraph',
+      text: `Most likely ${likeliest.level}. How likely each level is, ${from}: ${each}${others}.`,
     },
   ];
 }

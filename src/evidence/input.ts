@@ -77,6 +77,8 @@ export type EvidenceInput = {
   is_borderline: boolean | null;
   needs_review: boolean | null;
   domains: readonly EvidenceDomain[];
+  /** How likely each level is, by its name, lowest first; absent or null where it is not known. */
+  level_probabilities?: Readonly<Record<string, number>> | null;
   /** The public page where a file can be checked; plain ASCII. It names no learner. */
   verify_url: string;
   sitting?: EvidenceSitting;

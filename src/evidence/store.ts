@@ -146,6 +146,7 @@ async function makeReport(app: App, organisationId: number, assessmentId: string
     domains: content.domains.map((domain) =>
       answered.get(domain.name) === undefined ? domain : { ...domain, answered: answered.get(domain.name) },
     ),
+    ...(content.level_probabilities === null ? {} : { level_probabilities: content.level_probabilities }),
     verify_url: verifyUrl(app),
     source: row.source,
     ...(before?.sitting === undefined ? {} : { sitting: before.sitting }),

@@ -48,12 +48,27 @@ export function resultWords(content: ResultContent): { level: string; sentences:
       : [`You showed the skills of ${level}.`];
   if (content.recommended_next_level !== null) sentences.push(`Your next step is ${content.recommended_next_level}.`);
   else if (content.rqf_level === 'Level 3') sentences.push('There is no higher level in this assessment.');
+  const likely = likelyWords(content);
+  if (likely !== null) sentences.push(likely);
   if (content.is_borderline)
     sentences.push(
       'Your result is close to the line between two levels. On another day it could fall on the other side, so your provider may talk with you about it.',
     );
   if (content.needs_review) sentences.push('Somebody at your provider will look at this result before it is used.');
   return { level, sentences: sentences.map((sentence) => sentence.replace(/Level (\d)/g, 'Level\u00a0$1')) };
+}
+
+/** How many of 100 are at each level: most people read numbers of people more easily than chances. */
+function likelyWords({ level_probabilities: probabilities }: ResultContent): string | null {
+  const likely = Object.entries(probabilities ?? {})
+    .map(([level, p]) => ({ level, of100: Math.round(100 * p) }))
+    .filter(({ of100 }) => of100 >= 10);
+  if (likely.length === 0) return null;
+  const likeliest = likely.reduce((best, one) => (one.of100 > best.of100 ? one : best));
+  const place = (level: string) => (level.startsWith('Working') ? 'below the first level' : `at ${level}`);
+  const each = likely.map(({ level, of100 }, i) => `${i === 0 ? 'about ' : ''}${of100} are ${place(level)}`);
+  const list = each.length === 1 ? each[0]! : `${each.slice(0, -1).join(', ')} and ${each.at(-1)}`;
+  return `Most likely you are ${place(likeliest.level)}: of 100 people with answers like yours, ${list}.`;
 }
 
 export function domainWords(status: string | null): string {

@@ -24,6 +24,9 @@ export const EAP_SPAN_SD = 8;
 /** The 0.975 quantile of the standard normal distribution. */
 export const Z_95 = 1.959964;
 
+/** A distribution of ability: equally spaced nodes, rising, and the log of its density at each, up to a constant. */
+export type Posterior = { theta: Float64Array; logWeights: Float64Array };
+
 /** Posterior mean and posterior standard deviation. */
 export type EapEstimate = { theta: number; sd: number };
 /** Posterior mode and 1/√(I + 1/sd²), I being the expected information at the mode. */
@@ -119,10 +122,21 @@ export function eap(
   prior: Prior = STANDARD_PRIOR,
   nodes: number = EAP_NODES,
 ): EapEstimate {
+  const { theta, logWeights } = posteriorOf(items, responses, prior, nodes);
+  return momentsOf(theta, logWeights);
+}
+
+/** The posterior at equally spaced nodes on prior mean ± 8 prior standard deviations. */
+export function posteriorOf(
+  items: readonly ItemParameters[],
+  responses: readonly Response[],
+  prior: Prior = STANDARD_PRIOR,
+  nodes: number = EAP_NODES,
+): Posterior {
   const theta = quadratureNodes(prior, nodes);
-  const logPosterior = logPriorAt(prior, theta);
-  for (let k = 0; k < nodes; k++) logPosterior[k]! += logLikelihood(items, responses, theta[k]!);
-  return momentsOf(theta, logPosterior);
+  const logWeights = logPriorAt(prior, theta);
+  for (let k = 0; k < nodes; k++) logWeights[k]! += logLikelihood(items, responses, theta[k]!);
+  return { theta, logWeights };
 }
 
 /** `count` equally spaced abilities on prior mean ± 8 prior standard deviations. */

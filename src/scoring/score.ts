@@ -1,4 +1,4 @@
-import { STANDARD_PRIOR, confidenceInterval, eap, mle, wle } from './irt.ts';
+import { STANDARD_PRIOR, confidenceInterval, mle, momentsOf, posteriorOf, wle } from './irt.ts';
 import type { MleEstimate, Prior, Response, WleEstimate } from './irt.ts';
 import { BankFault, TAU, solveCuts } from './cuts.ts';
 import type { Cut, ScoredItem } from './cuts.ts';
@@ -6,13 +6,14 @@ import { scoreDomains } from './domains.ts';
 import type { DomainResult, DomainStatus } from './domains.ts';
 import { publishedLevels } from './levels.ts';
 import type { Placement, PublishedLevels, Subject } from './levels.ts';
+import { levelProbabilities } from './probabilities.ts';
 import { decidingRule, placeByIrt, reconcile } from './reconcile.ts';
 import type { DecidingRule, Reconciliation } from './reconcile.ts';
 import { placeByRules } from './rules.ts';
 import type { RulePlacement, ScoredAnswer } from './rules.ts';
 
 /** Raised by hand whenever a figure could come out differently; frozen into every result. */
-export const ENGINE_VERSIONS = { irt: '1.0.0', rules: '1.0.0', reconciliation: '1.0.0' } as const;
+export const ENGINE_VERSIONS = { irt: '1.1.0', rules: '1.0.0', reconciliation: '1.0.0' } as const;
 
 /** A sitting with fewer answers, or answers in fewer domains, has no result. */
 export const MIN_ANSWERED = 12;
@@ -77,6 +78,8 @@ export type ScoredResult = {
     ci: { low: number; high: number };
     mle: MleEstimate;
     wle: WleEstimate;
+    /** By working level, lowest first. Results of before version 1.1.0 are stored without. */
+    levelProbabilities: Record<string, number>;
   };
   rules: RulePlacement;
   cuts: Cut[];
@@ -120,7 +123,8 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
 
   const items = answers.map((answer) => answer.item);
   const scores = answers.map((answer): Response => (answer.right ? 1 : 0));
-  const ability = eap(items, scores, STANDARD_PRIOR);
+  const posterior = posteriorOf(items, scores, STANDARD_PRIOR);
+  const ability = momentsOf(posterior.theta, posterior.logWeights);
   const ci = confidenceInterval(ability);
   const irtPlacement = placeByIrt(cuts, ability.theta);
   const rules = placeByRules(cuts, answers);
@@ -151,6 +155,7 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
       ci,
       mle: mle(items, scores),
       wle: wle(items, scores),
+      levelProbabilities: levelProbabilities(bank.subject, cuts, posterior),
     },
     rules,
     cuts: cuts.map((cut) => ({ ...cut })),
@@ -172,6 +177,7 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
 export type PublishedResult = PublishedLevels & {
   is_borderline: boolean;
   needs_review: boolean;
+  level_probabilities: Record<string, number>;
   domains: { name: string; score_pct: number | null; status: DomainStatus | null }[];
 };
 
@@ -180,6 +186,7 @@ export function publishedResult(result: ScoredResult): PublishedResult {
     ...result.published,
     is_borderline: result.isBorderline,
     needs_review: result.needsReview,
+    level_probabilities: result.irt.levelProbabilities,
     domains: result.domains.map(({ name, scorePct, status }) => ({ name, score_pct: scorePct, status })),
   };
 }

@@ -99,7 +99,6 @@ async function complete(
     subject: sitting.subject,
     framework: frameworkOf(sitting.subject, result.published.rqf_level),
     ...publishedResult(result),
-    level_probabilities: null,
   };
   const assessmentId = app.random.uuid();
   const edition = makeEdition(app, assessmentId, sitting, shown, content, result, responses);
@@ -163,8 +162,7 @@ function makeEdition(
   result: ScoredResult,
   responses: ItemResponse[],
 ): Edition {
-  // Evidence shows what it showed before there were probabilities: equal input, equal bytes.
-  const { assessed_at_us, level_probabilities: _, ...fields } = content;
+  const { assessed_at_us, ...fields } = content;
   return renderEdition({
     version: 1,
     source: 'sitting',

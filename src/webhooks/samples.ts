@@ -36,7 +36,13 @@ export function sampleEvent(
       { name: 'Using devices and handling information', score_pct: 82, status: 'secure' },
       { name: 'Being safe and responsible online', score_pct: 61, status: 'developing' },
     ],
-    level_probabilities: null,
+    level_probabilities: {
+      'Working towards Entry Level': 0,
+      'Entry Level': 0.069,
+      'Level 1': 0.811,
+      'Level 2': 0.12,
+      'Level 3': 0,
+    },
   });
   const data = assessmentJson(
     {

@@ -52,6 +52,21 @@ suite("the content of a sitting's evidence", () => {
     );
   });
 
+  test('says which level is most likely, and how likely each is', () => {
+    assert.ok(
+      all.includes(
+        'Most likely Level 1. How likely each level is, given the answers, by the IRT engine: ' +
+          'Entry Level 3 16.3%, Level 1 82.5%, Level 2 1.2%; any other level less than 0.1%.',
+      ),
+    );
+    assert.doesNotMatch(textOf(buildDocument(sittingResult({ level_probabilities: null }))), /Most likely/);
+    const imported = buildDocument(importedResult({ level_probabilities: { 'Level 1': 0.5, 'Level 2': 0.5 } }));
+    assert.match(
+      textOf(imported),
+      /Most likely Level 1\. How likely each level is, as recorded with the result: Level 1 50\.0%, Level 2 50\.0%\./,
+    );
+  });
+
   test('gives the ladder with the estimate, its interval and the deciding cut', () => {
     const ladder = block(document.blocks, 'ladder');
     assert.deepEqual(

@@ -108,6 +108,15 @@ export function sittingResult(changes: Partial<EvidenceInput> = {}): EvidenceInp
       { name: 'Grammar', score_pct: 66, status: 'secure', answered: 9 },
       { name: 'Writing composition', score_pct: null, status: null, answered: 2 },
     ],
+    level_probabilities: {
+      'Working towards Entry Level': 0,
+      'Entry Level 1': 0,
+      'Entry Level 2': 0,
+      'Entry Level 3': 0.163,
+      'Level 1': 0.825,
+      'Level 2': 0.012,
+      'Level 3': 0,
+    },
     sitting,
     ...changes,
   };
@@ -172,6 +181,13 @@ export function belowEntryResult(): EvidenceInput {
     is_borderline: false,
     needs_review: false,
     edition: 1,
+    level_probabilities: {
+      'Working towards Entry Level': 1,
+      'Entry Level': 0,
+      'Level 1': 0,
+      'Level 2': 0,
+      'Level 3': 0,
+    },
     domains: importedResult().domains,
     sitting: {
       ...sitting,
@@ -209,6 +225,7 @@ export function topResult(): EvidenceInput {
     recommended_next_level: null,
     is_borderline: false,
     needs_review: false,
+    level_probabilities: null,
     sitting: {
       ...sitting,
       extreme: 'all_right',

@@ -41,6 +41,10 @@ suite('the pages of a sitting, without script', async () => {
     await page.post('/finish', { ...page.hidden(), own: 'yes' });
     assert.equal(page.heading(), 'Your Digital skills result');
     assert.match(page.text, /Working towards Entry Level/);
+    assert.match(
+      page.text,
+      /Most likely you are below the first level: of 100 people with answers like yours, about \d+ are below the first level\./,
+    );
     assert.match(page.text, /Start English/);
     assert.equal((await org.get('/assessments?learner_ref=ana')).body.data.length, 1);
     // Going back and sending again leads to the same page, and changes nothing.

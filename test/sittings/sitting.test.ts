@@ -27,6 +27,7 @@ async function results(org: TestOrganisation, ref: string) {
     assessment_id: string;
     subject: Subject;
     report_sha256: string;
+    level_probabilities: Record<string, number>;
     domains: { name: string }[];
   }[];
 }
@@ -72,6 +73,9 @@ suite('a learner invited to three subjects', async () => {
       assert.ok(rows.length >= (subject === 'digital' ? 20 : 24) && rows.length <= 40, `${rows.length} questions`);
       const mine = (await results(org, 'ana')).find((result) => result.subject === subject)!;
       assert.equal(mine.assessment_id, sitting.assessment_id);
+      const { irt, published } = JSON.parse(sitting.result!);
+      assert.deepEqual(mine.level_probabilities, irt.levelProbabilities);
+      assert.ok(Object.hasOwn(mine.level_probabilities, published.working_level));
       const report = await org.get(`/assessments/${mine.assessment_id}/report.pdf`);
       assert.equal(createHash('sha256').update(report.bytes).digest('hex'), mine.report_sha256);
       const told = (await events(service, org)).map(({ payload }) => JSON.parse(payload).data);

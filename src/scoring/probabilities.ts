@@ -1,0 +1,63 @@
+import type { Cut } from './cuts.ts';
+import type { Posterior } from './irt.ts';
+import { publishedLevels } from './levels.ts';
+import type { Placement, Subject } from './levels.ts';
+
+/** Published probabilities are whole thousandths. */
+const PARTS = 1000;
+
+/**
+ * How likely each level is, given the answers: the posterior's mass between one cut and the next. Keys are the names of
+ * `working_level`, lowest first, "Working towards Entry Level" included. Values are thousandths that add up to exactly
+ * 1000: each is rounded down, and what is left goes to the largest remainders (Hare's method), the lower level first.
+ */
+export function levelProbabilities(
+  subject: Subject,
+  cuts: readonly Cut[],
+  posterior: Posterior,
+): Record<string, number> {
+  const placements: Placement[] = ['below_entry', ...cuts.map((cut) => cut.level)];
+  const below = [0, ...massesBelow(posterior, cuts), 1];
+  const shares = placements.map((_, i) => PARTS * (below[i + 1]! - below[i]!));
+  const parts = shares.map(Math.floor);
+  const left = PARTS - parts.reduce((sum, part) => sum + part, 0);
+  const byRemainder = shares.map((share, i) => ({ i, remainder: share - parts[i]! }));
+  byRemainder.sort((x, y) => y.remainder - x.remainder || x.i - y.i);
+  for (const { i } of byRemainder.slice(0, left)) parts[i]!++;
+  return Object.fromEntries(
+    placements.map((placement, i) => [publishedLevels(subject, placement).working_level, parts[i]! / PARTS]),
+  );
+}
+
+/** The posterior's mass below each cut; cuts and masses rise. */
+function massesBelow({ theta, logWeights }: Posterior, cuts: readonly Cut[]): number[] {
+  const top = logWeights.reduce((most, log) => Math.max(most, log), -Infinity);
+  const density = logWeights.map((log) => Math.exp(log - top));
+  const total = density.reduce((sum, weight) => sum + weight, 0);
+  let floor = 0;
+  return cuts.map((cut) => {
+    const mass = integralTo(density, (cut.theta - theta[0]!) / (theta[1]! - theta[0]!)) / total;
+    // Far out the cubic may swing below nothing by a hair.
+    floor = Math.min(1, Math.max(floor, mass));
+    return floor;
+  });
+}
+
+/**
+ * The integral of a density on equally spaced nodes up to `x`, in steps. Nodes are 0.08 apart where a posterior is 0.25
+ * wide, so counting the nodes below a cut errs by up to 0.06; the cubic through four neighbouring nodes by less than 0.0001.
+ */
+function integralTo(density: Float64Array, x: number): number {
+  const at = (k: number) => density[k] ?? 0;
+  let sum = 0;
+  for (let k = 0; k < Math.min(x, density.length - 1); k++) {
+    const t = Math.min(1, x - k);
+    const [t2, t3, t4] = [t ** 2, t ** 3, t ** 4];
+    sum +=
+      at(k - 1) * (-t4 / 24 + t3 / 6 - t2 / 6) +
+      at(k) * (t4 / 8 - t3 / 3 - t2 / 4 + t) +
+      at(k + 1) * (-t4 / 8 + t3 / 6 + t2 / 2) +
+      at(k + 2) * (t4 / 24 - t2 / 12);
+  }
+  return sum;
+}
