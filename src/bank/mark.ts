@@ -48,14 +48,19 @@ const marked = (correct: boolean, problem: Problem | null = null): Marked => ({ 
 /** What stands around the box: the words of the question, and of the field's label. */
 function surroundings(item: RenderedItem, beside: readonly string[], label = ''): Surroundings {
   const text = [...item.stem, label].join(' ');
-  return { beside, text, words: new Set(wordsOf(text).map(stemOf)) };
+  // A task's text says what to type where; it is no sentence to complete.
+  const sentences = (item.type === 'task' ? [] : item.stem).flatMap((paragraph) => {
+    const isQuoted = paragraph.startsWith('> ');
+    // In a quotation, what stands in bold is to be replaced: a gap that is filled already.
+    const open = isQuoted ? paragraph.slice(2).replace(/\*\*[^*]+\*\*/u, '____') : paragraph;
+    return isQuoted || /_{4,}/u.test(open) ? [open.replace(/[*`]/gu, '')] : [];
+  });
+  return { beside, text, words: new Set(wordsOf(text).map(stemOf)), sentences };
 }
 
 function questionOf(item: RenderedItem, label = ''): Question {
-  const paragraphs = item.stem.map((paragraph) => paragraph.replace(/^> /u, '').replace(/[*`]/gu, ''));
   return {
     ...surroundings(item, [], label),
-    gaps: paragraphs.filter((paragraph) => /_{4,}/u.test(paragraph)),
     sheet: item.type === 'task' ? (item.screen.find((block) => block.block === 'sheet')?.rows ?? []) : [],
   };
 }
@@ -88,14 +93,24 @@ type FieldVerdict = TextVerdict | 'unreadable' | 'empty';
 
 function markField(item: RenderedItem, field: TaskField, key: TaskKeyValue, answer: Answer): FieldVerdict {
   const name = fieldNames.task(field.id);
-  if (field.control === 'checkboxes') return Array.isArray(key) && sameSet(many(answer, name), key) ? 'right' : 'wrong';
+  if (field.control === 'checkboxes') {
+    const ticked = many(answer, name);
+    if (ticked.length === 0 && Array.isArray(key) && key.length > 0 && field.initial === undefined) return 'empty';
+    return Array.isArray(key) && sameSet(ticked, key) ? 'right' : 'wrong';
+  }
   const given = one(answer, name);
-  if (given.trim() === '') return 'empty';
+  if (given.trim() === '' || asksToChoose(field, given)) return 'empty';
   if (field.control !== 'text') return given === key ? 'right' : 'wrong';
   if (typeof key === 'string' || Array.isArray(key)) return 'wrong';
   const label = `${field.label} ${field.hint ?? ''}`;
   if ('accept' in key) return markText(given, key, questionOf(item, label));
   return markNumber(given, key as NumericKey, surroundings(item, [], label));
+}
+
+/** "Choose", which a menu shows until something is chosen, is no answer. */
+function asksToChoose(field: TaskField, given: string): boolean {
+  if (field.control !== 'select' || given !== field.initial) return false;
+  return /^Choose\b/u.test(field.options.find(({ id }) => id === given)?.text ?? '');
 }
 
 function markTask(item: RenderedItem & { type: 'task' }, answer: Answer): Marked {

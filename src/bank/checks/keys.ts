@@ -54,6 +54,15 @@ function* choiceFaults(item: Of<'single_choice'> | Of<'multiple_choice'>): Gener
     if (!wrong.includes(id)) yield `there is a distractor rationale for ${id}, which is not a wrong option`;
 }
 
+/** How many decimal places a question asks for; null if it says nothing about rounding. */
+function placesAsked(text: string): number | null {
+  const plain = text.replace(/[*]/gu, '');
+  const told = /\bto (\d) decimal places?\b/u.exec(plain)?.[1];
+  if (told !== undefined) return Number(told);
+  if (/\bto the nearest (?:penny|hundredth)\b/u.test(plain)) return 2;
+  return /\bto the nearest (?:whole|litre|metre|minute|hour|pound|kilo|gram|mile|degree)/u.test(plain) ? 0 : null;
+}
+
 function* typedFaults(item: Of<'numeric'> | Of<'short_text'>): Generator<string> {
   if (Object.keys(item.distractor_rationales).length === 0)
     yield 'names no likely wrong answer in distractor_rationales';
@@ -66,6 +75,9 @@ function* typedFaults(item: Of<'numeric'> | Of<'short_text'>): Generator<string>
     if (item.key.unit_required && (item.key.units ?? []).length === 0) yield 'requires a unit but lists none';
     if (item.key.unit_required && (item.prefix || item.suffix))
       yield 'requires a unit that already stands beside the box';
+    const places = placesAsked(item.stem.join(' '));
+    if (item.key.tolerance !== undefined && places !== null && item.key.decimals !== places)
+      yield `asks for ${places} decimal places, which its key does not hold to (decimals)`;
   } else {
     for (const text of repeated(item.key.accept.map((accepted) => comparable(accepted, item.key))))
       yield `accepts “${text}” twice`;

@@ -35,7 +35,7 @@ const short: Record<string, string> = {
   no: 'number',
 };
 
-/** An address as its words: punctuation, case and the common short forms make no difference. */
+/** An address as its words: punctuation, case, the common short forms and the place of the flat make no difference. */
 export function addressWords(text: string): string {
   return text
     .normalize('NFKC')
@@ -45,5 +45,6 @@ export function addressWords(text: string): string {
     .split(/\s+/u)
     .filter((word) => word !== '')
     .map((word) => short[word] ?? word)
-    .join(' ');
+    .join(' ')
+    .replace(/^(.+) (flat \S+)/u, '$2 $1');
 }

@@ -4,6 +4,10 @@ import { digitsForWords } from './number-words.ts';
 export type TypedDate = { day: number; month: number; year: number | null; digitsOnly: boolean };
 
 const months = 'january february march april may june july august september october november december'.split(' ');
+const ordinals =
+  'first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth'.split(
+    ' ',
+  );
 const weekdays = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ');
 
 function monthNamed(word: string): number | null {
@@ -24,7 +28,16 @@ export function readDate(text: string): TypedDate | null {
     text
       .normalize('NFKC')
       .toLowerCase()
-      .replace(/[“”"‘’']/gu, ''),
+      .replace(/[“”"‘’']/gu, '')
+      .replace(/\b(twenty|thirty)[- ](?=[a-z]+(?:st|nd|rd|th)\b)/gu, (_all, tens: string) =>
+        tens === 'twenty' ? '2~' : '3~',
+      )
+      .replace(/\bthirtieth\b/gu, '30')
+      .replace(/[a-z]+(?:st|nd|rd|th)\b/gu, (word) => {
+        const at = ordinals.indexOf(word);
+        return at < 0 ? word : String(at + 1);
+      })
+      .replace(/~/gu, ''),
   )
     .replace(/(\d)(?:st|nd|rd|th)\b/gu, '$1')
     .replace(/\b(?:on|by|the|of|day|date|is|it|born)\b/gu, ' ')

@@ -77,7 +77,9 @@ function trialSheet(wanted: FormulaWanted, literals: number[], key: Formula, tri
   const cells = wanted.rows.map((row, r) =>
     row.map((text, c) => {
       const shown = cellOfText(text);
-      if (trial === 0 || shown === null) return shown;
+      if (trial === 0) return shown;
+      // What is blank now may be filled in later, by another formula.
+      if (shown === null) return trial % 2 === 0 ? null : whole(random, 1, 90);
       if (typeof shown === 'number') {
         // A heading such as 2025 stays; a rate in the first row that the formula uses doesn't.
         if (r === 0 && !inKey.has(`${c + 1},1`)) return shown;

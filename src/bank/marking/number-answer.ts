@@ -3,12 +3,20 @@ import { atMost, difference, fractionOf } from '../number.ts';
 import type { NumericKey } from '../schema.ts';
 import type { Quantity } from './quantity.ts';
 import { readQuantity } from './quantity.ts';
-import { stemOf } from './text.ts';
+import { stemOf, wordsOf } from './text.ts';
+import { markTime, readTime } from './time.ts';
 import type { Unit } from './units.ts';
 import { plainUnit, unitNamed } from './units.ts';
 
 /** What stands around the box: its prefix and suffix, and the words of the question and of its label. */
-export type Surroundings = { beside: readonly string[]; words: ReadonlySet<string>; text: string };
+export type Surroundings = {
+  beside: readonly string[];
+  /** Stems of the words of the question. */
+  words: ReadonlySet<string>;
+  text: string;
+  /** The question's paragraphs that have a gap, or words in bold that are to be replaced, as `____`; and its quoted ones. */
+  sentences: readonly string[];
+};
 
 /** Words that may stand beside any number without changing what it says. */
 const fillers = new Set(
@@ -19,19 +27,63 @@ const fillers = new Set(
 
 /** Marks a typed number; `unreadable` where it can't be told what number is meant. */
 export function markNumber(text: string, key: NumericKey, around: Surroundings): 'right' | 'wrong' | 'unreadable' {
-  const read = readQuantity(text);
-  if (read === null) return 'unreadable';
+  const filled = gapFilled(text, around.sentences);
+  if (filled !== null) return markNumber(filled, key, { ...around, sentences: [] });
+  if (around.beside.some((name) => /^o.?clock$/u.test(name))) return markHour(text, key);
   const named = [...around.beside, ...(key.units ?? [])].filter((name) => name.trim() !== '');
-  const keyUnit = named.map(unitNamed).find((unit) => unit !== null) ?? null;
+  const inThousands = /\bthousands? (?:of )?pounds\b/iu.test(around.text);
+  const keyUnit = inThousands ? thousandPounds : (named.map(unitNamed).find((unit) => unit !== null) ?? null);
+  const read = readQuantity(inThousands ? withoutThousand(text) : withoutTail(text, around));
+  if (read === null) return 'unreadable';
   const own = new Set(named.flatMap((name) => name.split(' ')).map(plainUnit));
   const strange = read.words.filter(
     (word) => !fillers.has(word) && !own.has(plainUnit(word)) && !around.words.has(stemOf(word)),
   );
   if (strange.length > 0) return 'unreadable';
+  if (read.others.some((unit) => unit !== keyUnit && !isMentioned(unit, around.text))) return 'unreadable';
   const value = inUnitOf(read, key, keyUnit, around);
   if (value === 'other' || value === 'strange') return value === 'other' ? 'wrong' : 'unreadable';
   const unitRight = !key.unit_required || read.unit !== null || read.words.some((word) => own.has(plainUnit(word)));
   return near(value, key) && formRight(read, key) && unitRight ? 'right' : 'wrong';
+}
+
+const thousandPounds = unitNamed('£thousand')!;
+
+/** What fills the gap, where the whole line is written out: "4 + 7 = 11". */
+function gapFilled(text: string, sentences: readonly string[]): string | null {
+  const bareSigns = (line: string) => line.replace(/[×x*]/gu, 'x').replace(/[\s.]/gu, '').toLowerCase();
+  for (const sentence of sentences) {
+    const line = sentence.split(/(?<=[.?!]) /u).find((one) => /_{4,}/u.test(one));
+    if (line === undefined || !line.includes('=')) continue;
+    const [before, after] = line.split(/_{4,}/u).map(bareSigns) as [string, string];
+    const given = bareSigns(text);
+    if (given.length <= before.length + after.length) continue;
+    if (given.startsWith(before) && given.endsWith(after))
+      return given.slice(before.length, given.length - after.length);
+  }
+  return null;
+}
+
+/** A full hour of the afternoon or morning, beside a box that ends in "o'clock". */
+function markHour(text: string, key: NumericKey): 'right' | 'wrong' | 'unreadable' {
+  const half = key.units?.find((name) => /^[ap]m$/u.test(name)) ?? '';
+  return markTime(text, readTime(`${key.value} ${half}`)!, 'any') === null
+    ? 'unreadable'
+    : markTime(text, readTime(`${key.value} ${half}`)!, 'any') === 'right'
+      ? 'right'
+      : 'wrong';
+}
+
+/** "£207.5k" and "34 thousand pounds", where the box counts in thousands. */
+const withoutThousand = (text: string): string => text.replace(/(?<=\d) ?(?:k|thousands?)\b/giu, '');
+
+/** "£138 over 12 months": words of the question after the amount, with numbers of their own. */
+function withoutTail(text: string, around: Surroundings): string {
+  const tail = /\s(?:over|for|after|within|in)\s.*$/iu.exec(text);
+  if (tail === null || !/\d/u.test(tail[0]) || !/\d/u.test(text.slice(0, tail.index))) return text;
+  return wordsOf(tail[0]).every((word) => fillers.has(word) || around.words.has(stemOf(word)) || word === 'over')
+    ? text.slice(0, tail.index)
+    : text;
 }
 
 function near(value: Fraction, key: NumericKey): boolean {
@@ -48,10 +100,11 @@ function inUnitOf(
   const { value, unit } = read;
   if (unit === null) {
     // "207,500" where the box counts in thousands.
-    const thousands = keyUnit?.dimension === 'money' && keyUnit.factor.n >= 100_000n;
     const scaled = { n: value.n, d: value.d * 1000n };
-    return thousands && near(scaled, key) ? scaled : value;
+    return keyUnit === thousandPounds && near(scaled, key) ? scaled : value;
   }
+  // Beside "thousand pounds" the sign belongs to the number as it stands, or to the whole amount.
+  if (keyUnit === thousandPounds && unit === unitNamed('£') && near(value, key)) return value;
   if (keyUnit === null) {
     const share = fractionOf(key.value);
     if (unit.dimension === 'percent' && atMost(share, { n: 1n, d: 1n })) return { n: value.n, d: value.d * 100n };
@@ -59,7 +112,18 @@ function inUnitOf(
   }
   if (unit.dimension === 'angle' && keyUnit.dimension === 'temperature') return value;
   if (unit.dimension !== keyUnit.dimension) return 'other';
+  // Where the question names the unit, changing to it is part of the answer; pounds and pence are one habit of writing.
+  if (unit !== keyUnit && unit.dimension !== 'money' && isAskedFor(keyUnit, around.text)) return 'other';
   return { n: value.n * unit.factor.n * keyUnit.factor.d, d: value.d * unit.factor.d * keyUnit.factor.n };
+}
+
+/** "in metres", "how many millilitres". */
+function isAskedFor(unit: Unit, text: string): boolean {
+  const plain = text.replace(/[*`]/gu, '').toLowerCase();
+  return [...plain.matchAll(/\b(?:in|how many) (\S+(?: \S+){0,3})/gu)].some(([, after]) => {
+    const words = after!.split(' ').map((word) => word.replace(/[.,?;:!]+$/u, ''));
+    return words.some((_, at) => unitNamed(words.slice(0, at + 1).join(' ')) === unit);
+  });
 }
 
 function isMentioned(unit: Unit, text: string): boolean {

@@ -13,11 +13,18 @@ export type Quantity = {
   /** Decimal places as typed; 0 for whole numbers and fractions. */
   places: number;
   unit: Unit | null;
+  /** Further units beside the number, as the hour of "£12 an hour". */
+  others: Unit[];
   /** Words beside the number that name no unit, in small letters. */
   words: string[];
 };
 
 const longest = 120;
+const pounds = unitNamed('£');
+const pence = unitNamed('p');
+const hours = unitNamed('h');
+const minutes = unitNamed('min');
+const metres = unitNamed('m');
 const number =
   /[+-]? ?(?:\d{1,12} \d{1,12} ?\/ ?\d{1,12}|\d{1,12} ?\/ ?\d{1,12}|\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d{1,3}(?: \d{3})+(?:\.\d*)?(?! ?\/)|\d+(?:\.\d*)?|\.\d+)/uy;
 
@@ -36,6 +43,9 @@ export function readQuantity(text: string): Quantity | null {
   // A calculation is written out: its result counts.
   if (plain.includes('=')) plain = plain.slice(plain.lastIndexOf('=') + 1).trim();
   plain = digitsForWords(plain)
+    .replace(/(\d)(?:st|nd|rd|th)\b/gu, '$1')
+    .replace(/^(?:no\.?|nr\.?|#) ?(?=\d)/u, '')
+    .replace(/^(?:there (?:are|is) )?(?:no|none|nil|nothing|nought)\b(?!.*\d)/u, '0')
     .replace(/^(?:minus|negative) /u, '-')
     .replace(
       /^([+-]?) ?([£$€]) ?([+-]?) ?/u,
@@ -87,6 +97,8 @@ function unitAt(plain: string, at: number): { unit: Unit; end: number } | null {
   for (const end of [...new Set([text.length, ...ends.reverse()])].sort((a, b) => b - a)) {
     const candidate = text.slice(0, end);
     if (candidate.split(' ').length > 5) continue;
+    // "14 boxes in all": where more words follow, it is no inch.
+    if (candidate.trim() === 'in' && /[a-z]/u.test(text.slice(end))) continue;
     const unit = unitNamed(candidate.replace(/[.,;!]+$/u, ''));
     if (unit !== null) return { unit, end: at + end };
   }
@@ -117,13 +129,18 @@ function quantityOf(parts: Part[]): Quantity | null {
   const [first, ...more] = read;
   if (more.length === 0) {
     const { value, form, lowestTerms } = first!.plain!;
-    return { value, form, lowestTerms, places: placesOf(first!.text), unit: first!.unit, words };
+    const others = told.flatMap((part) => (part.kind === 'unit' && part.unit !== first!.unit ? [part.unit] : []));
+    // "£3.65p": the pence are those after the point.
+    const isPence = first!.unit === pounds && others.length === 1 && others[0] === pence;
+    const places = placesOf(first!.text);
+    return { value, form, lowestTerms, places, unit: first!.unit, others: isPence ? [] : others, words };
   }
   // Parts of one quantity come from the large unit to the small one: hours and minutes, pounds and pence.
   let sum = { n: 0n, d: 1n };
   let previous: Unit | null = null;
   for (const { unit, plain } of read) {
-    const own: Unit | null = unit ?? smallerThan(previous);
+    // "14h 30m": after hours, m stands for minutes.
+    const own: Unit | null = unit === metres && previous === hours ? minutes : (unit ?? smallerThan(previous));
     if (own === null || (previous !== null && !isPartOf(own, previous))) return null;
     const n = plain!.value.n * own.factor.n;
     const d = plain!.value.d * own.factor.d;
@@ -137,15 +154,15 @@ function quantityOf(parts: Part[]): Quantity | null {
     lowestTerms: true,
     places: 0,
     unit: first!.unit,
+    others: [],
     words,
   };
 }
 
 /** "£3 65" and "2 hours 30" leave the small unit out. */
 function smallerThan(unit: Unit | null): Unit | null {
-  if (unit === unitNamed('£')) return unitNamed('p');
-  if (unit === unitNamed('h')) return unitNamed('min');
-  return null;
+  if (unit === pounds) return pence;
+  return unit === hours ? minutes : null;
 }
 
 const isPartOf = (small: Unit, large: Unit): boolean =>

@@ -4,13 +4,11 @@ import { markDate, readDate } from './date.ts';
 import { formulaMatches } from './formula-answer.ts';
 import type { Surroundings } from './number-answer.ts';
 import { readQuantity } from './quantity.ts';
-import { bare, comparable, isSlipOf, stemOf, wordsOf } from './text.ts';
+import { bare, comparable, distance, isSlipOf, stemOf, wordsOf } from './text.ts';
 import { markTime, readTime } from './time.ts';
 
 /** The question that a typed text answers. */
 export type Question = Surroundings & {
-  /** The question's sentences that have a gap: whoever writes the whole sentence has filled the gap. */
-  gaps: readonly string[];
   /** The sheet that is shown, if there is one. */
   sheet: readonly (readonly string[])[];
 };
@@ -20,33 +18,47 @@ export type TextVerdict = 'right' | 'wrong' | 'form';
 
 /** Marks a typed text against its key, by the kind of thing that it names. */
 export function markText(text: string, key: TextKey, question: Question): TextVerdict {
-  if (key.accept.some((accepted) => sameText(text, accepted, key, question.gaps))) return 'right';
+  if (key.accept.some((accepted) => sameText(text, accepted, key, question.sentences))) return 'right';
+  const verdict = markMeaning(text, key, question);
+  if (verdict === 'right' || verdict === 'form' || !namesOneThing(key)) return verdict ?? 'wrong';
+  if (verdict === 'wrong' && key.kind === 'time') return 'wrong';
+  const alone = withoutSentence(text, question);
+  return (alone === text ? null : markMeaning(alone, key, question)) ?? 'wrong';
+}
+
+/** Kinds whose value can be told from the sentence around it: "my order number is TR4471". */
+function namesOneThing({ kind }: TextKey): boolean {
+  return kind !== undefined && !['exact', 'words', 'formula', 'pages'].includes(kind);
+}
+
+/** @returns null where the text can't be read as what the key names */
+function markMeaning(text: string, key: TextKey, question: Question): TextVerdict | null {
+  const same = (compared: (one: string) => string | null): TextVerdict | null => {
+    const given = compared(text);
+    if (given === null) return null;
+    return key.accept.some((accepted) => compared(accepted) === given) ? 'right' : 'wrong';
+  };
   switch (key.kind) {
     case 'words':
       return key.accept.some((accepted) => sameWords(text, accepted, question)) ? 'right' : 'wrong';
-    case 'time': {
-      return markTime(text, readTime(key.accept[0]!)!, key.clock ?? 'any') ?? 'wrong';
-    }
+    case 'time':
+      return markTime(text, readTime(key.accept[0]!)!, key.clock ?? 'any');
     case 'date':
-      return markDate(text, readDate(key.accept[0]!)!, key.date_form ?? 'any') ?? 'wrong';
+      return markDate(text, readDate(key.accept[0]!)!, key.date_form ?? 'any');
     case 'phone':
-      return key.accept.some((accepted) => phoneDigits(text) !== null && phoneDigits(text) === phoneDigits(accepted))
-        ? 'right'
-        : 'wrong';
+      return same(phoneDigits);
     case 'email':
-      return key.accept.some((accepted) => emailText(text) === emailText(accepted)) ? 'right' : 'wrong';
+      return same(emailText);
     case 'address':
-      return key.accept.some((accepted) => addressWords(text) === addressWords(accepted)) ? 'right' : 'wrong';
+      return same(addressWords);
     case 'code':
-      return key.accept.some((accepted) => codeText(text) === codeText(accepted)) ? 'right' : 'wrong';
+      return same(codeText);
     case 'web_address':
-      return key.accept.some((accepted) => webText(text) === webText(accepted)) ? 'right' : 'wrong';
+      return same(webText);
     case 'pages':
-      return key.accept.some((accepted) => samePages(text, accepted)) ? 'right' : 'wrong';
+      return same(pageSet);
     case 'coordinates':
-      return key.accept.some((accepted) => coordinates(text) !== null && coordinates(text) === coordinates(accepted))
-        ? 'right'
-        : 'wrong';
+      return same(coordinates);
     case 'formula':
       return formulaMatches(text, key.accept, {
         rows: question.sheet,
@@ -57,14 +69,31 @@ export function markText(text: string, key: TextKey, question: Question): TextVe
         ? 'right'
         : 'wrong';
     default:
-      return 'wrong';
+      return null;
   }
 }
 
+const halfOfDay = /^(?:[ap]\.?m|noon|midday|midnight|morning|afternoon|evening|night)$/u;
+
+/** The text without the words of the question, and words without content, before and after what it names. */
+function withoutSentence(text: string, question: Question): string {
+  const words = text.trim().split(/\s+/u);
+  const isAround = (word: string) => {
+    const plain = comparable(word).replace(/^["'(]+|["').,:;!=]+$/gu, '');
+    if (/\d/u.test(word) || halfOfDay.test(plain)) return false;
+    return functionWords.has(plain) || question.words.has(stemOf(plain));
+  };
+  const first = words.findIndex((word) => !isAround(word));
+  if (first < 0) return text;
+  return words.slice(first, words.findLastIndex((word) => !isAround(word)) + 1).join(' ');
+}
+
 const endsWithStop = /[.!?]$/u;
+const leadIn =
+  /^(?:(?:the|my) (?:\w+ )?(?:answer|word|verb|spelling|name|path) (?:is|=)|answer ?[:=]|it(?: is|'s)|.*(?:→|⇒|-+>|=+>)) ?(?=.)/u;
 
 /** Letter for letter, but for what keyboards add: quotes around the whole, and a stop unless sentences are measured. */
-function sameText(text: string, accepted: string, key: TextKey, gaps: readonly string[]): boolean {
+function sameText(text: string, accepted: string, key: TextKey, sentences: readonly string[]): boolean {
   const keepStops = endsWithStop.test(accepted) && key.ignore_final_stop !== true;
   const isQuoted = /^["'].*["']$/u.test(comparable(accepted));
   const form = (one: string) => {
@@ -74,11 +103,47 @@ function sameText(text: string, accepted: string, key: TextKey, gaps: readonly s
   const given = form(text);
   if (given === '') return false;
   if (given === form(accepted)) return true;
-  return gaps.some((gap) => form(gap.replace(/_{4,}/u, () => accepted)) === given);
+  if (keepStops) return false;
+  const alone = form(given.replace(leadIn, ''));
+  return alone === form(accepted) || sentences.some((sentence) => isPartOf(given, sentence, accepted, key));
+}
+
+/** Words as they stand, without the stops and quotes at their ends; an apostrophe is part of its word. */
+function plainWords(text: string, key: TextKey): string[] {
+  return comparable(text, { case_sensitive: key.case_sensitive ?? false })
+    .split(' ')
+    .map((word) => word.replace(/^["(]+|[".,!?;:)]+$/gu, ''))
+    .filter((word) => word !== '');
+}
+
+/** Whether a text is a part of the question's sentence, or all of it, with the accepted words in their place. */
+function isPartOf(text: string, sentence: string, accepted: string, key: TextKey): boolean {
+  const answer = plainWords(accepted, key);
+  const words = plainWords(sentence, key);
+  const place = placeFor(answer, words);
+  if (place < 0) return false;
+  const [before, after] = [words.slice(0, place), words.slice(place + 1)];
+  const given = plainWords(text, key);
+  const rest = given.length - answer.length;
+  for (let left = 0; left <= Math.min(rest, before.length); left++) {
+    const expected = [...before.slice(before.length - left), ...answer, ...after.slice(0, rest - left)];
+    if (expected.length === given.length && expected.every((word, at) => word === given[at])) return true;
+  }
+  return false;
+}
+
+/** Where the answer belongs in a sentence: in its gap, or in the place of the word that it mends. */
+function placeFor(answer: readonly string[], words: readonly string[]): number {
+  const gap = words.findIndex((word) => /^_{4,}$/u.test(word));
+  if (gap >= 0 || answer.length !== 1) return gap;
+  const [mended] = answer as [string];
+  const distances = words.map((word) => distance(word, mended));
+  const least = Math.min(...distances);
+  return least > 0 && least < mended.length * 0.6 ? distances.indexOf(least) : -1;
 }
 
 const functionWords = new Set(
-  "a an the at by on in to of for from with and it is was are were be been he she they i you we his her its their my your this that there will would should could can has have had like only just some about over up it's he's she's they're one do does did go goes went get gets want wants need needs".split(
+  "a an the at by on in to of for from with and it is was are were be been he she they i you we his her its their my your this that there will would should could can has have had like only just some about over up it's he's she's they're one do does did go goes went get gets want wants need needs put say says said called place places people answer word".split(
     ' ',
   ),
 );
@@ -94,25 +159,30 @@ function sameWords(text: string, accepted: string, question: Question): boolean 
   const typed = wordsOf(text).map((word) => unitWord(word));
   const acceptedWords = wordsOf(accepted).map((word) => unitWord(word));
   const denied = acceptedWords.some((word) => denials.has(word));
-  if (!denied && typed.some((word) => denials.has(word) && !question.words.has(word))) return false;
   if (!denied && typed.some((word) => denials.has(word))) return false;
   const content = acceptedWords.filter((word) => !functionWords.has(word));
   const wanted = content.length > 0 ? content : acceptedWords;
   let next = 0;
+  let namesMore = false;
   for (const word of typed) {
     if (next < wanted.length && sameWord(word, wanted[next]!)) {
       next++;
       continue;
     }
     if (functionWords.has(word) || question.words.has(stemOf(word)) || acceptedWords.includes(word)) continue;
-    // "£520.00" and "£520", "95min" and "95 minutes" are one amount.
-    return sameAmount(text, accepted);
+    namesMore = true;
   }
-  return next === wanted.length || sameAmount(text, accepted);
+  if (next === wanted.length && !namesMore) return true;
+  // "post office" and "postoffice" are one.
+  const joined = typed.filter((word) => !functionWords.has(word)).join('');
+  if (wanted.length > 1 && joined === wanted.join('')) return true;
+  // "£520.00" and "£520", "95min" and "95 minutes" are one amount.
+  return sameAmount(text, accepted, question);
 }
 
 function sameWord(typed: string, wanted: string): boolean {
-  return typed === wanted || stemOf(typed) === stemOf(wanted) || isSlipOf(typed, wanted);
+  const alike = stemOf(typed) === stemOf(wanted) || `${typed}s` === wanted || typed === `${wanted}s`;
+  return alike || isSlipOf(typed, wanted);
 }
 
 const unitWords: Record<string, string> = {
@@ -128,12 +198,16 @@ const unitWords: Record<string, string> = {
 };
 const unitWord = (word: string): string => (Object.hasOwn(unitWords, word) ? unitWords[word]! : word);
 
-function sameAmount(text: string, accepted: string): boolean {
+function sameAmount(text: string, accepted: string, question: Question): boolean {
   const [given, key] = [readQuantity(text), readQuantity(accepted)];
-  const foreign = (words: string[]) => words.some((word) => !functionWords.has(word));
-  if (given === null || key === null || foreign(given.words) || foreign(key.words)) return false;
-  if (given.unit !== null && given.unit !== key.unit) return false;
-  return given.value.n * key.value.d === key.value.n * given.value.d;
+  if (given === null || key === null || key.words.some((word) => !functionWords.has(word))) return false;
+  if (given.words.some((word) => !functionWords.has(word) && !question.words.has(stemOf(word)))) return false;
+  if (given.others.length > 0) return false;
+  const [a, b] = [given.value.n * key.value.d, key.value.n * given.value.d];
+  if (given.unit === key.unit || given.unit === null) return a === b;
+  if (key.unit === null || given.unit.dimension !== key.unit.dimension) return false;
+  const [from, to] = [given.unit.factor, key.unit.factor];
+  return a * from.n * to.d === b * to.n * from.d;
 }
 
 function codeText(text: string): string {
@@ -167,11 +241,6 @@ function pageSet(text: string): string | null {
     for (let page = first; page <= last; page++) pages.add(page);
   }
   return [...pages].sort((a, b) => a - b).join();
-}
-
-function samePages(text: string, accepted: string): boolean {
-  const pages = pageSet(text);
-  return pages !== null && pages === pageSet(accepted);
 }
 
 function coordinates(text: string): string | null {

@@ -38,6 +38,11 @@ export function bare(text: string, keepStops: boolean): string {
 /** A word without its commonest endings, so that "goes" and "go", "tins" and "tin" are one. */
 export function stemOf(word: string): string {
   const plain = word.toLowerCase().replace(/'s?$/u, '');
+  const stem = withoutEnding(plain);
+  return stem.length > 3 && stem.endsWith('e') ? stem.slice(0, -1) : stem;
+}
+
+function withoutEnding(plain: string): string {
   if (plain.length > 4 && plain.endsWith('ies')) return `${plain.slice(0, -3)}y`;
   if (plain.length > 4 && /(?:[sxz]|ch|sh|o)es$/u.test(plain)) return plain.slice(0, -2);
   if (plain.length > 5 && plain.endsWith('ing')) return plain.slice(0, -3);
@@ -83,7 +88,7 @@ export function isSlipOf(typed: string, meant: string): boolean {
 }
 
 /** Damerau–Levenshtein distance, restricted: insertions, deletions, substitutions and swaps of neighbours. */
-function distance(a: string, b: string): number {
+export function distance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {
     const row = [i];

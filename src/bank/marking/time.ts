@@ -6,6 +6,8 @@ export type TimeOfDay = {
   minutes: number;
   /** Whether the text says which half of the day is meant, by words or by the 24-hour clock. */
   half: 'am' | 'pm' | 'said_by_clock' | null;
+  /** Whether the hour is written as only the 24-hour clock writes it: 00, 09, 19. */
+  clock24: boolean;
 };
 
 const partsOfDay: readonly [RegExp, 'am' | 'pm'][] = [
@@ -24,6 +26,7 @@ export function readTime(text: string): TimeOfDay | null {
       .replace(/(\d)(?=[ap]\.? ?m)/gu, '$1 ')
       .replace(/\b(?:a|one) quarter\b/gu, 'quarter')
       .replace(/\bhalf(?= past)/gu, '30')
+      .replace(/\bhalf (?=\d|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)/gu, '30 past ')
       .replace(/\bquarter(?= (?:past|to))/gu, '15'),
   )} `;
   let half: 'am' | 'pm' | null = null;
@@ -34,13 +37,18 @@ export function readTime(text: string): TimeOfDay | null {
     half = which;
     rest = without;
   }
+  const named = /\b(?:past|to) (midnight|noon|midday)\b/u.exec(rest)?.[1];
+  if (named !== undefined) {
+    half ??= (named === 'midnight') === rest.includes(' past ') ? 'am' : 'pm';
+    rest = rest.replace(named, '12');
+  }
   rest = rest
     .replace(/\b(?:at|about|around|by|it|is|it's|the|time|o'?clock|oclock|hours|hrs|hour|h|exactly|local)(?=\W)/gu, ' ')
     .replace(/[.,;!"')(]+(?=\s)/gu, ' ')
     .replace(/\s+/gu, ' ')
     .trim();
-  if (/^(?:12 )?(?:noon|midday)$/u.test(rest)) return { minutes: 720, half: 'said_by_clock' };
-  if (/^(?:12 )?midnight$/u.test(rest)) return { minutes: 0, half: 'said_by_clock' };
+  if (/^(?:12 )?(?:noon|midday)$/u.test(rest)) return { minutes: 720, half: 'said_by_clock', clock24: false };
+  if (/^(?:12 )?midnight$/u.test(rest)) return { minutes: 0, half: 'said_by_clock', clock24: false };
   const told = /^(\d{1,2}) (?:minutes? |mins? )?(past|to) (\d{1,2})$/u.exec(rest);
   const digits =
     /^(\d{1,2})(?: ?[:.;,h-] ?|\s)(\d{2})(?:[:.]00)?$/u.exec(rest) ??
@@ -65,9 +73,11 @@ export function readTime(text: string): TimeOfDay | null {
   } else return null;
   if (hour > 23 || minute > 59) return null;
   if (hour > 12 || hour === 0)
-    return half === 'am' && hour > 12 ? null : { minutes: hour * 60 + minute, half: half ?? 'said_by_clock' };
-  if (half === null) return { minutes: hour * 60 + minute, half: padded ? 'said_by_clock' : null };
-  return { minutes: (hour % 12) * 60 + minute + (half === 'pm' ? 720 : 0), half };
+    return (half === 'am' && hour > 12) || (half === 'pm' && hour === 0)
+      ? null
+      : { minutes: hour * 60 + minute, half: half ?? 'said_by_clock', clock24: true };
+  if (half === null) return { minutes: hour * 60 + minute, half: padded ? 'said_by_clock' : null, clock24: padded };
+  return { minutes: (hour % 12) * 60 + minute + (half === 'pm' ? 720 : 0), half, clock24: padded && half === 'am' };
 }
 
 export type ClockWanted = 'any' | '12' | '24';
@@ -87,14 +97,9 @@ export function markTime(text: string, key: TimeOfDay, wanted: ClockWanted): 'ri
     return same || (read.half === null && sameFace) ? 'form' : 'wrong';
   }
   if (wanted === '24') {
-    if (read.half === 'said_by_clock' && same) return 'right';
+    if (!same) return 'wrong';
     // From 10:00 to 12:59 both clocks write the same digits.
-    if (read.half === null && same && keyMinutes >= 600) return 'right';
-    return same && (read.half === 'am' || read.half === 'pm')
-      ? keyMinutes >= 780 && keyMinutes / 60 >= 13 && /\b(1[3-9]|2[0-3])\D?[0-5]\d/u.test(text)
-        ? 'right'
-        : 'form'
-      : 'wrong';
+    return read.clock24 || (read.half === null && keyMinutes >= 600) ? 'right' : 'form';
   }
   // A question that names no half of the day leaves both open.
   return same || ((read.half === null || key.half === null) && sameFace) ? 'right' : 'wrong';

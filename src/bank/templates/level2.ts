@@ -140,6 +140,7 @@ export const level2Templates: readonly Template[] = [
       value: String(key),
       unit: 'litres',
       tolerance: '0.5',
+      decimals: 0,
       solution: `3.14 × ${radius}² × ${height} = ${grouped(Math.round(litres * 1000))} cm³. ÷ 1,000 = ${decimal(Math.round(litres * 1000), 3)} litres, which is ${key} to the nearest litre.`,
       wrong: [
         [String(Math.round((2 * 3.14 * radius * height) / 1000)), 'Used 2πrh, the area of the curved side.'],

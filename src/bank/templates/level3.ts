@@ -38,6 +38,7 @@ export const level3Templates: readonly Template[] = [
       value: poundsValue(total),
       unit: 'pounds',
       tolerance: '0.01',
+      decimals: 2,
       solution: `${pounds(principal)} × ${decimal(1000 + tenths, 3)}^${years} = ${pounds(total)}`,
       wrong: [
         [poundsValue(principal + Math.round((principal * tenths * years) / 1000)), 'Used simple interest.'],
@@ -141,6 +142,7 @@ export const level3Templates: readonly Template[] = [
       value: rounded(height, 1),
       unit: 'metres',
       tolerance: '0.05',
+      decimals: 1,
       solution: `${distance} × tan ${degrees}° = ${rounded(height - eye / 100, 2)} m. Add ${decimal(eye, 2)} m: ${rounded(height, 1)} m`,
       wrong: [
         [rounded(height - eye / 100, 1), 'Left out the height of the eyes.'],
@@ -284,6 +286,7 @@ export const level3Templates: readonly Template[] = [
       ],
       value: rounded(deviation, 1),
       tolerance: '0.05',
+      decimals: 1,
       solution: `Mean: ${total} ÷ 5 = ${mean}. Squared deviations: ${values.map((value) => (value - mean) ** 2).join(' + ')} = ${squares}. √(${squares} ÷ 5) = √${decimal(squares * 2, 1)} ≈ ${rounded(deviation, 1)}`,
       wrong: [
         [decimal(squares * 2, 1), 'Gives the variance: did not take the square root.'],

@@ -88,6 +88,8 @@ type NumericQuestion = {
   unit?: keyof typeof unitsOf;
   form?: NumericKey['form'];
   tolerance?: string;
+  /** How many decimal places the question asks for. */
+  decimals?: number;
   solution: string;
   wrong: readonly Wrong[];
 };
@@ -103,6 +105,7 @@ export function numeric({
   unit,
   form,
   tolerance,
+  decimals,
   solution,
   wrong,
 }: NumericQuestion): RenderedItem | null {
@@ -126,6 +129,7 @@ export function numeric({
       ...(tolerance && { tolerance }),
       ...(beside.units.length > 0 && { units: [...beside.units] }),
       ...(form && { form }),
+      ...(decimals !== undefined && { decimals }),
     },
     rationale: solution,
     distractor_rationales: Object.fromEntries(kept),
