@@ -1,80 +1,70 @@
 import type { App } from '../src/app.ts';
-import { storedTexts } from '../src/db/stored-text.ts';
-import type { ByteReaders } from '../src/db/stored-text.ts';
+import type { Place } from '../src/db/stored-text.ts';
+import { readReport } from '../src/evidence/report.ts';
 import { holdsNationalInsuranceNumber } from '../src/personal-data.ts';
-import type { Command } from './command.ts';
+import { canRedact, findPersonalData, redactPlace } from '../src/redaction.ts';
+import type { Call, Command } from './command.ts';
 import { act, option, organisationOf, table, withApp } from './open.ts';
 
-/** How every column of bytes is read; a new one has to say it here before the check runs again. */
-export function byteReaders(app: App): ByteReaders {
-  return {
-    'access_key.secret_sha256': null,
-    'audit.address': null,
-    'refused_calls.address': null,
-    'evidence.pdf': null,
-    'idempotency.key_sha256': null,
-    'idempotency.request_sha256': null,
-    'idempotency.reply': (bytes) => app.secrets.open('idempotency', bytes),
-  };
-}
-
 /** Where something was found; never what. */
-export type Finding = { table: string; column: string; key: Record<string, string> };
-
-/** True when a text, or any text within it where it is JSON, holds a National Insurance number. */
-function isFinding(text: string): boolean {
-  if (!holdsNationalInsuranceNumber(text)) return false;
-  // What only the punctuation of JSON joins is none: each text within is looked at by itself.
-  for (const json of [text, `{${text}}`]) {
-    try {
-      return leaves(JSON.parse(json)).some(holdsNationalInsuranceNumber);
-    } catch {
-      // Not JSON.
-    }
-  }
-  return true;
+function shown({ table: name, column, key }: Place): Place {
+  const parts = Object.entries(key).map(([part, id]) => [part, holdsNationalInsuranceNumber(id) ? '(hidden)' : id]);
+  return { table: name, column, key: Object.fromEntries(parts) as Record<string, string> };
 }
 
-function leaves(value: unknown): string[] {
-  if (typeof value === 'string') return [value];
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([name, inner]) => [name, ...leaves(inner)]);
+const rowsOf = (places: Place[]) => table([['table', 'column', 'key'], ...places.map(rowOf)]);
+const rowOf = (place: Place) => [place.table, place.column, JSON.stringify(shown(place).key)];
+
+/** One transaction for each place, each in the audit log: stopped and run again, the command goes on where it was. */
+async function redactAll(app: App, places: Place[], call: Call): Promise<Place[]> {
+  const redacted: Place[] = [];
+  const packs = new Map<string, { organisationId: number; assessmentId: string }>();
+  for (const place of places) {
+    if (call.signal.aborted) break;
+    const organisationId = Number(place.key.organisation_id ?? 0);
+    await act(app, organisationId === 0 ? null : organisationId, 'check personal-data redact', async (work) => {
+      await redactPlace(work, place);
+      return { result: null, resource: rowOf(place).join(' ') };
+    });
+    redacted.push(place);
+    call.progress(`${redacted.length} of ${places.length} places`);
+    const assessmentId = place.key.assessment_id;
+    if (place.table === 'evidence') packs.set(assessmentId!, { organisationId, assessmentId: assessmentId! });
+  }
+  // Last, when nothing that they show is to be redacted any more; whoever reads one before makes it, too.
+  for (const { organisationId, assessmentId } of packs.values()) await readReport(app, organisationId, assessmentId);
+  return redacted;
 }
 
-/** Every place in the database where a National Insurance number is stored. */
-export async function findPersonalData(app: App, organisationId: number | null): Promise<Finding[]> {
-  const found: Finding[] = [];
-  for await (const { table: name, column, key, value } of storedTexts(app.db, organisationId, byteReaders(app))) {
-    if (!isFinding(value)) continue;
-    const shown = Object.entries(key).map(([part, id]) => [part, holdsNationalInsuranceNumber(id) ? '(hidden)' : id]);
-    found.push({ table: name, column, key: Object.fromEntries(shown) as Record<string, string> });
-  }
-  return found;
+async function check(call: Call) {
+  return withApp(async (app) => {
+    const id = option(call, 'organisation');
+    const organisationId = id === undefined ? null : (await organisationOf(app, id)).organisation_id;
+    const found = await findPersonalData(app, organisationId);
+    await act(app, organisationId, 'check personal-data', () => Promise.resolve({ result: null, resource: null }));
+    const redacted = call.options.redact === true ? await redactAll(app, found.filter(canRedact), call) : [];
+    const left = found.filter((place) => !redacted.includes(place));
+    const lines = [
+      ...(redacted.length === 0 ? [] : [`Redacted in ${redacted.length} places:`, rowsOf(redacted)]),
+      ...(left.length === 0 ? [] : [...(redacted.length === 0 ? [] : ['Left as it is:']), rowsOf(left)]),
+    ];
+    return {
+      json: { found: found.map(shown), redacted: redacted.map(shown) },
+      text:
+        found.length === 0
+          ? 'No stored text holds anything shaped like a National Insurance number.'
+          : lines.join('\n'),
+      exitCode: left.length === 0 ? 0 : 1,
+    };
+  });
 }
 
 export const commands: Command[] = [
   {
     name: 'check personal-data',
-    usage: '[--organisation ID]',
-    summary: 'Look through all stored text for National Insurance numbers, and list where they are',
-    options: { organisation: { type: 'string' } },
-    run: (call) =>
-      withApp(async (app) => {
-        const id = option(call, 'organisation');
-        const organisationId = id === undefined ? null : (await organisationOf(app, id)).organisation_id;
-        const found = await findPersonalData(app, organisationId);
-        await act(app, organisationId, 'check personal-data', () => Promise.resolve({ result: null, resource: null }));
-        return {
-          json: { found },
-          text:
-            found.length === 0
-              ? 'No stored text holds anything shaped like a National Insurance number.'
-              : table([
-                  ['table', 'column', 'key'],
-                  ...found.map((one) => [one.table, one.column, JSON.stringify(one.key)]),
-                ]),
-          exitCode: found.length === 0 ? 0 : 1,
-        };
-      }),
+    usage: '[--organisation ID] [--redact]',
+    summary: 'Look through all stored text for National Insurance numbers, list where they are, or redact them',
+    options: { organisation: { type: 'string' }, redact: { type: 'boolean' } },
+    run: check,
   },
 ];

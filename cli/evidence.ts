@@ -40,7 +40,10 @@ async function verify(call: Call) {
     };
   }
   return withApp(async (app) => {
-    const { verdict, edition, made_at, withdrawn_at, holder, reproducible, sameRenderer } = await inspect(app, sha256);
+    const { verdict, edition, made_at, withdrawn_at, holder, reproducible, sameRenderer, redacted } = await inspect(
+      app,
+      sha256,
+    );
     if (holder === null) {
       return {
         json: {
@@ -67,11 +70,13 @@ async function verify(call: Call) {
     const again =
       verdict === 'withdrawn'
         ? 'Its content is gone.'
-        : reproducible === true
-          ? 'This version of the service makes the same bytes again.'
-          : sameRenderer === true
-            ? 'But this service makes other bytes from the stored content: its installation is damaged.'
-            : 'This version of the service has another renderer than the file was made with.';
+        : redacted
+          ? 'It held personal data that must not be stored, and was deleted: delete this copy too.'
+          : reproducible === true
+            ? 'This version of the service makes the same bytes again.'
+            : sameRenderer === true
+              ? 'But this service makes other bytes from the stored content: its installation is damaged.'
+              : 'This version of the service has another renderer than the file was made with.';
     return {
       json: {
         sha256,

@@ -36,6 +36,56 @@ export function holdsNationalInsuranceNumber(text: string): boolean {
 /** The specification's pattern of a reference. */
 export const refPattern = '^[A-Za-z0-9][A-Za-z0-9._:/-]*$';
 
+/** What stands where something stood that must not be stored. */
+const mark = '[redacted]';
+
+/** Words that hold one become the mark: as few as do. The white space around words bounds a number as the ends do. */
+function redactWords(text: string): string {
+  let left = text;
+  while (holdsNationalInsuranceNumber(left)) {
+    const parts = left.split(/(\s+)/);
+    const holds = (from: number, to: number) => holdsNationalInsuranceNumber(parts.slice(from, to).join(''));
+    let to = 1;
+    while (!holds(0, to)) to++;
+    let from = to - 1;
+    while (!holds(from, to)) from--;
+    left = [...parts.slice(0, from), mark, ...parts.slice(to)].join('');
+  }
+  return left;
+}
+
+/** Each text within a JSON value by itself, names of fields too. */
+function redactWithin(value: unknown): unknown {
+  if (typeof value === 'string') return withoutNationalInsuranceNumbers(value);
+  if (Array.isArray(value)) return value.map(redactWithin);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [withoutNationalInsuranceNumbers(name), redactWithin(inner)]),
+  );
+}
+
+/**
+ * The text with a mark in the place of National Insurance numbers; the very same text where it holds none. What is JSON,
+ * or the inside of a JSON object, stays so: what only its punctuation joins is no number.
+ */
+export function withoutNationalInsuranceNumbers(text: string): string {
+  if (!holdsNationalInsuranceNumber(text)) return text;
+  for (const [before, after] of [
+    ['', ''],
+    ['{', '}'],
+  ] as const) {
+    let value: unknown;
+    try {
+      value = JSON.parse(`${before}${text}${after}`);
+    } catch {
+      continue;
+    }
+    const redacted = JSON.stringify(redactWithin(value));
+    return redacted === JSON.stringify(value) ? text : redacted.slice(before.length, redacted.length - after.length);
+  }
+  return redactWords(text);
+}
+
 const opaqueRef = new RegExp(refPattern);
 
 /** True for a reference in the specification's pattern that isn't shaped like a National Insurance number. */

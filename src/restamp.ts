@@ -1,4 +1,5 @@
 import type { App } from './app.ts';
+import { cancelEventsOfWithdrawn } from './assessments/amend.ts';
 import { feedLane, inWork } from './db/work.ts';
 import { lockFeed } from './feed/position.ts';
 import type { RestampedThrough } from './feed/restamp.ts';
@@ -14,8 +15,8 @@ export type RestampStep = 'moved' | 'another process' | 'nothing left';
 
 /**
  * The next slice of what an older release left in its shape, in a transaction of its own: a process that is killed
- * leaves a whole number of slices behind it, and whoever comes next goes on. Learners that the older release should have
- * forgotten are forgotten on the way.
+ * leaves a whole number of slices behind it, and whoever comes next goes on. What the older release left undone while it
+ * still served is done on the way: learners are forgotten, and what was told of withdrawn results is taken back.
  */
 export async function restampNext(app: App, doing: Restamping): Promise<RestampStep> {
   const organisationId = await findRestamp(app.db);
@@ -27,7 +28,8 @@ export async function restampNext(app: App, doing: Restamping): Promise<RestampS
     if (!(await takeRestampTurn(work.tx))) return { step: 'another process' as const, through: from };
     const feed = await lockFeed(work, organisationId);
     const learnerIds = await restampSlice(work, feed, reached, limits.restampRecords);
-    if (learnerIds !== null) await forgetStranded(work, feed, learnerIds);
+    if (learnerIds === 'begun') await cancelEventsOfWithdrawn(work, organisationId);
+    else if (learnerIds !== null) await forgetStranded(work, feed, learnerIds);
     return { step: 'moved' as const, through: reached };
   });
   doing.organisationId = organisationId;

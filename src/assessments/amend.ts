@@ -8,7 +8,7 @@ import { forgetUnlessAnythingIsLeft } from '../learners/forget.ts';
 import { contentOf, storedTexts } from './body.ts';
 import type { Amendment } from './result-fields.ts';
 import { amendableNames, faultsOfAmendment, RecordRefused, wholeDomains } from './result-fields.ts';
-import { emptyAssessment, findLive, recordChanges, replaceBodies, stampAssessments } from './store.ts';
+import { emptyAssessment, findLive, findWithdrawn, recordChanges, replaceBodies, stampAssessments } from './store.ts';
 
 /** Checks an amendment as it is given; its texts keep to what an import may hold. @throws RecordRefused */
 export function readAmendment(value: unknown): Amendment {
@@ -75,4 +75,10 @@ export async function withdrawAssessment(
   ]);
   if (!(await forgetUnlessAnythingIsLeft(work, feed, row.learner_id)))
     await stampLearners(work, feed, [row.learner_id]);
+}
+
+/** Takes back what was told of results that a release withdrew which left their events as they were. */
+export async function cancelEventsOfWithdrawn(work: Work, organisationId: number): Promise<void> {
+  const assessmentIds = await findWithdrawn(work.tx, organisationId);
+  await cancelEvents(work, organisationId, { assessmentIds }, 'withdrawn');
 }

@@ -3,7 +3,14 @@ import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import type { LearnerName } from '../learners/learners.ts';
-import { findLearnersByIds, findLearnersByRefs, recordRename, updateLearner } from '../learners/learners.ts';
+import {
+  findLearnersByIds,
+  findLearnersByRefs,
+  recordRename,
+  updateLearner,
+  updateLearnerRef,
+} from '../learners/learners.ts';
+import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import { learnerJson } from './body.ts';
 import { replaceLearnerJson } from './store.ts';
 
@@ -49,4 +56,26 @@ export async function correctName(
   await recordRename(work, organisationId, learner.learner_id, why);
   if (changed) await stampLearnersAndAssessments(work, feed, [learner.learner_id]);
   return { ...learner, full_name: fullName, changed };
+}
+
+/**
+ * Takes National Insurance numbers out of a learner's name and reference, also inside every live assessment. A reference
+ * must stay one of its own: it is made from the learner's id.
+ */
+export async function redactLearner(work: Work, organisationId: number, learnerId: string): Promise<void> {
+  const feed = await lockFeed(work, organisationId);
+  const [learner] = await findLearnersByIds(work.tx, organisationId, [learnerId]);
+  // A learner that is forgotten shows nothing.
+  if (learner === undefined || learner.full_name === '') return;
+  const fullName = withoutNationalInsuranceNumbers(learner.full_name);
+  const held = learner.ref !== null && withoutNationalInsuranceNumbers(learner.ref) !== learner.ref;
+  const ref = held ? `redacted-${learnerId}` : learner.ref;
+  if (ref !== null && held) await updateLearnerRef(work.tx, organisationId, learnerId, ref);
+  const namedAtUs = fullName === learner.full_name ? undefined : work.nowMs * 1000;
+  await renameLearner(work, organisationId, { ...learner, ref }, fullName, { namedAtUs });
+  if (namedAtUs !== undefined) {
+    const reason = 'Redacted: it held a National Insurance number';
+    await recordRename(work, organisationId, learnerId, { actor: 'operator', reason });
+  }
+  await stampLearnersAndAssessments(work, feed, [learnerId]);
 }

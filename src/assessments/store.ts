@@ -127,6 +127,17 @@ export function findStored(tx: Tx, organisationId: number, ids: string[]) {
   }>(stored, [organisationId, uuidArray(ids)]);
 }
 
+const withdrawn = statement(
+  'assessment.withdrawn',
+  'select assessment_id from assessment_feed where organisation_id = $1 and deleted',
+);
+
+/** All results that were withdrawn. */
+export async function findWithdrawn(tx: Tx, organisationId: number): Promise<string[]> {
+  const rows = await tx.query<{ assessment_id: string }>(withdrawn, [organisationId]);
+  return rows.map((row) => row.assessment_id);
+}
+
 const replaceTexts = statement(
   'assessment.replace_texts',
   `
@@ -195,7 +206,7 @@ export async function setReportSha256(
   tx: Tx,
   organisationId: number,
   assessmentId: string,
-  sha256: string,
+  sha256: string | null,
 ): Promise<void> {
   await tx.query(setReport, [organisationId, assessmentId, sha256]);
 }

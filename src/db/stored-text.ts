@@ -1,7 +1,9 @@
 import type { Tx } from './database.ts';
 
-/** A value that is stored as text, with the primary key of its row. */
-export type StoredText = { table: string; column: string; key: Record<string, string>; value: string };
+/** Where a text is stored: its column, and the primary key of its row. */
+export type Place = { table: string; column: string; key: Record<string, string> };
+
+export type StoredText = Place & { value: string };
 
 /** How the bytes of a column are read as text; null for bytes that hold none: hashes, and what is made from another column. */
 export type ByteReaders = Record<string, ((bytes: Buffer) => string | null) | null>;
@@ -81,4 +83,37 @@ async function* textsOfTable(
       }
     }
   }
+}
+
+/**
+ * Changes the value in one place, if there still is one; nobody else changes its row meanwhile. What `change` gives back as
+ * it was is left alone.
+ */
+export async function changeStoredText(
+  tx: Tx,
+  { table, column, key }: Place,
+  change: (value: string | Buffer) => string | Buffer,
+): Promise<void> {
+  const where = Object.keys(key)
+    .map((name, i) => `${quoted(name)} = $${i + 1}`)
+    .join(' and ');
+  const [row] = await tx.query<{ value: string | Buffer | null }>(
+    `select ${quoted(column)} as value from ${quoted(table)} where ${where} for update`,
+    Object.values(key),
+  );
+  const value = row?.value ?? null;
+  if (value === null) return;
+  const changed = change(value);
+  if (changed === value) return;
+  await tx.query(`update ${quoted(table)} set ${quoted(column)} = $${Object.keys(key).length + 1} where ${where}`, [
+    ...Object.values(key),
+    changed,
+  ]);
+}
+
+/** The value in one place as its column has it; null when there is none any more. */
+export async function readStoredText(tx: Tx, place: Place): Promise<string | Buffer | null> {
+  let found: string | Buffer | null = null;
+  await changeStoredText(tx, place, (value) => (found = value));
+  return found;
 }

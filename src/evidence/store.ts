@@ -5,18 +5,20 @@ import { contentOf } from '../assessments/body.ts';
 import { historyOf } from '../assessments/history.ts';
 import { attachReport, findLive } from '../assessments/report.ts';
 import type { Database } from '../db/database.ts';
+import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { createTurns } from '../db/turns.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
+import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import type { EvidenceInput } from './document.ts';
 import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf/pdf.ts';
 import type { Report } from './stored.ts';
-import { storedReports } from './stored.ts';
+import { redactedRenderer, storedReports } from './stored.ts';
 
 export type { Report } from './stored.ts';
 
@@ -29,6 +31,17 @@ const insert = statement(
   'evidence.insert',
   `
   insert into evidence (organisation_id, assessment_id, edition, sha256, pdf, input, renderer, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+);
+
+const inputOf = statement(
+  'evidence.input_of',
+  'select input, sha256 from evidence where organisation_id = $1 and assessment_id = $2 and edition = $3 for update',
+);
+const emptyFile = statement(
+  'evidence.empty_file',
+  `
+  update evidence set pdf = null, input = $4, renderer = '${redactedRenderer}'
+   where organisation_id = $1 and assessment_id = $2 and edition = $3`,
 );
 
 /** How often a report is begun again because its result changed meanwhile. */
@@ -94,6 +107,25 @@ export async function storeEdition(work: Work, organisationId: number, { input, 
     rendererVersion,
     new Date(work.nowMs),
   ]);
+}
+
+/**
+ * Takes National Insurance numbers out of an edition: its file goes, its content stays without them, for the editions to
+ * come. @returns the hash of the file that is gone; null when it held none
+ */
+export async function redactEdition(
+  tx: Tx,
+  organisationId: number,
+  assessmentId: string,
+  edition: number,
+): Promise<string | null> {
+  const key = [organisationId, assessmentId, edition];
+  const [row] = await tx.query<{ input: string | null; sha256: string }>(inputOf, key);
+  if (row === undefined || row.input === null) return null;
+  const input = withoutNationalInsuranceNumbers(row.input);
+  if (input === row.input) return null;
+  await tx.query(emptyFile, [...key, input]);
+  return row.sha256;
 }
 
 /** Where a file can be checked, as evidence prints it. */

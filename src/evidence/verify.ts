@@ -4,6 +4,7 @@ import { statement } from '../db/database.ts';
 import type { EvidenceInput } from './document.ts';
 import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf/pdf.ts';
+import { redactedRenderer } from './stored.ts';
 
 // Two organisations may hold the same result under one id, and so the same file: it is current while it is current anywhere.
 const byHash = statement(
@@ -71,21 +72,29 @@ export async function vouch(app: App, sha256: string): Promise<Vouching> {
 export type Inspection = Vouching & {
   /** Whose file it is; null for an unknown one. */
   holder: { organisationId: number; assessmentId: string } | null;
-  /** Whether today's renderer makes the same bytes from the stored content; null when it can't read that content, and for an unknown or withdrawn file. */
+  /**
+   * Whether today's renderer makes the same bytes from the stored content; null when it can't read that content, and for
+   * an unknown, withdrawn or redacted file.
+   */
   reproducible: boolean | null;
   /** Whether the file was made by the same version of the renderer. */
   sameRenderer: boolean | null;
+  /** Whether the stored file is gone, because it held what must not be stored. */
+  redacted: boolean;
 };
 
 /** For the operator: whose file it is, and whether today's renderer still makes the same bytes from the stored content. */
 export async function inspect(app: App, sha256: string): Promise<Inspection> {
   const row = await find(app, sha256);
-  if (row === undefined) return { ...vouching(row), holder: null, reproducible: null, sameRenderer: null };
+  if (row === undefined)
+    return { ...vouching(row), holder: null, reproducible: null, sameRenderer: null, redacted: false };
+  const redacted = row.renderer === redactedRenderer;
   return {
     ...vouching(row),
     holder: { organisationId: row.organisation_id, assessmentId: row.assessment_id },
-    reproducible: row.input === null ? null : rendersTo(row.input, sha256),
+    reproducible: row.input === null || redacted ? null : rendersTo(row.input, sha256),
     sameRenderer: row.renderer === rendererVersion,
+    redacted,
   };
 }
 

@@ -65,21 +65,21 @@ export type RestampedThrough = { results: number; learners: number };
 /**
  * Moves the next records that are shown in the shape of before, or begins or ends with the organisation where there are
  * none; its feed's lock is held.
- * @returns the learners that were moved, or null when the organisation needs nothing any more
+ * @returns the learners that were moved, `begun`, or null when the organisation needs nothing any more
  */
 export async function restampSlice(
   work: Work,
   feed: Feed,
   through: RestampedThrough,
   most: number,
-): Promise<string[] | null> {
+): Promise<string[] | 'begun' | null> {
   const { organisationId } = feed;
   const [row] = await work.tx.query<{ shape: number; shape_position: number }>(state, [organisationId]);
   const { shape, shape_position } = row!;
   if (shape_position === 0) {
     if (shape >= currentShape) return null;
     await work.tx.query(begin, [organisationId]);
-    return [];
+    return 'begun';
   }
   for (const [of, sql] of [
     ['results', results],

@@ -3,6 +3,7 @@ import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampMembers } from '../feed/stamp.ts';
 import { limits } from '../limits.ts';
+import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import type { GroupRow } from './store.ts';
 import { countActiveGroups, findGroup, updateGroup } from './store.ts';
 import { teamType } from './types.ts';
@@ -16,15 +17,20 @@ export async function changeGroup(
   work: Work,
   organisationId: number,
   groupId: string,
-  change: { name?: string; active?: boolean },
+  change: { name?: string; active?: boolean; ref?: string },
   options: { managingTeams?: boolean } = {},
 ): Promise<GroupRow> {
   const feed = await lockFeed(work, organisationId);
   const group = await findGroup(work.tx, organisationId, groupId);
   if (group === undefined) throw new ApiError('not_found');
   if (group.type === teamType && options.managingTeams !== true) throw new ApiError('team_group_managed');
-  const changed = { ...group, name: change.name ?? group.name, active: change.active ?? group.active };
-  if (changed.name === group.name && changed.active === group.active) return group;
+  const changed = {
+    ...group,
+    name: change.name ?? group.name,
+    active: change.active ?? group.active,
+    ref: change.ref ?? group.ref,
+  };
+  if (changed.name === group.name && changed.active === group.active && changed.ref === group.ref) return group;
   if (
     changed.active &&
     !group.active &&
@@ -40,4 +46,14 @@ export async function changeGroup(
   // A renamed archived group shows nowhere.
   if (changed.active || group.active) await stampMembers(work, feed, groupId);
   return changed;
+}
+
+/** Takes National Insurance numbers out of a group's name and reference, which then is made from its id. */
+export async function redactGroup(work: Work, organisationId: number, groupId: string): Promise<void> {
+  await lockFeed(work, organisationId);
+  const group = await findGroup(work.tx, organisationId, groupId);
+  if (group === undefined) return;
+  const name = withoutNationalInsuranceNumbers(group.name);
+  const ref = withoutNationalInsuranceNumbers(group.ref) === group.ref ? group.ref : `redacted-${groupId}`;
+  await changeGroup(work, organisationId, groupId, { name, ref }, { managingTeams: true });
 }

@@ -37,7 +37,7 @@ const insert = statement(
 const update = statement(
   'group.update',
   `
-  update learner_group set name = $3, active = $4, position = $5 where organisation_id = $1 and group_id = $2`,
+  update learner_group set name = $3, active = $4, position = $5, ref = $6 where organisation_id = $1 and group_id = $2`,
 );
 const memberCount = statement(
   'group.count_members',
@@ -71,7 +71,7 @@ export async function insertGroup(tx: Tx, organisationId: number, row: GroupRow)
 }
 
 export async function updateGroup(tx: Tx, organisationId: number, row: GroupRow): Promise<void> {
-  await tx.query(update, [organisationId, row.group_id, row.name, row.active, row.position]);
+  await tx.query(update, [organisationId, row.group_id, row.name, row.active, row.position, row.ref]);
 }
 
 export async function countMembers(tx: Tx, organisationId: number, groupId: string): Promise<number> {

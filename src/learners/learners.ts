@@ -12,6 +12,7 @@ export {
   nameInstants,
   recordRename,
   updateLearner,
+  updateLearnerRef,
 } from './store.ts';
 
 /** The organisation's learners among the references. Learners are never deleted, so the answer stays true. */

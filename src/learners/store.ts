@@ -106,6 +106,11 @@ const update = statement(
   update learner set full_name = $3, email = coalesce($4, email), named_at = coalesce($5, named_at) where organisation_id = $1 and learner_id = $2`,
 );
 
+const updateRef = statement(
+  'learner.update_ref',
+  'update learner set ref = $3 where organisation_id = $1 and learner_id = $2',
+);
+
 export async function findLearner(tx: Tx, organisationId: number, ref: string): Promise<LearnerRow | undefined> {
   return (await tx.query<LearnerRow>(byRef, [organisationId, ref]))[0];
 }
@@ -159,6 +164,11 @@ export async function updateLearner(
   given: { email?: string | null; namedAtUs?: number },
 ): Promise<void> {
   await tx.query(update, [organisationId, learnerId, fullName, given.email ?? null, given.namedAtUs ?? null]);
+}
+
+/** Another reference for a learner, whom the provider's systems then know by it. */
+export async function updateLearnerRef(tx: Tx, organisationId: number, learnerId: string, ref: string): Promise<void> {
+  await tx.query(updateRef, [organisationId, learnerId, ref]);
 }
 
 /**

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { byteReaders, findPersonalData } from '../../cli/check.ts';
+import { execFile } from 'node:child_process';
 import { storedTexts } from '../../src/db/stored-text.ts';
+import { withoutNationalInsuranceNumbers } from '../../src/personal-data.ts';
+import { byteReaders, findPersonalData, redactions, redactPlace } from '../../src/redaction.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
@@ -19,7 +21,8 @@ suite('ars check personal-data', async () => {
     await scene.org.post('/learners', { full_name: 'Kept Reply', ref: 'kept' }, { 'idempotency-key': 'one' });
     assert.deepEqual(await findPersonalData(app, null), []);
     const read = new Set<string>();
-    for await (const { table, column } of storedTexts(app.db, null, byteReaders(app))) read.add(`${table}.${column}`);
+    for await (const { table, column } of storedTexts(app.db, null, byteReaders(app.secrets)))
+      read.add(`${table}.${column}`);
     for (const column of [
       'learner.full_name',
       'assessment.body',
@@ -66,5 +69,149 @@ suite('ars check personal-data', async () => {
     await assert.rejects(async () => {
       for await (const _ of storedTexts(app.db, null, {})) break;
     }, /nobody has said how access_key\.secret_sha256 is read/);
+  });
+});
+
+/** Columns of text that only machines write: a number in one of them is listed and left. */
+const machineText = `
+  access_key.key_id assessment.report_sha256 assessment.source assessment_change.kind bank_version.content
+  bank_version.version delivery.status event.emptied event.type evidence.renderer evidence.sha256 invitation.status
+  invitation.subjects learner_change.kind learner_group.type migration.name organisation.default_subjects organisation.plan
+  organisation.ukprn rate_window.key_id service_secret.fingerprint sitting.bank_version sitting.status sitting.stop
+  sitting.subject sitting.withheld sitting_item.item_id sitting_item.outcome sitting_item.seed
+  webhook_endpoint.earlier_secrets webhook_endpoint.event_types webhook_endpoint.previous_secret webhook_endpoint.secret
+  webhook_endpoint.status webhook_endpoint.url`
+  .trim()
+  .split(/\s+/);
+
+suite('ars check personal-data --redact', async () => {
+  const service = await withService();
+  const scene = await scenario(service);
+  const { app } = service;
+  const { db } = app;
+  const number = 'QQ 12 34 56 C';
+  const env = {
+    ...process.env,
+    DATABASE_URL: service.databaseUrl,
+    ARS_SECRET: app.settings.secret,
+    ARS_BASE_URL: service.url,
+  };
+  const run = (...words: string[]) =>
+    new Promise<{ code: number; said: string; out: string; json: any }>((resolve) => {
+      const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+      const all = [ars, 'check', 'personal-data', ...words, '--json'];
+      execFile(process.execPath, all, { env }, (error, out, said) => {
+        const json = out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!);
+        resolve({ code: error === null ? 0 : Number(error.code), said, out, json });
+      });
+    });
+
+  test('knows of every column of text whether it redacts it', async () => {
+    const columns = await db.query<{ name: string }>(
+      `select table_name || '.' || column_name as name from information_schema.columns
+        where table_schema = current_schema() and data_type in ('text', 'jsonb', 'json', 'ARRAY')
+          and udt_name not in ('_int8', '_uuid')`,
+    );
+    const known = [...machineText, ...Object.keys(redactions).filter((name) => name !== 'idempotency.reply')];
+    assert.deepEqual(columns.map((column) => column.name).sort(), known.sort());
+  });
+
+  test('everything that shows one is put right, consumers and evidence follow, and a second run finds nothing', async () => {
+    const ana = await scene.learner('ana', 'Ana Silva');
+    const bo = await scene.learner('bo', 'Bo Berg');
+    const group = await scene.group('C1');
+    await ana.joins(group);
+    const maths = await ana.completes();
+    const english = await bo.completes({ subject: 'english' });
+    await maths.isAmended({ recommended_next_level: 'Level 2' });
+    await bo.completes({ subject: 'digital' });
+    await scene.org.post('/learners', { full_name: 'Kept Reply', ref: 'kept' }, { 'idempotency-key': 'one' });
+
+    // As rules of before let it in.
+    const name = `Ana ${number} Silva`;
+    const planted: [string, string, ...string[]][] = [
+      ['learner.full_name', "where ref = 'ana'", name],
+      ['learner.email', "where ref = 'ana'", `${number.replaceAll(' ', ':')}@x.example`],
+      ['assessment.learner', 'where assessment_id = $2', JSON.stringify({ ref: 'ana', full_name: name }), maths.id],
+      ['learner.ref', "where ref = 'bo'", 'QQ:12:34:56:C'],
+      ['learner_group.name', '', `The group of ${number}`],
+      ['assessment_change.reason', '', `about ${number}, again`],
+      ['organisation.name', '', `College ${number}`],
+    ];
+    for (const [place, where, ...values] of planted) {
+      const [table, column] = place.split('.');
+      await db.query(`update ${table} set ${column} = $1 ${where}`, values);
+    }
+    await db.query('update assessment set learner = replace(learner, \'"bo"\', \'"QQ:12:34:56:C"\')');
+    await db.query(
+      "update assessment set body = replace(body, 'Functional Skills subject content', $1) where assessment_id = $2",
+      [`Framework ${number}`, english.id],
+    );
+    await db.query('update idempotency set reply = $1', [
+      app.secrets.seal('idempotency', JSON.stringify({ status: 201, body: JSON.stringify({ name }) }), app.random),
+    ]);
+    const before = await maths.readReport();
+    const [{ input }] = (await db.query<{ input: string }>('select input from evidence')) as [{ input: string }];
+    assert.ok(input.includes(number));
+    const follower = scene.follow();
+    await follower.poll();
+
+    const listed = await run();
+    assert.equal(listed.code, 1);
+    const ended = await run('--redact');
+    assert.equal(ended.code, 0, ended.said);
+    assert.deepEqual(ended.json.redacted, ended.json.found);
+    const places = new Set(ended.json.redacted.map((one: any) => `${one.table}.${one.column}`));
+    for (const [place] of planted) assert.ok(places.has(place), place);
+    for (const place of ['assessment.body', 'evidence.input', 'idempotency.reply']) assert.ok(places.has(place), place);
+    assert.ok(!/12.?34.?56/.test(ended.out + ended.said));
+    assert.deepEqual(await findPersonalData(app, null), []);
+
+    await follower.poll();
+    const swept = (await scene.org.get('/assessments')).body.data;
+    assert.deepEqual(new Map(swept.map((one: any) => [one.assessment_id, one])), follower.held, 'law 2');
+    const shown = (await maths.read()).body.data;
+    assert.equal(shown.learner.full_name, 'Ana [redacted] Silva');
+    assert.equal((await english.read()).body.data.framework, 'Framework [redacted]');
+    assert.match((await english.read()).body.data.learner.ref, /^redacted-[0-9a-f-]{36}$/);
+    const after = await maths.readReport();
+    assert.notEqual(after.headers['x-report-sha256'], before.headers['x-report-sha256']);
+    assert.equal(shown.report_sha256, after.headers['x-report-sha256'], 'made anew by the command');
+    const editions = await db.query<{ edition: number; has: boolean }>(
+      'select edition, pdf is not null as has from evidence where assessment_id = $1 order by edition',
+      [maths.id],
+    );
+    assert.deepEqual(editions, [
+      { edition: 1, has: false },
+      { edition: 2, has: true },
+    ]);
+    const verdict = await fetch(`${service.url}/verify?sha256=${before.headers['x-report-sha256']}`);
+    assert.match(await verdict.text(), /genuine, but not the latest/);
+
+    const audited = await db.query("select from audit where action = 'check personal-data redact'");
+    assert.equal(audited.length, ended.json.redacted.length);
+    const etag = (await scene.org.get('/assessments')).headers.etag;
+    const again = await run('--redact');
+    assert.deepEqual([again.code, again.json], [0, { found: [], redacted: [] }]);
+    for (const place of ended.json.redacted) await service.inWork((work) => redactPlace(work, place));
+    assert.equal((await scene.org.get('/assessments')).headers.etag, etag, 'done twice, it changes nothing more');
+  });
+
+  test('what only machines write is listed and left', async () => {
+    await db.query(
+      `insert into bank_version (version, content, created_at) values ('0', '"QQ123456C"', to_timestamp(0))`,
+    );
+    const ended = await run('--redact');
+    assert.deepEqual([ended.code, ended.json.redacted.length, ended.json.found[0].table], [1, 0, 'bank_version']);
+  });
+
+  test('as few words as hold one become the mark; what is JSON stays JSON', () => {
+    assert.equal(withoutNationalInsuranceNumbers(`a b ${number}, c QQ123456C`), 'a b [redacted] c [redacted]');
+    assert.equal(
+      withoutNationalInsuranceNumbers(`"n":1,"deep":["x ${number}",{"QQ123456C":null}]`),
+      '"n":1,"deep":["x [redacted]",{"[redacted]":null}]',
+    );
+    const joined = '{ "de" : "123456", "a": 1 }';
+    assert.equal(withoutNationalInsuranceNumbers(joined), joined);
   });
 });

@@ -136,6 +136,33 @@ suite('law 2 across releases', async () => {
     assert.equal((await consumer.get('/assessments')).headers.etag, before, 'law 2: nothing changed, and the ETag did');
   });
 
+  test('what a result that the release before withdrew was told by is taken back, and nothing else', async () => {
+    const { service } = await upgraded();
+    const ids = await service.app.db.query<{ assessment_id: string }>(
+      'select assessment_id from assessment where body is not null order by assessment_id limit 2',
+    );
+    const [gone, stays] = ids.map((row) => row.assessment_id) as [string, string];
+    for (const id of [gone, stays])
+      await service.app.db.query(
+        `insert into event (organisation_id, event_id, type, payload, occurred_at)
+         values ($1, $2, 'assessment.completed', $3, to_timestamp(1767225600))`,
+        [organisationId, id, `{"data":{"assessment_id":"${id}","learner":{"full_name":"Learner 1"}}}`],
+      );
+    // As that release withdraws, which knows nothing of emptied events.
+    for (const sql of [
+      'update assessment set learner = null, body = null where assessment_id = $1',
+      'update assessment_feed set deleted = true where assessment_id = $1',
+    ])
+      await service.app.db.query(sql, [gone]);
+    await drain(service);
+    const events = await service.app.db.query<{ event_id: string; payload: string; emptied: string | null }>(
+      'select event_id, payload, emptied from event',
+    );
+    const of = (id: string) => events.find((event) => event.event_id === id)!;
+    assert.deepEqual([of(gone).payload, of(gone).emptied], ['', 'withdrawn']);
+    assert.match(of(stays).payload, /Learner 1/);
+  });
+
   test('law 2: killed before and after the commit of any slice, the next process goes on', async () => {
     const { consumer, mirrors, url, service } = await upgraded();
     for (const [slice, when] of [

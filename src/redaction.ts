@@ -1,0 +1,107 @@
+import { dropReport, redactBody } from './assessments/redact.ts';
+import { redactLearner } from './assessments/rename-learner.ts';
+import { findLive } from './assessments/report.ts';
+import type { App } from './app.ts';
+import type { ByteReaders, Place } from './db/stored-text.ts';
+import { changeStoredText, readStoredText, storedTexts } from './db/stored-text.ts';
+import type { Work } from './db/work.ts';
+import { redactEdition } from './evidence/report.ts';
+import { lockFeed } from './feed/position.ts';
+import { redactGroup } from './groups/change.ts';
+import { withoutNationalInsuranceNumbers } from './personal-data.ts';
+import type { Secrets } from './secrets.ts';
+
+/** How every column of bytes is read; a new one has to say it here before the check runs again. */
+export function byteReaders(secrets: Secrets): ByteReaders {
+  return {
+    'access_key.secret_sha256': null,
+    'audit.address': null,
+    'evidence.pdf': null,
+    'idempotency.key_sha256': null,
+    'idempotency.request_sha256': null,
+    'idempotency.reply': (bytes) => secrets.open('idempotency', bytes),
+    'refused_calls.address': null,
+  };
+}
+
+type Redaction = (work: Work, organisationId: number, place: Place) => Promise<void>;
+
+/** What no payload shows. */
+const overwrite: Redaction = async (work, _, place) => {
+  await changeStoredText(work.tx, place, (value) => withoutNationalInsuranceNumbers(String(value)));
+};
+
+/**
+ * How the text of a column is redacted. What payloads show goes through verbs that stamp it (law 2). What isn't here only
+ * machines write: hashes, codes, sealed secrets, and addresses that must stay what they are to be called.
+ */
+export const redactions: Record<string, Redaction> = {
+  'access_key.label': overwrite,
+  'assessment.body': (work, id, { key }) => redactBody(work, id, key.assessment_id!),
+  'assessment.learner': async (work, id, { key }) => {
+    await lockFeed(work, id);
+    const row = await findLive(work.tx, id, key.assessment_id!);
+    if (row !== undefined) await redactLearner(work, id, row.learner_id);
+  },
+  'assessment_change.actor': overwrite,
+  'assessment_change.before': overwrite,
+  'assessment_change.reason': overwrite,
+  'audit.action': overwrite,
+  'audit.actor': overwrite,
+  'audit.resource': overwrite,
+  'delivery_attempt.error': overwrite,
+  'event.payload': overwrite,
+  'evidence.input': async (work, id, { key }) => {
+    await lockFeed(work, id);
+    const sha256 = await redactEdition(work.tx, id, key.assessment_id!, Number(key.edition));
+    if (sha256 !== null) await dropReport(work, id, key.assessment_id!, sha256);
+  },
+  'idempotency.reply': async (work, _, place) => {
+    await changeStoredText(work.tx, place, (value) => {
+      const reply = Buffer.isBuffer(value) ? work.secrets.open('idempotency', value) : null;
+      if (reply === null) return value;
+      return work.secrets.seal('idempotency', withoutNationalInsuranceNumbers(reply), work.random);
+    });
+  },
+  'invitation.supervision': overwrite,
+  'invitation.supervisor': overwrite,
+  'learner.email': overwrite,
+  'learner.full_name': (work, id, { key }) => redactLearner(work, id, key.learner_id!),
+  'learner.ref': (work, id, { key }) => redactLearner(work, id, key.learner_id!),
+  'learner_change.actor': overwrite,
+  'learner_change.reason': overwrite,
+  'learner_group.name': (work, id, { key }) => redactGroup(work, id, key.group_id!),
+  'learner_group.ref': (work, id, { key }) => redactGroup(work, id, key.group_id!),
+  'organisation.name': overwrite,
+  'sitting.result': overwrite,
+  'sitting.settings': overwrite,
+  'sitting.void_reason': overwrite,
+  'sitting_item.answer': overwrite,
+  'sitting_item.choice': overwrite,
+  'sitting_item.rendered': overwrite,
+  'webhook_endpoint.disabled_reason': overwrite,
+};
+
+/** Every place in the database where a National Insurance number is stored. */
+export async function findPersonalData(app: App, organisationId: number | null): Promise<Place[]> {
+  const found: Place[] = [];
+  for await (const { value, ...place } of storedTexts(app.db, organisationId, byteReaders(app.secrets)))
+    if (withoutNationalInsuranceNumbers(value) !== value) found.push(place);
+  return found;
+}
+
+/** Whether this service can redact what stands there. */
+export function canRedact({ table, column }: Place): boolean {
+  return Object.hasOwn(redactions, `${table}.${column}`);
+}
+
+/** Redacts what one place holds, and whatever shows it. Done twice it changes nothing more. */
+export async function redactPlace(work: Work, place: Place): Promise<void> {
+  const organisationId = Number(place.key.organisation_id ?? 0);
+  // Every writer takes the feed's lock before any other; what belongs to no organisation has no feed.
+  if (organisationId > 0) await lockFeed(work, organisationId);
+  // Another place's redaction may have been this one's, too.
+  const value = await readStoredText(work.tx, place);
+  if (typeof value === 'string' && withoutNationalInsuranceNumbers(value) === value) return;
+  await redactions[`${place.table}.${place.column}`]!(work, organisationId, place);
+}
