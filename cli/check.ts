@@ -40,7 +40,7 @@ async function check(call: Call) {
   return withApp(async (app) => {
     const id = option(call, 'organisation');
     const organisationId = id === undefined ? null : (await organisationOf(app, id)).organisation_id;
-    const found = await findPersonalData(app, organisationId);
+    const found = await findPersonalData(app.db, app.secrets, organisationId);
     await act(app, organisationId, 'check personal-data', () => Promise.resolve({ result: null, resource: null }));
     const redacted = call.options.redact === true ? await redactAll(app, found.filter(canRedact), call) : [];
     const left = found.filter((place) => !redacted.includes(place));

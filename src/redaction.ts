@@ -1,9 +1,9 @@
 import { dropReport, redactBody } from './assessments/redact.ts';
 import { redactLearner } from './assessments/rename-learner.ts';
 import { findLive } from './assessments/report.ts';
-import type { App } from './app.ts';
 import type { ByteReaders, Place } from './db/stored-text.ts';
 import { changeStoredText, readStoredText, storedTexts } from './db/stored-text.ts';
+import type { Tx } from './db/database.ts';
 import type { Work } from './db/work.ts';
 import { redactEdition } from './evidence/report.ts';
 import { lockFeed } from './feed/position.ts';
@@ -83,9 +83,9 @@ export const redactions: Record<string, Redaction> = {
 };
 
 /** Every place in the database where a National Insurance number is stored. */
-export async function findPersonalData(app: App, organisationId: number | null): Promise<Place[]> {
+export async function findPersonalData(tx: Tx, secrets: Secrets, organisationId: number | null): Promise<Place[]> {
   const found: Place[] = [];
-  for await (const { value, ...place } of storedTexts(app.db, organisationId, byteReaders(app.secrets)))
+  for await (const { value, ...place } of storedTexts(tx, organisationId, byteReaders(secrets)))
     if (withoutNationalInsuranceNumbers(value) !== value) found.push(place);
   return found;
 }

@@ -19,7 +19,7 @@ suite('ars check personal-data', async () => {
     await result.readReport();
     await result.isAmended();
     await scene.org.post('/learners', { full_name: 'Kept Reply', ref: 'kept' }, { 'idempotency-key': 'one' });
-    assert.deepEqual(await findPersonalData(app, null), []);
+    assert.deepEqual(await findPersonalData(app.db, app.secrets, null), []);
     const read = new Set<string>();
     for await (const { table, column } of storedTexts(app.db, null, byteReaders(app.secrets)))
       read.add(`${table}.${column}`);
@@ -47,7 +47,7 @@ suite('ars check personal-data', async () => {
     await app.db.query('update idempotency set reply = $1', [
       app.secrets.seal('idempotency', JSON.stringify({ status: 201, body: number }), app.random),
     ]);
-    const found = await findPersonalData(app, null);
+    const found = await findPersonalData(app.db, app.secrets, null);
     assert.deepEqual([...new Set(found.map((one) => `${one.table}.${one.column}`))].sort(), [
       'assessment_change.reason',
       'evidence.input',
@@ -56,13 +56,17 @@ suite('ars check personal-data', async () => {
     ]);
     assert.equal(found.find((one) => one.table === 'learner')!.key.learner_id, learnerId);
     assert.ok(!JSON.stringify(found).includes('12:34'));
-    assert.deepEqual(await findPersonalData(app, other.id), [], "an organisation's check sees its own rows only");
-    assert.ok((await findPersonalData(app, scene.org.id)).length >= 4);
+    assert.deepEqual(
+      await findPersonalData(app.db, app.secrets, other.id),
+      [],
+      "an organisation's check sees its own rows only",
+    );
+    assert.ok((await findPersonalData(app.db, app.secrets, scene.org.id)).length >= 4);
   });
 
   test('what only the punctuation of JSON joins is not a finding', async () => {
     await app.db.query('update assessment_change set reason = $1', ['{"de":"123456","a":1}']);
-    assert.ok((await findPersonalData(app, null)).every((one) => one.table !== 'assessment_change'));
+    assert.ok((await findPersonalData(app.db, app.secrets, null)).every((one) => one.table !== 'assessment_change'));
   });
 
   test('a column of bytes that nobody has described stops the check', async () => {
@@ -165,7 +169,7 @@ suite('ars check personal-data --redact', async () => {
     for (const [place] of planted) assert.ok(places.has(place), place);
     for (const place of ['assessment.body', 'evidence.input', 'idempotency.reply']) assert.ok(places.has(place), place);
     assert.ok(!/12.?34.?56/.test(ended.out + ended.said));
-    assert.deepEqual(await findPersonalData(app, null), []);
+    assert.deepEqual(await findPersonalData(app.db, app.secrets, null), []);
 
     await follower.poll();
     const swept = (await scene.org.get('/assessments')).body.data;

@@ -180,6 +180,28 @@ suite('ars results, key and audit', async () => {
     assert.equal((await kept()).framework, 'G');
   });
 
+  test('results history: who, when, why, before and after; reading it is in the log; unknown ids are one sentence', async () => {
+    const { code, json } = await run(['results', 'history', id.toUpperCase()]);
+    assert.deepEqual([code, json.assessment_id], [0, id]);
+    const last = json.data.at(-1);
+    assert.deepEqual([last.kind, last.actor, last.reason], ['amended', 'operator', 'Reviewed']);
+    assert.deepEqual(
+      last.changes.map((one: { field: string; after: unknown }) => [one.field, one.after]),
+      [['framework', 'G']],
+    );
+    const rows = await service.app.db.query("select from audit where action = 'results history' and resource = $1", [
+      id,
+    ]);
+    assert.equal(rows.length, 1);
+    for (const [unknown, expected] of [
+      ['x', 2],
+      ['99999999-9999-4999-8999-999999999999', 1],
+    ] as const) {
+      const refused = await run(['results', 'history', unknown]);
+      assert.deepEqual([refused.code, oneSentence.test(refused.said)], [expected, true], refused.said);
+    }
+  });
+
   test('date-times have a zone, days begin at midnight UTC, and a key ends in the future', async () => {
     for (const time of ['5', '2030-01-31T09:00:00', '2020-01-31T09:00:00Z']) {
       const { code, said } = await run(['key', 'create', '--expires', time]);

@@ -163,6 +163,7 @@ suite('the public page that checks a file', async () => {
       holder: { organisationId: scene.org.id, assessmentId: result.id },
       reproducible: true,
       sameRenderer: true,
+      redacted: false,
     });
   });
 

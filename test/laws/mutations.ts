@@ -235,7 +235,7 @@ export const mutations: Mutation[] = [
   {
     name: 'state-counted',
     fault: 'ETags come from the position alone, which is given out again after a commit was lost',
-    changes: [{ file: 'src/feed/etag.ts', from: '\\n${position}.${state}\\n', to: '\\n${position}\\n' }],
+    changes: [{ file: 'src/feed/etag.ts', from: '`${position}.${state}\\n', to: '`${position}\\n' }],
     caughtBy: { file: 'lost-commits.test.ts', test: 'law 1: an ETag', says: /law 1: .* 304/ },
   },
   {
