@@ -18,10 +18,12 @@ import type { Call, Command } from './command.ts';
 import { numberOption } from './open.ts';
 import { refuseBusyPort } from './port.ts';
 
+const shown = (count: number): string => count.toLocaleString('en-GB');
+
 function welcome(url: string, sandbox: Sandbox, since: string, activity: number, chaos: boolean): string {
   const headers = `-H 'X-Access-Key-Id: ${sandbox.keyId}' -H 'X-Secret-Access-Key: ${sandbox.secret}'`;
   return `
-${sandbox.organisation.name}: ${sandbox.learners.toLocaleString('en-GB')} learners${activity > 0 ? `, ${activity} changes a minute` : ''}${
+${sandbox.organisation.name}: ${shown(sandbox.plan.total)} learners${activity > 0 ? `, ${activity} changes a minute` : ''}${
     chaos
       ? `
 One request in ${Math.round(1 / faultShares.reduce((sum, [, share]) => sum + share, 0))} goes wrong on purpose: answers come late, as 503, in part, or not at all; events come twice.`
@@ -70,7 +72,7 @@ function beActive(service: Service, sandbox: Sandbox, perMinute: number, signal:
     app,
     sandbox.organisation,
     sandbox.plan,
-    sandbox.learners,
+    sandbox.plan.total,
     fastRandom(app.random.uuid()),
   );
   return keep(service, 60_000 / perMinute, signal, () => activity.step());
@@ -93,44 +95,51 @@ async function run(call: Call) {
   await refuseBusyPort(settings);
   call.step('Starting the database …');
   const opened = await openApp(settings);
-  let service: Service;
   let sandbox: Sandbox;
   let lock: FileLock | null = null;
   try {
     await makeFolder(settings.dataDir);
-    // Two that start at once make one sandbox.
-    lock = await waitForLock(join(settings.dataDir, 'sandbox.lock'), 'exclusive', call.signal);
+    // Two that start at once make one sandbox: the second waits until the first has filled it.
+    lock = await waitForLock(join(settings.dataDir, 'sandbox.lock'), 'exclusive');
     if (call.options.reset === true) await resetSandbox(opened.app);
-    call.step(`Making up to ${learners.toLocaleString('en-GB')} learners with their results …`);
-    sandbox = await openSandbox(
-      opened.app,
-      learners,
-      (done) =>
-        call.progress(`Making learners: ${done.toLocaleString('en-GB')} of ${learners.toLocaleString('en-GB')}`),
-      call.signal,
-    );
+    call.step('Making the first learners with their results …');
+    sandbox = await openSandbox(opened.app, learners);
   } catch (error) {
-    await opened.close();
-    if (call.signal.aborted) return { json: { stopped: true }, text: '' };
-    throw error;
-  } finally {
     lock?.release();
+    await opened.close();
+    throw error;
   }
-  service = await startService(opened, 'all');
+  const service = await startService(opened, 'all');
   call.progress('');
   const url = service.app.settings.baseUrl;
+  const { total } = sandbox.plan;
+  const since =
+    (await recentSince(service.app, sandbox.organisation.organisation_id)) ?? formatMs(service.app.clock.nowMs());
+  if (!call.json) process.stdout.write(welcome(url, sandbox, since, perMinute, call.options.chaos === true));
+  // A service that answers shows its first learners while the others are made.
+  let filled = 0;
+  let made = false;
+  try {
+    filled = await sandbox.fill((done) => {
+      made = true;
+      call.progress(`Making learners: ${shown(done)} of ${shown(total)}`);
+    }, call.signal);
+  } catch (error) {
+    await service.stop();
+    throw error;
+  } finally {
+    lock.release();
+  }
+  if (made && !call.signal.aborted) call.step(`All ${shown(filled)} learners are there.`);
   const ready = {
     base_url: `${url}${apiBase}`,
     organisation_id: sandbox.organisation.public_id,
     access_key_id: sandbox.keyId,
     secret_access_key: sandbox.secret,
-    learners: sandbox.learners,
+    learners: filled,
   };
-  const since =
-    (await recentSince(service.app, sandbox.organisation.organisation_id)) ?? formatMs(service.app.clock.nowMs());
-  process.stdout.write(
-    call.json ? `${JSON.stringify(ready)}\n` : welcome(url, sandbox, since, perMinute, call.options.chaos === true),
-  );
+  // A script reads one line and then counts on all of it.
+  if (call.json) process.stdout.write(`${JSON.stringify(ready)}\n`);
   const active = [
     perMinute > 0 ? beActive(service, sandbox, perMinute, call.signal) : null,
     call.options.chaos === true ? beChaotic(service, sandbox, call.signal) : null,

@@ -28,6 +28,8 @@ export type SandboxPlan = {
   organisation: { name: string; plan: 'standard'; credits: number };
   /** The day that results lead up to (exclusive), first instant in UTC, milliseconds since 1970. */
   referenceMs: number;
+  /** How many learners are planned. */
+  total: number;
   groups: PlannedGroup[];
   teams: PlannedTeam[];
   /** All planned learners in the order of their numbers, made one by one. */
@@ -81,6 +83,7 @@ export function planSandbox(options: { seed: string; learners: number; nowMs: nu
   return {
     organisation: { name: 'Riverside Skills and Training (sandbox)', plan: 'standard', credits: 25_000 },
     referenceMs: calendar.referenceMs,
+    total,
     groups: plannedGroups(seed, total, calendar),
     teams: plannedTeams((number) => refOf(salt, number) !== null),
     *learners() {

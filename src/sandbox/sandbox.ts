@@ -19,8 +19,10 @@ type SandboxState = {
   organisation_id: string;
   access_key_id: string;
   secret_access_key: string;
+  /** Seeded so far. */
   learners: number;
   referenceMs: number;
+  /** Whether these are as many as were asked for. */
   seeded: boolean;
 };
 
@@ -29,7 +31,8 @@ export type Sandbox = {
   plan: SandboxPlan;
   keyId: string;
   secret: string;
-  learners: number;
+  /** Makes what is missing of the learners, or as many as the signal lets it. @returns how many there are */
+  fill(onProgress: (learners: number) => void, signal: AbortSignal): Promise<number>;
 };
 
 const statePath = (app: App) => join(app.settings.dataDir, 'sandbox.json');
@@ -107,34 +110,32 @@ export async function resetSandbox(app: App): Promise<void> {
   await rm(statePath(app), { force: true });
 }
 
-/** Finds or makes the sandbox: a plausible organisation, the same for the same day and number of learners. */
-export async function openSandbox(
-  app: App,
-  learners: number,
-  onProgress: (learners: number) => void,
-  signal: AbortSignal,
-): Promise<Sandbox> {
+/**
+ * Finds or makes the sandbox, with its key pair and its first learners: a plausible organisation, the same for the same
+ * day and number of learners. `fill` makes the others, while the service answers already or later: whatever cuts it off,
+ * and whoever changes results meanwhile, the next start goes on from where it was.
+ */
+export async function openSandbox(app: App, learners: number): Promise<Sandbox> {
   const publicId = uuidOf(seed, 'organisation');
-  let state = await readState(app);
-  let organisation = await findOrganisation(app.db, publicId);
-  if (organisation === undefined) state = null;
+  const found = await findOrganisation(app.db, publicId);
+  const kept = found === undefined ? null : await readState(app);
   const plan = planSandbox({
     seed,
-    learners: Math.max(learners, state?.learners ?? 0),
-    nowMs: state?.referenceMs ?? app.clock.nowMs(),
+    learners: Math.max(learners, kept?.learners ?? 0),
+    nowMs: kept?.referenceMs ?? app.clock.nowMs(),
   });
-  const made =
-    organisation ??
+  const organisation =
+    found ??
     (await inWork(app, null, (work) =>
       createOrganisation(work, { ...plan.organisation, groupAutocreate: true, publicId }),
     ));
-  organisation = made;
+  let state = kept;
   if (
     state === null ||
     (await app.db.query(keyIsGood, [state.access_key_id, hashSecret(state.secret_access_key)])).length === 0
   ) {
-    const pair = await inWork(app, rowsLane(made.organisation_id), (work) =>
-      createKey(work, made.organisation_id, { label: 'Sandbox', kind: 'test' }),
+    const pair = await inWork(app, rowsLane(organisation.organisation_id), (work) =>
+      createKey(work, organisation.organisation_id, { label: 'Sandbox', kind: 'test' }),
     );
     state = {
       organisation_id: publicId,
@@ -145,12 +146,25 @@ export async function openSandbox(
     };
     await writeState(app, state);
   }
-  if (!state.seeded || state.learners < learners) {
-    await seedOrganisation(app, organisation, plan, onProgress, signal);
-    if (!signal.aborted) {
-      state = { ...state, learners: Math.max(learners, state.learners), seeded: true };
-      await writeState(app, state);
-    }
-  }
-  return { organisation, plan, keyId: state.access_key_id, secret: state.secret_access_key, learners: state.learners };
+  let current = state;
+  const seeding = seedOrganisation(app, organisation, plan, current.learners);
+  const step = async () => {
+    const { value, done } = await seeding.next();
+    current = { ...current, learners: value ?? current.learners, seeded: done === true };
+    await writeState(app, current);
+  };
+  if (current.learners === 0) await step();
+  return {
+    organisation,
+    plan,
+    keyId: current.access_key_id,
+    secret: current.secret_access_key,
+    async fill(onProgress, signal) {
+      while (!signal.aborted && !(current.seeded && current.learners >= learners)) {
+        await step();
+        onProgress(current.learners);
+      }
+      return current.learners;
+    },
+  };
 }

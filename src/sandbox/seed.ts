@@ -13,8 +13,9 @@ import { ensureTeam } from '../organisations/teams.ts';
 import { uuidOf } from '../random.ts';
 import type { PlannedLearner, SandboxPlan } from './plan.ts';
 
-/** Learners seeded in one transaction. */
+/** Learners seeded in one transaction. The first ones are few: a service that waits for them answers soon. */
 const chunkSize = 250;
+const firstChunkSize = 50;
 
 const actor = 'sandbox';
 const keyOf = (group: { type: string; ref: string }) => `${group.type} ${group.ref}`;
@@ -29,16 +30,15 @@ type Seeding = {
 };
 
 /**
- * Fills an organisation through the ordinary verbs. Stopped halfway it can be run again: what is there is left as it is.
- * @param onProgress learners done
+ * Fills an organisation through the ordinary verbs, from the learner after the first `done`, and gives after each step
+ * how many there are. Whoever doesn't ask for the next step stops it; begun anew, what is there is left as it is.
  */
-export async function seedOrganisation(
+export async function* seedOrganisation(
   app: App,
   organisation: { organisation_id: number; public_id: string },
   plan: SandboxPlan,
-  onProgress: (learners: number) => void,
-  signal: AbortSignal,
-): Promise<void> {
+  done: number,
+): AsyncGenerator<number> {
   const organisationId = organisation.organisation_id;
   const seeding: Seeding = {
     app,
@@ -60,27 +60,22 @@ export async function seedOrganisation(
     for (const team of plan.teams)
       seeding.teamIds.set(team.ref, await ensureTeam(work, organisationId, { ref: team.ref, name: team.name }));
   });
-  let chunk: PlannedLearner[] = [];
-  let done = 0;
-  let nextAnalyze = chunkSize;
-  const flush = async () => {
-    await seedLearners(seeding, chunk);
-    done += chunk.length;
-    chunk = [];
-    if (done >= nextAnalyze) {
-      nextAnalyze = done * 8;
+  let analyzed = 0;
+  while (done < plan.total) {
+    const size = Math.min(done === 0 ? firstChunkSize : chunkSize, plan.total - done);
+    await seedLearners(
+      seeding,
+      Array.from({ length: size }, (_, i) => plan.learner(done + 1 + i)),
+    );
+    done += size;
+    if (done >= analyzed * 8) {
+      analyzed = done;
       await app.db.query(
         'analyze learner, learner_feed, membership, assessment, assessment_feed, group_set, group_set_group',
       );
     }
-    onProgress(done);
-  };
-  for (const learner of plan.learners()) {
-    if (signal.aborted) return;
-    chunk.push(learner);
-    if (chunk.length === chunkSize) await flush();
+    yield done;
   }
-  if (chunk.length > 0) await flush();
   for (const group of plan.groups.filter((one) => one.archived)) {
     await inWork(app, feedLane(organisationId), (work) =>
       changeGroup(work, organisationId, seeding.groupIds.get(keyOf(group))!, { active: false }),

@@ -43,3 +43,46 @@ test('two sandboxes that start at once on the same data are one sandbox', async 
   );
   assert.deepEqual(told[0], told[1]);
 });
+
+test('a sandbox shows data as soon as it prints its key pair; killed there, the next start completes it', async () => {
+  const { databaseUrl } = await withService();
+  const folder = await mkdtemp(join(tmpdir(), 'ars-sandbox-'));
+  after(() => rm(folder, { recursive: true }));
+  const run = (...words: string[]) =>
+    spawn(process.execPath, [ars, 'sandbox', '--learners', '320', ...words], {
+      env: {
+        ...process.env,
+        DATABASE_URL: databaseUrl,
+        ARS_SECRET: 'a secret of the tests, longer than 32 characters',
+        ARS_PORT: '0',
+        ARS_DATA_DIR: folder,
+      },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+  const firstPage = async (base: string, id: string, secret: string) => {
+    const headers = { 'X-Access-Key-Id': id, 'X-Secret-Access-Key': secret };
+    const answer = await fetch(`${base}/assessments`, { headers });
+    return ((await answer.json()) as { data: unknown[] }).data.length;
+  };
+
+  const killed = run();
+  const ended = once(killed, 'exit');
+  let printed = '';
+  for await (const line of createInterface({ input: killed.stdout })) {
+    printed += `${line}\n`;
+    if (line === 'Stop with Ctrl+C.') break;
+  }
+  const told = (name: string) => new RegExp(`${name} +(\\S+)`).exec(printed)![1]!;
+  const [id, secret] = [told('Access key id'), told('Secret access key')];
+  assert.equal(await firstPage(told('Base address'), id, secret), 100);
+  killed.kill('SIGKILL');
+  await ended;
+
+  const next = run('--json');
+  const nextEnded = once(next, 'exit');
+  const lines = createInterface({ input: next.stdout })[Symbol.asyncIterator]();
+  const ready = JSON.parse((await lines.next()).value!);
+  assert.deepEqual([ready.access_key_id, ready.secret_access_key, ready.learners], [id, secret, 320]);
+  next.kill('SIGTERM');
+  assert.deepEqual(await nextEnded, [0, null]);
+});

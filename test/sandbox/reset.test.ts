@@ -13,7 +13,7 @@ test('a reset leaves nothing of the sandbox, whatever was done in it, and the re
   const service = await withService({ settings: { ARS_DATA_DIR: folder } });
   const { app } = service;
   const other = await service.organisation();
-  const sandbox = await openSandbox(app, 5, () => {}, new AbortController().signal);
+  const sandbox = await openSandbox(app, 5);
   const id = sandbox.organisation.organisation_id;
   const key = { access_key_id: sandbox.keyId, secret_access_key: sandbox.secret };
   const shown = await service.client(key).get(`/assessments?since=${await recentSince(app, id)}`);
@@ -44,5 +44,5 @@ test('a reset leaves nothing of the sandbox, whatever was done in it, and the re
   await resetSandbox(app);
   assert.deepEqual(await held(id), {});
   assert.deepEqual(await held(other.id), others);
-  assert.notEqual((await openSandbox(app, 5, () => {}, new AbortController().signal)).secret, sandbox.secret);
+  assert.notEqual((await openSandbox(app, 5)).secret, sandbox.secret);
 });
