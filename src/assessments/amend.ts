@@ -4,7 +4,7 @@ import { cancelEvents } from '../events/cancel.ts';
 import { lockFeed } from '../feed/position.ts';
 import { isJsonObject } from '../json.ts';
 import { stampLearners } from '../feed/stamp.ts';
-import { forgetUnlessAnythingIsLeft } from '../learners/forget.ts';
+import { settleWithdrawal } from '../learners/forget.ts';
 import { contentOf, storedTexts } from './body.ts';
 import type { Amendment } from './result-fields.ts';
 import { amendableNames, faultsOfAmendment, RecordRefused, wholeDomains } from './result-fields.ts';
@@ -73,8 +73,7 @@ export async function withdrawAssessment(
   await recordChanges(work, organisationId, { kind: 'withdrawn', ...why }, [
     { assessment_id: assessmentId, before: null },
   ]);
-  if (!(await forgetUnlessAnythingIsLeft(work, feed, row.learner_id)))
-    await stampLearners(work, feed, [row.learner_id]);
+  if (!(await settleWithdrawal(work, feed, row))) await stampLearners(work, feed, [row.learner_id]);
 }
 
 /** Takes back what was told of results that a release withdrew which left their events as they were. */

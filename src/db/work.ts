@@ -1,5 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Keyring } from '../keyring.ts';
+import type { Log } from '../log.ts';
+import { errorFields } from '../log.ts';
 import type { Random } from '../random.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Settings } from '../settings.ts';
@@ -130,4 +132,27 @@ async function once<T>(
   );
   for (const step of then) await step(app.db).catch(() => {});
   return result;
+}
+
+/**
+ * Takes up what a round of housekeeping found, one after the other. One that fails must not keep the others, and an
+ * organisation that is too busy is left to the next round: its others would wait for as long.
+ * @param failed the event to log for one that fails
+ */
+export async function eachInTurn<T extends { organisation_id: number }>(
+  app: { log: Log },
+  found: readonly T[],
+  failed: string,
+  step: (one: T) => Promise<void>,
+): Promise<void> {
+  const busy = new Set<number>();
+  for (const one of found) {
+    if (busy.has(one.organisation_id)) continue;
+    try {
+      await step(one);
+    } catch (error) {
+      if (error instanceof NoTurn) busy.add(one.organisation_id);
+      app.log.error(failed, { organisation_id: one.organisation_id, ...errorFields(error) });
+    }
+  }
 }

@@ -1,33 +1,47 @@
 import type { App } from '../app.ts';
 import { findLearnerAssessments } from '../assessments/read.ts';
-import { feedLane, inWork } from '../db/work.ts';
+import { eachInTurn, feedLane, inWork } from '../db/work.ts';
 import type { Work } from '../db/work.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
 import { leaveEveryGroup } from '../groups/members.ts';
 import { findOpenInvitation, withdrawInvitations } from '../invitations/invitations.ts';
 import { limits } from '../limits.ts';
-import { hasOpenSitting } from '../sittings/open.ts';
+import { emptySittingOfResult, emptySittingsOfLearners, hasOpenSitting } from '../sittings/open.ts';
 import { emptyLearners, findLeaving, findLearnersByIds, findStranded, lookAgainAt, stopLooking } from './store.ts';
 
 /**
  * Turns learners into tombstones in the feed of learners, for good: name, reference and address are gone, memberships
- * and invitations end. Their results are deleted or another learner's by now, and no sitting of theirs is open.
+ * and invitations end, and so does what they typed in sittings. Their results are deleted or another learner's by now, and no sitting of theirs is open.
  */
 export async function forgetLearners(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
   if (learnerIds.length === 0) return;
   await leaveEveryGroup(work, feed, learnerIds);
   await withdrawInvitations(work.tx, feed.organisationId, learnerIds);
+  await emptySittingsOfLearners(work.tx, feed.organisationId, learnerIds);
   await emptyLearners(work, feed, learnerIds);
 }
 
 /**
- * To be called when a result of the learner was withdrawn. A learner without a reference is known by results only: with
+ * To be called when a result was withdrawn: what its sitting kept of it goes, and the learner where nothing is left.
+ * @returns whether the learner is a tombstone now
+ */
+export async function settleWithdrawal(
+  work: Work,
+  feed: Feed,
+  result: { assessment_id: string; learner_id: string },
+): Promise<boolean> {
+  await emptySittingOfResult(work.tx, feed.organisationId, result.assessment_id);
+  return forgetUnlessAnythingIsLeft(work, feed, result.learner_id);
+}
+
+/**
+ * A learner without a reference is known by results only: with
  * the last of them the name goes too, unless there may be another one, from an open invitation or sitting. Then it is
  * looked at again until there is one, or there can't be any.
  * @returns whether the learner is a tombstone now
  */
-export async function forgetUnlessAnythingIsLeft(work: Work, feed: Feed, learnerId: string): Promise<boolean> {
+async function forgetUnlessAnythingIsLeft(work: Work, feed: Feed, learnerId: string): Promise<boolean> {
   const { tx } = work;
   const { organisationId } = feed;
   const [learner] = await findLearnersByIds(tx, organisationId, [learnerId]);
@@ -50,12 +64,13 @@ export async function forgetUnlessAnythingIsLeft(work: Work, feed: Feed, learner
 /** Looks at some of the learners that are due. @returns how many have become tombstones */
 export async function forgetLeavingLearners(app: App): Promise<number> {
   let forgotten = 0;
-  for (const { organisation_id, learner_id } of await findLeaving(app.db, new Date(app.clock.nowMs()))) {
+  const due = await findLeaving(app.db, new Date(app.clock.nowMs()));
+  await eachInTurn(app, due, 'learner.leaving_failed', async ({ organisation_id, learner_id }) => {
     const gone = await inWork(app, feedLane(organisation_id), async (work) =>
       forgetUnlessAnythingIsLeft(work, await lockFeed(work, organisation_id), learner_id),
     );
     if (gone) forgotten++;
-  }
+  });
   return forgotten;
 }
 

@@ -75,7 +75,10 @@ const dontLook = statement(
 );
 const leaving = statement(
   'learner.leaving',
-  'select organisation_id, learner_id from learner_leaving where look_at <= $1 order by look_at limit 100',
+  `
+  select organisation_id, learner_id from (
+    select *, row_number() over (partition by organisation_id order by look_at) as n from learner_leaving where look_at <= $1) l
+   order by n, look_at limit 100`,
 );
 const namedAt = statement(
   'learner.named_at',

@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { errorFields } from '../log.ts';
+import { eachInTurn } from '../db/work.ts';
 import { endIdle } from './answer.ts';
 import { finishSitting } from './finish.ts';
 import { findIdleSittings, findSitting } from './store.ts';
@@ -17,16 +17,11 @@ export async function closeIdleSittings(app: App): Promise<number> {
   if (app.settings.baseUrl === '') return 0;
   const before = new Date(app.clock.nowMs() - idleMs);
   let closed = 0;
-  for (const key of await findIdleSittings(app.db, before, batch)) {
-    try {
-      await endIdle(app, key, before);
-      // A learner who came back just now has answered the last question, and is about to declare.
-      if ((await findSitting(app.db, key))!.last_seen_at >= before) continue;
-      if ((await finishSitting(app, key, false)) !== 'not_due') closed++;
-    } catch (error) {
-      // One sitting that can't be closed must not keep the others open.
-      app.log.error('sitting.expiry_failed', errorFields(error));
-    }
-  }
+  await eachInTurn(app, await findIdleSittings(app.db, before, batch), 'sitting.expiry_failed', async (key) => {
+    await endIdle(app, key, before);
+    // A learner who came back just now has answered the last question, and is about to declare.
+    if ((await findSitting(app.db, key))!.last_seen_at >= before) return;
+    if ((await finishSitting(app, key, false)) !== 'not_due') closed++;
+  });
   return closed;
 }

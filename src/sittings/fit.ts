@@ -106,7 +106,7 @@ const page = statement(
          (select array_agg(i.item_id order by i.position) from sitting_item i where i.organisation_id = s.organisation_id and i.sitting_id = s.sitting_id) as items,
          (select array_agg(i.outcome order by i.position) from sitting_item i where i.organisation_id = s.organisation_id and i.sitting_id = s.sitting_id) as outcomes
     from sitting s
-   where s.organisation_id = $1 and s.sitting_id > $2 and s.status = 'completed' order by s.sitting_id limit 500`,
+   where s.organisation_id = $1 and s.sitting_id > $2 and s.result is not null order by s.sitting_id limit 500`,
 );
 
 type PageRow = {

@@ -36,6 +36,16 @@ export async function hasOpenSitting(tx: Tx, organisationId: number, learnerId: 
   return (await tx.query(openOf, [organisationId, learnerId])).length > 0;
 }
 
+/** Nothing that was typed for the result, or that it said, stays in its sitting. */
+export async function emptySittingOfResult(tx: Tx, organisationId: number, assessmentId: string): Promise<void> {
+  await tx.query(emptiedOfResult, [organisationId, assessmentId]);
+}
+
+/** The same for all sittings of learners, those without a result included; none is open. */
+export async function emptySittingsOfLearners(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
+  await tx.query(emptiedOfLearners, [organisationId, learnerIds]);
+}
+
 /** What names a sitting. */
 export type SittingKey = { organisation_id: number; sitting_id: string };
 
@@ -131,8 +141,25 @@ const seenBefore = statement(
 const idle = statement(
   'sitting.idle',
   `
-  select organisation_id, sitting_id from sitting where status = 'open' and last_seen_at < $1 order by last_seen_at limit $2`,
+  select organisation_id, sitting_id from (
+    select *, row_number() over (partition by organisation_id order by last_seen_at) as n
+      from sitting where status = 'open' and last_seen_at < $1) s
+   order by n, last_seen_at limit $2`,
 );
+/** Which questions were shown, and whether they were right, stays: no later sitting shows them again. */
+function emptiedWhere(name: string, whose: string) {
+  return statement(
+    `sitting.emptied_${name}`,
+    `
+  with emptied as (
+    update sitting set result = null where organisation_id = $1 and ${whose} returning sitting_id)
+  update sitting_item i set answer = null from emptied e
+   where i.organisation_id = $1 and i.sitting_id = e.sitting_id and i.answer is not null`,
+  );
+}
+const emptiedOfResult = emptiedWhere('of_result', 'assessment_id = $2');
+const emptiedOfLearners = emptiedWhere('of_learners', 'learner_id = any($2)');
+
 export function findSittings(tx: Tx, organisationId: number, invitationId: string): Promise<SittingRow[]> {
   return tx.query<SittingRow>(ofInvitation, [organisationId, invitationId]);
 }

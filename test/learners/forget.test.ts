@@ -10,10 +10,15 @@ import { lockFeed } from '../../src/feed/position.ts';
 import { forgetLearners, forgetLeavingLearners } from '../../src/learners/forget.ts';
 import { limits } from '../../src/limits.ts';
 import { seededRandom } from '../../src/random.ts';
+import { closeIdleSittings } from '../../src/sittings/expire.ts';
+import { reportFit } from '../../src/sittings/fit.ts';
+import { idleMs } from '../../src/sittings/working-time.ts';
 import { Mirror, Shown } from '../laws/mirror.ts';
 import { contentOf, scenario } from '../scenario.ts';
 import type { TestOrganisation } from '../service.ts';
+import { withDatabase } from '../postgres.ts';
 import { withService } from '../service.ts';
+import { invited } from '../sittings/learner.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
 const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
@@ -146,6 +151,29 @@ suite('a learner without a reference', () => {
     assert.equal((await fetch(data.assessment_url)).status, 404);
   });
 
+  test('goes although another organisation, whose turn comes first, is too busy; nobody waits for that one twice', async () => {
+    const hurried = await service.sibling({ clock, settings: { ARS_CHANGE_WAIT_SECONDS: '1' } });
+    const [busy, quiet] = [await service.organisation(), await service.organisation()];
+    const { learner_id } = await importNameless(quiet, 'Quiet Person');
+    const look = `insert into learner_leaving (organisation_id, learner_id, look_at)
+      select $1, coalesce($2, gen_random_uuid()), to_timestamp($3::float8) from generate_series(1, $4::int4)`;
+    await service.app.db.query(look, [busy.id, null, 1, 100]);
+    await service.app.db.query(look, [quiet.id, learner_id, 2, 1]);
+    await withDatabase(service.databaseUrl, (db) =>
+      db.transaction(async (tx) => {
+        await tx.query('select from feed where organisation_id = $1 for update', [busy.id]);
+        await forgetLeavingLearners(hurried.app);
+      }),
+    );
+    const left = 'select organisation_id from learner_leaving where organisation_id = any($1)';
+    const rows = await service.app.db.query<{ organisation_id: number }>(left, [[busy.id, quiet.id]]);
+    assert.equal(rows.length, 100);
+    assert.ok(rows.every((row) => row.organisation_id === busy.id));
+    assert.equal(hurried.logged.filter((line) => line.includes('learner.leaving_failed')).length, 1);
+    await forgetLeavingLearners(service.app);
+    assert.deepEqual(await service.app.db.query(left, [[busy.id, quiet.id]]), []);
+  });
+
   test('with a reference stays listed when the last result is withdrawn', async () => {
     const scene = await scenario(service);
     const ana = await scene.learner('ana', 'Ana Silva');
@@ -175,4 +203,46 @@ test('learners that are forgotten leave their groups, and their results are tomb
   assert.deepEqual((await scene.org.post(`/groups/${cohort.id}/members`, { learner_refs: ['ana'] })).body.not_found, [
     'ana',
   ]);
+});
+
+/** What sittings of an organisation hold of what was answered and what came out. */
+async function keptOfSittings(org: TestOrganisation) {
+  const [row] = await service.app.db.query<{ answers: number; results: number; shown: number; unanswered: number }>(
+    `select count(i.answer) as answers, count(distinct s.sitting_id) filter (where s.result is not null) as results,
+            count(*) as shown, count(*) filter (where i.outcome is null) as unanswered
+       from sitting s join sitting_item i on i.organisation_id = s.organisation_id and i.sitting_id = s.sitting_id
+      where s.organisation_id = $1`,
+    [org.id],
+  );
+  return row!;
+}
+
+suite('what was typed in a sitting', () => {
+  test('goes with its result; that the questions were shown stays', async () => {
+    const org = await service.organisation();
+    const learner = await invited(service, org);
+    const sitting = await learner.sits('right');
+    const other = await learner.sits('right');
+    const before = await keptOfSittings(org);
+    assert.equal(before.results, 2);
+    await withdraw(org, sitting.assessment_id!);
+    const between = await keptOfSittings(org);
+    assert.deepEqual([between.results, between.shown], [1, before.shown]);
+    assert.ok(between.answers < before.answers && between.answers > 0);
+    await withdraw(org, other.assessment_id!);
+    assert.deepEqual(await keptOfSittings(org), { answers: 0, results: 0, shown: before.shown, unanswered: 0 });
+    assert.deepEqual((await reportFit(service.app, [org.id])).sittings, []);
+  });
+
+  test('goes with the learner where there was no result', async () => {
+    const org = await service.organisation();
+    const learner = await invited(service, org);
+    const sitting = await learner.starts();
+    for (let i = 0; i < 3; i++) assert.equal(await learner.answers('right'), 'taken');
+    clock.advance(idleMs + 1);
+    assert.equal(await closeIdleSittings(service.app), 1);
+    assert.ok((await keptOfSittings(org)).answers > 0);
+    await service.inWork(async (work) => forgetLearners(work, await lockFeed(work, org.id), [sitting.learner_id]));
+    assert.equal((await keptOfSittings(org)).answers, 0);
+  });
 });
