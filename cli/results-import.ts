@@ -72,7 +72,7 @@ async function rejectsFile(path: string | null, isNamed: boolean) {
   };
 }
 
-/** A copy of standard input: a dry run holds one transaction, which must not wait for whoever writes there. */
+/** A copy of standard input: a dry run is one transaction, which must not wait for whoever writes there. */
 async function spooled(folder: string, signal: AbortSignal): Promise<string> {
   const copy = join(folder, 'input');
   await pipeline(process.stdin, createWriteStream(copy, { mode: 0o600 }), { signal }).catch((error: unknown) => {

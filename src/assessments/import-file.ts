@@ -11,6 +11,7 @@ import type { Dates, ReadyRecord } from './import-record.ts';
 import { readyRecord } from './import-record.ts';
 import type { ImportOutcome } from './import.ts';
 import { importRecords } from './import.ts';
+import { openRehearsal } from './rehearsal.ts';
 import type { Fault } from './result-fields.ts';
 import { RecordRefused } from './result-fields.ts';
 
@@ -32,7 +33,7 @@ export type ImportOptions = {
   actor: string;
   format: 'ndjson' | 'csv';
   dates?: Dates;
-  /** Does all of it in one transaction that is rolled back: the counts are those of a real run, and nothing is written. */
+  /** Does all of it in copies that are gone afterwards: the counts are those of a real run, and nothing is written. */
   dryRun?: boolean;
   onRejected(rejected: Rejected): void | Promise<void>;
   /** After each batch. */
@@ -45,13 +46,6 @@ type Entry = { given: Given; record: ReadyRecord };
 
 /** Undoes the transaction of a dry run. */
 class DryRunOver extends Error {}
-
-/** The database gave up the transaction of a dry run, as it does when another writer is in the way. */
-export class DryRunDisturbed extends Error {
-  constructor() {
-    super('another change got in the way of the dry run: run it again');
-  }
-}
 
 /**
  * Imports a file in batches, each a transaction of its own with its row in the audit log, reading the next while the
@@ -69,15 +63,14 @@ export async function importFile(app: App, input: Readable, options: ImportOptio
     return importLines(app, input, outcomesOf, options);
   }
   let counts: ImportCounts | undefined;
-  let begun = false;
   try {
-    // In no lane: it can be run only once, and so has to stand and wait for locks.
+    // In no lane: it takes no lock that anybody waits for.
     await inWork(app, null, async (work) => {
-      // What was read is gone: nothing could be done again from its beginning.
-      if (begun) throw new DryRunDisturbed();
-      begun = true;
-      const outcomesOf = (records: ReadyRecord[]) =>
-        importRecords(work, options.organisationId, records, { ...options, events: false });
+      const rehearsal = await openRehearsal(work, options.organisationId);
+      const outcomesOf = async (records: ReadyRecord[]) => {
+        await rehearsal.takeIn(records);
+        return importRecords(work, options.organisationId, records, { ...options, events: false });
+      };
       counts = await importLines(app, input, outcomesOf, options);
       throw new DryRunOver();
     });

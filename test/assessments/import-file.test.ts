@@ -98,6 +98,42 @@ suite('files of results', async () => {
     assert.deepEqual([total, runs[0]!.rejected, runs[0]!.updated], [lines.length, 6, 2]);
   });
 
+  test('a dry run keeps nobody waiting, and is of the moment at which it began', async () => {
+    const org = await service.organisation();
+    const group = { type: 'cohort', ref: 'G', name: 'A Group' };
+    await importing(org, ndjson([result(1, { groups: [group] }), result(2), result(3)]));
+    const first = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const lines = results(limits.importBatch + 10);
+    async function* file() {
+      yield Buffer.from(ndjson(lines.slice(0, -5)));
+      await goOn.promise;
+      yield Buffer.from(ndjson([...lines.slice(-5), result(1, { framework: 'G' }), result(1)]));
+    }
+    const rehearsing = importFile(service.app, Readable.from(file()), {
+      organisationId: org.id,
+      organisationPublicId: org.publicId,
+      events: false,
+      actor: 'test',
+      format: 'ndjson',
+      dryRun: true,
+      onRejected: () => {},
+      onProgress: () => first.resolve(),
+    });
+    await Promise.race([first.promise, rehearsing]);
+    // The same learners and results, while the rehearsal has them changed already.
+    assert.equal((await org.post('/learners', { ref: 'L-1', full_name: 'Another Name' })).status, 201);
+    const [{ id }] = (await org.get('/groups')).body.data;
+    assert.equal((await org.post(`/groups/${id}/members`, { learner_refs: ['L-2', 'L-3'] })).status, 200);
+    assert.deepEqual(await importing(org, ndjson(lines.slice(0, 9))), {
+      ...{ imported: 6, updated: 0, unchanged: 3, rejected: 0 },
+    });
+    goOn.resolve();
+    const counts = await rehearsing;
+    assert.deepEqual(counts, { imported: lines.length - 3, updated: 2, unchanged: 3, rejected: 0 });
+    assert.equal((await heldBy(org)).results, 9);
+  });
+
   test('two imports of one file at once: every result once, each counted as imported by one of them', async () => {
     const org = await service.organisation();
     const text = ndjson(results(2 * limits.importBatch + 100));

@@ -1,0 +1,62 @@
+import type { Work } from '../db/work.ts';
+import type { ReadyRecord } from './import-record.ts';
+
+/** The tables of an import that no learner's rows are in, which are copied as a whole: an organisation has few of each. */
+const ofOrganisation = ['feed', 'learner_group', 'group_set', 'group_set_group'];
+/** What an import only adds to. */
+const addedTo = ['assessment_change'];
+
+/** Prepares a batch: everything that it could find or change is in the copies afterwards. */
+export type Rehearsal = { takeIn(records: readonly ReadyRecord[]): Promise<void> };
+
+/**
+ * Puts copies in front of the tables that an import writes, for the rest of this unit of work, which must be rolled back:
+ * temporary tables of the same names, which hold an organisation's groups and what a batch takes in. The verbs then do
+ * in them what they would do, one batch upon the other, and hold no lock that another writer could wait for. What is
+ * copied is of one moment.
+ */
+export async function openRehearsal({ tx }: Work, organisationId: number): Promise<Rehearsal> {
+  await tx.query('set transaction isolation level repeatable read');
+  const tables = await tx.query<{ schema: string; name: string }>(
+    `select table_schema as schema, table_name as name from information_schema.columns
+      where table_schema = current_schema() and column_name = 'learner_id' order by 2`,
+  );
+  const schema = tables[0]!.schema;
+  const ofLearners = tables.map(({ name }) => name);
+  for (const name of [...ofLearners, ...ofOrganisation, ...addedTo])
+    await tx.query(`create temporary table "${name}" (like "${schema}"."${name}" including all) on commit drop`);
+  // Said in so many words, so that statements which were prepared before are looked up anew, now and after the end.
+  await tx.query(`set local search_path = pg_temp, "${schema}"`);
+  for (const name of ofOrganisation)
+    await tx.query(`insert into pg_temp."${name}" select * from "${schema}"."${name}" where organisation_id = $1`, [
+      organisationId,
+    ]);
+  let batches = 0;
+  let nextAnalyze = 1;
+  return {
+    async takeIn(records) {
+      const learners = await tx.query<{ learner_id: string }>(
+        `select learner_id from (
+           select learner_id from "${schema}".learner where organisation_id = $1 and ref = any($2)
+           union select learner_id from "${schema}".assessment where organisation_id = $1 and assessment_id = any($3::uuid[])) l
+          where not exists (select from pg_temp.learner t where t.organisation_id = $1 and t.learner_id = l.learner_id)`,
+        [
+          organisationId,
+          records.flatMap(({ learnerRef }) => learnerRef ?? []),
+          records.map(({ assessmentId }) => assessmentId),
+        ],
+      );
+      const ids = learners.map((row) => row.learner_id);
+      if (ids.length > 0)
+        for (const name of ofLearners)
+          await tx.query(
+            `insert into pg_temp."${name}" select * from "${schema}"."${name}" where organisation_id = $1 and learner_id = any($2)`,
+            [organisationId, ids],
+          );
+      // As in a real import: plans for empty tables don't serve full ones.
+      if (batches++ !== nextAnalyze) return;
+      nextAnalyze *= 10;
+      for (const name of ofLearners) await tx.query(`analyze pg_temp."${name}"`);
+    },
+  };
+}
