@@ -3,6 +3,7 @@ import { amendAssessment, withdrawAssessment } from '../../src/assessments/amend
 import { levels, subjects } from '../../src/assessments/facet.ts';
 import { readyRecord } from '../../src/assessments/import-record.ts';
 import { importRecords } from '../../src/assessments/import.ts';
+import { correctName } from '../../src/assessments/rename-learner.ts';
 import type { Work } from '../../src/db/work.ts';
 import { ApiError } from '../../src/errors.ts';
 import { clientGroupTypes } from '../../src/groups/types.ts';
@@ -104,6 +105,11 @@ export class World {
       if (!this.records.includes(known)) this.records.push(known);
       if (known.ref !== null && !this.refs.includes(known.ref)) this.refs.push(known.ref);
     }
+  }
+
+  async #learnerOf(work: Work, assessmentId: string): Promise<string> {
+    const found = 'select learner_id from assessment where organisation_id = $1 and assessment_id = $2';
+    return (await work.tx.query(found, [this.organisation.id, assessmentId]))[0]!.learner_id;
   }
 
   /** A verb may find that another writer withdrew its record; that is its answer, not a fault. */
@@ -295,6 +301,18 @@ export class World {
           undefined,
           [200, 404],
         );
+      },
+    ],
+    [
+      'correct a name',
+      2,
+      (random) => {
+        const { ref, assessment_id } = pick(random, this.records);
+        return this.#work(random, async (work) => {
+          const who = ref === null ? { learnerId: await this.#learnerOf(work, assessment_id) } : { ref };
+          const reason = 'a history';
+          await correctName(work, this.organisation.id, who, this.#name(random), { actor: 'operator', reason });
+        });
       },
     ],
     ['rename a learner', 2, (random) => this.#provision(random, pick(random, this.refs), this.#name(random), 0)],
