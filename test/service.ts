@@ -72,6 +72,8 @@ export type ServiceOptions = {
   clock?: Clock;
   random?: Random;
   role?: Role;
+  /** Sees the app before the service starts, and so before it opens connections of its own. */
+  prepare?: (app: App) => void;
   /** Settings by their names, beside port, database and secret. */
   settings?: Record<string, string>;
 };
@@ -107,14 +109,13 @@ async function serviceOn(
       ARS_SECRET: secret,
       ...options.settings,
     });
-    return startService(
-      await openApp(settings, {
-        clock: options.clock,
-        random: options.random,
-        logTo: { write: (text: string) => logged.push(text) },
-      }),
-      options.role ?? 'web',
-    );
+    const opened = await openApp(settings, {
+      clock: options.clock,
+      random: options.random,
+      logTo: { write: (text: string) => logged.push(text) },
+    });
+    options.prepare?.(opened.app);
+    return startService(opened, options.role ?? 'web');
   };
   let running = await start(0);
   let stopped: Promise<void> | null = null;

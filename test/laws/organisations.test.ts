@@ -1,47 +1,46 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import type { App } from '../../src/app.ts';
+import type { Database, Tx } from '../../src/db/database.ts';
 import type { Answer } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
 /** Law 6: another organisation's things don't exist: the same bytes, by the same statements. */
 
-const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+/** Statements that the service runs, by name, in their order; kept while a request is traced. */
+let statements: string[] = [];
+
+/** Notes every statement, whichever connection it takes. */
+function trace({ db }: App): void {
+  const noting = <T extends Tx>(connection: T): T => {
+    const { query } = connection;
+    const noted: Tx['query'] = (sql, values) => {
+      statements.push(typeof sql === 'string' ? sql : sql.name);
+      return query(sql, values);
+    };
+    return { ...connection, query: noted };
+  };
+  const { transaction, snapshot, dedicated } = db;
+  Object.assign(db, noting(db), {
+    transaction: (inside, turn) => transaction((tx) => inside(noting(tx)), turn),
+    snapshot: (inside) => snapshot((tx) => inside(noting(tx))),
+    dedicated: (options) => noting(dedicated(options)),
+  } satisfies Partial<Database>);
+}
+
+const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' }, prepare: trace });
 const nowhere = '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d';
 
-/** Statements that the service ran for one request, by name, in their order. */
 async function traced(request: () => Promise<Answer>): Promise<{ answer: Answer; statements: string[] }> {
-  const { db } = service.app;
-  const { query, transaction, snapshot } = db;
-  const statements: string[] = [];
-  const note = (sql: Parameters<typeof query>[0]) => statements.push(typeof sql === 'string' ? sql : sql.name);
-  db.query = (sql, values) => {
-    note(sql);
-    return query(sql, values);
-  };
-  db.transaction = (inside) =>
-    transaction((tx) =>
-      inside({
-        query: (sql, values) => {
-          note(sql);
-          return tx.query(sql, values);
-        },
-      }),
+  statements = [];
+  const answer = await request();
+  for (const part of ['admission.', 'audit.'])
+    assert.ok(
+      statements.some((name) => name.startsWith(part)),
+      `the trace sees no ${part}`,
     );
-  db.snapshot = (inside) =>
-    snapshot((tx) =>
-      inside({
-        query: (sql, values) => {
-          note(sql);
-          return tx.query(sql, values);
-        },
-      }),
-    );
-  try {
-    return { answer: await request(), statements };
-  } finally {
-    Object.assign(db, { query, transaction, snapshot });
-  }
+  return { answer, statements };
 }
 
 /** What of a reply may tell two apart: everything but the moment and the count of requests. */
