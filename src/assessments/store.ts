@@ -175,12 +175,15 @@ const empty = statement(
     update evidence set pdf = null, input = null, withdrawn_at = $5 where organisation_id = $1 and assessment_id = $2)
   update assessment_feed set deleted = true, position = $4 where organisation_id = $1 and learner_id = $3 and assessment_id = $2`,
 );
+// Under the feed's lock. A result's changes are told apart, and ordered, by their times: one that comes in the same
+// millisecond as the last, or by a clock that stepped back, stands a microsecond behind it.
 const insertChange = statement(
   'assessment.insert_change',
   `
   insert into assessment_change (organisation_id, assessment_id, at, kind, actor, reason, before)
-  select $1, assessment_id, $3, $4, $5, $6, before from unnest($2::uuid[], $7::text[]) as c(assessment_id, before)
-  on conflict (organisation_id, assessment_id, at) do update set reason = assessment_change.reason || '; ' || excluded.reason`,
+  select $1, c.assessment_id, greatest($3, (select max(p.at) + interval '1 microsecond' from assessment_change p
+                                             where p.organisation_id = $1 and p.assessment_id = c.assessment_id)), $4, $5, $6, c.before
+    from unnest($2::uuid[], $7::text[]) as c(assessment_id, before)`,
 );
 
 /** Stores amended texts; the report of the older edition stays, and the next read makes a new one. */

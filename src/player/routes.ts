@@ -49,9 +49,11 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
   let warmUp: NodeJS.Timeout | undefined;
   fastify.addHook('onListen', async () => {
     warmUp = setTimeout(() => {
-      banksOf(app)
-        .current()
-        .catch((error: unknown) => app.log.error('bank.not_ready', errorFields(error)));
+      try {
+        banksOf(app).current();
+      } catch (error) {
+        app.log.error('bank.not_ready', errorFields(error));
+      }
     }, warmUpAfterMs).unref();
   });
   fastify.addHook('onClose', async () => clearTimeout(warmUp));

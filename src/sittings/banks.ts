@@ -9,6 +9,7 @@ import type { ScoringBank } from '../scoring/score.ts';
 import { prepareBank } from '../scoring/score.ts';
 import type { Subject } from '../scoring/levels.ts';
 
+const stored = statement('bank.stored', 'select true as stored from bank_version where version = $1');
 const read = statement('bank.read', 'select content from bank_version where version = $1');
 const insert = statement(
   'bank.insert',
@@ -36,7 +37,7 @@ const banks = new WeakMap<App, Banks>();
 /** The one set of banks of a running service. */
 export function banksOf(app: App): Banks {
   let found = banks.get(app);
-  if (found === undefined) banks.set(app, (found = new Banks(app)));
+  if (found === undefined) banks.set(app, (found = new Banks()));
   return found;
 }
 
@@ -48,28 +49,24 @@ function shippedBank(): ReadyBank {
 
 /** The banks that sittings run on: the shipped one for new sittings, stored versions for those that began before an upgrade. */
 export class Banks {
-  #app: App;
   #ready = new Map<string, ReadyBank>();
-  #storing: Promise<void> | null = null;
   #pools = new Map<string, DeliveryPool>();
 
-  constructor(app: App) {
-    this.#app = app;
-  }
-
-  /** The shipped bank, stored before the first sitting is given from it; those who ask at once share the storing. */
-  async current(): Promise<ReadyBank> {
-    this.#storing ??= this.#store().catch((error: unknown) => {
-      this.#storing = null;
-      throw error;
-    });
-    await this.#storing;
+  /** The shipped bank, for new sittings. */
+  current(): ReadyBank {
     return shippedBank();
   }
 
-  async #store(): Promise<void> {
-    const content = JSON.stringify(readBankFiles());
-    await this.#app.db.query(insert, [shippedBank().bank.version, content, new Date(this.#app.clock.nowMs())]);
+  /**
+   * The shipped bank, stored for the sitting that is about to begin from it. The database is asked each time: what this
+   * process has stored before, a failover can have lost.
+   */
+  async currentStored(tx: Tx, nowMs: number): Promise<ReadyBank> {
+    const current = shippedBank();
+    const { version } = current.bank;
+    if ((await tx.query(stored, [version])).length === 0)
+      await tx.query(insert, [version, JSON.stringify(readBankFiles()), new Date(nowMs)]);
+    return current;
   }
 
   /**

@@ -21,10 +21,10 @@ export const learnerActor = 'learner';
 export async function startSitting(app: App, link: Link): Promise<void> {
   const { invitation, next: subject } = link;
   if (link.open !== null || subject === null || link.expired) return;
-  const { bank, pools } = await banksOf(app).current();
-  const pool = pools[subject];
-  const settings: FrozenSettings = { delivery: pool.settings, extra_time_pct: invitation.extra_time_pct };
   await inWork(app, rowsLane(invitation.organisation_id), async (work) => {
+    const { bank, pools } = await banksOf(app).currentStored(work.tx, work.nowMs);
+    const pool = pools[subject];
+    const settings: FrozenSettings = { delivery: pool.settings, extra_time_pct: invitation.extra_time_pct };
     const key = { organisation_id: invitation.organisation_id, sitting_id: work.uuid() };
     const seen = await itemsSeenBefore(work.tx, { ...key, learner_id: invitation.learner_id });
     const sitting = await insertSitting(work.tx, {

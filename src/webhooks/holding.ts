@@ -51,7 +51,10 @@ export function createHolding({
 }): Holding {
   const lanes = new Map<string, Lane>();
   let releasing = 0;
-  const lease = () => ({ workerId, nowMs: clock.nowMs(), untilMs: clock.nowMs() + leaseMs });
+  const lease = () => {
+    const nowMs = clock.nowMs();
+    return { workerId, nowMs, untilMs: nowMs + leaseMs };
+  };
 
   async function claim(organisations: number[] | null): Promise<boolean> {
     const most = Math.min(mostClaimedAtOnce, mostLanes - lanes.size);

@@ -131,6 +131,20 @@ suite('300 requests per key in any 60 seconds', () => {
   });
 });
 
+suite('a clock that jumped ahead by minutes and back', () => {
+  test('costs a key a minute, not the minutes of the jump, and admits no more than 300 in it', async () => {
+    const org = await service.organisation();
+    clock.advance(600_000);
+    assert.equal(await admitted([org], 200), 200);
+    clock.advance(-599_000);
+    assert.equal(await admitted([org], 200), 100);
+    clock.advance(windowMs);
+    assert.equal(await admitted([org], 1), 0);
+    clock.advance(1);
+    assert.equal(await admitted([org], 330), 300);
+  });
+});
+
 test('any sequence of requests and waits admits what a list of times would', async () => {
   const small = await withService({ clock, settings: { ARS_RATE_LIMIT: '5' } });
   await fc.assert(

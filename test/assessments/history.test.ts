@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { historyOf } from '../../src/assessments/history.ts';
+import { manualClock } from '../../src/clock.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
@@ -40,6 +41,27 @@ suite('the history of a result', async () => {
         ['amended', 'a scenario', []],
         ['withdrawn', 'a scenario', []],
       ],
+    );
+  });
+
+  test('changes in one millisecond, and by a clock that stepped back, stay apart and in order', async () => {
+    const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+    const still = await withService({ clock });
+    const other = await scenario(still);
+    const result = await (await other.learner('bo')).completes();
+    await result.isAmended({ framework: 'Second' });
+    await result.isAmended({ framework: 'Third' });
+    clock.advance(-5_000);
+    await result.isAmended({ framework: 'Fourth' });
+    const entries = (await historyOf(still.app.db, other.org.id, result.id))!;
+    assert.deepEqual(
+      entries.map((entry) => entry.changes.map(({ after }) => after)),
+      [['Second'], ['Third'], ['Fourth']],
+    );
+    await result.isWithdrawn();
+    assert.deepEqual(
+      (await historyOf(still.app.db, other.org.id, result.id))!.map((entry) => entry.kind),
+      ['amended', 'amended', 'amended', 'withdrawn'],
     );
   });
 

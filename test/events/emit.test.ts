@@ -83,4 +83,23 @@ suite('an event', async () => {
       Array.from({ length: 10 }, (_, i) => Array.from({ length: 5 }, (_, n) => `3-${i}-${n}`)).flat(),
     );
   });
+
+  test('is followed over a failover that lost the last events and gives their numbers out again', async () => {
+    const { db } = scene.service.app;
+    await scene.emit(['kept']);
+    const stop = new AbortController();
+    after(() => stop.abort());
+    const from = await lastEvent(db, scene.organisation.id);
+    const events = followEvents(db, scene.organisation.id, from, ['learner.groups.updated'], stop.signal);
+    const next = async () => JSON.parse((await events.next()).value!.payload).learner_ref;
+    await scene.emit(['lost 1', 'lost 2', 'lost 3']);
+    for (const ref of ['lost 1', 'lost 2', 'lost 3']) assert.equal(await next(), ref);
+    await db.query('delete from delivery');
+    await db.query('delete from event where number > $1', [from]);
+    await db.query(`select setval(pg_get_serial_sequence('event', 'number'), $1)`, [from]);
+    await scene.emit(['instead 1', 'instead 2']);
+    for (const ref of ['instead 1', 'instead 2']) assert.equal(await next(), ref);
+    await scene.emit(['later']);
+    assert.equal(await next(), 'later');
+  });
 });

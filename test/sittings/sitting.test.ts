@@ -135,6 +135,16 @@ suite('a learner invited to three subjects', async () => {
   });
 });
 
+test('a bank version that a failover lost is stored again by the process that had stored it', async () => {
+  const service = await withService();
+  const org = await service.organisation();
+  await invited(service, org, { ref: 'ana', name: 'Ana Example', theta: 0.9 }).then((ana) => ana.starts());
+  await service.app.db.query('truncate bank_version cascade');
+  await invited(service, org, { ref: 'bo', name: 'Bo Example', theta: 0.9 }).then((bo) => bo.starts());
+  const stored = await service.app.db.query<{ version: string }>('select version from bank_version');
+  assert.deepEqual(stored, [{ version: banksOf(service.app).current().bank.version }]);
+});
+
 suite('several requests at once', async () => {
   const service = await withService();
   const org = await service.organisation();
@@ -241,7 +251,7 @@ suite('several requests at once', async () => {
       service.app.db,
       (await findSitting(service.app.db, sitting))!,
     );
-    assert.ok(pool.bank.items.length < (await banksOf(service.app).current()).pools[sitting.subject].bank.items.length);
+    assert.ok(pool.bank.items.length < banksOf(service.app).current().pools[sitting.subject].bank.items.length);
     assert.ok(pool.indexById.has((await findItems(service.app.db, sitting)).at(-1)!.item_id));
   });
 
