@@ -2,8 +2,6 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
 import { itemsDirectory, loadBank, readBankFiles, bankOf, noAdmission } from '../src/bank/load.ts';
 import type { Bank, SubjectBank } from '../src/bank/load.ts';
-import { subjects } from '../src/bank/schema.ts';
-import type { Subject } from '../src/bank/schema.ts';
 import { simulationMarkdown, simulationPlots } from '../src/bank/simulation/report.ts';
 import type { SubjectSimulation } from '../src/bank/simulation/report.ts';
 import type { AtAbility } from '../src/bank/simulation/gaps.ts';
@@ -16,6 +14,8 @@ import { planAdmission } from '../src/sittings/exposure.ts';
 import { defaultSettings, deliver, deliverAtRandom, preparePool } from '../src/sittings/selection.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Call, Command } from './command.ts';
+import { subjects } from '../src/scoring/levels.ts';
+import type { Subject } from '../src/scoring/levels.ts';
 
 const defaultLearners = 10_000;
 /** The highest exposure comes out a few hundredths above the plan's target; the goal is 0.60. */

@@ -11,8 +11,8 @@ import { fromQti, toQti } from '../src/bank/exchange/qti-package.ts';
 import { bankToExtend, foreignDefaults, mergeBank, writeBankFiles } from '../src/bank/import.ts';
 import { BankFileFault, contentHash, itemsDirectory, readBankFiles, scanBankFiles } from '../src/bank/load.ts';
 import type { BankFiles } from '../src/bank/load.ts';
-import { domainsOf, levelsOf, subjects } from '../src/bank/schema.ts';
-import type { Domain, Level, Subject } from '../src/bank/schema.ts';
+import { domainsOf } from '../src/bank/schema.ts';
+import type { Domain } from '../src/bank/schema.ts';
 import { outcomeTable } from '../src/sandbox/outcomes.ts';
 import { outcomeSources } from '../src/sandbox/simulate-outcomes.ts';
 import { markBank } from './bank-mark.ts';
@@ -21,6 +21,8 @@ import { simulateBank } from './bank-simulate.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Call, Command } from './command.ts';
 import { readTextFile, readWholeFile } from './file.ts';
+import { levelsOf, subjects } from '../src/scoring/levels.ts';
+import type { Level, Subject } from '../src/scoring/levels.ts';
 
 function option(call: Call, name: string): string | undefined {
   const value = call.options[name];
@@ -151,7 +153,7 @@ const exportBank: Command = {
 function place(call: Call): { subject: Subject; level: Level; domain: Domain } | null {
   const subject = subjectOf(call);
   if (subject === undefined) return null;
-  const level = oneOf(call, 'level', levelsOf[subject]);
+  const level = oneOf(call, 'level', levelsOf(subject));
   const domain = oneOf<Domain>(call, 'domain', domainsOf[subject]);
   if (level === undefined || domain === undefined) throw new Misuse('--subject, --level and --domain go together.');
   return { subject, level, domain };

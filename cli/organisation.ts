@@ -1,4 +1,3 @@
-import { subjects } from '../src/assessments/facet.ts';
 import { lockFeed } from '../src/feed/position.ts';
 import type { Organisation, Plan } from '../src/organisations/organisations.ts';
 import {
@@ -13,6 +12,7 @@ import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { act, numberOption, option, organisationOf, readReason, requiredOption, table, withApp } from './open.ts';
+import { subjects } from '../src/scoring/levels.ts';
 
 function payload(row: Organisation) {
   return {

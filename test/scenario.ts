@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { amendAssessment, withdrawAssessment } from '../src/assessments/amend.ts';
 import type { ResultContent } from '../src/assessments/body.ts';
 import { learnerJson, storedTexts } from '../src/assessments/body.ts';
-import type { Subject } from '../src/assessments/facet.ts';
 import { levels } from '../src/assessments/facet.ts';
 import { recordAssessments } from '../src/assessments/record.ts';
 import type { Amendment } from '../src/assessments/result-fields.ts';
@@ -12,6 +11,7 @@ import { parseInstant } from '../src/feed/time.ts';
 import { findLearnersByRefs } from '../src/learners/learners.ts';
 import type { Client } from './contract/client.ts';
 import type { TestOrganisation, TestService } from './service.ts';
+import type { Subject } from '../src/scoring/levels.ts';
 
 /**
  * Histories as sentences: `await ana.joins(cohort); await feed.poll(); await ana.leaves(cohort)`.

@@ -1,6 +1,6 @@
 import { formatPosition } from '../feed/time.ts';
-import type { Subject } from './facet.ts';
 import { facetOf } from './facet.ts';
+import type { Subject } from '../scoring/levels.ts';
 
 /** A result's content, without what cascades and the feed add. */
 export type ResultContent = {

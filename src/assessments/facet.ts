@@ -1,21 +1,14 @@
+import { rqfLevels, subjects } from '../scoring/levels.ts';
+import type { Subject } from '../scoring/levels.ts';
+
 /**
  * What a result is by its immutable filter fields, as one small integer: subject × level. A filter on them becomes a
  * merge of one ordered index scan per matching facet.
  */
-export const subjects = ['digital', 'english', 'maths'] as const;
-export type Subject = (typeof subjects)[number];
-
 /** The combinations of rqf_level, its code and below_level_1 that a result can have, in the order of the stored facet. */
-export const levels = [
-  { rqf_level: null, rqf_level_code: null, below_level_1: null },
-  { rqf_level: null, rqf_level_code: null, below_level_1: true },
-  { rqf_level: 'Entry Level', rqf_level_code: 1, below_level_1: true },
-  { rqf_level: 'Level 1', rqf_level_code: 2, below_level_1: false },
-  { rqf_level: 'Level 2', rqf_level_code: 3, below_level_1: false },
-  { rqf_level: 'Level 3', rqf_level_code: 5, below_level_1: false },
-] as const;
+export const levels = [{ rqf_level: null, rqf_level_code: null, below_level_1: null }, ...rqfLevels] as const;
 
-export const levelCodes = [1, 2, 3, 5] as const;
+export const levelCodes = rqfLevels.flatMap(({ rqf_level_code: code }) => (code === null ? [] : [code]));
 
 /** @returns undefined when the three level fields contradict each other */
 export function facetOf(

@@ -2,9 +2,10 @@ import { clientGroupTypes } from '../groups/types.ts';
 import { isJsonObject } from '../json.ts';
 import { limits } from '../limits.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText } from '../personal-data.ts';
-import type { Subject } from './facet.ts';
-import { levelCodes, levels, subjects } from './facet.ts';
+import { levelCodes, levels } from './facet.ts';
 import { isUuid } from '../uuid.ts';
+import { subjects } from '../scoring/levels.ts';
+import type { Subject } from '../scoring/levels.ts';
 
 /** What is wrong with a given result: where, what was expected there and an example of it; never what was found. */
 export type Fault = { field: string; expected: string; example: string };

@@ -9,13 +9,14 @@ import { byteRange } from '../http/range.ts';
 import type { Call, Reply, Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
 import { assessmentJson, scopeExitJson, tombstoneJson } from './body.ts';
-import { facetsMatching, levelCodes, subjects } from './facet.ts';
+import { facetsMatching, levelCodes } from './facet.ts';
 import { listAssessments } from './list.ts';
 import { reportBase } from './record.ts';
 import { Assessment, ScopeExitTombstone, Tombstone } from './schema.ts';
 import { findLive } from './store.ts';
 import type { AssessmentFilter } from './walk.ts';
 import { nilUuid } from '../uuid.ts';
+import { subjects } from '../scoring/levels.ts';
 
 const example = {
   assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',

@@ -1,7 +1,8 @@
 import Type from 'typebox';
 import { nullable } from '../fields.ts';
 import { GroupSummary } from '../groups/schema.ts';
-import { levelCodes, subjects } from './facet.ts';
+import { levelCodes } from './facet.ts';
+import { subjects } from '../scoring/levels.ts';
 
 const uuid = () => Type.String({ format: 'uuid' });
 const dateTime = (description?: string) =>

@@ -10,9 +10,11 @@ import { proofSeeds, proveTemplate } from './checks/template-proof.ts';
 import type { TemplateProof } from './checks/template-proof.ts';
 import { contentHash, scoredItem } from './load.ts';
 import type { BankFiles, FileFault } from './load.ts';
-import { domainsOf, levelsOf, subjects } from './schema.ts';
-import type { Item, Level, Subject } from './schema.ts';
+import { domainsOf } from './schema.ts';
+import type { Item } from './schema.ts';
 import { templates } from './templates.ts';
+import { levelsOf, subjects } from '../scoring/levels.ts';
+import type { Level, Subject } from '../scoring/levels.ts';
 
 export type { Finding } from './checks/finding.ts';
 
@@ -87,7 +89,7 @@ function count(bank: CheckedBank, subject: Subject): SubjectCount {
     items: own.length,
     choiceShare: own.length === 0 ? 0 : own.filter(isChoice).length / own.length,
     types: tally(own.map((item) => (item.type === 'template' ? `template (${shownType(item)})` : item.type))),
-    levels: levelsOf[subject].map((level) => {
+    levels: levelsOf(subject).map((level) => {
       const at = own.filter((item) => item.level === level);
       const of = (item: Item) => item.subject === subject && item.level === level;
       return {

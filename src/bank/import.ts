@@ -8,9 +8,10 @@ import type { Exchanged } from './exchange/json.ts';
 import { noAdmission, scanBankFiles } from './load.ts';
 import type { BankFiles } from './load.ts';
 import { targetB } from './schema.ts';
-import type { Domain, Item, Level, Passage, Subject } from './schema.ts';
+import type { Domain, Item, Passage } from './schema.ts';
 import { templates } from './templates.ts';
 import { itemFaults, passageFaults } from './validate.ts';
+import type { Level, Subject } from '../scoring/levels.ts';
 
 export type ImportOutcome = {
   added: string[];

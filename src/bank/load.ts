@@ -5,10 +5,12 @@ import { parseJson } from '../json.ts';
 import { solveCuts } from '../scoring/cuts.ts';
 import type { Cut, ScoredItem } from '../scoring/cuts.ts';
 import { seededRandom } from '../random.ts';
-import { domainNames, domainShares, domainsOf, levelsOf, subjects } from './schema.ts';
-import type { Item, Passage, RenderedItem, Subject } from './schema.ts';
+import { domainNames, domainShares, domainsOf } from './schema.ts';
+import type { Item, Passage, RenderedItem } from './schema.ts';
 import { templates } from './templates.ts';
 import { itemFaults, passageFaults } from './validate.ts';
+import { levelsOf, subjects } from '../scoring/levels.ts';
+import type { Subject } from '../scoring/levels.ts';
 
 /** Items and passages as the files have them. */
 export type BankFiles = {
@@ -105,7 +107,7 @@ export function scanBankFiles(directory: URL = itemsDirectory): { files: BankFil
     });
 
   const items = subjects.flatMap((subject) =>
-    levelsOf[subject].flatMap((level) => {
+    levelsOf(subject).flatMap((level) => {
       const path = `${subject}/${level}.json`;
       return sound<Item>(path, (value) => {
         const wrong = itemFaults(value);

@@ -1,7 +1,8 @@
 import { fieldNames } from './mark.ts';
 import { parseBlocks, parseInline, plainText } from './markup.ts';
 import type { Block, Inline } from './markup.ts';
-import type { Domain, Figure, Item, Level, Passage, RenderedItem, Subject, TaskBlock, TaskField } from './schema.ts';
+import type { Domain, Figure, Item, Passage, RenderedItem, TaskBlock, TaskField } from './schema.ts';
+import type { Level, Subject } from '../scoring/levels.ts';
 
 /**
  * An item as the player, the checks and the exports see it: parsed text and form fields, without key or rationale. A page

@@ -1,5 +1,7 @@
 import Type from 'typebox';
 import type { Static, TSchema } from 'typebox';
+import { levels, subjects } from '../scoring/levels.ts';
+import type { Level, Subject } from '../scoring/levels.ts';
 
 /**
  * The shapes of the item bank's data files: `items/<subject>/<level>.json` (arrays of items) and
@@ -9,19 +11,6 @@ import type { Static, TSchema } from 'typebox';
 const closed = { additionalProperties: false };
 const object = <T extends Record<string, TSchema>>(properties: T) => Type.Object(properties, closed);
 const oneOf = <const T extends readonly string[]>(names: T) => Type.Unsafe<T[number]>(Type.Enum([...names]));
-
-export const subjects = ['digital', 'english', 'maths'] as const;
-export type Subject = (typeof subjects)[number];
-
-/** `entry` is for digital only, whose standards have one Entry level; `entry1`..`entry3` for the other two. */
-export const levels = ['entry', 'entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'] as const;
-export type Level = (typeof levels)[number];
-
-export const levelsOf: Record<Subject, readonly Level[]> = {
-  digital: ['entry', 'level1', 'level2', 'level3'],
-  english: ['entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'],
-  maths: ['entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'],
-};
 
 export const domainsOf = {
   digital: ['devices_information', 'creating_editing', 'communicating', 'transacting', 'safe_online'],

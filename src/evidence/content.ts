@@ -1,3 +1,5 @@
+import { belowEntry } from '../scoring/levels.ts';
+
 export type Fact = { label: string; value: string };
 /** One rung; `from` and `to` are abilities, open at the ends, and null throughout when there is no scale. */
 export type Rung = { label: string; short: string; from: number | null; to: number | null; placed: boolean };
@@ -43,9 +45,6 @@ export type EvidenceDocument = {
   verify: { url: string; label: string };
   blocks: Block[];
 };
-
-/** Below the first rung. */
-export const belowEntry = 'Working towards Entry Level';
 
 /** Labels narrow enough for a rung, for levels that have one. */
 export function shortLevel(level: string): string {

@@ -1,5 +1,6 @@
 import type { Block, Rung, Scale } from './content.ts';
-import { belowEntry, levelsApart, shortLevel } from './content.ts';
+import { belowEntry } from '../scoring/levels.ts';
+import { levelsApart, shortLevel } from './content.ts';
 import type { EvidenceInput, EvidenceSitting } from './input.ts';
 import { date, dateTime, decimal, plainText } from './wording.ts';
 

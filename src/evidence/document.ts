@@ -1,5 +1,6 @@
 import type { Block, DomainBar, EvidenceDocument } from './content.ts';
-import { belowEntry, levelsApart, shortLevel } from './content.ts';
+import { belowEntry } from '../scoring/levels.ts';
+import { levelsApart, shortLevel } from './content.ts';
 import { sittingSections, scaleOf } from './document-sitting.ts';
 import type { EvidenceInput } from './input.ts';
 import {

@@ -4,8 +4,10 @@ import { pick } from '../random.ts';
 import type { Random } from '../random.ts';
 import type { GroupKey, GroupType, PlannedGroup } from './provider.ts';
 import type { PlannedLearner } from './plan.ts';
-import { abilityAtRung, amendmentOf, normal, outcomeAt, rungsOf, subjects, withdrawalReason } from './results.ts';
-import type { AmendableFields, PlannedRecord, Subject } from './results.ts';
+import { abilityAtRung, amendmentOf, normal, outcomeAt, rungsOf, withdrawalReason } from './results.ts';
+import type { AmendableFields, PlannedRecord } from './results.ts';
+import { subjects } from '../scoring/levels.ts';
+import type { Subject } from '../scoring/levels.ts';
 
 /** What a change needs to know of a learner: active memberships of client-managed groups, completed results oldest first. */
 export type KnownLearner = {

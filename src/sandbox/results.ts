@@ -1,17 +1,14 @@
 import { domainNames as publishedNames, domainsOf } from '../bank/schema.ts';
 import { formatMs } from '../clock.ts';
 import { domainStatus } from '../scoring/domains.ts';
-import { levelsOf, publishedLevels } from '../scoring/levels.ts';
-import type { Placement, PublishedLevels } from '../scoring/levels.ts';
+import { levelsOf, publishedLevels, subjects } from '../scoring/levels.ts';
+import type { Placement, PublishedLevels, Subject } from '../scoring/levels.ts';
 import { uuidOf } from '../random.ts';
 import type { Random } from '../random.ts';
 import { frameworkOf } from '../sittings/standards.ts';
 import { enrolmentDay, workingInstant } from './calendar.ts';
 import type { WorkingCalendar } from './calendar.ts';
 import { drawOutcome, nextLuck, outcomeTable } from './outcomes.ts';
-
-export const subjects = ['digital', 'english', 'maths'] as const;
-export type Subject = (typeof subjects)[number];
 
 export type DomainStatus = 'secure' | 'developing' | 'needs_support' | 'not_assessed';
 /** `score_pct` is an integer of 0 to 100, or null together with a status of null or `not_assessed`. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { BankFiles } from '../bank/load.ts';
 import { bankOf, contentHash } from '../bank/load.ts';
-import { subjects } from '../bank/schema.ts';
-import type { Subject } from '../bank/schema.ts';
+import { subjects } from '../scoring/levels.ts';
+import type { Subject } from '../scoring/levels.ts';
 import { seededRandom } from '../random.ts';
 import { probability } from '../scoring/irt.ts';
 import { levelsOf } from '../scoring/levels.ts';

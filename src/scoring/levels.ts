@@ -5,11 +5,12 @@
  * one in digital). The *order* ignores Entry sub-levels: below Entry −1, Entry 0, Level 1 1, Level 2 2, Level 3 3.
  */
 
-export type Subject = 'digital' | 'english' | 'maths';
-export const SUBJECTS: readonly Subject[] = ['digital', 'english', 'maths'];
+export const subjects = ['digital', 'english', 'maths'] as const;
+export type Subject = (typeof subjects)[number];
 
-/** The level that an item is written for. Digital has `entry`; English and maths have `entry1` to `entry3`. */
-export type Level = 'entry' | 'entry1' | 'entry2' | 'entry3' | 'level1' | 'level2' | 'level3';
+/** The level that an item is written for. Digital, whose standards have one Entry level, has `entry`. */
+export const levels = ['entry', 'entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'] as const;
+export type Level = (typeof levels)[number];
 
 /** A placement: a level met, or `below_entry` where not even the lowest is. */
 export type Placement = 'below_entry' | Level;
@@ -20,15 +21,15 @@ export type Order = -1 | 0 | 1 | 2 | 3;
 /** The levels that have rules of their own in the result: the Level 1, 2 and 3 cuts. */
 export type RuleLevel = 'level1' | 'level2' | 'level3';
 
-const ENTRY_IN_THREE: readonly Level[] = ['entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'];
-const ENTRY_IN_ONE: readonly Level[] = ['entry', 'level1', 'level2', 'level3'];
+const entryInThree: readonly Level[] = ['entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'];
+const entryInOne: readonly Level[] = ['entry', 'level1', 'level2', 'level3'];
 
 /** The subject's levels, lowest first. */
 export function levelsOf(subject: Subject): readonly Level[] {
-  return subject === 'digital' ? ENTRY_IN_ONE : ENTRY_IN_THREE;
+  return subject === 'digital' ? entryInOne : entryInThree;
 }
 
-const ORDERS: Record<Placement, Order> = {
+const orders: Record<Placement, Order> = {
   below_entry: -1,
   entry: 0,
   entry1: 0,
@@ -40,10 +41,10 @@ const ORDERS: Record<Placement, Order> = {
 };
 
 export function orderOf(placement: Placement): Order {
-  return ORDERS[placement];
+  return orders[placement];
 }
 
-const NAMES: Record<Level, string> = {
+const names: Record<Level, string> = {
   entry: 'Entry Level',
   entry1: 'Entry Level 1',
   entry2: 'Entry Level 2',
@@ -54,25 +55,28 @@ const NAMES: Record<Level, string> = {
 };
 
 export function levelName(level: Level): string {
-  return NAMES[level];
+  return names[level];
 }
 
+/** What a result below the lowest level works at. */
+export const belowEntry = 'Working towards Entry Level';
+
+/**
+ * The published levels, lowest first, with their ILR PriorLevel numbers, which report assessed skill, not qualifications
+ * held.
+ */
+export const rqfLevels = [
+  { rqf_level: null, rqf_level_code: null, below_level_1: true },
+  { rqf_level: 'Entry Level', rqf_level_code: 1, below_level_1: true },
+  { rqf_level: 'Level 1', rqf_level_code: 2, below_level_1: false },
+  { rqf_level: 'Level 2', rqf_level_code: 3, below_level_1: false },
+  { rqf_level: 'Level 3', rqf_level_code: 5, below_level_1: false },
+] as const;
+
 /** The funding fields of a result, as they are published. */
-export type PublishedLevels = {
-  rqf_level: 'Entry Level' | 'Level 1' | 'Level 2' | 'Level 3' | null;
-  /** ILR PriorLevel number of that level: 1, 2, 3 or 5. It reports assessed skill, not qualifications held. */
-  rqf_level_code: 1 | 2 | 3 | 5 | null;
-  below_level_1: boolean;
+export type PublishedLevels = (typeof rqfLevels)[number] & {
   working_level: string;
   recommended_next_level: string | null;
-};
-
-const RQF: Record<Order, Pick<PublishedLevels, 'rqf_level' | 'rqf_level_code'>> = {
-  [-1]: { rqf_level: null, rqf_level_code: null },
-  0: { rqf_level: 'Entry Level', rqf_level_code: 1 },
-  1: { rqf_level: 'Level 1', rqf_level_code: 2 },
-  2: { rqf_level: 'Level 2', rqf_level_code: 3 },
-  3: { rqf_level: 'Level 3', rqf_level_code: 5 },
 };
 
 /** What a placement is called in the published result. The subject decides whether Entry has sub-levels. */
@@ -82,9 +86,8 @@ export function publishedLevels(subject: Subject, placement: Placement): Publish
   if (placement !== 'below_entry' && met < 0) throw new RangeError(`${subject} has no level ${placement}.`);
   const next = levels[met + 1];
   return {
-    ...RQF[orderOf(placement)],
-    below_level_1: orderOf(placement) < 1,
-    working_level: placement === 'below_entry' ? 'Working towards Entry Level' : levelName(placement),
+    ...rqfLevels[(orderOf(placement) + 1) as 0 | 1 | 2 | 3 | 4],
+    working_level: placement === 'below_entry' ? belowEntry : levelName(placement),
     recommended_next_level: next === undefined ? null : levelName(next),
   };
 }

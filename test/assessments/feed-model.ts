@@ -1,5 +1,4 @@
 import { amendAssessment, withdrawAssessment } from '../../src/assessments/amend.ts';
-import type { Subject } from '../../src/assessments/facet.ts';
 import { levels } from '../../src/assessments/facet.ts';
 import type { ManualClock } from '../../src/clock.ts';
 import { formatPosition, parseInstant } from '../../src/feed/time.ts';
@@ -10,6 +9,7 @@ import { provisionLearner } from '../../src/invitations/provision.ts';
 import { limits } from '../../src/limits.ts';
 import { recordResults } from '../scenario.ts';
 import type { TestOrganisation, TestService } from '../service.ts';
+import type { Subject } from '../../src/scoring/levels.ts';
 
 /**
  * GET /assessments as the documents describe it, over plain lists in memory. Every act is done to the service and to the

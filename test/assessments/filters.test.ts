@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { subjects } from '../../src/assessments/facet.ts';
 import { formatMs, manualClock } from '../../src/clock.ts';
 import { pick, seededRandom } from '../../src/random.ts';
 import { under } from '../contract/expect.ts';
 import { withService } from '../service.ts';
 import type { Filter } from './feed-model.ts';
 import { FeedModel, shownOf } from './feed-model.ts';
+import { subjects } from '../../src/scoring/levels.ts';
 
 const startMs = Date.UTC(2026, 0, 1);
 const dayMs = 24 * 3600_000;

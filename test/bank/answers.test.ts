@@ -4,7 +4,7 @@ import { bankOf, readBankFiles, renderItem } from '../../src/bank/load.ts';
 import type { Answer, Verdict } from '../../src/bank/mark.ts';
 import { fieldNames, verdictOn, verdictOnField } from '../../src/bank/mark.ts';
 import type { Item } from '../../src/bank/schema.ts';
-import { subjects } from '../../src/bank/schema.ts';
+import { subjects } from '../../src/scoring/levels.ts';
 import answers from './answers.json' with { type: 'json' };
 
 /** An answer that a learner could type, with the verdict of a tutor who read the question: never that of the program. */

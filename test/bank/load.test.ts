@@ -13,10 +13,11 @@ import {
   readBankFiles,
   scanBankFiles,
 } from '../../src/bank/load.ts';
-import { domainNames, domainShares, domainsOf, domainsOf as domains, subjects } from '../../src/bank/schema.ts';
+import { domainNames, domainShares, domainsOf, domainsOf as domains } from '../../src/bank/schema.ts';
 import type { Item } from '../../src/bank/schema.ts';
 import { probability } from '../../src/scoring/irt.ts';
 import { guideItems } from './examples.ts';
+import { subjects } from '../../src/scoring/levels.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'bank-'));
 after(() => rmSync(folder, { recursive: true }));

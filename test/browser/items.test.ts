@@ -3,12 +3,12 @@ import { suite, test } from 'node:test';
 import { loadBank, renderItem } from '../../src/bank/load.ts';
 import { renderModel } from '../../src/bank/render-model.ts';
 import type { Item } from '../../src/bank/schema.ts';
-import { subjects } from '../../src/bank/schema.ts';
 import { documentOf, pageHeaders } from '../../src/player/layout.ts';
 import { questionPage } from '../../src/player/question-page.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import { withService } from '../service.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
+import { subjects } from '../../src/scoring/levels.ts';
 
 const bank = loadBank();
 const nowMs = Date.parse('2026-03-02T09:00:00Z');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { levels, subjects } from '../../src/assessments/facet.ts';
+import { levels } from '../../src/assessments/facet.ts';
 import { readyRecord } from '../../src/assessments/import-record.ts';
 import { importRecords } from '../../src/assessments/import.ts';
 import { seededRandom } from '../../src/random.ts';
@@ -8,6 +8,7 @@ import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import type { MirrorOptions } from './mirror.ts';
 import { Mirror, Shown } from './mirror.ts';
+import { subjects } from '../../src/scoring/levels.ts';
 
 /** Changes that move hundreds of records at once. */
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { amendAssessment, withdrawAssessment } from '../../src/assessments/amend.ts';
-import { levels, subjects } from '../../src/assessments/facet.ts';
+import { levels } from '../../src/assessments/facet.ts';
 import { readyRecord } from '../../src/assessments/import-record.ts';
 import { importRecords } from '../../src/assessments/import.ts';
 import { correctName } from '../../src/assessments/rename-learner.ts';
@@ -12,6 +12,7 @@ import type { Random } from '../../src/random.ts';
 import { pick } from '../../src/random.ts';
 import type { Answer, Client } from '../contract/client.ts';
 import { recordResults } from '../scenario.ts';
+import { subjects } from '../../src/scoring/levels.ts';
 
 /** Runs a verb in a unit of work, as the command line does. */
 export type InWork = <T>(inside: (work: Work) => Promise<T>) => Promise<T>;

@@ -4,9 +4,9 @@ import { loadBank, renderItem } from '../../src/bank/load.ts';
 import { mark, rightAnswer } from '../../src/bank/mark.ts';
 import { renderModel } from '../../src/bank/render-model.ts';
 import type { Item } from '../../src/bank/schema.ts';
-import { subjects } from '../../src/bank/schema.ts';
 import { readForm } from '../../src/player/form.ts';
 import { itemHtml, problemText, spokenText } from '../../src/player/item.ts';
+import { subjects } from '../../src/scoring/levels.ts';
 
 const bank = loadBank();
 const everyItem = subjects.flatMap((subject) => bank.subjects[subject].items);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { readBankFiles } from '../../src/bank/load.ts';
-import { subjects } from '../../src/bank/schema.ts';
+import { subjects } from '../../src/scoring/levels.ts';
 import { drawOutcome, outcomesFile, outcomeTable } from '../../src/sandbox/outcomes.ts';
 import { outcomeMaker, outcomesText, outcomeSources } from '../../src/sandbox/simulate-outcomes.ts';
 

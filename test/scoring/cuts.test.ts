@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { BankFault, TAU, cutFor, solveCuts } from '../../src/scoring/cuts.ts';
 import { probability } from '../../src/scoring/irt.ts';
-import { SUBJECTS, levelsOf } from '../../src/scoring/levels.ts';
+import { subjects, levelsOf } from '../../src/scoring/levels.ts';
 import { syntheticBank } from './synthetic-bank.ts';
 
 test("at its cut, the mean probability over the level's items is τ", () => {
@@ -29,7 +29,7 @@ test('one Rasch item is cut at its difficulty plus the logit of τ', () => {
 });
 
 test('cuts rise with level in every subject', () => {
-  for (const subject of SUBJECTS) {
+  for (const subject of subjects) {
     const cuts = solveCuts(subject, syntheticBank(subject).items);
     assert.deepEqual(
       cuts.map((cut) => cut.level),

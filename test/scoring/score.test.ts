@@ -3,22 +3,22 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { seededRandom } from '../../src/random.ts';
 import { probability } from '../../src/scoring/irt.ts';
-import { SUBJECTS, orderOf } from '../../src/scoring/levels.ts';
+import { subjects, orderOf } from '../../src/scoring/levels.ts';
 import type { Subject } from '../../src/scoring/levels.ts';
 import { MIN_ANSWERED, prepareBank, publishedResult, score } from '../../src/scoring/score.ts';
 import type { ItemOutcome, ItemResponse, ScoredResult } from '../../src/scoring/score.ts';
 import { deliver, preparePool } from '../../src/sittings/selection.ts';
 import { syntheticBank } from './synthetic-bank.ts';
 
-const banks = Object.fromEntries(SUBJECTS.map((subject) => [subject, syntheticBank(subject)])) as Record<
+const banks = Object.fromEntries(subjects.map((subject) => [subject, syntheticBank(subject)])) as Record<
   Subject,
   ReturnType<typeof syntheticBank>
 >;
-const prepared = Object.fromEntries(SUBJECTS.map((subject) => [subject, prepareBank(banks[subject])])) as Record<
+const prepared = Object.fromEntries(subjects.map((subject) => [subject, prepareBank(banks[subject])])) as Record<
   Subject,
   ReturnType<typeof prepareBank>
 >;
-const pools = Object.fromEntries(SUBJECTS.map((subject) => [subject, preparePool(banks[subject])])) as Record<
+const pools = Object.fromEntries(subjects.map((subject) => [subject, preparePool(banks[subject])])) as Record<
   Subject,
   ReturnType<typeof preparePool>
 >;
@@ -103,7 +103,7 @@ suite('scoring', () => {
   test('flags and published fields follow from the parts, for any ability', () => {
     fc.assert(
       fc.property(
-        fc.constantFrom(...SUBJECTS),
+        fc.constantFrom(...subjects),
         fc.double({ min: -4, max: 4, noNaN: true }),
         fc.nat(),
         (subject, theta, seed) => {

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { seededRandom } from '../../src/random.ts';
 import { confidenceInterval, eap, information, probability } from '../../src/scoring/irt.ts';
-import { SUBJECTS } from '../../src/scoring/levels.ts';
+import { subjects } from '../../src/scoring/levels.ts';
 import type { ItemResponse } from '../../src/scoring/score.ts';
 import {
   AdaptiveSitting,
@@ -33,7 +33,7 @@ function play(pool: DeliveryPool, theta: number, seed: string, seen: string[] = 
   }
 }
 
-const pools = SUBJECTS.map((subject) => preparePool(syntheticBank(subject)));
+const pools = subjects.map((subject) => preparePool(syntheticBank(subject)));
 const maths = pools[2]!;
 const digital = pools[0]!;
 const anyPool = fc.constantFrom(...pools);

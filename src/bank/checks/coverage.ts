@@ -1,7 +1,9 @@
-import { domainsOf, levelsOf, subjects } from '../schema.ts';
-import type { Item, Level, Subject } from '../schema.ts';
+import { domainsOf } from '../schema.ts';
+import type { Item } from '../schema.ts';
 import { error } from './finding.ts';
 import type { Finding } from './finding.ts';
+import { levelsOf, subjects } from '../../scoring/levels.ts';
+import type { Level, Subject } from '../../scoring/levels.ts';
 
 /** The least number of items: of a subject, of its levels, and of each domain at each level. */
 type Plan = { items: number; level: Partial<Record<Level, number>>; domainAtLevel: (level: Level) => number };
@@ -40,7 +42,7 @@ export function coverageFindings(items: readonly Item[]): Finding[] {
   for (const subject of subjects) {
     const own = items.filter((item) => item.subject === subject);
     least(subject, own.length, plan[subject].items);
-    for (const level of levelsOf[subject]) {
+    for (const level of levelsOf(subject)) {
       const atLevel = own.filter((item) => item.level === level);
       least(`${subject} ${level}`, atLevel.length, plan[subject].level[level] ?? 0);
       for (const domain of domainsOf[subject]) {

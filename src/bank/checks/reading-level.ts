@@ -1,7 +1,8 @@
 import { parseInline } from '../markup.ts';
-import type { Item, Level, RenderedItem, Subject } from '../schema.ts';
+import type { Item, RenderedItem } from '../schema.ts';
 import { error, warning } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
+import type { Level, Subject } from '../../scoring/levels.ts';
 
 /** The highest reading grade that the questions of a level may have on average. */
 export const gradeLimit: Record<Level, number> = {

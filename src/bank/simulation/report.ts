@@ -1,11 +1,11 @@
-import { levelName } from '../../scoring/levels.ts';
 import type { GoalResult } from '../../scoring/goals.ts';
 import type { SimulationReport } from '../../scoring/simulate.ts';
 import type { SubjectBank } from '../load.ts';
-import type { Subject } from '../schema.ts';
 import { bankInformation, informationGaps, wantedInformation } from './gaps.ts';
 import type { AtAbility, Gap } from './gaps.ts';
 import { plotSvg } from './plots.ts';
+import { levelName } from '../../scoring/levels.ts';
+import type { Subject } from '../../scoring/levels.ts';
 
 export type SubjectSimulation = {
   report: SimulationReport;
