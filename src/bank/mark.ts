@@ -11,10 +11,11 @@ export type Answer = Readonly<Record<string, string | readonly string[]>>;
 /**
  * What a page may ask the learner to mend before the answer is taken. It never says whether the answer is right:
  * `not_a_number` text that can't be read as a number · `incomplete` some parts are empty · `repeated` one position given
- * twice · `wrong_count` not as many chosen as the question says · `other_form` a time or date that is not written as the
- * question asks.
+ * twice · `wrong_count` not as many chosen as the question says · `am_or_pm`, `clock_24`, `date_digits` a time or date that
+ * is not written as the question asks.
  */
-export type Problem = 'not_a_number' | 'incomplete' | 'repeated' | 'wrong_count' | 'other_form';
+export type Problem =
+  'not_a_number' | 'incomplete' | 'repeated' | 'wrong_count' | 'am_or_pm' | 'clock_24' | 'date_digits';
 
 export type Marked = { answered: boolean; correct: boolean; problem: Problem | null };
 
@@ -107,6 +108,12 @@ function markField(item: RenderedItem, field: TaskField, key: TaskKeyValue, answ
   return markNumber(given, key as NumericKey, surroundings(item, [], label));
 }
 
+/** The form in which a time or date is wanted. */
+function formOf({ kind, clock }: TextKey): Problem {
+  if (kind === 'date') return 'date_digits';
+  return clock === '12' ? 'am_or_pm' : 'clock_24';
+}
+
 /** "Choose", which a menu shows until something is chosen, is no answer. */
 function asksToChoose(field: TaskField, given: string): boolean {
   if (field.control !== 'select' || given !== field.initial) return false;
@@ -119,12 +126,13 @@ function markTask(item: RenderedItem & { type: 'task' }, answer: Answer): Marked
     const key = Object.hasOwn(item.key, field.id) ? item.key[field.id] : undefined;
     return key === undefined ? 'right' : markField(item, field, key, answer);
   });
+  const otherForm = item.fields[verdicts.indexOf('form')];
   const problem = verdicts.includes('empty')
     ? 'incomplete'
     : verdicts.includes('unreadable')
       ? 'not_a_number'
-      : verdicts.includes('form')
-        ? 'other_form'
+      : otherForm !== undefined
+        ? formOf(item.key[otherForm.id] as TextKey)
         : null;
   return marked(
     verdicts.every((verdict) => verdict === 'right'),
@@ -158,7 +166,7 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
       const text = one(answer, fieldNames.answer);
       if (comparable(text) === '') return unanswered;
       const verdict = markText(text, item.key, questionOf(item));
-      return marked(verdict === 'right', verdict === 'form' ? 'other_form' : null);
+      return marked(verdict === 'right', verdict === 'form' ? formOf(item.key) : null);
     }
     case 'ordering':
       return ordering(item.options, item.key, answer);

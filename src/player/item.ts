@@ -110,12 +110,16 @@ function rowsOf<T extends { x: number; y: number; height: number }>(spots: reado
 export function problemText(problem: Problem, model: RenderModel): string {
   switch (problem) {
     case 'not_a_number':
-      return 'Write the number in digits, such as 12 or 3.5. You can leave out the unit';
+      return 'Write one number in digits, such as 12, 3.5 or 3/4. Use a point for decimals. You can leave out the unit';
     case 'incomplete':
       if (model.type === 'ordering') return 'Give every one a place';
       return model.task === null ? 'Choose one for each' : 'Some parts are still empty. Fill in every part';
-    case 'other_form':
-      return 'Read again how the question asks you to write it';
+    case 'am_or_pm':
+      return 'Write the time with am or pm, such as 2:15 pm';
+    case 'clock_24':
+      return 'Write the time as a 24-hour time, such as 09:15';
+    case 'date_digits':
+      return 'Write the day, month and year in digits, such as 25/12/2024';
     case 'repeated':
       return 'Use each place once only';
     case 'wrong_count':

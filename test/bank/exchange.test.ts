@@ -29,6 +29,24 @@ suite('round trips of the shipped bank', () => {
   test('QTI gives back exactly what went out', () => {
     assert.deepEqual(fromQti(toQti(bank, '1-test')), bank);
   });
+  test('every field of a key comes back in each format, those too that the bank does not use', () => {
+    const typed = bank.items.find((item) => item.type === 'short_text')!;
+    const counted = bank.items.find((item) => item.type === 'numeric')!;
+    const screen = bank.items.find((item) => item.type === 'task' && item.fields.some((it) => it.control === 'text'))!;
+    assert.ok(typed.type === 'short_text' && counted.type === 'numeric' && screen.type === 'task');
+    const field = screen.fields.find((it) => it.control === 'text')!.id;
+    const texts = { kind: 'formula', cell: 'D2', copied: 'down', uses_function: true } as const;
+    const time = { kind: 'time', clock: '12', date_form: 'digits', ignore_final_stop: true } as const;
+    const items: Item[] = [
+      { ...typed, key: { ...typed.key, ...time } },
+      { ...counted, key: { value: '1.50', decimals: 2, form: 'decimal', unit_required: true, units: ['kg'] } },
+      { ...screen, key: { ...screen.key, [field]: { accept: ['=B2*C2'], ...texts } } },
+    ];
+    const sent = { items, passages: [] };
+    assert.deepEqual(fromJson(toJson({ ...files, ...sent })), sent);
+    assert.deepEqual(fromCsv(toCsv(sent)), sent);
+    assert.deepEqual(fromQti(toQti(sent, '1-test')), sent);
+  });
   test('writes the same bytes for the same bank', () => {
     assert.deepEqual(toQti(bank, '1-test'), toQti(structuredClone(bank), '1-test'));
     assert.equal(toCsv(bank), toCsv(structuredClone(bank)));

@@ -203,6 +203,16 @@ suite('short text', () => {
     assertMarks(text({ accept: ['realise', 'realize'] }), ['realise', 'realize'], ['realis']);
   });
 
+  test('says which form of a time or date is wanted, and only where the rest is right', () => {
+    const evening = text({ accept: ['6:30 pm'], kind: 'time', clock: '12' });
+    assert.equal(mark(evening, typed('6:30')).problem, 'am_or_pm');
+    assert.equal(mark(evening, typed('7:30')).problem, null);
+    assert.equal(mark(text({ accept: ['18:30'], kind: 'time', clock: '24' }), typed('6:30 pm')).problem, 'clock_24');
+    const day = text({ accept: ['03/05/2026'], kind: 'date', date_form: 'digits' });
+    assert.equal(mark(day, typed('3 May 2026')).problem, 'date_digits');
+    assert.equal(mark(day, typed('4 May 2026')).problem, null);
+  });
+
   test('is unanswered when nothing visible was typed', () => {
     for (const empty of ['', '  ', '\u200b', '\u00a0'])
       assert.equal(mark(text({ accept: ['a'] }), typed(empty)).answered, false);

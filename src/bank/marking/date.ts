@@ -1,7 +1,12 @@
 import { digitsForWords } from './number-words.ts';
 
 /** A date as it was typed, day before month; the year may be missing. */
-export type TypedDate = { day: number; month: number; year: number | null; digitsOnly: boolean };
+export type TypedDate = {
+  day: number;
+  month: number;
+  year: number | null;
+  /** Whether it is written as day, month and year in digits. */ digitsOnly: boolean;
+};
 
 const months = 'january february march april may june july august september october november december'.split(' ');
 const ordinals =
@@ -44,7 +49,9 @@ export function readDate(text: string): TypedDate | null {
     .replace(/[\s,]+/gu, ' ')
     .replace(/^[. ]+|[. ]+$/gu, '');
   const iso = /^(\d{4})-(\d{1,2})-(\d{1,2})$/u.exec(plain);
-  if (iso !== null) return valid(Number(iso[3]), Number(iso[2]), Number(iso[1]), true, null);
+  if (iso !== null) return valid(Number(iso[3]), Number(iso[2]), Number(iso[1]), false, null);
+  const run = /^(\d{2})(\d{2})(\d{4})$/u.exec(plain);
+  if (run !== null) return valid(Number(run[1]), Number(run[2]), Number(run[3]), true, null);
   const digits = /^(\d{1,2}) ?[/.\- ] ?(\d{1,2})(?: ?[/.\- ] ?(\d{4}|\d{2}))?$/u.exec(plain);
   if (digits !== null) return valid(Number(digits[1]), Number(digits[2]), yearOf(digits[3]), true, null);
   const words = plain

@@ -20,7 +20,7 @@ export type Surroundings = {
 
 /** Words that may stand beside any number without changing what it says. */
 const fillers = new Set(
-  'about approximately approx around roughly exactly only just it is its it’s the a an in all altogether total each more left over answer equals of per and they there are were was cost costs pay pays get gets need needs at'.split(
+  'about approximately approx around roughly exactly only just it is its it’s the a an in all altogether total each more left over answer equals of per and they there are were was cost costs pay pays get gets need needs at i think chance probability'.split(
     ' ',
   ),
 );

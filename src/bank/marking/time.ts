@@ -23,7 +23,7 @@ export function readTime(text: string): TimeOfDay | null {
       .normalize('NFKC')
       .toLowerCase()
       .replace(/[‘’]/gu, "'")
-      .replace(/(\d)(?=[ap]\.? ?m)/gu, '$1 ')
+      .replace(/(\d)(?=[ap]\.? ?m|h(?:rs?|ours?)?\.?$)/gu, '$1 ')
       .replace(/\b(?:a|one) quarter\b/gu, 'quarter')
       .replace(/\bhalf(?= past)/gu, '30')
       .replace(/\bhalf (?=\d|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)/gu, '30 past ')

@@ -63,7 +63,7 @@ const spellings: readonly [Unit, string][] = [
   [unit('data', 1000), 'mb megabyte megabytes meg megs'],
   [unit('data', 1_000_000), 'gb gigabyte gigabytes gig gigs'],
   [unit('data', 1_000_000_000), 'tb terabyte terabytes'],
-  [unit('speed', 1), 'km/h kmh kph kmperhour kilometresperhour kmph kilometresanhour kmanhour'],
+  [unit('speed', 1), 'km/h km/hr kmh kph kmperhour kilometresperhour kmph kilometresanhour kmanhour'],
   [unit('speed', 18, 5), 'm/s mps metrespersecond'],
   [unit('mph', 1), 'mph milesperhour milesanhour'],
   [unit('density', 1), 'g/cm3 gpercm3 gramspercm3 gramspercubiccentimetre'],
