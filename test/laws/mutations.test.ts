@@ -19,7 +19,13 @@ async function run(
       `--test-reporter=${new URL('./failures.ts', import.meta.url).href}`,
       join(import.meta.dirname, file),
     ],
-    { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...environment } },
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...environment },
+      // A fault may also leave something waiting for ever; what was reported until then counts.
+      timeout: 120_000,
+      killSignal: 'SIGKILL',
+    },
   );
   let output = '';
   let reported = '';
