@@ -40,6 +40,8 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
   const operator = { ...service.app, db: own, clock: unsteadyClock(seededRandom(`${seed} operator's clock`)) };
   const random = seededRandom(seed);
   const world = new World(org, clients, [service.inWork, (inside) => inWork(operator, null, inside)]);
+  // What is under way; nothing that it uses may be closed before it has ended, whatever it ends with.
+  const all: Promise<unknown>[] = [];
   try {
     await world.begin(random);
 
@@ -111,9 +113,13 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
       while (!world.over) await watch.look();
     })();
     // The first fault ends the history, so that a run with a mutation fails at once.
-    await Promise.all([...following, watching, setting, Promise.all(work).finally(() => world.end())]).finally(() =>
-      world.end(),
+    all.push(
+      ...following,
+      watching,
+      setting,
+      Promise.all(work).finally(() => world.end()),
     );
+    await Promise.all(all).finally(() => world.end());
     await watch.look();
 
     assert.deepEqual(world.untried, []);
@@ -132,6 +138,7 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
       `${writers * rounds} changes, ${mirrors.reduce((sum, mirror) => sum + mirror.polls, 0)} polls in ${mirrors.reduce((sum, mirror) => sum + mirror.requests, 0)} requests, ${shown.entries} entries, ${watch.looks} looks, ${sweeps.get('/assessments?')!.size} results`,
     );
   } finally {
+    await Promise.allSettled(all);
     await own.close();
     await other.kill();
   }
