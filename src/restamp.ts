@@ -37,6 +37,11 @@ export async function restampNext(app: App, doing: Restamping): Promise<RestampS
   return step;
 }
 
+/** How long others are left alone after a slice. */
+export function restampPauseMs(tookMs: number): number {
+  return Math.max(limits.restampPauseMs, tookMs * limits.restampPauseShare);
+}
+
 /** Looks for records in an older shape, waits until no older process serves, and moves them beside the other work. */
 export function startRestamp(app: App): { stop(): Promise<void> } {
   // An idle process must be seen too: this connection stays, with the name that tells its shape.
@@ -55,9 +60,8 @@ export function startRestamp(app: App): { stop(): Promise<void> } {
     else aloneSinceMs ??= startedMs;
     if (aloneSinceMs === null || startedMs - aloneSinceMs < limits.restampAloneMs) return limits.restampLookMs;
     const step = await restampNext(app, doing);
-    const tookMs = app.clock.monotonicMs() - startedMs;
     if (step === 'nothing left') app.log.info('restamp.finished', {});
-    return Math.max(limits.restampPauseMs, tookMs * limits.restampPauseShare);
+    return restampPauseMs(app.clock.monotonicMs() - startedMs);
   }
   let running = Promise.resolve();
   function next(afterMs: number): void {
