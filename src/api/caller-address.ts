@@ -6,8 +6,12 @@ import type { Network } from '../networks.ts';
 /** Whoever has an IPv6 address has a network of them. */
 const groupsOfNetwork = 4;
 
+/** Some proxies write the port, too: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+const withPort = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d+)?$/;
+
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
-  const [address = ''] = text.split('%');
+  const [, v6, v4] = withPort.exec(text) ?? [];
+  const [address = ''] = (v6 ?? v4 ?? text).split('%');
   return isIP(address) === 0 ? null : ipaddr.process(address);
 }
 

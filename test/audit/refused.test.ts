@@ -70,6 +70,15 @@ suite('refused calls', () => {
     );
   });
 
+  test('behind a proxy that writes ports keep their own addresses: one that is throttled throttles no other', async () => {
+    const service = await withService({ clock, settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' } });
+    const before = limits.failedAttempts + 5;
+    assert.deepEqual(await knock(service, before, (i) => `192.0.2.1:${4000 + i}`), { 401: before - 5, 429: 5 });
+    assert.deepEqual(await knock(service, 1, () => '192.0.2.2:4000'), { 401: 1 });
+    assert.deepEqual(await knock(service, before, (i) => `[2001:db8::${i}]:${4000 + i}`), { 401: before - 5, 429: 5 });
+    assert.deepEqual(await knock(service, 1, () => '[2001:db8:0:1::1]'), { 401: 1 });
+  });
+
   test('of one IPv6 network are those of one address, whatever a spoofed header says before it', async () => {
     const service = await withService({ clock, settings: { ARS_TRUSTED_PROXIES: '127.0.0.0/8' } });
     const seen = await knock(service, 100, (i) => `198.51.100.${i}, 2001:db8:1:2::${i}`);
