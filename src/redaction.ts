@@ -1,6 +1,6 @@
 import { dropReport, redactBody } from './assessments/redact.ts';
 import { redactLearner } from './assessments/rename-learner.ts';
-import { findLive } from './assessments/report.ts';
+import { findLive } from './assessments/find.ts';
 import type { ByteReaders, Place } from './db/stored-text.ts';
 import { changeStoredText, readStoredText, storedTexts } from './db/stored-text.ts';
 import type { Tx } from './db/database.ts';

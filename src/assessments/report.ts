@@ -4,8 +4,6 @@ import { stampLearners } from '../feed/stamp.ts';
 import type { StoredAssessment } from './store.ts';
 import { findLive, setReportSha256, stampAssessments } from './store.ts';
 
-export { findLive } from './store.ts';
-
 /**
  * Ties a report's hash to the result that it was made from, which gives the result and its learner new positions.
  * @returns false when the result has changed since `from` was read, or has a report already

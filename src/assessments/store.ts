@@ -112,7 +112,7 @@ export async function findLive(
 }
 
 /** A learner's live assessments, newest first. */
-export function findOfLearner(tx: Tx, organisationId: number, learnerId: string): Promise<StoredAssessment[]> {
+export function findLearnerAssessments(tx: Tx, organisationId: number, learnerId: string): Promise<StoredAssessment[]> {
   return tx.query<StoredAssessment>(ofLearner, [organisationId, learnerId]);
 }
 

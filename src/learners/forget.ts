@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { findLearnerAssessments } from '../assessments/read.ts';
+import { findLearnerAssessments } from '../assessments/find.ts';
 import { eachInTurn, feedLane, inWork } from '../db/work.ts';
 import type { Work } from '../db/work.ts';
 import type { Feed } from '../feed/position.ts';

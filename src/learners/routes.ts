@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { assessmentJson } from '../assessments/body.ts';
-import { findLearnerAssessments } from '../assessments/read.ts';
+import { findLearnerAssessments } from '../assessments/find.ts';
 import { reportBase } from '../assessments/record.ts';
 import { ApiError } from '../errors.ts';
 import { refuseTeams } from '../groups/schema.ts';

@@ -3,7 +3,7 @@ import { amendAssessment, withdrawAssessment } from '../assessments/amend.ts';
 import { contentOf } from '../assessments/body.ts';
 import { readyRecord } from '../assessments/import-record.ts';
 import { importRecords } from '../assessments/import.ts';
-import { findLearnerAssessments } from '../assessments/read.ts';
+import { findLearnerAssessments } from '../assessments/find.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import { ApiError } from '../errors.ts';

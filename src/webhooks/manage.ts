@@ -1,6 +1,7 @@
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { wakeWorkers } from '../events/emit.ts';
+import { lockFeed } from '../feed/position.ts';
 import { limits } from '../limits.ts';
 import { secretContext } from './register.ts';
 import { newSecret } from './signing.ts';
@@ -37,6 +38,11 @@ const rotate = statement(
          earlier_secrets = case when previous_secret is null then earlier_secrets
            else jsonb_build_object('secret', previous_secret, 'until', previous_secret_until) || earlier_secrets end
    where organisation_id = $1 and endpoint_id = $2 returning ${endpointColumns}`,
+);
+
+const remove = statement(
+  'webhook.remove',
+  'delete from webhook_endpoint where organisation_id = $1 and endpoint_id = $2 returning endpoint_id',
 );
 
 /**
@@ -105,4 +111,17 @@ export async function rotateSecret(
   ]);
   wakeWorkers(work, organisationId);
   return { row: row!, secret };
+}
+
+/**
+ * Removes an endpoint. Its deliveries are no longer sent or listed from here on; the workers remove them (prune.ts).
+ * @returns false when the organisation has no such endpoint
+ */
+export async function removeEndpoint(work: Work, organisationId: number, endpointId: string): Promise<boolean> {
+  await lockFeed(work, organisationId);
+  const removed = await work.tx.query(remove, [organisationId, endpointId]);
+  if (removed.length === 0) return false;
+  // Whoever is sending to it learns that it is gone.
+  wakeWorkers(work, organisationId);
+  return true;
 }

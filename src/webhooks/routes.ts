@@ -1,5 +1,4 @@
 import { ApiError } from '../errors.ts';
-import { wakeWorkers } from '../events/emit.ts';
 import { readBody } from '../http/body.ts';
 import { isUuid } from '../uuid.ts';
 import type { Route } from '../http/route.ts';
@@ -7,11 +6,11 @@ import { json } from '../http/route.ts';
 import { cacheHeaders } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import { limits } from '../limits.ts';
-import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
 import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, asUri } from './schema.ts';
 import type { EndpointRow } from './store.ts';
-import { listEndpoints, removeEndpoint } from './store.ts';
+import { removeEndpoint } from './manage.ts';
+import { listEndpoints } from './store.ts';
 import { registerEndpoint } from './register.ts';
 import Type from 'typebox';
 
@@ -127,10 +126,7 @@ export const webhookRoutes: Route[] = [
       const id = call.params.id!;
       if (!isUuid(id)) throw new ApiError('not_found');
       return call.change(async (work) => {
-        await lockFeed(work, call.caller.organisationId);
-        if (!(await removeEndpoint(work.tx, call.caller.organisationId, id))) throw new ApiError('not_found');
-        // Whoever is sending to it learns that it is gone.
-        wakeWorkers(work, call.caller.organisationId);
+        if (!(await removeEndpoint(work, call.caller.organisationId, id))) throw new ApiError('not_found');
         return { status: 204, body: null, resource: id };
       });
     },

@@ -42,10 +42,6 @@ const insert = statement(
   insert into webhook_endpoint (organisation_id, endpoint_id, url, event_types, group_ids, secret, created_at, updated_at)
   values ($1, $2, $3, $4, $5, $6, $7, $7) returning ${endpointColumns}`,
 );
-const remove = statement(
-  'webhook.remove',
-  'delete from webhook_endpoint where organisation_id = $1 and endpoint_id = $2 returning endpoint_id',
-);
 const undelivered = statement(
   'webhook.undelivered',
   `
@@ -87,14 +83,6 @@ export async function insertEndpoint(
       row.at,
     ])
   )[0]!;
-}
-
-/**
- * Its deliveries are no longer sent or listed from here on; the workers remove them (prune.ts).
- * @returns false when the organisation has no such endpoint
- */
-export async function removeEndpoint(tx: Tx, organisationId: number, endpointId: string): Promise<boolean> {
-  return (await tx.query(remove, [organisationId, endpointId])).length === 1;
 }
 
 /** How many deliveries wait for each endpoint, and how many have finally failed. */

@@ -7,7 +7,8 @@ import { pauseEndpoint, rotateSecret, rotationMs } from '../../src/webhooks/mana
 import { pruneDeliveries, renewEncryption } from '../../src/webhooks/prune.ts';
 import { secretContext } from '../../src/webhooks/register.ts';
 import { createKeyring } from '../../src/keyring.ts';
-import { findEndpoint, removeEndpoint } from '../../src/webhooks/store.ts';
+import { removeEndpoint } from '../../src/webhooks/manage.ts';
+import { findEndpoint } from '../../src/webhooks/store.ts';
 import { answer } from './receiver.ts';
 import { withScene } from './scene.ts';
 
@@ -57,7 +58,7 @@ suite('pruning', async () => {
   test('removes the deliveries of a removed endpoint', async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana']);
-    await scene.service.inWork((work) => removeEndpoint(work.tx, scene.organisation.id, endpoint.id));
+    await scene.service.inWork((work) => removeEndpoint(work, scene.organisation.id, endpoint.id));
     assert.equal((await scene.deliveries(endpoint)).length, 0);
     await pruneDeliveries(app);
     assert.equal((await app.db.query('select from delivery where endpoint_id = $1', [endpoint.id])).length, 0);

@@ -12,7 +12,8 @@ import { listDeliveries } from '../../src/webhooks/deliveries.ts';
 import { registerEndpoint } from '../../src/webhooks/register.ts';
 import { createSender } from '../../src/webhooks/send.ts';
 import type { EndpointRow } from '../../src/webhooks/store.ts';
-import { findEndpoint, removeEndpoint } from '../../src/webhooks/store.ts';
+import { removeEndpoint } from '../../src/webhooks/manage.ts';
+import { findEndpoint } from '../../src/webhooks/store.ts';
 import type { DeliveryWorker, WorkerOptions } from '../../src/webhooks/worker.ts';
 import { startWorker } from '../../src/webhooks/worker.ts';
 import type { TestOrganisation, TestService } from '../service.ts';
@@ -75,7 +76,7 @@ export async function withScene(settings: Record<string, string> = {}): Promise<
       );
       // The next test's events are not for this one's endpoints.
       after(async () => {
-        await service.inWork((work) => removeEndpoint(work.tx, organisation.id, row.endpoint_id));
+        await service.inWork((work) => removeEndpoint(work, organisation.id, row.endpoint_id));
         await receiver.close();
       });
       return { id: row.endpoint_id, secret, receiver };
