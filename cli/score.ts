@@ -1,10 +1,10 @@
 import { Failure } from './command.ts';
 import type { Command } from './command.ts';
 import { readJsonFile } from './file.ts';
-import { ESTIMATORS, VectorFileError, compareVectors, parseVectors } from '../src/scoring/vectors.ts';
+import { estimators, VectorFileError, compareVectors, parseVectors } from '../src/scoring/vectors.ts';
 import type { Comparison, Estimator } from '../src/scoring/vectors.ts';
 
-const NAMES: Record<Estimator, string> = {
+const names: Record<Estimator, string> = {
   eap_theta: 'EAP, theta',
   eap_sd: 'EAP, posterior SD',
   map: 'MAP, theta and SE',
@@ -17,10 +17,10 @@ const NAMES: Record<Estimator, string> = {
 function table(comparison: Comparison): string {
   const rows = [
     ['Estimator', 'Compared', 'Largest difference', 'In'],
-    ...ESTIMATORS.map((estimator) => {
+    ...estimators.map((estimator) => {
       const largest = comparison.maxAbs[estimator];
       return [
-        NAMES[estimator],
+        names[estimator],
         String(comparison.compared[estimator]),
         largest === null ? '-' : largest.toExponential(2),
         comparison.worst[estimator] ?? '-',

@@ -6,7 +6,7 @@ import type { Subject } from '../scoring/levels.ts';
 import { seededRandom } from '../random.ts';
 import { probability } from '../scoring/irt.ts';
 import { levelsOf } from '../scoring/levels.ts';
-import { ENGINE_VERSIONS, prepareBank, score } from '../scoring/score.ts';
+import { engineVersions, prepareBank, score } from '../scoring/score.ts';
 import type { ItemResponse } from '../scoring/score.ts';
 import { AdaptiveSitting, drawWithheld, preparePool } from '../sittings/selection.ts';
 import type { OutcomeRow, OutcomeSources, OutcomeTable } from './outcomes.ts';
@@ -25,7 +25,7 @@ export const outcomeSources = (files: BankFiles): OutcomeSources => ({
     .update(JSON.stringify(Object.entries(files.admission.items).sort(([a], [b]) => (a < b ? -1 : 1))))
     .digest('hex')
     .slice(0, 12),
-  engines: ENGINE_VERSIONS,
+  engines: engineVersions,
 });
 
 /** Delivers and scores simulated sittings of one subject by number; each has a stream of its own, so any can be made alone. */

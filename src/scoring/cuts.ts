@@ -15,7 +15,7 @@ export type Cut = { level: Level; theta: number };
 /** The bank can't be scored with: the message says which level or item, and why. */
 export class BankFault extends Error {}
 
-const SEARCH_BOUND = 20;
+const searchBound = 20;
 
 /**
  * The ability at which the mean probability over `items` equals τ (test characteristic curve method).
@@ -24,10 +24,10 @@ const SEARCH_BOUND = 20;
 export function cutFor(items: readonly ItemParameters[], tau: number = TAU): number {
   if (items.length === 0) throw new BankFault('A cut score needs at least one item of its level.');
   const mean = (theta: number) => items.reduce((sum, item) => sum + probability(item, theta), 0) / items.length;
-  if (mean(-SEARCH_BOUND) >= tau || mean(SEARCH_BOUND) <= tau) {
-    throw new BankFault(`No ability between ±${SEARCH_BOUND} gives a mean probability of ${tau}.`);
+  if (mean(-searchBound) >= tau || mean(searchBound) <= tau) {
+    throw new BankFault(`No ability between ±${searchBound} gives a mean probability of ${tau}.`);
   }
-  return bisect((theta) => mean(theta) < tau, -SEARCH_BOUND, SEARCH_BOUND);
+  return bisect((theta) => mean(theta) < tau, -searchBound, searchBound);
 }
 
 /**

@@ -5,11 +5,11 @@ import type { Level } from './levels.ts';
 import type { ScoredAnswer } from './rules.ts';
 
 /** Fewer scored items than this say nothing about a domain. */
-export const DOMAIN_MIN_ITEMS = 3;
+export const domainMinItems = 3;
 /** Spread of domain abilities about the overall one: the prior of a domain's own estimate. */
-export const DOMAIN_PRIOR_SD = 0.5;
-export const SECURE_FROM_PCT = 65;
-export const DEVELOPING_FROM_PCT = 40;
+export const domainPriorSd = 0.5;
+export const secureFromPct = 65;
+export const developingFromPct = 40;
 
 export type DomainStatus = 'secure' | 'developing' | 'needs_support';
 
@@ -47,9 +47,9 @@ export function scoreDomains(
       items: own.length,
       poolItems: pool.length,
     };
-    if (own.length < DOMAIN_MIN_ITEMS || pool.length === 0)
+    if (own.length < domainMinItems || pool.length === 0)
       return { ...counts, scorePct: null, status: null, theta: null, se: null };
-    const prior = { mean: overall.theta, sd: DOMAIN_PRIOR_SD };
+    const prior = { mean: overall.theta, sd: domainPriorSd };
     const estimate = eap(
       own.map((answer) => answer.item),
       own.map((answer) => (answer.right ? 1 : 0)),
@@ -63,6 +63,6 @@ export function scoreDomains(
 
 /** The status of a published percentage, so that figure and word never contradict each other. */
 export function domainStatus(scorePct: number): DomainStatus {
-  if (scorePct >= SECURE_FROM_PCT) return 'secure';
-  return scorePct >= DEVELOPING_FROM_PCT ? 'developing' : 'needs_support';
+  if (scorePct >= secureFromPct) return 'secure';
+  return scorePct >= developingFromPct ? 'developing' : 'needs_support';
 }

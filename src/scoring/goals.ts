@@ -5,7 +5,7 @@ export type GoalResult = { goal: string; figure: number | null; least?: number; 
 
 type Goal = { goal: string; figure: (report: SimulationReport) => number | null; least?: number; most?: number };
 
-const GOALS: readonly Goal[] = [
+const goals: readonly Goal[] = [
   { goal: 'mean number of items', figure: (r) => r.population.meanItems, most: 37 },
   { goal: 'RMSE of θ', figure: (r) => r.population.rmse, most: 0.295 },
   { goal: 'reliability', figure: (r) => r.population.reliability, least: 0.915 },
@@ -36,7 +36,7 @@ const GOALS: readonly Goal[] = [
 ];
 
 /** Skips whatever the item asks bias the estimate itself, so that condition is reported without a goal. */
-const STRESS_GATE_LEAST = 0.9;
+const stressGateLeast = 0.9;
 
 /** Every goal with its figure, in the order of the report. Digital has a lower goal for unflagged results. */
 export function judgeGoals(report: SimulationReport): GoalResult[] {
@@ -50,9 +50,9 @@ export function judgeGoals(report: SimulationReport): GoalResult[] {
     .map((s): Goal => ({
       goal: `Level 1 decision right: ${s.note}`,
       figure: () => s.figures.gate.right,
-      least: STRESS_GATE_LEAST,
+      least: stressGateLeast,
     }));
-  return [...GOALS, unflagged, ...stress].map(({ figure, ...goal }) => {
+  return [...goals, unflagged, ...stress].map(({ figure, ...goal }) => {
     const value = figure(report);
     return {
       ...goal,

@@ -18,11 +18,11 @@ export type Response = 0 | 1 | null;
 /** A normal prior for ability. */
 export type Prior = { mean: number; sd: number };
 
-export const STANDARD_PRIOR: Prior = { mean: 0, sd: 1 };
-export const EAP_NODES = 201;
-export const EAP_SPAN_SD = 8;
+export const standardPrior: Prior = { mean: 0, sd: 1 };
+export const eapNodes = 201;
+export const eapSpanSd = 8;
 /** The 0.975 quantile of the standard normal distribution. */
-export const Z_95 = 1.959964;
+export const z95 = 1.959964;
 
 /** A distribution of ability: equally spaced nodes, rising, and the log of its density at each, up to a constant. */
 export type Posterior = { theta: Float64Array; logWeights: Float64Array };
@@ -44,9 +44,9 @@ export type MleEstimate =
 export type WleEstimate =
   { status: 'ok'; theta: number; se: number } | { status: 'excluded' | 'no_answers'; theta: null; se: null };
 
-const MLE_BOUND = 6;
-const WLE_BOUND = 10;
-const SCAN_STEP = 0.05;
+const mleBound = 6;
+const wleBound = 10;
+const scanStep = 0.05;
 
 /** The logistic function and its complement, each to full precision in its own tail. */
 function logistic(z: number): { l: number; m: number } {
@@ -109,7 +109,7 @@ export function logLikelihood(items: readonly ItemParameters[], responses: reado
 
 /** EAP ± 1.959964 posterior standard deviations. */
 export function confidenceInterval(eap: EapEstimate): { low: number; high: number } {
-  return { low: eap.theta - Z_95 * eap.sd, high: eap.theta + Z_95 * eap.sd };
+  return { low: eap.theta - z95 * eap.sd, high: eap.theta + z95 * eap.sd };
 }
 
 /**
@@ -119,8 +119,8 @@ export function confidenceInterval(eap: EapEstimate): { low: number; high: numbe
 export function eap(
   items: readonly ItemParameters[],
   responses: readonly Response[],
-  prior: Prior = STANDARD_PRIOR,
-  nodes: number = EAP_NODES,
+  prior: Prior = standardPrior,
+  nodes: number = eapNodes,
 ): EapEstimate {
   const { theta, logWeights } = posteriorOf(items, responses, prior, nodes);
   return momentsOf(theta, logWeights);
@@ -130,8 +130,8 @@ export function eap(
 export function posteriorOf(
   items: readonly ItemParameters[],
   responses: readonly Response[],
-  prior: Prior = STANDARD_PRIOR,
-  nodes: number = EAP_NODES,
+  prior: Prior = standardPrior,
+  nodes: number = eapNodes,
 ): Posterior {
   const theta = quadratureNodes(prior, nodes);
   const logWeights = logPriorAt(prior, theta);
@@ -140,9 +140,9 @@ export function posteriorOf(
 }
 
 /** `count` equally spaced abilities on prior mean ± 8 prior standard deviations. */
-export function quadratureNodes(prior: Prior, count: number = EAP_NODES): Float64Array {
-  const low = prior.mean - EAP_SPAN_SD * prior.sd;
-  const step = (2 * EAP_SPAN_SD * prior.sd) / (count - 1);
+export function quadratureNodes(prior: Prior, count: number = eapNodes): Float64Array {
+  const low = prior.mean - eapSpanSd * prior.sd;
+  const step = (2 * eapSpanSd * prior.sd) / (count - 1);
   return Float64Array.from({ length: count }, (_, k) => low + k * step);
 }
 
@@ -179,7 +179,7 @@ export function momentsOf(theta: Float64Array, logWeights: Float64Array): EapEst
 export function map(
   items: readonly ItemParameters[],
   responses: readonly Response[],
-  prior: Prior = STANDARD_PRIOR,
+  prior: Prior = standardPrior,
 ): MapEstimate {
   const gradient = (t: number) => scoreFunction(items, responses, t) - (t - prior.mean) / prior.sd ** 2;
   const height = (t: number) => logLikelihood(items, responses, t) - 0.5 * ((t - prior.mean) / prior.sd) ** 2;
@@ -201,7 +201,7 @@ function modeRange(answered: readonly ItemParameters[], prior: Prior): [number, 
   const reach = prior.sd ** 2 * answered.reduce((sum, item) => sum + item.a, 0);
   const lowest = answered.reduce((least, { a, b }) => Math.min(least, b - 40 / a), prior.mean);
   const highest = answered.reduce((most, { a, b }) => Math.max(most, b + 40 / a), prior.mean);
-  return [Math.max(prior.mean - reach, lowest) - SCAN_STEP, Math.min(prior.mean + reach, highest) + SCAN_STEP];
+  return [Math.max(prior.mean - reach, lowest) - scanStep, Math.min(prior.mean + reach, highest) + scanStep];
 }
 
 /** Maximum likelihood, with a status where there is no single finite maximum (Birnbaum 1968). */
@@ -211,7 +211,7 @@ export function mle(items: readonly ItemParameters[], responses: readonly Respon
   if (answered.length === 0) return { status: 'no_answers', ...none };
   if (answered.every((r) => r === 1)) return { status: 'plus_infinity', ...none };
   if (answered.every((r) => r === 0)) return { status: 'minus_infinity', ...none };
-  const maxima = crossings((t) => scoreFunction(items, responses, t), -MLE_BOUND, MLE_BOUND).filter((c) => c.falling);
+  const maxima = crossings((t) => scoreFunction(items, responses, t), -mleBound, mleBound).filter((c) => c.falling);
   const theta = maxima[0]?.at;
   if (theta === undefined || maxima.length > 1) return { status: 'excluded', ...none };
   return { status: 'interior', theta, se: 1 / Math.sqrt(testInformation(items, responses, theta)) };
@@ -221,7 +221,7 @@ export function mle(items: readonly ItemParameters[], responses: readonly Respon
 export function wle(items: readonly ItemParameters[], responses: readonly Response[]): WleEstimate {
   if (!responses.some(isAnswered)) return { status: 'no_answers', theta: null, se: null };
   const equation = (t: number) => scoreFunction(items, responses, t) + warmCorrection(items, responses, t);
-  const roots = crossings(equation, -WLE_BOUND, WLE_BOUND);
+  const roots = crossings(equation, -wleBound, wleBound);
   const theta = roots[0]?.at;
   if (theta === undefined || roots.length > 1) return { status: 'excluded', theta: null, se: null };
   return { status: 'ok', theta, se: 1 / Math.sqrt(testInformation(items, responses, theta)) };
@@ -264,12 +264,12 @@ type Crossing = { at: number; falling: boolean };
 
 /** Every change of sign of f on [low, high] that a scan in small steps sees, refined by bisection to the last bit. */
 function crossings(f: (t: number) => number, low: number, high: number): Crossing[] {
-  const steps = Math.ceil((high - low) / SCAN_STEP);
+  const steps = Math.ceil((high - low) / scanStep);
   const found: Crossing[] = [];
   let left = low;
   let leftValue = f(low);
   for (let k = 1; k <= steps; k++) {
-    const right = k === steps ? high : low + k * SCAN_STEP;
+    const right = k === steps ? high : low + k * scanStep;
     const rightValue = f(right);
     if (leftValue > 0 !== rightValue > 0) {
       const falling = leftValue > 0;

@@ -3,7 +3,7 @@ import type { Cut, ScoredItem } from './cuts.ts';
 import type { Level, Placement } from './levels.ts';
 
 /** A level is judged only on at least this many scored items in its band. */
-export const BAND_MIN_ITEMS = 8;
+export const bandMinItems = 8;
 
 /** An item that counts, and whether the answer was right (a skipped item counts as wrong). */
 export type ScoredAnswer = { item: ScoredItem; right: boolean };
@@ -59,7 +59,7 @@ function judge(cuts: readonly Cut[], index: number, answers: readonly ScoredAnsw
     right: own.filter((answer) => answer.right).length,
     items: own.length,
   };
-  if (inBand.length < BAND_MIN_ITEMS) return { ...facts, s: null, needed: null, outcome: 'not_judged' };
+  if (inBand.length < bandMinItems) return { ...facts, s: null, needed: null, outcome: 'not_judged' };
   const s = inBand.reduce((sum, answer) => sum + probability(answer.item, theta), 0);
   return { ...facts, s, needed: Math.ceil(s), outcome: bandRight >= s ? 'pass' : 'fail' };
 }

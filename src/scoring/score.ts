@@ -1,4 +1,4 @@
-import { STANDARD_PRIOR, confidenceInterval, mle, momentsOf, posteriorOf, wle } from './irt.ts';
+import { standardPrior, confidenceInterval, mle, momentsOf, posteriorOf, wle } from './irt.ts';
 import type { MleEstimate, Prior, Response, WleEstimate } from './irt.ts';
 import { BankFault, TAU, solveCuts } from './cuts.ts';
 import type { Cut, ScoredItem } from './cuts.ts';
@@ -13,11 +13,11 @@ import { placeByRules } from './rules.ts';
 import type { RulePlacement, ScoredAnswer } from './rules.ts';
 
 /** Raised by hand whenever a figure could come out differently; frozen into every result. */
-export const ENGINE_VERSIONS = { irt: '1.1.0', rules: '1.0.0', reconciliation: '1.0.0' } as const;
+export const engineVersions = { irt: '1.1.0', rules: '1.0.0', reconciliation: '1.0.0' } as const;
 
 /** A sitting with fewer answers, or answers in fewer domains, has no result. */
-export const MIN_ANSWERED = 12;
-export const MIN_DOMAINS = 3;
+export const minAnswered = 12;
+export const minDomains = 3;
 
 /** What scoring reads of a bank version. `domains` are in the order in which results show them. */
 export type BankVersion<Item extends ScoredItem = ScoredItem> = {
@@ -118,12 +118,12 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
   const { bank, cuts, tau } = prepared;
   const answers = scoredAnswers(prepared, responses);
   const counts = countsOf(responses, answers, prepared);
-  if (counts.answered < MIN_ANSWERED) return { outcome: 'void', reason: 'too_few_answers', counts };
-  if (counts.domainsAnswered < MIN_DOMAINS) return { outcome: 'void', reason: 'too_few_domains', counts };
+  if (counts.answered < minAnswered) return { outcome: 'void', reason: 'too_few_answers', counts };
+  if (counts.domainsAnswered < minDomains) return { outcome: 'void', reason: 'too_few_domains', counts };
 
   const items = answers.map((answer) => answer.item);
   const scores = answers.map((answer): Response => (answer.right ? 1 : 0));
-  const posterior = posteriorOf(items, scores, STANDARD_PRIOR);
+  const posterior = posteriorOf(items, scores, standardPrior);
   const ability = momentsOf(posterior.theta, posterior.logWeights);
   const ci = confidenceInterval(ability);
   const irtPlacement = placeByIrt(cuts, ability.theta);
@@ -149,7 +149,7 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
     deciding,
     irt: {
       placement: irtPlacement,
-      prior: { ...STANDARD_PRIOR },
+      prior: { ...standardPrior },
       theta: ability.theta,
       se: ability.sd,
       ci,
@@ -169,7 +169,7 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
     ),
     flags,
     counts,
-    versions: { bank: bank.version, ...ENGINE_VERSIONS },
+    versions: { bank: bank.version, ...engineVersions },
   };
 }
 

@@ -1,8 +1,8 @@
 import { simulationRandom, standardNormal } from '../random.ts';
 import type { Uniform } from '../random.ts';
 import {
-  EAP_NODES,
-  STANDARD_PRIOR,
+  eapNodes,
+  standardPrior,
   confidenceInterval,
   logPriorAt,
   logProbabilities,
@@ -253,7 +253,7 @@ type Bench = {
 function makeBench(setup: SimulationSetup): Bench {
   const prepared = prepareBank(setup.bank);
   const { items, domains, subject } = setup.bank;
-  const nodes = quadratureNodes(STANDARD_PRIOR, EAP_NODES);
+  const nodes = quadratureNodes(standardPrior, eapNodes);
   const tableOf = (side: 'right' | 'wrong') =>
     items.map((item) => nodes.map((theta) => logProbabilities(item, theta)[side]));
   return {
@@ -263,7 +263,7 @@ function makeBench(setup: SimulationSetup): Bench {
     domainOf: items.map((item) => domains.findIndex((domain) => domain.name === item.domain)),
     workingLevels: levelsOf(subject),
     nodes,
-    logPrior: logPriorAt(STANDARD_PRIOR, nodes),
+    logPrior: logPriorAt(standardPrior, nodes),
     logRight: tableOf('right'),
     logWrong: tableOf('wrong'),
   };
@@ -332,7 +332,7 @@ function outcomeOf(
     blueprintMet: domains.every(
       ({ share }, d) =>
         perDomain[d]! >= setup.minPerDomain &&
-        Math.abs(perDomain[d]! - share * given.length) <= BLUEPRINT_TOLERANCE_ITEMS,
+        Math.abs(perDomain[d]! - share * given.length) <= blueprintToleranceItems,
     ),
     sameAsFullBank: null,
     atRandom: null,
@@ -340,7 +340,7 @@ function outcomeOf(
 }
 
 /** A domain's count may differ from its share of the items given by this much, which whole items make unavoidable. */
-export const BLUEPRINT_TOLERANCE_ITEMS = 1.5;
+export const blueprintToleranceItems = 1.5;
 
 function fullBankTheta(bench: Bench, answers: (i: number) => boolean): number {
   const logPosterior = bench.logPrior.slice();

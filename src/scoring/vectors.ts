@@ -23,8 +23,8 @@ export type ExpectedFigures = {
   loglik: number[] | null;
 };
 
-export const ESTIMATORS = ['eap_theta', 'eap_sd', 'map', 'mle', 'wle', 'info', 'loglik'] as const;
-export type Estimator = (typeof ESTIMATORS)[number];
+export const estimators = ['eap_theta', 'eap_sd', 'map', 'mle', 'wle', 'info', 'loglik'] as const;
+export type Estimator = (typeof estimators)[number];
 
 /** A vector for which one side has a finite value and the other has none. */
 export type Disagreement = { id: string; estimator: Estimator; expected: string; computed: string };
@@ -42,7 +42,7 @@ export type Comparison = {
 export class VectorFileError extends Error {}
 
 /** What an ability test can hold; beyond it the searches would have no end, and the figures no meaning. */
-const RANGES = {
+const ranges = {
   a: [0.01, 100],
   b: [-1000, 1000],
   mean: [-1000, 1000],
@@ -50,7 +50,7 @@ const RANGES = {
   theta: [-1000, 1000],
 } as const;
 
-const DEFAULT_GRID = [-3, -2, -1, 0, 1, 2, 3];
+const defaultGrid = [-3, -2, -1, 0, 1, 2, 3];
 
 /** Reads the parsed JSON of a vector file. Throws `VectorFileError` at the first fault. */
 export function parseVectors(value: unknown): Vector[] {
@@ -93,7 +93,7 @@ function parseItem(value: unknown, at: string): ItemParameters {
 }
 
 function parseExpected(value: Record<string, unknown>, name: string): ExpectedFigures {
-  const thetaGrid = numbersIn(value, 'theta_grid', name) ?? DEFAULT_GRID;
+  const thetaGrid = numbersIn(value, 'theta_grid', name) ?? defaultGrid;
   for (const theta of thetaGrid) withinRange({ theta }, 'theta', `${name}: expected.theta_grid`);
   const curve = (key: string): number[] | null => {
     const list = numbersIn(value, key, name);
@@ -153,9 +153,9 @@ function numberIn(record: Record<string, unknown>, key: string, at: string): num
   return value;
 }
 
-function withinRange(record: Record<string, unknown>, key: keyof typeof RANGES, at: string): number {
+function withinRange(record: Record<string, unknown>, key: keyof typeof ranges, at: string): number {
   const value = numberIn(record, key, at);
-  const [least, most] = RANGES[key];
+  const [least, most] = ranges[key];
   if (value < least || value > most) throw new VectorFileError(`${at}: ${key} must be from ${least} to ${most}.`);
   return value;
 }
@@ -166,7 +166,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** Computes every vector with this engine and keeps the largest absolute difference of each estimator. */
 export function compareVectors(vectors: readonly Vector[]): Comparison {
-  const empty = <T>(value: T) => Object.fromEntries(ESTIMATORS.map((e) => [e, value])) as Record<Estimator, T>;
+  const empty = <T>(value: T) => Object.fromEntries(estimators.map((e) => [e, value])) as Record<Estimator, T>;
   const result: Comparison = {
     count: vectors.length,
     maxAbs: empty<number | null>(null),

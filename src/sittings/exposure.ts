@@ -6,7 +6,7 @@ import type { DeliveryItem, DeliverySettings } from './selection.ts';
 import type { BankVersion } from '../scoring/score.ts';
 
 /** The most informative items would otherwise be in most sittings; this keeps each in at most this share of them. */
-export const EXPOSURE_TARGET = 0.5;
+export const exposureTarget = 0.5;
 
 export type AdmissionPlan = {
   /** Items that need a limit, with the share of sittings that may use them, to three decimals. */
@@ -25,7 +25,7 @@ export function planAdmission(
   {
     learners = 1500,
     rounds = 8,
-    target = EXPOSURE_TARGET,
+    target = exposureTarget,
     settings,
   }: { learners?: number; rounds?: number; target?: number; settings?: DeliverySettings } = {},
 ): AdmissionPlan {

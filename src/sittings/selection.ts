@@ -1,7 +1,7 @@
 import type { Uniform } from '../random.ts';
 import type { Cut, ScoredItem } from '../scoring/cuts.ts';
 import {
-  STANDARD_PRIOR,
+  standardPrior,
   confidenceInterval,
   information,
   logPriorAt,
@@ -68,7 +68,7 @@ export function defaultSettings(subject: Subject): DeliverySettings {
     earlyBestOf: 8,
     earlyItems: 5,
     maxPerPassage: 3,
-    prior: STANDARD_PRIOR,
+    prior: standardPrior,
   };
 }
 
@@ -165,7 +165,7 @@ export type Stop = {
 /** `random` ignores information: the yardstick for what adaptivity gains. */
 export type ItemRule = 'information' | 'random';
 
-const TIE = 1e-12;
+const tie = 1e-12;
 
 /** One sitting in memory: fold the answers in with `record`, ask for the next item with `next`. */
 export class AdaptiveSitting {
@@ -271,7 +271,7 @@ export class AdaptiveSitting {
       return Math.floor(value * count);
     };
     const most = Math.max(...open.map((d) => domains[d]!.need));
-    const neediest = open.filter((d) => domains[d]!.need >= most - TIE);
+    const neediest = open.filter((d) => domains[d]!.need >= most - tie);
     const domain = neediest.length === 1 ? neediest[0]! : neediest[draw(neediest.length)]!;
     const candidates = this.#candidates(allowed[domain]!);
     const chosen = candidates[draw(candidates.length)]!;

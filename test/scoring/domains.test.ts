@@ -6,7 +6,7 @@ import { eap, probability } from '../../src/scoring/irt.ts';
 import { syntheticBank } from './synthetic-bank.ts';
 
 const bank = syntheticBank('digital');
-const OVERALL = { theta: -0.2, sd: 0.3 };
+const overall = { theta: -0.2, sd: 0.3 };
 
 function answers(domain: string, right: number, wrong: number) {
   const items: ScoredItem[] = bank.items.filter((item) => item.domain === domain && item.level === 'level1');
@@ -15,7 +15,7 @@ function answers(domain: string, right: number, wrong: number) {
 
 test("the score is the expected share on the domain's pool at the deciding level, at the domain's own estimate", () => {
   const given = answers('Devices', 4, 2);
-  const [devices] = scoreDomains(['Devices'], 'level1', bank.items, given, OVERALL);
+  const [devices] = scoreDomains(['Devices'], 'level1', bank.items, given, overall);
   const theta = eap(
     given.map((x) => x.item),
     given.map((x) => (x.right ? 1 : 0)),
@@ -34,7 +34,7 @@ test('two scored items say nothing, three do; the order is the one given', () =>
     'level1',
     bank.items,
     given,
-    OVERALL,
+    overall,
   );
   assert.deepEqual([safety!.name, safety!.scorePct, safety!.status], ['Safety', null, null]);
   assert.ok(devices!.scorePct! > 0 && devices!.status !== null);
@@ -43,7 +43,7 @@ test('two scored items say nothing, three do; the order is the one given', () =>
 
 test('a domain without items at the deciding level has no score', () => {
   const without = bank.items.filter((item) => item.level !== 'level3' || item.domain !== 'Devices');
-  const [devices] = scoreDomains(['Devices'], 'level3', without, answers('Devices', 4, 2), OVERALL);
+  const [devices] = scoreDomains(['Devices'], 'level3', without, answers('Devices', 4, 2), overall);
   assert.deepEqual([devices!.scorePct, devices!.status, devices!.poolItems], [null, null, 0]);
 });
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { publishedLevels } from '../../src/scoring/levels.ts';
 import type { Placement, Subject } from '../../src/scoring/levels.ts';
 
-const TABLE: [Subject, Placement, string | null, number | null, boolean, string, string | null][] = [
+const table: [Subject, Placement, string | null, number | null, boolean, string, string | null][] = [
   ['maths', 'below_entry', null, null, true, 'Working towards Entry Level', 'Entry Level 1'],
   ['maths', 'entry1', 'Entry Level', 1, true, 'Entry Level 1', 'Entry Level 2'],
   ['english', 'entry2', 'Entry Level', 1, true, 'Entry Level 2', 'Entry Level 3'],
@@ -26,7 +26,7 @@ for (const [
   below_level_1,
   working_level,
   recommended_next_level,
-] of TABLE) {
+] of table) {
   test(`${subject}, ${placement}`, () => {
     assert.deepEqual(publishedLevels(subject, placement), {
       rqf_level,

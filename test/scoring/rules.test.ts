@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Cut, ScoredItem } from '../../src/scoring/cuts.ts';
 import { probability } from '../../src/scoring/irt.ts';
 import type { Level } from '../../src/scoring/levels.ts';
-import { BAND_MIN_ITEMS, placeByRules } from '../../src/scoring/rules.ts';
+import { bandMinItems, placeByRules } from '../../src/scoring/rules.ts';
 import type { ScoredAnswer } from '../../src/scoring/rules.ts';
 
 const CUTS: Cut[] = [
@@ -56,8 +56,8 @@ test('exactly S_L passes', () => {
 });
 
 test('a level with seven items in its band is not judged, with eight it is', () => {
-  assert.equal(placeByRules(CUTS, answers('level3', BAND_MIN_ITEMS - 1, 0)).levels[3]!.outcome, 'not_judged');
-  assert.equal(placeByRules(CUTS, answers('level3', BAND_MIN_ITEMS, 0)).levels[3]!.outcome, 'pass');
+  assert.equal(placeByRules(CUTS, answers('level3', bandMinItems - 1, 0)).levels[3]!.outcome, 'not_judged');
+  assert.equal(placeByRules(CUTS, answers('level3', bandMinItems, 0)).levels[3]!.outcome, 'pass');
 });
 
 test('a failure below stops the climb; a level that was not judged does not', () => {

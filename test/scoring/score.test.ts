@@ -5,7 +5,7 @@ import { seededRandom } from '../../src/random.ts';
 import { probability } from '../../src/scoring/irt.ts';
 import { subjects, orderOf } from '../../src/scoring/levels.ts';
 import type { Subject } from '../../src/scoring/levels.ts';
-import { MIN_ANSWERED, prepareBank, publishedResult, score } from '../../src/scoring/score.ts';
+import { minAnswered, prepareBank, publishedResult, score } from '../../src/scoring/score.ts';
 import type { ItemOutcome, ItemResponse, ScoredResult } from '../../src/scoring/score.ts';
 import { deliver, preparePool } from '../../src/sittings/selection.ts';
 import { syntheticBank } from './synthetic-bank.ts';
@@ -153,7 +153,7 @@ suite('scoring', () => {
     const responses = spread
       .filter((_, i) => i % 5 < 3)
       .map((item): ItemResponse => ({ itemId: item.id, outcome: item.level.startsWith('entry') ? 'right' : 'wrong' }));
-    assert.equal(responses.length, MIN_ANSWERED);
+    assert.equal(responses.length, minAnswered);
     const result = scored('english', responses);
     assert.deepEqual(
       [result.rules.placement, result.reconciliation.basis, result.flags.includes('rules_silent')],
@@ -178,9 +178,9 @@ suite('scoring', () => {
 
 suite('a sitting is void', () => {
   test('with eleven answers, not with twelve', () => {
-    const eleven = score(prepared.english, uniform('english', MIN_ANSWERED - 1, 'right'));
+    const eleven = score(prepared.english, uniform('english', minAnswered - 1, 'right'));
     assert.equal(eleven.outcome === 'void' && eleven.reason, 'too_few_answers');
-    assert.equal(score(prepared.english, uniform('english', MIN_ANSWERED, 'right')).outcome, 'scored');
+    assert.equal(score(prepared.english, uniform('english', minAnswered, 'right')).outcome, 'scored');
   });
 
   test('with answers in two domains, not in three', () => {

@@ -4,7 +4,7 @@ import type { Level, Subject } from '../../src/scoring/levels.ts';
 import { seededRandom } from '../../src/random.ts';
 import type { DeliveryItem } from '../../src/sittings/selection.ts';
 
-const CENTRES: Record<Level, number> = {
+const centres: Record<Level, number> = {
   entry: -2.2,
   entry1: -2.7,
   entry2: -2.1,
@@ -40,7 +40,7 @@ export function syntheticBank(subject: Subject, perCell: number = 8, seed: strin
           domain: domain.name,
           level,
           a: 0.9 + 0.4 * random.float(),
-          b: CENTRES[level] + (random.float() - 0.5) * 1.2,
+          b: centres[level] + (random.float() - 0.5) * 1.2,
           c: k % 3 === 2 ? 0.25 : 0,
         });
       }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { map } from '../../src/scoring/irt.ts';
-import { ESTIMATORS, VectorFileError, compareVectors, parseVectors } from '../../src/scoring/vectors.ts';
+import { estimators, VectorFileError, compareVectors, parseVectors } from '../../src/scoring/vectors.ts';
 
 const file = () => JSON.parse(readFileSync(new URL('../fixtures/irt-reference.json', import.meta.url), 'utf8'));
 
@@ -10,7 +10,7 @@ test('all 200 reference vectors agree within 1e-6 in every estimator and in ever
   const comparison = compareVectors(parseVectors(file()));
   assert.equal(comparison.count, 200);
   assert.deepEqual(comparison.disagreements, []);
-  for (const estimator of ESTIMATORS) {
+  for (const estimator of estimators) {
     assert.ok(
       comparison.maxAbs[estimator]! <= 1e-6,
       `${estimator}: ${comparison.maxAbs[estimator]} in ${comparison.worst[estimator]}`,
