@@ -4,7 +4,8 @@ import { adjustInvitation, assessmentUrl, findInvitation } from '../src/invitati
 import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
 import type { Call, Command } from './command.ts';
 import { Misuse } from './command.ts';
-import { act, isUuid, missing, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
+import { act, missing, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
+import { isUuid } from '../src/uuid.ts';
 
 function payload(app: App, row: Invitation) {
   return {

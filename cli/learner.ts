@@ -4,17 +4,8 @@ import { limits } from '../src/limits.ts';
 import { holdsNationalInsuranceNumber, isNameOf, isOpaqueRef, isPlainText } from '../src/personal-data.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import {
-  act,
-  isUuid,
-  operator,
-  option,
-  organisationOf,
-  orMissing,
-  readReason,
-  requiredOption,
-  withApp,
-} from './open.ts';
+import { act, operator, option, organisationOf, orMissing, readReason, requiredOption, withApp } from './open.ts';
+import { isUuid } from '../src/uuid.ts';
 
 /** Who is meant: by the reference, or by `--learner-id` for learners without one. */
 function readLearner(call: Call): NamedLearner {

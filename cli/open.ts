@@ -1,3 +1,4 @@
+import { isUuid } from '../src/uuid.ts';
 import { auditInside } from '../src/audit/audit.ts';
 import type { App } from '../src/app.ts';
 import type { Work } from '../src/db/work.ts';
@@ -58,10 +59,6 @@ export function timeOption(call: Call, name: string): number | null {
   if (us === null)
     throw new Misuse(`--${name} must be a day or a date-time with a zone, such as 2026-01-31 or 2026-01-31T09:00:00Z`);
   return us;
-}
-
-export function isUuid(text: string): boolean {
-  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
 /** The organisation of `--organisation ID`. @throws Failure when there is none */

@@ -2,7 +2,8 @@ import { historyOf } from '../src/assessments/history.ts';
 import type { FieldChange, HistoryEntry } from '../src/assessments/history.ts';
 import type { Command } from './command.ts';
 import { Misuse } from './command.ts';
-import { act, isUuid, missing, organisationOf, requiredOption, withApp } from './open.ts';
+import { act, missing, organisationOf, requiredOption, withApp } from './open.ts';
+import { isUuid } from '../src/uuid.ts';
 
 const shown = (value: unknown) => (value === null ? 'none' : typeof value === 'string' ? value : JSON.stringify(value));
 

@@ -4,7 +4,8 @@ import { RecordRefused } from '../src/assessments/result-fields.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { readJsonFile } from './file.ts';
-import { act, isUuid, operator, organisationOf, orMissing, readReason, requiredOption, withApp } from './open.ts';
+import { act, operator, organisationOf, orMissing, readReason, requiredOption, withApp } from './open.ts';
+import { isUuid } from '../src/uuid.ts';
 import { commands as historyCommands } from './results-history.ts';
 import { importResults } from './results-import.ts';
 

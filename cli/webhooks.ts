@@ -13,7 +13,8 @@ import type { EndpointRow } from '../src/webhooks/find.ts';
 import { countUndelivered, findEndpoint, listEndpoints } from '../src/webhooks/find.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { act, isUuid, missing, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
+import { act, missing, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
+import { isUuid } from '../src/uuid.ts';
 
 const organisation = { organisation: { type: 'string' } } as const;
 const noEndpoint = (id: string) => missing('endpoint', id, { hint: '; ars webhooks list shows them' });

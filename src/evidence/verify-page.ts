@@ -6,6 +6,7 @@ import { Markup, html } from '../html.ts';
 import { splitQuery } from '../http/query.ts';
 import type { Vouching } from './verify.ts';
 import { isSha256, vouch } from './verify.ts';
+import { months } from './wording.ts';
 
 const style = `
 :root{color-scheme:light dark;--ink:#1b1f23;--soft:#57606a;--line:#757d86;--paper:#fff;--shade:#f6f8fa;--link:#0a58a8;--good:#1a6b32;--bad:#b3261e;--old:#8a5300}
@@ -86,21 +87,6 @@ const words: Record<Vouching['verdict'], { head: string; text: string }> = {
     text: 'No file that this service has made has this hash. It may have been changed, even by saving it again in another program; or it is not from this service.',
   },
 };
-
-const months = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-];
 
 /** The day of a date-time in UTC, as it is written in English. */
 function day(dateTime: string): string {

@@ -15,7 +15,7 @@ export function plainText(text: string): string {
     .replace(/^ | $/g, '');
 }
 
-const months = [
+export const months = [
   'January',
   'February',
   'March',

@@ -1,23 +1,10 @@
+import { clientGroupTypes } from '../groups/types.ts';
 import { fastRandom, hashOfNumber } from '../random.ts';
 import type { Random } from '../random.ts';
 import type { WorkingCalendar } from './calendar.ts';
 import { fullName } from './people.ts';
 
-/** The group types that clients may create, in the specification's order. */
-export const groupTypes = [
-  'cohort',
-  'course',
-  'class',
-  'curriculum_area',
-  'campus',
-  'funding_stream',
-  'employer',
-  'caseload',
-  'registration_group',
-  'teaching_group',
-  'year_group',
-] as const;
-export type GroupType = (typeof groupTypes)[number];
+export type GroupType = (typeof clientGroupTypes)[number];
 
 export type GroupKey = { type: GroupType; ref: string };
 export type PlannedGroup = GroupKey & { name: string; archived: boolean };

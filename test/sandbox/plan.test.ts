@@ -11,7 +11,7 @@ import type {
 import { isWorkingDay } from '../../src/sandbox/calendar.ts';
 import { nameStocks } from '../../src/sandbox/names.ts';
 import { outcomeTable } from '../../src/sandbox/outcomes.ts';
-import { groupTypes } from '../../src/sandbox/provider.ts';
+import { clientGroupTypes } from '../../src/groups/types.ts';
 import { domainNames } from '../../src/sandbox/results.ts';
 import { frameworkOf } from '../../src/sittings/standards.ts';
 
@@ -183,7 +183,7 @@ suite('groups', () => {
     for (const size of [0, 1, 100, 2_000, 100_000, 1_000_000]) {
       const sized = planSandbox({ seed, learners: size, nowMs });
       assert.ok(sized.groups.length + sized.teams.length < 450, `${size}: ${sized.groups.length}`);
-      for (const type of groupTypes)
+      for (const type of clientGroupTypes)
         assert.ok(
           sized.groups.some((group) => group.type === type),
           type,
