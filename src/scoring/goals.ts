@@ -1,63 +1,145 @@
+import type { Subject } from './levels.ts';
 import type { SimulationReport } from './simulate.ts';
 
-/** One goal for a bank with what the simulation measured. `figure` is null where nothing could be measured. */
-export type GoalResult = { goal: string; figure: number | null; least?: number; most?: number; met: boolean };
+/**
+ * One goal for a bank with what the simulation measured. `figure` is null where nothing could be measured, `se`, its
+ * standard error, also where none is known.
+ */
+export type GoalResult = {
+  goal: string;
+  figure: number | null;
+  se: number | null;
+  least?: number;
+  most?: number;
+  met: boolean;
+};
 
-type Goal = { goal: string; figure: (report: SimulationReport) => number | null; least?: number; most?: number };
+type Measured = { figure: number | null; se: number | null };
+type Goal = { goal: string; measure: (report: SimulationReport) => Measured; least?: number; most?: number };
 
-const goals: readonly Goal[] = [
-  { goal: 'mean number of items', figure: (r) => r.population.meanItems, most: 37 },
-  { goal: 'RMSE of θ', figure: (r) => r.population.rmse, most: 0.295 },
-  { goal: 'reliability', figure: (r) => r.population.reliability, least: 0.915 },
-  {
-    goal: '95 % interval holds the truth, all learners',
-    figure: (r) => r.population.coverage,
-    least: 0.94,
-    most: 0.96,
-  },
-  { goal: '95 % interval holds the truth, learners at the cuts', figure: (r) => r.atCutsCoverage.pooled, least: 0.925 },
-  { goal: '95 % interval holds the truth, learners at |θ| = 2.5', figure: (r) => r.extremes.coverage, least: 0.88 },
-  { goal: 'Level 1 decision right', figure: (r) => r.population.gate.right, least: 0.91 },
-  {
-    goal: 'Level 1 decision right where the interval is clear of the cut',
-    figure: (r) => r.population.gate.rightWhenClear,
-    least: 0.99,
-  },
-  { goal: 'wrongly below Level 1', figure: (r) => r.population.gate.falseBelow, most: 0.05 },
-  { goal: 'wrongly at or above Level 1', figure: (r) => r.population.gate.falseAbove, most: 0.05 },
-  { goal: 'Level 1 decision equals that of the whole bank', figure: (r) => r.population.equalsFullBank, least: 0.94 },
-  { goal: 'RQF level right', figure: (r) => r.population.rqf.right, least: 0.8 },
-  { goal: 'RQF level right or one away', figure: (r) => r.population.rqf.withinOne, least: 0.995 },
-  { goal: 'results for review', figure: (r) => r.population.reviewRate, most: 0.1 },
-  { goal: 'RMSE below that of random choice by', figure: (r) => r.rmseGain, least: 0.2 },
-  { goal: 'highest exposure of an item', figure: (r) => r.exposure.highest, most: 0.6 },
-  { goal: 'overlap of two sittings', figure: (r) => r.exposure.overlap, most: 0.4 },
-  { goal: 'blueprint met', figure: (r) => r.population.blueprintMet, least: 1 },
-];
+/** A share of `base` learners. */
+function share(figure: number | null, base: number): Measured {
+  return { figure, se: figure === null || base <= 0 ? null : Math.sqrt((figure * (1 - figure)) / base) };
+}
+
+const ofAll = (figure: (report: SimulationReport) => number | null) => (r: SimulationReport) =>
+  share(figure(r), r.population.learners);
+const whereClear = (figure: (report: SimulationReport) => number | null) => (r: SimulationReport) =>
+  share(figure(r), r.population.learners * r.population.gate.clear);
+
+/** Goals that are not the same for all subjects. */
+const itemsMost: Record<Subject, number> = { digital: 35, english: 37, maths: 35 };
+const rmseMost: Record<Subject, number> = { digital: 0.29, english: 0.295, maths: 0.295 };
+const finestLeast: Record<Subject, number | null> = { digital: null, english: 0.73, maths: 0.75 };
+const unflaggedLeast: Record<Subject, number> = { digital: 0.84, english: 0.93, maths: 0.93 };
+
+function goalsOf(subject: Subject): Goal[] {
+  const finest = finestLeast[subject];
+  return [
+    {
+      goal: 'mean number of items',
+      measure: ({ population: p }) => ({ figure: p.meanItems, se: p.standardErrors.meanItems }),
+      most: itemsMost[subject],
+    },
+    {
+      goal: 'RMSE of θ',
+      measure: ({ population: p }) => ({ figure: p.rmse, se: p.standardErrors.rmse }),
+      most: rmseMost[subject],
+    },
+    {
+      goal: 'reliability',
+      measure: ({ population: p }) => ({ figure: p.reliability, se: p.standardErrors.reliability }),
+      least: 0.915,
+    },
+    {
+      goal: '95 % interval holds the truth, all learners',
+      measure: ofAll((r) => r.population.coverage),
+      least: 0.94,
+      most: 0.96,
+    },
+    {
+      goal: '95 % interval holds the truth, learners at the cuts',
+      measure: (r) =>
+        share(
+          r.atCutsCoverage.pooled,
+          r.atCuts.reduce((sum, cut) => sum + cut.learners, 0),
+        ),
+      least: 0.925,
+    },
+    {
+      goal: '95 % interval holds the truth, learners at the cut where it does so least',
+      measure: (r) => share(r.atCutsCoverage.lowest, r.atCuts[0]!.learners),
+      least: 0.93,
+    },
+    {
+      goal: '95 % interval holds the truth, learners at |θ| = 2.5',
+      measure: (r) => share(r.extremes.coverage, 2 * r.atCuts[0]!.learners),
+      least: 0.88,
+    },
+    { goal: 'Level 1 decision right', measure: ofAll((r) => r.population.gate.right), least: 0.91 },
+    {
+      goal: 'Level 1 decision right where the interval is clear of the cut',
+      measure: whereClear((r) => r.population.gate.rightWhenClear),
+      least: 0.995,
+    },
+    { goal: 'wrongly below Level 1', measure: ofAll((r) => r.population.gate.falseBelow), most: 0.05 },
+    { goal: 'wrongly at or above Level 1', measure: ofAll((r) => r.population.gate.falseAbove), most: 0.05 },
+    {
+      goal: 'Level 1 decision equals that of the whole bank where the interval is clear of the cut',
+      measure: whereClear((r) => r.population.equalsFullBankWhenClear),
+      least: 0.995,
+    },
+    { goal: 'RQF level right', measure: ofAll((r) => r.population.rqf.right), least: 0.8 },
+    { goal: 'RQF level right or one away', measure: ofAll((r) => r.population.rqf.withinOne), least: 0.995 },
+    ...(finest === null
+      ? []
+      : [
+          {
+            goal: 'finest level (Entry sub-levels too) right',
+            measure: ofAll((r) => r.population.rqf.workingLevelRight),
+            least: finest,
+          },
+        ]),
+    { goal: 'results for review', measure: ofAll((r) => r.population.reviewRate), most: 0.1 },
+    {
+      goal: 'RMSE below that of random choice by',
+      measure: (r) => ({ figure: r.rmseGain, se: r.rmseGainSe }),
+      least: 0.2,
+    },
+    { goal: 'highest exposure of an item', measure: ofAll((r) => r.exposure.highest), most: 0.6 },
+    {
+      goal: 'overlap of two sittings',
+      measure: (r) => ({ figure: r.exposure.overlap, se: null }),
+      most: 0.4,
+    },
+    { goal: 'blueprint met', measure: ofAll((r) => r.population.blueprintMet), least: 1 },
+    {
+      goal: 'RQF level right where nothing is flagged',
+      measure: ({ population: p }) => share(p.unflagged.right, p.learners * p.unflagged.share),
+      least: unflaggedLeast[subject],
+    },
+  ];
+}
 
 /** Skips whatever the item asks bias the estimate itself, so that condition is reported without a goal. */
 const stressGateLeast = 0.9;
 
-/** Every goal with its figure, in the order of the report. Digital has a lower goal for unflagged results. */
+/** Every goal with its figure, in the order of the report. */
 export function judgeGoals(report: SimulationReport): GoalResult[] {
-  const unflagged: Goal = {
-    goal: 'RQF level right where nothing is flagged',
-    figure: (r) => r.population.unflagged.right,
-    least: report.subject === 'digital' ? 0.84 : 0.93,
-  };
   const stress = report.stress
     .filter((s) => s.name !== 'skips_blind')
     .map((s): Goal => ({
       goal: `Level 1 decision right: ${s.note}`,
-      figure: () => s.figures.gate.right,
+      measure: () => share(s.figures.gate.right, s.figures.learners),
       least: stressGateLeast,
     }));
-  return [...goals, unflagged, ...stress].map(({ figure, ...goal }) => {
-    const value = figure(report);
+  return [...goalsOf(report.subject), ...stress].map(({ measure, ...goal }) => {
+    const { figure, se } = measure(report);
     return {
       ...goal,
-      figure: value,
-      met: value !== null && value >= (goal.least ?? -Infinity) && value <= (goal.most ?? Infinity),
+      figure,
+      se,
+      met: figure !== null && figure >= (goal.least ?? -Infinity) && figure <= (goal.most ?? Infinity),
     };
   });
 }

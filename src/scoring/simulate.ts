@@ -72,6 +72,10 @@ export type ConditionFigures = {
   blueprintMet: number;
   /** The Level 1 decision equals that of the whole bank answered; null where that was not asked for. */
   equalsFullBank: number | null;
+  /** The same among results whose interval does not hold the Level 1 cut. */
+  equalsFullBankWhenClear: number | null;
+  /** Standard errors of those figures that are not shares: shares have √(p(1 − p)/n). */
+  standardErrors: { meanItems: number; rmse: number; reliability: number | null };
 };
 
 export type SimulationReport = {
@@ -83,9 +87,10 @@ export type SimulationReport = {
   population: ConditionFigures;
   /** Share by which the RMSE is below that of random choice, for the same learners at the same lengths. */
   rmseGain: number;
+  rmseGainSe: number;
   randomChoiceRmse: number;
   exposure: { highest: number; highestItem: string; neverGiven: number; over40Percent: number; overlap: number };
-  atCuts: { level: Level; theta: number; coverage: number; rmse: number }[];
+  atCuts: { level: Level; theta: number; learners: number; coverage: number; rmse: number }[];
   atCutsCoverage: { pooled: number; lowest: number };
   /** Learners at θ = −2.5 and +2.5 together. */
   extremes: { coverage: number; low: number; high: number; rmse: number };
@@ -158,7 +163,8 @@ export function simulate(setup: SimulationSetup): SimulationReport {
     const figures = figuresOf(
       run(bench, setup.adaptive, { name: `at ${cut.level}`, learners: part, learner: () => honest(cut.theta) }),
     );
-    return { level: cut.level, theta: cut.theta, coverage: figures.coverage, rmse: figures.rmse };
+    const { coverage, rmse } = figures;
+    return { level: cut.level, theta: cut.theta, learners: part, coverage, rmse };
   });
   const [low, high] = [-STRESS.extremeTheta, STRESS.extremeTheta].map((theta) =>
     figuresOf(run(bench, setup.adaptive, { name: `at ${theta}`, learners: part, learner: () => honest(theta) })),
@@ -220,6 +226,13 @@ export function simulate(setup: SimulationSetup): SimulationReport {
     cuts: cuts.map((cut) => ({ ...cut })),
     population: mainFigures,
     rmseGain: 1 - mainFigures.rmse / randomChoiceRmse,
+    // The learners are the same, so their two errors are taken together.
+    rmseGainSe:
+      (mainFigures.rmse / randomChoiceRmse) *
+      standardErrorOf(
+        main,
+        (o) => (squaredError(o) / mainFigures.rmse ** 2 - (o.atRandom! - o.theta) ** 2 / randomChoiceRmse ** 2) / 2,
+      ),
     randomChoiceRmse,
     exposure: exposureOf(bank, exposures, n),
     atCuts,
@@ -360,13 +373,15 @@ function figuresOf(outcomes: readonly Outcome[]): ConditionFigures {
   const above = (placement: Placement) => orderOf(placement) >= 1;
   const gateRight = (o: Outcome) => above(o.placement) === above(o.truth);
   const rqfRight = (o: Outcome) => orderOf(o.placement) === orderOf(o.truth);
+  const rmse = Math.sqrt(meanOf(outcomes, squaredError));
+  const reliability = squaredCorrelation(outcomes);
   return {
     learners: outcomes.length,
     meanItems: meanOf(outcomes, (o) => o.items),
     bias: meanOf(outcomes, (o) => o.estimate - o.theta),
-    rmse: Math.sqrt(meanOf(outcomes, (o) => (o.estimate - o.theta) ** 2)),
+    rmse,
     meanSe: meanOf(outcomes, (o) => o.se),
-    reliability: squaredCorrelation(outcomes),
+    reliability,
     coverage: share((o) => o.covered),
     gate: {
       right: share(gateRight),
@@ -390,8 +405,18 @@ function figuresOf(outcomes: readonly Outcome[]): ConditionFigures {
     },
     blueprintMet: share((o) => o.blueprintMet),
     equalsFullBank: outcomes[0]?.sameAsFullBank == null ? null : share((o) => o.sameAsFullBank === true),
+    equalsFullBankWhenClear:
+      clear[0]?.sameAsFullBank == null ? null : meanOf(clear, (o) => (o.sameAsFullBank === true ? 1 : 0)),
+    standardErrors: {
+      meanItems: standardErrorOf(outcomes, (o) => o.items),
+      // By the delta method: of a root of a mean, and of a squared correlation.
+      rmse: standardErrorOf(outcomes, squaredError) / (2 * rmse || 1),
+      reliability: reliability && (2 * Math.sqrt(reliability) * (1 - reliability)) / Math.sqrt(outcomes.length),
+    },
   };
 }
+
+const squaredError = (o: Outcome) => (o.estimate - o.theta) ** 2;
 
 /** Overlap: expected share of common items of two learners drawn at random (Chen, Ankenmann & Spray 2003). */
 function exposureOf(bank: BankVersion, counts: Float64Array, learners: number): SimulationReport['exposure'] {
@@ -416,6 +441,12 @@ function meanOf<T>(list: readonly T[], value: (item: T) => number): number {
   let sum = 0;
   for (const item of list) sum += value(item);
   return sum / list.length;
+}
+
+/** The standard error of a mean. */
+function standardErrorOf<T>(list: readonly T[], value: (item: T) => number): number {
+  const mean = meanOf(list, value);
+  return Math.sqrt(meanOf(list, (item) => (value(item) - mean) ** 2) / list.length);
 }
 
 function squaredCorrelation(outcomes: readonly Outcome[]): number | null {

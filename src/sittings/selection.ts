@@ -2,6 +2,7 @@ import type { Uniform } from '../random.ts';
 import type { Cut, ScoredItem } from '../scoring/cuts.ts';
 import {
   standardPrior,
+  z95,
   confidenceInterval,
   information,
   logPriorAt,
@@ -10,7 +11,6 @@ import {
   quadratureNodes,
 } from '../scoring/irt.ts';
 import type { EapEstimate, Prior } from '../scoring/irt.ts';
-import { levelsOf, orderOf } from '../scoring/levels.ts';
 import type { Level, Subject } from '../scoring/levels.ts';
 import { prepareBank } from '../scoring/score.ts';
 import type { BankVersion, ItemResponse } from '../scoring/score.ts';
@@ -42,25 +42,26 @@ export type DeliverySettings = {
   earlyItems: number;
   maxPerPassage: number;
   prior: Prior;
-  /** The sitting goes on while the stopping interval holds the cut of one of these. */
-  stoppingLevels: readonly Level[];
-  /** Half the width of the stopping interval, in posterior standard deviations. */
-  stoppingSds: number;
-};
+} & (CurtailedStopping | IntervalStopping);
 
 /**
- * The stopping levels are the lowest one and Levels 1 to 3, the borders between full levels. The cuts of Entry 2 and 3
- * lie closer together than an interval is wide after 40 items, so waiting for them would only make every sitting longest.
- *
- * The stopping interval is wider than the 95 % interval of the result because it is looked at after every item: with
- * 1.96 learners exactly at a cut are stopped by the first interval that happens to miss it, and their intervals hold
- * the truth in 91–92 % of sittings (simulation); with 2.3 in 93 %, for less than one item more.
+ * A sitting ends early once further questions would hardly change its level: every cut is further from the estimate
+ * than the estimate is still expected to move up to the last question, and the standard error is at most `seMost`.
  */
+export type CurtailedStopping = { seMost: number };
+
+/**
+ * How sittings ended that began before curtailed stopping; kept, because a sitting's settings are frozen. They go on while an
+ * interval of `stoppingSds` posterior standard deviations on either side holds the cut of one of these levels.
+ */
+export type IntervalStopping = { stoppingLevels: readonly Level[]; stoppingSds: number };
+
+/** Found by simulation of the shipped bank: the error where sittings that end early are no less precise than the goal. */
+const seMost: Record<Subject, number> = { digital: 0.29, english: 0.295, maths: 0.3 };
+
 export function defaultSettings(subject: Subject): DeliverySettings {
-  const stoppingLevels = levelsOf(subject).filter((level, i) => i === 0 || orderOf(level) > 0);
   return {
-    stoppingLevels,
-    stoppingSds: 2.3,
+    seMost: seMost[subject],
     minItems: subject === 'digital' ? 20 : 24,
     maxItems: 40,
     minPerDomain: 3,
@@ -76,7 +77,7 @@ export function defaultSettings(subject: Subject): DeliverySettings {
 export type DeliveryPool = {
   bank: BankVersion<DeliveryItem>;
   settings: DeliverySettings;
-  /** The cuts of the stopping levels. */
+  /** The cuts that the end of a sitting waits for. */
   stoppingCuts: readonly Cut[];
   nodes: Float64Array;
   logPrior: Float64Array;
@@ -119,7 +120,7 @@ export function preparePool(
   return {
     bank,
     settings,
-    stoppingCuts: cuts.filter((cut) => settings.stoppingLevels.includes(cut.level)),
+    stoppingCuts: 'seMost' in settings ? cuts : cuts.filter((cut) => settings.stoppingLevels.includes(cut.level)),
     nodes,
     logPrior: logPriorAt(settings.prior, nodes),
     logRight,
@@ -148,7 +149,7 @@ export type Choice = {
   itemId: string;
 };
 
-/** `precise`: the stopping interval holds no stopping cut. `no_items`: nothing allowed is left in the bank for this learner. */
+/** `precise`: no cut is within reach of what further questions could change. `no_items`: nothing allowed is left in the bank for this learner. */
 export type StopReason = 'precise' | 'max_items' | 'time_limit' | 'no_items';
 
 export type Stop = {
@@ -158,7 +159,7 @@ export type Stop = {
   theta: number;
   se: number;
   ci: { low: number; high: number };
-  /** Stopping levels whose cuts lie inside the 95 % interval. */
+  /** Levels whose cuts, of those that the end waits for, lie inside the 95 % interval. */
   cutsInside: Level[];
 };
 
@@ -224,12 +225,17 @@ export class AdaptiveSitting {
   }
 
   #stopReason(timeUp: boolean): StopReason | null {
-    const { minItems, maxItems, minPerDomain, stoppingSds } = this.pool.settings;
+    const { settings, stoppingCuts } = this.pool;
+    const { minItems, maxItems, minPerDomain } = settings;
     if (timeUp) return 'time_limit';
     if (this.given.length >= maxItems) return 'max_items';
     if (this.given.length < minItems || this.#perDomain.some((n) => n < minPerDomain)) return null;
-    const reach = stoppingSds * this.ability.sd;
-    return this.pool.stoppingCuts.some((cut) => Math.abs(cut.theta - this.ability.theta) <= reach) ? null : 'precise';
+    if ('seMost' in settings && this.ability.sd > settings.seMost) return null;
+    const reach =
+      'seMost' in settings
+        ? z95 * expectedMove(this.ability.sd, this.given.length, settings)
+        : settings.stoppingSds * this.ability.sd;
+    return stoppingCuts.some((cut) => Math.abs(cut.theta - this.ability.theta) <= reach) ? null : 'precise';
   }
 
   #stop(reason: StopReason): Stop {
@@ -305,6 +311,17 @@ export class AdaptiveSitting {
     rated.sort((x, y) => y.information - x.information);
     return rated.slice(0, this.given.length < settings.earlyItems ? settings.earlyBestOf : settings.bestOf);
   }
+}
+
+/**
+ * The standard deviation of what the estimate will still move up to the last question: by the law of total variance, the
+ * variance now less that expected then. Every further question is taken to add the information that those so far added on average.
+ */
+export function expectedMove(sd: number, given: number, { maxItems, prior }: DeliverySettings): number {
+  const priorPrecision = 1 / prior.sd ** 2;
+  const perItem = Math.max(0, 1 / sd ** 2 - priorPrecision) / given;
+  const sdAtEnd2 = 1 / (1 / sd ** 2 + (maxItems - given) * perItem);
+  return Math.sqrt(sd ** 2 - sdAtEnd2);
 }
 
 /** A sitting rebuilt from its stored history, so that any process can go on with it. */

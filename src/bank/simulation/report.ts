@@ -26,13 +26,14 @@ const inCell = (text: string): string => text.replaceAll('|', '\\|');
 /** Goals whose figures are numbers rather than shares. */
 const plainGoals = new Set(['mean number of items', 'RMSE of θ', 'reliability']);
 
-function goalRow({ goal, figure: value, least, most, met }: GoalResult): string {
-  const show = (number: number | null) =>
-    plainGoals.has(goal) ? figure(number, goal === 'mean number of items' ? 1 : 3) : percent(number);
+function goalRow({ goal, figure: value, se, least, most, met }: GoalResult): string {
+  const places = goal === 'mean number of items' ? 1 : 3;
+  const show = (number: number | null, finer = 0) =>
+    plainGoals.has(goal) ? figure(number, places + finer) : percent(number, 1 + finer);
   const bounds = [least === undefined ? '' : `≥ ${show(least)}`, most === undefined ? '' : `≤ ${show(most)}`]
     .filter((text) => text !== '')
     .join(' and ');
-  return `| ${inCell(goal)} | ${bounds} | ${show(value)} | ${met ? 'met' : '**not met**'} |`;
+  return `| ${inCell(goal)} | ${bounds} | ${show(value)} | ${show(se, 1)} | ${met ? 'met' : '**not met**'} |`;
 }
 
 const curve = Array.from({ length: 61 }, (_, n) => -3 + n / 10);
@@ -148,8 +149,8 @@ function subjectLines(simulation: SubjectSimulation, bank: SubjectBank, plots: s
       ? `All ${goals.length} goals are met.`
       : `${goals.length - missed.length} of ${goals.length} goals are met; not met: ${missed.map((goal) => goal.goal).join('; ')}.`,
     '',
-    '| Goal | Wanted | Simulated | |',
-    '|---|---|---:|---|',
+    '| Goal | Wanted | Simulated | Standard error | |',
+    '|---|---|---:|---:|---|',
     ...goals.map(goalRow),
     '',
     '| Also measured | |',
@@ -160,7 +161,10 @@ function subjectLines(simulation: SubjectSimulation, bank: SubjectBank, plots: s
     `| borderline | ${percent(all.borderlineRate)} |`,
     `| RQF level right, IRT engine alone | ${percent(all.irtAlone.rqfRight)} |`,
     `| RQF level right, rule engine alone | ${percent(all.rulesAlone.rqfRight)} |`,
-    `| lowest coverage at one cut | ${percent(report.atCutsCoverage.lowest)} |`,
+    `| Level 1 decision equals that of the whole bank, all learners | ${percent(all.equalsFullBank)} |`,
+    ...report.atCuts.map(
+      (cut) => `| coverage at the ${levelName(cut.level)} cut, ${cut.learners} learners | ${percent(cut.coverage)} |`,
+    ),
     `| items never given | ${report.exposure.neverGiven} |`,
     `| items in more than 40 % of sittings | ${report.exposure.over40Percent} |`,
     ...report.stress.map(
