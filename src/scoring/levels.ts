@@ -18,9 +18,6 @@ export type Placement = 'below_entry' | Level;
 /** −1 below Entry, 0 Entry, 1 to 3 Level 1 to 3. */
 export type Order = -1 | 0 | 1 | 2 | 3;
 
-/** The levels that have rules of their own in the result: the Level 1, 2 and 3 cuts. */
-export type RuleLevel = 'level1' | 'level2' | 'level3';
-
 const entryInThree: readonly Level[] = ['entry1', 'entry2', 'entry3', 'level1', 'level2', 'level3'];
 const entryInOne: readonly Level[] = ['entry', 'level1', 'level2', 'level3'];
 

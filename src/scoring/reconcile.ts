@@ -1,6 +1,6 @@
 import type { Cut } from './cuts.ts';
 import { levelsOf, orderOf } from './levels.ts';
-import type { Level, Order, Placement, RuleLevel, Subject } from './levels.ts';
+import type { Level, Order, Placement, Subject } from './levels.ts';
 
 /** The engines' placements and the one that counts. */
 export type Reconciliation = {
@@ -13,9 +13,9 @@ export type Reconciliation = {
   apart: number;
 };
 
-/** The Level 1, 2 or 3 cut that decides whether a placement is close to a boundary. */
+/** The cut, of the two that bound a placement, that decides whether it is close to a boundary. */
 export type DecidingRule = {
-  level: RuleLevel;
+  level: Level;
   /** The cut, in θ. */
   threshold: number;
   /** Where the ability estimate lies. At the cut counts as met. */
@@ -53,8 +53,9 @@ function placementAt(subject: Subject, order: Order, irt: Placement): Placement 
 }
 
 /**
- * Of the Level 1, 2 and 3 cuts on either side of the placement, the one nearer to the ability (at equal distance the
- * one that was passed). Below Level 1 it is always the Level 1 cut.
+ * Of the cuts on either side of the placement, the one passed and the one not passed, the nearer to the ability; at equal
+ * distance the one that was passed. All levels count, Entry sub-levels and the lowest included, so that every placement can
+ * be told to be close to a boundary.
  */
 export function decidingRule(
   cuts: readonly Cut[],
@@ -62,18 +63,15 @@ export function decidingRule(
   theta: number,
   ci: { low: number; high: number },
 ): DecidingRule {
-  const order = orderOf(placement);
-  const around = cuts.filter((cut) => {
-    const cutOrder = orderOf(cut.level);
-    return cutOrder >= 1 && (order < 1 ? cutOrder === 1 : cutOrder === order || cutOrder === order + 1);
-  });
+  const passed = cuts.findIndex((cut) => cut.level === placement);
+  const around = cuts.slice(Math.max(0, passed), passed + 2);
   let nearest = around[0]!;
   for (const cut of around) if (Math.abs(cut.theta - theta) < Math.abs(nearest.theta - theta)) nearest = cut;
   return {
-    level: nearest.level as RuleLevel,
+    level: nearest.level,
     threshold: nearest.theta,
     side: theta >= nearest.theta ? 'at_or_above' : 'below',
-    met: order >= orderOf(nearest.level),
+    met: cuts.indexOf(nearest) <= passed,
     isBorderline: ci.low <= nearest.theta && nearest.theta <= ci.high,
   };
 }

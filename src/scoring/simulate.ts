@@ -13,6 +13,8 @@ import {
 import type { EapEstimate } from './irt.ts';
 import { levelsOf, orderOf } from './levels.ts';
 import type { Level, Placement, Subject } from './levels.ts';
+import { exposureOf } from './exposure.ts';
+import type { Exposure } from './exposure.ts';
 import { decidingRule, placeByIrt, reconcile } from './reconcile.ts';
 import { placeByRules } from './rules.ts';
 import { prepareBank } from './score.ts';
@@ -89,7 +91,7 @@ export type SimulationReport = {
   rmseGain: number;
   rmseGainSe: number;
   randomChoiceRmse: number;
-  exposure: { highest: number; highestItem: string; neverGiven: number; over40Percent: number; overlap: number };
+  exposure: Exposure;
   atCuts: { level: Level; theta: number; learners: number; coverage: number; rmse: number }[];
   atCutsCoverage: { pooled: number; lowest: number };
   /** Learners at θ = −2.5 and +2.5 together. */
@@ -417,25 +419,6 @@ function figuresOf(outcomes: readonly Outcome[]): ConditionFigures {
 }
 
 const squaredError = (o: Outcome) => (o.estimate - o.theta) ** 2;
-
-/** Overlap: expected share of common items of two learners drawn at random (Chen, Ankenmann & Spray 2003). */
-function exposureOf(bank: BankVersion, counts: Float64Array, learners: number): SimulationReport['exposure'] {
-  const rates = Array.from(counts, (count) => count / learners);
-  const highest = Math.max(...rates);
-  let pairs = 0;
-  let given = 0;
-  for (const count of counts) {
-    pairs += count * (count - 1);
-    given += count;
-  }
-  return {
-    highest,
-    highestItem: bank.items[rates.indexOf(highest)]!.id,
-    neverGiven: rates.filter((rate) => rate === 0).length,
-    over40Percent: rates.filter((rate) => rate > 0.4).length,
-    overlap: learners > 1 ? pairs / (learners - 1) / given : 0,
-  };
-}
 
 function meanOf<T>(list: readonly T[], value: (item: T) => number): number {
   let sum = 0;

@@ -83,26 +83,35 @@ suite('placement by ability', () => {
 suite('deciding rule', () => {
   const narrow = (theta: number) => ({ low: theta - 0.1, high: theta + 0.1 });
 
-  test('below Level 1 it is the Level 1 cut, however far', () => {
-    for (const [placement, theta] of [
-      ['below_entry', -3],
-      ['entry1', -1.9],
-      ['entry3', -0.2],
-    ] as const) {
+  test('is the nearer of the cut passed and the cut not passed, at any level', () => {
+    const table: [Placement, number, string, boolean][] = [
+      // Placement, ability, level of the rule, met.
+      ['below_entry', -3, 'entry1', false],
+      ['below_entry', -2.1, 'entry1', false],
+      ['entry1', -1.9, 'entry1', true],
+      ['entry1', -1.6, 'entry2', false],
+      ['entry2', -1.4, 'entry2', true],
+      ['entry3', -0.9, 'entry3', true],
+      ['entry3', -0.2, 'level1', false],
+      ['level1', 0.3, 'level1', true],
+      ['level1', 0.7, 'level2', false],
+      ['level1', 0.5, 'level1', true],
+      ['level2', 1.8, 'level3', false],
+      ['level3', 4, 'level3', true],
+    ];
+    for (const [placement, theta, level, met] of table) {
       const rule = decidingRule(CUTS, placement, theta, narrow(theta));
-      assert.deepEqual(
-        [rule.level, rule.threshold, rule.side, rule.met, rule.isBorderline],
-        ['level1', 0, 'below', false, false],
-      );
+      assert.deepEqual([rule.level, rule.met], [level, met], `${placement} at ${theta}`);
     }
   });
 
-  test('otherwise the nearer of the cut passed and the cut not passed', () => {
-    assert.equal(decidingRule(CUTS, 'level1', 0.3, narrow(0.3)).level, 'level1');
-    assert.equal(decidingRule(CUTS, 'level1', 0.7, narrow(0.7)).level, 'level2');
-    assert.equal(decidingRule(CUTS, 'level1', 0.5, narrow(0.5)).level, 'level1');
-    assert.equal(decidingRule(CUTS, 'level2', 1.8, narrow(1.8)).level, 'level3');
-    assert.equal(decidingRule(CUTS, 'level3', 4, narrow(4)).level, 'level3');
+  test('no other cut is nearer to the ability, wherever IRT places it', () => {
+    fc.assert(
+      fc.property(fc.double({ min: -4, max: 4, noNaN: true }), (theta) => {
+        const { threshold } = decidingRule(CUTS, placeByIrt(CUTS, theta), theta, narrow(theta));
+        for (const cut of CUTS) assert.ok(Math.abs(threshold - theta) <= Math.abs(cut.theta - theta));
+      }),
+    );
   });
 
   test('side follows the ability, met follows the placement', () => {
