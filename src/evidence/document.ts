@@ -10,6 +10,7 @@ import {
   importedBorderlineWords,
   levelCodeWords,
   plainText,
+  provisionalWords,
   reviewWords,
   subjectName,
 } from './wording.ts';
@@ -113,6 +114,7 @@ function placement(input: EvidenceInput): Block {
     );
   }
   sentences.push('This is an assessed level of skill. It is not a qualification.');
+  if (input.sitting?.provisional === true) sentences.push(provisionalWords);
   const flags = [
     ...(input.is_borderline === true ? [{ label: 'Borderline', text: borderlineText(input) }] : []),
     ...(input.needs_review === true ? [{ label: 'Needs review', text: reviewText(input) }] : []),

@@ -24,6 +24,8 @@ export type EvidenceSitting = {
   reconciled_level: string;
   /** The cut that decided: its level, its ability, whether the estimate reaches it, whether the interval holds it. */
   deciding_rule: { level: string; theta: number; met: boolean; inside_interval: boolean };
+  /** The questions' difficulties were judged, not yet measured on answers; absent where nothing was said of it. */
+  provisional?: true;
   /** The share of a level's questions that stands for meeting the level, 0.65. */
   threshold_share: number;
   theta: number;

@@ -80,3 +80,6 @@ export const importedBorderlineWords =
 
 export const reviewWords =
   'The two scoring engines placed this result a full level or more apart. The reconciled level is shown; someone who knows the learner should look at the result before it is relied on.';
+
+export const provisionalWords =
+  'The level is provisional: how difficult the questions are was judged by their authors and has not yet been measured on learners’ answers, so the true error may be larger than the one printed.';

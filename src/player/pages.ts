@@ -128,7 +128,7 @@ function closing(last: Closing, names: Names): Content {
   return html`<div class="result"><p>${subjectNames[last.subject]}</p><p class="level">${level}</p></div>
 ${last.unfinished ? html`<p class="note">This assessment was closed, because nobody had used it for 48 hours. The result comes from the questions that you had answered.</p>` : null}
 <p>${sentences.join(' ')}</p>
-<p>This is a guide to the right course for you. It is not a qualification.</p>
+<p>This is a guide to the right course for you. It is not a qualification. It is provisional: the questions are new, and we are still finding out how hard they are.</p>
 <h2>Area by area</h2><dl class="facts">${last.content.domains.map((domain) => html`<div><dt>${domain.name}</dt><dd>${domainWords(domain.status)}</dd></div>`)}</dl>`;
 }
 

@@ -39,6 +39,8 @@ export function evidenceOfSitting(
       met: deciding.side === 'at_or_above',
       inside_interval: deciding.isBorderline,
     },
+    // No item of any bank is calibrated yet: the first that is makes this depend on the items given.
+    provisional: true,
     threshold_share: result.tau,
     theta: irt.theta,
     se: irt.se,

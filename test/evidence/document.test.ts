@@ -52,6 +52,15 @@ suite("the content of a sitting's evidence", () => {
     );
   });
 
+  test('says that the level is provisional, and nothing of it where the sitting said nothing', () => {
+    assert.match(
+      block(document.blocks, 'placement').sentences.join(' '),
+      /The level is provisional: .* judged .* not yet been measured/,
+    );
+    const { provisional: _, ...before } = sitting;
+    assert.doesNotMatch(textOf(buildDocument(sittingResult({ sitting: before }))), /The level is provisional/);
+  });
+
   test('says which level is most likely, and how likely each is', () => {
     assert.ok(
       all.includes(

@@ -77,6 +77,7 @@ export const sitting: EvidenceSitting = {
     { name: 'Rule engine', version: '1.1.0' },
     { name: 'Reconciliation', version: '1.0.0' },
   ],
+  provisional: true,
   declaration: {
     text: 'I am the person named in the invitation, and the answers are my own work.',
     at: '2026-10-05T08:58:05.000Z',

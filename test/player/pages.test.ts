@@ -45,6 +45,7 @@ suite('the pages of a sitting, without script', async () => {
       page.text,
       /Most likely you are below the first level: of 100 people with answers like yours, about \d+ are below the first level\./,
     );
+    assert.match(page.text, /It is provisional: the questions are new/);
     assert.match(page.text, /Start English/);
     assert.equal((await org.get('/assessments?learner_ref=ana')).body.data.length, 1);
     // Going back and sending again leads to the same page, and changes nothing.
