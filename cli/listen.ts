@@ -6,7 +6,7 @@ import { uuidOf } from '../src/random.ts';
 import type { Forwarded, Forwarder } from '../src/webhooks/forward.ts';
 import { createForwarder, parseForwardTo } from '../src/webhooks/forward.ts';
 import { sampleEvent } from '../src/webhooks/samples.ts';
-import { eventTypes } from '../src/events/schema.ts';
+import { eventTypes } from '../src/events/emit.ts';
 import { newSecret } from '../src/webhooks/signing.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { assessmentRoutes } from '../assessments/routes.ts';
+import { evidenceRoutes } from '../evidence/routes.ts';
 import { groupRoutes } from '../groups/routes.ts';
 import { learnerRoutes } from '../learners/routes.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
@@ -41,6 +42,7 @@ const health: Route = {
 export const routes: readonly Route[] = [
   health,
   ...assessmentRoutes,
+  ...evidenceRoutes,
   ...learnerRoutes,
   ...groupRoutes,
   ...webhookRoutes,

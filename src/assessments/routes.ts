@@ -1,11 +1,9 @@
 import Type from 'typebox';
 import { ApiError } from '../errors.ts';
-import { readReport } from '../evidence/report.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import { groupIds, instant, learnerRef, oneOf, readQuery, someOf } from '../http/query.ts';
 import { isUuid } from '../uuid.ts';
-import { byteRange } from '../http/range.ts';
 import type { Call, Reply, Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
 import { assessmentJson, scopeExitJson, tombstoneJson } from './body.ts';
@@ -125,15 +123,14 @@ async function list(call: Call): Promise<Reply> {
   });
 }
 
-const idParameter = {
+/** The parameter of every address of a result. */
+export const assessmentIdParameter = {
   id: {
     description: "The assessment's id.",
     schema: { type: 'string', format: 'uuid' },
     example: example.assessment_id,
   },
 };
-
-const fileHeaders = ['X-Report-SHA256', 'Content-Disposition', 'Accept-Ranges'] as const;
 
 export const assessmentRoutes: Route[] = [
   {
@@ -190,7 +187,7 @@ export const assessmentRoutes: Route[] = [
     id: 'getAssessment',
     tag: 'Assessments',
     summary: 'Read a result',
-    params: idParameter,
+    params: assessmentIdParameter,
     query: [],
     codes: ['unknown_parameter', 'not_found'],
     answers: {
@@ -213,43 +210,6 @@ export const assessmentRoutes: Route[] = [
           resource: id,
         }),
       );
-    },
-  },
-  {
-    method: 'GET',
-    path: '/assessments/{id}/report.pdf',
-    id: 'getReport',
-    tag: 'Assessments',
-    summary: 'Read the evidence PDF',
-    params: idParameter,
-    query: [],
-    description: 'Byte for byte the file that was made first; X-Report-SHA256 is its hash. Ranges are served.',
-    codes: ['unknown_parameter', 'not_found'],
-    answers: {
-      200: {
-        description: 'The PDF.',
-        type: 'application/pdf',
-        headers: fileHeaders,
-      },
-      206: {
-        description: 'The requested range of the PDF.',
-        type: 'application/pdf',
-        headers: [...fileHeaders, 'Content-Range'],
-      },
-    },
-    handle: async (call) => {
-      const id = call.params.id!;
-      const report = isUuid(id) ? await readReport(call.app, call.caller.organisationId, id) : undefined;
-      if (report === undefined) throw new ApiError('not_found');
-      return byteRange(call, report.pdf, {
-        etag: `"${report.sha256}"`,
-        headers: {
-          'content-type': 'application/pdf',
-          'x-report-sha256': report.sha256,
-          'content-disposition': `inline; filename="evidence-${id}.pdf"`,
-        },
-        resource: id,
-      });
     },
   },
 ];

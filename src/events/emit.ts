@@ -3,9 +3,10 @@ import { batcher } from '../db/batcher.ts';
 import { statement } from '../db/database.ts';
 import type { Database, Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
-import type { eventTypes } from './schema.ts';
 
 /** What subscribers can be told (the specification, Event types). */
+export const eventTypes = ['assessment.completed', 'learner.groups.updated'] as const;
+
 export type EventType = (typeof eventTypes)[number];
 
 /** The channel that wakes the delivery workers; the payload is the organisation whose endpoints have something to do. */

@@ -37,6 +37,17 @@ export async function recomputeSets(tx: Tx, organisationId: number, learnerIds: 
   await tx.query(recompute, [organisationId, learnerIds]);
 }
 
+const setsOf = statement(
+  'group_set.of_learners',
+  'select learner_id, group_set_id from learner_feed where organisation_id = $1 and learner_id = any($2)',
+);
+
+/** The group set of each learner. */
+export async function groupSetsOf(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, string>> {
+  const rows = await tx.query<{ learner_id: string; group_set_id: string }>(setsOf, [organisationId, learnerIds]);
+  return new Map(rows.map((row) => [row.learner_id, row.group_set_id]));
+}
+
 const render = statement(
   'group_set.render',
   `

@@ -5,10 +5,9 @@ import { emitGroupsUpdated } from '../events/emit.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
-import { findLearnerIds } from '../learners/learners.ts';
 import { recomputeSets } from '../feed/group-sets.ts';
 import { forgetExits, storeExits } from '../feed/scope-exits.ts';
-import { findGroup } from './store.ts';
+import { findGroup, findLearnerIds } from './store.ts';
 import { teamType } from './types.ts';
 
 type Pair = { group_id: string; learner_id: string };

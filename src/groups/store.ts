@@ -48,6 +48,10 @@ const known = statement(
   'group.known',
   'select group_id from learner_group where organisation_id = $1 and group_id = any($2)',
 );
+const learnersByRefs = statement(
+  'group.learners_by_refs',
+  'select ref, learner_id from learner where organisation_id = $1 and ref = any($2)',
+);
 
 export async function findGroup(tx: Tx, organisationId: number, groupId: string): Promise<GroupRow | undefined> {
   return (await tx.query<GroupRow>(byId, [organisationId, groupId]))[0];
@@ -81,4 +85,10 @@ export async function countMembers(tx: Tx, organisationId: number, groupId: stri
 /** Which of the ids are groups of the organisation. */
 export async function knownGroups(tx: Tx, organisationId: number, groupIds: string[]): Promise<Set<string>> {
   return new Set((await tx.query<{ group_id: string }>(known, [organisationId, groupIds])).map((row) => row.group_id));
+}
+
+/** The organisation's learners among the references. A reference that a learner has stays with it. */
+export async function findLearnerIds(tx: Tx, organisationId: number, refs: string[]): Promise<Map<string, string>> {
+  const rows = await tx.query<{ ref: string; learner_id: string }>(learnersByRefs, [organisationId, refs]);
+  return new Map(rows.map((row) => [row.ref, row.learner_id]));
 }

@@ -6,9 +6,9 @@ import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { ensureGroups } from '../groups/create.ts';
 import { joinGroups } from '../groups/members.ts';
-import { renderSets } from '../feed/group-sets.ts';
+import { groupSetsOf, renderSets } from '../feed/group-sets.ts';
 import type { GroupInput } from '../groups/schema.ts';
-import { findLearner, groupSetsOf, insertLearners, updateLearner } from '../learners/learners.ts';
+import { findLearner, insertLearners, updateLearner } from '../learners/learners.ts';
 import { readOrganisation, spendCredits } from '../organisations/organisations.ts';
 import { assessmentUrl, createInvitation, findOpenInvitation } from './invitations.ts';
 

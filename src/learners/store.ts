@@ -35,10 +35,6 @@ const byIds = statement(
   'learner.by_ids',
   'select learner_id, ref, full_name from learner where organisation_id = $1 and learner_id = any($2)',
 );
-const setsOf = statement(
-  'learner.sets_of',
-  'select learner_id, group_set_id from learner_feed where organisation_id = $1 and learner_id = any($2)',
-);
 const insert = statement(
   'learner.insert',
   `
@@ -126,12 +122,6 @@ export function findLearnersByRefs(tx: Tx, organisationId: number, refs: string[
 
 export function findLearnersByIds(tx: Tx, organisationId: number, ids: string[]): Promise<LearnerName[]> {
   return tx.query<LearnerName>(byIds, [organisationId, ids]);
-}
-
-/** The group set of each learner. */
-export async function groupSetsOf(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, string>> {
-  const rows = await tx.query<{ learner_id: string; group_set_id: string }>(setsOf, [organisationId, learnerIds]);
-  return new Map(rows.map((row) => [row.learner_id, row.group_set_id]));
 }
 
 export type NewLearner = {

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Beside, Meaning } from '../fields.ts';
 import { nullable } from '../fields.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
-import { eventTypes } from '../events/schema.ts';
+import { eventTypes } from '../events/emit.ts';
 import { isUuid } from '../uuid.ts';
 import { checkUrl } from './address.ts';
 import { limits } from '../limits.ts';

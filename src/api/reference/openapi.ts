@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { AssessmentCompleted, LearnerGroupsUpdated } from '../../events/schema.ts';
+import { AssessmentCompleted, LearnerGroupsUpdated } from '../../webhooks/event-schema.ts';
 import { deliveryIdHeader, legacyHeader, signatureHeader, toleranceSeconds } from '../../webhooks/signing.ts';
 import type { Refusal } from './codes.ts';
 import { refusalsOf } from './codes.ts';

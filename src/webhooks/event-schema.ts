@@ -1,9 +1,6 @@
 import Type from 'typebox';
 import { Assessment } from '../assessments/schema.ts';
 
-/** What is told, and what an endpoint can subscribe to. */
-export const eventTypes = ['assessment.completed', 'learner.groups.updated'] as const;
-
 const uuids = (description: string) => Type.Array(Type.String({ format: 'uuid' }), { description });
 const occurredAt = Type.String({ format: 'date-time' });
 

@@ -1,0 +1,48 @@
+import { assessmentIdParameter } from '../assessments/routes.ts';
+import { ApiError } from '../errors.ts';
+import { byteRange } from '../http/range.ts';
+import type { Route } from '../http/route.ts';
+import { isUuid } from '../uuid.ts';
+import { readReport } from './store.ts';
+
+const fileHeaders = ['X-Report-SHA256', 'Content-Disposition', 'Accept-Ranges'] as const;
+
+export const evidenceRoutes: Route[] = [
+  {
+    method: 'GET',
+    path: '/assessments/{id}/report.pdf',
+    id: 'getReport',
+    tag: 'Assessments',
+    summary: 'Read the evidence PDF',
+    params: assessmentIdParameter,
+    query: [],
+    description: 'Byte for byte the file that was made first; X-Report-SHA256 is its hash. Ranges are served.',
+    codes: ['unknown_parameter', 'not_found'],
+    answers: {
+      200: {
+        description: 'The PDF.',
+        type: 'application/pdf',
+        headers: fileHeaders,
+      },
+      206: {
+        description: 'The requested range of the PDF.',
+        type: 'application/pdf',
+        headers: [...fileHeaders, 'Content-Range'],
+      },
+    },
+    handle: async (call) => {
+      const id = call.params.id!;
+      const report = isUuid(id) ? await readReport(call.app, call.caller.organisationId, id) : undefined;
+      if (report === undefined) throw new ApiError('not_found');
+      return byteRange(call, report.pdf, {
+        etag: `"${report.sha256}"`,
+        headers: {
+          'content-type': 'application/pdf',
+          'x-report-sha256': report.sha256,
+          'content-disposition': `inline; filename="evidence-${id}.pdf"`,
+        },
+        resource: id,
+      });
+    },
+  },
+];
