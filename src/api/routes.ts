@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { assessmentRoutes } from '../assessments/routes.ts';
 import { evidenceRoutes } from '../evidence/routes.ts';
 import { groupRoutes } from '../groups/routes.ts';
+import { invitationRoutes } from '../invitations/routes.ts';
 import { learnerRoutes } from '../learners/routes.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { webhookRoutes } from '../webhooks/routes.ts';
@@ -44,6 +45,7 @@ export const routes: readonly Route[] = [
   ...assessmentRoutes,
   ...evidenceRoutes,
   ...learnerRoutes,
+  ...invitationRoutes,
   ...groupRoutes,
   ...webhookRoutes,
 ];

@@ -3,14 +3,11 @@ import { assessmentJson } from '../assessments/body.ts';
 import { findLearnerAssessments } from '../assessments/find.ts';
 import { reportBase } from '../assessments/record.ts';
 import { ApiError } from '../errors.ts';
-import { refuseTeams } from '../groups/schema.ts';
-import { readBody } from '../http/body.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import { instant, readQuery } from '../http/query.ts';
 import type { Route } from '../http/route.ts';
-import { json, jsonText } from '../http/route.ts';
-import { provisionLearner } from '../invitations/provision.ts';
+import { jsonText } from '../http/route.ts';
 import { limits } from '../limits.ts';
 import { isOpaqueRef, refPattern } from '../personal-data.ts';
 import { listLearners } from './list.ts';
@@ -18,8 +15,6 @@ import {
   Learner,
   LearnerDetail,
   LearnerTombstone,
-  ProvisionInput,
-  Provisioned,
   learnerPayload,
   learnerTombstoneJson,
 } from './schema.ts';
@@ -60,24 +55,6 @@ const tombstoneExample = {
 };
 
 const learnerQuery = [instant('since', 'invalid_since', 'Learners whose updated_at is at or after it.', 'upper')];
-
-const provisioned = {
-  headers: ['Cache-Control'] as const,
-  schema: Type.Object({ data: Provisioned }),
-  example: {
-    data: {
-      learner_id: example.learner_id,
-      ref: 'LRN-000017',
-      full_name: 'Ana Silva',
-      assessment_url: 'https://results.example.org/a/AAAAAAAB',
-      invitation_id: '1c9e6679-7425-40de-944b-e07fc1f90ae7',
-      expires_at: '2026-02-28T09:00:00.000Z',
-      groups: [groupExample],
-      archived_groups: [],
-      created_at: '2026-01-31T09:00:00.000Z',
-    },
-  },
-};
 
 export const learnerRoutes: Route[] = [
   {
@@ -120,52 +97,6 @@ export const learnerRoutes: Route[] = [
           id: row.learner_id,
         }));
         return { entries };
-      });
-    },
-  },
-  {
-    method: 'POST',
-    path: '/learners',
-    id: 'provisionLearner',
-    tag: 'Learners',
-    summary: 'Provision a learner',
-    description:
-      'Creates the learner, joins the groups and creates an assessment invitation, which costs a credit unless the plan has none. A learner whose ref exists is updated; an invitation that is still open is given again, with 200.',
-    body: ProvisionInput,
-    bodyExample: {
-      full_name: 'Ana Silva',
-      ref: 'LRN-000017',
-      groups: [{ type: 'cohort', ref: 'C-2026-01', name: 'January cohort' }],
-    },
-    codes: [
-      'invalid_full_name',
-      'invalid_email',
-      'invalid_ref',
-      'invalid_groups',
-      'unknown_field',
-      'team_group_managed',
-      'group_autocreate_disabled',
-      'group_limit_exceeded',
-      'insufficient_credits',
-    ],
-    answers: {
-      201: { description: 'Provisioned, with a new invitation.', ...provisioned },
-      200: { description: 'The learner had an open invitation: it is returned again.', ...provisioned },
-    },
-    handle: async (call) => {
-      const { full_name, email = null, ref = null, groups = [] } = readBody(ProvisionInput, call);
-      refuseTeams(groups);
-      return call.change(async (work) => {
-        const { created, reply } = await provisionLearner(work, call.caller.organisationId, {
-          full_name,
-          email,
-          ref,
-          groups: [...new Map(groups.map((group) => [`${group.type} ${group.ref}`, group])).values()],
-        });
-        return json(created ? 201 : 200, reply, {
-          resource: reply.invitation_id,
-          headers: { 'cache-control': 'no-store' },
-        });
       });
     },
   },
