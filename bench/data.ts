@@ -1,8 +1,8 @@
 import { inWork } from '../src/db/work.ts';
 import type { App } from '../src/app.ts';
-import { importRecords } from '../src/assessments/import.ts';
-import type { ReadyRecord } from '../src/assessments/import-record.ts';
-import { readyRecord } from '../src/assessments/import-record.ts';
+import { importRecords } from '../src/imports/import.ts';
+import type { ReadyRecord } from '../src/imports/record.ts';
+import { readyRecord } from '../src/imports/record.ts';
 import { lockFeed } from '../src/feed/position.ts';
 import { ensureGroups } from '../src/groups/create.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { importFile } from '../src/assessments/import-file.ts';
+import { importFile } from '../src/imports/file.ts';
 import { sentenceOf } from '../src/assessments/result-fields.ts';
 import { inWork } from '../src/db/work.ts';
 import { openApp } from '../src/main.ts';

@@ -1,5 +1,5 @@
-import type { NamedLearner } from '../src/assessments/rename-learner.ts';
-import { correctName } from '../src/assessments/rename-learner.ts';
+import type { NamedLearner } from '../src/learners/rename.ts';
+import { correctName } from '../src/learners/rename.ts';
 import { limits } from '../src/limits.ts';
 import { holdsNationalInsuranceNumber, isNameOf, isOpaqueRef, isPlainText } from '../src/personal-data.ts';
 import type { Call, Command } from './command.ts';

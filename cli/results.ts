@@ -1,4 +1,5 @@
-import { amendAssessment, readAmendment, withdrawAssessment } from '../src/assessments/amend.ts';
+import { amendAssessment, readAmendment } from '../src/assessments/amend.ts';
+import { withdrawAssessment } from '../src/withdrawals/withdraw.ts';
 import type { Amendment } from '../src/assessments/result-fields.ts';
 import { RecordRefused } from '../src/assessments/result-fields.ts';
 import type { Call, Command } from './command.ts';

@@ -2,7 +2,7 @@ import { pruneIdempotency } from './api/idempotency.ts';
 import type { App } from './app.ts';
 import { foldRefused } from './audit/refused.ts';
 import { errorFields } from './log.ts';
-import { forgetLeavingLearners } from './learners/forget.ts';
+import { forgetLeavingLearners } from './withdrawals/forget.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
 
 const everyMs = 60_000;

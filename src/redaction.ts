@@ -1,5 +1,4 @@
 import { dropReport, redactBody } from './assessments/redact.ts';
-import { redactLearner } from './assessments/rename-learner.ts';
 import { findLive } from './assessments/find.ts';
 import type { ByteReaders, Place } from './db/stored-text.ts';
 import { changeStoredText, readStoredText, storedTexts } from './db/stored-text.ts';
@@ -8,6 +7,7 @@ import type { Work } from './db/work.ts';
 import { redactEdition } from './evidence/report.ts';
 import { lockFeed } from './feed/position.ts';
 import { redactGroup } from './groups/change.ts';
+import { redactLearner } from './learners/rename.ts';
 import { withoutNationalInsuranceNumbers } from './personal-data.ts';
 import type { Secrets } from './secrets.ts';
 

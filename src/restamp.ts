@@ -1,10 +1,10 @@
 import type { App } from './app.ts';
-import { cancelEventsOfWithdrawn } from './assessments/amend.ts';
+import { cancelEventsOfWithdrawn } from './withdrawals/withdraw.ts';
 import { feedLane, inWork } from './db/work.ts';
 import { lockFeed } from './feed/position.ts';
 import type { RestampedThrough } from './feed/restamp.ts';
 import { findRestamp, olderProcessServes, restampSlice, takeRestampTurn } from './feed/restamp.ts';
-import { forgetStranded } from './learners/forget.ts';
+import { forgetStranded } from './withdrawals/forget.ts';
 import { limits } from './limits.ts';
 import { errorFields } from './log.ts';
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { amendAssessment, withdrawAssessment } from '../src/assessments/amend.ts';
+import { amendAssessment } from '../src/assessments/amend.ts';
+import { withdrawAssessment } from '../src/withdrawals/withdraw.ts';
 import type { ResultContent } from '../src/assessments/body.ts';
 import { learnerJson, storedTexts } from '../src/assessments/body.ts';
 import { levels } from '../src/assessments/facet.ts';

@@ -1,14 +1,13 @@
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
-import { cancelEvents } from '../events/cancel.ts';
+import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
 import { isJsonObject } from '../json.ts';
 import { stampLearners } from '../feed/stamp.ts';
-import { settleWithdrawal } from '../learners/forget.ts';
 import { contentOf, storedTexts } from './body.ts';
 import type { Amendment } from './result-fields.ts';
 import { amendableNames, faultsOfAmendment, RecordRefused, wholeDomains } from './result-fields.ts';
-import { emptyAssessment, findLive, findWithdrawn, recordChanges, replaceBodies, stampAssessments } from './store.ts';
+import { emptyAssessment, findLive, recordChanges, replaceBodies, stampAssessments } from './store.ts';
 
 /** Checks an amendment as it is given; its texts keep to what an import may hold. @throws RecordRefused */
 export function readAmendment(value: unknown): Amendment {
@@ -45,39 +44,33 @@ export async function amendAssessment(
   if (row === undefined) throw new ApiError('not_found');
   const texts = storedTexts({ ...contentOf(row.body, row.assessed_at), ...amendment });
   if (texts.body === row.body) return false;
-  await replaceBodies(work.tx, organisationId, [{ assessment_id: assessmentId, ...texts }]);
-  await recordChanges(work, organisationId, { kind: 'amended', ...why }, [
-    { assessment_id: assessmentId, before: row.body },
-  ]);
-  await stampAssessments(work, feed, [row]);
-  await stampLearners(work, feed, [row.learner_id]);
+  await replaceContents(work, feed, why, [{ ...row, body: texts.body, before: row.body }]);
   return true;
 }
 
-/**
- * Withdraws a live result for good: a tombstone takes its place in the feed, its content is deleted, and what was told of it
- * is not sent again. With the last result of a learner without a reference the learner goes too.
- * @throws ApiError not_found, also when it is withdrawn already
- */
-export async function withdrawAssessment(
+/** Puts amended texts in the place of those before, which are kept with who changed them and why; the feed's lock is held. */
+export async function replaceContents(
   work: Work,
-  organisationId: number,
-  assessmentId: string,
+  feed: Feed,
   why: { actor: string; reason: string },
+  rows: { assessment_id: string; learner_id: string; body: string; before: string | null }[],
 ): Promise<void> {
-  const feed = await lockFeed(work, organisationId);
-  const row = await findLive(work.tx, organisationId, assessmentId);
-  if (row === undefined) throw new ApiError('not_found');
-  await emptyAssessment(work, feed, row);
-  await cancelEvents(work, organisationId, { assessmentIds: [assessmentId.toLowerCase()] }, 'withdrawn');
-  await recordChanges(work, organisationId, { kind: 'withdrawn', ...why }, [
-    { assessment_id: assessmentId, before: null },
-  ]);
-  if (!(await settleWithdrawal(work, feed, row))) await stampLearners(work, feed, [row.learner_id]);
+  if (rows.length === 0) return;
+  await recordChanges(work, feed.organisationId, { kind: 'amended', ...why }, rows);
+  await replaceBodies(work.tx, feed.organisationId, rows);
+  await stampAssessments(work, feed, rows);
+  await stampLearners(work, feed, [...new Set(rows.map((row) => row.learner_id))]);
 }
 
-/** Takes back what was told of results that a release withdrew which left their events as they were. */
-export async function cancelEventsOfWithdrawn(work: Work, organisationId: number): Promise<void> {
-  const assessmentIds = await findWithdrawn(work.tx, organisationId);
-  await cancelEvents(work, organisationId, { assessmentIds }, 'withdrawn');
+/** Leaves of a live result nothing but its tombstone in the feed, and who withdrew it and why; the feed's lock is held. */
+export async function removeContent(
+  work: Work,
+  feed: Feed,
+  row: { assessment_id: string; learner_id: string },
+  why: { actor: string; reason: string },
+): Promise<void> {
+  await emptyAssessment(work, feed, row);
+  await recordChanges(work, feed.organisationId, { kind: 'withdrawn', ...why }, [
+    { assessment_id: row.assessment_id, before: null },
+  ]);
 }

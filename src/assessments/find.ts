@@ -1,2 +1,2 @@
 /** What other nouns may ask of results. */
-export { findLearnerAssessments, findLive } from './store.ts';
+export { findLive, findLearnerAssessments, findStored, findWithdrawn, replaceLearnerJson } from './store.ts';

@@ -170,9 +170,7 @@ const empty = statement(
   with emptied as (
     update assessment set learner = null, body = null, report_sha256 = null where organisation_id = $1 and assessment_id = $2),
   forgotten as (
-    update assessment_change set before = null where organisation_id = $1 and assessment_id = $2),
-  emptied_evidence as (
-    update evidence set pdf = null, input = null, withdrawn_at = $5 where organisation_id = $1 and assessment_id = $2)
+    update assessment_change set before = null where organisation_id = $1 and assessment_id = $2)
   update assessment_feed set deleted = true, position = $4 where organisation_id = $1 and learner_id = $3 and assessment_id = $2`,
 );
 // Under the feed's lock. A result's changes are told apart, and ordered, by their times: one that comes in the same
@@ -230,19 +228,13 @@ export async function stampAssessments(
   feed.used(rows.length);
 }
 
-/** Turns an assessment into its tombstone: nothing personal stays. Of its evidence, hashes and dates do (evidence/verify.ts). */
+/** Turns an assessment into its tombstone: nothing personal stays. */
 export async function emptyAssessment(
   work: Work,
   feed: Feed,
   row: { assessment_id: string; learner_id: string },
 ): Promise<void> {
-  await work.tx.query(empty, [
-    feed.organisationId,
-    row.assessment_id,
-    row.learner_id,
-    feed.next(),
-    new Date(work.nowMs),
-  ]);
+  await work.tx.query(empty, [feed.organisationId, row.assessment_id, row.learner_id, feed.next()]);
   await moveExits(work.tx, feed.organisationId, row, feed.next());
   feed.used(1);
 }

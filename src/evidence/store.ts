@@ -3,8 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import { contentOf } from '../assessments/body.ts';
 import { historyOf } from '../assessments/history.ts';
-import { findLive } from '../assessments/find.ts';
 import { attachReport } from '../assessments/report.ts';
+import { findLive } from '../assessments/find.ts';
 import type { Database } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
@@ -43,6 +43,11 @@ const emptyFile = statement(
   `
   update evidence set pdf = null, input = $4, renderer = '${redactedRenderer}'
    where organisation_id = $1 and assessment_id = $2 and edition = $3`,
+);
+const empty = statement(
+  'evidence.empty',
+  `
+  update evidence set pdf = null, input = null, withdrawn_at = $3 where organisation_id = $1 and assessment_id = $2`,
 );
 
 /** How often a report is begun again because its result changed meanwhile. */
@@ -127,6 +132,11 @@ export async function redactEdition(
   if (input === row.input) return null;
   await tx.query(emptyFile, [...key, input]);
   return row.sha256;
+}
+
+/** Of the editions of a withdrawn result only hashes and dates stay, so that a file of it is still told from a forged one. */
+export async function emptyEditions(work: Work, organisationId: number, assessmentId: string): Promise<void> {
+  await work.tx.query(empty, [organisationId, assessmentId, new Date(work.nowMs)]);
 }
 
 /** Where a file can be checked, as evidence prints it. */

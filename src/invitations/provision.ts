@@ -1,4 +1,4 @@
-import { renameLearner } from '../assessments/rename-learner.ts';
+import { renameLearner } from '../learners/rename.ts';
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { emitGroupsUpdated } from '../events/emit.ts';

@@ -1,12 +1,17 @@
 /** What other nouns may ask of learners. */
 export type { LearnerName } from './store.ts';
 export {
+  emptyLearners,
   findLearner,
   findLearnersByIds,
   findLearnersByRefs,
+  findLeaving,
+  findStranded,
   insertLearners,
+  lookAgainAt,
   nameInstants,
   recordRename,
+  stopLooking,
   updateLearner,
   updateLearnerRef,
 } from './store.ts';

@@ -11,13 +11,7 @@ import { jsonText } from '../http/route.ts';
 import { limits } from '../limits.ts';
 import { isOpaqueRef, refPattern } from '../personal-data.ts';
 import { listLearners } from './list.ts';
-import {
-  Learner,
-  LearnerDetail,
-  LearnerTombstone,
-  learnerPayload,
-  learnerTombstoneJson,
-} from './schema.ts';
+import { Learner, LearnerDetail, LearnerTombstone, learnerPayload, learnerTombstoneJson } from './schema.ts';
 import { findLearner } from './store.ts';
 
 const groupExample = {

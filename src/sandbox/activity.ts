@@ -1,8 +1,9 @@
 import type { App } from '../app.ts';
-import { amendAssessment, withdrawAssessment } from '../assessments/amend.ts';
+import { amendAssessment } from '../assessments/amend.ts';
+import { withdrawAssessment } from '../withdrawals/withdraw.ts';
 import { contentOf } from '../assessments/body.ts';
-import { readyRecord } from '../assessments/import-record.ts';
-import { importRecords } from '../assessments/import.ts';
+import { readyRecord } from '../imports/record.ts';
+import { importRecords } from '../imports/import.ts';
 import { findLearnerAssessments } from '../assessments/find.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';

@@ -1,7 +1,8 @@
 import type { App } from '../app.ts';
-import { amendAssessment, withdrawAssessment } from '../assessments/amend.ts';
-import { readyRecord } from '../assessments/import-record.ts';
-import { importRecords } from '../assessments/import.ts';
+import { amendAssessment } from '../assessments/amend.ts';
+import { withdrawAssessment } from '../withdrawals/withdraw.ts';
+import { readyRecord } from '../imports/record.ts';
+import { importRecords } from '../imports/import.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';

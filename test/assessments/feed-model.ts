@@ -1,4 +1,5 @@
-import { amendAssessment, withdrawAssessment } from '../../src/assessments/amend.ts';
+import { amendAssessment } from '../../src/assessments/amend.ts';
+import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import { levels } from '../../src/assessments/facet.ts';
 import type { ManualClock } from '../../src/clock.ts';
 import { formatPosition, parseInstant } from '../../src/feed/time.ts';

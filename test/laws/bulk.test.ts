@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { levels } from '../../src/assessments/facet.ts';
-import { readyRecord } from '../../src/assessments/import-record.ts';
-import { importRecords } from '../../src/assessments/import.ts';
+import { readyRecord } from '../../src/imports/record.ts';
+import { importRecords } from '../../src/imports/import.ts';
 import { seededRandom } from '../../src/random.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readyRecord } from '../../src/assessments/import-record.ts';
-import { importRecords } from '../../src/assessments/import.ts';
+import { readyRecord } from '../../src/imports/record.ts';
+import { importRecords } from '../../src/imports/import.ts';
 import type { Database } from '../../src/db/database.ts';
 import { seededRandom } from '../../src/random.ts';
 import type { ManualClock } from '../../src/clock.ts';

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { amendAssessment, withdrawAssessment } from '../../src/assessments/amend.ts';
+import { amendAssessment } from '../../src/assessments/amend.ts';
+import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import { levels } from '../../src/assessments/facet.ts';
-import { readyRecord } from '../../src/assessments/import-record.ts';
-import { importRecords } from '../../src/assessments/import.ts';
-import { correctName } from '../../src/assessments/rename-learner.ts';
+import { readyRecord } from '../../src/imports/record.ts';
+import { importRecords } from '../../src/imports/import.ts';
+import { correctName } from '../../src/learners/rename.ts';
 import type { Work } from '../../src/db/work.ts';
 import { ApiError } from '../../src/errors.ts';
 import { clientGroupTypes } from '../../src/groups/types.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
-import { readyRecord } from '../../src/assessments/import-record.ts';
-import { importRecords } from '../../src/assessments/import.ts';
-import { correctName } from '../../src/assessments/rename-learner.ts';
+import { readyRecord } from '../../src/imports/record.ts';
+import { importRecords } from '../../src/imports/import.ts';
+import { correctName } from '../../src/learners/rename.ts';
 import { manualClock } from '../../src/clock.ts';
 import { seededRandom } from '../../src/random.ts';
 import { scenario } from '../scenario.ts';

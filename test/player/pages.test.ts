@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { amendAssessment, withdrawAssessment } from '../../src/assessments/amend.ts';
+import { amendAssessment } from '../../src/assessments/amend.ts';
+import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import type { RenderedItem } from '../../src/bank/schema.ts';
 import { manualClock } from '../../src/clock.ts';
 import { DatabaseUnavailable } from '../../src/db/database.ts';

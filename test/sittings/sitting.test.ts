@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { suite, test } from 'node:test';
-import { renameLearner } from '../../src/assessments/rename-learner.ts';
+import { renameLearner } from '../../src/learners/rename.ts';
 import { rightAnswer } from '../../src/bank/mark.ts';
 import type { Item, RenderedItem } from '../../src/bank/schema.ts';
 import { manualClock } from '../../src/clock.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
-import { withdrawAssessment } from '../../src/assessments/amend.ts';
+import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import { inWork } from '../../src/db/work.ts';
 import { cancelEvents } from '../../src/events/cancel.ts';
 import { lockFeed } from '../../src/feed/position.ts';

@@ -1,5 +1,5 @@
 import type { Work } from '../db/work.ts';
-import type { ReadyRecord } from './import-record.ts';
+import type { ReadyRecord } from './record.ts';
 
 /** The tables of an import that no learner's rows are in, which are copied as a whole: an organisation has few of each. */
 const ofOrganisation = ['feed', 'learner_group', 'group_set', 'group_set_group'];

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { withdrawAssessment } from '../../src/assessments/amend.ts';
-import { readyRecord } from '../../src/assessments/import-record.ts';
-import { importRecords } from '../../src/assessments/import.ts';
+import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
+import { readyRecord } from '../../src/imports/record.ts';
+import { importRecords } from '../../src/imports/import.ts';
 import { recordAssessments } from '../../src/assessments/record.ts';
 import { learnerJson, storedTexts } from '../../src/assessments/body.ts';
 import { manualClock } from '../../src/clock.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { forgetLearners, forgetLeavingLearners } from '../../src/learners/forget.ts';
+import { forgetLearners, forgetLeavingLearners } from '../../src/withdrawals/forget.ts';
 import { limits } from '../../src/limits.ts';
 import { seededRandom } from '../../src/random.ts';
 import { closeIdleSittings } from '../../src/sittings/expire.ts';

@@ -2,17 +2,11 @@ import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
-import type { LearnerName } from '../learners/learners.ts';
-import {
-  findLearnersByIds,
-  findLearnersByRefs,
-  recordRename,
-  updateLearner,
-  updateLearnerRef,
-} from '../learners/learners.ts';
+import { learnerJson } from '../assessments/body.ts';
+import { replaceLearnerJson } from '../assessments/find.ts';
 import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
-import { learnerJson } from './body.ts';
-import { replaceLearnerJson } from './store.ts';
+import type { LearnerName } from './learners.ts';
+import { findLearnersByIds, findLearnersByRefs, recordRename, updateLearner, updateLearnerRef } from './learners.ts';
 
 /**
  * Changes a learner's name, also inside every live assessment; the caller stamps both.

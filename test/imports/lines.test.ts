@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
-import { openResults } from '../../src/assessments/import-lines.ts';
+import { openResults } from '../../src/imports/lines.ts';
 import { UnreadableFile } from '../../src/files/encoding.ts';
 import { limits } from '../../src/limits.ts';
 

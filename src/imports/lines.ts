@@ -5,8 +5,8 @@ import { encode, lineDecoder, lost, recogniseEncoding, UnreadableFile } from '..
 import { byteLines, peek } from '../files/lines.ts';
 import { isJsonObject, JsonFault, parseJson } from '../json.ts';
 import { limits } from '../limits.ts';
-import type { Fault } from './result-fields.ts';
-import { sentenceOf } from './result-fields.ts';
+import type { Fault } from '../assessments/result-fields.ts';
+import { sentenceOf } from '../assessments/result-fields.ts';
 
 /** What stood on a line (cells of a CSV file, or a text), to be written again where it is refused. */
 export type Given = { line: number; given: readonly string[] | string };

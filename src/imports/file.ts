@@ -5,15 +5,15 @@ import { auditInside } from '../audit/audit.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import { limits } from '../limits.ts';
-import type { Given } from './import-lines.ts';
-import { openResults } from './import-lines.ts';
-import type { Dates, ReadyRecord } from './import-record.ts';
-import { readyRecord } from './import-record.ts';
+import type { Given } from './lines.ts';
+import { openResults } from './lines.ts';
+import type { Dates, ReadyRecord } from './record.ts';
+import { readyRecord } from './record.ts';
 import type { ImportOutcome } from './import.ts';
 import { importRecords } from './import.ts';
 import { openRehearsal } from './rehearsal.ts';
-import type { Fault } from './result-fields.ts';
-import { RecordRefused } from './result-fields.ts';
+import type { Fault } from '../assessments/result-fields.ts';
+import { RecordRefused } from '../assessments/result-fields.ts';
 
 export type ImportCounts = { imported: number; updated: number; unchanged: number; rejected: number };
 

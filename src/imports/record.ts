@@ -3,10 +3,10 @@ import type { GroupInput } from '../groups/schema.ts';
 import { isJsonObject } from '../json.ts';
 import { isNameOf } from '../personal-data.ts';
 import { uuidOf } from '../random.ts';
-import { learnerJson, storedTexts } from './body.ts';
-import { facetOf } from './facet.ts';
-import type { Fault, ImportRecord } from './result-fields.ts';
-import { faultsOfRecord, RecordRefused, refFault, wholeDomains } from './result-fields.ts';
+import { learnerJson, storedTexts } from '../assessments/body.ts';
+import { facetOf } from '../assessments/facet.ts';
+import type { Fault, ImportRecord } from '../assessments/result-fields.ts';
+import { faultsOfRecord, RecordRefused, refFault, wholeDomains } from '../assessments/result-fields.ts';
 import { parseUkInstant } from './uk-dates.ts';
 
 /** A record that may be imported, with its texts ready to store. */

@@ -7,8 +7,15 @@ import { lockFeed } from '../feed/position.ts';
 import { leaveEveryGroup } from '../groups/members.ts';
 import { findOpenInvitation, withdrawInvitations } from '../invitations/invitations.ts';
 import { limits } from '../limits.ts';
+import {
+  emptyLearners,
+  findLeaving,
+  findLearnersByIds,
+  findStranded,
+  lookAgainAt,
+  stopLooking,
+} from '../learners/learners.ts';
 import { emptySittingOfResult, emptySittingsOfLearners, hasOpenSitting } from '../sittings/open.ts';
-import { emptyLearners, findLeaving, findLearnersByIds, findStranded, lookAgainAt, stopLooking } from './store.ts';
 
 /**
  * Turns learners into tombstones in the feed of learners, for good: name, reference and address are gone, memberships

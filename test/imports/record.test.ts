@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readyRecord } from '../../src/assessments/import-record.ts';
+import { readyRecord } from '../../src/imports/record.ts';
 import { RecordRefused } from '../../src/assessments/result-fields.ts';
 
 const nowMs = Date.UTC(2026, 10, 22);

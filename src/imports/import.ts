@@ -2,19 +2,20 @@ import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
-import { stampLearners, stampLearnersAndAssessments } from '../feed/stamp.ts';
+import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { ensureGroups } from '../groups/create.ts';
 import { joinGroups } from '../groups/members.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnersByIds, findLearnersByRefs, insertLearners, nameInstants } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
 import { uuidOf } from '../random.ts';
-import { learnerJson } from './body.ts';
-import type { ReadyRecord } from './import-record.ts';
-import type { Fault } from './result-fields.ts';
-import { recordAssessments, tellOfAssessments } from './record.ts';
-import { renameLearner } from './rename-learner.ts';
-import { findStored, recordChanges, replaceBodies, stampAssessments } from './store.ts';
+import { learnerJson } from '../assessments/body.ts';
+import type { ReadyRecord } from './record.ts';
+import type { Fault } from '../assessments/result-fields.ts';
+import { recordAssessments, tellOfAssessments } from '../assessments/record.ts';
+import { renameLearner } from '../learners/rename.ts';
+import { findStored } from '../assessments/find.ts';
+import { replaceContents } from '../assessments/amend.ts';
 
 /** What became of a record. */
 export type ImportOutcome =
@@ -171,22 +172,17 @@ async function importDistinct(
     })),
     { events: options.events, madeLearners: learners.made },
   );
-  if (amended.length > 0) {
-    const rows = amended.map(({ record, learnerId }) => ({
+  await replaceContents(
+    work,
+    feed,
+    { actor: options.actor, reason: 'imported again with changes' },
+    amended.map(({ record, learnerId }) => ({
       assessment_id: record.assessmentId,
       learner_id: learnerId,
       body: record.body,
-    }));
-    await recordChanges(
-      work,
-      organisationId,
-      { kind: 'amended', actor: options.actor, reason: 'imported again with changes' },
-      rows.map((row) => ({ assessment_id: row.assessment_id, before: stored.get(row.assessment_id)!.body })),
-    );
-    await replaceBodies(work.tx, organisationId, rows);
-    await stampAssessments(work, feed, rows);
-    await stampLearners(work, feed, [...new Set(rows.map((row) => row.learner_id))]);
-  }
+      before: stored.get(record.assessmentId)!.body,
+    })),
+  );
   return outcomes as ImportOutcome[];
 }
 

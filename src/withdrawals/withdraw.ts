@@ -1,0 +1,35 @@
+import { removeContent } from '../assessments/amend.ts';
+import { findLive, findWithdrawn } from '../assessments/find.ts';
+import type { Work } from '../db/work.ts';
+import { ApiError } from '../errors.ts';
+import { cancelEvents } from '../events/cancel.ts';
+import { emptyEditions } from '../evidence/report.ts';
+import { lockFeed } from '../feed/position.ts';
+import { stampLearners } from '../feed/stamp.ts';
+import { settleWithdrawal } from './forget.ts';
+
+/**
+ * Withdraws a live result for good: a tombstone takes its place in the feed, its content is deleted, and what was told of it
+ * is not sent again. With the last result of a learner without a reference the learner goes too.
+ * @throws ApiError not_found, also when it is withdrawn already
+ */
+export async function withdrawAssessment(
+  work: Work,
+  organisationId: number,
+  assessmentId: string,
+  why: { actor: string; reason: string },
+): Promise<void> {
+  const feed = await lockFeed(work, organisationId);
+  const row = await findLive(work.tx, organisationId, assessmentId);
+  if (row === undefined) throw new ApiError('not_found');
+  await removeContent(work, feed, row, why);
+  await emptyEditions(work, organisationId, row.assessment_id);
+  await cancelEvents(work, organisationId, { assessmentIds: [assessmentId.toLowerCase()] }, 'withdrawn');
+  if (!(await settleWithdrawal(work, feed, row))) await stampLearners(work, feed, [row.learner_id]);
+}
+
+/** Takes back what was told of results that a release withdrew which left their events as they were. */
+export async function cancelEventsOfWithdrawn(work: Work, organisationId: number): Promise<void> {
+  const assessmentIds = await findWithdrawn(work.tx, organisationId);
+  await cancelEvents(work, organisationId, { assessmentIds }, 'withdrawn');
+}
