@@ -233,7 +233,7 @@ export const mutations: Mutation[] = [
   {
     name: 'read-of-before',
     fault: 'a repeated read is answered as it was before, wherever the feed stands now',
-    changes: [{ file: 'src/api/admission.ts', from: ' && sameState(unchanged.feed, row)', to: '' }],
+    changes: [{ file: 'src/api/admission.ts', from: ' && sameState(presumed.feed, row)', to: '' }],
     caughtBy: { file: 'order.test.ts', test: 'law 1: a poll that was repeated', says: /hid a change/ },
   },
   {
