@@ -1,7 +1,7 @@
 import Type from 'typebox';
-import type { App } from './app.ts';
 import { limits } from './limits.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText, refPattern } from './personal-data.ts';
+import type { Settings } from './settings.ts';
 
 /**
  * What the schema of a field in a request's body says beside its shape. The reader of bodies (http/body.ts) takes
@@ -17,7 +17,7 @@ export type Meaning = {
 };
 
 /** What a field can depend on: the fields before it, and what the operator has set. */
-export type Beside = { fields: Record<string, any>; app: App };
+export type Beside = { fields: Record<string, any>; app: { settings: Settings } };
 
 export const meaningKeys: readonly string[] = ['expected', 'also', 'shown'] satisfies (keyof Meaning)[];
 

@@ -8,6 +8,7 @@ import { routes } from '../src/api/routes.ts';
 import { ApiError, errorTable } from '../src/errors.ts';
 import { limits } from '../src/limits.ts';
 import { settingsTable } from '../src/settings.ts';
+import { architecturePicture } from './architecture.ts';
 
 /** Documents, or parts of them, that are made from the sources: what test/check.ts compares and writes. */
 
@@ -136,6 +137,7 @@ export const documents: { path: string; make(): Promise<string> }[] = [
         limits: async () => limitTable(),
       }),
   },
+  { path: 'docs/architecture.svg', make: architecturePicture },
   { path: 'docs/decisions/README.md', make: () => filled('docs/decisions/README.md', { list: decisions }) },
   { path: 'docs/operator.md', make: () => filled('docs/operator.md', { settings: async () => settings() }) },
 ];
