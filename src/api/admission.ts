@@ -35,19 +35,19 @@ const coarseMs = 1000;
 function countedBy(asked: string, nowMs: string, limit: string, stepMs: string): string {
   return `(last_ms, granted, used, total, gone_total, admitted_ms, admitted_total) = (
       select t.at, g.granted, w.total - d.gone + g.granted, w.total + g.granted, d.gone,
-             case when g.granted = 0 then a.times[d.rows + 1:]
-                  when g.joins then a.times[d.rows + 1:cardinality(a.times) - 1] || t.at
-                  else a.times[d.rows + 1:] || t.at end,
+             case when g.granted = 0 then kept.times[d.rows + 1:]
+                  when g.joins then kept.times[d.rows + 1:cardinality(kept.times) - 1] || t.at
+                  else kept.times[d.rows + 1:] || t.at end,
              case when g.granted = 0 then w.admitted_total[d.rows + 1:]
                   when g.joins then w.admitted_total[d.rows + 1:cardinality(w.admitted_total) - 1] || (w.total + g.granted)
                   else w.admitted_total[d.rows + 1:] || (w.total + g.granted) end
         from (select case when w.last_ms > ${nowMs}::int8 + ${limits.rateWindowMs} then ${nowMs}::int8 else greatest(w.last_ms, ${nowMs}::int8) end as at) t,
              lateral (select case when t.at >= w.last_ms then w.admitted_ms
-                  else array(select least(x.ms, t.at) from unnest(w.admitted_ms) with ordinality as x(ms, n) order by x.n) end as times) a,
-             lateral (select width_bucket(t.at - ${limits.rateWindowMs} - 1, a.times) as expired) e,
+                  else array(select least(x.ms, t.at) from unnest(w.admitted_ms) with ordinality as x(ms, n) order by x.n) end as times) kept,
+             lateral (select width_bucket(t.at - ${limits.rateWindowMs} - 1, kept.times) as expired) e,
              lateral (select e.expired as rows, coalesce(w.admitted_total[e.expired], w.gone_total) as gone) d,
              lateral (select least(${asked}, greatest(${limit}::int8 - (w.total - d.gone), 0)) as granted,
-                             cardinality(a.times) > d.rows and a.times[cardinality(a.times)] / ${stepMs}::int8 = t.at / ${stepMs}::int8 as joins) g)`;
+                             cardinality(kept.times) > d.rows and kept.times[cardinality(kept.times)] / ${stepMs}::int8 = t.at / ${stepMs}::int8 as joins) g)`;
 }
 
 const isValid = (now: string) => `k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})`;
