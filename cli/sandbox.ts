@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { makeFolder } from '../src/db/embedded/folder.ts';
 import type { FileLock } from '../src/db/embedded/file-lock.ts';
-import { waitForLock } from '../src/db/embedded/file-lock.ts';
+import { tryLock, waitForLock } from '../src/db/embedded/file-lock.ts';
 import type { Service } from '../src/main.ts';
 import { openApp, startService } from '../src/main.ts';
 import { fastRandom } from '../src/random.ts';
@@ -100,13 +100,19 @@ async function run(call: Call) {
   try {
     await makeFolder(settings.dataDir);
     // Two that start at once make one sandbox: the second waits until the first has filled it.
-    lock = await waitForLock(join(settings.dataDir, 'sandbox.lock'), 'exclusive');
+    const path = join(settings.dataDir, 'sandbox.lock');
+    lock = tryLock(path, 'exclusive');
+    if (lock === null) {
+      call.step('Another sandbox on this data folder is making its learners: waiting for it …');
+      lock = await waitForLock(path, 'exclusive', call.signal);
+    }
     if (call.options.reset === true) await resetSandbox(opened.app);
     call.step('Making the first learners with their results …');
     sandbox = await openSandbox(opened.app, learners);
   } catch (error) {
     lock?.release();
     await opened.close();
+    if (call.signal.aborted) return { json: { stopped: true }, text: '' };
     throw error;
   }
   const service = await startService(opened, 'all');
