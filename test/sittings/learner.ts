@@ -49,7 +49,7 @@ export function wrongAnswer(item: RenderedItem): Answer {
       break;
     case 'task':
       for (const field of item.fields) {
-        const options = field.control === 'text' ? ['zzz'] : field.options.map((option) => option.id);
+        const options = field.control === 'text' ? ['zzz', '98765'] : field.options.map((option) => option.id);
         for (const value of options)
           tries.push({ ...right, [`task_${field.id}`]: field.control === 'checkboxes' ? [value] : value });
       }
