@@ -36,7 +36,8 @@ export function wrongAnswer(item: RenderedItem): Answer {
       break;
     }
     case 'numeric':
-      tries.push({ answer: '98765' });
+      // As a time of day, the first is none.
+      tries.push({ answer: '98765' }, { answer: '1' }, { answer: '2' });
       break;
     case 'short_text':
       tries.push({ answer: 'zzz' });
