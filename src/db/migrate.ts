@@ -17,18 +17,15 @@ export class SchemaTooNew extends Error {}
  */
 export async function migrate(db: Database, clock: Clock): Promise<number[]> {
   const files = (await readdir(folder)).filter((name) => /^\d{4}_\w+\.sql$/.test(name)).sort();
-  await db
-    .query(
-      'create table if not exists migration (number int4 primary key, name text not null, applied_at timestamptz not null)',
-    )
-    .catch((error: { code?: string }) => {
-      if (error.code !== '23505' && error.code !== '42P07') throw error;
-    });
   const applied: number[] = [];
   for (const name of files) {
     const number = Number(name.slice(0, 4));
     await db.transaction(async (tx) => {
       await tx.query('select pg_advisory_xact_lock($1)', [migrationLock]);
+      // Within the lock: "if not exists" by itself doesn't keep two sessions from making the table at once.
+      await tx.query(
+        'create table if not exists migration (number int4 primary key, name text not null, applied_at timestamptz not null)',
+      );
       const done = await tx.query<{ number: number }>('select number from migration order by number');
       const newest = done.at(-1)?.number ?? 0;
       if (newest > Number(files.at(-1)!.slice(0, 4))) {
