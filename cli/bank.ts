@@ -3,6 +3,7 @@ import { extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { checkBank, reportText } from '../src/bank/check.ts';
 import { warning } from '../src/bank/checks/finding.ts';
+import { readingsFindings } from '../src/bank/checks/readings.ts';
 import { proofSeeds } from '../src/bank/checks/template-proof.ts';
 import { fromCsv, toCsv } from '../src/bank/exchange/csv.ts';
 import { ExchangeFault, fromJson, toJson } from '../src/bank/exchange/json.ts';
@@ -16,6 +17,7 @@ import type { Domain } from '../src/bank/schema.ts';
 import { outcomeTable } from '../src/sandbox/outcomes.ts';
 import { outcomeSources } from '../src/sandbox/simulate-outcomes.ts';
 import { markBank } from './bank-mark.ts';
+import { readReadings, unreadBank } from './bank-readings.ts';
 import { makeOutcomes } from './bank-outcomes.ts';
 import { simulateBank } from './bank-simulate.ts';
 import { Failure, Misuse } from './command.ts';
@@ -76,6 +78,9 @@ const check: Command = {
     const subject = subjectOf(call);
     const { files, faults } = reading(() => scanBankFiles(directory(call)));
     const report = checkBank(files, faults, seeds);
+    const isShipped = directory(call).href === itemsDirectory.href;
+    const readings = isShipped ? readReadings() : null;
+    if (readings !== null) report.findings.push(...readingsFindings(files, readings));
     if (subject !== undefined) {
       const own = new Set(
         files.items
@@ -84,6 +89,7 @@ const check: Command = {
       );
       const prefix = { digital: 'dig-', english: 'eng-', maths: 'mat-' }[subject];
       report.subjects = report.subjects.filter((count) => count.subject === subject);
+      report.statements = report.statements.filter(({ id }) => id.startsWith(prefix));
       report.findings = report.findings.filter(({ id, message }) =>
         id === null
           ? message.includes(subject)
@@ -93,7 +99,7 @@ const check: Command = {
             (subject === 'english' && id.startsWith('pas-')),
       );
     }
-    if (directory(call).href === itemsDirectory.href && outcomesAreStale(files)) {
+    if (isShipped && outcomesAreStale(files)) {
       report.findings.push(
         warning('sandbox outcomes', null, 'the table of outcomes was made from another bank: run ars bank outcomes'),
       );
@@ -202,4 +208,4 @@ const importBank: Command = {
   },
 };
 
-export const commands: Command[] = [check, exportBank, importBank, markBank, simulateBank, makeOutcomes];
+export const commands: Command[] = [check, exportBank, importBank, markBank, simulateBank, makeOutcomes, unreadBank];

@@ -5,6 +5,8 @@ import { duplicateFindings } from './checks/duplicates.ts';
 import { error, warning } from './checks/finding.ts';
 import type { CheckedBank, Finding } from './checks/finding.ts';
 import { itemFindings } from './checks/items.ts';
+import { isLive, statementCounts, statementFindings, statementLines } from './checks/statements.ts';
+import type { StatementCount } from './checks/statements.ts';
 import { meanGrade, readingFindings } from './checks/reading-level.ts';
 import { proofSeeds, proveTemplate } from './checks/template-proof.ts';
 import type { TemplateProof } from './checks/template-proof.ts';
@@ -41,6 +43,7 @@ export type CheckReport = {
   items: number;
   passages: number;
   subjects: SubjectCount[];
+  statements: StatementCount[];
   templates: TemplateProof[];
   findings: Finding[];
 };
@@ -67,7 +70,7 @@ function shownItems(files: BankFiles, findings: Finding[]): CheckedBank['shown']
 function cutFindings(files: BankFiles): Finding[] {
   return subjects.flatMap((subject) => {
     try {
-      solveCuts(subject, files.items.filter((item) => item.subject === subject).map(scoredItem));
+      solveCuts(subject, files.items.filter((item) => item.subject === subject && isLive(item)).map(scoredItem));
       return [];
     } catch (cause) {
       if (!(cause instanceof BankFault)) throw cause;
@@ -77,7 +80,7 @@ function cutFindings(files: BankFiles): Finding[] {
 }
 
 function count(bank: CheckedBank, subject: Subject): SubjectCount {
-  const own = bank.items.filter((item) => item.subject === subject);
+  const own = bank.items.filter((item) => item.subject === subject && isLive(item));
   let cuts: ReturnType<typeof solveCuts> = [];
   try {
     cuts = solveCuts(subject, own.map(scoredItem));
@@ -133,7 +136,8 @@ export function checkBank(
     ...itemFindings(bank),
     ...readingFindings(bank),
     ...duplicateFindings(bank),
-    ...coverageFindings(files.items),
+    ...coverageFindings(files.items.filter(isLive)),
+    ...statementFindings(files.items),
     ...cutFindings(files),
   );
   if (files.admission.sha256 !== contentHash(files))
@@ -150,6 +154,7 @@ export function checkBank(
     items: files.items.length,
     passages: files.passages.length,
     subjects: subjects.map((subject) => count(bank, subject)),
+    statements: statementCounts(files.items),
     templates: proofs,
     findings,
   };
@@ -181,6 +186,7 @@ export function reportText(report: CheckReport): string {
       );
     }
   }
+  lines.push(...statementLines(report.statements));
   const errors = report.findings.filter((finding) => finding.severity === 'error').length;
   lines.push('', `${errors} errors, ${report.findings.length - errors} warnings`);
   for (const { severity, rule, id, message } of report.findings)

@@ -4,6 +4,7 @@ import type { JsonFault } from '../json.ts';
 import { parseJson } from '../json.ts';
 import { solveCuts } from '../scoring/cuts.ts';
 import type { Cut, ScoredItem } from '../scoring/cuts.ts';
+import { canonical } from './canonical.ts';
 import { seededRandom } from '../random.ts';
 import { domainNames, domainShares, domainsOf } from './schema.ts';
 import type { Item, Passage, RenderedItem } from './schema.ts';
@@ -148,17 +149,6 @@ export function contentHash(files: Pick<BankFiles, 'items' | 'passages'>): strin
   return hash.digest('hex');
 }
 
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (value !== null && typeof value === 'object') {
-    const members = Object.entries(value)
-      .filter(([, member]) => member !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : 1));
-    return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
-  }
-  return JSON.stringify(value);
-}
-
 export function scoredItem(item: Item): ScoredItem {
   return {
     id: item.id,
@@ -187,7 +177,7 @@ export function bankOf(files: BankFiles): Bank {
   const passages = new Map(files.passages.map((passage) => [passage.id, passage]));
   const version = `${files.number}-${sha256.slice(0, 12)}`;
   const of = (subject: Subject): SubjectBank => {
-    const own = files.items.filter((item) => item.subject === subject);
+    const own = files.items.filter((item) => item.subject === subject && item.state !== 'retired');
     const counted = own.map((item) => countedItem(item, files.admission.items));
     const domains = domainsOf[subject].map((domain) => ({ name: domainNames[domain], share: domainShares[domain] }));
     return { items: own, version: { subject, version, domains, items: counted }, cuts: solveCuts(subject, counted) };

@@ -53,6 +53,27 @@ export const domainShares: Record<Domain, number> = {
 };
 const domains = [...domainsOf.digital, ...domainsOf.english, ...domainsOf.maths] as const;
 
+/**
+ * What an item asks for, coarser than its statement and finer than its domain: delivery balances these, so that a sitting
+ * is not all typing numbers or finding details. Each domain's groups, in the order of reports.
+ */
+export const skillGroupsOf = {
+  devices_information: ['devices_apps', 'finding_information', 'files_storage', 'solving_problems'],
+  creating_editing: ['documents', 'media', 'numerical_data'],
+  communicating: ['messages_calls', 'sharing', 'traces'],
+  transacting: ['online_services', 'buying_paying'],
+  safe_online: ['privacy', 'security', 'responsible', 'wellbeing'],
+  reading: ['detail', 'purpose', 'inference', 'language', 'reference'],
+  spelling: ['common_words', 'word_building', 'confusable_words', 'alphabet'],
+  punctuation: ['sentence_marks', 'capitals', 'commas', 'apostrophes', 'other_marks'],
+  grammar: ['verbs', 'agreement', 'words_and_pronouns', 'sentences'],
+  writing: ['purpose_and_reader', 'structure', 'content', 'cohesion'],
+  number: ['whole_numbers', 'fractions_decimals', 'percentages_ratio', 'algebra'],
+  measures_shape: ['money', 'time', 'units_scales', 'shape_space', 'perimeter_area_volume'],
+  data: ['tables_charts', 'averages_spread', 'probability', 'conclusions'],
+} as const satisfies Record<Domain, readonly string[]>;
+const skillGroups = Object.values(skillGroupsOf).flat();
+
 /** Where the writers aim b: a range per level, on the logistic metric (D = 1), overlapping its neighbours. */
 export const targetB: Record<Level, readonly [least: number, most: number]> = {
   entry: [-2.4, -0.6],
@@ -68,6 +89,10 @@ export const Text = Type.String({ minLength: 1, maxLength: 2000, pattern: '\\S' 
 const ShortId = Type.String({ pattern: '^[a-z0-9_]{1,24}$' });
 export const ItemId = Type.String({ pattern: '^(dig|eng|mat)-(e|e1|e2|e3|l1|l2|l3)-[a-z]{2,8}-[0-9]{3}$' });
 export const PassageId = Type.String({ pattern: '^pas-(e1|e2|e3|l1|l2|l3)-[a-z0-9-]{2,30}$' });
+
+export const StatementId = Type.String({
+  pattern: '^(dig|eng|mat)-(e|e1|e2|e3|l1|l2|l3)-([0-9]{2}|[0-9]\\.[0-9][a-z]?|x[0-9])$',
+});
 
 /** One thing that can be chosen, ordered or matched. `cells` are further columns, in the order of the field's `columns`. */
 const Option = object({ id: ShortId, text: Text, cells: Type.Optional(Type.Array(Type.String({ maxLength: 200 }))) });
@@ -172,6 +197,12 @@ const common = {
   domain: oneOf(domains),
   /** What the standard asks for, in a few words, such as "Recognise and use HTTPS". */
   skill: Text,
+  /** The statement of the subject content or standard that it asks for: an id of `standards/<subject>.json`. */
+  statement: Type.Optional(StatementId),
+  /** What delivery balances within a domain: one of `skillGroupsOf` the item's domain. */
+  skill_group: Type.Optional(oneOf(skillGroups)),
+  /** `retired`: never given any more, and kept because its id is in stored results and open sittings. */
+  state: Type.Optional(oneOf(['live', 'retired'])),
   /** Discrimination, logistic metric (D = 1), capped at 1.3 until calibrated on real answers. */
   a: Type.Number({ minimum: 0.3, maximum: 1.3 }),
   /** Difficulty, on the scale of θ. */

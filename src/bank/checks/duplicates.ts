@@ -1,21 +1,13 @@
 import { comparable } from '../marking/text.ts';
-import { error, textsOf, warning } from './finding.ts';
+import { shownTexts } from '../reading-load.ts';
+import { error, warning } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
-import type { RenderedItem } from '../schema.ts';
 
 /** Share of three-word runs in common from which two questions are near-duplicates, and from which a person should look. */
 const nearDuplicate = 0.8;
 const alike = 0.6;
 /** A paragraph that so many items share is an instruction, not content. */
 const instructionFrom = 3;
-
-/** The texts that a learner reads: not ids, rationale or structure. */
-function contentTexts(rendered: RenderedItem): string[] {
-  const { rationale, distractor_rationales, key, type, ...shown } = rendered as RenderedItem & { kind?: string };
-  return textsOf(shown)
-    .filter(({ path }) => !/(?:^|\.)(?:id|kind|control|block|field|padlock|passage|initial)(?:$|\[)/u.test(path))
-    .map(({ text }) => comparable(text));
-}
 
 function shingles(texts: readonly string[]): Set<string> {
   const words = texts.join(' . ').match(/[\p{L}\p{N}£%/.,:'-]+/gu) ?? [];
@@ -31,7 +23,7 @@ function similarity(a: Set<string>, b: Set<string>): number {
 
 /** Equal and nearly equal questions. Items that are enemies may be alike: they never meet. */
 export function duplicateFindings(bank: CheckedBank): Finding[] {
-  const texts = bank.shown.map(({ rendered }) => contentTexts(rendered));
+  const texts = bank.shown.map(({ rendered }) => shownTexts(rendered).map((text) => comparable(text)));
   const uses = new Map<string, number>();
   for (const list of texts) for (const text of new Set(list)) uses.set(text, (uses.get(text) ?? 0) + 1);
   const entries = bank.shown.map(({ item }, at) => ({

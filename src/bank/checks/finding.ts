@@ -19,13 +19,3 @@ export const warning = (rule: string, id: string | null, message: string): Findi
   id,
   message,
 });
-
-/** Every text of a value, with a path to each, for rules about text wherever it stands. */
-export function textsOf(value: unknown, path = ''): { path: string; text: string }[] {
-  if (typeof value === 'string') return [{ path, text: value }];
-  if (Array.isArray(value)) return value.flatMap((entry, at) => textsOf(entry, `${path}[${at}]`));
-  if (value !== null && typeof value === 'object') {
-    return Object.entries(value).flatMap(([name, member]) => textsOf(member, path === '' ? name : `${path}.${name}`));
-  }
-  return [];
-}

@@ -1,6 +1,7 @@
 import { holdsNationalInsuranceNumber } from '../../personal-data.ts';
 import { markupFault } from '../markup.ts';
-import { error, textsOf } from './finding.ts';
+import { textsOf } from '../reading-load.ts';
+import { error } from './finding.ts';
 import type { Finding } from './finding.ts';
 
 /** Names of products and firms that an item has no need of. Whole words, any case. */

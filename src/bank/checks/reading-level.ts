@@ -1,4 +1,5 @@
 import { parseInline } from '../markup.ts';
+import { readingLoad } from '../reading-load.ts';
 import type { Item, RenderedItem } from '../schema.ts';
 import { error, warning } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
@@ -24,6 +25,17 @@ export const passageGradeLimit: Record<Level, number> = {
   level1: 10,
   level2: 13,
   level3: 16,
+};
+
+/** The most words that a question of a level may have, its passage apart: more would measure reading, whatever is asked. */
+const wordLimit: Record<Level, number> = {
+  entry: 95,
+  entry1: 45,
+  entry2: 65,
+  entry3: 75,
+  level1: 110,
+  level2: 130,
+  level3: 165,
 };
 
 /** A single question is short, so its grade is uncertain: this much over the limit is an error, less a warning. */
@@ -77,9 +89,14 @@ export function readingFindings(bank: CheckedBank): Finding[] {
   const findings: Finding[] = [];
   const groups = new Map<string, { subject: Subject; level: Level; grades: number[] }>();
   for (const { item, rendered } of bank.shown) {
+    const { subject, level } = item;
+    const load = readingLoad(rendered, null);
+    if (load > wordLimit[level])
+      findings.push(
+        warning('reading load', item.id, `${load} words; ${level} questions have ${wordLimit[level]} or fewer`),
+      );
     const { grade, words } = readingGrade(questionText(rendered));
     if (words < shortestMeasured) continue;
-    const { subject, level } = item;
     const group = groups.get(`${subject} ${level}`) ?? { subject, level, grades: [] };
     groups.set(`${subject} ${level}`, group);
     group.grades.push(grade);

@@ -6,7 +6,7 @@ import { renderedFaults } from '../validate.ts';
 import { equalNumbers, keyFaults } from './keys.ts';
 import { languageFindings } from './language.ts';
 import { fixedC } from './guessing.ts';
-import { textsOf } from './finding.ts';
+import { textsOf } from '../reading-load.ts';
 
 /** How many seeds prove a template. */
 export const proofSeeds = 1000;

@@ -1,0 +1,46 @@
+import type { Passage, RenderedItem } from './schema.ts';
+
+/** Every text of a value, with a path to each, for rules about text wherever it stands. */
+export function textsOf(value: unknown, path = ''): { path: string; text: string }[] {
+  if (typeof value === 'string') return [{ path, text: value }];
+  if (Array.isArray(value)) return value.flatMap((entry, at) => textsOf(entry, `${path}[${at}]`));
+  if (value !== null && typeof value === 'object') {
+    return Object.entries(value).flatMap(([name, member]) => textsOf(member, path === '' ? name : `${path}.${name}`));
+  }
+  return [];
+}
+
+/** Members that are never read by a learner, though they hold text. */
+const unread = /(?:^|\.)(?:id|kind|control|block|field|padlock|passage|initial|state)(?:$|\[)/u;
+const questionMembers = [
+  'stem',
+  'figure',
+  'options',
+  'prefix',
+  'suffix',
+  'left',
+  'right',
+  'surface',
+  'title',
+  'screen',
+  'fields',
+];
+
+/** The texts that a learner reads to answer the item, apart from its passage: not ids, key, rationale or structure. */
+export function shownTexts(item: RenderedItem): string[] {
+  const shown = Object.entries(item).filter(([name]) => questionMembers.includes(name));
+  return textsOf(Object.fromEntries(shown))
+    .filter(({ path }) => !unread.test(path))
+    .map(({ text }) => text);
+}
+
+const words = (text: string): number => text.split(/\s+/u).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+
+/**
+ * How many words have to be read to answer the item. A passage counts in full with each of its items: it is read, or read
+ * again, for each.
+ */
+export function readingLoad(item: RenderedItem, passage: Passage | null): number {
+  const own = shownTexts(item).reduce((sum, text) => sum + words(text), 0);
+  return own + (passage?.paragraphs ?? []).reduce((sum, paragraph) => sum + words(paragraph), 0);
+}
