@@ -29,25 +29,25 @@ const coarseMs = 1000;
  * The window after one more batch, out of the row `w` as it is when the batch gets it: admitted_ms rises, and
  * admitted_total is the running total at each of these times, so what has left the window is found by one binary search.
  * An admitted time counts for a millisecond longer than the window, because times are cut to milliseconds. A clock that is
- * behind the last time waits there; more than a window behind, it is that time which was wrong, and what was admitted then
- * counts as admitted now (docs/decisions/0005).
+ * behind the last time waits there; more than a window behind, it is that time which was wrong, and all that is still in
+ * the window of then counts as admitted now (docs/decisions/0005).
  */
 function countedBy(asked: string, nowMs: string, limit: string, stepMs: string): string {
   return `(last_ms, granted, used, total, gone_total, admitted_ms, admitted_total) = (
       select t.at, g.granted, w.total - d.gone + g.granted, w.total + g.granted, d.gone,
-             case when g.granted = 0 then kept.times[d.rows + 1:]
-                  when g.joins then kept.times[d.rows + 1:cardinality(kept.times) - 1] || t.at
-                  else kept.times[d.rows + 1:] || t.at end,
-             case when g.granted = 0 then w.admitted_total[d.rows + 1:]
+             case when t.at < w.last_ms then array[t.at]
+                  when g.granted = 0 then w.admitted_ms[d.rows + 1:]
+                  when g.joins then w.admitted_ms[d.rows + 1:cardinality(w.admitted_ms) - 1] || t.at
+                  else w.admitted_ms[d.rows + 1:] || t.at end,
+             case when t.at < w.last_ms then array[w.total + g.granted]
+                  when g.granted = 0 then w.admitted_total[d.rows + 1:]
                   when g.joins then w.admitted_total[d.rows + 1:cardinality(w.admitted_total) - 1] || (w.total + g.granted)
                   else w.admitted_total[d.rows + 1:] || (w.total + g.granted) end
         from (select case when w.last_ms > ${nowMs}::int8 + ${limits.rateWindowMs} then ${nowMs}::int8 else greatest(w.last_ms, ${nowMs}::int8) end as at) t,
-             lateral (select case when t.at >= w.last_ms then w.admitted_ms
-                  else array(select least(x.ms, t.at) from unnest(w.admitted_ms) with ordinality as x(ms, n) order by x.n) end as times) kept,
-             lateral (select width_bucket(t.at - ${limits.rateWindowMs} - 1, kept.times) as expired) e,
+             lateral (select width_bucket(t.at - ${limits.rateWindowMs} - 1, w.admitted_ms) as expired) e,
              lateral (select e.expired as rows, coalesce(w.admitted_total[e.expired], w.gone_total) as gone) d,
              lateral (select least(${asked}, greatest(${limit}::int8 - (w.total - d.gone), 0)) as granted,
-                             cardinality(kept.times) > d.rows and kept.times[cardinality(kept.times)] / ${stepMs}::int8 = t.at / ${stepMs}::int8 as joins) g)`;
+                             cardinality(w.admitted_ms) > d.rows and w.admitted_ms[cardinality(w.admitted_ms)] / ${stepMs}::int8 = t.at / ${stepMs}::int8 as joins) g)`;
 }
 
 const isValid = (now: string) => `k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})`;

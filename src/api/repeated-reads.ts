@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { App } from '../app.ts';
 import { hostFault } from '../http/host.ts';
@@ -48,9 +49,20 @@ function isPlainRead(request: IncomingMessage): boolean {
  * The credentials are part of the key: what others have read is found by nobody else, so it takes nobody else the time
  * of a read that was found (law 6).
  */
-function keyOf({ url, headers }: IncomingMessage): string {
+function keyOf({ url, headers, socket }: IncomingMessage): string {
   const { keyId, secret } = credentialsOf(headers);
-  return `${keyId}\n${hashSecret(secret).toString('base64')}\n${headers['if-none-match'] ?? ''}\n${url}`;
+  return `${keyId}\n${hashOf(secret, socket)}\n${headers['if-none-match'] ?? ''}\n${url}`;
+}
+
+/** The secret that a connection showed last: its next request nearly always shows the same. */
+const shown = new WeakMap<Socket, { secret: string; hash: string }>();
+
+function hashOf(secret: string, socket: Socket): string {
+  const last = shown.get(socket);
+  if (last?.secret === secret) return last.hash;
+  const hash = hashSecret(secret).toString('base64');
+  shown.set(socket, { secret, hash });
+  return hash;
 }
 
 /** Admissions that were asked for before the request came to its route. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as Listener } from 'node:net';
 
@@ -12,11 +12,14 @@ const lingerMs = 1000;
 /** The code of a request that asks for a tunnel. */
 export const noProxy = 'CONNECT';
 
+/** The reply to the latest request of a connection, kept at the connection: a map of them costs every request more. */
+const latest = Symbol('latest reply');
+type Answering = Socket & { [latest]?: ServerResponse };
+
 /** A server's connections: what can't be read as a request is refused, and none outlives the server's end. */
 export class Connections {
   #server: Server;
   #open = new Set<Socket>();
-  #latest = new WeakMap<Socket, { request: IncomingMessage; response: ServerResponse }>();
   #refused = new WeakSet<Socket>();
   #stopping = false;
   #refusal: (code: string | undefined) => string;
@@ -30,7 +33,7 @@ export class Connections {
       socket.once('close', () => this.#open.delete(socket));
     });
     server.prependListener('request', (request, response) => {
-      this.#latest.set(request.socket, { request, response });
+      (request.socket as Answering)[latest] = response;
     });
     server.on('connect', (_request, socket: Socket) => {
       socket.resume();
@@ -50,13 +53,13 @@ export class Connections {
       socket.destroy();
       return;
     }
-    const latest = this.#latest.get(socket);
-    if (latest === undefined || !latest.request.complete || latest.response.closed) {
+    const response = (socket as Answering)[latest];
+    if (response === undefined || !response.req.complete || response.closed) {
       this.#refuse(socket, error.code);
       return;
     }
     this.#refused.add(socket);
-    latest.response.once('close', () => this.#refuse(socket, error.code));
+    response.once('close', () => this.#refuse(socket, error.code));
   }
 
   #refuse(socket: Socket, code: string | undefined): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import { suite, test } from 'node:test';
 import { RepeatedReads } from '../../src/api/repeated-reads.ts';
 import { manualClock } from '../../src/clock.ts';
@@ -222,8 +223,10 @@ suite('a repeated read', () => {
 
 test('law 6: what one key has read is a repeat for nobody else, whatever they show of themselves', () => {
   const reads = new RepeatedReads();
+  const socket = new Socket();
   const request = (headers: Record<string, string>) =>
     ({
+      socket,
       method: 'GET',
       url: '/api/v1/assessments/1/report.pdf',
       headers: { host: 'x', ...headers },
