@@ -27,18 +27,8 @@ type Finished = Exclude<Verdict, 'unfinished'>;
 /** One attempt that came to an end, and what follows from it. */
 type Made = Attempt & { verdict: Finished; startedMs: number; endedMs: number; retryInMs: number | null };
 
-/** Makes the attempts of one worker: each is begun only where it is still wanted, sent, recorded and told of. */
-export function createDelivering({
-  app,
-  sender,
-  recorder,
-  connection,
-  recordingConnection,
-  stopping,
-  breakOff,
-  lookIn,
-  failed,
-}: {
+/** What the attempts of one worker are made with. */
+type Means = {
   app: App;
   sender: Sender;
   recorder: Recorder;
@@ -51,71 +41,13 @@ export function createDelivering({
   /** Something falls due so long from now. */
   lookIn(ms: number): void;
   failed(error: unknown): void;
-}): LaneIo['attempt'] {
-  const { clock, log } = app;
+};
+
+/** Makes the attempts of one worker: each is begun only where it is still wanted, sent, recorded and told of. */
+export function createDelivering(means: Means): LaneIo['attempt'] {
+  const { app, recorder, recordingConnection, lookIn, failed } = means;
   const gate = createGate(gateSize);
-  // Attempts that begin together share the question.
-  const isWanted = batcher(
-    (asked: { organisationId: number; deliveryId: string }[]) => stillWanted(connection, asked),
-    mostAskedAtOnce,
-  );
-
-  async function mayBegin(lane: Lane, delivery: DueDelivery): Promise<boolean> {
-    const { organisation_id: organisationId } = lane.endpoint;
-    // A result may have been withdrawn while its delivery was queued here.
-    const wanted = await isWanted({ organisationId, deliveryId: delivery.delivery_id }).catch((error: unknown) => {
-      failed(error);
-      lane.close();
-      return false;
-    });
-    const nowMs = clock.nowMs();
-    if (lane.closed || stopping.aborted || nowMs >= lane.leasedUntilMs) {
-      lane.close();
-      return false;
-    }
-    if (wanted && nowMs - lane.openedMs > holdMs) lane.close();
-    return wanted;
-  }
-
-  async function send(lane: Lane, delivery: DueDelivery, leave: () => void): Promise<Attempt> {
-    const tooSlow = setTimeout(() => {
-      lane.slow = true;
-      leave();
-    }, slowAfterMs);
-    try {
-      const attempt = await attemptDelivery(app, sender, lane.endpoint, delivery, breakOff);
-      lane.slow = attempt.duration_ms >= slowAfterMs;
-      return attempt;
-    } finally {
-      clearTimeout(tooSlow);
-    }
-  }
-
-  /** After how long it is tried again; null when it isn't. */
-  function retryIn(delivery: DueDelivery, verdict: Finished, attempt: Attempt): number | null {
-    if (verdict !== 'retry') return null;
-    const wait = nextAttempt({
-      attempt: delivery.attempts + 1 - delivery.resent_after,
-      schedule: app.settings.webhookRetryScheduleMs,
-      random: app.random,
-      retryAfterMs: attempt.retry_after_ms,
-    });
-    return wait === 'dead' ? null : wait;
-  }
-
-  function tellOf(lane: Lane, delivery: DueDelivery, made: Made): void {
-    log.info('webhook.attempt', {
-      delivery: delivery.delivery_id,
-      endpoint: lane.endpoint.endpoint_id,
-      type: delivery.type,
-      attempt: delivery.attempts + 1,
-      outcome: made.outcome,
-      status: made.status_code,
-      duration_ms: made.duration_ms,
-      delivery_status: statusAfter(made),
-      retry_in_ms: made.retryInMs,
-    });
-  }
+  const mayBegin = createPermission(means);
 
   return async function deliver(lane, delivery, tellEnd) {
     let told = false;
@@ -126,21 +58,17 @@ export function createDelivering({
     const leave = lane.slow ? () => {} : await gate();
     try {
       if (!(await mayBegin(lane, delivery))) return;
-      const startedMs = clock.nowMs();
-      const attempt = await send(lane, delivery, leave);
-      const verdict = verdictOf(attempt);
-      if (verdict === 'unfinished') return;
-      const retryInMs = retryIn(delivery, verdict, attempt);
-      const made = { ...attempt, verdict, startedMs, endedMs: clock.nowMs(), retryInMs };
+      const made = await makeAttempt(means, lane, delivery, leave);
+      if (made === null) return;
 
       const recorded = recorder.record(outcomeOf(lane, delivery, made));
       await recorded.sent;
       leave();
-      ended(verdict === 'delivered' ? 'delivered' : 'failed');
+      ended(made.verdict === 'delivered' ? 'delivered' : 'failed');
       await recorded.written;
-      if (retryInMs !== null) lookIn(retryInMs);
-      tellOf(lane, delivery, made);
-      if (await followHealth(app, recordingConnection, lane.endpoint, verdict, made.endedMs)) lane.close();
+      if (made.retryInMs !== null) lookIn(made.retryInMs);
+      tellOf(app, lane, delivery, made);
+      if (await followHealth(app, recordingConnection, lane.endpoint, made.verdict, made.endedMs)) lane.close();
     } catch (error) {
       // The delivery stays due; without its lane, and with nobody told of it, it is not tried again before the next look.
       failed(error);
@@ -151,6 +79,82 @@ export function createDelivering({
       ended('dropped');
     }
   };
+}
+
+/** Says whether an attempt may begin; whatever forbids every further one closes the lane. */
+function createPermission({ app, connection, stopping, failed }: Means) {
+  // Attempts that begin together share the question.
+  const isWanted = batcher(
+    (asked: { organisationId: number; deliveryId: string }[]) => stillWanted(connection, asked),
+    mostAskedAtOnce,
+  );
+  return async function mayBegin(lane: Lane, delivery: DueDelivery): Promise<boolean> {
+    const { organisation_id: organisationId } = lane.endpoint;
+    // A result may have been withdrawn while its delivery was queued here.
+    const wanted = await isWanted({ organisationId, deliveryId: delivery.delivery_id }).catch((error: unknown) => {
+      failed(error);
+      lane.close();
+      return false;
+    });
+    const nowMs = app.clock.nowMs();
+    if (lane.closed || stopping.aborted || nowMs >= lane.leasedUntilMs) {
+      lane.close();
+      return false;
+    }
+    if (wanted && nowMs - lane.openedMs > holdMs) lane.close();
+    return wanted;
+  };
+}
+
+/** @returns null when it was broken off and nothing follows from it */
+async function makeAttempt(
+  { app, sender, breakOff }: Means,
+  lane: Lane,
+  delivery: DueDelivery,
+  leave: () => void,
+): Promise<Made | null> {
+  const startedMs = app.clock.nowMs();
+  const tooSlow = setTimeout(() => {
+    lane.slow = true;
+    leave();
+  }, slowAfterMs);
+  let attempt: Attempt;
+  try {
+    attempt = await attemptDelivery(app, sender, lane.endpoint, delivery, breakOff);
+    lane.slow = attempt.duration_ms >= slowAfterMs;
+  } finally {
+    clearTimeout(tooSlow);
+  }
+  const verdict = verdictOf(attempt);
+  if (verdict === 'unfinished') return null;
+  const retryInMs = retryIn(app, delivery, verdict, attempt);
+  return { ...attempt, verdict, startedMs, endedMs: app.clock.nowMs(), retryInMs };
+}
+
+/** After how long it is tried again; null when it isn't. */
+function retryIn(app: App, delivery: DueDelivery, verdict: Finished, attempt: Attempt): number | null {
+  if (verdict !== 'retry') return null;
+  const wait = nextAttempt({
+    attempt: delivery.attempts + 1 - delivery.resent_after,
+    schedule: app.settings.webhookRetryScheduleMs,
+    random: app.random,
+    retryAfterMs: attempt.retry_after_ms,
+  });
+  return wait === 'dead' ? null : wait;
+}
+
+function tellOf(app: App, lane: Lane, delivery: DueDelivery, made: Made): void {
+  app.log.info('webhook.attempt', {
+    delivery: delivery.delivery_id,
+    endpoint: lane.endpoint.endpoint_id,
+    type: delivery.type,
+    attempt: delivery.attempts + 1,
+    outcome: made.outcome,
+    status: made.status_code,
+    duration_ms: made.duration_ms,
+    delivery_status: statusAfter(made),
+    retry_in_ms: made.retryInMs,
+  });
 }
 
 function statusAfter({ verdict, retryInMs }: Made): Outcome['status'] {

@@ -6,6 +6,8 @@ export const inFlightPerEndpoint = 8;
 
 const firstPage = 16;
 const largestPage = 200;
+/** Deliveries that are left in the queue, for each that may be under way, when more are read. */
+const beginsToReadAt = 8;
 
 export type LaneIo = {
   /** Reads what is due; waits while the database is away. */
@@ -39,51 +41,82 @@ export type Lane = {
   readonly closed: boolean;
 };
 
-export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: number }, io: LaneIo): Lane {
-  const endpoint = { ...given };
+/** What is due on one lane and was not begun yet, read page by page. */
+function createBacklog(read: (after: After, limit: number) => Promise<DueDelivery[]>) {
+  const queue: DueDelivery[] = [];
+  /** Queued or under way. */
   const known = new Set<string>();
   // Ended while a page was being read: the page may still show them as they were before.
   const endedMeanwhile = new Set<string>();
-  let queue: DueDelivery[] = [];
-  let inFlight = 0;
-  let unrecorded = 0;
-  // Grows by one with each success and halves with each failure, so that a backlog never rushes at an endpoint that hangs or fails.
-  let atOnce = given.failing_since === null ? inFlightPerEndpoint : 1;
   let page = firstPage;
   let after = fromTheStart;
   let more = true;
-  let fetching = false;
+  let reading = false;
   let closed = false;
-  let done = false;
 
-  async function refill(): Promise<void> {
-    fetching = true;
-    more = false;
-    const limit = page + known.size;
-    const rows = await io.fetch(endpoint, after, limit);
-    fetching = false;
-    const ended = new Set(endedMeanwhile);
-    endedMeanwhile.clear();
-    if (closed) {
-      advance();
-      return;
-    }
+  function take(rows: DueDelivery[], ended: ReadonlySet<string>): void {
     for (const row of rows) {
       if (known.has(row.delivery_id) || ended.has(row.delivery_id)) continue;
       known.add(row.delivery_id);
       queue.push(row);
     }
-    if (rows.length === limit) {
+  }
+
+  return {
+    async refill(): Promise<void> {
+      reading = true;
+      more = false;
+      const limit = page + known.size;
+      const rows = await read(after, limit);
+      reading = false;
+      const ended = new Set(endedMeanwhile);
+      endedMeanwhile.clear();
+      if (closed) return;
+      take(rows, ended);
+      if (rows.length < limit) return;
       const last = rows.at(-1)!;
       // A nudge in the meantime sends the reading back to the start: what it announces may lie behind.
       if (!more) after = { at: last.next_attempt_at, deliveryId: last.delivery_id };
       more = true;
       page = Math.min(largestPage, page * 2);
-    }
-    advance();
-  }
+    },
+    /** The queue runs low. A failing endpoint's is short, so that its payloads are left in the database. */
+    wantsMore: (atOnce: number) =>
+      !closed && more && !reading && queue.length < Math.min(page / 2, atOnce * beginsToReadAt),
+    shift: () => queue.shift(),
+    ended(deliveryId: string): void {
+      known.delete(deliveryId);
+      if (reading) endedMeanwhile.add(deliveryId);
+    },
+    readAgain(): void {
+      after = fromTheStart;
+      more = true;
+    },
+    /** Forgets what is queued, and takes nothing more. */
+    close(): void {
+      closed = true;
+      queue.length = 0;
+      known.clear();
+    },
+    /** Nothing is queued or being read, or can be. */
+    get empty() {
+      return !reading && queue.length === 0 && (closed || !more);
+    },
+  };
+}
+
+export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: number }, io: LaneIo): Lane {
+  const endpoint = { ...given };
+  const backlog = createBacklog((after, limit) => io.fetch(endpoint, after, limit));
+  let inFlight = 0;
+  let unrecorded = 0;
+  // Grows by one with each success and halves with each failure, so that a backlog never rushes at an endpoint that hangs or fails.
+  let atOnce = given.failing_since === null ? inFlightPerEndpoint : 1;
+  let closed = false;
+  let done = false;
 
   async function deliver(delivery: DueDelivery): Promise<void> {
+    inFlight += 1;
     unrecorded += 1;
     await io.attempt(lane, delivery, (result) => {
       inFlight -= 1;
@@ -92,20 +125,19 @@ export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: n
       advance();
     });
     unrecorded -= 1;
-    known.delete(delivery.delivery_id);
-    if (fetching) endedMeanwhile.add(delivery.delivery_id);
+    backlog.ended(delivery.delivery_id);
     advance();
   }
 
   function advance(): void {
     if (done) return;
-    while (!closed && inFlight < atOnce && queue.length > 0) {
-      inFlight += 1;
-      void deliver(queue.shift()!);
+    while (inFlight < atOnce) {
+      const next = backlog.shift();
+      if (next === undefined) break;
+      void deliver(next);
     }
-    // A failing endpoint's payloads are left in the database.
-    if (!closed && more && !fetching && queue.length < Math.min(page / 2, atOnce * 8)) void refill();
-    if (unrecorded > 0 || fetching || queue.length > 0 || (more && !closed)) return;
+    if (backlog.wantsMore(atOnce)) void backlog.refill().then(advance);
+    if (unrecorded > 0 || !backlog.empty) return;
     done = true;
     io.drained(lane);
   }
@@ -123,14 +155,12 @@ export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: n
       Object.assign(endpoint, newer);
     },
     nudge() {
-      after = fromTheStart;
-      more = true;
+      backlog.readAgain();
       advance();
     },
     close() {
       closed = true;
-      queue = [];
-      known.clear();
+      backlog.close();
       advance();
     },
   };

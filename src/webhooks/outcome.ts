@@ -100,19 +100,13 @@ function values(entries: Entry[]): string[] {
 }
 
 /**
- * Writes outcomes in batches that grow with the load. The connection commits without waiting for the disk, which alone
- * would take most of a delivery's time: a worker that is killed loses nothing by that, because the database has the commit.
- * When the database itself crashes, it may forget its last fractions of a second; so outcomes are kept here until the log
- * is known to be on disk beyond them, and are written again after a restart. Writing one twice changes nothing.
+ * What was sent to the database and may not be on its disk yet, in the order in which it was sent: a delivery's second
+ * outcome follows its first.
  */
-export function createRecorder(connection: Dedicated): Recorder {
-  const waiting: Entry[] = [];
-  // In the order in which they were sent: a delivery's second outcome follows its first.
+function createKept(connection: Dedicated) {
   let kept: Batch[] = [];
-  let writing = false;
-  let recovering: Promise<void> | null = null;
-  let stopped = false;
 
+  /** Writes a batch, and forgets those that the log on disk is beyond. */
   async function write(batch: Batch): Promise<void> {
     const [row] = await connection.query<{ written: number; reached: string; durable: string }>(
       record,
@@ -126,20 +120,66 @@ export function createRecorder(connection: Dedicated): Recorder {
     for (const entry of batch.entries) entry.written();
   }
 
-  function giveUp(batch: Batch, error: unknown): void {
-    kept = kept.filter((other) => other !== batch);
-    for (const entry of batch.entries) entry.failed(error);
-  }
+  return {
+    write,
+    begin(entries: Entry[]): Batch {
+      const batch: Batch = { entries, answered: false, reached: null };
+      kept.push(batch);
+      return batch;
+    },
+    giveUp(batch: Batch, error: unknown): void {
+      kept = kept.filter((other) => other !== batch);
+      for (const entry of batch.entries) entry.failed(error);
+    },
+    /** Writes everything again. What fails leaves everything to the next time. */
+    async writeAgain(): Promise<void> {
+      const again = kept.map((batch) => ({ ...batch, answered: false, reached: null }));
+      kept = again.slice();
+      for (const batch of again) await write(batch);
+    },
+    giveUpAll(error: unknown): void {
+      for (const batch of kept) for (const entry of batch.entries) entry.failed(error);
+      kept = [];
+    },
+  };
+}
+
+/** An outcome that waits to be written, and what its writer is told. */
+function enter(outcome: Outcome): { entry: Entry; recording: Recording } {
+  const sent = Promise.withResolvers<void>();
+  const written = Promise.withResolvers<void>();
+  const failed = (error: unknown) => {
+    sent.resolve();
+    written.reject(error);
+  };
+  return {
+    entry: { outcome, sent: sent.resolve, written: written.resolve, failed },
+    recording: { sent: sent.promise, written: written.promise },
+  };
+}
+
+/**
+ * Writes outcomes in batches that grow with the load. The connection commits without waiting for the disk, which alone
+ * would take most of a delivery's time: a worker that is killed loses nothing by that, because the database has the commit.
+ * When the database itself crashes, it may forget its last fractions of a second; so outcomes are kept here until the log
+ * is known to be on disk beyond them, and are written again after a restart. Writing one twice changes nothing.
+ */
+export function createRecorder(connection: Dedicated): Recorder {
+  const waiting: Entry[] = [];
+  const kept = createKept(connection);
+  let writing = false;
+  let recovering: Promise<void> | null = null;
+  let stopped = false;
 
   // One statement at a time: PostgreSQL finishes the one that it has begun when its client is killed, and drops those behind it.
   function pump(): void {
     if (writing || recovering !== null || stopped || waiting.length === 0) return;
-    const batch: Batch = { entries: waiting.splice(0, mostInBatch), answered: false, reached: null };
-    kept.push(batch);
+    const batch = kept.begin(waiting.splice(0, mostInBatch));
     writing = true;
-    write(batch)
+    kept
+      .write(batch)
       .catch((error: unknown) => {
-        if (stopped || !passes(error)) giveUp(batch, error);
+        if (stopped || !passes(error)) kept.giveUp(batch, error);
         else void recover();
       })
       .finally(() => {
@@ -154,16 +194,10 @@ export function createRecorder(connection: Dedicated): Recorder {
 
   async function rewrite(): Promise<void> {
     for (;;) {
-      const again = kept.map((batch) => ({ ...batch, answered: false, reached: null }));
-      kept = again.slice();
       try {
-        for (const batch of again) await write(batch);
-        return;
+        return await kept.writeAgain();
       } catch (error) {
-        if (stopped || !passes(error)) {
-          for (const batch of again) giveUp(batch, error);
-          return;
-        }
+        if (stopped || !passes(error)) return kept.giveUpAll(error);
         await new Promise((resolve) => {
           setTimeout(resolve, retryMs);
         });
@@ -181,20 +215,11 @@ export function createRecorder(connection: Dedicated): Recorder {
 
   return {
     record(outcome) {
-      const sent = Promise.withResolvers<void>();
-      const written = Promise.withResolvers<void>();
-      waiting.push({
-        outcome,
-        sent: sent.resolve,
-        written: written.resolve,
-        failed: (error) => {
-          sent.resolve();
-          written.reject(error);
-        },
-      });
+      const { entry, recording } = enter(outcome);
+      waiting.push(entry);
       if (waiting.length === worthwhileBatch) setImmediate(pump);
       else if (waiting.length === 1) setTimeout(pump, gatherMs);
-      return { sent: sent.promise, written: written.promise };
+      return recording;
     },
     recover,
     stop() {

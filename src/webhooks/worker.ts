@@ -34,6 +34,23 @@ export type DeliveryWorker = {
   stop(): Promise<void>;
 };
 
+/** Tells those who wait for it that nothing is due or under way. */
+function createQuiet(isQuiet: () => boolean) {
+  const waiting: (() => void)[] = [];
+  const tell = (): void => {
+    for (const resolve of waiting.splice(0)) resolve();
+  };
+  const look = (): void => {
+    if (isQuiet()) tell();
+  };
+  const reached = (): Promise<void> =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      look();
+    });
+  return { tell, look, reached };
+}
+
 /**
  * Delivers what is due, woken by notifications. Any number of workers share the work: each leases endpoints' lanes, and an
  * endpoint that hangs or fails occupies nothing but its own lane.
@@ -52,7 +69,7 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
     const expected = stopping.signal.aborted || error instanceof DatabaseUnavailable;
     if (!expected) log.error('webhook.worker_failed', errorFields(error));
   };
-  const quiet: (() => void)[] = [];
+  const quiet = createQuiet(() => lookout.idle && holding.empty);
   const part = { app, clock, connection, recorder, stopping: stopping.signal, failed };
 
   const reading = createReading(part);
@@ -70,9 +87,9 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
     recovered: reading.recovered,
     fetch: reading.fetch,
     attempt,
-    givenBack: tellIfQuiet,
+    givenBack: quiet.look,
   });
-  const lookout = createLookout({ ...part, latestMs: pollMs, look, looked: tellIfQuiet });
+  const lookout = createLookout({ ...part, latestMs: pollMs, look, looked: quiet.look });
 
   async function look(organisations: number[] | null): Promise<{ more: boolean; dueInMs: number | null }> {
     await reading.recovered();
@@ -82,21 +99,6 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
     return { more, dueInMs: dueMs === null ? null : dueMs - clock.nowMs() };
   }
 
-  function whenQuiet(): Promise<void> {
-    return new Promise((resolve) => {
-      quiet.push(resolve);
-      tellIfQuiet();
-    });
-  }
-
-  function tellIfQuiet(): void {
-    if (lookout.idle && holding.empty) tellQuiet();
-  }
-
-  function tellQuiet(): void {
-    for (const resolve of quiet.splice(0)) resolve();
-  }
-
   /** Lets what is under way end, for as long as it may take. */
   async function finish(): Promise<void> {
     holding.closeAll();
@@ -104,9 +106,9 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
     // The database may be away; what it then doesn't get is attempted again by the next worker.
     const giveUp = setTimeout(() => {
       recorder.stop();
-      tellQuiet();
+      quiet.tell();
     }, stopWithinMs + recordWithinMs);
-    await whenQuiet();
+    await quiet.reached();
     clearTimeout(cut);
     clearTimeout(giveUp);
     recorder.stop();
@@ -124,7 +126,7 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
 
   return {
     wake: lookout.everywhere,
-    settled: whenQuiet,
+    settled: quiet.reached,
     async stop() {
       if (stopping.signal.aborted) return;
       stopping.abort();
