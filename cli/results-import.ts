@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Transform } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
+import type { App } from '../src/app.ts';
 import type { ImportCounts, Rejected } from '../src/imports/file.ts';
 import { importFile } from '../src/imports/file.ts';
 import { sentenceOf } from '../src/assessments/result-fields.ts';
@@ -81,9 +82,18 @@ async function spooled(folder: string, signal: AbortSignal): Promise<string> {
   return copy;
 }
 
-async function runImport(call: Call) {
+type Choices = {
+  file: string;
+  format: 'ndjson' | 'csv';
+  dates: 'rfc3339' | 'uk';
+  dryRun: boolean;
+  /** Bytes of the file, where it is known. */
+  size: number | null;
+  rejected: { path: string | null; isNamed: boolean };
+};
+
+async function readChoices(call: Call): Promise<Choices> {
   const file = call.positionals[0]!;
-  const id = requiredOption(call, 'organisation');
   const dryRun = call.options['dry-run'] === true;
   const format = option(call, 'format') ?? (/\.(csv|tsv)$/i.test(file) ? 'csv' : 'ndjson');
   if (format !== 'csv' && format !== 'ndjson') throw new Misuse('--format must be ndjson or csv');
@@ -92,84 +102,107 @@ async function runImport(call: Call) {
     throw new Misuse('--dates must be uk, for DD/MM/YYYY and the clocks of Europe/London, or rfc3339');
   const kind = file === '-' ? null : await stat(file).catch(() => null);
   if (file !== '-' && kind?.isDirectory() !== false) throw new Failure(`cannot read ${file}`);
-  const size = kind?.size ?? null;
   const named = option(call, 'rejected');
-  const rejectedPath = named ?? (kind?.isFile() === true && !dryRun ? `${file}.rejected.${format}` : null);
-  const same = rejectedPath === null ? null : await stat(rejectedPath).catch(() => null);
+  const path = named ?? (kind?.isFile() === true && !dryRun ? `${file}.rejected.${format}` : null);
+  const same = path === null ? null : await stat(path).catch(() => null);
   if (kind !== null && same?.ino === kind.ino && same.dev === kind.dev)
     throw new Misuse('--rejected must name another file than the one that is imported');
-  const folder = dryRun && file === '-' ? await mkdtemp(join(tmpdir(), 'ars-import-')) : null;
+  const rejected = { path, isNamed: named !== undefined };
+  return { file, format, dates, dryRun, size: kind?.size ?? null, rejected };
+}
+
+/** What is imported, until it ends or the command is stopped. */
+function openInput(file: string | null, signal: AbortSignal) {
+  const source = file === null ? process.stdin : createReadStream(file);
+  let bytes = 0;
+  const input = source.pipe(
+    metered((total) => {
+      bytes = total;
+    }),
+  );
+  source.once('error', (error) => input.destroy(error));
+  // Whoever writes to standard input may pause for as long as they like.
+  const stop = () => {
+    source.unpipe(input).destroy();
+    input.end();
+  };
+  if (signal.aborted) stop();
+  else signal.addEventListener('abort', stop, { once: true });
+  return { input, bytes: () => bytes, close: () => source.destroy() };
+}
+
+function progressText(counts: ImportCounts, elapsedMs: number, bytes: number, size: number | null): string {
+  const done = counts.imported + counts.updated + counts.unchanged + counts.rejected;
+  const perSecond = Math.round(done / Math.max(0.001, elapsedMs / 1000));
+  const share = size === null || size === 0 ? '' : `${bar(Math.min(1, bytes / size))}  `;
+  const rejected = counts.rejected > 0 ? `, ${number(counts.rejected)} rejected` : '';
+  return `${share}${number(done)} results, ${number(perSecond)} a second${rejected}`;
+}
+
+function summary(counts: ImportCounts, told: string[], { rejected, dryRun }: Choices, stopped: boolean): string {
+  const lines = [
+    `${number(counts.imported)} imported, ${number(counts.updated)} updated, ${number(counts.unchanged)} unchanged, ${number(counts.rejected)} rejected.`,
+    ...told,
+  ];
+  if (counts.rejected > 0 && rejected.path !== null)
+    lines.push(`Every rejected line and why, to be mended and imported: ${rejected.path}`);
+  if (dryRun) lines.push('Nothing was written: this is what the command does without --dry-run.');
+  if (stopped) lines.push('Stopped before the end: run the same command again to import the rest.');
+  return lines.join('\n');
+}
+
+/** @param copyInto the folder that standard input is copied into before anything is imported; null where it isn't */
+async function importInto(app: App, id: string, call: Call, choices: Choices, copyInto: string | null) {
+  const { file, format, dates, dryRun, size } = choices;
+  const organisation = await organisationOf(app, id);
+  const rejects = await rejectsFile(choices.rejected.path, choices.rejected.isNamed);
+  const startedMs = app.clock.monotonicMs();
+  const path = copyInto === null ? file : await spooled(copyInto, call.signal);
+  const { input, bytes, close } = openInput(path === '-' ? null : path, call.signal);
+  const told: string[] = [];
+  try {
+    const counts = await importFile(app, input, {
+      organisationId: organisation.organisation_id,
+      organisationPublicId: organisation.public_id,
+      events: call.options.events === true,
+      actor: operator,
+      format,
+      dates,
+      dryRun,
+      signal: call.signal,
+      onProgress: (counts) => call.progress(progressText(counts, app.clock.monotonicMs() - startedMs, bytes(), size)),
+      onRejected: async (rejected) => {
+        if (told.length < toldLines)
+          told.push(`  line ${rejected.line}: ${rejected.faults.map(sentenceOf).join('; ')}`);
+        await rejects.add(rejected);
+      },
+    });
+    await rejects.close();
+    return { counts, told };
+  } catch (error) {
+    if (error instanceof UnreadableFile) throw new Failure(error.message);
+    throw error;
+  } finally {
+    close();
+  }
+}
+
+async function runImport(call: Call) {
+  const id = requiredOption(call, 'organisation');
+  const choices = await readChoices(call);
+  const copyInto = choices.dryRun && choices.file === '-' ? await mkdtemp(join(tmpdir(), 'ars-import-')) : null;
   try {
     return await withApp(async (app) => {
-      const found = await organisationOf(app, id);
-      const rejects = await rejectsFile(rejectedPath, named !== undefined);
-      const started = app.clock.monotonicMs();
-      let bytes = 0;
-      const copy = folder === null ? null : await spooled(folder, call.signal);
-      const source = file === '-' && copy === null ? process.stdin : createReadStream(copy ?? file);
-      const input = source.pipe(
-        metered((total) => {
-          bytes = total;
-        }),
-      );
-      source.once('error', (error) => input.destroy(error));
-      // Whoever writes to standard input may pause for as long as they like.
-      const stop = () => {
-        source.unpipe(input).destroy();
-        input.end();
-      };
-      if (call.signal.aborted) stop();
-      else call.signal.addEventListener('abort', stop, { once: true });
-      const tell = (counts: ImportCounts) => {
-        const done = counts.imported + counts.updated + counts.unchanged + counts.rejected;
-        const perSecond = Math.round(done / Math.max(0.001, (app.clock.monotonicMs() - started) / 1000));
-        const share = size === null || size === 0 ? '' : `${bar(Math.min(1, bytes / size))}  `;
-        const rejected = counts.rejected > 0 ? `, ${number(counts.rejected)} rejected` : '';
-        call.progress(`${share}${number(done)} results, ${number(perSecond)} a second${rejected}`);
-      };
-      const told: string[] = [];
-      let counts: ImportCounts;
-      try {
-        counts = await importFile(app, input, {
-          organisationId: found.organisation_id,
-          organisationPublicId: found.public_id,
-          events: call.options.events === true,
-          actor: operator,
-          format,
-          dates,
-          dryRun,
-          signal: call.signal,
-          onProgress: tell,
-          onRejected: async (rejected) => {
-            if (told.length < toldLines)
-              told.push(`  line ${rejected.line}: ${rejected.faults.map(sentenceOf).join('; ')}`);
-            await rejects.add(rejected);
-          },
-        });
-      } catch (error) {
-        if (error instanceof UnreadableFile) throw new Failure(error.message);
-        throw error;
-      } finally {
-        source.destroy();
-      }
-      await rejects.close();
+      const { counts, told } = await importInto(app, id, call, choices, copyInto);
       const { imported, updated, unchanged, rejected } = counts;
-      const lines = [
-        `${number(imported)} imported, ${number(updated)} updated, ${number(unchanged)} unchanged, ${number(rejected)} rejected.`,
-        ...told,
-      ];
-      if (rejected > 0 && rejectedPath !== null)
-        lines.push(`Every rejected line and why, to be mended and imported: ${rejectedPath}`);
-      if (dryRun) lines.push('Nothing was written: this is what the command does without --dry-run.');
-      if (call.signal.aborted) lines.push('Stopped before the end: run the same command again to import the rest.');
       return {
         json: { imported, updated, unchanged, rejected },
-        text: lines.join('\n'),
+        text: summary(counts, told, choices, call.signal.aborted),
         exitCode: call.signal.aborted || rejected > 0 ? 1 : 0,
       };
     });
   } finally {
-    if (folder !== null) await rm(folder, { recursive: true, force: true });
+    if (copyInto !== null) await rm(copyInto, { recursive: true, force: true });
   }
 }
 

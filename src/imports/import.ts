@@ -14,12 +14,14 @@ import type { ReadyRecord } from './record.ts';
 import type { Fault } from '../assessments/result-fields.ts';
 import { recordAssessments, tellOfAssessments } from '../assessments/record.ts';
 import { renameLearner } from '../learners/rename.ts';
-import { findStored } from '../assessments/find.ts';
+import { findStored } from '../assessments/assessments.ts';
 import { replaceContents } from '../assessments/amend.ts';
 
 /** What became of a record. */
 export type ImportOutcome =
   { outcome: 'imported' | 'updated' | 'unchanged' } | { outcome: 'rejected'; faults: Fault[] };
+
+type Options = { events: boolean; actor: string };
 
 const anotherId = 'an assessment_id that is not in use';
 const withdrawn: Fault = {
@@ -53,7 +55,7 @@ export async function importRecords(
   work: Work,
   organisationId: number,
   records: ReadyRecord[],
-  options: { events: boolean; actor: string },
+  options: Options,
 ): Promise<ImportOutcome[]> {
   const feed = await lockFeed(work, organisationId);
   if (new Set(records.map((record) => record.assessmentId)).size === records.length)
@@ -86,11 +88,17 @@ export async function importRecords(
   return outcomes;
 }
 
+type Stored = Awaited<ReturnType<typeof findStored>>[number];
+
+/** A record that nothing refuses: its place, its learner, and what is stored under its id. */
+type Entry = { record: ReadyRecord; i: number; learnerId: string; learnerJson: string; stored: Stored | undefined };
+
+/** Imports records of different ids. */
 async function importDistinct(
   work: Work,
   feed: Feed,
   records: ReadyRecord[],
-  options: { events: boolean; actor: string },
+  options: Options,
 ): Promise<ImportOutcome[]> {
   const { organisationId } = feed;
   const [found, known] = await Promise.all([
@@ -102,65 +110,82 @@ async function importDistinct(
     findKnownLearners(work, organisationId, records),
   ]);
   const stored = new Map(found.map((row) => [row.assessment_id, row]));
-  const holders = new Map(
-    (stored.size === 0
-      ? []
-      : await findLearnersByIds(
-          work.tx,
-          organisationId,
-          [...stored.values()].map((row) => row.learner_id),
-        )
-    ).map((learner) => [learner.learner_id, learner]),
+  const outcomes = await refuse(work, organisationId, records, stored);
+  const groupsRefused = await refuseGroupsBeyondLimit(work, feed, records, outcomes);
+  const places = records.map((_, i) => i).filter((i) => outcomes[i] === null);
+  const open = places.map((i) => records[i]!);
+
+  const learners = await importLearners(work, feed, open, known);
+  const withoutGroups = groupsRefused.size === 0 && open.every((record) => record.groups.length === 0);
+  const moved = withoutGroups ? [] : await importGroups(work, feed, open, learners.ids);
+  // Names and groups first, so that what is recorded below is stamped with them.
+  const touched = new Set([...learners.renamed, ...moved.filter((id) => !learners.made.has(id))]);
+  if (touched.size > 0) await stampLearnersAndAssessments(work, feed, [...touched]);
+
+  const entries = open.map((record, at): Entry => ({
+    record,
+    i: places[at]!,
+    learnerId: learners.ids[at]!,
+    learnerJson: learners.json[at]!,
+    stored: stored.get(record.assessmentId),
+  }));
+  for (const entry of entries) outcomes[entry.i] = { outcome: outcomeOf(entry, touched) };
+  await recordNew(
+    work,
+    feed,
+    entries.filter((entry) => entry.stored === undefined),
+    learners.made,
+    options,
   );
-  const outcomes: (ImportOutcome | null)[] = records.map((record) => {
+  await amendStored(
+    work,
+    feed,
+    entries.filter((entry) => entry.stored !== undefined && isAmended(entry)),
+    options,
+  );
+  return outcomes as ImportOutcome[];
+}
+
+const isAmended = ({ record, stored }: Entry) => stored?.body !== record.body;
+
+function outcomeOf(entry: Entry, touched: ReadonlySet<string>): 'imported' | 'updated' | 'unchanged' {
+  if (entry.stored === undefined) return 'imported';
+  return isAmended(entry) || touched.has(entry.learnerId) ? 'updated' : 'unchanged';
+}
+
+/** What is wrong with records whose ids are in use already; null where nothing is. */
+async function refuse(
+  work: Work,
+  organisationId: number,
+  records: ReadyRecord[],
+  stored: ReadonlyMap<string, Stored>,
+): Promise<(ImportOutcome | null)[]> {
+  if (stored.size === 0) return records.map(() => null);
+  const holderIds = [...stored.values()].map((row) => row.learner_id);
+  const holders = await findLearnersByIds(work.tx, organisationId, holderIds);
+  const refs = new Map(holders.map((learner) => [learner.learner_id, learner.ref]));
+  return records.map((record) => {
     const row = stored.get(record.assessmentId);
     if (row === undefined) return null;
     if (row.body === null) return { outcome: 'rejected', faults: [withdrawn] };
     const faults: Fault[] = [];
-    if (holders.get(row.learner_id)!.ref !== record.learnerRef) faults.push(ofAnotherLearner);
+    if (refs.get(row.learner_id) !== record.learnerRef) faults.push(ofAnotherLearner);
     if (row.facet !== record.facet || row.assessed_at !== record.assessedAtUs) faults.push(immutable);
     return faults.length === 0 ? null : { outcome: 'rejected', faults };
   });
-  const groupsRefused = await refuseGroupsBeyondLimit(work, feed, records, outcomes);
-  const open = records.map((record, i) => ({ record, i })).filter(({ i }) => outcomes[i] === null);
+}
 
-  const learners = await importLearners(
+function recordNew(
+  work: Work,
+  feed: Feed,
+  entries: Entry[],
+  madeLearners: ReadonlySet<string>,
+  { events }: Options,
+): Promise<void> {
+  return recordAssessments(
     work,
     feed,
-    open.map(({ record }) => record),
-    known,
-  );
-  const moved =
-    groupsRefused.size === 0 && open.every(({ record }) => record.groups.length === 0)
-      ? []
-      : await importGroups(
-          work,
-          feed,
-          open.map(({ record }) => record),
-          learners.ids,
-        );
-  // Names and groups first, so that what is recorded below is stamped with them.
-  const touched = [...new Set([...learners.renamed, ...moved.filter((id) => !learners.made.has(id))])];
-  if (touched.length > 0) await stampLearnersAndAssessments(work, feed, touched);
-
-  type Entry = { record: ReadyRecord; i: number; learnerId: string; learnerJson: string };
-  const fresh: Entry[] = [];
-  const amended: Entry[] = [];
-  for (const [at, { record, i }] of open.entries()) {
-    const row = stored.get(record.assessmentId);
-    const entry = { record, i, learnerId: learners.ids[at]!, learnerJson: learners.json[at]! };
-    if (row === undefined) {
-      fresh.push(entry);
-      outcomes[entry.i] = { outcome: 'imported' };
-    } else if (row.body !== entry.record.body) {
-      amended.push(entry);
-      outcomes[entry.i] = { outcome: 'updated' };
-    } else outcomes[entry.i] = { outcome: touched.includes(entry.learnerId) ? 'updated' : 'unchanged' };
-  }
-  await recordAssessments(
-    work,
-    feed,
-    fresh.map(({ record, learnerId, learnerJson }) => ({
+    entries.map(({ record, learnerId, learnerJson }) => ({
       assessment_id: record.assessmentId,
       learner_id: learnerId,
       source: 'imported',
@@ -170,20 +195,22 @@ async function importDistinct(
       body: record.body,
       report_sha256: null,
     })),
-    { events: options.events, madeLearners: learners.made },
+    { events, madeLearners },
   );
+}
+
+async function amendStored(work: Work, feed: Feed, entries: Entry[], { actor }: Options): Promise<void> {
   await replaceContents(
     work,
     feed,
-    { actor: options.actor, reason: 'imported again with changes' },
-    amended.map(({ record, learnerId }) => ({
+    { actor, reason: 'imported again with changes' },
+    entries.map(({ record, learnerId, stored }) => ({
       assessment_id: record.assessmentId,
       learner_id: learnerId,
       body: record.body,
-      before: stored.get(record.assessmentId)!.body,
+      before: stored!.body,
     })),
   );
-  return outcomes as ImportOutcome[];
 }
 
 type Learners = {
