@@ -1,10 +1,20 @@
 import type { App } from '../src/app.ts';
 import type { Invitation } from '../src/invitations/invitations.ts';
 import { adjustInvitation, assessmentUrl, findInvitation } from '../src/invitations/invitations.ts';
-import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
-import type { Call, Command } from './command.ts';
+import { limits } from '../src/limits.ts';
+import type { Command } from './command.ts';
 import { Misuse } from './command.ts';
-import { act, missing, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
+import {
+  act,
+  missing,
+  numberOption,
+  option,
+  organisationOf,
+  requiredOption,
+  table,
+  textOption,
+  withApp,
+} from './open.ts';
 import { isUuid } from '../src/uuid.ts';
 
 function payload(app: App, row: Invitation) {
@@ -36,14 +46,6 @@ async function invitationOf(app: App, organisationId: number, id: string): Promi
   return found;
 }
 
-/** Text that the evidence prints. @throws Misuse */
-function textOption(call: Call, name: string): string | undefined {
-  const text = option(call, name);
-  if (text !== undefined && (!isPlainText(text, 200) || holdsNationalInsuranceNumber(text)))
-    throw new Misuse(`--${name} must be text of 1 to 200 characters on one line without a National Insurance number`);
-  return text;
-}
-
 export const commands: Command[] = [
   {
     name: 'invitation show',
@@ -71,9 +73,10 @@ export const commands: Command[] = [
     },
     run: (call) => {
       const id = requiredOption(call, 'organisation');
-      const supervision = textOption(call, 'supervision');
+      const supervision = textOption(call, 'supervision', limits.supervisionChars);
       // An empty name takes the one that was given away.
-      const supervisor = option(call, 'supervisor') === '' ? null : textOption(call, 'supervisor');
+      const supervisor =
+        option(call, 'supervisor') === '' ? null : textOption(call, 'supervisor', limits.supervisionChars);
       if (option(call, 'extra-time') === undefined && supervision === undefined && supervisor === undefined)
         throw new Misuse('give at least one of --extra-time, --supervision, --supervisor');
       const extra = numberOption(call, 'extra-time', -1, 0, 100);

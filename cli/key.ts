@@ -1,8 +1,8 @@
 import { createKey, listKeys, revokeKey } from '../src/keys/keys.ts';
-import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
+import { limits } from '../src/limits.ts';
 import type { Command } from './command.ts';
 import { Misuse } from './command.ts';
-import { act, missing, option, organisationOf, requiredOption, table, timeOption, withApp } from './open.ts';
+import { act, missing, organisationOf, requiredOption, table, textOption, timeOption, withApp } from './open.ts';
 
 export const commands: Command[] = [
   {
@@ -17,9 +17,7 @@ export const commands: Command[] = [
     },
     run: async (call) => {
       const id = requiredOption(call, 'organisation');
-      const label = option(call, 'label') ?? null;
-      if (label !== null && (!isPlainText(label, 100) || holdsNationalInsuranceNumber(label)))
-        throw new Misuse('--label must be text of 1 to 100 characters without a National Insurance number');
+      const label = textOption(call, 'label', limits.keyLabelChars) ?? null;
       const expiresUs = timeOption(call, 'expires');
       const expiresAt = expiresUs === null ? null : new Date(expiresUs / 1000);
       return withApp(async (app) => {

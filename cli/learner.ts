@@ -1,10 +1,20 @@
 import type { NamedLearner } from '../src/learners/rename.ts';
 import { correctName } from '../src/learners/rename.ts';
 import { limits } from '../src/limits.ts';
-import { holdsNationalInsuranceNumber, isNameOf, isOpaqueRef, isPlainText } from '../src/personal-data.ts';
+import { isNameOf, isOpaqueRef } from '../src/personal-data.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { act, operator, option, organisationOf, orMissing, readReason, requiredOption, withApp } from './open.ts';
+import {
+  act,
+  operator,
+  option,
+  organisationOf,
+  orMissing,
+  readReason,
+  requiredOption,
+  requiredText,
+  withApp,
+} from './open.ts';
 import { isUuid } from '../src/uuid.ts';
 
 /** Who is meant: by the reference, or by `--learner-id` for learners without one. */
@@ -18,15 +28,6 @@ function readLearner(call: Call): NamedLearner {
   }
   if (!isOpaqueRef(ref!)) throw new Misuse('REF must be an opaque reference, never a name or an address');
   return { ref: ref! };
-}
-
-function readName(call: Call): string {
-  const name = requiredOption(call, 'name');
-  if (!isPlainText(name, limits.fullNameChars) || holdsNationalInsuranceNumber(name))
-    throw new Misuse(
-      `--name must be text of 1 to ${limits.fullNameChars} characters on one line without a National Insurance number`,
-    );
-  return name;
 }
 
 export const commands: Command[] = [
@@ -44,7 +45,7 @@ export const commands: Command[] = [
     run: async (call) => {
       const id = requiredOption(call, 'organisation');
       const who = readLearner(call);
-      const name = readName(call);
+      const name = requiredText(call, 'name', limits.fullNameChars);
       const reason = option(call, 'reason') === undefined ? null : readReason(call);
       return withApp(async (app) => {
         const found = await organisationOf(app, id);

@@ -5,6 +5,7 @@ import type { Work } from '../src/db/work.ts';
 import { feedLane, inWork } from '../src/db/work.ts';
 import { ApiError } from '../src/errors.ts';
 import { parseLowerBound } from '../src/feed/time.ts';
+import { limits } from '../src/limits.ts';
 import { openApp } from '../src/main.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
 import { findOrganisation } from '../src/organisations/organisations.ts';
@@ -123,10 +124,23 @@ export function table(rows: string[][]): string {
     .join('\n');
 }
 
+/** Text that is kept, where it is given. @throws Misuse */
+export function textOption(call: Call, name: string, mostChars: number): string | undefined {
+  const text = option(call, name);
+  if (text !== undefined && (!isPlainText(text, mostChars) || holdsNationalInsuranceNumber(text)))
+    throw new Misuse(
+      `--${name} must be text of 1 to ${mostChars} characters on one line without a National Insurance number`,
+    );
+  return text;
+}
+
+/** The same where it must be given. @throws Misuse */
+export function requiredText(call: Call, name: string, mostChars: number): string {
+  requiredOption(call, name);
+  return textOption(call, name, mostChars)!;
+}
+
 /** Why something was done: kept with what was done. @throws Misuse */
 export function readReason(call: Call): string {
-  const reason = requiredOption(call, 'reason');
-  if (!isPlainText(reason, 500) || holdsNationalInsuranceNumber(reason))
-    throw new Misuse('--reason must be text of 1 to 500 characters on one line without a National Insurance number');
-  return reason;
+  return requiredText(call, 'reason', limits.reasonChars);
 }

@@ -49,6 +49,9 @@ export function emailAddress() {
   } satisfies Meaning & Type.TStringOptions);
 }
 
+/** A SHA-256 as it is shown: lower-case hex. */
+export const sha256Pattern = '^[0-9a-f]{64}$';
+
 /** References of learners, each once. */
 export function learnerRefs() {
   return Type.Array(Type.String({ maxLength: limits.learnerRefChars }), {

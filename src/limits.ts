@@ -24,6 +24,16 @@ export const limits = {
   domainsPerResult: 50,
   /** Levels that one result's probabilities may name. */
   levelsPerResult: 10,
+  /** Characters of an organisation's name. */
+  organisationNameChars: 200,
+  /** Characters of an access key's label. */
+  keyLabelChars: 100,
+  /** Characters of the reason for a change that an operator makes. */
+  reasonChars: 500,
+  /** Characters of what evidence says of a sitting's supervision. */
+  supervisionChars: 200,
+  /** Characters of one answer that are read and stored. */
+  answerChars: 500,
   /** Learner references in one membership request. */
   refsPerRequest: 500,
   /** Groups that one webhook endpoint may be scoped to. */
@@ -34,6 +44,10 @@ export const limits = {
   webhookSecrets: 5,
   /** Characters of a webhook endpoint's address. */
   webhookUrlChars: 2048,
+  /** How long an endpoint may take to answer a delivery, from the first byte sent to the last received. */
+  webhookAnswerMs: 15_000,
+  /** Bytes of an endpoint's answer that are read: with more, the delivery failed. */
+  webhookAnswerBytes: 256 * 1024,
   /** Bytes of a request body. */
   bodyBytes: 1024 * 1024,
   /** Bytes from which on a reply is compressed for those who ask for it: less fits into one packet as it is. */

@@ -1,4 +1,5 @@
 import { createHash, hash, randomBytes, randomUUID } from 'node:crypto';
+import { dashed } from './uuid.ts';
 
 /** Randomness, injected: nothing else in the source tree may make random numbers (a test keeps this). */
 export type Random = {
@@ -17,8 +18,7 @@ export type Uniform = Pick<Random, 'float'>;
 function uuidFrom(bytes: Buffer, version: 4 | 8): string {
   bytes[6] = (bytes[6]! & 0x0f) | (version << 4);
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
-  const hex = bytes.toString('hex', 0, 16);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  return dashed(bytes.toString('hex', 0, 16));
 }
 
 function fromBytes(bytes: (n: number) => Buffer): Random {

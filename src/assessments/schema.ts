@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { nullable } from '../fields.ts';
+import { nullable, sha256Pattern } from '../fields.ts';
 import { GroupSummary } from '../groups/schema.ts';
 import { levelCodes } from './facet.ts';
 import { subjects } from '../scoring/levels.ts';
@@ -92,7 +92,7 @@ export const Assessment = Type.Object(
     domains: Type.Array(Domain),
     level_probabilities: levelProbabilities,
     evidence_pack_url: Type.String({ format: 'uri' }),
-    report_sha256: nullable(Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the evidence PDF.' })),
+    report_sha256: nullable(Type.String({ pattern: sha256Pattern, description: 'SHA-256 of the evidence PDF.' })),
     groups: Type.Array(GroupSummary, { description: "The learner's active groups." }),
   },
   { $id: 'Assessment' },

@@ -1,4 +1,5 @@
 import type { NumericKey, RenderedItem, TaskField, TextKey } from './schema.ts';
+import { limits } from '../limits.ts';
 import type { Surroundings } from './marking/number-answer.ts';
 import { markNumber } from './marking/number-answer.ts';
 import type { Question, TextVerdict } from './marking/text-answer.ts';
@@ -26,12 +27,10 @@ export const fieldNames = {
   task: (fieldId: string) => `task_${fieldId}`,
 };
 
-const longestText = 500;
-
 function one(answer: Answer, name: string): string {
   const value = Object.hasOwn(answer, name) ? answer[name] : undefined;
-  if (typeof value === 'string') return value.slice(0, longestText);
-  return value?.length === 1 ? value[0]!.slice(0, longestText) : '';
+  if (typeof value === 'string') return value.slice(0, limits.answerChars);
+  return value?.length === 1 ? value[0]!.slice(0, limits.answerChars) : '';
 }
 
 function many(answer: Answer, name: string): string[] {

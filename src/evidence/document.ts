@@ -1,5 +1,5 @@
 import type { Block, DomainBar, EvidenceDocument } from './content.ts';
-import { belowEntry } from '../scoring/levels.ts';
+import { belowEntry, levelName, levelsOf } from '../scoring/levels.ts';
 import { levelsApart, shortLevel } from './content.ts';
 import { sittingSections, scaleOf } from './document-sitting.ts';
 import type { EvidenceInput } from './input.ts';
@@ -94,7 +94,7 @@ function placement(input: EvidenceInput): Block {
     sentences.push(`RQF level: ${plainText(input.rqf_level)}${levelCodeWords(input.rqf_level_code)}.`);
   } else if (input.below_level_1 === true) {
     sentences.push(
-      `RQF level: none. The result is below ${input.subject === 'digital' ? 'Entry Level' : 'Entry Level 1'}, so no level or level code is given.`,
+      `RQF level: none. The result is below ${levelName(levelsOf(input.subject)[0]!)}, so no level or level code is given.`,
     );
   } else {
     sentences.push('RQF level: not recorded.');
@@ -137,9 +137,6 @@ function reviewText({ sitting }: EvidenceInput): string {
     : 'Flagged by an amendment; someone who knows the learner should look at the result before it is relied on.';
 }
 
-const entryRungs = ['Entry Level 1', 'Entry Level 2', 'Entry Level 3'];
-const upperRungs = ['Level 1', 'Level 2', 'Level 3'];
-
 function ladder(input: EvidenceInput): Block[] {
   const placed = input.working_level ?? input.rqf_level;
   if (placed === null) return [];
@@ -150,11 +147,8 @@ function ladder(input: EvidenceInput): Block[] {
       { kind: 'ladder', rungs, scale, caption, description },
     ];
   }
-  const levels = [
-    belowEntry,
-    ...(input.subject === 'digital' || placed === 'Entry Level' ? ['Entry Level'] : entryRungs),
-    ...upperRungs,
-  ];
+  const ladderOf = placed === levelName('entry') ? 'digital' : input.subject;
+  const levels = [belowEntry, ...levelsOf(ladderOf).map(levelName)];
   // Imported results may use names of their own: a ladder that doesn't hold the placement would only mislead.
   if (!levels.includes(placed)) return [];
   return [

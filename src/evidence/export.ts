@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { mkdir, open, opendir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
 import { tryLock } from '../db/embedded/file-lock.ts';
 import { formatPosition } from '../feed/time.ts';
 import { readReport } from './store.ts';
-import { nilUuid } from '../uuid.ts';
+import { isUuid, nilUuid } from '../uuid.ts';
 
 const pageSize = 200;
 const page = statement(
@@ -156,8 +156,9 @@ async function findWithdrawn(app: App, organisationId: number, folder: string): 
     ids = [];
   };
   for await (const { name } of await opendir(folder)) {
-    if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.pdf$/.test(name)) continue;
-    ids.push(name.slice(0, 36));
+    const id = basename(name, '.pdf');
+    if (name === id || !isUuid(id)) continue;
+    ids.push(id);
     if (ids.length === pageSize) await ask();
   }
   await ask();

@@ -1,3 +1,5 @@
+import type { Subject } from '../scoring/levels.ts';
+
 /** A domain of the result. `answered` is how many of its questions were answered, where that is known. */
 export type EvidenceDomain = {
   name: string;
@@ -68,7 +70,7 @@ export type EvidenceInput = {
   assessment_id: string;
   /** 1 for the first, one more for each amendment. */
   edition: number;
-  subject: string;
+  subject: Subject;
   framework: string | null;
   assessed_at: string;
   rqf_level: string | null;

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
+import { sha256Pattern } from '../fields.ts';
 import type { EvidenceInput } from './document.ts';
 import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf/pdf.ts';
@@ -43,7 +44,7 @@ export type Vouching = {
   withdrawn_at: string | null;
 };
 
-const sha256Form = /^[0-9a-f]{64}$/;
+const sha256Form = new RegExp(sha256Pattern);
 
 export function isSha256(text: string): boolean {
   return sha256Form.test(text);

@@ -1,4 +1,5 @@
 import { limits } from '../limits.ts';
+import { sha256Pattern } from '../fields.ts';
 
 /** A header of the API: what it is for, and a value as it looks. OpenAPI and the integrator's guide are made from these tables. */
 export type HeaderMeaning = { meaning: string; schema: Record<string, unknown>; example: string };
@@ -92,7 +93,7 @@ export const replyHeaders = {
     meaning: 'The reply is the first one to this Idempotency-Key; nothing was done again.',
   },
   'X-Report-SHA256': {
-    schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+    schema: { type: 'string', pattern: sha256Pattern },
     example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
     meaning: 'SHA-256 of the whole PDF in lower-case hex, the same as report_sha256.',
   },

@@ -3,6 +3,7 @@ import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
 import type { Secrets } from '../secrets.ts';
+import { dashed } from '../uuid.ts';
 
 export type Invitation = {
   organisation_id: number;
@@ -146,8 +147,7 @@ export function readInvitationToken(
   const bytes = Buffer.from(token, 'base64url');
   if (bytes.length !== 6 + 16 + macBytes || bytes.toString('base64url') !== token) return null;
   const organisationId = bytes.readUIntBE(0, 6);
-  const hex = bytes.toString('hex', 6, 22);
-  const invitationId = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  const invitationId = dashed(bytes.toString('hex', 6, 22));
   return secrets.check('invitation', `${organisationId}:${invitationId}`, bytes.subarray(22))
     ? { organisationId, invitationId }
     : null;

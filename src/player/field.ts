@@ -2,6 +2,7 @@ import type { Answer } from '../bank/mark.ts';
 import type { Field, FieldOption } from '../bank/render-model.ts';
 import type { Content, Markup } from '../html.ts';
 import { attributes, html } from '../html.ts';
+import { limits } from '../limits.ts';
 import { inlineHtml, marked } from './text.ts';
 
 /** How a field stands on its page. */
@@ -54,7 +55,7 @@ function textHtml(shown: Shown): Markup {
     autocapitalize: 'off',
     autocorrect: 'off',
     spellcheck: 'false',
-    maxlength: 500,
+    maxlength: limits.answerChars,
     'aria-describedby': references(
       describedBy,
       hint,

@@ -6,6 +6,7 @@ import { renderModel } from '../bank/render-model.ts';
 import type { RenderedItem } from '../bank/schema.ts';
 import type { Work } from '../db/work.ts';
 import { inWork, rowsLane } from '../db/work.ts';
+import { limits } from '../limits.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
 import type { Banks } from './banks.ts';
@@ -202,8 +203,6 @@ async function closeQuestion(
   );
 }
 
-const longestStored = 500;
-
 /**
  * An answer as it is kept: the question's own fields only. A National Insurance number that somebody types into a box is
  * never stored, not even as a wrong answer.
@@ -211,7 +210,7 @@ const longestStored = 500;
 function draftText(current: HistoryRow, answer: Answer): string {
   const rendered = JSON.parse(current.rendered!) as RenderedItem;
   const kept: Record<string, string | string[]> = {};
-  const clean = (text: string) => (holdsNationalInsuranceNumber(text) ? '' : text.slice(0, longestStored));
+  const clean = (text: string) => (holdsNationalInsuranceNumber(text) ? '' : text.slice(0, limits.answerChars));
   for (const name of fieldNamesOf(rendered)) {
     const value = Object.hasOwn(answer, name) ? answer[name]! : undefined;
     if (value !== undefined) kept[name] = typeof value === 'string' ? clean(value) : value.map(clean);

@@ -99,6 +99,7 @@ export type FitReport = {
   items: ItemFit[];
 };
 
+const pageSize = 500;
 const page = statement(
   'sitting.answers_page',
   `
@@ -106,7 +107,7 @@ const page = statement(
          (select array_agg(i.item_id order by i.position) from sitting_item i where i.organisation_id = s.organisation_id and i.sitting_id = s.sitting_id) as items,
          (select array_agg(i.outcome order by i.position) from sitting_item i where i.organisation_id = s.organisation_id and i.sitting_id = s.sitting_id) as outcomes
     from sitting s
-   where s.organisation_id = $1 and s.sitting_id > $2 and s.result is not null order by s.sitting_id limit 500`,
+   where s.organisation_id = $1 and s.sitting_id > $2 and s.result is not null order by s.sitting_id limit ${pageSize}`,
 );
 
 type PageRow = {
@@ -129,7 +130,7 @@ export async function reportFit(app: App, organisationIds: readonly number[]): P
     for (;;) {
       const rows = await app.db.query<PageRow>(page, [organisationId, after]);
       for (const row of rows) await addSitting(row);
-      if (rows.length < 500) break;
+      if (rows.length < pageSize) break;
       after = rows.at(-1)!.sitting_id;
     }
   }

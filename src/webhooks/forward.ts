@@ -1,7 +1,15 @@
 import { Agent, request } from 'undici';
 import type { Clock } from '../clock.ts';
+import { limits } from '../limits.ts';
 import { isLocalhost } from './address.ts';
-import { SignatureError, deliveryHeaders, signatureHeader, toleranceSeconds, verify } from './signing.ts';
+import {
+  SignatureError,
+  deliveryHeaders,
+  deliveryIdHeader,
+  signatureHeader,
+  toleranceSeconds,
+  verify,
+} from './signing.ts';
 
 /**
  * Forwarding to a developer's own machine. Unlike the sender of deliveries it takes plain http and private addresses,
@@ -22,8 +30,7 @@ export type Forwarder = {
 };
 
 // As for deliveries, so that what succeeds here succeeds there.
-const timeoutMs = 15_000;
-const maxResponseBytes = 262_144;
+const { webhookAnswerMs: timeoutMs, webhookAnswerBytes: maxResponseBytes } = limits;
 
 /** @throws RangeError that says what an address to forward to must be */
 export function parseForwardTo(text: string): URL {
@@ -45,11 +52,11 @@ export function parseForwardTo(text: string): URL {
   return url;
 }
 
-/** @param signal breaks off what is under way */
-export function createForwarder(url: URL, secret: string, clock: Clock, signal: AbortSignal): Forwarder {
-  const agent = new Agent({ allowH2: false });
+/** Posts what is signed already. */
+type Post = (deliveryId: string, headers: Record<string, string>, body: string) => Promise<Forwarded>;
 
-  async function post(deliveryId: string, headers: Record<string, string>, body: string): Promise<Forwarded> {
+function createPost(url: URL, agent: Agent, clock: Clock, signal: AbortSignal): Post {
+  return async (deliveryId, headers, body) => {
     const startMs = clock.monotonicMs();
     const ended = (statusCode: number | null, error: string | null): Forwarded => ({
       deliveryId,
@@ -74,21 +81,42 @@ export function createForwarder(url: URL, secret: string, clock: Clock, signal: 
       const succeeded = reply.statusCode >= 200 && reply.statusCode < 300;
       return ended(reply.statusCode, succeeded ? null : `answered ${reply.statusCode}`);
     } catch (error) {
-      const { code, name } = error as { code?: string; name?: string };
-      if (signal.aborted) return ended(null, 'broken off');
-      return ended(
-        null,
-        name === 'TimeoutError'
-          ? `no answer within ${timeoutMs / 1000} s`
-          : `no connection (${code ?? name ?? 'unknown'})`,
-      );
+      return ended(null, signal.aborted ? 'broken off' : withoutAnswer(error as { code?: string; name?: string }));
     }
-  }
+  };
+}
 
+function withoutAnswer({ code, name }: { code?: string; name?: string }): string {
+  return name === 'TimeoutError'
+    ? `no answer within ${timeoutMs / 1000} s`
+    : `no connection (${code ?? name ?? 'unknown'})`;
+}
+
+/** A delivery that a receiver must refuse, and why. */
+type Probe = { probe: string; headers: Record<string, string>; body: string };
+
+function probesOf(secret: string, body: string, nowMs: number, deliveryId: () => string): Probe[] {
+  const awayMs = (toleranceSeconds + 60) * 1000;
+  const signed = (given: { secret: string; nowMs: number }) =>
+    deliveryHeaders({ deliveryId: deliveryId(), secrets: [given.secret], body, nowMs: given.nowMs });
+  const now = { secret, nowMs };
+  const probes = [
+    { probe: 'signed with another secret', headers: signed({ secret: `${secret}x`, nowMs }), body },
+    { probe: 'body changed after signing', headers: signed(now), body: body.replace(/^\{/, '{ ') },
+    { probe: 'signed six minutes ago', headers: signed({ secret, nowMs: nowMs - awayMs }), body },
+    { probe: 'signed six minutes ahead', headers: signed({ secret, nowMs: nowMs + awayMs }), body },
+  ];
+  const { [signatureHeader]: _, ...unsigned } = signed(now);
+  return [...probes, { probe: 'without the signature header', headers: unsigned, body }];
+}
+
+/** @param signal breaks off what is under way */
+export function createForwarder(url: URL, secret: string, clock: Clock, signal: AbortSignal): Forwarder {
+  const agent = new Agent({ allowH2: false });
+  const post = createPost(url, agent, clock, signal);
   return {
     async forward(deliveryId, body) {
-      const nowMs = clock.nowMs();
-      const headers = deliveryHeaders({ deliveryId, secrets: [secret], body, nowMs });
+      const headers = deliveryHeaders({ deliveryId, secrets: [secret], body, nowMs: clock.nowMs() });
       try {
         verify({ secret, header: headers[signatureHeader], body, nowMs: clock.nowMs() });
       } catch (error) {
@@ -103,30 +131,9 @@ export function createForwarder(url: URL, secret: string, clock: Clock, signal: 
       return post(deliveryId, headers, body);
     },
     async probe(body, deliveryId) {
-      const nowMs = clock.nowMs();
-      const away = (toleranceSeconds + 60) * 1000;
-      const variants: [string, Record<string, string>, string][] = [];
-      const add = (name: string, given: { secret: string; nowMs: number }, sent = body) => {
-        variants.push([
-          name,
-          deliveryHeaders({ deliveryId: deliveryId(), secrets: [given.secret], body, nowMs: given.nowMs }),
-          sent,
-        ]);
-      };
-      add('signed with another secret', { secret: `${secret}x`, nowMs });
-      add('body changed after signing', { secret, nowMs }, body.replace(/^\{/, '{ '));
-      add('signed six minutes ago', { secret, nowMs: nowMs - away });
-      add('signed six minutes ahead', { secret, nowMs: nowMs + away });
-      const { [signatureHeader]: _, ...unsigned } = deliveryHeaders({
-        deliveryId: deliveryId(),
-        secrets: [secret],
-        body,
-        nowMs,
-      });
-      variants.push(['without the signature header', unsigned, body]);
       const answers = [];
-      for (const [probe, headers, sent] of variants) {
-        const { statusCode, error } = await post(headers['X-Svc-Delivery-Id']!, headers, sent);
+      for (const { probe, headers, body: sent } of probesOf(secret, body, clock.nowMs(), deliveryId)) {
+        const { statusCode, error } = await post(headers[deliveryIdHeader]!, headers, sent);
         answers.push({
           probe,
           refused: statusCode !== null && statusCode >= 400 && statusCode < 500,

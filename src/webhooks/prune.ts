@@ -76,11 +76,12 @@ const events = statement(
   select count(*) as count from gone`,
 );
 
+const endpointsAtOnce = 500;
 const secrets = statement(
   'prune.secrets',
   `
   select organisation_id, endpoint_id, secret, previous_secret, previous_secret_until, earlier_secrets from webhook_endpoint
-   where organisation_id > $1 or organisation_id = $1 and endpoint_id > $2 order by organisation_id, endpoint_id limit 500`,
+   where organisation_id > $1 or organisation_id = $1 and endpoint_id > $2 order by organisation_id, endpoint_id limit ${endpointsAtOnce}`,
 );
 const putSecrets = statement(
   'prune.put_secrets',
@@ -147,7 +148,7 @@ export async function renewEncryption(app: App): Promise<number> {
       await app.db.query(putSecrets, [row.organisation_id, row.endpoint_id, row.secret, secret, previous, earlier]);
       changed += 1;
     }
-    if (rows.length < 500) return changed;
+    if (rows.length < endpointsAtOnce) return changed;
     last = rows.at(-1)!;
   }
 }

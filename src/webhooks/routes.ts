@@ -7,7 +7,7 @@ import { cacheHeaders } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import { limits } from '../limits.ts';
 import { formatPosition } from '../feed/time.ts';
-import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, asUri } from './schema.ts';
+import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, asUri, defaultEventTypes } from './schema.ts';
 import type { EndpointRow } from './store.ts';
 import { removeEndpoint } from './manage.ts';
 import { listEndpoints } from './store.ts';
@@ -95,7 +95,7 @@ export const webhookRoutes: Route[] = [
       },
     },
     handle: async (call) => {
-      const { url, event_types = ['assessment.completed'], group_ids } = readBody(WebhookInput, call);
+      const { url, event_types = defaultEventTypes, group_ids } = readBody(WebhookInput, call);
       return call.change(async (work) => {
         const { row, secret } = await registerEndpoint(work, call.caller.organisationId, {
           url: asUri(url),

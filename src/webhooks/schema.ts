@@ -2,6 +2,7 @@ import Type from 'typebox';
 import type { Beside, Meaning } from '../fields.ts';
 import { nullable } from '../fields.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
+import type { EventType } from '../events/emit.ts';
 import { eventTypes } from '../events/emit.ts';
 import { isUuid } from '../uuid.ts';
 import { checkUrl } from './address.ts';
@@ -30,6 +31,9 @@ export const RegisteredWebhookEndpoint = Type.Object(
 
 const expectedUrl = `an https address that the public internet can reach, without credentials or fragment, of at most ${limits.webhookUrlChars} characters`;
 
+/** What an endpoint is told of that names no types. */
+export const defaultEventTypes: EventType[] = ['assessment.completed'];
+
 export const WebhookInput = Type.Object(
   {
     url: Type.String({
@@ -43,7 +47,7 @@ export const WebhookInput = Type.Object(
       // Not as `default`: generators of types take a property with one for required.
       Type.Array(Type.Enum([...eventTypes]), {
         minItems: 1,
-        description: 'Omitted: assessment.completed.',
+        description: `Omitted: ${defaultEventTypes.join(', ')}.`,
         expected: `a list of 1 to ${eventTypes.length} of ${eventTypes.join(', ')}`,
       } satisfies Meaning & Type.TArrayOptions),
     ),

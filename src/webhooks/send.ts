@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { Clock } from '../clock.ts';
+import { limits } from '../limits.ts';
 import { checkAddress, checkUrl, isLocalhost, loopbackAddresses, type UrlVerdict } from './address.ts';
 import { type Network } from '../networks.ts';
 import { passOverInformational } from './informational.ts';
@@ -178,39 +179,24 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/**
- * The sender of webhook deliveries: `https` only, addresses checked and pinned, redirects not followed, time and size
- * bounded. Certificates are judged against the system's roots and `NODE_EXTRA_CA_CERTS`.
- */
-export function createSender({
-  clock,
-  allowNetworks = [],
-  timeoutMs = 15_000,
-  maxResponseBytes = 262_144,
-  resolve = createResolver(),
-}: {
-  clock: Clock;
-  allowNetworks?: readonly Network[];
-  timeoutMs?: number;
-  maxResponseBytes?: number;
-  resolve?: Resolve;
-}): Sender {
+/** The connections of one sender; `timeoutMs` bounds the making of one. */
+function openAgent(resolve: Resolve, networks: readonly Network[], timeoutMs: number): Agent {
   const connect = buildConnector({
     allowH2: false,
-    lookup: checkedLookup(resolve, allowNetworks),
+    lookup: checkedLookup(resolve, networks),
     autoSelectFamily: true,
     timeout: timeoutMs,
     // Said here so that NODE_TLS_REJECT_UNAUTHORIZED=0, set for something else, can't reach deliveries.
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
   });
-  const agent = new Agent({
+  return new Agent({
     // HTTP/2 would put several endpoints' deliveries on one connection, where one that is cut cuts the others.
     allowH2: false,
     clientTtl: connectionLifetimeMs,
     keepAliveTimeout: idleConnectionMs,
     keepAliveMaxTimeout: maxIdleConnectionMs,
-    // The time limit of the whole attempt is kept by send(); undici's own are coarser and only part of the way.
+    // The time limit of the whole attempt is kept by attempt(); undici's own are coarser and only part of the way.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (options, callback) =>
@@ -219,10 +205,12 @@ export function createSender({
         callback(...result);
       }),
   });
+}
 
-  // A URL's verdict depends on nothing else; the addresses behind a name are judged at each connection.
+/** A URL's verdict depends on nothing else, so it is remembered; the addresses behind a name are judged at each connection. */
+function createJudge(allowNetworks: readonly Network[]): (url: string) => UrlVerdict {
   const verdicts = new Map<string, UrlVerdict>();
-  const judge = (url: string): UrlVerdict => {
+  return (url) => {
     let verdict = verdicts.get(url);
     if (verdict === undefined) {
       verdict = checkUrl(url, { allowNetworks });
@@ -231,6 +219,27 @@ export function createSender({
     }
     return verdict;
   };
+}
+
+/**
+ * The sender of webhook deliveries: `https` only, addresses checked and pinned, redirects not followed, time and size
+ * bounded. Certificates are judged against the system's roots and `NODE_EXTRA_CA_CERTS`.
+ */
+export function createSender({
+  clock,
+  allowNetworks = [],
+  timeoutMs = limits.webhookAnswerMs,
+  maxResponseBytes = limits.webhookAnswerBytes,
+  resolve = createResolver(),
+}: {
+  clock: Clock;
+  allowNetworks?: readonly Network[];
+  timeoutMs?: number;
+  maxResponseBytes?: number;
+  resolve?: Resolve;
+}): Sender {
+  const agent = openAgent(resolve, allowNetworks, timeoutMs);
+  const judge = createJudge(allowNetworks);
 
   const attempt = async ({ url, headers, body, signal }: SendRequest): Promise<Omit<Attempt, 'duration_ms'>> => {
     const exchange = new Exchange(maxResponseBytes, clock);

@@ -1,6 +1,4 @@
 import Type from 'typebox';
-import { AssessmentCompleted, LearnerGroupsUpdated } from '../../webhooks/event-schema.ts';
-import { deliveryIdHeader, legacyHeader, signatureHeader, toleranceSeconds } from '../../webhooks/signing.ts';
 import type { Refusal } from './codes.ts';
 import { refusalsOf } from './codes.ts';
 import type { ReplyHeader, RequestHeader } from '../../http/headers.ts';
@@ -15,6 +13,7 @@ import { ApiError } from '../../errors.ts';
 import { apiBase } from '../../settings.ts';
 import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiReply } from './openapi-document.ts';
 import { defaultRateLimit, introduction } from './introduction.ts';
+import { webhooksOf } from './openapi-webhooks.ts';
 
 /** What the committed document names as the server: a service names its own origin. */
 export const documentedOrigin = 'https://results.example.org';
@@ -276,63 +275,9 @@ async function operationOf(
   };
 }
 
-const signature: OpenApiParameter[] = [
-  {
-    name: deliveryIdHeader,
-    in: 'header',
-    required: true,
-    schema: { type: 'string', format: 'uuid' },
-    example: '3c9e6679-7425-40de-944b-e07fc1f90ae7',
-    description:
-      'The same over retries and replays of a delivery: what you have handled under this id, answer with 2xx and pass over.',
-  },
-  {
-    name: signatureHeader,
-    in: 'header',
-    required: true,
-    schema: { type: 'string', pattern: '^t=\\d+(,v1=[0-9a-f]{64})+$' },
-    description: `\`t=<unix seconds>,v1=<hex>\`: HMAC-SHA256 over \`<t>.<raw body>\`, keyed with the signing secret as text. While a secret is being replaced there are two v1. Refuse times more than ${toleranceSeconds / 60} minutes away.`,
-  },
-  {
-    name: legacyHeader,
-    in: 'header',
-    required: true,
-    schema: { type: 'string', pattern: '^[0-9a-f]{64}$' },
-    description:
-      'HMAC-SHA256 over the raw body, in hex. For receivers that already read it: it gives no protection against replay.',
-  },
-];
-
-function webhookOf(
-  given: { id: string; summary: string; description: string; schema: object; example: unknown },
-  components: Components,
-): Record<string, OpenApiOperation> {
-  return {
-    post: {
-      operationId: given.id,
-      tags: ['Webhooks'],
-      summary: given.summary,
-      description: given.description,
-      security: [],
-      parameters: signature,
-      requestBody: {
-        required: true,
-        content: { 'application/json': { schema: components.show(given.schema), example: given.example } },
-      },
-      responses: {
-        '2XX': { description: 'Received. Answer within 15 seconds.' },
-        410: { description: 'The endpoint is gone for good: it is disabled.' },
-        429: { description: 'Not now. Retry-After is honoured, as with 503.' },
-        default: { description: 'Anything else is a failure: the delivery is tried again later.' },
-      },
-    },
-  };
-}
-
-/** The OpenAPI 3.1 document of the whole API, made from the route table: the same bytes for the same origin and rate limit. */
-export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit): Promise<OpenApiDocument> {
-  const components = new Components();
-  const responses: Record<string, OpenApiReply> = {
+/** Every path with its methods, and the replies that they share. */
+async function operationsOf(components: Components) {
+  const replies: Record<string, OpenApiReply> = {
     [refusedHead]: {
       description: 'As GET is refused, without a body.',
       headers: headers(['Retry-After', 'WWW-Authenticate', 'Cache-Control', ...rate]),
@@ -341,49 +286,51 @@ export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit):
   const paths: OpenApiDocument['paths'] = {};
   for (const route of routes) {
     const methods = (paths[route.path] ??= {});
-    methods[route.method.toLowerCase()] = await operationOf(route, components, responses);
+    methods[route.method.toLowerCase()] = await operationOf(route, components, replies);
     if (route.method === 'GET') methods.head = headOf(route);
   }
-  const assessment = (
-    routes.find((route) => route.id === 'getAssessment')!.answers[200]!.example as {
-      data: { groups: { id: string }[] };
-    }
-  ).data;
-  const groupIds = assessment.groups.map((group) => group.id);
-  const webhooks = {
-    'assessment.completed': webhookOf(
-      {
-        id: 'assessmentCompleted',
-        summary: 'A result is completed',
-        schema: AssessmentCompleted,
-        description: 'data is byte for byte what GET /assessments/{id} gives at that moment.',
-        example: {
-          event: 'assessment.completed',
-          occurred_at: '2026-01-31T09:40:12.345Z',
-          data: assessment,
-          group_ids: groupIds,
-        },
-      },
-      components,
-    ),
-    'learner.groups.updated': webhookOf(
-      {
-        id: 'learnerGroupsUpdated',
-        summary: 'A learner joined or left groups',
-        schema: LearnerGroupsUpdated,
-        description:
-          'One event for each learner that a change touches. An endpoint scoped by group_ids is told when an added or a removed group is among them.',
-        example: {
-          event: 'learner.groups.updated',
-          learner_ref: 'LRN-000017',
-          added: groupIds,
-          removed: [],
-          occurred_at: '2026-01-31T09:40:12.345Z',
-        },
-      },
-      components,
-    ),
-  };
+  return { paths, replies };
+}
+
+const securitySchemes = {
+  accessKeyId: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Access-Key-Id',
+    description: 'The access key id of a key pair.',
+  },
+  secretAccessKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Secret-Access-Key',
+    description: 'The secret of the same key pair, shown once when it is made.',
+  },
+} as const;
+
+function headerParameters(): Record<string, OpenApiParameter> {
+  return Object.fromEntries(
+    (Object.keys(requestHeaders) as RequestHeader[]).map((name) => {
+      const { meaning, schema, example } = requestHeaders[name];
+      return [name, { name, in: 'header', description: meaning, schema, example }];
+    }),
+  );
+}
+
+function describedHeaders() {
+  return Object.fromEntries(
+    (Object.keys(replyHeaders) as ReplyHeader[]).map((name) => {
+      const { meaning, schema, example } = replyHeaders[name];
+      const isNumber = (schema as Schema).type === 'integer';
+      return [name, { description: meaning, schema, example: isNumber ? Number(example) : example }];
+    }),
+  );
+}
+
+/** The OpenAPI 3.1 document of the whole API, made from the route table: the same bytes for the same origin and rate limit. */
+export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit): Promise<OpenApiDocument> {
+  const components = new Components();
+  const { paths, replies } = await operationsOf(components);
+  const webhooks = webhooksOf(components);
   components.show(ErrorBody);
   return {
     openapi: '3.1.1',
@@ -400,43 +347,10 @@ export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit):
     paths,
     webhooks,
     components: {
-      securitySchemes: {
-        accessKeyId: {
-          type: 'apiKey',
-          in: 'header',
-          name: 'X-Access-Key-Id',
-          description: 'The access key id of a key pair.',
-        },
-        secretAccessKey: {
-          type: 'apiKey',
-          in: 'header',
-          name: 'X-Secret-Access-Key',
-          description: 'The secret of the same key pair, shown once when it is made.',
-        },
-      },
-      parameters: {
-        ...pagingParameters,
-        ...Object.fromEntries(
-          (Object.keys(requestHeaders) as RequestHeader[]).map((name) => {
-            const { meaning, schema, example } = requestHeaders[name];
-            return [name, { name, in: 'header', description: meaning, schema, example }];
-          }),
-        ),
-      },
-      headers: Object.fromEntries(
-        (Object.keys(replyHeaders) as ReplyHeader[]).map((name) => {
-          const { meaning, schema, example } = replyHeaders[name];
-          return [
-            name,
-            {
-              description: meaning,
-              schema,
-              example: (schema as Schema).type === 'integer' ? Number(example) : example,
-            },
-          ];
-        }),
-      ),
-      responses,
+      securitySchemes,
+      parameters: { ...pagingParameters, ...headerParameters() },
+      headers: describedHeaders(),
+      responses: replies,
       schemas: components.schemas,
     },
   };
