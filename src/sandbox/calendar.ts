@@ -1,6 +1,6 @@
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
-const WINDOW_DAYS = 729;
+const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+const windowDays = 729;
 
 /** The UK working days of the two years before a reference day. */
 export type WorkingCalendar = {
@@ -14,7 +14,7 @@ export type WorkingCalendar = {
   enrolment: readonly number[];
 };
 
-const ENROLMENT_BY_MONTH = [2.4, 1.2, 0.9, 1.6, 0.9, 0.7, 0.4, 0.6, 4, 2.2, 1.2, 0.5];
+const enrolmentByMonth = [2.4, 1.2, 0.9, 1.6, 0.9, 0.7, 0.4, 0.6, 4, 2.2, 1.2, 0.5];
 
 /** Gregorian Easter Sunday, midnight UTC (Meeus, Jones and Butcher's algorithm). */
 export function easterMs(year: number): number {
@@ -31,41 +31,41 @@ export function easterMs(year: number): number {
 /** The last given weekday (0 is Sunday) of a month (0 is January), midnight UTC. */
 function lastWeekday(year: number, month: number, weekday: number): number {
   const last = Date.UTC(year, month + 1, 0);
-  return last - ((new Date(last).getUTCDay() - weekday + 7) % 7) * DAY_MS;
+  return last - ((new Date(last).getUTCDay() - weekday + 7) % 7) * dayMs;
 }
 
 /** Whether training providers in England work on that day (midnight UTC): no weekends, bank holidays, 23 December to 2 January. */
-export function isWorkingDay(dayMs: number): boolean {
-  const date = new Date(dayMs);
+export function isWorkingDay(midnightMs: number): boolean {
+  const date = new Date(midnightMs);
   const weekday = date.getUTCDay();
   if (weekday === 0 || weekday === 6) return false;
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
   if ((month === 11 && day >= 23) || (month === 0 && day <= 2)) return false;
   if (month === 4 && weekday === 1 && (day <= 7 || day > 24)) return false;
   if (month === 7 && weekday === 1 && day > 24) return false;
-  const fromEaster = (dayMs - easterMs(year)) / DAY_MS;
+  const fromEaster = (midnightMs - easterMs(year)) / dayMs;
   return fromEaster !== -2 && fromEaster !== 1;
 }
 
 /** UK time ahead of UTC during working hours of that day; clocks change on Sundays, so a working day has one offset. */
-export function ukOffsetMs(dayMs: number): number {
-  const year = new Date(dayMs).getUTCFullYear();
-  return dayMs >= lastWeekday(year, 2, 0) && dayMs < lastWeekday(year, 9, 0) ? HOUR_MS : 0;
+export function ukOffsetMs(midnightMs: number): number {
+  const year = new Date(midnightMs).getUTCFullYear();
+  return midnightMs >= lastWeekday(year, 2, 0) && midnightMs < lastWeekday(year, 9, 0) ? hourMs : 0;
 }
 
 /** The calendar before the day that `nowMs` falls in (UTC), so that every moment of one day gives the same data. */
 export function workingCalendar(nowMs: number): WorkingCalendar {
-  const referenceMs = Math.floor(nowMs / DAY_MS) * DAY_MS;
+  const referenceMs = Math.floor(nowMs / dayMs) * dayMs;
   const days: number[] = [];
   const offsets: number[] = [];
   const enrolment: number[] = [];
   let total = 0;
-  for (let ago = WINDOW_DAYS; ago >= 1; ago -= 1) {
-    const day = referenceMs - ago * DAY_MS;
+  for (let ago = windowDays; ago >= 1; ago -= 1) {
+    const day = referenceMs - ago * dayMs;
     if (!isWorkingDay(day)) continue;
     days.push(day);
     offsets.push(ukOffsetMs(day));
-    total += ENROLMENT_BY_MONTH[new Date(day).getUTCMonth()]!;
+    total += enrolmentByMonth[new Date(day).getUTCMonth()]!;
     enrolment.push(total);
   }
   return { referenceMs, days, offsets, enrolment };
@@ -87,5 +87,5 @@ export function enrolmentDay(calendar: WorkingCalendar, after: number, u: number
 
 /** An instant within working hours (09:00 to 17:00 UK time) of the working day at `index`; `u` in [0, 1). */
 export function workingInstant(calendar: WorkingCalendar, index: number, u: number): number {
-  return calendar.days[index]! - calendar.offsets[index]! + 9 * HOUR_MS + Math.floor(u * 8 * HOUR_MS);
+  return calendar.days[index]! - calendar.offsets[index]! + 9 * hourMs + Math.floor(u * 8 * hourMs);
 }

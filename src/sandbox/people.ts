@@ -4,11 +4,11 @@ import { nameStocks, singleNames } from './names.ts';
 import type { NameStock } from './names.ts';
 
 /** Shares of the shapes of name that break careless software; each is a fraction of all learners. */
-const SINGLE_NAME_SHARE = 0.012;
-const VERY_LONG_SHARE = 0.004;
-const DECOMPOSED_SHARE = 0.04;
-const DOUBLE_BARRELLED_SHARE = 0.05;
-const MIDDLE_NAME_SHARE = 0.12;
+const singleNameShare = 0.012;
+const veryLongShare = 0.004;
+const decomposedShare = 0.04;
+const doubleBarrelledShare = 0.05;
+const middleNameShare = 0.12;
 
 const totalWeight = nameStocks.reduce((sum, stock) => sum + stock.weight, 0);
 const latinStocks = nameStocks.filter((stock) => stock.script === 'Latin');
@@ -61,8 +61,8 @@ function ordinaryName(random: Random): string {
     // The father's given name stands between one's own and the grandfather's.
     given = withAnother(random, given, stock.men, ' ');
   } else if (stock.script === 'Latin' && stock.form === 'g f') {
-    if (shape < DOUBLE_BARRELLED_SHARE) family = withAnother(random, family, families, '-');
-    else if (shape < DOUBLE_BARRELLED_SHARE + MIDDLE_NAME_SHARE) given = withAnother(random, given, givens, ' ');
+    if (shape < doubleBarrelledShare) family = withAnother(random, family, families, '-');
+    else if (shape < doubleBarrelledShare + middleNameShare) given = withAnother(random, given, givens, ' ');
   }
   return join(stock.form, given, family);
 }
@@ -74,7 +74,7 @@ function ordinaryName(random: Random): string {
  */
 export function fullName(random: Random): string {
   const shape = random.float();
-  if (shape < SINGLE_NAME_SHARE) return pick(random, singleNames);
-  const name = shape < SINGLE_NAME_SHARE + VERY_LONG_SHARE ? veryLongName(random) : ordinaryName(random);
-  return random.float() < DECOMPOSED_SHARE ? name.normalize('NFD') : name;
+  if (shape < singleNameShare) return pick(random, singleNames);
+  const name = shape < singleNameShare + veryLongShare ? veryLongName(random) : ordinaryName(random);
+  return random.float() < decomposedShare ? name.normalize('NFD') : name;
 }

@@ -38,7 +38,7 @@ export type SandboxPlan = {
   learner(number: number): PlannedLearner;
 };
 
-const NO_REF_SHARE = 0.03;
+const noRefShare = 0.03;
 
 /**
  * Opaque references in the styles that management-information systems use, every character of the pattern among them.
@@ -48,7 +48,7 @@ const NO_REF_SHARE = 0.03;
 function refOf(salt: number, number: number): string | null {
   const kind = hashOfNumber(number ^ salt) / 2 ** 32;
   const digits = String(number).padStart(6, '0');
-  if (kind < NO_REF_SHARE) return null;
+  if (kind < noRefShare) return null;
   if (kind < 0.84) return `LRN-${digits}`;
   if (kind < 0.88) return `ILR/3/${digits}`;
   if (kind < 0.92) return `mis:main:${digits}`;

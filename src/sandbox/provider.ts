@@ -80,8 +80,8 @@ const countAt = (type: keyof typeof growing, learners: number): number => {
 };
 
 const pad = (n: number, width: number): string => String(n).padStart(width, '0');
-const COURSES = areas.length * courseLevels.length;
-const courseOfClass = (index: number): number => (index * 7) % COURSES;
+const courseCount = areas.length * courseLevels.length;
+const courseOfClass = (index: number): number => (index * 7) % courseCount;
 const areaOfCourse = (index: number): number => index % areas.length;
 const campusOfClass = (index: number): number => index % campuses.length;
 const courseName = (index: number): string =>
@@ -161,7 +161,7 @@ export function plannedGroups(seed: string, learners: number, calendar: WorkingC
       out.push({ type, ref: refOf[type](i), name: name(i), archived: archivedAt[type]?.(i) ?? false });
     }
   };
-  add('course', COURSES, courseName);
+  add('course', courseCount, courseName);
   add('class', countAt('class', learners), (i) => {
     const time = `${weekdays[i % 5]!} ${sessions[Math.floor(i / 5) % 3]!}`;
     return `${courseName(courseOfClass(i))}: ${time}, ${campuses[campusOfClass(i)]!} (group ${i + 1})`;
@@ -201,7 +201,7 @@ function otherActive(random: Random, type: keyof typeof growing, number: number,
 /** A later change of membership: everything in `remove` is held before it, nothing in `add` is. */
 export type PlannedMove = { remove: GroupKey[]; add: GroupKey[] };
 
-const MOVED_SHARE = 0.14;
+const movedShare = 0.14;
 
 /** From one class to another, with the course, curriculum area and campus that come with it; nobody joins an archived group. */
 function classMove(from: number, to: number): PlannedMove {
@@ -247,7 +247,7 @@ export function memberships(
   };
   let campus: number;
   if (programme === 'apprenticeship') {
-    const course = below(random, COURSES);
+    const course = below(random, courseCount);
     hold('course', course);
     hold('curriculum_area', areaOfCourse(course));
     campus = below(random, campuses.length);
@@ -273,7 +273,7 @@ export function memberships(
   hold('campus', campus);
 
   const moves: PlannedMove[] = [];
-  if (random.float() < MOVED_SHARE) {
+  if (random.float() < movedShare) {
     const kinds = Object.keys(index) as (keyof typeof growing)[];
     const type = kinds[below(random, kinds.length)]!;
     const to = otherActive(random, type, number, index[type]!);

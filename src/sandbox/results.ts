@@ -158,10 +158,10 @@ export function amendmentOf(random: Random, record: Outcome): NonNullable<Planne
   return { reason: 'One item of this domain re-marked', fields: { domains } };
 }
 
-const WITHDRAWN_SHARE = 0.015;
-const AMENDED_SHARE = 0.01;
-const NOT_PLACED_SHARE = 0.005;
-const MOST_RESULTS = 6;
+const withdrawnShare = 0.015;
+const amendedShare = 0.01;
+const notPlacedShare = 0.005;
+const mostResults = 6;
 /** Shares of learners with 0 to 6 results; the mean is 2.2. */
 const countShares = [0.1, 0.26, 0.26, 0.2, 0.1, 0.05, 0.03];
 
@@ -169,7 +169,7 @@ const countShares = [0.1, 0.26, 0.26, 0.2, 0.1, 0.05, 0.03];
 function countOf(random: Random, hasRef: boolean): number {
   let left = random.float();
   let count = 0;
-  while (count < MOST_RESULTS && left >= countShares[count]!) {
+  while (count < mostResults && left >= countShares[count]!) {
     left -= countShares[count]!;
     count += 1;
   }
@@ -220,7 +220,7 @@ export function resultsOf(
       before === undefined ? general + 0.5 * normal(random) : before.ability + 0.28 + 0.2 * normal(random);
     const luck = before === undefined ? random.float() : nextLuck(random, before.luck);
     sat.set(subject, { ability, luck });
-    const outcome = random.float() < NOT_PLACED_SHARE ? notPlaced(subject) : outcomeAt(subject, ability, luck);
+    const outcome = random.float() < notPlacedShare ? notPlaced(subject) : outcomeAt(subject, ability, luck);
     const fate = random.float();
     results.push({
       record: {
@@ -229,8 +229,8 @@ export function resultsOf(
         assessed_at: formatMs(workingInstant(calendar, start + offsets[i]!, random.float())),
         ...outcome,
       },
-      withdraw: fate < WITHDRAWN_SHARE ? { reason: withdrawalReason(random) } : null,
-      amend: fate > 1 - AMENDED_SHARE ? amendmentOf(random, outcome) : null,
+      withdraw: fate < withdrawnShare ? { reason: withdrawalReason(random) } : null,
+      amend: fate > 1 - amendedShare ? amendmentOf(random, outcome) : null,
     });
   }
   return { startMs: calendar.days[start]!, results };

@@ -4,7 +4,7 @@ import { levelName, levelsOf } from './levels.ts';
 import type { Level, Subject } from './levels.ts';
 
 /** The standard: the expected share right on a level's items of somebody who just meets that level. */
-export const TAU = 0.65;
+export const defaultTau = 0.65;
 
 /** One item as scoring sees it. `domain` is the domain's name as results show it. */
 export type ScoredItem = ItemParameters & { id: string; subject: Subject; domain: string; level: Level };
@@ -21,7 +21,7 @@ const searchBound = 20;
  * The ability at which the mean probability over `items` equals τ (test characteristic curve method).
  * Throws `BankFault` where there is none: no items, or guessing alone reaches τ.
  */
-export function cutFor(items: readonly ItemParameters[], tau: number = TAU): number {
+export function cutFor(items: readonly ItemParameters[], tau: number = defaultTau): number {
   if (items.length === 0) throw new BankFault('A cut score needs at least one item of its level.');
   const mean = (theta: number) => items.reduce((sum, item) => sum + probability(item, theta), 0) / items.length;
   if (mean(-searchBound) >= tau || mean(searchBound) <= tau) {
@@ -34,7 +34,7 @@ export function cutFor(items: readonly ItemParameters[], tau: number = TAU): num
  * The cuts of all levels of a subject from the whole bank. The same cuts serve both engines, so "65 % of Level 1" and
  * "θ at the Level 1 cut" are one standard. Throws `BankFault` if a level has no items or the cuts do not rise.
  */
-export function solveCuts(subject: Subject, items: readonly ScoredItem[], tau: number = TAU): Cut[] {
+export function solveCuts(subject: Subject, items: readonly ScoredItem[], tau: number = defaultTau): Cut[] {
   const cuts = levelsOf(subject).map((level): Cut => {
     const own = items.filter((item) => item.level === level);
     if (own.length === 0) throw new BankFault(`The ${subject} bank has no ${levelName(level)} items.`);

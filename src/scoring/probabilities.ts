@@ -4,7 +4,7 @@ import { publishedLevels } from './levels.ts';
 import type { Placement, Subject } from './levels.ts';
 
 /** Published probabilities are whole thousandths. */
-const PARTS = 1000;
+const partsOfOne = 1000;
 
 /**
  * How likely each level is, given the answers: the posterior's mass between one cut and the next. Keys are the names of
@@ -18,14 +18,14 @@ export function levelProbabilities(
 ): Record<string, number> {
   const placements: Placement[] = ['below_entry', ...cuts.map((cut) => cut.level)];
   const below = [0, ...massesBelow(posterior, cuts), 1];
-  const shares = placements.map((_, i) => PARTS * (below[i + 1]! - below[i]!));
+  const shares = placements.map((_, i) => partsOfOne * (below[i + 1]! - below[i]!));
   const parts = shares.map(Math.floor);
-  const left = PARTS - parts.reduce((sum, part) => sum + part, 0);
+  const left = partsOfOne - parts.reduce((sum, part) => sum + part, 0);
   const byRemainder = shares.map((share, i) => ({ i, remainder: share - parts[i]! }));
   byRemainder.sort((x, y) => y.remainder - x.remainder || x.i - y.i);
   for (const { i } of byRemainder.slice(0, left)) parts[i]!++;
   return Object.fromEntries(
-    placements.map((placement, i) => [publishedLevels(subject, placement).working_level, parts[i]! / PARTS]),
+    placements.map((placement, i) => [publishedLevels(subject, placement).working_level, parts[i]! / partsOfOne]),
   );
 }
 

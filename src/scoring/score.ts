@@ -1,6 +1,6 @@
 import { standardPrior, confidenceInterval, mle, momentsOf, posteriorOf, wle } from './irt.ts';
 import type { MleEstimate, Prior, Response, WleEstimate } from './irt.ts';
-import { BankFault, TAU, solveCuts } from './cuts.ts';
+import { BankFault, defaultTau, solveCuts } from './cuts.ts';
 import type { Cut, ScoredItem } from './cuts.ts';
 import { scoreDomains } from './domains.ts';
 import type { DomainResult, DomainStatus } from './domains.ts';
@@ -94,7 +94,7 @@ export type ScoredResult = {
 export class ResponseFault extends Error {}
 
 /** Solves the cuts and checks the items once. Throws `BankFault`. */
-export function prepareBank(bank: BankVersion, tau: number = TAU): ScoringBank {
+export function prepareBank(bank: BankVersion, tau: number = defaultTau): ScoringBank {
   const names = new Set(bank.domains.map((domain) => domain.name));
   const itemsById = new Map<string, ScoredItem>();
   for (const item of bank.items) {

@@ -15,7 +15,7 @@ import { clientGroupTypes } from '../../src/groups/types.ts';
 import { domainNames } from '../../src/sandbox/results.ts';
 import { frameworkOf } from '../../src/sittings/standards.ts';
 
-const DAY_MS = 86_400_000;
+const dayMs = 86_400_000;
 const nowMs = Date.UTC(2026, 2, 4, 13, 37, 11);
 const seed = 'test';
 const plan = planSandbox({ seed, learners: 4_000, nowMs });
@@ -36,7 +36,7 @@ const shareOf = <T>(list: readonly T[], test: (one: T) => boolean): number => li
 
 suite('the same seed and day give the same sandbox', () => {
   test('whatever the moment of the day', () => {
-    const again = planSandbox({ seed, learners: 300, nowMs: Math.floor(nowMs / DAY_MS) * DAY_MS });
+    const again = planSandbox({ seed, learners: 300, nowMs: Math.floor(nowMs / dayMs) * dayMs });
     assert.deepEqual([...again.learners()], learners.slice(0, 300));
   });
 
@@ -75,7 +75,7 @@ suite('the same seed and day give the same sandbox', () => {
   });
 
   test('ids and levels do not depend on the day', () => {
-    const later = planSandbox({ seed, learners: 200, nowMs: nowMs + 9 * DAY_MS });
+    const later = planSandbox({ seed, learners: 200, nowMs: nowMs + 9 * dayMs });
     for (const learner of later.learners()) {
       const mine = learners[learner.number - 1]!;
       assert.deepEqual(
@@ -364,8 +364,8 @@ suite('results', () => {
     for (const { record } of results) {
       assert.match(record.assessed_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
       const at = Date.parse(record.assessed_at);
-      assert.ok(at < plan.referenceMs && at >= plan.referenceMs - 730 * DAY_MS);
-      assert.ok(isWorkingDay(Math.floor(at / DAY_MS) * DAY_MS), record.assessed_at);
+      assert.ok(at < plan.referenceMs && at >= plan.referenceMs - 730 * dayMs);
+      assert.ok(isWorkingDay(Math.floor(at / dayMs) * dayMs), record.assessed_at);
       const hour = Number(ukHour.format(at));
       assert.ok(hour >= 9 && hour < 17, record.assessed_at);
     }

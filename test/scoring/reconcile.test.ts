@@ -6,7 +6,7 @@ import { levelsOf, orderOf } from '../../src/scoring/levels.ts';
 import type { Placement } from '../../src/scoring/levels.ts';
 import { decidingRule, placeByIrt, reconcile } from '../../src/scoring/reconcile.ts';
 
-const CUTS: Cut[] = [
+const cuts: Cut[] = [
   { level: 'entry1', theta: -2 },
   { level: 'entry2', theta: -1.5 },
   { level: 'entry3', theta: -1 },
@@ -73,10 +73,10 @@ suite('reconciliation', () => {
 
 suite('placement by ability', () => {
   test('exactly at a cut counts as met', () => {
-    assert.equal(placeByIrt(CUTS, 0), 'level1');
-    assert.equal(placeByIrt(CUTS, -Number.EPSILON), 'entry3');
-    assert.equal(placeByIrt(CUTS, -2.0001), 'below_entry');
-    assert.equal(placeByIrt(CUTS, 5), 'level3');
+    assert.equal(placeByIrt(cuts, 0), 'level1');
+    assert.equal(placeByIrt(cuts, -Number.EPSILON), 'entry3');
+    assert.equal(placeByIrt(cuts, -2.0001), 'below_entry');
+    assert.equal(placeByIrt(cuts, 5), 'level3');
   });
 });
 
@@ -100,7 +100,7 @@ suite('deciding rule', () => {
       ['level3', 4, 'level3', true],
     ];
     for (const [placement, theta, level, met] of table) {
-      const rule = decidingRule(CUTS, placement, theta, narrow(theta));
+      const rule = decidingRule(cuts, placement, theta, narrow(theta));
       assert.deepEqual([rule.level, rule.met], [level, met], `${placement} at ${theta}`);
     }
   });
@@ -108,23 +108,23 @@ suite('deciding rule', () => {
   test('no other cut is nearer to the ability, wherever IRT places it', () => {
     fc.assert(
       fc.property(fc.double({ min: -4, max: 4, noNaN: true }), (theta) => {
-        const { threshold } = decidingRule(CUTS, placeByIrt(CUTS, theta), theta, narrow(theta));
-        for (const cut of CUTS) assert.ok(Math.abs(threshold - theta) <= Math.abs(cut.theta - theta));
+        const { threshold } = decidingRule(cuts, placeByIrt(cuts, theta), theta, narrow(theta));
+        for (const cut of cuts) assert.ok(Math.abs(threshold - theta) <= Math.abs(cut.theta - theta));
       }),
     );
   });
 
   test('side follows the ability, met follows the placement', () => {
     // The engines were two apart: ability at Level 3, rules at Level 1, placed at Level 2.
-    const rule = decidingRule(CUTS, 'level2', 2.2, narrow(2.2));
+    const rule = decidingRule(cuts, 'level2', 2.2, narrow(2.2));
     assert.deepEqual([rule.level, rule.side, rule.met], ['level3', 'at_or_above', false]);
   });
 
   test('the end points of the interval are inside it', () => {
-    const at = (low: number, high: number) => decidingRule(CUTS, 'level1', 0.2, { low, high }).isBorderline;
+    const at = (low: number, high: number) => decidingRule(cuts, 'level1', 0.2, { low, high }).isBorderline;
     assert.equal(at(0, 0.4), true);
     assert.equal(at(Number.MIN_VALUE, 0.4), false);
-    assert.equal(decidingRule(CUTS, 'entry3', -0.2, { low: -0.4, high: 0 }).isBorderline, true);
-    assert.equal(decidingRule(CUTS, 'entry3', -0.2, { low: -0.4, high: -Number.MIN_VALUE }).isBorderline, false);
+    assert.equal(decidingRule(cuts, 'entry3', -0.2, { low: -0.4, high: 0 }).isBorderline, true);
+    assert.equal(decidingRule(cuts, 'entry3', -0.2, { low: -0.4, high: -Number.MIN_VALUE }).isBorderline, false);
   });
 });

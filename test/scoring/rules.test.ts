@@ -7,7 +7,7 @@ import type { Level } from '../../src/scoring/levels.ts';
 import { bandMinItems, placeByRules } from '../../src/scoring/rules.ts';
 import type { ScoredAnswer } from '../../src/scoring/rules.ts';
 
-const CUTS: Cut[] = [
+const cuts: Cut[] = [
   { level: 'entry', theta: -1.5 },
   { level: 'level1', theta: 0 },
   { level: 'level2', theta: 1 },
@@ -22,7 +22,7 @@ function answers(level: Level, right: number, wrong: number): ScoredAnswer[] {
       domain: 'Devices',
       level,
       a: 1,
-      b: CUTS.find((cut) => cut.level === level)!.theta,
+      b: cuts.find((cut) => cut.level === level)!.theta,
       c: 0,
     };
     return { item, right: k < right };
@@ -36,7 +36,7 @@ test("S_L is the sum of the probabilities at the cut over the band, and x/n coun
     ...answers('level2', 1, 3),
     ...answers('level3', 0, 2),
   ];
-  const { levels } = placeByRules(CUTS, given);
+  const { levels } = placeByRules(cuts, given);
   const level1 = levels[1]!;
   assert.deepEqual(level1.band, ['entry', 'level1', 'level2']);
   assert.deepEqual([level1.bandRight, level1.bandItems, level1.right, level1.items], [9, 15, 4, 6]);
@@ -56,12 +56,12 @@ test('exactly S_L passes', () => {
 });
 
 test('a level with seven items in its band is not judged, with eight it is', () => {
-  assert.equal(placeByRules(CUTS, answers('level3', bandMinItems - 1, 0)).levels[3]!.outcome, 'not_judged');
-  assert.equal(placeByRules(CUTS, answers('level3', bandMinItems, 0)).levels[3]!.outcome, 'pass');
+  assert.equal(placeByRules(cuts, answers('level3', bandMinItems - 1, 0)).levels[3]!.outcome, 'not_judged');
+  assert.equal(placeByRules(cuts, answers('level3', bandMinItems, 0)).levels[3]!.outcome, 'pass');
 });
 
 test('a failure below stops the climb; a level that was not judged does not', () => {
-  const failedBelow = placeByRules(CUTS, [
+  const failedBelow = placeByRules(cuts, [
     ...answers('entry', 0, 20),
     ...answers('level2', 8, 0),
     ...answers('level3', 8, 0),
@@ -71,26 +71,26 @@ test('a failure below stops the climb; a level that was not judged does not', ()
     ['fail', 'fail', 'pass', 'pass'],
   );
   assert.equal(failedBelow.placement, 'below_entry');
-  const unjudgedBelow = placeByRules(CUTS, [...answers('level2', 4, 4), ...answers('level3', 8, 0)]);
+  const unjudgedBelow = placeByRules(cuts, [...answers('level2', 4, 4), ...answers('level3', 8, 0)]);
   assert.equal(unjudgedBelow.levels[0]!.outcome, 'not_judged');
   assert.equal(unjudgedBelow.placement, 'level3');
 });
 
 test('nothing passed: the level below the lowest failure, below Entry only where Entry itself was failed', () => {
   // Nothing was given at Entry and too little around it, so the failure at Level 2 says nothing about Level 1.
-  const high = placeByRules(CUTS, [...answers('level2', 0, 4), ...answers('level3', 0, 8)]);
+  const high = placeByRules(cuts, [...answers('level2', 0, 4), ...answers('level3', 0, 8)]);
   assert.deepEqual(
     high.levels.map((rule) => rule.outcome),
     ['not_judged', 'not_judged', 'fail', 'fail'],
   );
   assert.equal(high.placement, 'level1');
-  const low = placeByRules(CUTS, [...answers('entry', 0, 8)]);
+  const low = placeByRules(cuts, [...answers('entry', 0, 8)]);
   assert.deepEqual([low.levels[0]!.outcome, low.placement], ['fail', 'below_entry']);
 });
 
 test('no level judged: no placement', () => {
-  assert.equal(placeByRules(CUTS, [...answers('entry', 3, 0), ...answers('level3', 4, 0)]).placement, null);
-  assert.equal(placeByRules(CUTS, []).placement, null);
+  assert.equal(placeByRules(cuts, [...answers('entry', 3, 0), ...answers('level3', 4, 0)]).placement, null);
+  assert.equal(placeByRules(cuts, []).placement, null);
 });
 
 test('one more right answer never lowers the placement', () => {
@@ -101,7 +101,7 @@ test('one more right answer never lowers the placement', () => {
       const given = list.map(([level, right]): ScoredAnswer => ({ ...answers(level, 1, 0)[0]!, right }));
       const k = at % given.length;
       const better = given.with(k, { ...given[k]!, right: true });
-      const [before, after] = [placeByRules(CUTS, given).placement, placeByRules(CUTS, better).placement];
+      const [before, after] = [placeByRules(cuts, given).placement, placeByRules(cuts, better).placement];
       if (before === null || after === null) assert.equal(before, after);
       else assert.ok(order.indexOf(after) >= order.indexOf(before));
     }),

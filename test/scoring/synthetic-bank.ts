@@ -14,7 +14,7 @@ const centres: Record<Level, number> = {
   level3: 1.3,
 };
 
-const DOMAINS: Record<Subject, { name: string; share: number }[]> = {
+const domains: Record<Subject, { name: string; share: number }[]> = {
   digital: ['Devices', 'Creating', 'Communicating', 'Transacting', 'Safety'].map((name) => ({ name, share: 0.2 })),
   english: ['Reading', 'Spelling', 'Punctuation', 'Grammar', 'Writing'].map((name, i) => ({
     name,
@@ -32,7 +32,7 @@ export function syntheticBank(subject: Subject, perCell: number = 8, seed: strin
   const random = seededRandom(`${seed}:${subject}`);
   const items: DeliveryItem[] = [];
   for (const level of levelsOf(subject)) {
-    for (const [d, domain] of DOMAINS[subject].entries()) {
+    for (const [d, domain] of domains[subject].entries()) {
       for (let k = 0; k < perCell; k++) {
         items.push({
           id: `${subject}-${level}-${d}-${k}`,
@@ -46,5 +46,5 @@ export function syntheticBank(subject: Subject, perCell: number = 8, seed: strin
       }
     }
   }
-  return { subject, version: 'synthetic-1', domains: DOMAINS[subject], items };
+  return { subject, version: 'synthetic-1', domains: domains[subject], items };
 }
