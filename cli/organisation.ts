@@ -1,17 +1,26 @@
-import { lockFeed } from '../src/feed/position.ts';
-import type { Organisation, Plan } from '../src/organisations/organisations.ts';
+import type { Organisation, OrganisationChanges, Plan } from '../src/organisations/organisations.ts';
 import {
   changeCredits,
   createOrganisation,
   listOrganisations,
   plans,
-  readOrganisation,
   updateOrganisation,
 } from '../src/organisations/organisations.ts';
-import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
+import { limits } from '../src/limits.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { act, numberOption, option, organisationOf, readReason, requiredOption, table, withApp } from './open.ts';
+import {
+  act,
+  numberOption,
+  option,
+  organisationOf,
+  readReason,
+  requiredOption,
+  requiredText,
+  table,
+  textOption,
+  withApp,
+} from './open.ts';
 import { subjects } from '../src/scoring/levels.ts';
 
 function payload(row: Organisation) {
@@ -38,12 +47,6 @@ function text(row: Organisation): string {
     ['ukprn', row.ukprn ?? 'not given'],
     ['created_at', row.created_at.toISOString()],
   ]);
-}
-
-function readName(name: string): string {
-  if (!isPlainText(name, 200) || holdsNationalInsuranceNumber(name))
-    throw new Misuse('--name must be text of 1 to 200 characters without a National Insurance number');
-  return name;
 }
 
 /** @returns null where it is taken away, undefined where it is not given */
@@ -88,7 +91,7 @@ export const commands: Command[] = [
     },
     run: async (call) => {
       const given = {
-        name: readName(requiredOption(call, 'name')),
+        name: requiredText(call, 'name', limits.organisationNameChars),
         plan: readPlan(option(call, 'plan') ?? 'standard'),
         credits: numberOption(call, 'credits', 0, 0, 1_000_000_000),
         groupAutocreate: readSwitch(call, 'group-autocreate') ?? true,
@@ -143,11 +146,12 @@ export const commands: Command[] = [
       ukprn: { type: 'string' },
     },
     run: async (call) => {
-      const [name, plan, list] = [option(call, 'name'), option(call, 'plan'), option(call, 'default-subjects')];
+      const name = textOption(call, 'name', limits.organisationNameChars);
+      const [plan, list] = [option(call, 'plan'), option(call, 'default-subjects')];
       const autocreate = readSwitch(call, 'group-autocreate');
       const ukprn = readUkprn(call);
-      const changes: Partial<Organisation> = {
-        ...(name === undefined ? {} : { name: readName(name) }),
+      const changes: OrganisationChanges = {
+        ...(name === undefined ? {} : { name }),
         ...(plan === undefined ? {} : { plan: readPlan(plan) }),
         ...(autocreate === undefined ? {} : { group_autocreate: autocreate }),
         ...(list === undefined ? {} : { default_subjects: readSubjects(list) }),
@@ -157,16 +161,10 @@ export const commands: Command[] = [
         throw new Misuse('give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn');
       return withApp(async (app) => {
         const found = await organisationOf(app, call.positionals[0]!);
-        const row = await act(app, found.organisation_id, 'organisation update', async (work) => {
-          await lockFeed(work, found.organisation_id);
-          return {
-            result: await updateOrganisation(work.tx, {
-              ...(await readOrganisation(work.tx, found.organisation_id)),
-              ...changes,
-            }),
-            resource: found.public_id,
-          };
-        });
+        const row = await act(app, found.organisation_id, 'organisation update', async (work) => ({
+          result: await updateOrganisation(work, found.organisation_id, changes),
+          resource: found.public_id,
+        }));
         return { json: payload(row), text: text(row) };
       });
     },

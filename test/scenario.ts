@@ -103,8 +103,11 @@ export class Result {
     await this.#scene.service.inWork((work) => withdrawAssessment(work, this.#scene.org.id, this.id, why));
   }
 
-  readReport() {
-    return this.#scene.org.get(`/assessments/${this.id}/report.pdf`);
+  /** @param status what the answer must be: two refusals would be alike in everything that a report is compared by */
+  async readReport(status = 200) {
+    const answer = await this.#scene.org.get(`/assessments/${this.id}/report.pdf`);
+    expectStatus(answer, status);
+    return answer;
   }
 
   read() {

@@ -3,6 +3,7 @@ import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { currentShape } from '../db/shape.ts';
 import { insertEmptySet } from '../feed/group-sets.ts';
+import { lockFeed } from '../feed/position.ts';
 
 export const plans = ['standard', 'education', 'unlimited'] as const;
 export type Plan = (typeof plans)[number];
@@ -92,17 +93,28 @@ export function listOrganisations(tx: Tx): Promise<Organisation[]> {
   return tx.query<Organisation>(all);
 }
 
-export async function updateOrganisation(tx: Tx, row: Organisation): Promise<Organisation> {
-  return (
-    await tx.query<Organisation>(update, [
-      row.organisation_id,
-      row.name,
-      row.plan,
-      row.group_autocreate,
-      row.default_subjects,
-      row.ukprn,
-    ])
-  )[0]!;
+/** What can be changed of an organisation. */
+export type OrganisationChanges = Partial<
+  Pick<Organisation, 'name' | 'plan' | 'group_autocreate' | 'default_subjects' | 'ukprn'>
+>;
+
+/** Changes what is named and leaves the rest. Two changes at once wait for each other, so neither undoes the other. */
+export async function updateOrganisation(
+  work: Work,
+  organisationId: number,
+  changes: OrganisationChanges,
+): Promise<Organisation> {
+  await lockFeed(work, organisationId);
+  const row = { ...(await readOrganisation(work.tx, organisationId)), ...changes };
+  const [changed] = await work.tx.query<Organisation>(update, [
+    organisationId,
+    row.name,
+    row.plan,
+    row.group_autocreate,
+    row.default_subjects,
+    row.ukprn,
+  ]);
+  return changed!;
 }
 
 /** @returns the new balance, or undefined when it would fall below zero */

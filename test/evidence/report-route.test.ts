@@ -180,7 +180,7 @@ suite('the report over HTTP', async () => {
     const theirs = await (await other.learner('ana')).completes();
     await theirs.readReport();
     const withdrawn = await ana.completes();
-    assert.equal((await withdrawn.readReport()).status, 200);
+    await withdrawn.readReport();
     await withdrawn.isWithdrawn();
     const texts = new Set<string>();
     for (const id of [theirs.id, withdrawn.id, '00000000-0000-4000-8000-000000000000', 'no-id', result.id.slice(1)]) {

@@ -59,7 +59,7 @@ suite('the public page that checks a file', async () => {
       assert.deepEqual([inspected.holder?.assessmentId, inspected.reproducible], [another.id, null]);
       assert.equal(await editionBytes(service.app, scene.org.id, hash), undefined);
     }
-    assert.equal((await another.readReport()).status, 404);
+    await another.readReport(404);
     const [left] = await service.app.db.query<{ row: string }>(
       'select e::text as row from evidence e where assessment_id = $1 limit 1',
       [another.id],
