@@ -1,6 +1,6 @@
 import type { App } from '../src/app.ts';
 import type { Place } from '../src/db/stored-text.ts';
-import { readReport } from '../src/evidence/report.ts';
+import { readReport } from '../src/evidence/evidence.ts';
 import { holdsNationalInsuranceNumber } from '../src/personal-data.ts';
 import { canRedact, findPersonalData, redactPlace } from '../src/redaction.ts';
 import type { Call, Command } from './command.ts';

@@ -1,10 +1,10 @@
 import { dropReport, redactBody } from './assessments/redact.ts';
-import { findLive } from './assessments/find.ts';
+import { findLive } from './assessments/assessments.ts';
 import type { ByteReaders, Place } from './db/stored-text.ts';
 import { changeStoredText, readStoredText, storedTexts } from './db/stored-text.ts';
 import type { Tx } from './db/database.ts';
 import type { Work } from './db/work.ts';
-import { redactEdition } from './evidence/report.ts';
+import { redactEdition } from './evidence/evidence.ts';
 import { lockFeed } from './feed/position.ts';
 import { redactGroup } from './groups/change.ts';
 import { redactLearner } from './learners/rename.ts';

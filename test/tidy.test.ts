@@ -46,6 +46,16 @@ suite('layers', () => {
     );
   });
 
+  test("what others may ask of a store stands in one file, which has its folder's name", () => {
+    const reExports = /^export (?:type )?\{[^}]*\} from '[^']+';$/gm;
+    none(
+      'doors',
+      src.filter(
+        (file) => code(file).replace(reExports, '').trim() === '' && basename(file, '.ts') !== file.split('/').at(-2),
+      ),
+    );
+  });
+
   test('the database knows no noun and no edge', () => {
     none(
       'db',

@@ -4,7 +4,7 @@ import type { App } from '../app.ts';
 import { contentOf } from '../assessments/body.ts';
 import { historyOf } from '../assessments/history.ts';
 import { attachReport } from '../assessments/report.ts';
-import { findLive } from '../assessments/find.ts';
+import { findLive } from '../assessments/assessments.ts';
 import type { Database } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';

@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { learnerJson } from '../assessments/body.ts';
-import { replaceLearnerJson } from '../assessments/find.ts';
+import { replaceLearnerJson } from '../assessments/assessments.ts';
 import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import type { LearnerName } from './learners.ts';
 import { findLearnersByIds, findLearnersByRefs, recordRename, updateLearner, updateLearnerRef } from './learners.ts';

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { assessmentJson } from '../assessments/body.ts';
-import { findLearnerAssessments } from '../assessments/find.ts';
+import { findLearnerAssessments } from '../assessments/assessments.ts';
 import { reportBase } from '../assessments/record.ts';
 import { ApiError } from '../errors.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';

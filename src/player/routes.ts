@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../app.ts';
 import { contentOf } from '../assessments/body.ts';
-import { findLive } from '../assessments/find.ts';
+import { findLive } from '../assessments/assessments.ts';
 import { DatabaseUnavailable } from '../db/database.ts';
 import { NoTurn } from '../db/turns.ts';
 import { findLearnersByIds } from '../learners/learners.ts';

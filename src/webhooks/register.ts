@@ -1,7 +1,7 @@
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
-import { knownGroups } from '../groups/find.ts';
+import { knownGroups } from '../groups/groups.ts';
 import { limits } from '../limits.ts';
 import { newSecret } from './signing.ts';
 import type { EndpointRow } from './store.ts';

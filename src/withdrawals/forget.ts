@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { findLearnerAssessments } from '../assessments/find.ts';
+import { findLearnerAssessments } from '../assessments/assessments.ts';
 import { eachInTurn, feedLane, inWork } from '../db/work.ts';
 import type { Work } from '../db/work.ts';
 import type { Feed } from '../feed/position.ts';
@@ -15,7 +15,7 @@ import {
   lookAgainAt,
   stopLooking,
 } from '../learners/learners.ts';
-import { emptySittingOfResult, emptySittingsOfLearners, hasOpenSitting } from '../sittings/open.ts';
+import { emptySittingOfResult, emptySittingsOfLearners, hasOpenSitting } from '../sittings/sittings.ts';
 
 /**
  * Turns learners into tombstones in the feed of learners, for good: name, reference and address are gone, memberships

@@ -1,9 +1,9 @@
 import { removeContent } from '../assessments/amend.ts';
-import { findLive, findWithdrawn } from '../assessments/find.ts';
+import { findLive, findWithdrawn } from '../assessments/assessments.ts';
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { cancelEvents } from '../events/cancel.ts';
-import { emptyEditions } from '../evidence/report.ts';
+import { emptyEditions } from '../evidence/evidence.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearners } from '../feed/stamp.ts';
 import { settleWithdrawal } from './forget.ts';
