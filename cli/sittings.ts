@@ -1,8 +1,12 @@
 import { listOrganisations } from '../src/organisations/organisations.ts';
 import type { ItemFit } from '../src/sittings/fit.ts';
 import { answersLeast, exposureMost, reportFit } from '../src/sittings/fit.ts';
+import type { SittingReview } from '../src/sittings/review.ts';
+import { reviewSitting } from '../src/sittings/review.ts';
+import { isUuid } from '../src/uuid.ts';
 import type { Command } from './command.ts';
-import { option, organisationOf, table, withApp } from './open.ts';
+import { Failure } from './command.ts';
+import { option, organisationOf, requiredOption, table, withApp } from './open.ts';
 
 const share = (value: number | null): string => (value === null ? '-' : `${(100 * value).toFixed(1)}%`);
 const figure = (value: number | null): string => (value === null ? '-' : value.toFixed(2));
@@ -22,7 +26,66 @@ function rowOf(fit: ItemFit): string[] {
   ];
 }
 
+const clock = (ms: number | null): string =>
+  ms === null ? '-' : `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, '0')}`;
+
+function signWords({ signs, ended }: SittingReview): string[] {
+  const { few_answers: few, fast } = signs;
+  return [
+    ...(few === undefined ? [] : [`few answers: ${few.answered}, a full sitting has at least ${few.least}`]),
+    ...(ended === 'time_limit' ? ['the time limit ended it'] : []),
+    ...(fast === undefined
+      ? []
+      : [`${fast.answers} of ${fast.of} answers came sooner than their question can be read`]),
+  ];
+}
+
+function reviewText(review: SittingReview): string {
+  const { pauses } = review;
+  const signs = signWords(review);
+  return [
+    table([
+      ['subject', review.subject],
+      ['started_at', review.started_at.toISOString()],
+      ['finished_at', review.finished_at.toISOString()],
+      ['working time', `${clock(review.working_ms)} of ${clock(review.time_limit_ms)}`],
+      ['pauses', pauses === null ? 'not measured' : `${pauses.count}, ${clock(1000 * pauses.seconds)} together`],
+      ['ended', review.ended],
+      ['signs', signs.length === 0 ? 'none' : signs.join('; ')],
+    ]),
+    '',
+    table([
+      ['', 'item', 'skill', 'outcome', 'time', 'pauses', 'paused'],
+      ...review.items.map((item) => [
+        String(item.position),
+        item.item_id,
+        item.skill,
+        item.outcome,
+        clock(item.working_ms),
+        String(item.pauses),
+        clock(item.paused_ms),
+      ]),
+    ]),
+  ].join('\n');
+}
+
 export const commands: Command[] = [
+  {
+    name: 'sittings show',
+    usage: '--organisation ID ASSESSMENT_ID',
+    summary:
+      'How the sitting behind a result went: every question with outcome and working time, pauses, signs to look at',
+    positionals: [1, 1],
+    options: { organisation: { type: 'string' } },
+    run: (call) =>
+      withApp(async (app) => {
+        const organisation = await organisationOf(app, requiredOption(call, 'organisation'));
+        const id = call.positionals[0]!;
+        const review = isUuid(id) ? await reviewSitting(app, organisation.organisation_id, id) : undefined;
+        if (review === undefined) throw new Failure(`no result of a sitting of this organisation has the id ${id}`);
+        return { json: review, text: reviewText(review) };
+      }),
+  },
   {
     name: 'sittings report',
     usage: '[--organisation ID] [--all]',

@@ -61,8 +61,20 @@ function surroundings(item: RenderedItem, beside: readonly string[], label = '')
 function questionOf(item: RenderedItem, label = ''): Question {
   return {
     ...surroundings(item, [], label),
+    screenWords: new Set(item.type === 'task' ? wordsOf(screenText(item)).map(stemOf) : []),
     sheet: item.type === 'task' ? (item.screen.find((block) => block.block === 'sheet')?.rows ?? []) : [],
   };
+}
+
+/** What stands to be read on a task's screen. */
+function screenText({ screen }: RenderedItem & { type: 'task' }): string {
+  return screen
+    .flatMap((block) => [
+      'text' in block ? block.text : '',
+      'heading' in block ? block.heading : '',
+      ...('lines' in block ? block.lines : []),
+    ])
+    .join(' ');
 }
 
 function choices(given: readonly string[], key: readonly string[]): Marked {

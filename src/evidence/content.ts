@@ -29,7 +29,7 @@ export type Block =
   | { kind: 'ladder'; description: string; rungs: Rung[]; scale: Scale | null; caption: string }
   | { kind: 'bars'; caption: string; marks: number[]; rows: DomainBar[] }
   | { kind: 'table'; caption: string; columns: Column[]; rows: string[][] }
-  | { kind: 'answers'; answers: { id: string; outcome: string }[] }
+  | { kind: 'answers'; answers: { id: string; outcome: string; time?: string }[] }
   | { kind: 'countersign'; fields: { label: string; width: number }[] };
 
 /** The evidence pack as data, complete: rendering adds no fact. `title` and `reference` hold no personal data. */

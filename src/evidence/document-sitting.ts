@@ -151,7 +151,60 @@ function engines(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   ];
 }
 
+/** What a reader should know of how the answers came about, beside the flags of the result. */
+export function signFlags(sitting: EvidenceSitting | undefined): { label: string; text: string }[] {
+  if (sitting === undefined) return [];
+  const { few_answers: few, fast } = sitting.signs ?? {};
+  return [
+    ...(few === undefined
+      ? []
+      : [
+          {
+            label: 'Few answers',
+            text: `${few.answered} questions were answered; a full sitting has at least ${few.least}. The level is less sure for it.`,
+          },
+        ]),
+    ...(sitting.ended === 'time_limit'
+      ? [
+          {
+            label: 'Time limit',
+            text: 'The sitting ended because its time was over, not because the level was sure enough.',
+          },
+        ]
+      : []),
+    ...(fast === undefined
+      ? []
+      : [
+          {
+            label: 'Very fast answers',
+            text:
+              `${fast.answers} of ${fast.of} answers came sooner than their question can be read. ` +
+              'Find out how the sitting was taken before the result is relied on.',
+          },
+        ]),
+  ];
+}
+
+const endedWords: Record<NonNullable<EvidenceSitting['ended']>, string> = {
+  precise: 'Further questions would hardly have changed the level',
+  max_items: 'The most questions of a sitting were asked',
+  no_items: 'No question was left for this learner',
+  time_limit: 'The time was over',
+  idle: 'Nobody came back to it for 48 hours',
+};
+
+/** `1:05`, minutes and seconds. */
+const clock = (seconds: number): string => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+
+function pauseWords({ count, seconds }: { count: number; seconds: number }): string {
+  if (count === 0) return 'None';
+  const minutes = Math.round(seconds / 60);
+  const long = minutes === 0 ? 'less than a minute' : minutes === 1 ? '1 minute' : `${minutes} minutes`;
+  return count === 1 ? `1, of ${long}` : `${count}, of ${long} together`;
+}
+
 function conditions(sitting: EvidenceSitting): Block[] {
+  const { ended, pauses } = sitting;
   return [
     { kind: 'heading', text: 'The sitting' },
     {
@@ -160,6 +213,8 @@ function conditions(sitting: EvidenceSitting): Block[] {
         { label: 'Started', value: dateTime(sitting.started_at) },
         { label: 'Finished', value: dateTime(sitting.finished_at) },
         { label: 'Working time', value: `${sitting.minutes} ${sitting.minutes === 1 ? 'minute' : 'minutes'}` },
+        ...(pauses === undefined ? [] : [{ label: 'Pauses', value: pauseWords(pauses) }]),
+        ...(ended === undefined ? [] : [{ label: 'Why it ended', value: endedWords[ended] }]),
         { label: 'Supervision', value: plainText(sitting.supervision) },
         ...(sitting.supervisor === undefined ? [] : [{ label: 'Supervisor', value: plainText(sitting.supervisor) }]),
         {
@@ -185,18 +240,32 @@ function scope(sitting: EvidenceSitting): Block[] {
 }
 
 function answers(sitting: EvidenceSitting): Block[] {
-  const right = sitting.items.filter((item) => item.right).length;
+  const { items, not_reached: notReached = 0 } = sitting;
+  const right = items.filter((item) => item.right).length;
+  const skipped = items.filter((item) => item.skipped).length;
+  const wrong = items.length - right - skipped;
+  const counts =
+    skipped === 0
+      ? `${right} right and ${wrong} wrong, in the order given. `
+      : `${right} right, ${wrong} wrong and ${skipped} skipped, in the order given. A skipped question counts as wrong. `;
+  const cutOff = notReached === 0 ? '' : 'One more was on the screen when the sitting ended, and does not count. ';
+  const timed = items.some(({ seconds }) => seconds !== undefined);
   return [
     { kind: 'heading', text: 'Questions and answers' },
     {
       kind: 'paragraph',
       text:
-        `${sitting.items.length} questions were scored, ${right} right and ${sitting.items.length - right} wrong, in the order given. ` +
-        'Questions adapt to the learner, which draws everyone’s share of right answers towards 50% to 60% whatever their level: the share is not the score.',
+        `${items.length} questions were scored, ${counts}${cutOff}` +
+        'Questions adapt to the learner, which draws everyone’s share of right answers towards 50% to 60% whatever their level: the share is not the score.' +
+        (timed ? ' Beside each stands its working time in minutes and seconds, without pauses.' : ''),
     },
     {
       kind: 'answers',
-      answers: sitting.items.map((item) => ({ id: plainText(item.id), outcome: item.right ? 'right' : 'wrong' })),
+      answers: items.map(({ id, right: isRight, skipped: isSkipped, seconds }) => ({
+        id: plainText(id),
+        outcome: isRight ? 'right' : isSkipped ? 'skipped' : 'wrong',
+        ...(seconds === undefined ? {} : { time: clock(seconds) }),
+      })),
     },
   ];
 }

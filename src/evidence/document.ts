@@ -1,7 +1,7 @@
 import type { Block, DomainBar, EvidenceDocument } from './content.ts';
 import { belowEntry, levelName, levelsOf } from '../scoring/levels.ts';
 import { levelsApart, shortLevel } from './content.ts';
-import { sittingSections, scaleOf } from './document-sitting.ts';
+import { scaleOf, signFlags, sittingSections } from './document-sitting.ts';
 import type { EvidenceInput } from './input.ts';
 import {
   borderlineWords,
@@ -16,7 +16,7 @@ import {
 } from './wording.ts';
 
 export type { Block, EvidenceDocument } from './content.ts';
-export type { EvidenceInput, EvidenceSitting } from './input.ts';
+export type { EvidenceInput, EvidenceSigns, EvidenceSitting } from './input.ts';
 
 /** The version of the content model: it rises when the same input would say something else. */
 export const documentVersion = 3;
@@ -118,6 +118,7 @@ function placement(input: EvidenceInput): Block {
   const flags = [
     ...(input.is_borderline === true ? [{ label: 'Borderline', text: borderlineText(input) }] : []),
     ...(input.needs_review === true ? [{ label: 'Needs review', text: reviewText(input) }] : []),
+    ...signFlags(input.sitting),
   ];
   return { kind: 'placement', level: level === null ? 'Not placed' : plainText(level), sentences, flags };
 }

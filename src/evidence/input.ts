@@ -8,6 +8,14 @@ export type EvidenceDomain = {
   answered?: number | null;
 };
 
+/** Signs that a result is less sure than its interval says. */
+export type EvidenceSigns = {
+  /** Fewer questions were answered than a full sitting has. */
+  few_answers?: { answered: number; least: number };
+  /** Answers that came sooner than their question can be read, of all answers. */
+  fast?: { answers: number; of: number };
+};
+
 /** What a sitting adds to the result. Abilities are on the logistic scale of the bank, population N(0, 1). */
 export type EvidenceSitting = {
   started_at: string;
@@ -42,7 +50,16 @@ export type EvidenceSitting = {
   extreme: 'all_right' | 'all_wrong' | null;
   adjustments: readonly string[];
   not_assessed: readonly string[];
-  items: readonly { id: string; right: boolean }[];
+  /** Questions that count, in the order given. `skipped` is passed over; `seconds` of working time, without pauses. */
+  items: readonly { id: string; right: boolean; skipped?: true; seconds?: number }[];
+  /** Why no further question was asked; absent in editions of before it was printed. */
+  ended?: 'precise' | 'max_items' | 'no_items' | 'time_limit' | 'idle';
+  /** Questions on the screen when the sitting ended: they don't count. */
+  not_reached?: number;
+  /** Absent where pauses were not measured. */
+  pauses?: { count: number; seconds: number };
+  /** What a reader should know of how the answers came about; each is absent where there is nothing to say. */
+  signs?: EvidenceSigns;
   /** Bank and engines, in the order in which they are printed. */
   versions: readonly { name: string; version: string }[];
   declaration: { text: string; at: string } | null;

@@ -13,7 +13,16 @@ import type { Banks } from './banks.ts';
 import { banksOf } from './banks.ts';
 import { deliveryOf, takeStep } from './step.ts';
 import type { HistoryRow, SittingKey, SittingRow } from './store.ts';
-import { advanceSitting, findCurrent, findHistory, lockSitting, storeDraft, updateSitting } from './store.ts';
+import {
+  addPause,
+  addWorkingTime,
+  advanceSitting,
+  findCurrent,
+  findHistory,
+  lockSitting,
+  storeDraft,
+  updateSitting,
+} from './store.ts';
 import { remainingMs, usedMs } from './working-time.ts';
 
 /** The question that waits for an answer, as a page shows it. */
@@ -107,11 +116,7 @@ export function endWhenTimeIsUp(app: App, key: SittingKey): Promise<boolean> {
 export function endIdle(app: App, key: SittingKey, idleSince: Date): Promise<boolean> {
   return withCurrent(app, key, false, async (work, sitting, history) => {
     if (sitting.last_seen_at > idleSince) return false;
-    const { last_seen_at, used_ms } = sitting;
     await closeQuestion(banksOf(app), work, sitting, history, null, 'not_reached', 'idle');
-    // The sitting ended for the learner when it was last touched, not when that was noticed, and took no time after that.
-    Object.assign(sitting, { last_seen_at, used_ms });
-    await updateSitting(work.tx, sitting);
     return true;
   });
 }
@@ -126,7 +131,9 @@ export function pauseSitting(
     const current = history.at(-1)!;
     if (given !== null && given.position === current.position)
       await storeDraft(work.tx, sitting, current.position, draftText(current, given.answer));
-    stopClock(work, sitting);
+    // Paused in another tab already: the pause began there.
+    if (sitting.on_screen_since === null) return;
+    await addWorkingTime(work.tx, sitting, current.position, stopClock(work, sitting));
     await updateSitting(work.tx, sitting);
   });
 }
@@ -152,8 +159,11 @@ export async function countOutcomes(app: App, key: SittingKey): Promise<{ answer
 
 /** Puts the current question back on the screen, on whichever device. */
 export function resumePaused(app: App, key: SittingKey): Promise<void> {
-  return withCurrent(app, key, undefined, async (work, sitting) => {
+  return withCurrent(app, key, undefined, async (work, sitting, history) => {
     if (sitting.on_screen_since !== null) return;
+    // A clock that was set back makes a pause of nothing, and a pause all the same.
+    const pausedMs = Math.max(0, work.nowMs - sitting.last_seen_at.getTime());
+    await addPause(work.tx, sitting, history.at(-1)!.position, pausedMs);
     sitting.on_screen_since = sitting.last_seen_at = new Date(work.nowMs);
     await updateSitting(work.tx, sitting);
   });
@@ -174,10 +184,13 @@ function withCurrent<T>(
   });
 }
 
-function stopClock(work: Work, sitting: SittingRow): void {
+/** @returns the working time of the display that ends here */
+function stopClock(work: Work, sitting: SittingRow): number {
+  const before = sitting.used_ms;
   sitting.used_ms = usedMs(sitting, work.nowMs);
   sitting.on_screen_since = null;
   sitting.last_seen_at = new Date(work.nowMs);
+  return sitting.used_ms - before;
 }
 
 async function closeQuestion(
@@ -191,14 +204,15 @@ async function closeQuestion(
 ): Promise<void> {
   const current = history.at(-1)!;
   const delivery = await deliveryOf(banks, work.tx, sitting);
-  stopClock(work, sitting);
+  // A sitting that was given up ended when it was last touched, not when that was noticed, and took no time after that.
+  const workingMs = end === 'idle' ? 0 : stopClock(work, sitting);
   const responses = history.map((row) => ({ itemId: row.item_id, outcome: row === current ? outcome : row.outcome! }));
   const timeUp = end ?? (sitting.used_ms >= sitting.time_limit_ms ? 'time_limit' : null);
   const next = takeStep(work, sitting, delivery, responses, timeUp);
   await advanceSitting(
     work.tx,
     sitting,
-    { position: current.position, answered_at: new Date(work.nowMs), answer, outcome },
+    { position: current.position, answered_at: new Date(work.nowMs), answer, outcome, working_ms: workingMs },
     next,
   );
 }

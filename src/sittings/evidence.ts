@@ -2,7 +2,8 @@ import type { EvidenceSitting } from '../evidence/document.ts';
 import { formatMs } from '../clock.ts';
 import { levelName, publishedLevels } from '../scoring/levels.ts';
 import type { Placement, Subject } from '../scoring/levels.ts';
-import type { ItemResponse, ScoredResult } from '../scoring/score.ts';
+import type { ScoredResult } from '../scoring/score.ts';
+import type { Course } from './signs.ts';
 import { standards } from './standards.ts';
 import type { FrozenSettings } from './step.ts';
 import type { SittingRow } from './store.ts';
@@ -17,7 +18,7 @@ const workingLevel = (subject: Subject, placement: Placement): string =>
 export function evidenceOfSitting(
   sitting: SittingRow,
   result: ScoredResult,
-  responses: readonly ItemResponse[],
+  course: Course,
   shown: { supervision: string; supervisor: string | null },
 ): EvidenceSitting {
   const { subject, irt, rules, deciding } = result;
@@ -58,9 +59,7 @@ export function evidenceOfSitting(
       ...(sitting.declared_at === null ? ['Closed unfinished after 48 hours without activity'] : []),
     ],
     not_assessed: notAssessed,
-    items: responses
-      .filter(({ outcome }) => outcome !== 'not_reached')
-      .map(({ itemId, outcome }) => ({ id: itemId, right: outcome === 'right' })),
+    ...course,
     versions: [
       { name: 'Item bank', version: result.versions.bank },
       { name: 'IRT engine', version: result.versions.irt },

@@ -13,11 +13,13 @@ import { findInvitation, markInvitationUsed, reopenInvitation } from '../invitat
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
-import type { ItemResponse, ScoredResult, VoidSitting } from '../scoring/score.ts';
+import type { ScoredResult, VoidSitting } from '../scoring/score.ts';
 import { publishedResult, score } from '../scoring/score.ts';
 import { banksOf } from './banks.ts';
 import { evidenceOfSitting } from './evidence.ts';
 import { readLink } from './link.ts';
+import type { Course } from './signs.ts';
+import { courseOf } from './signs.ts';
 import { frameworkOf } from './standards.ts';
 import { learnerActor } from './start.ts';
 import type { SittingKey, SittingRow } from './store.ts';
@@ -41,18 +43,16 @@ export async function finishSitting(app: App, key: SittingKey, declared: boolean
     if (sitting.status !== 'open') return sitting.status;
     sitting.declared_at = declared ? at : null;
     sitting.finished_at = declared ? at : sitting.last_seen_at;
-    const responses = (await findItems(app.db, key)).map((row): ItemResponse => ({
-      itemId: row.item_id,
-      outcome: row.outcome!,
-    }));
+    const items = await findItems(app.db, key);
+    const { bank, scoring } = await banksOf(app).version(app.db, sitting.bank_version);
     const scored = score(
-      (await banksOf(app).version(app.db, sitting.bank_version)).scoring[sitting.subject],
-      responses,
+      scoring[sitting.subject],
+      items.map(({ item_id, outcome }) => ({ itemId: item_id, outcome: outcome! })),
     );
     const done =
       scored.outcome === 'void'
         ? await closeVoid(app, sitting, scored)
-        : await complete(app, sitting, scored, responses);
+        : await complete(app, sitting, scored, courseOf(sitting, bank, items));
     if (done !== 'changed') return done;
   }
 }
@@ -90,7 +90,7 @@ async function complete(
   app: App,
   sitting: SittingRow,
   result: ScoredResult,
-  responses: ItemResponse[],
+  course: Course,
 ): Promise<Finish | 'changed'> {
   const organisationId = sitting.organisation_id;
   const shown = await readShown(app.db, sitting);
@@ -101,7 +101,7 @@ async function complete(
     ...publishedResult(result),
   };
   const assessmentId = app.random.uuid();
-  const edition = makeEdition(app, assessmentId, sitting, shown, content, result, responses);
+  const edition = makeEdition(app, assessmentId, sitting, shown, content, result, course);
   return inWork(app, feedLane(organisationId), async (work) => {
     const feed = await lockFeed(work, organisationId);
     const row = (await lockSitting(work.tx, sitting))!;
@@ -160,7 +160,7 @@ function makeEdition(
   shown: Shown,
   content: ResultContent,
   result: ScoredResult,
-  responses: ItemResponse[],
+  course: Course,
 ): Edition {
   const { assessed_at_us, ...fields } = content;
   return renderEdition({
@@ -180,6 +180,6 @@ function makeEdition(
       answered: items,
     })),
     verify_url: verifyUrl(app),
-    sitting: evidenceOfSitting(sitting, result, responses, shown),
+    sitting: evidenceOfSitting(sitting, result, course, shown),
   });
 }

@@ -59,6 +59,11 @@ export type SittingItemRow = {
   answered_at: Date | null;
   answer: string | null;
   outcome: ItemOutcome | null;
+  /** Working time, pauses left out; null where it was not measured. */
+  working_ms: number | null;
+  /** How often the learner paused at it, and for how long together. */
+  pauses: number;
+  paused_ms: number;
 };
 
 const columns = `organisation_id, sitting_id, invitation_id, learner_id, subject, status, bank_version, settings, time_limit_ms, withheld, used_ms,
@@ -72,6 +77,10 @@ const ofInvitation = statement(
 const byId = statement(
   'sitting.by_id',
   `select ${columns} from sitting where organisation_id = $1 and sitting_id = $2`,
+);
+const ofResult = statement(
+  'sitting.of_result',
+  `select ${columns} from sitting where organisation_id = $1 and assessment_id = $2`,
 );
 const locked = statement(
   'sitting.locked',
@@ -95,7 +104,7 @@ const update = statement(
 const items = statement(
   'sitting.items',
   `
-  select position, item_id, seed, rendered, choice, shown_at, answered_at, answer, outcome
+  select position, item_id, seed, rendered, choice, shown_at, answered_at, answer, outcome, working_ms, pauses, paused_ms
     from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`,
 );
 const history = statement(
@@ -115,6 +124,18 @@ const draft = statement(
   `
   update sitting_item set answer = $4 where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`,
 );
+const pause = statement(
+  'sitting.pause',
+  `
+  update sitting_item set working_ms = coalesce(working_ms, 0) + $4
+   where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`,
+);
+const resume = statement(
+  'sitting.resume',
+  `
+  update sitting_item set pauses = pauses + 1, paused_ms = paused_ms + $4
+   where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null`,
+);
 const insertItem = statement(
   'sitting.insert_item',
   `
@@ -124,7 +145,7 @@ const advance = statement(
   'sitting.advance',
   `
   with closed as (
-    update sitting_item set answered_at = $4, answer = $5, outcome = $6
+    update sitting_item set answered_at = $4, answer = $5, outcome = $6, working_ms = coalesce(working_ms, 0) + $17
      where organisation_id = $1 and sitting_id = $2 and position = $3 and outcome is null),
   shown as (
     insert into sitting_item (organisation_id, sitting_id, position, item_id, seed, rendered, choice, shown_at)
@@ -169,6 +190,15 @@ export async function findSitting(
   { organisation_id, sitting_id }: SittingKey,
 ): Promise<SittingRow | undefined> {
   return (await tx.query<SittingRow>(byId, [organisation_id, sitting_id]))[0];
+}
+
+/** The sitting that a result came from; imported results have none. */
+export async function findSittingOfResult(
+  tx: Tx,
+  organisationId: number,
+  assessmentId: string,
+): Promise<SittingRow | undefined> {
+  return (await tx.query<SittingRow>(ofResult, [organisationId, assessmentId]))[0];
 }
 
 /** Holds the sitting to the end of the transaction: of two tabs, one waits. */
@@ -258,10 +288,27 @@ export async function storeDraft(tx: Tx, sitting: SittingKey, position: number, 
   await tx.query(draft, [sitting.organisation_id, sitting.sitting_id, position, answer]);
 }
 
+/** Adds to the working time of the question that stays open. */
+export async function addWorkingTime(tx: Tx, sitting: SittingKey, position: number, ms: number): Promise<void> {
+  await tx.query(pause, [sitting.organisation_id, sitting.sitting_id, position, ms]);
+}
+
+/** A pause at the question is over. */
+export async function addPause(tx: Tx, sitting: SittingKey, position: number, ms: number): Promise<void> {
+  await tx.query(resume, [sitting.organisation_id, sitting.sitting_id, position, ms]);
+}
+
 export type NewItem = Pick<SittingItemRow, 'position' | 'item_id' | 'seed' | 'rendered' | 'choice' | 'shown_at'>;
 
 /** What became of the current question. */
-type Ended = { position: number; answered_at: Date; answer: string | null; outcome: ItemOutcome };
+type Ended = {
+  position: number;
+  answered_at: Date;
+  answer: string | null;
+  outcome: ItemOutcome;
+  /** Working time since it was shown, or shown again after a pause. */
+  working_ms: number;
+};
 
 export async function addItem(tx: Tx, sitting: SittingRow, row: NewItem): Promise<void> {
   await tx.query(insertItem, [
@@ -295,6 +342,7 @@ export async function advanceSitting(tx: Tx, sitting: SittingRow, ended: Ended, 
     sitting.on_screen_since,
     sitting.last_seen_at,
     sitting.stop,
+    ended.working_ms,
   ]);
 }
 

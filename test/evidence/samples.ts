@@ -262,6 +262,24 @@ export function supervisedResult(): EvidenceInput {
   return sittingResult({ ukprn: '10004321', sitting: { ...sitting, supervisor: 'Zuzana Ďurčeková' } });
 }
 
+/** How the answers came about, with everything that can be said of it. */
+export function signedResult(): EvidenceInput {
+  return sittingResult({
+    sitting: {
+      ...sitting,
+      ended: 'time_limit',
+      not_reached: 1,
+      pauses: { count: 2, seconds: 1684 },
+      signs: { few_answers: { answered: 18, least: 24 }, fast: { answers: 9, of: 18 } },
+      items: sitting.items.slice(0, 20).map((item, i) => ({
+        ...item,
+        ...(i % 9 === 4 ? { right: false, skipped: true as const } : {}),
+        seconds: i % 2 === 0 ? 2 : 31 + 17 * i,
+      })),
+    },
+  });
+}
+
 /** Names that try to break the page, the file, or the reader's trust; `shown` is what must stand on the page. */
 export const hostileNames: readonly { what: string; name: string; shown: string }[] = [
   {
@@ -297,6 +315,7 @@ export const goldenInputs: readonly { name: string; input: EvidenceInput }[] = [
   { name: 'top', input: topResult() },
   { name: 'bare', input: bareResult() },
   { name: 'provider and supervisor', input: supervisedResult() },
+  { name: 'signs', input: signedResult() },
   ...names.map(({ script, name }) => ({
     name: `name: ${script}`,
     input: importedResult({ learner: { full_name: name, ref: null } }),

@@ -39,6 +39,55 @@ suite('working time', async () => {
     assert.equal(remainingMs(await read(sitting), clock.nowMs()), 56 * minute);
   });
 
+  test('each question has its working time without pauses, and its pauses', async () => {
+    const ann = await invited(service, org);
+    const sitting = await ann.starts();
+    const times = async () =>
+      (await findItems(service.app.db, sitting)).map((row) => [row.working_ms, row.pauses, row.paused_ms]);
+    clock.advance(2 * minute);
+    await pauseSitting(service.app, sitting, { position: 1, answer: {} });
+    clock.advance(minute);
+    // Paused again in a tab that was left open: one pause, which began with the first.
+    await pauseSitting(service.app, sitting, { position: 1, answer: {} });
+    clock.advance(29 * minute);
+    await Promise.all([resumePaused(service.app, sitting), resumePaused(service.app, sitting)]);
+    clock.advance(minute);
+    await pauseSitting(service.app, sitting, null);
+    // The clock is set back in a pause: the pause is counted, and lasted no time.
+    clock.advance(-minute);
+    await resumePaused(service.app, sitting);
+    clock.advance(minute);
+    assert.equal(await ann.answers('right'), 'taken');
+    assert.deepEqual(await times(), [
+      [4 * minute, 2, 30 * minute],
+      [null, 0, 0],
+    ]);
+    clock.advance(12 * minute);
+    await ann.answers('skip');
+    const rows = await times();
+    assert.deepEqual(rows[1], [displayMsMost, 0, 0]);
+    assert.equal(rows[0]![0]! + rows[1]![0]!, (await read(sitting)).used_ms);
+  });
+
+  test('a pause and an answer at once, from two tabs: time is counted once, and the sitting goes on', async () => {
+    const bob = await invited(service, org);
+    const sitting = await bob.starts();
+    for (let position = 1; position <= 6; position++) {
+      clock.advance(minute);
+      await Promise.all([
+        bob.answers('wrong'),
+        pauseSitting(service.app, sitting, { position, answer: {} }),
+        pauseSitting(service.app, sitting, { position, answer: {} }),
+      ]);
+      await resumePaused(service.app, sitting);
+      const rows = await findItems(service.app.db, sitting);
+      const worked = rows.reduce((sum, row) => sum + (row.working_ms ?? 0), 0);
+      assert.equal(worked, position * minute);
+      assert.equal((await read(sitting)).used_ms, position * minute);
+      if (rows.at(-1)!.position === position) await bob.answers('wrong');
+    }
+  });
+
   test('a lost connection costs ten minutes at most', async () => {
     const ben = await invited(service, org);
     const sitting = await ben.starts();
@@ -148,6 +197,8 @@ suite('working time', async () => {
     )[0]!;
     assert.equal(JSON.parse(input).sitting.declaration, null);
     assert.equal(JSON.parse(input).sitting.minutes, 20);
+    assert.deepEqual([JSON.parse(input).sitting.ended, JSON.parse(input).sitting.not_reached], ['idle', 1]);
+    assert.deepEqual(JSON.parse(input).sitting.signs, {});
     assert.equal(await closeIdleSittings(service.app), 0);
   });
 

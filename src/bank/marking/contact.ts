@@ -1,3 +1,5 @@
+import { withoutNumberSign } from './text.ts';
+
 /** Telephone numbers, e-mail addresses and postal addresses, compared by what they reach. */
 
 /** A UK telephone number's digits, from 0 on; null if it is none. */
@@ -32,14 +34,11 @@ const short: Record<string, string> = {
   gdns: 'gardens',
   apt: 'flat',
   apartment: 'flat',
-  no: 'number',
 };
 
 /** An address as its words: punctuation, case, the common short forms and the place of the flat make no difference. */
 export function addressWords(text: string): string {
-  return text
-    .normalize('NFKC')
-    .toLowerCase()
+  return withoutNumberSign(text.normalize('NFKC').toLowerCase())
     .replace(/[,.;:"“”#]/gu, ' ')
     .replace(/(?<=\d)(?=st\b|rd\b)/gu, ' ')
     .split(/\s+/u)

@@ -5,10 +5,12 @@ import { formulaMatches } from './formula-answer.ts';
 import type { Surroundings } from './number-answer.ts';
 import { readQuantity } from './quantity.ts';
 import { bare, comparable, distance, isSlipOf, stemOf, wordsOf } from './text.ts';
-import { markTime, readTime } from './time.ts';
+import { isPastMidnight, markTime, readTime, timeOnItsDay } from './time.ts';
 
 /** The question that a typed text answers. */
 export type Question = Surroundings & {
+  /** Stems of the words on a task's screen. */
+  screenWords: ReadonlySet<string>;
   /** The sheet that is shown, if there is one. */
   sheet: readonly (readonly string[])[];
 };
@@ -21,9 +23,19 @@ export function markText(text: string, key: TextKey, question: Question): TextVe
   if (key.accept.some((accepted) => sameText(text, accepted, key, question.sentences))) return 'right';
   const verdict = markMeaning(text, key, question);
   if (verdict === 'right' || verdict === 'form' || !namesOneThing(key)) return verdict ?? 'wrong';
-  if (verdict === 'wrong' && key.kind === 'time') return 'wrong';
-  const alone = withoutSentence(text, question);
-  return (alone === text ? null : markMeaning(alone, key, question)) ?? 'wrong';
+  if (verdict === 'wrong' && readsOneWay(key)) return 'wrong';
+  // A date or time ends at its digits; of other kinds a word of the screen could be another answer.
+  const words = readsOneWay(key) ? question.words.union(question.screenWords) : question.words;
+  for (const part of withoutSentence(text, words)) {
+    const read = markMeaning(part, key, question);
+    if (read === 'right' || read === 'form' || (read === 'wrong' && readsOneWay(key))) return read;
+  }
+  return 'wrong';
+}
+
+/** Kinds of which a text either names none, or one that no shorter part of it can be mistaken for. */
+function readsOneWay({ kind }: TextKey): boolean {
+  return kind === 'time' || kind === 'date';
 }
 
 /** Kinds whose value can be told from the sentence around it: "my order number is TR4471". */
@@ -41,8 +53,11 @@ function markMeaning(text: string, key: TextKey, question: Question): TextVerdic
   switch (key.kind) {
     case 'words':
       return key.accept.some((accepted) => sameWords(text, accepted, question)) ? 'right' : 'wrong';
-    case 'time':
-      return markTime(text, readTime(key.accept[0]!)!, key.clock ?? 'any');
+    case 'time': {
+      const at = readTime(key.accept[0]!)!;
+      const told = timeOnItsDay(text, isPastMidnight(at, question.text));
+      return told === null ? null : markTime(told, at, key.clock ?? 'any');
+    }
     case 'date':
       return markDate(text, readDate(key.accept[0]!)!, key.date_form ?? 'any');
     case 'phone':
@@ -75,17 +90,24 @@ function markMeaning(text: string, key: TextKey, question: Question): TextVerdic
 
 const halfOfDay = /^(?:[ap]\.?m|noon|midday|midnight|morning|afternoon|evening|night)$/u;
 
-/** The text without the words of the question, and words without content, before and after what it names. */
-function withoutSentence(text: string, question: Question): string {
+/**
+ * The text without words of the question, and words without content, before and after what it names; the longest part
+ * first, because a word of the question can be part of the answer: "the last day is 14 June".
+ */
+function* withoutSentence(text: string, ofQuestion: ReadonlySet<string>): Generator<string> {
   const words = text.trim().split(/\s+/u);
   const isAround = (word: string) => {
     const plain = comparable(word).replace(/^["'(]+|["').,:;!=]+$/gu, '');
     if (/\d/u.test(word) || halfOfDay.test(plain)) return false;
-    return functionWords.has(plain) || question.words.has(stemOf(plain));
+    return functionWords.has(plain) || ofQuestion.has(stemOf(plain));
   };
-  const first = words.findIndex((word) => !isAround(word));
-  if (first < 0) return text;
-  return words.slice(first, words.findLastIndex((word) => !isAround(word)) + 1).join(' ');
+  const before = words.findIndex((word) => !isAround(word));
+  if (before < 0) return;
+  const after = words.length - 1 - words.findLastIndex((word) => !isAround(word));
+  for (let left = 1; left <= before + after; left++) {
+    for (let first = Math.min(left, before); first >= Math.max(0, left - after); first--)
+      yield words.slice(first, words.length - (left - first)).join(' ');
+  }
 }
 
 const endsWithStop = /[.!?]$/u;

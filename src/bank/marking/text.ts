@@ -50,9 +50,17 @@ function withoutEnding(plain: string): string {
   return plain.length > 2 && plain.endsWith('s') && !plain.endsWith('ss') ? plain.slice(0, -1) : plain;
 }
 
+/** "No. 7", "no 7", "number 7", "nr 7" and "#7" are 7. In "no one" and "no, 7", the word denies. */
+export function withoutNumberSign(text: string): string {
+  return text.replace(/(?:(?<![\p{L}\d])(?:no\.?|nr\.?|num\.?|number)|[#№]) ?:? ?(?=\d)/giu, '');
+}
+
 /** Words, numbers in digits, without punctuation between them. */
 export function wordsOf(text: string): string[] {
-  return digitsForWords(comparable(text).replace(/["()[\]*]/gu, ' '))
+  // A sign before digits goes first: with the number words in digits "no one" would look like "no. 1".
+  const plain = withoutNumberSign(comparable(text).replace(/["()[\]*]/gu, ' '));
+  return digitsForWords(plain)
+    .replace(/\b(?:no\.|number) (?=\d)/gu, '')
     .replace(/(\d),(?=\d{3})/gu, '$1')
     .replace(/(\d)(?:st|nd|rd|th)\b/gu, '$1')
     .replace(/(?<=\d)(?=[a-z])|(?<=[£$€])\s+(?=\d)/gu, (gap) => (gap === '' ? ' ' : ''))

@@ -80,6 +80,27 @@ export function readTime(text: string): TimeOfDay | null {
   return { minutes: (hour % 12) * 60 + minute + (half === 'pm' ? 720 : 0), half, clock24: padded && half === 'am' };
 }
 
+/** Words that say on which day a time falls, for questions that begin on one day. */
+const nextDay =
+  /[,(]? ?(?:\bon )?(?:\bthe )?(?:\b(?:next|following) day\b|\b(?:next|following)(?= morning\b)|\bday after\b|\btomorrow\b|\+ ?1(?: day)?\b)[).]?/iu;
+const sameDay = /[,(]? ?(?:\bon )?\b(?:the same|that same) day\b[).]?/iu;
+
+/**
+ * The text without the words that say on which day it is. @returns null where that is another day than the answer's
+ * @param isNextDay whether the answer's time is past midnight
+ */
+export function timeOnItsDay(text: string, isNextDay: boolean): string | null {
+  const [said, other] = isNextDay ? [nextDay, sameDay] : [sameDay, nextDay];
+  return other.test(text) ? null : text.replace(said, ' ');
+}
+
+/** Whether a question that names a later time first, such as a departure at 22:50, ends after midnight. */
+export function isPastMidnight(answer: TimeOfDay, question: string): boolean {
+  const named = /\b\d{1,2}[:.]\d{2}(?: ?[ap]\.?m\b)?/iu.exec(question)?.[0];
+  const from = named === undefined ? null : readTime(named);
+  return from !== null && from.minutes > answer.minutes;
+}
+
 export type ClockWanted = 'any' | '12' | '24';
 
 /**

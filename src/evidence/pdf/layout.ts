@@ -263,12 +263,15 @@ function placement(flow: Flow, block: Block & { kind: 'placement' }, section: El
 
 /** Room in a column of answers beside the question's id: its number before, its outcome after. */
 const answerRoom = 60;
+/** Room for the working time, where there is one. */
+const timeRoom = 30;
 
 function answers(flow: Flow, block: Block & { kind: 'answers' }, section: Element): void {
   const names = block.answers.map(({ id }) => shapeLine(id, 'regular'));
   const widest = names.reduce((max, name) => Math.max(max, (name.width * smallSize) / 1000), 0);
   // Ids of the shipped banks leave room for four columns; longer ones get fewer, so that none is cut.
-  const columns = Math.min(4, Math.max(1, Math.floor(contentWidth / (widest + answerRoom))));
+  const beside = answerRoom + (block.answers.some(({ time }) => time !== undefined) ? timeRoom : 0);
+  const columns = Math.min(4, Math.max(1, Math.floor(contentWidth / (widest + beside))));
   const width = contentWidth / columns;
   const step = smallSize * 1.5;
   const parent = section.add('L');
@@ -281,7 +284,7 @@ function answers(flow: Flow, block: Block & { kind: 'answers' }, section: Elemen
     const depth = Math.max(1, Math.min(wanted, Math.floor((bottom - flow.y) / step)));
     const count = Math.min(left, depth * columns);
     for (let i = 0; i < count; i++) {
-      const { outcome } = block.answers[done + i]!;
+      const { outcome, time } = block.answers[done + i]!;
       const x = margin + Math.floor(i / depth) * width;
       const baseline = flow.y + (i % depth) * step + smallSize;
       const number = followedBySpace(shapeLine(`${done + i + 1}.`, 'regular'), 'regular');
@@ -289,7 +292,19 @@ function answers(flow: Flow, block: Block & { kind: 'answers' }, section: Elemen
       flow.canvas.tagged(parent.add('LI').add('LBody'), () => {
         flow.canvas.text(number, x, baseline, smallSize, muted);
         flow.canvas.text(followedBySpace(names[done + i]!, 'regular'), x + 18, baseline, smallSize, ink);
-        flow.canvas.text(word, x + width - 36, baseline, smallSize, ink);
+        if (time === undefined) {
+          flow.canvas.text(word, x + width - 36, baseline, smallSize, ink);
+          return;
+        }
+        flow.canvas.text(
+          followedBySpace(word, outcome === 'right' ? 'regular' : 'bold'),
+          x + width - 36 - timeRoom,
+          baseline,
+          smallSize,
+          ink,
+        );
+        const shaped = shapeLine(time, 'regular');
+        flow.canvas.text(shaped, x + width - 12 - (shaped.width * smallSize) / 1000, baseline, smallSize, muted);
       });
     }
     flow.y += depth * step;
