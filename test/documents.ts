@@ -9,6 +9,7 @@ import { ApiError, errorTable } from '../src/errors.ts';
 import { limits } from '../src/limits.ts';
 import { settingsTable } from '../src/settings.ts';
 import { architecturePicture } from './architecture.ts';
+import { clientTypes } from './client-types.ts';
 
 /** Documents, or parts of them, that are made from the sources: what test/check.ts compares and writes. */
 
@@ -126,6 +127,10 @@ async function example(path: string): Promise<string> {
 
 export const documents: { path: string; make(): Promise<string> }[] = [
   { path: 'docs/openapi.json', make: async () => openApiText(await makeOpenApi(documentedOrigin)) },
+  {
+    path: 'client/src/openapi.ts',
+    make: async () => clientTypes(openApiText(await makeOpenApi(documentedOrigin))),
+  },
   { path: 'README.md', make: () => filled('README.md', { sync: () => example('examples/sync/sync.ts') }) },
   {
     path: 'docs/integrator.md',

@@ -9,6 +9,7 @@ import { code, cycles, importsOf, read, sources, projectFiles } from './source-t
 const src = await sources('src');
 const cli = await sources('cli');
 const tests = await sources('test');
+const client = await sources('client/src');
 const imports = [...src, ...cli].flatMap(importsOf);
 const values = imports.filter((one) => !one.typeOnly);
 
@@ -100,6 +101,16 @@ suite('layers', () => {
       'edges',
       values
         .filter((one) => one.from.startsWith('src/') && !isEdge(one.from) && (isEdge(one.to) || inside('cli')(one.to)))
+        .map(arrow),
+    );
+  });
+
+  test("the client's library needs no package, nothing of the service, and nothing that only one runtime has", () => {
+    none(
+      'client',
+      client
+        .flatMap(importsOf)
+        .filter((one) => !inside('client/src')(one.to))
         .map(arrow),
     );
   });
@@ -293,8 +304,11 @@ suite('time and randomness are injected', () => {
     test(`no ${name} outside clock.ts and random.ts`, () => {
       none(
         name,
-        [...src, ...cli, ...(measures.includes(name) ? [] : tests)].filter(
-          (file) => !/^src\/(clock|random)\.ts$/.test(file) && file !== 'test/tidy.test.ts' && pattern.test(code(file)),
+        [...src, ...cli, ...client, ...(measures.includes(name) ? [] : tests)].filter(
+          (file) =>
+            !/^(src\/(clock|random)|client\/src\/surroundings)\.ts$/.test(file) &&
+            file !== 'test/tidy.test.ts' &&
+            pattern.test(code(file)),
         ),
       );
     });
@@ -324,10 +338,12 @@ suite('the tree', () => {
       projectFiles().filter((file) => /(^|\/)(utils?|helpers?|common|lib|misc)(\/|\.[jt]s$)/.test(file)),
     ));
 
-  test('no file of src or cli is longer than 450 lines', () => {
+  test('no file of src, cli or the client is longer than 450 lines', () => {
     none(
       'long',
-      [...src, ...cli].filter((file) => read(file).split('\n').length > 450),
+      [...src, ...cli, ...client].filter(
+        (file) => file !== 'client/src/openapi.ts' && read(file).split('\n').length > 450,
+      ),
     );
   });
 
@@ -337,7 +353,7 @@ suite('the tree', () => {
     );
     none(
       'marks',
-      [...src, ...cli, ...tests].filter((file) => marks.test(read(file))),
+      [...src, ...cli, ...client, ...tests].filter((file) => marks.test(read(file))),
     );
   });
 
@@ -424,7 +440,7 @@ suite('limits are stated once', () => {
 test('every file name says a noun or a verb in small letters', () => {
   none(
     'names',
-    [...src, ...cli].filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(file))),
+    [...src, ...cli, ...client].filter((file) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(file))),
   );
 });
 

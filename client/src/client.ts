@@ -1,0 +1,198 @@
+import { HashMismatchError, UnexpectedReplyError } from './errors.ts';
+import { sha256Hex } from './hash.ts';
+import type {
+  Assessment,
+  Group,
+  GroupChange,
+  GroupDetail,
+  GroupInput,
+  Learner,
+  LearnerDetail,
+  LearnerTombstone,
+  Operations,
+  Provisioned,
+  ProvisionInput,
+  RegisteredWebhookEndpoint,
+  ScopeExitTombstone,
+  Tombstone,
+  WebhookEndpoint,
+  WebhookInput,
+} from './openapi.ts';
+import type { CallOptions, Connection, FullCallOptions, Input, OperationId, Reply } from './request.ts';
+import { searchOf, send } from './request.ts';
+import type { Surroundings } from './surroundings.ts';
+import { ordinarySurroundings } from './surroundings.ts';
+import type { WalkOptions } from './walk.ts';
+import { Walk } from './walk.ts';
+
+export type ClientOptions = {
+  /** The service's address, with or without its `/api/v1`. */
+  baseUrl: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** How long one attempt may take, its body included: 30 seconds. */
+  timeoutMs?: number;
+  /** How long a call goes on being repeated while the fault may pass: two minutes. 0: one attempt. */
+  patienceMs?: number;
+  /** Replaces parts of what the client takes from its runtime: `fetch` for a proxy, the rest for tests. */
+  surroundings?: Partial<Surroundings>;
+};
+
+type ListQuery<Id extends OperationId> = Omit<Operations[Id]['query'], 'cursor'>;
+
+export type FeedEntry = Assessment | Tombstone | ScopeExitTombstone;
+
+export type Report = {
+  bytes: Uint8Array;
+  /** Of these bytes, computed here, and the same as the service told. */
+  sha256: string;
+  etag: string | null;
+};
+
+/**
+ * Calls the service with one key pair. Everything that it throws by itself is an `ArsError`; a call that you abort
+ * rejects with your signal's reason.
+ */
+export class Client {
+  readonly #connection: Connection;
+  readonly surroundings: Surroundings;
+
+  constructor(options: ClientOptions) {
+    this.surroundings = { ...ordinarySurroundings, ...options.surroundings };
+    this.#connection = {
+      baseUrl: apiAddress(options.baseUrl),
+      accessKeyId: headerText('accessKeyId', options.accessKeyId),
+      secretAccessKey: headerText('secretAccessKey', options.secretAccessKey),
+      timeoutMs: options.timeoutMs ?? 30_000,
+      patienceMs: options.patienceMs ?? 120_000,
+      surroundings: this.surroundings,
+    };
+  }
+
+  /** Any operation of the reference by its id, HEAD requests among them, with the whole reply. */
+  call<Id extends OperationId>(
+    id: Id,
+    input: Input<Id> = {} as Input<Id>,
+    options: FullCallOptions = {},
+  ): Promise<Reply<Operations[Id]['reply']>> {
+    return send(this.#connection, id, input, options);
+  }
+
+  #walk<Entry>(
+    id: 'listAssessments' | 'listLearners' | 'listGroups',
+    query: Record<string, unknown>,
+    options: WalkOptions,
+  ): Walk<Entry> {
+    const ask = (search: string | null, call: FullCallOptions) =>
+      send(this.#connection, id, {}, call, search ?? searchOf(query));
+    return new Walk<Entry>(ask as never, options);
+  }
+
+  /** Whether the key pair is right, and whose it is. */
+  async health(options?: CallOptions): Promise<Operations['health']['reply']> {
+    return (await this.call('health', {}, options)).body;
+  }
+
+  readonly assessments = {
+    /** The feed of results. A walk with `since` brings tombstones and, with `group_id`, scope exits. */
+    list: (query: ListQuery<'listAssessments'> = {}, options: WalkOptions = {}): Walk<FeedEntry> =>
+      this.#walk('listAssessments', query, options),
+
+    get: async (id: string, options?: CallOptions): Promise<Assessment> =>
+      (await this.call('getAssessment', { path: { id } }, options)).body.data,
+
+    /**
+     * The evidence PDF. Its bytes are hashed here and compared with what the service tells, and with the result's own
+     * `report_sha256` where a result is given that has one.
+     * @param of a result, or its id
+     */
+    report: async (
+      of: string | { assessment_id: string; report_sha256: string | null },
+      options?: CallOptions,
+    ): Promise<Report> => {
+      const id = typeof of === 'string' ? of : of.assessment_id;
+      const { body: bytes, headers, etag, status } = await this.call('getReport', { path: { id } }, options);
+      if (!(bytes instanceof Uint8Array)) throw new UnexpectedReplyError('getReport', status, 'the reply is no PDF');
+      const sha256 = await sha256Hex(bytes);
+      const known = typeof of === 'string' ? null : of.report_sha256;
+      for (const told of [headers.get('X-Report-SHA256'), known])
+        if (told !== null && told !== sha256) throw new HashMismatchError('getReport', told, sha256);
+      return { bytes, sha256, etag };
+    },
+  };
+
+  readonly learners = {
+    list: (query: ListQuery<'listLearners'> = {}, options: WalkOptions = {}): Walk<Learner | LearnerTombstone> =>
+      this.#walk('listLearners', query, options),
+
+    /** @param ref your own reference; it may hold `/` and `:` */
+    get: async (ref: string, options?: CallOptions): Promise<LearnerDetail> =>
+      (await this.call('getLearner', { path: { ref } }, options)).body.data,
+
+    /** Creates or updates the learner, with an invitation; costs a credit unless one is open. */
+    provision: async (learner: ProvisionInput, options?: CallOptions): Promise<Provisioned> =>
+      (await this.call('provisionLearner', { body: learner }, options)).body.data,
+  };
+
+  readonly groups = {
+    list: (query: ListQuery<'listGroups'> = {}, options: WalkOptions = {}): Walk<Group> =>
+      this.#walk('listGroups', query, options),
+
+    get: async (id: string, options?: CallOptions): Promise<GroupDetail> =>
+      (await this.call('getGroup', { path: { id } }, options)).body.data,
+
+    /** The group of this type and ref, which is made if there is none. */
+    create: async (group: GroupInput, options?: CallOptions): Promise<Group> =>
+      (await this.call('createGroup', { body: group }, options)).body.data,
+
+    change: async (id: string, change: GroupChange, options?: CallOptions): Promise<GroupDetail> =>
+      (await this.call('changeGroup', { path: { id }, body: change }, options)).body.data,
+
+    addMembers: async (
+      id: string,
+      learnerRefs: string[],
+      options?: CallOptions,
+    ): Promise<Operations['addMembers']['reply']> =>
+      (await this.call('addMembers', { path: { id }, body: { learner_refs: learnerRefs } }, options)).body,
+
+    removeMembers: async (
+      id: string,
+      learnerRefs: string[],
+      options?: CallOptions,
+    ): Promise<Operations['removeMembers']['reply']> =>
+      (await this.call('removeMembers', { path: { id }, body: { learner_refs: learnerRefs } }, options)).body,
+  };
+
+  readonly webhooks = {
+    list: async (options?: CallOptions): Promise<WebhookEndpoint[]> =>
+      (await this.call('listWebhooks', {}, options)).body.data,
+
+    /** The reply holds the signing secret, this once only. */
+    register: async (endpoint: WebhookInput, options?: CallOptions): Promise<RegisteredWebhookEndpoint> =>
+      (await this.call('registerWebhook', { body: endpoint }, options)).body.data,
+
+    remove: async (id: string, options?: CallOptions): Promise<void> => {
+      await this.call('removeWebhook', { path: { id } }, options);
+    },
+  };
+}
+
+function apiAddress(text: string): string {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw new TypeError('baseUrl must be an absolute address, such as https://results.example.org');
+  }
+  if (!/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '' || url.username !== '')
+    throw new TypeError('baseUrl must be an http or https address without credentials, query or fragment');
+  const path = url.pathname.replace(/\/+$/, '');
+  return `${url.origin}${path === '' ? '/api/v1' : path}`;
+}
+
+/** Judged here, because a runtime that refuses a header repeats its value in the message. */
+function headerText(name: string, value: unknown): string {
+  if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value))
+    throw new TypeError(`${name} must be the text that the service gave, without spaces or line breaks`);
+  return value;
+}

@@ -1,0 +1,99 @@
+import type { ErrorCode } from './openapi.ts';
+
+/** Everything that the client throws by itself. A call that you abort rejects with your signal's reason instead. */
+export class ArsError extends Error {
+  override name = 'ArsError';
+  /** The operation, as the reference names it, such as `listAssessments`. */
+  readonly operation: string;
+  /** Whether the same request may pass if it is sent again. The client has already tried that as long as it was allowed to. */
+  readonly isTransient: boolean;
+
+  constructor(message: string, operation: string, isTransient: boolean, options?: ErrorOptions) {
+    super(message, options);
+    this.operation = operation;
+    this.isTransient = isTransient;
+  }
+}
+
+export type ApiErrorDetails = {
+  status: number;
+  code: string;
+  message: string;
+  requestId: string | null;
+  retryAfterMs: number | null;
+};
+
+/** Statuses after which a request may be repeated as it is. */
+const transientStatuses = [408, 425, 429, 500, 502, 503, 504];
+
+/** The service refused the request. Act on `code`; quote `requestId` when you ask for help. */
+export class ApiError extends ArsError {
+  override name = 'ApiError';
+  readonly status: number;
+  /** One of the reference's codes, or a newer one. */
+  readonly code: ErrorCode | (string & {});
+  readonly requestId: string | null;
+  /** What `Retry-After` said. */
+  readonly retryAfterMs: number | null;
+
+  constructor(operation: string, details: ApiErrorDetails) {
+    const { status, code, message, requestId, retryAfterMs } = details;
+    const isTransient = transientStatuses.includes(status) || code === 'idempotency_conflict';
+    const where = requestId === null ? '' : `, request ${requestId}`;
+    super(`${operation}: ${message} (${status} ${code}${where})`, operation, isTransient);
+    this.status = status;
+    this.code = code;
+    this.requestId = requestId;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** The service could not be reached, or the connection ended before the whole reply was there. */
+export class ConnectionError extends ArsError {
+  override name = 'ConnectionError';
+
+  constructor(operation: string, options: ErrorOptions) {
+    super(`${operation}: the service cannot be reached, or its reply was cut off`, operation, true, options);
+  }
+}
+
+/** The whole reply was not there in time. */
+export class TimeoutError extends ArsError {
+  override name = 'TimeoutError';
+
+  constructor(operation: string, timeoutMs: number) {
+    super(`${operation}: no whole reply within ${timeoutMs} ms`, operation, true);
+  }
+}
+
+/** What answered isn't the service, or something between changed its reply: a proxy's page, a redirect, half a text. */
+export class UnexpectedReplyError extends ArsError {
+  override name = 'UnexpectedReplyError';
+  readonly status: number;
+
+  constructor(operation: string, status: number, what: string) {
+    super(
+      `${operation}: ${what} (status ${status}); is the base address right?`,
+      operation,
+      status < 300 || status >= 500,
+    );
+    this.status = status;
+  }
+}
+
+/** The bytes of an evidence PDF aren't those whose hash was told. */
+export class HashMismatchError extends ArsError {
+  override name = 'HashMismatchError';
+  readonly expectedSha256: string;
+  readonly actualSha256: string;
+
+  constructor(operation: string, expected: string, actual: string) {
+    super(
+      `${operation}: the PDF's SHA-256 is ${actual}, not ${expected}; a result that was amended since has another report, so read it again`,
+      operation,
+      false,
+    );
+    this.expectedSha256 = expected;
+    this.actualSha256 = actual;
+  }
+}

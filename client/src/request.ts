@@ -1,0 +1,233 @@
+import { ApiError, ArsError, ConnectionError, TimeoutError, UnexpectedReplyError } from './errors.ts';
+import type { Operations } from './openapi.ts';
+import { operations } from './openapi.ts';
+import type { Surroundings } from './surroundings.ts';
+
+export type OperationId = keyof Operations;
+
+/** What an operation takes: only those of `path`, `query` and `body` that it has. */
+export type Input<Id extends OperationId> = (Record<string, never> extends Operations[Id]['path']
+  ? { path?: undefined }
+  : { path: Operations[Id]['path'] }) & { query?: Operations[Id]['query'] } & (Operations[Id]['body'] extends undefined
+    ? { body?: undefined }
+    : { body: Operations[Id]['body'] });
+
+export type CallOptions = {
+  /** Ends the call, waits between attempts included. */
+  signal?: AbortSignal;
+  /** For this call, in place of the client's. */
+  timeoutMs?: number;
+  patienceMs?: number;
+  /** For a POST that must happen once even if your program is restarted in between: a key that you have stored. */
+  idempotencyKey?: string;
+};
+
+/** What goes with `Client.call`, where the whole reply is seen. */
+export type FullCallOptions = CallOptions & {
+  /** An ETag that you hold. What is unchanged comes as status 304, without data. */
+  ifNoneMatch?: string;
+  /** One range of bytes of a PDF, such as `bytes=0-65535`. */
+  range?: string;
+};
+
+/** A reply with its body. */
+export type Reply<Body> = {
+  status: number;
+  body: Body;
+  etag: string | null;
+  requestId: string | null;
+  /** The first reply to this idempotency key came once more: nothing was done again. */
+  isReplayed: boolean;
+  headers: Headers;
+};
+
+export type Connection = {
+  baseUrl: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  timeoutMs: number;
+  patienceMs: number;
+  surroundings: Surroundings;
+};
+
+const firstWaitMs = 500;
+const longestWaitMs = 20_000;
+
+/**
+ * Sends one operation, again and again while the fault may pass and the caller's patience lasts: waits double from half a
+ * second to twenty, each shortened by up to a half at random, and never end before `Retry-After` is over. Every operation
+ * may be repeated: reads, PATCH and DELETE by their nature, each POST by its idempotency key.
+ * @param search a query as the service has written it, in place of `input.query`
+ */
+export async function send<Id extends OperationId>(
+  connection: Connection,
+  id: Id,
+  input: Input<Id>,
+  options: FullCallOptions = {},
+  search = searchOf(input.query ?? {}),
+): Promise<Reply<Operations[Id]['reply']>> {
+  const { method, path } = operations[id];
+  const { surroundings } = connection;
+  const patienceMs = options.patienceMs ?? connection.patienceMs;
+  const address = `${connection.baseUrl}${pathOf(path, input.path ?? {})}${search}`;
+  const headers: Record<string, string> = {
+    'X-Access-Key-Id': connection.accessKeyId,
+    'X-Secret-Access-Key': connection.secretAccessKey,
+    Accept: 'application/json, application/pdf',
+  };
+  if (options.ifNoneMatch !== undefined) headers['If-None-Match'] = options.ifNoneMatch;
+  if (options.range !== undefined) headers.Range = options.range;
+  if (method === 'POST') headers['Idempotency-Key'] = options.idempotencyKey ?? surroundings.uuid();
+  if (input.body !== undefined) headers['Content-Type'] = 'application/json';
+  const init: RequestInit = {
+    method,
+    headers,
+    // The key pair must not follow a redirect to wherever it leads.
+    redirect: 'manual',
+    ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
+  };
+
+  const beganMs = surroundings.nowMs();
+  for (let attempt = 0; ; attempt++) {
+    options.signal?.throwIfAborted();
+    try {
+      return await sendOnce(connection, id, address, init, options);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      // Whoever repeats a removal, because its reply was lost, finds that it is done.
+      if (method === 'DELETE' && attempt > 0 && error instanceof ApiError && error.code === 'not_found')
+        return removedBefore(error) as Reply<Operations[Id]['reply']>;
+      if (!(error instanceof ArsError) || !error.isTransient) throw error;
+      const waitMs = waitAfter(attempt, error, surroundings.random());
+      if (surroundings.nowMs() - beganMs + waitMs > patienceMs) throw error;
+      await surroundings.wait(waitMs, options.signal);
+    }
+  }
+}
+
+function waitAfter(attempt: number, error: ArsError, random: number): number {
+  const growing = Math.min(longestWaitMs, firstWaitMs * 2 ** attempt);
+  const told = error instanceof ApiError ? error.retryAfterMs : null;
+  // A crowd that was told the same moment comes back over half a second.
+  if (told !== null) return told + random * firstWaitMs;
+  return growing * (1 - random / 2);
+}
+
+async function sendOnce<Id extends OperationId>(
+  { timeoutMs: usual, surroundings }: Connection,
+  id: Id,
+  address: string,
+  init: RequestInit,
+  { signal, timeoutMs = usual }: FullCallOptions,
+): Promise<Reply<Operations[Id]['reply']>> {
+  const attempt = new AbortController();
+  const pass = () => attempt.abort(signal!.reason);
+  signal?.addEventListener('abort', pass, { once: true });
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    attempt.abort();
+  }, timeoutMs);
+  try {
+    const response = await surroundings.fetch(address, { ...init, signal: attempt.signal });
+    return await read(id, response, init.method === 'HEAD', surroundings);
+  } catch (error) {
+    if (isLate) throw new TimeoutError(id, timeoutMs);
+    if (error instanceof ArsError) throw error;
+    throw new ConnectionError(id, { cause: error });
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', pass);
+  }
+}
+
+async function read<Id extends OperationId>(
+  id: Id,
+  response: Response,
+  isHead: boolean,
+  { nowMs }: Surroundings,
+): Promise<Reply<Operations[Id]['reply']>> {
+  const { status, headers } = response;
+  const requestId = headers.get('X-Request-Id');
+  const reply = (body: unknown) => ({
+    status,
+    body: body as Operations[Id]['reply'],
+    etag: headers.get('ETag'),
+    requestId,
+    isReplayed: headers.get('Idempotency-Replayed') === 'true',
+    headers,
+  });
+  if (status === 204 || status === 304 || (isHead && response.ok)) {
+    await response.body?.cancel();
+    return reply(undefined);
+  }
+  if (response.ok && headers.get('Content-Type') === 'application/pdf')
+    return reply(new Uint8Array(await response.arrayBuffer()));
+  const text = await response.text();
+  const body = parsed(text) as { error?: { code?: unknown; message?: unknown } } | undefined;
+  if (response.ok) {
+    if (typeof body !== 'object') throw new UnexpectedReplyError(id, status, 'the reply is no JSON object');
+    return reply(body);
+  }
+  const error = body?.error;
+  const isRefusal = typeof error?.code === 'string' && typeof error.message === 'string';
+  const retryAfterMs = readRetryAfter(headers.get('Retry-After'), nowMs());
+  if (isRefusal || isHead || (status >= 400 && status < 600 && isPassing(status))) {
+    const code = isRefusal ? (error.code as string) : codeOf(status);
+    const message = isRefusal ? (error.message as string) : 'the request was refused without words';
+    throw new ApiError(id, { status, code, message, requestId, retryAfterMs });
+  }
+  throw new UnexpectedReplyError(id, status, 'the reply is not one of the service');
+}
+
+/** What stands before the service (a proxy, a load balancer) also says these, in words of its own. */
+const isPassing = (status: number) => [429, 502, 503, 504].includes(status);
+
+/** The code of a refusal that came without one. */
+function codeOf(status: number): string {
+  if (status === 401) return 'invalid_credentials';
+  if (status === 404) return 'not_found';
+  if (status === 429) return 'rate_limited';
+  return status >= 500 ? 'service_unavailable' : 'bad_request';
+}
+
+function removedBefore(error: ApiError): Reply<undefined> {
+  const { requestId } = error;
+  return { status: 204, body: undefined, etag: null, requestId, isReplayed: false, headers: new Headers() };
+}
+
+/** Seconds, or a date as HTTP writes it. */
+function readRetryAfter(text: string | null, nowMs: number): number | null {
+  if (text === null) return null;
+  if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? null : Math.max(0, at - nowMs);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function pathOf(path: string, values: Record<string, string>): string {
+  return path.replace(/\{(\w+)\}/g, (_all, name: string) => {
+    const value = values[name];
+    // An address with an empty segment, or one of dots, is another address.
+    if (typeof value !== 'string' || /^\.{0,2}$/.test(value))
+      throw new TypeError(`${name} must be a text that names something`);
+    return encodeURIComponent(value);
+  });
+}
+
+/** Parameters that are undefined are left out; a list stands behind one name, with commas. */
+export function searchOf(query: Record<string, unknown>): string {
+  const pairs = Object.entries(query).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    const text = (Array.isArray(value) ? value : [value]).map((one) => encodeURIComponent(String(one))).join(',');
+    return [`${encodeURIComponent(name)}=${text}`];
+  });
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
+}

@@ -1,0 +1,98 @@
+import type { CallOptions, FullCallOptions, Reply } from './request.ts';
+
+/** What to store once a walk is finished, together with what it brought: the next walk begins with it. */
+export type Checkpoint = {
+  /** `since` of the next walk: the service's own instant, never yours. */
+  since: string;
+  /** `etag` of the next walk's options. It counts for the same `since` as before; a changed one is answered by 200 once. */
+  etag: string;
+};
+
+/** A place between two pages: a walk that broke off goes on from it, in another process too. */
+export type Position = { next: string; since: string; etag: string };
+
+export type Page<Entry> = {
+  entries: Entry[];
+  /** The place after this page; null after the last one. */
+  position: Position | null;
+  /** After the last page, and not before. */
+  checkpoint: Checkpoint | null;
+  /** The service's digest of what the walk's filters let through, where the last page carries one. */
+  digest: string | null;
+};
+
+export type WalkOptions = CallOptions & {
+  /** The `etag` of the last checkpoint, for a walk with the same query. */
+  etag?: string;
+  /** Goes on where a walk with the same query stood. */
+  position?: Position;
+};
+
+type ListBody<Entry> = { data: Entry[]; pagination: { next: string | null } };
+
+/**
+ * A list, read page by page as it is iterated:
+ * `for await (const entry of walk)`, or `for await (const page of walk.pages())` for the place after each page.
+ */
+export class Walk<Entry> implements AsyncIterable<Entry> {
+  #ask: (search: string | null, options: FullCallOptions) => Promise<Reply<ListBody<Entry>>>;
+  #options: WalkOptions;
+  /** True once the service has said that nothing has changed since the `etag`. */
+  isUnchanged = false;
+  /** Null until every page has been read, and when nothing has changed: then what you have stored stays right. */
+  checkpoint: Checkpoint | null = null;
+  /** The place after the last page that was taken whole; after the last one, the beginning again. */
+  position: Position | null = null;
+  digest: string | null = null;
+
+  constructor(
+    ask: (search: string | null, options: FullCallOptions) => Promise<Reply<ListBody<Entry>>>,
+    options: WalkOptions = {},
+  ) {
+    this.#ask = ask;
+    this.#options = options;
+    this.position = options.position ?? null;
+  }
+
+  async *pages(): AsyncGenerator<Page<Entry>, void, undefined> {
+    const { etag, position: _position, ...call } = this.#options;
+    for (;;) {
+      const from: Position | null = this.position;
+      const conditional = from === null && etag !== undefined ? { ...call, ifNoneMatch: etag } : call;
+      const reply: Reply<ListBody<Entry>> = await this.#ask(from?.next ?? null, conditional);
+      if (reply.status === 304) {
+        this.isUnchanged = true;
+        return;
+      }
+      const { data, pagination } = reply.body;
+      // Both are those of the walk's first page, however far it has come.
+      const since = from?.since ?? reply.headers.get('X-Sync-Through') ?? '';
+      const walkETag = from?.etag ?? reply.etag ?? '';
+      // Only the query is taken from the address, so that the key pair never goes to another host.
+      const next = pagination.next === null ? null : new URL(pagination.next).search;
+      const page: Page<Entry> = {
+        entries: data,
+        position: next === null ? null : { next, since, etag: walkETag },
+        checkpoint: next === null ? { since, etag: walkETag } : null,
+        digest: next === null ? reply.headers.get('X-Sync-Digest') : null,
+      };
+      yield page;
+      // Whoever stops within a page gets all of it again.
+      this.position = page.position;
+      this.checkpoint = page.checkpoint;
+      this.digest = page.digest;
+      if (next === null) return;
+    }
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Entry, void, undefined> {
+    for await (const { entries } of this.pages()) yield* entries;
+  }
+
+  /** Every entry in one list: for what is known to be small. */
+  async toArray(): Promise<Entry[]> {
+    const all: Entry[] = [];
+    for await (const entry of this) all.push(entry);
+    return all;
+  }
+}

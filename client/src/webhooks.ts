@@ -1,0 +1,131 @@
+import { hex } from './hash.ts';
+import { ordinarySurroundings } from './surroundings.ts';
+import type { AssessmentCompleted, LearnerGroupsUpdated } from './openapi.ts';
+
+export type Verdict =
+  'valid' | 'malformed_header' | 'no_matching_signature' | 'timestamp_too_old' | 'timestamp_in_future';
+
+/** What is meant where a delivery doesn't verify. */
+const usualCauses: Record<Exclude<Verdict, 'valid'>, string> = {
+  malformed_header: 'the header is not X-Svc-Signature-256, or it was changed on its way',
+  no_matching_signature:
+    'the body was parsed and written again, or the secret is not the one of this endpoint: it was cut or decoded, or rotated more than 24 hours ago',
+  timestamp_too_old: 'the delivery waited before it was verified, or it is a replay',
+  timestamp_in_future: 'the clock of this machine is behind',
+};
+
+export class WebhookError extends Error {
+  override name = 'WebhookError';
+  readonly verdict: Exclude<Verdict, 'valid'>;
+
+  constructor(verdict: Exclude<Verdict, 'valid'>) {
+    super(`the delivery does not verify (${verdict}): usually ${usualCauses[verdict]}`);
+    this.verdict = verdict;
+  }
+}
+
+/** Clocks may be apart by so much, and a delivery on its way for so long. */
+export const toleranceSeconds = 300;
+
+export type Delivery = {
+  /** The whole `whsec_…` text; during a rotation of your own, the old one and the new one. */
+  secret: string | readonly string[];
+  /** The value of `X-Svc-Signature-256`. */
+  header: string | null | undefined;
+  /** The body as it arrived, before any parser. */
+  body: Uint8Array | string;
+  toleranceSeconds?: number;
+  /** Seconds since 1970; the clock, if it is left out. */
+  now?: number;
+};
+
+const nowSeconds = () => Math.floor(ordinarySurroundings.nowMs() / 1000);
+
+const utf8 = new TextEncoder();
+
+const bytesOf = (body: Uint8Array | string) => (typeof body === 'string' ? utf8.encode(body) : body);
+
+async function macOf(secret: string, time: string, body: Uint8Array): Promise<string> {
+  const { subtle } = globalThis.crypto;
+  const hmac = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await subtle.importKey('raw', utf8.encode(secret), hmac, false, ['sign']);
+  const before = utf8.encode(`${time}.`);
+  const signed = new Uint8Array(before.length + body.length);
+  signed.set(before);
+  signed.set(body, before.length);
+  return hex(new Uint8Array(await subtle.sign('HMAC', key, signed)));
+}
+
+/** Compares without telling by its time where two texts differ. */
+function sameText(one: string, other: string): boolean {
+  if (one.length !== other.length) return false;
+  let difference = 0;
+  for (let i = 0; i < one.length; i++) difference |= one.charCodeAt(i) ^ other.charCodeAt(i);
+  return difference === 0;
+}
+
+/** Accept a delivery only if this gives `valid`. The signature is judged before the time. */
+export async function verifyWebhook(delivery: Delivery): Promise<Verdict> {
+  const { header, toleranceSeconds: tolerance = toleranceSeconds } = delivery;
+  const times: string[] = [];
+  const signatures: string[] = [];
+  for (const part of (header ?? '').split(',')) {
+    const equals = part.indexOf('=');
+    if (equals < 1) return 'malformed_header';
+    const name = part.slice(0, equals);
+    if (name === 't') times.push(part.slice(equals + 1));
+    if (name === 'v1') signatures.push(part.slice(equals + 1));
+  }
+  const [time] = times;
+  if (time === undefined || times.length !== 1 || signatures.length === 0 || !/^[0-9]{1,12}$/.test(time))
+    return 'malformed_header';
+
+  let isGenuine = false;
+  for (const secret of [delivery.secret].flat()) {
+    // Anybody can sign with a secret that was never set.
+    if (typeof secret !== 'string' || secret === '') continue;
+    const expected = await macOf(secret, time, bytesOf(delivery.body));
+    for (const signature of signatures) if (sameText(signature, expected)) isGenuine = true;
+  }
+  if (!isGenuine) return 'no_matching_signature';
+
+  const age = (delivery.now ?? nowSeconds()) - Number(time);
+  if (age > tolerance) return 'timestamp_too_old';
+  if (age < -tolerance) return 'timestamp_in_future';
+  return 'valid';
+}
+
+/** An event that you know, or a newer one: pass over those by answering 2xx. */
+export type WebhookEvent = AssessmentCompleted | LearnerGroupsUpdated | { event: string & {} };
+
+/** The event in a delivery that verifies; throws a `WebhookError` for any other: answer that with 400. */
+export async function openWebhook(delivery: Delivery): Promise<WebhookEvent> {
+  const verdict = await verifyWebhook(delivery);
+  if (verdict !== 'valid') throw new WebhookError(verdict);
+  const { body } = delivery;
+  return JSON.parse(typeof body === 'string' ? body : new TextDecoder().decode(body)) as WebhookEvent;
+}
+
+/**
+ * A signed request as the service sends it, to try an endpoint with.
+ * @param given `secret` may be several, as during a rotation; `now` makes one that is too old, or comes from the future
+ */
+export async function testWebhook(given: {
+  secret: string | readonly string[];
+  event: WebhookEvent;
+  deliveryId?: string;
+  now?: number;
+}): Promise<{ headers: Record<string, string>; body: string }> {
+  const body = JSON.stringify(given.event);
+  const time = String(given.now ?? nowSeconds());
+  const signatures: string[] = [];
+  for (const secret of [given.secret].flat()) signatures.push(`v1=${await macOf(secret, time, utf8.encode(body))}`);
+  return {
+    headers: {
+      'content-type': 'application/json',
+      'x-svc-delivery-id': given.deliveryId ?? ordinarySurroundings.uuid(),
+      'x-svc-signature-256': [`t=${time}`, ...signatures].join(','),
+    },
+    body,
+  };
+}
