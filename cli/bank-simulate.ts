@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
-import { itemsDirectory, loadBank, readBankFiles, bankOf, noAdmission } from '../src/bank/load.ts';
+import { loadBank } from '../src/bank/load.ts';
 import type { Bank, SubjectBank } from '../src/bank/load.ts';
 import { simulationMarkdown, simulationPlots } from '../src/bank/simulation/report.ts';
 import type { SubjectSimulation } from '../src/bank/simulation/report.ts';
@@ -10,17 +10,15 @@ import { BankFault } from '../src/scoring/cuts.ts';
 import { judgeGoals } from '../src/scoring/goals.ts';
 import { information, probability } from '../src/scoring/irt.ts';
 import { simulate } from '../src/scoring/simulate.ts';
-import { planAdmission } from '../src/sittings/exposure.ts';
-import { defaultSettings, deliver, deliverAtRandom, preparePool } from '../src/sittings/selection.ts';
+import { preparePool } from '../src/sittings/pool.ts';
+import { deliver, deliverAtRandom } from '../src/sittings/selection.ts';
+import { defaultSettings } from '../src/sittings/settings.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Call, Command } from './command.ts';
 import { subjects } from '../src/scoring/levels.ts';
 import type { Subject } from '../src/scoring/levels.ts';
 
 const defaultLearners = 10_000;
-/** The highest exposure comes out a few hundredths above the plan's target; the goal is 0.60. */
-const exposureTarget = 0.55;
-const planLearners = 3000;
 const abilities = Array.from({ length: 13 }, (_, n) => -3 + n / 2);
 
 function text(call: Call, name: string): string | undefined {
@@ -88,28 +86,6 @@ function simulateSubject(bank: SubjectBank, learners: number, seed: string, call
   };
 }
 
-/** Finds the admissions that keep every item under the exposure target, from scratch, and writes them beside the items. */
-function planExposure(seed: string, call: Call): void {
-  const files = readBankFiles();
-  const bank = bankOf({ ...files, admission: noAdmission });
-  const items: Record<string, number> = {};
-  for (const subject of subjects) {
-    call.progress(`${subject}: exposure plan`);
-    Object.assign(
-      items,
-      planAdmission(bank.subjects[subject].version, seededRandom(`${seed}:${subject}:admission`), {
-        target: exposureTarget,
-        learners: planLearners,
-      }).admission,
-    );
-  }
-  const sorted = Object.fromEntries(Object.entries(items).sort(([a], [b]) => (a < b ? -1 : 1)));
-  writeFileSync(
-    new URL('admission.json', itemsDirectory),
-    `${JSON.stringify({ sha256: bank.sha256, items: sorted }, null, 1)}\n`,
-  );
-}
-
 function bankOrFailure(): Bank {
   try {
     return loadBank();
@@ -122,13 +98,12 @@ function bankOrFailure(): Bank {
 export const simulateBank: Command = {
   name: 'bank simulate',
   summary: 'Simulate sittings of the item bank and compare the figures with the goals',
-  usage: '[--subject digital|english|maths] [--learners N] [--seed S] [--plan-exposure] [--out FILE]',
+  usage: '[--subject digital|english|maths] [--learners N] [--seed S] [--out FILE]',
   options: {
     subject: { type: 'string' },
     learners: { type: 'string' },
     seed: { type: 'string' },
     out: { type: 'string' },
-    'plan-exposure': { type: 'boolean' },
   },
   positionals: [0, 0],
   async run(call) {
@@ -139,7 +114,6 @@ export const simulateBank: Command = {
     if (subject !== undefined && !(subjects as readonly string[]).includes(subject))
       throw new Misuse(`--subject is one of ${subjects.join(', ')}.`);
     const seed = text(call, 'seed') ?? 'bank';
-    if (call.options['plan-exposure'] === true) planExposure(seed, call);
 
     const bank = bankOrFailure();
     const chosen = subject === undefined ? subjects : [subject as Subject];

@@ -1,6 +1,6 @@
 import { BankFault, solveCuts } from '../scoring/cuts.ts';
 import { seededRandom } from '../random.ts';
-import { coverageFindings, isChoice, shownType } from './checks/coverage.ts';
+import { coverageFindings, isChoice } from './checks/coverage.ts';
 import { duplicateFindings } from './checks/duplicates.ts';
 import { error, warning } from './checks/finding.ts';
 import type { CheckedBank, Finding } from './checks/finding.ts';
@@ -12,7 +12,7 @@ import { proofSeeds, proveTemplate } from './checks/template-proof.ts';
 import type { TemplateProof } from './checks/template-proof.ts';
 import { contentHash, scoredItem } from './load.ts';
 import type { BankFiles, FileFault } from './load.ts';
-import { domainsOf } from './schema.ts';
+import { domainsOf, shownType } from './schema.ts';
 import type { Item } from './schema.ts';
 import { templates } from './templates.ts';
 import { levelsOf, subjects } from '../scoring/levels.ts';
@@ -140,14 +140,6 @@ export function checkBank(
     ...statementFindings(files.items),
     ...cutFindings(files),
   );
-  if (files.admission.sha256 !== contentHash(files))
-    findings.push(
-      warning(
-        'exposure',
-        null,
-        'the exposure plan is of another version of the bank: run ars bank simulate --plan-exposure',
-      ),
-    );
   findings.sort((a, b) => (a.severity < b.severity ? -1 : a.severity > b.severity ? 1 : 0));
   return {
     version: `${files.number}-${contentHash(files).slice(0, 12)}`,

@@ -5,7 +5,7 @@ import { idPrefix } from './checks/items.ts';
 import { fixedC } from './checks/guessing.ts';
 import { keyFaults } from './checks/keys.ts';
 import type { Exchanged } from './exchange/json.ts';
-import { noAdmission, scanBankFiles } from './load.ts';
+import { scanBankFiles } from './load.ts';
 import type { BankFiles } from './load.ts';
 import { targetB } from './schema.ts';
 import type { Domain, Item, Passage } from './schema.ts';
@@ -194,8 +194,7 @@ export function writeBankFiles(directory: URL, files: BankFiles): void {
 
 /** Reads a bank's directory for an import. A directory without a bank is an empty one. Throws if its own files have faults. */
 export function bankToExtend(directory: URL): BankFiles {
-  if (!existsSync(new URL('bank.json', directory)))
-    return { number: 0, items: [], passages: [], admission: noAdmission };
+  if (!existsSync(new URL('bank.json', directory))) return { number: 0, items: [], passages: [] };
   const { files, faults } = scanBankFiles(directory);
   if (faults.length > 0)
     throw new RangeError(

@@ -5,9 +5,10 @@ import { parseJson } from '../json.ts';
 import { solveCuts } from '../scoring/cuts.ts';
 import type { Cut, ScoredItem } from '../scoring/cuts.ts';
 import { canonical } from './canonical.ts';
+import { readingLoad } from './reading-load.ts';
 import { seededRandom } from '../random.ts';
-import { domainNames, domainShares, domainsOf } from './schema.ts';
-import type { Item, Passage, RenderedItem } from './schema.ts';
+import { domainNames, domainShares, domainsOf, shownType } from './schema.ts';
+import type { Item, Passage, RenderedItem, ShownType } from './schema.ts';
 import { templates } from './templates.ts';
 import { itemFaults, passageFaults } from './validate.ts';
 import { levelsOf, subjects } from '../scoring/levels.ts';
@@ -18,18 +19,20 @@ export type BankFiles = {
   number: number;
   items: Item[];
   passages: Passage[];
-  /** Exposure control, made by `ars bank simulate --plan-exposure`: admissions below 1 by item id, for the content of that hash. */
-  admission: { sha256: string; items: Record<string, number> };
 };
-
-export const noAdmission: BankFiles['admission'] = { sha256: '', items: {} };
 
 /** An item as scoring and delivery count it; `domain` is the published name. */
 export type CountedItem = ScoredItem & {
   enemies: readonly string[];
   passage: string | null;
-  /** The share of sittings that may use the item at all; 1 where its exposure needs no limit. */
-  admission: number;
+  /** The form in which a learner meets it. */
+  type: ShownType;
+  /** The statement of the subject content and the skill group; items of the first editions have none. */
+  statement?: string;
+  skillGroup?: string;
+  /** The words that there are to read: of the item itself, and of its passage. */
+  words: number;
+  passageWords: number;
 };
 
 export type SubjectBank = {
@@ -122,9 +125,7 @@ export function scanBankFiles(directory: URL = itemsDirectory): { files: BankFil
   const number = (readJson(new URL('bank.json', directory)) as { number?: unknown } | null)?.number;
   if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 0)
     throw new BankFileFault(['bank.json must hold a whole number named "number".']);
-  const planned = new URL('admission.json', directory);
-  const admission = existsSync(planned) ? (readJson(planned) as BankFiles['admission']) : noAdmission;
-  return { files: { number, items, passages, admission }, faults };
+  return { files: { number, items, passages }, faults };
 }
 
 /** Reads a bank's directory. Throws `BankFileFault` with everything that is wrong. */
@@ -161,12 +162,23 @@ export function scoredItem(item: Item): ScoredItem {
   };
 }
 
-function countedItem(item: Item, admission: Record<string, number>): CountedItem {
+/** Every seed of a template gives about as much to read. */
+const loadSeed = '1';
+
+function countedItem(item: Item, passages: ReadonlyMap<string, Passage>): CountedItem {
+  const passage = item.type === 'template' ? undefined : passages.get(item.passage ?? '');
+  const { statement, skill_group: skillGroup } = item;
+  const rendered = renderItem(item, loadSeed);
+  const words = readingLoad(rendered, null);
   return {
     ...scoredItem(item),
     enemies: item.enemies,
-    passage: item.type === 'template' ? null : (item.passage ?? null),
-    admission: admission[item.id] ?? 1,
+    passage: passage?.id ?? null,
+    type: shownType(item),
+    ...(statement === undefined ? {} : { statement }),
+    ...(skillGroup === undefined ? {} : { skillGroup }),
+    words,
+    passageWords: passage === undefined ? 0 : readingLoad(rendered, passage) - words,
   };
 }
 
@@ -178,7 +190,7 @@ export function bankOf(files: BankFiles): Bank {
   const version = `${files.number}-${sha256.slice(0, 12)}`;
   const of = (subject: Subject): SubjectBank => {
     const own = files.items.filter((item) => item.subject === subject && item.state !== 'retired');
-    const counted = own.map((item) => countedItem(item, files.admission.items));
+    const counted = own.map((item) => countedItem(item, passages));
     const domains = domainsOf[subject].map((domain) => ({ name: domainNames[domain], share: domainShares[domain] }));
     return { items: own, version: { subject, version, domains, items: counted }, cuts: solveCuts(subject, counted) };
   };

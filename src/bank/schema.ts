@@ -429,6 +429,12 @@ export const Item = Type.Union([
 ]);
 export type Item = Static<typeof Item>;
 
+/** The form in which a learner meets the item. */
+export function shownType(item: Item): ShownType {
+  return item.type === 'template' ? item.renders : item.type;
+}
+export type ShownType = RenderedItem['type'];
+
 /** A text that several reading items share. */
 export const Passage = object({
   id: PassageId,

@@ -369,6 +369,7 @@ CREATE INDEX sitting_idle ON public.sitting USING btree (last_seen_at) WHERE (st
 CREATE INDEX sitting_invitation ON public.sitting USING btree (organisation_id, invitation_id, started_at);
 CREATE INDEX sitting_learner ON public.sitting USING btree (organisation_id, learner_id);
 CREATE UNIQUE INDEX sitting_open ON public.sitting USING btree (organisation_id, invitation_id, subject) WHERE (status = 'open'::text);
+CREATE UNIQUE INDEX sitting_open_of_learner ON public.sitting USING btree (organisation_id, learner_id, subject) WHERE (status = 'open'::text);
 
 create table sitting_item (
   answer text,

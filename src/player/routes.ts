@@ -22,6 +22,7 @@ import { finishSitting } from '../sittings/finish.ts';
 import type { Link } from '../sittings/link.ts';
 import { openLink } from '../sittings/link.ts';
 import { startSitting } from '../sittings/start.ts';
+import { invitationToken } from '../invitations/invitations.ts';
 import type { SittingRow } from '../sittings/store.ts';
 import { remainingMs } from '../sittings/working-time.ts';
 import { registerAssets } from './assets.ts';
@@ -85,8 +86,11 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
       // Mail programs add a slash, and browsers ask by GET for an address that answered a form when they load a tab again.
       for (const path of ['/', '/start', '/continue', '/finish']) on('GET', path, async ({ base }) => ({ to: base }));
       on('POST', '/start', async ({ app, base, link }) => {
-        await startSitting(app, link);
-        return { to: base };
+        const { organisation_id } = link.invitation;
+        // Begun with another link of the learner's: it goes on there.
+        const under = await startSitting(app, link);
+        if (under === link.invitation.invitation_id) return { to: base };
+        return { to: `/a/${invitationToken(app.secrets, organisation_id, under)}` };
       });
       on('GET', '/question', question);
       on('POST', '/question', answer);

@@ -12,7 +12,7 @@ export type OutcomeTable = {
 };
 
 /** What the outcomes follow from; another one of any of these makes the table stale. */
-export type OutcomeSources = { bank: string; admission: string; engines: Record<string, string> };
+export type OutcomeSources = { bank: string; delivery: string; engines: Record<string, string> };
 
 /** Rows stand in the order of the learners' true abilities. Flags: 1 is borderline, 2 needs review. */
 export type OutcomeRow = [ability: number, estimate: number, rung: number, flags: number, ...scores: (number | null)[]];

@@ -8,7 +8,9 @@ import { probability } from '../scoring/irt.ts';
 import { levelsOf } from '../scoring/levels.ts';
 import { engineVersions, prepareBank, score } from '../scoring/score.ts';
 import type { ItemResponse } from '../scoring/score.ts';
-import { AdaptiveSitting, drawWithheld, preparePool } from '../sittings/selection.ts';
+import { preparePool } from '../sittings/pool.ts';
+import { AdaptiveSitting, drawSeed } from '../sittings/selection.ts';
+import { defaultSettings } from '../sittings/settings.ts';
 import type { OutcomeRow, OutcomeSources, OutcomeTable } from './outcomes.ts';
 
 const seed = 'outcomes-1';
@@ -21,8 +23,8 @@ const shortest = 13;
 
 export const outcomeSources = (files: BankFiles): OutcomeSources => ({
   bank: `${files.number}-${contentHash(files).slice(0, 12)}`,
-  admission: createHash('sha256')
-    .update(JSON.stringify(Object.entries(files.admission.items).sort(([a], [b]) => (a < b ? -1 : 1))))
+  delivery: createHash('sha256')
+    .update(JSON.stringify(subjects.map(defaultSettings)))
     .digest('hex')
     .slice(0, 12),
   engines: engineVersions,
@@ -37,7 +39,7 @@ export function outcomeMaker(files: BankFiles, subject: Subject): (number: numbe
     const random = seededRandom(`${seed}:${subject}:${number}`);
     const ability = rounded(furthest * ((2 * (number + 0.5)) / perSubject - 1));
     const most = number % cutShortEvery === 0 ? shortest + Math.floor(random.float() * 8) : Infinity;
-    const sitting = new AdaptiveSitting(pool, drawWithheld(pool, random));
+    const sitting = new AdaptiveSitting(pool, { seed: drawSeed(random) });
     const responses: ItemResponse[] = [];
     for (;;) {
       const step = sitting.next(random, responses.length >= most);

@@ -3,8 +3,10 @@ import type { Bank, BankFiles } from '../bank/load.ts';
 import { bankOf, loadBank, readBankFiles } from '../bank/load.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import type { DeliveryPool, DeliverySettings } from './selection.ts';
-import { defaultSettings, preparePool } from './selection.ts';
+import type { DeliveryPool } from './pool.ts';
+import { preparePool } from './pool.ts';
+import type { DeliverySettings } from './settings.ts';
+import { defaultSettings } from './settings.ts';
 import type { ScoringBank } from '../scoring/score.ts';
 import { prepareBank } from '../scoring/score.ts';
 import type { Subject } from '../scoring/levels.ts';
@@ -15,6 +17,9 @@ const insert = statement(
   'bank.insert',
   'insert into bank_version (version, content, created_at) values ($1, $2, $3) on conflict do nothing',
 );
+
+/** Releases before content was controlled read this of every bank; during an upgrade they may meet a new one. */
+const forEarlierReleases = { admission: { sha256: '', items: {} } };
 
 /** A bank made ready for delivery and scoring, by subject. */
 export type ReadyBank = { bank: Bank; pools: Record<Subject, DeliveryPool>; scoring: Record<Subject, ScoringBank> };
@@ -65,7 +70,7 @@ export class Banks {
     const current = shippedBank();
     const { version } = current.bank;
     if ((await tx.query(stored, [version])).length === 0)
-      await tx.query(insert, [version, JSON.stringify(readBankFiles()), new Date(nowMs)]);
+      await tx.query(insert, [version, JSON.stringify({ ...readBankFiles(), ...forEarlierReleases }), new Date(nowMs)]);
     return current;
   }
 

@@ -3,42 +3,43 @@ import { inWork, rowsLane } from '../db/work.ts';
 import { auditInside } from '../audit/audit.ts';
 import { banksOf } from './banks.ts';
 import type { Link } from './link.ts';
-import { drawWithheld } from './selection.ts';
+import { drawSeed } from './selection.ts';
 import { standards } from './standards.ts';
 import type { FrozenSettings } from './step.ts';
 import { takeStep } from './step.ts';
-import { addItem, insertSitting, itemsSeenBefore, updateSitting } from './store.ts';
-import { timeLimitMs } from './working-time.ts';
+import { addItem, insertSitting, invitationOfOpenSitting, itemsSeenSince, updateSitting } from './store.ts';
+import { seenForMs, timeLimitMs } from './working-time.ts';
 
 /** Who acts on a sitting, in audit logs: whoever holds the learner's link. */
 export const learnerActor = 'learner';
 
 /**
  * Begins the link's next subject, or does nothing where a sitting is under way, everything is done or the link has
- * expired. Of two requests at once, one begins it. Bank version, delivery settings, time limit and the items that the
- * sitting does without are frozen here.
+ * expired. Of two requests at once, one begins it: a learner has one open sitting in a subject, whatever the links. Bank
+ * version, delivery settings, time limit, all chance and the items that the learner saw lately are frozen here.
+ * @returns the invitation under which the subject is under way: another one than the link's, where it was begun with that
  */
-export async function startSitting(app: App, link: Link): Promise<void> {
+export async function startSitting(app: App, link: Link): Promise<string> {
   const { invitation, next: subject } = link;
-  if (link.open !== null || subject === null || link.expired) return;
-  await inWork(app, rowsLane(invitation.organisation_id), async (work) => {
+  if (link.open !== null || subject === null || link.expired) return invitation.invitation_id;
+  return inWork(app, rowsLane(invitation.organisation_id), async (work) => {
     const { bank, pools } = await banksOf(app).currentStored(work.tx, work.nowMs);
     const pool = pools[subject];
-    const settings: FrozenSettings = { delivery: pool.settings, extra_time_pct: invitation.extra_time_pct };
-    const key = { organisation_id: invitation.organisation_id, sitting_id: work.uuid() };
-    const seen = await itemsSeenBefore(work.tx, { ...key, learner_id: invitation.learner_id });
+    const { extra_time_pct } = invitation;
+    const settings: FrozenSettings = { delivery: pool.settings, extra_time_pct, seed: drawSeed(app.random) };
+    const { organisation_id, learner_id, invitation_id } = invitation;
+    const learner = { organisation_id, learner_id, subject };
     const sitting = await insertSitting(work.tx, {
-      ...key,
-      invitation_id: invitation.invitation_id,
-      learner_id: invitation.learner_id,
-      subject,
+      ...learner,
+      sitting_id: work.uuid(),
+      invitation_id,
       bank_version: bank.version,
       settings: JSON.stringify(settings),
-      time_limit_ms: timeLimitMs(standards[subject].timeLimitMs, invitation.extra_time_pct),
-      withheld: [...new Set([...drawWithheld(pool, app.random), ...seen])],
+      time_limit_ms: timeLimitMs(standards[subject].timeLimitMs, extra_time_pct),
+      withheld: await itemsSeenSince(work.tx, learner, new Date(work.nowMs - seenForMs)),
       started_at: new Date(work.nowMs),
     });
-    if (sitting === undefined) return;
+    if (sitting === undefined) return (await invitationOfOpenSitting(work.tx, learner)) ?? invitation_id;
     const first = takeStep(work, sitting, { bank, pool }, []);
     if (first !== null) await addItem(work.tx, sitting, first);
     await updateSitting(work.tx, sitting);
@@ -51,5 +52,6 @@ export async function startSitting(app: App, link: Link): Promise<void> {
       resource: sitting.sitting_id,
       status: null,
     });
+    return invitation_id;
   });
 }

@@ -4,12 +4,15 @@ import type { Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import type { ItemResponse } from '../scoring/score.ts';
 import type { Banks } from './banks.ts';
-import type { Choice, DeliveryPool, DeliverySettings, Stop } from './selection.ts';
+import type { Choice } from './choice.ts';
+import type { DeliveryPool } from './pool.ts';
+import type { Individual, Stop } from './selection.ts';
 import { resumeSitting } from './selection.ts';
+import type { DeliverySettings } from './settings.ts';
 import type { NewItem, SittingRow } from './store.ts';
 
-/** What is frozen when a sitting begins. */
-export type FrozenSettings = { delivery: DeliverySettings; extra_time_pct: number };
+/** What is frozen when a sitting begins. `seed`, all chance of its delivery, is missing where that is drawn at each step. */
+export type FrozenSettings = { delivery: DeliverySettings; extra_time_pct: number; seed?: string };
 
 /** Why no further question is asked. `idle`: nobody touched the sitting for 48 hours. */
 export type SittingStop = Omit<Stop, 'reason'> & { reason: Stop['reason'] | 'idle' };
@@ -26,6 +29,15 @@ export async function deliveryOf(
 }
 
 /**
+ * What is this sitting's own. Items that the learner saw lately are worth less to one that has a seed; one without was never to
+ * give what `withheld` names.
+ */
+export function individualOf(sitting: Pick<SittingRow, 'settings' | 'withheld'>): Individual {
+  const { seed } = JSON.parse(sitting.settings) as FrozenSettings;
+  return seed === undefined ? { withheld: sitting.withheld } : { seed, seen: sitting.withheld };
+}
+
+/**
  * Chooses what comes after `history`: the next question, or the end of the questions. The sitting's row is changed in place
  * and stored by the caller, with the question. Every choice is kept with its reasons, so that the sitting can be replayed
  * from what is stored.
@@ -38,7 +50,10 @@ export function takeStep(
   history: readonly ItemResponse[],
   end: 'time_limit' | 'idle' | null = null,
 ): NewItem | null {
-  const step: Choice | Stop = resumeSitting(delivery.pool, history, sitting.withheld).next(work.random, end !== null);
+  const step: Choice | Stop = resumeSitting(delivery.pool, history, individualOf(sitting)).next(
+    work.random,
+    end !== null,
+  );
   if (step.kind === 'stop') {
     sitting.stop = JSON.stringify({ ...step, reason: end ?? step.reason } satisfies SittingStop);
     sitting.on_screen_since = null;

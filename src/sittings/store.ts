@@ -31,6 +31,20 @@ const openOf = statement(
   "select from sitting where organisation_id = $1 and learner_id = $2 and status = 'open' limit 1",
 );
 
+const invitationOfOpen = statement(
+  'sitting.invitation_of_open',
+  "select invitation_id from sitting where organisation_id = $1 and learner_id = $2 and subject = $3 and status = 'open'",
+);
+
+/** The invitation that the learner's open sitting of the subject was begun with. */
+export async function invitationOfOpenSitting(
+  tx: Tx,
+  { organisation_id, learner_id, subject }: Pick<SittingRow, 'organisation_id' | 'learner_id' | 'subject'>,
+): Promise<string | undefined> {
+  const rows = await tx.query<{ invitation_id: string }>(invitationOfOpen, [organisation_id, learner_id, subject]);
+  return rows[0]?.invitation_id;
+}
+
 /** Whether the learner is in the middle of a sitting. */
 export async function hasOpenSitting(tx: Tx, organisationId: number, learnerId: string): Promise<boolean> {
   return (await tx.query(openOf, [organisationId, learnerId])).length > 0;
@@ -91,7 +105,7 @@ const insert = statement(
   `
   insert into sitting (organisation_id, sitting_id, invitation_id, learner_id, subject, bank_version, settings, time_limit_ms, withheld, on_screen_since, last_seen_at, started_at)
   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10)
-  on conflict (organisation_id, invitation_id, subject) where status = 'open' do nothing
+  on conflict do nothing
   returning ${columns}`,
 );
 const update = statement(
@@ -152,12 +166,12 @@ const advance = statement(
     select $1, $2, $7, $8, $9, $10, $11, $12 where $7::int4 is not null)
   update sitting set used_ms = $13, on_screen_since = $14, last_seen_at = $15, stop = $16 where organisation_id = $1 and sitting_id = $2`,
 );
-const seenBefore = statement(
-  'sitting.seen_before',
+const seenSince = statement(
+  'sitting.seen_since',
   `
   select distinct i.item_id from sitting s
     join sitting_item i on i.organisation_id = s.organisation_id and i.sitting_id = s.sitting_id
-   where s.organisation_id = $1 and s.learner_id = $2 and s.sitting_id <> $3`,
+   where s.organisation_id = $1 and s.learner_id = $2 and s.subject = $3 and i.shown_at > $4 order by i.item_id`,
 );
 const idle = statement(
   'sitting.idle',
@@ -209,7 +223,7 @@ export async function lockSitting(
   return (await tx.query<SittingRow>(locked, [organisation_id, sitting_id]))[0];
 }
 
-/** @returns undefined when the subject has an open sitting already */
+/** @returns undefined when the learner has an open sitting of the subject already, whatever the invitation */
 export async function insertSitting(
   tx: Tx,
   row: Pick<
@@ -346,14 +360,16 @@ export async function advanceSitting(tx: Tx, sitting: SittingRow, ended: Ended, 
   ]);
 }
 
-/** Items that the learner was shown in other sittings. */
-export async function itemsSeenBefore(
+/** Items that the learner was shown after that time, in any sitting of the subject. */
+export async function itemsSeenSince(
   tx: Tx,
-  sitting: { organisation_id: number; learner_id: string; sitting_id: string },
+  learner: { organisation_id: number; learner_id: string; subject: Subject },
+  since: Date,
 ): Promise<string[]> {
-  return (
-    await tx.query<{ item_id: string }>(seenBefore, [sitting.organisation_id, sitting.learner_id, sitting.sitting_id])
-  ).map((row) => row.item_id);
+  const { organisation_id, learner_id, subject } = learner;
+  return (await tx.query<{ item_id: string }>(seenSince, [organisation_id, learner_id, subject, since])).map(
+    (row) => row.item_id,
+  );
 }
 
 export function findIdleSittings(tx: Tx, before: Date, limit: number): Promise<SittingKey[]> {

@@ -9,6 +9,9 @@ export const displayMsMost = 10 * 60_000;
 /** A sitting that nobody has touched for this long is closed. */
 export const idleMs = 48 * 3600_000;
 
+/** An item that was shown within this time counts as seen. */
+export const seenForMs = 365 * 24 * 3600_000;
+
 type Timed = Pick<SittingRow, 'used_ms' | 'on_screen_since' | 'time_limit_ms'>;
 
 /** Working time of the question that is on the screen now; none while the sitting is paused or the clock was set back. */

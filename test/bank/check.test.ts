@@ -5,7 +5,7 @@ import { syllables, readingGrade } from '../../src/bank/checks/reading-level.ts'
 import { fixedC, guessChance } from '../../src/bank/checks/guessing.ts';
 import { keyFaults } from '../../src/bank/checks/keys.ts';
 import { proveTemplate } from '../../src/bank/checks/template-proof.ts';
-import { noAdmission, readBankFiles } from '../../src/bank/load.ts';
+import { readBankFiles } from '../../src/bank/load.ts';
 import type { Item, Passage, RenderedItem } from '../../src/bank/schema.ts';
 import { templates } from '../../src/bank/templates.ts';
 import type { Random } from '../../src/random.ts';
@@ -14,11 +14,7 @@ import { examples, guideItems } from './examples.ts';
 
 /** The findings about a few items, apart from those about the bank as a whole. */
 function findings(items: readonly object[], passages: readonly object[] = []): string[] {
-  const report = checkBank(
-    { number: 1, items: items as Item[], passages: passages as Passage[], admission: noAdmission },
-    [],
-    1,
-  );
+  const report = checkBank({ number: 1, items: items as Item[], passages: passages as Passage[] }, [], 1);
   return report.findings
     .filter(
       ({ rule, message }) =>

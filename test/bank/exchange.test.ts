@@ -11,7 +11,7 @@ import { ExchangeFault, fromJson, toJson } from '../../src/bank/exchange/json.ts
 import { fromQti, packageFiles, toQti } from '../../src/bank/exchange/qti-package.ts';
 import { element, findOne, readXml, textIn, writeXml, XmlFault } from '../../src/bank/exchange/xml.ts';
 import { foreignDefaults, mergeBank } from '../../src/bank/import.ts';
-import { noAdmission, readBankFiles } from '../../src/bank/load.ts';
+import { readBankFiles } from '../../src/bank/load.ts';
 import type { Item } from '../../src/bank/schema.ts';
 import { itemFaults } from '../../src/bank/validate.ts';
 import { guideItems } from './examples.ts';
@@ -157,11 +157,7 @@ suite('QTI from other tools', () => {
 
   test('takes a choice item into its place, with an id and a c of its own', () => {
     const read = fromQti(strToU8(choice), foreignDefaults(place));
-    const { outcome, files: merged } = mergeBank(
-      { number: 3, items: [], passages: [], admission: noAdmission },
-      read,
-      false,
-    );
+    const { outcome, files: merged } = mergeBank({ number: 3, items: [], passages: [] }, read, false);
     assert.deepEqual(outcome, { added: ['eng-l1-gram-001'], replaced: [], unchanged: [], rejected: [], number: 4 });
     const [added] = merged.items as [Extract<Item, { type: 'single_choice' }>];
     assert.deepEqual(itemFaults(added), []);
@@ -171,11 +167,7 @@ suite('QTI from other tools', () => {
   });
 
   test('rejects it, item by item, when nobody says where it belongs', () => {
-    const { outcome } = mergeBank(
-      { number: 3, items: [], passages: [], admission: noAdmission },
-      fromQti(strToU8(choice)),
-      false,
-    );
+    const { outcome } = mergeBank({ number: 3, items: [], passages: [] }, fromQti(strToU8(choice)), false);
     assert.equal(outcome.rejected.length, 1);
     assert.equal(outcome.number, 3);
   });
@@ -234,7 +226,7 @@ suite('QTI from other tools', () => {
 
 suite('merging an import', () => {
   const [first, second] = guideItems as [Item, Item];
-  const start = { number: 7, items: [first], passages: [], admission: noAdmission };
+  const start = { number: 7, items: [first], passages: [] };
 
   test('adds what is new, leaves what is equal, and replaces only when asked', () => {
     const changed = { ...first, b: 0.3 } as Item;

@@ -23,7 +23,9 @@ function bank(perDomain: number, a: number): SubjectBank {
       c: 0,
       enemies: [],
       passage: null,
-      admission: 1,
+      type: 'numeric' as const,
+      words: 20,
+      passageWords: 0,
     })),
   );
   return { items: [], version: { subject: 'digital', version: 'x', domains, items }, cuts: [] };

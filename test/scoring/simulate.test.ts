@@ -4,7 +4,8 @@ import { seededRandom } from '../../src/random.ts';
 import { judgeGoals } from '../../src/scoring/goals.ts';
 import { simulate } from '../../src/scoring/simulate.ts';
 import type { SimulationReport } from '../../src/scoring/simulate.ts';
-import { deliver, deliverAtRandom, preparePool } from '../../src/sittings/selection.ts';
+import { preparePool } from '../../src/sittings/pool.ts';
+import { deliver, deliverAtRandom } from '../../src/sittings/selection.ts';
 import { syntheticBank } from './synthetic-bank.ts';
 
 const bank = syntheticBank('digital', 12);

@@ -6,28 +6,35 @@ import { confidenceInterval, eap, information, probability } from '../../src/sco
 import { levelsOf, subjects } from '../../src/scoring/levels.ts';
 import type { Subject } from '../../src/scoring/levels.ts';
 import type { ItemResponse } from '../../src/scoring/score.ts';
+import type { Choice } from '../../src/sittings/choice.ts';
+import { preparePool } from '../../src/sittings/pool.ts';
+import type { DeliveryPool } from '../../src/sittings/pool.ts';
 import {
   AdaptiveSitting,
-  defaultSettings,
   deliver,
   deliverAtRandom,
-  drawWithheld,
   expectedMove,
-  preparePool,
   resumeSitting,
 } from '../../src/sittings/selection.ts';
-import type { Choice, DeliveryPool, DeliverySettings, IntervalStopping, Stop } from '../../src/sittings/selection.ts';
+import type { Stop } from '../../src/sittings/selection.ts';
+import { defaultSettings } from '../../src/sittings/settings.ts';
+import type {
+  BestOfChoice,
+  CurtailedStopping,
+  DeliverySettings,
+  IntervalStopping,
+} from '../../src/sittings/settings.ts';
 import { syntheticBank } from '../scoring/synthetic-bank.ts';
 
 type Played = { choices: Choice[]; stop: Stop; history: ItemResponse[] };
 
 /** A whole sitting by ids, as a caller with a stored history would run it: one seed per step. */
-function play(pool: DeliveryPool, theta: number, seed: string, seen: string[] = []): Played {
+function play(pool: DeliveryPool, theta: number, seed: string, withheld: string[] = []): Played {
   const answer = seededRandom(`${seed}:answers`);
   const choices: Choice[] = [];
   const history: ItemResponse[] = [];
   for (;;) {
-    const step = resumeSitting(pool, history, seen).next(seededRandom(`${seed}:${history.length}`));
+    const step = resumeSitting(pool, history, { withheld }).next(seededRandom(`${seed}:${history.length}`));
     if (step.kind === 'stop') return { choices, stop: step, history };
     const item = pool.bank.items[pool.indexById.get(step.itemId)!]!;
     choices.push(step);
@@ -35,12 +42,18 @@ function play(pool: DeliveryPool, theta: number, seed: string, seen: string[] = 
   }
 }
 
-const pools = subjects.map((subject) => preparePool(syntheticBank(subject)));
+/** Settings as they were frozen before content was controlled. */
+function bestOfSettings(subject: Subject): DeliverySettings & BestOfChoice & CurtailedStopping {
+  const { content: _, ...rest } = defaultSettings(subject);
+  return { ...rest, bestOf: 5, earlyBestOf: 8, earlyItems: 5, maxPerPassage: 3 };
+}
+
+const pools = subjects.map((subject) => preparePool(syntheticBank(subject), bestOfSettings(subject)));
 const maths = pools[2]!;
 const digital = pools[0]!;
 /** Settings as they were frozen before curtailed stopping. */
 function intervalSettings(subject: Subject): DeliverySettings & IntervalStopping {
-  const { seMost: _, ...rest } = defaultSettings(subject) as DeliverySettings & { seMost: number };
+  const { seMost: _, ...rest } = bestOfSettings(subject);
   return { ...rest, stoppingLevels: ['entry1', 'level1', 'level2', 'level3'], stoppingSds: 2.3 };
 }
 
@@ -110,7 +123,7 @@ suite('choice', () => {
 });
 
 suite('what is never given', () => {
-  test('an item twice, or one that the learner has seen', () => {
+  test('an item twice, or one that is withheld', () => {
     fc.assert(
       fc.property(anyPool, anyTheta, fc.nat(), (pool, theta, seed) => {
         const first = play(pool, theta, `${seed}:1`).history.map((r) => r.itemId);
@@ -124,7 +137,7 @@ suite('what is never given', () => {
   test('an enemy of an item given, whichever of the two names the other', () => {
     const bank = syntheticBank('maths');
     const items = bank.items.map((item, i) => (i % 2 === 0 ? { ...item, enemies: [bank.items[i + 1]!.id] } : item));
-    const pool = preparePool({ ...bank, items });
+    const pool = preparePool({ ...bank, items }, bestOfSettings(bank.subject));
     for (let seed = 0; seed < 6; seed++) {
       const pairs = play(pool, seed / 3 - 1, `enemy${seed}`).history.map((r) =>
         Math.floor(pool.indexById.get(r.itemId)! / 2),
@@ -138,7 +151,7 @@ suite('what is never given', () => {
     const items = bank.items.map((item, i) =>
       item.domain === 'Reading' ? { ...item, passage: `p${Math.floor(i / 8)}` } : item,
     );
-    const pool = preparePool({ ...bank, items });
+    const pool = preparePool({ ...bank, items }, bestOfSettings(bank.subject));
     const { history } = play(pool, 0, 'passage');
     const counts = Map.groupBy(
       history.flatMap((r) => items.find((item) => item.id === r.itemId)!.passage ?? []),
@@ -193,7 +206,7 @@ suite('stopping', () => {
     const domains = bank.domains.map((domain, d) => ({ ...domain, share: d === 0 ? 0.9 : 0.05 }));
     const counts = (history: ItemResponse[]) =>
       [0, 1, 2].map((d) => history.filter((r) => r.itemId.split('-')[2] === String(d)).length);
-    const tight = preparePool({ ...bank, domains }, { ...defaultSettings('maths'), maxItems: 15 });
+    const tight = preparePool({ ...bank, domains }, { ...bestOfSettings('maths'), maxItems: 15 });
     assert.deepEqual(counts(play(tight, 0, 'tight').history), [9, 3, 3]);
     // So narrow an interval is clear of every cut at once, so only the minimum keeps this sitting going.
     const eager = preparePool({ ...bank, domains }, { ...intervalSettings('maths'), minItems: 6, stoppingSds: 0.01 });
@@ -210,17 +223,16 @@ suite('stopping', () => {
   });
 
   test('a learner who has seen the whole bank is told that nothing is left', () => {
-    const stop = new AdaptiveSitting(
-      maths,
-      maths.bank.items.map((item) => item.id),
-    ).next(seededRandom('none')) as Stop;
+    const stop = new AdaptiveSitting(maths, { withheld: maths.bank.items.map((item) => item.id) }).next(
+      seededRandom('none'),
+    ) as Stop;
     assert.deepEqual([stop.kind, stop.reason], ['stop', 'no_items']);
   });
 
   test('a domain that runs out gives way to the next', () => {
     const bank = syntheticBank('maths');
     const kept = bank.items.filter((item) => item.domain !== 'Data' || item.id.endsWith('-0'));
-    const { stop, history } = play(preparePool({ ...bank, items: kept }), 0, 'scarce');
+    const { stop, history } = play(preparePool({ ...bank, items: kept }, bestOfSettings('maths')), 0, 'scarce');
     assert.equal(stop.given, 40);
     assert.equal(history.filter((r) => r.itemId.includes('-2-')).length, 6);
   });
@@ -254,23 +266,6 @@ test('a sitting that began under the interval rule ends by it, its settings read
     for (const choice of choices.slice(24)) assert.ok(holds(choice.theta, choice.se));
     assert.equal(stop.reason, holds(stop.theta, stop.se) ? 'max_items' : 'precise');
   }
-});
-
-test('an item is admitted to the share of sittings that its admission says, and withheld items are never given', () => {
-  const bank = syntheticBank('maths');
-  const pool = preparePool({
-    ...bank,
-    items: bank.items.map((item, i) => (i % 2 === 0 ? { ...item, admission: 0.3 } : item)),
-  });
-  const random = seededRandom('admission');
-  let withheldTotal = 0;
-  for (let k = 0; k < 100; k++) {
-    const withheld = drawWithheld(pool, random);
-    withheldTotal += withheld.length;
-    assert.ok(withheld.every((id) => pool.indexById.get(id)! % 2 === 0));
-    if (k < 5) assert.ok(play(pool, 0, `withheld${k}`, withheld).history.every((r) => !withheld.includes(r.itemId)));
-  }
-  assert.ok(Math.abs(withheldTotal / 100 / (bank.items.length / 2) - 0.7) < 0.03);
 });
 
 test('adaptive choice measures better than random choice of the same length', () => {

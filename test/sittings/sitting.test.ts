@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { renameLearner } from '../../src/learners/rename.ts';
 import { rightAnswer } from '../../src/bank/mark.ts';
 import type { Item, RenderedItem } from '../../src/bank/schema.ts';
 import { manualClock } from '../../src/clock.ts';
+import { createInvitation, invitationToken } from '../../src/invitations/invitations.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { findLearner } from '../../src/learners/learners.ts';
 import type { Subject } from '../../src/scoring/levels.ts';
@@ -13,12 +15,12 @@ import { answerQuestion } from '../../src/sittings/answer.ts';
 import { banksOf } from '../../src/sittings/banks.ts';
 import { AdaptiveSitting } from '../../src/sittings/selection.ts';
 import { startSitting } from '../../src/sittings/start.ts';
-import { deliveryOf } from '../../src/sittings/step.ts';
+import { deliveryOf, individualOf } from '../../src/sittings/step.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import { findCurrent, findItems, findSitting } from '../../src/sittings/store.ts';
 import type { TestOrganisation, TestService } from '../service.ts';
 import { withService } from '../service.ts';
-import { invited } from './learner.ts';
+import { SimulatedLearner, invited } from './learner.ts';
 
 const startMs = Date.parse('2026-03-02T09:00:00Z');
 
@@ -42,7 +44,7 @@ function events(service: TestService, org: TestOrganisation) {
 /** Goes through a stored sitting again, from nothing but what is stored. */
 async function replay(service: TestService, sitting: SittingRow): Promise<void> {
   const { pool } = await deliveryOf(banksOf(service.app), service.app.db, sitting);
-  const again = new AdaptiveSitting(pool, sitting.withheld);
+  const again = new AdaptiveSitting(pool, individualOf(sitting));
   const rows = await findItems(service.app.db, sitting);
   for (const row of rows) {
     const stored = JSON.parse(row.choice) as { draws: number[] };
@@ -114,17 +116,15 @@ suite('a learner invited to three subjects', async () => {
     assert.equal((await results(org, 'ana')).length, 3);
   });
 
-  test('a new invitation never shows an item again', async () => {
+  test('a new invitation hardly shows an item again within a year', async () => {
     const again = await invited(service, org, { ref: 'ana', name: 'Ana Example' });
     assert.notEqual(again.invitationId, ana.invitationId);
     const sitting = await again.sits('right');
     const before = new Set(
       (await Promise.all(sat.map((one) => findItems(service.app.db, one)))).flat().map((row) => row.item_id),
     );
-    assert.deepEqual(
-      (await findItems(service.app.db, sitting)).filter((row) => before.has(row.item_id)),
-      [],
-    );
+    const repeated = (await findItems(service.app.db, sitting)).filter((row) => before.has(row.item_id));
+    assert.ok(repeated.length <= 2, `${repeated.length} again`);
   });
 
   test('every answer right: the estimate is finite, and the result says that it hit the ceiling', async () => {
@@ -162,6 +162,38 @@ suite('several requests at once', async () => {
       [cem.invitationId],
     );
     assert.equal(row!.count, 1);
+  });
+
+  test('two invitations of one learner begin one sitting, and the second link leads to it', async () => {
+    const cho = await invited(service, await service.organisation(), { ref: 'cho', theta: 0.4 });
+    const { organisation_id, learner_id } = (await cho.link()).invitation;
+    const second = await service.inWork((work) =>
+      createInvitation(work, organisation_id, { learnerId: learner_id, subjects: ['digital'], creditSpent: true }),
+    );
+    const token = invitationToken(service.app.secrets, organisation_id, second.invitation_id);
+    const other = new SimulatedLearner(service, token, 'cho', 0.4);
+    const links = [await cho.link(), await other.link(), await cho.link(), await other.link()];
+    const under = new Set(await Promise.all(links.map((link) => startSitting(service.app, link))));
+    assert.equal(under.size, 1);
+    const open = () =>
+      service.app.db.query<{ invitation_id: string }>(
+        "select invitation_id from sitting where learner_id = $1 and status = 'open'",
+        [learner_id],
+      );
+    assert.deepEqual(
+      (await open()).map((row) => row.invitation_id),
+      [...under],
+    );
+    const [first, blocked] = under.has(cho.invitationId) ? [cho, other] : [other, cho];
+    const page = await fetch(`${service.url}/a/${blocked.token}/start`, { method: 'POST', redirect: 'manual' });
+    assert.equal(page.headers.get('location'), `/a/${first.token}`);
+    const sitting = (await first.link()).open!;
+    while ((await first.answers()) !== null);
+    await first.finishes(sitting);
+    // The other invitation still has its subject, and hardly anything that was asked before.
+    const later = await blocked.starts();
+    assert.equal(later.subject, 'digital');
+    assert.equal(later.withheld.length, (await findItems(service.app.db, sitting)).length);
   });
 
   test('exactly one of many answers to a question counts', async () => {
@@ -279,6 +311,30 @@ suite('several requests at once', async () => {
     );
     assert.deepEqual([...new Set(outcomes.map(({ kind }) => kind))], ['taken']);
   });
+});
+
+test('of sittings that ran beside each other before that was refused, the one touched last goes on', async () => {
+  const service = await withService();
+  const org = await service.organisation();
+  const ivo = await invited(service, org);
+  const { organisation_id, sitting_id, learner_id } = await ivo.starts();
+  const second = await service.inWork((work) =>
+    createInvitation(work, organisation_id, { learnerId: learner_id, subjects: ['digital'], creditSpent: true }),
+  );
+  await service.app.db.query('drop index sitting_open_of_learner');
+  const twin = service.app.random.uuid();
+  await service.app.db.query(
+    `insert into sitting (organisation_id, sitting_id, invitation_id, learner_id, subject, bank_version, settings, time_limit_ms, withheld, last_seen_at, started_at)
+     select organisation_id, $3, $4, learner_id, subject, bank_version, settings, time_limit_ms, withheld, last_seen_at + interval '1 minute', started_at
+       from sitting where organisation_id = $1 and sitting_id = $2`,
+    [organisation_id, sitting_id, twin, second.invitation_id],
+  );
+  const migration = new URL('../../src/db/migrations/0033_one_open_sitting.sql', import.meta.url);
+  await service.app.db.query(await readFile(migration, 'utf8'));
+  const statusOf = async (id: string) =>
+    (await findSitting(service.app.db, { organisation_id, sitting_id: id }))!.status;
+  assert.deepEqual([await statusOf(sitting_id), await statusOf(twin)], ['void', 'open']);
+  assert.equal(await ivo.answers(), null, 'nothing is asked in the other one any more');
 });
 
 suite('what is never stored', async () => {

@@ -1,4 +1,4 @@
-import { domainsOf } from '../schema.ts';
+import { domainsOf, shownType } from '../schema.ts';
 import type { Item } from '../schema.ts';
 import { error } from './finding.ts';
 import type { Finding } from './finding.ts';
@@ -22,11 +22,6 @@ export const plan: Record<Subject, Plan> = {
 
 /** The largest share of a subject's items that may be single or multiple choice. */
 export const choiceShareLimit = 0.4;
-
-/** The form in which a learner meets the item. */
-export function shownType(item: Item): string {
-  return item.type === 'template' ? item.renders : item.type;
-}
 
 export function isChoice(item: Item): boolean {
   const type = shownType(item);

@@ -1,14 +1,13 @@
 import { renderModel } from '../render-model.ts';
 import type { Field, RenderModel } from '../render-model.ts';
 import { plainText } from '../markup.ts';
-import { domainsOf, targetB } from '../schema.ts';
+import { domainsOf, shownType, targetB } from '../schema.ts';
 import type { Domain, Item, RenderedItem } from '../schema.ts';
 import { error, warning } from './finding.ts';
 import type { CheckedBank, Finding } from './finding.ts';
 import { equalNumbers, keyFaults } from './keys.ts';
 import { fixedC } from './guessing.ts';
 import { languageFindings } from './language.ts';
-import { shownType } from './coverage.ts';
 import type { Level, Subject } from '../../scoring/levels.ts';
 
 const shortSubject: Record<Subject, string> = { digital: 'dig', english: 'eng', maths: 'mat' };

@@ -1,0 +1,90 @@
+import { standardPrior } from '../scoring/irt.ts';
+import type { Prior } from '../scoring/irt.ts';
+import type { Level, Subject } from '../scoring/levels.ts';
+
+/** Frozen with each sitting. */
+export type DeliverySettings = {
+  minItems: number;
+  maxItems: number;
+  minPerDomain: number;
+  prior: Prior;
+} & (CurtailedStopping | IntervalStopping) &
+  (ContentChoice | BestOfChoice);
+
+/**
+ * A sitting ends early once further questions would hardly change its level: every cut is further from the estimate
+ * than the estimate is still expected to move up to the last question, and the standard error is at most `seMost`.
+ */
+export type CurtailedStopping = { seMost: number };
+
+/**
+ * How sittings ended that began before curtailed stopping; kept, because a sitting's settings are frozen. They go on while an
+ * interval of `stoppingSds` posterior standard deviations on either side holds the cut of one of these levels.
+ */
+export type IntervalStopping = { stoppingLevels: readonly Level[]; stoppingSds: number };
+
+/** Each question is the best one of a whole test that keeps to the content: see `shadow-test.ts`. */
+export type ContentChoice = { content: ContentControl };
+
+/**
+ * How sittings chose that began before content was controlled; kept for the same reason. The next item is drawn among the
+ * best `bestOf` of the neediest domain, among the best `earlyBestOf` for the first `earlyItems`.
+ */
+export type BestOfChoice = { bestOf: number; earlyBestOf: number; earlyItems: number; maxPerPassage: number };
+
+export type ContentControl = {
+  /** The largest share of a sitting that one response type may take, at whatever question the sitting ends. */
+  typeShareMost: number;
+  /** The largest share of a domain that one skill group may take, texts apart, where the domain has at least three of them. */
+  groupShareMost: number;
+  /** The most questions on one statement of the subject content, where its domain has so many at the level. */
+  perStatementMost: number;
+  statementsFrom: number;
+  /** The most words that a whole sitting asks to read, each text counted once. */
+  wordsMost: number;
+  /** A text comes with so many questions, one after the other. */
+  setLeast: number;
+  setMost: number;
+  /** Of the questions on a text of one of these levels at least this share is of these skill groups. */
+  textFloor: { groups: readonly string[]; levels: readonly Level[]; share: number };
+  /** How far below the estimate, in logits, the first questions aim. */
+  easing: readonly number[];
+  /**
+   * Chance, drawn once for each sitting and item, is worth up to this much information: the more, the less two learners
+   * of one ability have in common.
+   */
+  spread: number;
+  /** So many of the sittings put an item that information alone would hardly ever choose before all others near its level. */
+  rotation: { share: number; within: number; worth: number };
+  /** An item that the learner saw within a year counts as if it were worth this share of what it is. */
+  seenWorth: number;
+};
+
+/** Found by simulation of the shipped bank: the error where sittings that end early are no less precise than the goal. */
+const seMost: Record<Subject, number> = { digital: 0.29, english: 0.295, maths: 0.3 };
+const wordsMost: Record<Subject, number> = { digital: 3200, english: 2800, maths: 1800 };
+const spread: Record<Subject, number> = { digital: 0.16, english: 0.16, maths: 0.16 };
+
+export function defaultSettings(subject: Subject): DeliverySettings & CurtailedStopping & ContentChoice {
+  return {
+    seMost: seMost[subject],
+    minItems: subject === 'digital' ? 20 : 24,
+    maxItems: 40,
+    minPerDomain: 3,
+    prior: standardPrior,
+    content: {
+      typeShareMost: 0.6,
+      groupShareMost: 0.5,
+      perStatementMost: 3,
+      statementsFrom: 4,
+      wordsMost: wordsMost[subject],
+      setLeast: 2,
+      setMost: 3,
+      textFloor: { groups: ['inference', 'purpose', 'language'], levels: ['level1', 'level2'], share: 0.4 },
+      easing: [0.9, 0.6, 0.3],
+      spread: spread[subject],
+      rotation: { share: 0.02, within: 0.7, worth: 0.3 },
+      seenWorth: 0.5,
+    },
+  };
+}
