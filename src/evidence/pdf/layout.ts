@@ -79,57 +79,58 @@ function heightOf(block: Block): number {
 }
 
 function masthead(flow: Flow, document: EvidenceDocument, root: Element): void {
-  const { canvas } = flow;
-  const qrSide = 62;
-  const addressWidth = 124;
-  const left = contentWidth - addressWidth - 16;
   const section = root.add('Sect');
+  const codeWidth = 124;
+  const namesEnd = names(flow, document, section, contentWidth - codeWidth - 16);
+  const codeEnd = codeAndAddress(flow, document, section, codeWidth);
+  flow.y = Math.max(namesEnd, codeEnd) + 4;
+}
+
+/** Whose document it is and what it is, on the left. @returns where it ends */
+function names(flow: Flow, document: EvidenceDocument, section: Element, width: number): number {
+  const { canvas } = flow;
   let y = flow.y;
   const write = (element: Element, text: string, size: number, weight: Weight, colour: Colour, gap: number): void => {
-    const box = textBox(text, left, size, weight);
+    const box = textBox(text, width, size, weight);
     canvas.tagged(element, () => drawText(canvas, box, margin, y, colour));
     y += box.height + gap;
   };
   write(section.add('P'), document.organisation, 9.5, 'bold', muted, 1);
   write(section.add('H1'), document.heading, 21, 'bold', accent, 1);
   write(section.add('P'), document.subheading, 10.5, 'regular', ink, 8);
-  canvas.artifact(() => canvas.line(margin, y, margin + left, y, rule, 0.75));
+  canvas.artifact(() => canvas.line(margin, y, margin + width, y, rule, 0.75));
   y += 7;
   write(section.add('P'), document.learner.label, smallSize, 'regular', muted, -1);
-  const name = fitted(document.learner.value, left, [17, 13, 10.5], 9, 'regular');
+  const name = fitted(document.learner.value, width, [17, 13, 10.5], 9, 'regular');
   canvas.tagged(section.add('P'), () => drawText(canvas, name, margin, y, ink));
-  y += name.height + 4;
+  return y + name.height + 4;
+}
 
-  const qrX = margin + contentWidth - qrSide;
+/** Where the file can be checked, on the right: as a code and as a link. @returns where it ends */
+function codeAndAddress(flow: Flow, { verify }: EvidenceDocument, section: Element, width: number): number {
+  const { canvas } = flow;
+  const side = 62;
+  const right = margin + contentWidth;
   const figure = section.add('Figure', {
-    alt: `QR code leading to ${document.verify.url}`,
-    bbox: [qrX, pageHeight - flow.y - qrSide, qrX + qrSide, pageHeight - flow.y],
+    alt: `QR code leading to ${verify.url}`,
+    bbox: [right - side, pageHeight - flow.y - side, right, pageHeight - flow.y],
   });
-  canvas.tagged(figure, () => drawQr(canvas, document.verify.url, qrX, flow.y, qrSide, ink));
-  let qrY = flow.y + qrSide + 4;
-  const address = document.verify.url.replace(/^https?:\/\//, '');
+  canvas.tagged(figure, () => drawQr(canvas, verify.url, right - side, flow.y, side, ink));
+  const top = flow.y + side + 4;
+  let y = top;
   const link = section.add('P').add('Link');
   const boxes = [
-    followed(textBox(document.verify.label, addressWidth, smallSize, 'bold'), 'bold'),
-    textBox(address, addressWidth, 7),
+    followed(textBox(verify.label, width, smallSize, 'bold'), 'bold'),
+    textBox(verify.url.replace(/^https?:\/\//, ''), width, 7),
   ];
-  const linkTop = qrY;
   canvas.tagged(link, () =>
     boxes.forEach((box, i) => {
-      drawText(canvas, box, margin + contentWidth, qrY, i === 0 ? ink : accent, 'right');
-      qrY += box.height;
+      drawText(canvas, box, right, y, i === 0 ? ink : accent, 'right');
+      y += box.height;
     }),
   );
-  canvas.link(
-    link,
-    margin + contentWidth - addressWidth,
-    linkTop,
-    addressWidth,
-    qrY - linkTop,
-    document.verify.url,
-    'Open the page where this file can be checked',
-  );
-  flow.y = Math.max(y, qrY) + 4;
+  canvas.link(link, right - width, top, width, y - top, verify.url, 'Open the page where this file can be checked');
+  return y;
 }
 
 /** Text in the first of the sizes that takes at most two lines, else in the last on as many as it needs: none is cut. */
