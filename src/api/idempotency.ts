@@ -91,23 +91,7 @@ export async function claimKey(
     lease,
     new Date(nowMs - limits.idempotencyMs),
   ]);
-  if (claimed.length === 0) {
-    const [row] = await app.db.query<{ request_sha256: Buffer; status: number | null; reply: Buffer | null }>(read, [
-      organisationId,
-      keyHash,
-    ]);
-    if (row === undefined) throw stillRunning();
-    if (!row.request_sha256.equals(requestHash)) throw new ApiError('idempotency_mismatch');
-    if (row.status === null) throw stillRunning();
-    const reply = app.secrets.open('idempotency', row.reply!);
-    // The request was carried out, so it must not be carried out again; its reply is lost with the secret.
-    if (reply === null)
-      throw new ApiError(
-        'idempotency_conflict',
-        'A request with this Idempotency-Key was answered already, and its reply can no longer be read.',
-      );
-    return JSON.parse(reply) as KeptReply;
-  }
+  if (claimed.length === 0) return firstReply(app, organisationId, keyHash, requestHash);
   return {
     keep: async (tx, reply) => {
       const sealed = app.secrets.seal('idempotency', JSON.stringify(reply), app.random);
@@ -118,4 +102,22 @@ export async function claimKey(
       await app.db.query(release, [organisationId, keyHash, lease]);
     },
   };
+}
+
+async function firstReply(app: App, organisationId: number, keyHash: Buffer, requestHash: Buffer): Promise<KeptReply> {
+  const [row] = await app.db.query<{ request_sha256: Buffer; status: number | null; reply: Buffer | null }>(read, [
+    organisationId,
+    keyHash,
+  ]);
+  if (row === undefined) throw stillRunning();
+  if (!row.request_sha256.equals(requestHash)) throw new ApiError('idempotency_mismatch');
+  if (row.status === null) throw stillRunning();
+  const reply = app.secrets.open('idempotency', row.reply!);
+  // The request was carried out, so it must not be carried out again; its reply is lost with the secret.
+  if (reply === null)
+    throw new ApiError(
+      'idempotency_conflict',
+      'A request with this Idempotency-Key was answered already, and its reply can no longer be read.',
+    );
+  return JSON.parse(reply) as KeptReply;
 }
