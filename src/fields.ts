@@ -36,8 +36,9 @@ export function line(mostChars: number) {
   } satisfies Meaning & Type.TStringOptions);
 }
 
+/** RFC 5321: dots stand between other characters, and labels of the domain hold letters, digits and hyphens. */
 const email =
-  /^[^\s\p{C}@<>()[\],;:\\"]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/u;
+  /^(?=[^@]{1,64}@)[^\s\p{C}@<>()[\],;:\\".]+(?:\.[^\s\p{C}@<>()[\],;:\\".]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/u;
 
 export function emailAddress() {
   return Type.String({
