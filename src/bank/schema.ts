@@ -207,7 +207,7 @@ const common = {
   a: Type.Number({ minimum: 0.3, maximum: 1.3 }),
   /** Difficulty, on the scale of θ. */
   b: Type.Number({ minimum: -4, maximum: 4 }),
-  /** Pseudo-guessing: 1/options for choice items and single hotspots (4 decimals), 0 for the rest. */
+  /** Pseudo-guessing: the chance that a blind answer is right (4 decimals), 0 where that is below 0.02. */
   c: Type.Number({ minimum: 0, maximum: 0.5 }),
   calibration: oneOf(['provisional', 'calibrated']),
   /** Ids of items that must not be given in the same sitting, because one helps with the other. Symmetric. */

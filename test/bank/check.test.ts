@@ -246,7 +246,7 @@ suite('guessing', () => {
         examples.ordering,
         examples.task,
       ].map(fixedC),
-      [0.25, 0.2, 0.25, 0, 0, 0],
+      [0.25, 0.1, 0.25, 0, 0.0417, 0],
     );
   });
   test('knows the chance of a blind answer', () => {

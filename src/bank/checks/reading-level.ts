@@ -93,7 +93,7 @@ export function readingFindings(bank: CheckedBank): Finding[] {
     const load = readingLoad(rendered, null);
     if (load > wordLimit[level])
       findings.push(
-        warning('reading load', item.id, `${load} words; ${level} questions have ${wordLimit[level]} or fewer`),
+        error('reading load', item.id, `${load} words; ${level} questions have ${wordLimit[level]} or fewer`),
       );
     const { grade, words } = readingGrade(questionText(rendered));
     if (words < shortestMeasured) continue;

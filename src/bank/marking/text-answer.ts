@@ -248,7 +248,7 @@ function webText(text: string): string {
 /** Pages as a set: "2-4", "2, 3, 4", "pages 2 to 4". */
 function pageSet(text: string): string | null {
   const plain = comparable(text)
-    .replace(/\b(?:pages?|pp?\.?|only)\b/gu, ' ')
+    .replace(/\b(?:pages?|pp?|only)\b\.?/gu, ' ')
     .replace(/\b(?:to|until|through)\b/gu, '-')
     .replace(/\b(?:and)\b|[&;+]/gu, ',')
     .replace(/\s*-\s*/gu, '-')
