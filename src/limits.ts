@@ -72,6 +72,21 @@ export const limits = {
   pagesPerAddress: 600,
   /** Probes of /healthz that one address gets in a window. */
   probesPerAddress: 1200,
+  /** Characters of what an access key is for, and of whom to ask about it. */
+  keyPurposeChars: 300,
+  keyContactChars: 200,
+  /** Groups that a key may be bounded to, as many as one group_id filter takes. */
+  keyGroups: 20,
+  /** Networks that a key may be used from. */
+  keyNetworks: 20,
+  /** Characters that are kept of a client's name, and places (network and client) that are kept of each key. */
+  keyClientChars: 60,
+  keyUses: 20,
+  /** How long both keys work when one is rolled, unless another end is given. */
+  keyOverlapMs: 7 * 24 * 3600_000,
+  /** How long a vendor's set-up link can be used, unless less is given. */
+  keyLinkMs: 30 * 60_000,
+  keyLinkMostMs: 24 * 3600_000,
   /** Characters of an Idempotency-Key. */
   idempotencyKeyChars: 255,
   /** How long a reply is kept for its Idempotency-Key. */

@@ -6,6 +6,7 @@ import { AddressWindows } from './api/address-windows.ts';
 import { callerAddress } from './api/caller-address.ts';
 import { batcher } from './db/batcher.ts';
 import { ApiError } from './errors.ts';
+import { registerKeyLinks } from './keys/link-page.ts';
 import { limits } from './limits.ts';
 import { registerPlayer } from './player/routes.ts';
 
@@ -45,6 +46,7 @@ export async function registerPages(app: App, fastify: FastifyInstance): Promise
     limitByAddress(app, pages, limits.pagesPerAddress);
     registerReference(app, pages);
     registerVerify(app, pages);
+    registerKeyLinks(app, pages);
   });
   // A class sits behind one address: a learner's pages have no such limit.
   registerPlayer(app, fastify);

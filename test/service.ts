@@ -3,6 +3,7 @@ import type { App } from '../src/app.ts';
 import type { Clock } from '../src/clock.ts';
 import type { Work } from '../src/db/work.ts';
 import { inWork } from '../src/db/work.ts';
+import type { KeyDescription } from '../src/keys/description.ts';
 import { createKey } from '../src/keys/keys.ts';
 import type { Role } from '../src/main.ts';
 import { openApp, startService } from '../src/main.ts';
@@ -40,7 +41,7 @@ export type TestOrganisation = Client & {
   publicId: string;
   key: Key;
   /** Another key pair of the organisation, with its client. */
-  another(options?: { expiresAt?: Date; label?: string }): Promise<Client & { key: Key }>;
+  another(options?: Partial<KeyDescription>): Promise<Client & { key: Key }>;
 };
 
 export type TestService = {
@@ -154,11 +155,7 @@ async function serviceOn(
         publicId: made.organisation.public_id,
         async another(extra = {}) {
           const key = await inWork(running.app, null, (work) =>
-            createKey(work, made.organisation.organisation_id, {
-              label: extra.label ?? null,
-              kind: 'test',
-              expiresAt: extra.expiresAt ?? null,
-            }),
+            createKey(work, made.organisation.organisation_id, { label: null, kind: 'test', ...extra }),
           );
           return { ...client(running.url, key), key };
         },

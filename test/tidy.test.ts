@@ -207,6 +207,8 @@ suite('the graph by folder', () => {
 /** Which folder or file may write a table; after the first, which is its owner, each with its reason. */
 const writers: Record<string, [owner: string, ...others: [file: string, why: string][]]> = {
   access_key: ['src/keys', ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away']],
+  key_use: ['src/keys'],
+  key_link: ['src/keys'],
   assessment: ['src/assessments'],
   assessment_change: ['src/assessments'],
   assessment_feed: ['src/assessments', ['src/feed/stamp.ts', 'a cascade gives rows new positions']],

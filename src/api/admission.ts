@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { App } from '../app.ts';
+import type { Bounds } from '../bounds.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../db/arrays.ts';
 import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
@@ -7,7 +8,7 @@ import { statement } from '../db/database.ts';
 import type { FeedState } from '../feed/etag.ts';
 import { sameState } from '../feed/etag.ts';
 import type { Caller } from '../http/route.ts';
-import { hashSecret } from '../keys/keys.ts';
+import { hashSecret, storedHash } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
 
 /** Who calls, whether the call is within its key's rate limit, and where the organisation's feed stands. */
@@ -50,32 +51,40 @@ function countedBy(asked: string, nowMs: string, limit: string, stepMs: string):
                              cardinality(w.admitted_ms) > d.rows and w.admitted_ms[cardinality(w.admitted_ms)] / ${stepMs}::int8 = t.at / ${stepMs}::int8 as joins) g)`;
 }
 
-const isValid = (now: string) => `k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})`;
+/** Secret, end and network of a key, all of which have to be right. */
+const isValid = (secret: string, now: string, address: string) =>
+  `k.secret_sha256 = ${storedHash(secret)} and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})
+   and (k.networks is null or ${address} <<= any(k.networks))`;
 const result = 'w.granted, w.used, w.admitted_ms[1] as oldest_ms, w.last_ms';
 
 /** Every request that waits uses one key, as most batches do. */
 const admitOne = `
   admitted as (
-    update rate_window w set ${countedBy('$3::int8', '$5', '$6', '$7')}
+    update rate_window w set ${countedBy('$3::int8', '$6', '$7', '$8')}
       from access_key k join feed f on f.organisation_id = k.organisation_id
-     where w.key_id = $1 and k.key_id = $1 and k.secret_sha256 = $2 and ${isValid('$4')}
-    returning 1::int8 as pair, w.granted = $3 as all_granted, w.key_id, k.organisation_id, f.position, f.state, ${result})`;
+     where w.key_id = $1 and k.key_id = $1 and ${isValid('$2', '$5', '$4::inet')}
+    returning 1::int8 as pair, w.granted = $3 as all_granted, w.key_id, k.organisation_id, k.group_ids, k.subjects,
+              f.position, f.state, ${result})`;
 
-/** Several keys: rows are locked in the order of their keys, so that two processes can't deadlock. */
+/**
+ * Several keys, or addresses of one: rows are locked in the order of their keys, so that two processes can't deadlock. What
+ * one key asks from several addresses is counted together, and shared out in the order of the rows.
+ */
 const admitMany = `
   asked as materialized (
-    select a.key_id, a.n, a.pair, k.organisation_id
-      from unnest($1::text[], $2::bytea[], $3::int8[]) with ordinality as a(key_id, secret, n, pair)
-      join access_key k on k.key_id = a.key_id and k.secret_sha256 = a.secret and ${isValid('$4')}),
+    select a.key_id, a.n, a.pair, k.organisation_id, k.group_ids, k.subjects
+      from unnest($1::text[], $2::bytea[], $3::int8[], $4::inet[]) with ordinality as a(key_id, secret, n, address, pair)
+      join access_key k on k.key_id = a.key_id and ${isValid('a.secret', '$5', 'a.address')}),
   locked as materialized (
     select w.key_id from rate_window w where w.key_id in (select key_id from asked) order by w.key_id for update),
   counted as (
-    update rate_window w set ${countedBy('a.n', '$5', '$6', '$7')}
-      from asked a join locked l on l.key_id = a.key_id
+    update rate_window w set ${countedBy('a.n', '$6', '$7', '$8')}
+      from (select key_id, sum(n)::int8 as n from asked group by key_id) a join locked l on l.key_id = a.key_id
      where w.key_id = a.key_id
-    returning w.key_id, ${result}),
+    returning w.key_id, w.granted = a.n as all_granted, ${result}),
   admitted as (
-    select asked.pair, c.granted = asked.n as all_granted, asked.key_id, asked.organisation_id, f.position, f.state, c.granted, c.used, c.oldest_ms, c.last_ms
+    select asked.pair, c.all_granted, asked.key_id, asked.organisation_id, asked.group_ids, asked.subjects,
+           f.position, f.state, c.granted, c.used, c.oldest_ms, c.last_ms
       from asked
       join counted c on c.key_id = asked.key_id
       join feed f on f.organisation_id = asked.organisation_id)`;
@@ -84,8 +93,8 @@ const admitMany = `
 const answered = `
   answered as (
     insert into audit (organisation_id, at, request_id, actor, action, resource, status)
-    select a.organisation_id, $4, p.request_id, a.key_id, p.action, p.resource, p.status
-      from unnest($8::int8[], $9::int8[], $10::int8[], $11::int8[], $12::uuid[], ${joinedTextsOf('$13')}, ${joinedTextsOf('$14', 'emptyAsNull')}, $15::int2[])
+    select a.organisation_id, $5, p.request_id, a.key_id, p.action, p.resource, p.status
+      from unnest($9::int8[], $10::int8[], $11::int8[], $12::int8[], $13::uuid[], ${joinedTextsOf('$14')}, ${joinedTextsOf('$15', 'emptyAsNull')}, $16::int2[])
         as p(pair, organisation_id, position, state, request_id, action, resource, status)
       join admitted a on a.pair = p.pair and a.all_granted and a.organisation_id = p.organisation_id and a.position = p.position and a.state = p.state)`;
 
@@ -101,6 +110,8 @@ type AdmitRow = {
   all_granted: boolean;
   key_id: string;
   organisation_id: number;
+  group_ids: string[] | null;
+  subjects: string[] | null;
   position: number;
   state: number;
   granted: number;
@@ -120,8 +131,16 @@ export type Presumed = {
   status: number;
 };
 
-/** What a call shows of itself, and what is presumed of its reply: null unless it repeats a read. */
-export type Asked = { keyId: string; secret: string; read: { presumed: Presumed; requestId: string } | null };
+/**
+ * What a call shows of itself, where it comes from (null: unknown), and what is presumed of its reply (null unless it
+ * repeats a read).
+ */
+export type Asked = {
+  keyId: string;
+  secret: string;
+  address: string | null;
+  read: { presumed: Presumed; requestId: string } | null;
+};
 
 /** Admits calls by their credentials; null for any that aren't valid, whatever is wrong with them. */
 export type Admit = (asked: Asked) => Promise<Admission | null>;
@@ -138,11 +157,11 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
   const stepMs = limit <= exactUpTo ? 1 : coarseMs;
   return batcher<Asked, Admission | null>(
     async (calls) => {
-      const pairsOf = new Map<string, { keyId: string; secret: string; calls: number[] }>();
-      calls.forEach(({ keyId, secret }, i) => {
-        const pair = `${keyId}\n${secret}`;
+      const pairsOf = new Map<string, { keyId: string; secret: string; address: string | null; calls: number[] }>();
+      calls.forEach(({ keyId, secret, address }, i) => {
+        const pair = `${keyId}\n${secret}\n${address}`;
         const found = pairsOf.get(pair);
-        if (found === undefined) pairsOf.set(pair, { keyId, secret, calls: [i] });
+        if (found === undefined) pairsOf.set(pair, { keyId, secret, address, calls: [i] });
         else found.calls.push(i);
       });
       const pairs = [...pairsOf.values()];
@@ -156,11 +175,12 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
       const window = [new Date(nowMs), nowMs, limit, stepMs];
       const one = pairs.length === 1;
       const asked = one
-        ? [pairs[0]!.keyId, hashSecret(pairs[0]!.secret), pairs[0]!.calls.length]
+        ? [pairs[0]!.keyId, hashSecret(pairs[0]!.secret), pairs[0]!.calls.length, pairs[0]!.address]
         : [
             pairs.map((pair) => pair.keyId),
             pairs.map((pair) => hashSecret(pair.secret)),
             pairs.map((pair) => pair.calls.length),
+            pairs.map((pair) => pair.address),
           ];
       const rows =
         reads.length === 0
@@ -178,12 +198,19 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
               arrayLiteral(reads.map((read) => read.status)),
             ]);
       const out = new Array<Admission | null>(calls.length).fill(null);
+      const counted = new Map<string, number>();
       for (const row of rows) {
-        pairs[row.pair - 1]!.calls.forEach((call, i) => {
+        const before = counted.get(row.key_id) ?? 0;
+        const here = pairs[row.pair - 1]!.calls;
+        if (!one) counted.set(row.key_id, before + here.length);
+        const bounds = boundsOf(row);
+        here.forEach((call, n) => {
+          const i = before + n;
           const presumed = calls[call]!.read?.presumed;
           out[call] = {
             organisationId: row.organisation_id,
             keyId: row.key_id,
+            bounds,
             feed: { position: row.position, state: row.state },
             granted: i < row.granted,
             remaining: Math.max(0, limit - row.used + Math.max(0, row.granted - i - 1)),
@@ -201,6 +228,10 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
     512,
     2,
   );
+}
+
+function boundsOf({ group_ids: groupIds, subjects }: AdmitRow): Bounds | null {
+  return groupIds === null && subjects === null ? null : { groupIds, subjects };
 }
 
 /**

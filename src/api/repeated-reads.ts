@@ -6,6 +6,7 @@ import { hostFault } from '../http/host.ts';
 import { hashSecret } from '../keys/keys.ts';
 import type { Admission, Admit, Presumed } from './admission.ts';
 import { credentialsOf, rateHeaders } from './admission.ts';
+import type { KeyUses } from './key-uses.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
 
 /** A reply to a read, which stays the same for as long as the organisation's feed stands where it stood. */
@@ -68,6 +69,15 @@ function hashOf(secret: string, socket: Socket): string {
 /** Admissions that were asked for before the request came to its route. */
 export type Admissions = WeakMap<IncomingMessage, Promise<Admission | null>>;
 
+/** What lets requests in, whichever way they go. */
+export type Admitting = {
+  admit: Admit;
+  admissions: Admissions;
+  reads: RepeatedReads;
+  addressOf(request: IncomingMessage): string | null;
+  uses: KeyUses;
+};
+
 /**
  * Takes reads that repeat one out before Fastify sees them: router and hooks would be half of their time, and further
  * statements the other half. All that can't be answered so goes the way of every other request.
@@ -75,9 +85,7 @@ export type Admissions = WeakMap<IncomingMessage, Promise<Admission | null>>;
 export function answerRepeatedReads(
   app: App,
   server: Server,
-  reads: RepeatedReads,
-  admit: Admit,
-  admissions: Admissions,
+  { reads, admit, admissions, addressOf, uses }: Admitting,
   stopping: () => boolean,
 ): void {
   const [everyOther] = server.listeners('request') as [RequestListener];
@@ -89,7 +97,8 @@ export function answerRepeatedReads(
     }
     const startedMs = app.clock.monotonicMs();
     const requestId = app.random.uuid();
-    const admission = admit({ ...credentialsOf(request.headers), read: { presumed: unchanged, requestId } });
+    const address = addressOf(request);
+    const admission = admit({ ...credentialsOf(request.headers), address, read: { presumed: unchanged, requestId } });
     const proceed = () => {
       admissions.set(request, admission);
       everyOther(request, response);
@@ -99,6 +108,7 @@ export function answerRepeatedReads(
         proceed();
         return;
       }
+      uses.note(caller, address, request.headers['user-agent']);
       response
         .writeHead(unchanged.status, [
           requestIdHeader,

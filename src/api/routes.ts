@@ -16,6 +16,7 @@ const health: Route = {
   tag: 'Health',
   summary: 'Check the credentials',
   query: [],
+  bounded: true,
   codes: ['unknown_parameter'],
   answers: {
     200: {

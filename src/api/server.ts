@@ -12,14 +12,15 @@ import { jsonType } from '../http/route.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import { apiBase } from '../settings.ts';
-import type { Admission, Admit } from './admission.ts';
+import type { Admission } from './admission.ts';
 import { admitter, credentialsOf, rateHeaders } from './admission.ts';
-import { callerAddress } from './caller-address.ts';
+import { addressReader, callerAddress } from './caller-address.ts';
 import { connectionRefusal, sendError } from './failure.ts';
 import { handle, unsupported } from './handle.ts';
 import type { Refused } from './refused-callers.ts';
 import { RefusedCallers } from './refused-callers.ts';
-import type { Admissions } from './repeated-reads.ts';
+import { KeyUses } from './key-uses.ts';
+import type { Admissions, Admitting } from './repeated-reads.ts';
 import { answerRepeatedReads, RepeatedReads } from './repeated-reads.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
 import { routes } from './routes.ts';
@@ -37,6 +38,8 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     action?: string;
+    /** Whether a key with bounds may ask it. */
+    bounded?: boolean;
   }
 }
 
@@ -128,10 +131,14 @@ export async function buildServer(
   const audit = auditor(app.db.dedicated());
   const admit = admitter(app, app.db.dedicated({ synchronousCommit: false }), app.db.dedicated());
   const reads = new RepeatedReads();
+  const addressOf = addressReader(app.settings.trustedProxies);
+  const uses = new KeyUses(app);
   const admissions: Admissions = new WeakMap();
-  await fastify.register(async (api) => registerApi(app, api, admit, admissions, audit, reads), { prefix: apiBase });
+  await fastify.register(async (api) => registerApi(app, api, { admit, admissions, audit, reads, addressOf, uses }), {
+    prefix: apiBase,
+  });
   await pages(fastify);
-  answerRepeatedReads(app, fastify.server, reads, admit, admissions, () => connections.stopping);
+  answerRepeatedReads(app, fastify.server, { reads, admit, admissions, addressOf, uses }, () => connections.stopping);
   const connections = new Connections(fastify.server, (code) => connectionRefusal(app, code));
   // Node would answer other expectations than 100-continue with an empty 417; they are ignored instead (RFC 9110, 10.1.1).
   fastify.server.on('checkExpectation', (request, reply) => {
@@ -141,6 +148,7 @@ export async function buildServer(
     fastify,
     async stop() {
       await connections.drain(app.settings.drainMs);
+      await uses.stop();
       await fastify.close();
     },
   };
@@ -149,10 +157,7 @@ export async function buildServer(
 function registerApi(
   app: App,
   api: FastifyInstance,
-  admit: Admit,
-  admissions: Admissions,
-  audit: Audit,
-  reads: RepeatedReads,
+  { admit, admissions, audit, reads, addressOf, uses }: Admitting & { audit: Audit },
 ): void {
   const sets = new SetCache();
   const refusedCallers = new RefusedCallers(app.clock, app.secrets);
@@ -163,18 +168,22 @@ function registerApi(
 
   api.addHook('onRequest', async (request, reply) => {
     request.action = request.routeOptions.config.action ?? `${request.method} (no route)`;
-    const caller = await (admissions.get(request.raw) ?? admit({ ...credentialsOf(request.headers), read: null }));
+    const caller = await (admissions.get(request.raw) ??
+      admit({ ...credentialsOf(request.headers), address: addressOf(request.raw), read: null }));
     if (caller === null) {
       const { waitSeconds } = refuse(request);
       if (waitSeconds > 0) throw new ApiError('rate_limited', undefined, { 'retry-after': String(waitSeconds) });
       throw new ApiError('invalid_credentials', undefined, { 'www-authenticate': 'AccessKey realm="api"' });
     }
     request.caller = caller;
+    uses.note(caller, addressOf(request.raw), request.headers['user-agent']);
     const [policyName, policy, remainingName, remaining] = rateHeaders(app, caller);
     reply.header(policyName, policy).header(remainingName, remaining);
     if (!caller.granted) throw new ApiError('rate_limited', undefined, { 'retry-after': String(caller.resetSeconds) });
     // Before the body is read: what names nothing is told so, whatever was sent to it.
-    if (request.is404) throw noRoute(request.raw.url ?? '');
+    const { bounds } = caller;
+    if (request.is404) throw noRoute(request.raw.url ?? '', bounds !== null);
+    if (bounds !== null && request.routeOptions.config.bounded !== true) throw new ApiError('not_found');
   });
 
   // Answered means audited: no byte of the reply leaves before its row is committed.
@@ -220,7 +229,7 @@ function registerApi(
       method: [...methods],
       url: path,
       bodyLimit: limits.bodyBytes,
-      config: { action: `${route.method} ${route.path}` },
+      config: { action: `${route.method} ${route.path}`, bounded: route.bounded === true },
       // A promise returned here would make Fastify watch the end of every reply.
       handler: (request, reply) => {
         handle(app, sets, reads, route, request, reply).catch((error: unknown) => reply.send(error));

@@ -28,13 +28,19 @@ export function plainTarget(target: string): string {
 
 const patterns = routes.map((route) => ({
   method: route.method,
+  bounded: route.bounded === true,
   pattern: new RegExp(`^${apiBase}${route.path.replace('{ref}', '.+').replace(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-/** 405 where the path has other methods, otherwise 404. */
-export function noRoute(url: string): ApiError {
+/**
+ * 405 where the path has other methods, otherwise 404.
+ * @param bounded for a key with bounds: it has fewer addresses
+ */
+export function noRoute(url: string, bounded = false): ApiError {
   const path = url.split('?', 1)[0]!;
-  const methods = patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method as string);
+  const methods = patterns
+    .filter((route) => route.pattern.test(path) && (route.bounded || !bounded))
+    .map(({ method }) => method as string);
   if (methods.length === 0) return new ApiError('not_found');
   if (methods.includes('GET')) methods.push('HEAD');
   return new ApiError('method_not_allowed', undefined, { allow: [...new Set(methods)].sort().join(', ') });

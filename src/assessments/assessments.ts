@@ -1,2 +1,9 @@
 /** What other nouns may ask of results. */
-export { findLive, findLearnerAssessments, findStored, findWithdrawn, replaceLearnerJson } from './store.ts';
+export {
+  findLive,
+  findLiveWithin,
+  findLearnerAssessments,
+  findStored,
+  findWithdrawn,
+  replaceLearnerJson,
+} from './store.ts';

@@ -6,7 +6,7 @@ import type { Walk } from './walk.ts';
  * what was withdrawn while the learner was away. They stand in a stream of their own in the order of positions (written by
  * src/feed/scope-exits.ts), one for each group that was left; the newest among the requested groups is told.
  */
-export type Scope = { groupIds: string[]; learnerId: string | null };
+export type Scope = { groupIds: readonly string[]; learnerId: string | null };
 
 /** Ordered scans of a page's exits, to be merged with its other rows; `limit` is the bound value of the page's. */
 export function exitScans(shape: Shape, walk: Walk, scope: Scope, limit: string): string {

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { within } from '../bounds.ts';
 import { ApiError } from '../errors.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
@@ -11,7 +12,7 @@ import { facetsMatching, levelCodes } from './facet.ts';
 import { listAssessments } from './list.ts';
 import { reportBase } from './record.ts';
 import { Assessment, ScopeExitTombstone, Tombstone } from './schema.ts';
-import { findLive } from './store.ts';
+import { findLiveWithin } from './store.ts';
 import type { AssessmentFilter } from './walk.ts';
 import { nilUuid } from '../uuid.ts';
 import { subjects } from '../scoring/levels.ts';
@@ -86,21 +87,21 @@ async function list(call: Call): Promise<Reply> {
   // No cursor is minted under a refused pair, and invalid_cursor comes first in the list of codes.
   if (values.sort !== undefined && values.since !== undefined)
     throw new ApiError(query.cursor === null ? 'sort_with_since' : 'invalid_cursor');
+  const { app, sets, caller } = call;
   const filter: AssessmentFilter = {
     sinceUs: values.since ?? null,
     learnerRef: values.learner_ref ?? null,
     facets: facetsMatching({
-      subject: values.subject ?? null,
+      subject: within(values.subject ?? null, caller.bounds?.subjects ?? null),
       rqf_level_code: values.rqf_level_code?.map(Number) ?? null,
       below_level_1: values.below_level_1 === undefined ? null : values.below_level_1 === 'true',
     }),
     assessedFromUs: values.assessed_from ?? null,
     assessedToUs: values.assessed_to ?? null,
     status: values.status === undefined || values.status.length === 2 ? null : values.status[0],
-    groupIds: values.group_id ?? null,
+    groupIds: within(values.group_id ?? null, caller.bounds?.groupIds ?? null),
     sort: values.sort ?? 'updated_at',
   };
-  const { app, sets, caller } = call;
   const base = reportBase(app.settings.baseUrl);
   const byAssessed = filter.sort.endsWith('assessed_at');
   return listReply(call, query, async (after, limit) => {
@@ -141,6 +142,7 @@ export const assessmentRoutes: Route[] = [
     summary: 'Follow the feed of results',
     query: assessmentQuery,
     paged: true,
+    bounded: true,
     description:
       "Ordered by updated_at unless sort says otherwise. Walk all pages by pagination.next, then poll with since set to the X-Sync-Through of that walk's first page.",
     codes: [
@@ -189,14 +191,16 @@ export const assessmentRoutes: Route[] = [
     summary: 'Read a result',
     params: assessmentIdParameter,
     query: [],
+    bounded: true,
     codes: ['unknown_parameter', 'not_found'],
     answers: {
       200: { description: 'The result.', schema: Type.Object({ data: Assessment }), example: { data: example } },
     },
     handle: async (call) => {
       const id = call.params.id!;
-      const { rows: row, sets } = await call.sets.with(call.app.db, call.caller.organisationId, async () => {
-        const read = isUuid(id) ? await findLive(call.app.db, call.caller.organisationId, id) : undefined;
+      const { organisationId, bounds } = call.caller;
+      const { rows: row, sets } = await call.sets.with(call.app.db, organisationId, async () => {
+        const read = isUuid(id) ? await findLiveWithin(call.app.db, organisationId, id, bounds) : undefined;
         return {
           rows: read,
           groupsVersion: read?.groups_version ?? 0,

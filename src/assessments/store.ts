@@ -1,3 +1,4 @@
+import type { Bounds } from '../bounds.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
@@ -6,6 +7,7 @@ import type { Feed } from '../feed/position.ts';
 import { moveExits } from '../feed/scope-exits.ts';
 import { shapeAt } from '../db/shape.ts';
 import { limits } from '../limits.ts';
+import { facetsMatching } from './facet.ts';
 
 const step = limits.positionStepUs;
 
@@ -85,6 +87,16 @@ const live = statement(
     join feed v on v.organisation_id = a.organisation_id
    where a.organisation_id = $1 and a.assessment_id = $2 and not f.deleted`,
 );
+const liveWithin = statement(
+  'assessment.live_within',
+  `
+  select ${columns}, v.groups_version
+    from assessment a
+    join assessment_feed f on f.organisation_id = a.organisation_id and f.learner_id = a.learner_id and f.assessment_id = a.assessment_id
+    join feed v on v.organisation_id = a.organisation_id
+   where a.organisation_id = $1 and a.assessment_id = $2 and not f.deleted and ($3::int2[] is null or a.facet = any($3))
+     and ($4::uuid[] is null or (select s.group_ids && $4 from group_set s where s.organisation_id = $1 and s.group_set_id = f.group_set_id))`,
+);
 const ofLearner = statement(
   'assessment.of_learner',
   `
@@ -109,6 +121,18 @@ export async function findLive(
   assessmentId: string,
 ): Promise<StoredAssessment | undefined> {
   return (await tx.query<StoredAssessment>(live, [organisationId, assessmentId]))[0];
+}
+
+/** The same for a caller with bounds: what lies outside isn't there. */
+export async function findLiveWithin(
+  tx: Tx,
+  organisationId: number,
+  assessmentId: string,
+  bounds: Bounds | null,
+): Promise<StoredAssessment | undefined> {
+  if (bounds === null) return findLive(tx, organisationId, assessmentId);
+  const facets = facetsMatching({ subject: bounds.subjects, rqf_level_code: null, below_level_1: null });
+  return (await tx.query<StoredAssessment>(liveWithin, [organisationId, assessmentId, facets, bounds.groupIds]))[0];
 }
 
 /** A learner's live assessments, newest first. */

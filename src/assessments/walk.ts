@@ -7,7 +7,7 @@ export type AssessmentFilter = {
   assessedToUs: number | null;
   /** Null: both. */
   status: 'completed' | 'deleted' | null;
-  groupIds: string[] | null;
+  groupIds: readonly string[] | null;
   sort: 'updated_at' | '-updated_at' | 'assessed_at' | '-assessed_at';
 };
 

@@ -42,7 +42,8 @@ export type EvidenceDocument = {
   heading: string;
   subheading: string;
   learner: Fact;
-  verify: { url: string; label: string };
+  /** Where the file can be checked; null for what has no such page. */
+  verify: { url: string; label: string } | null;
   blocks: Block[];
 };
 

@@ -1,4 +1,5 @@
 import { assessmentIdParameter } from '../assessments/routes.ts';
+import { findLiveWithin } from '../assessments/assessments.ts';
 import { ApiError } from '../errors.ts';
 import { byteRange } from '../http/range.ts';
 import type { Route } from '../http/route.ts';
@@ -16,6 +17,7 @@ export const evidenceRoutes: Route[] = [
     summary: 'Read the evidence PDF',
     params: assessmentIdParameter,
     query: [],
+    bounded: true,
     description: 'Byte for byte the file that was made first; X-Report-SHA256 is its hash. Ranges are served.',
     codes: ['unknown_parameter', 'not_found'],
     answers: {
@@ -32,7 +34,12 @@ export const evidenceRoutes: Route[] = [
     },
     handle: async (call) => {
       const id = call.params.id!;
-      const report = isUuid(id) ? await readReport(call.app, call.caller.organisationId, id) : undefined;
+      const { app, caller } = call;
+      const hidden =
+        !isUuid(id) ||
+        (caller.bounds !== null &&
+          (await findLiveWithin(app.db, caller.organisationId, id, caller.bounds)) === undefined);
+      const report = hidden ? undefined : await readReport(app, caller.organisationId, id);
       if (report === undefined) throw new ApiError('not_found');
       return byteRange(call, report.pdf, {
         etag: `"${report.sha256}"`,

@@ -1,2 +1,2 @@
 /** What other nouns may ask of groups. */
-export { findGroupsByKey, knownGroups } from './store.ts';
+export { findGroups, findGroupsByKey, knownGroups } from './store.ts';

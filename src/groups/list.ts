@@ -8,6 +8,7 @@ const page = statement(
   select group_id, type, ref, name, active, created_at, position from learner_group g
    where g.organisation_id = $1 and g.position >= $2
      and ($4::text[] is null or g.type = any($4)) and ($5::boolean is null or g.active = $5)
+     and ($6::uuid[] is null or g.group_id = any($6))
    order by g.position limit $3`,
 );
 
@@ -15,9 +16,9 @@ const page = statement(
 export function listGroups(
   tx: Tx,
   organisationId: number,
-  filter: { types: string[] | null; active: boolean | null },
+  filter: { types: string[] | null; active: boolean | null; groupIds: readonly string[] | null },
   fromPosition: number,
   limit: number,
 ): Promise<GroupRow[]> {
-  return tx.query<GroupRow>(page, [organisationId, fromPosition, limit, filter.types, filter.active]);
+  return tx.query<GroupRow>(page, [organisationId, fromPosition, limit, filter.types, filter.active, filter.groupIds]);
 }

@@ -60,6 +60,7 @@ export const groupRoutes: Route[] = [
     summary: 'List groups',
     query: groupQuery,
     paged: true,
+    bounded: true,
     codes: ['unknown_parameter', 'invalid_since', 'invalid_cursor', 'invalid_type', 'invalid_active'],
     answers: {
       200: {
@@ -75,7 +76,11 @@ export const groupRoutes: Route[] = [
         const rows = await listGroups(
           call.app.db,
           call.caller.organisationId,
-          { types: type ?? null, active: active === undefined ? null : active === 'true' },
+          {
+            types: type ?? null,
+            active: active === undefined ? null : active === 'true',
+            groupIds: call.caller.bounds?.groupIds ?? null,
+          },
           after === null ? (since ?? 0) : after.value + 1,
           limit,
         );
@@ -130,6 +135,7 @@ export const groupRoutes: Route[] = [
     summary: 'Read a group',
     params: idParameter,
     query: [],
+    bounded: true,
     codes: ['unknown_parameter', 'not_found'],
     answers: {
       200: {
@@ -140,6 +146,7 @@ export const groupRoutes: Route[] = [
     },
     handle: async (call) => {
       const id = groupId(call.params);
+      if (call.caller.bounds?.groupIds?.includes(id) === false) throw new ApiError('not_found');
       const found = await call.app.db.snapshot(async (tx) => {
         const row = await findGroup(tx, call.caller.organisationId, id);
         return row === undefined ? undefined : { row, count: await countMembers(tx, call.caller.organisationId, id) };

@@ -17,6 +17,10 @@ const byId = statement(
   'group.by_id',
   `select ${columns} from learner_group where organisation_id = $1 and group_id = $2`,
 );
+const byIds = statement(
+  'group.by_ids',
+  `select ${columns} from learner_group where organisation_id = $1 and group_id = any($2)`,
+);
 const byKeys = statement(
   'group.by_keys',
   `
@@ -55,6 +59,10 @@ const learnersByRefs = statement(
 
 export async function findGroup(tx: Tx, organisationId: number, groupId: string): Promise<GroupRow | undefined> {
   return (await tx.query<GroupRow>(byId, [organisationId, groupId]))[0];
+}
+
+export function findGroups(tx: Tx, organisationId: number, groupIds: readonly string[]): Promise<GroupRow[]> {
+  return tx.query<GroupRow>(byIds, [organisationId, groupIds]);
 }
 
 export function findGroupsByKey(

@@ -1,3 +1,4 @@
+import { boundsText } from '../bounds.ts';
 import { ApiError } from '../errors.ts';
 import type { Cursor } from '../feed/cursor.ts';
 import { readCursor, writeCursor } from '../feed/cursor.ts';
@@ -21,10 +22,10 @@ export const cacheHeaders = { 'cache-control': 'private, no-cache', vary: 'X-Acc
 /** The last ETag of each query that is kept: a client that polls gets the same one until something changes. */
 const lastETags = new WeakMap<
   ParsedQuery,
-  { organisationId: number; feed: FeedState; path: string; baseUrl: string; etag: string }
+  { organisationId: number; bounds: string; feed: FeedState; path: string; baseUrl: string; etag: string }
 >();
 
-function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery): string {
+function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery, bounds: string): string {
   const { organisationId, feed } = caller;
   const { baseUrl } = app.settings;
   const last = lastETags.get(query);
@@ -32,6 +33,7 @@ function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery): 
     last !== undefined &&
     sameState(last.feed, feed) &&
     last.organisationId === organisationId &&
+    last.bounds === bounds &&
     last.path === path &&
     last.baseUrl === baseUrl
   )
@@ -39,9 +41,9 @@ function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery): 
   const etag = feedETag(
     feed,
     baseUrl,
-    `${shapeVersion}\n${organisationId}\n${path}\n${query.canonical}\n${query.limit}\n${query.cursor ?? ''}`,
+    `${shapeVersion}\n${organisationId}\n${path}\n${query.canonical}\n${query.limit}\n${query.cursor ?? ''}${bounds === '' ? '' : `\n${bounds}`}`,
   );
-  lastETags.set(query, { organisationId, feed, path, baseUrl, etag });
+  lastETags.set(query, { organisationId, bounds, feed, path, baseUrl, etag });
   return etag;
 }
 
@@ -57,13 +59,18 @@ export async function listReply(
   fetch: (after: Cursor | null, limit: number) => Promise<{ entries: Entry[]; passed?: Place | null }>,
 ): Promise<Reply> {
   const { app, caller } = call;
-  const binding = { organisationId: caller.organisationId, path: call.path, query: query.canonical };
+  const bounds = boundsText(caller.bounds);
+  const binding = {
+    organisationId: caller.organisationId,
+    path: call.path,
+    query: bounds === '' ? query.canonical : `${query.canonical}\n${bounds}`,
+  };
   const after = query.cursor === null ? null : readCursor(app.secrets, binding, query.cursor);
   if (query.cursor !== null && after === null) throw new ApiError('invalid_cursor');
   // The cursor of a walk that began in a state which was lost since: its X-Sync-Through would pass over what comes now.
   if (after !== null && after.throughUs > caller.feed.position) throw new ApiError('invalid_cursor');
 
-  const etag = etagOf(call, query);
+  const etag = etagOf(call, query, bounds);
   const throughUs = after?.throughUs ?? caller.feed.position;
   const headers: Record<string, string> = { etag, ...cacheHeaders, 'x-sync-through': formatPosition(throughUs) };
   if (!noneMatch(call.ifNoneMatch, etag)) return { status: 304, body: null, headers, repeatable: true };

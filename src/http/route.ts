@@ -1,5 +1,6 @@
 import type Type from 'typebox';
 import type { App } from '../app.ts';
+import type { Bounds } from '../bounds.ts';
 import type { FeedState } from '../feed/etag.ts';
 import type { SetCache } from '../feed/group-sets.ts';
 import type { Work } from '../db/work.ts';
@@ -12,6 +13,8 @@ import type { Parameter } from './query.ts';
 export type Caller = {
   organisationId: number;
   keyId: string;
+  /** What the key may see; null: everything of the organisation. */
+  bounds: Bounds | null;
   /** The feed's state, read before anything that the reply shows. */
   feed: FeedState;
 };
@@ -64,6 +67,8 @@ export type Route = {
   params?: Record<string, { description: string; schema: Record<string, unknown>; example: string }>;
   query?: readonly Parameter[];
   paged?: boolean;
+  /** Keys with bounds may ask it, too; to them nothing else exists. */
+  bounded?: true;
   body?: Type.TObject;
   bodyExample?: unknown;
   answers: Record<

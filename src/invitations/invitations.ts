@@ -2,8 +2,8 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
+import { linkToken, readLinkToken } from '../link-token.ts';
 import type { Secrets } from '../secrets.ts';
-import { dashed } from '../uuid.ts';
 
 export type Invitation = {
   organisation_id: number;
@@ -122,21 +122,8 @@ export async function reopenInvitation(work: Work, organisationId: number, invit
   await work.tx.query(extend, [organisationId, invitationId, new Date(work.nowMs + limits.invitationMs)]);
 }
 
-const macBytes = 24;
-
-/**
- * The token in the learner's address: organisation, invitation, and a MAC over both. It can't be guessed, it is the same
- * whenever the invitation is asked for again, and nothing secret is stored.
- */
 export function invitationToken(secrets: Secrets, organisationId: number, invitationId: string): string {
-  const id = Buffer.from(invitationId.replaceAll('-', ''), 'hex');
-  const organisation = Buffer.alloc(6);
-  organisation.writeUIntBE(organisationId, 0, 6);
-  return Buffer.concat([
-    organisation,
-    id,
-    secrets.mac('invitation', `${organisationId}:${invitationId}`, macBytes),
-  ]).toString('base64url');
+  return linkToken(secrets, 'invitation', organisationId, invitationId);
 }
 
 /** @returns null for anything that this service didn't write */
@@ -144,13 +131,8 @@ export function readInvitationToken(
   secrets: Secrets,
   token: string,
 ): { organisationId: number; invitationId: string } | null {
-  const bytes = Buffer.from(token, 'base64url');
-  if (bytes.length !== 6 + 16 + macBytes || bytes.toString('base64url') !== token) return null;
-  const organisationId = bytes.readUIntBE(0, 6);
-  const invitationId = dashed(bytes.toString('hex', 6, 22));
-  return secrets.check('invitation', `${organisationId}:${invitationId}`, bytes.subarray(22))
-    ? { organisationId, invitationId }
-    : null;
+  const named = readLinkToken(secrets, 'invitation', token);
+  return named === null ? null : { organisationId: named.organisationId, invitationId: named.id };
 }
 
 /** Where the learner sits the assessment. */

@@ -3,6 +3,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import type { Random } from '../random.ts';
+import type { KeyDescription } from './description.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
@@ -32,41 +33,95 @@ export function hashSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }
 
+/**
+ * What access_key k holds of a secret with this hash, in SQL. Of a key with bounds or networks it is hashed once more: a
+ * version of the service that doesn't know them takes the key for an unknown one, instead of showing it everything; and
+ * so does this one if somebody takes them away in the database.
+ */
+export function storedHash(given: string): string {
+  return `case when k.networks is null and k.group_ids is null and k.subjects is null then ${given} else sha256(${given}) end`;
+}
+
 export type AccessKey = {
   key_id: string;
   label: string | null;
+  purpose: string | null;
+  contact: string | null;
+  /** Null, as with groups and subjects: no bound. */
+  networks: string[] | null;
+  group_ids: string[] | null;
+  subjects: string[] | null;
   created_at: Date;
   expires_at: Date | null;
   revoked_at: Date | null;
+  /** The key that it was rolled from, and the one that it was rolled to. */
+  replaces: string | null;
+  replaced_by: string | null;
+  last_used_ms: number | null;
+  last_network: string | null;
+  last_client: string | null;
 };
 
 const insert = statement(
   'key.insert',
   `
   with made as (
-    insert into access_key (key_id, organisation_id, label, secret_sha256, created_at, expires_at) values ($1, $2, $3, $4, $5, $6) returning key_id)
+    insert into access_key as k (key_id, organisation_id, label, secret_sha256, created_at, expires_at,
+                                 purpose, contact, networks, group_ids, subjects, replaces)
+    select k.key_id, $2, $3, ${storedHash('$4')}, $5, $6, $7, $8, k.networks, k.group_ids, k.subjects, $12
+      from (select $1::text as key_id, $9::cidr[] as networks, $10::uuid[] as group_ids, $11::text[] as subjects) k
+    returning key_id)
   insert into rate_window (key_id) select key_id from made`,
 );
+const columns = `
+  k.key_id, k.label, k.purpose, k.contact, k.networks::text[], k.group_ids, k.subjects, k.created_at, k.expires_at,
+  k.revoked_at, k.replaces, n.key_id as replaced_by, nullif(w.last_ms, 0) as last_used_ms, u.network as last_network,
+  u.client as last_client`;
+const beside = `
+  left join rate_window w on w.key_id = k.key_id
+  left join lateral (
+    select r.key_id from access_key r where r.organisation_id = k.organisation_id and r.replaces = k.key_id and r.revoked_at is null
+     order by r.created_at desc limit 1) n on true
+  left join lateral (
+    select u.network, u.client from key_use u where u.organisation_id = k.organisation_id and u.key_id = k.key_id
+     order by u.last_at desc limit 1) u on true`;
 const list = statement(
   'key.list',
-  `
-  select key_id, label, created_at, expires_at, revoked_at from access_key where organisation_id = $1 order by created_at, key_id`,
+  `select ${columns} from access_key k ${beside} where k.organisation_id = $1 order by k.created_at, k.key_id`,
+);
+const one = statement(
+  'key.one',
+  `select ${columns} from access_key k ${beside} where k.organisation_id = $1 and k.key_id = $2`,
+);
+const lock = statement(
+  'key.lock',
+  'select key_id from access_key where organisation_id = $1 and key_id = $2 for update',
 );
 const revoke = statement(
   'key.revoke',
   `
   update access_key set revoked_at = coalesce(revoked_at, $3) where organisation_id = $1 and key_id = $2 returning key_id`,
 );
+const end = statement(
+  'key.end',
+  `
+  update access_key set expires_at = least(expires_at, $3) where organisation_id = $1 and key_id = $2`,
+);
+
+export type KeyPair = { access_key_id: string; secret_access_key: string };
+
+/** What is known of a key when it is made; what isn't given is left open. */
+export type NewKey = { label: string | null; kind: 'live' | 'test' } & Partial<KeyDescription> & {
+    replaces?: string;
+    random?: Random;
+  };
 
 /** Makes a key pair; the secret is returned this once, only its hash is kept. */
-export async function createKey(
-  work: Work,
-  organisationId: number,
-  given: { label: string | null; kind: 'live' | 'test'; expiresAt?: Date | null; random?: Random },
-) {
+export async function createKey(work: Work, organisationId: number, given: NewKey): Promise<KeyPair> {
   const random = given.random ?? work.random;
   const keyId = `ARSK${base62(random.bytes(12), 16).toUpperCase()}`;
   const secret = makeSecret(random, given.kind);
+  const some = (values: readonly string[] | undefined) => (values === undefined || values.length === 0 ? null : values);
   await work.tx.query(insert, [
     keyId,
     organisationId,
@@ -74,6 +129,12 @@ export async function createKey(
     hashSecret(secret),
     new Date(work.nowMs),
     given.expiresAt ?? null,
+    given.purpose ?? null,
+    given.contact ?? null,
+    some(given.networks),
+    some(given.groupIds),
+    some(given.subjects),
+    given.replaces ?? null,
   ]);
   return { access_key_id: keyId, secret_access_key: secret };
 }
@@ -82,7 +143,52 @@ export function listKeys(tx: Tx, organisationId: number): Promise<AccessKey[]> {
   return tx.query<AccessKey>(list, [organisationId]);
 }
 
+export async function findKey(tx: Tx, organisationId: number, keyId: string): Promise<AccessKey | undefined> {
+  return (await tx.query<AccessKey>(one, [organisationId, keyId]))[0];
+}
+
+export type KeyStatus = 'active' | 'expired' | 'revoked';
+
+export function statusOf(key: AccessKey, nowMs: number): KeyStatus {
+  if (key.revoked_at !== null) return 'revoked';
+  return key.expires_at !== null && key.expires_at.getTime() <= nowMs ? 'expired' : 'active';
+}
+
 /** Effective with the next request: nothing remembers keys. @returns false when the organisation has no such key */
 export async function revokeKey(work: Work, organisationId: number, keyId: string): Promise<boolean> {
   return (await work.tx.query(revoke, [organisationId, keyId, new Date(work.nowMs)])).length === 1;
+}
+
+/** Why a key wasn't rolled. */
+export type NotRolled = 'unknown' | 'ended' | 'rolled';
+
+/**
+ * Makes a key that may do what another one may, which ends at `until` at the latest: both work until then. The new one
+ * ends when the old one would have, unless it is given another end.
+ */
+export async function rollKey(
+  work: Work,
+  organisationId: number,
+  keyId: string,
+  given: { until: Date; kind: 'live' | 'test'; expiresAt?: Date | null },
+): Promise<{ pair: KeyPair; old: AccessKey } | NotRolled> {
+  // Two who roll one key at once go one after the other; the second is told.
+  await work.tx.query(lock, [organisationId, keyId]);
+  const before = await findKey(work.tx, organisationId, keyId);
+  if (before === undefined) return 'unknown';
+  if (statusOf(before, work.nowMs) !== 'active') return 'ended';
+  if (before.replaced_by !== null) return 'rolled';
+  const pair = await createKey(work, organisationId, {
+    label: before.label,
+    kind: given.kind,
+    purpose: before.purpose,
+    contact: before.contact,
+    expiresAt: given.expiresAt === undefined ? before.expires_at : given.expiresAt,
+    networks: before.networks ?? [],
+    groupIds: before.group_ids ?? [],
+    subjects: before.subjects ?? [],
+    replaces: keyId,
+  });
+  await work.tx.query(end, [organisationId, keyId, given.until]);
+  return { pair, old: (await findKey(work.tx, organisationId, keyId))! };
 }

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { openDatabase } from '../../src/db/database.ts';
 import { inWork } from '../../src/db/work.ts';
 import { seededRandom } from '../../src/random.ts';
+import type { Client } from '../contract/client.ts';
 import { client } from '../contract/client.ts';
 import { withService } from '../service.ts';
 import type { MirrorOptions } from './mirror.ts';
@@ -22,6 +23,11 @@ import { World } from './world.ts';
 const seed = process.env.LAW_SEED ?? String(process.hrtime.bigint());
 const rounds = Number(process.env.LAW_ROUNDS ?? 24);
 const writers = 8;
+
+/** What a consumer follows: its query, with what its key adds. */
+function seenBy({ path, query, bounds }: MirrorOptions): string {
+  return `${path}?${[query, bounds].filter((part) => part !== undefined).join('&')}`;
+}
 
 test('law 1, 2 and 3: every mirror converges, everything shown is stamped, positions follow commits', async (context) => {
   context.diagnostic(`LAW_SEED=${seed}`);
@@ -47,6 +53,15 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
 
     const [g, h, i, j] = world.groups;
     const ref = world.refs[3]!;
+    // Consumers with bounds: what their key adds to every query.
+    const bounded = new Map<string, Client[]>();
+    for (const bounds of [{ groupIds: [g!, h!], subjects: ['maths', 'english'] }, { groupIds: [i!, j!] }]) {
+      const key = await org.another(bounds);
+      const text = new URLSearchParams({ group_id: bounds.groupIds.join() });
+      if (bounds.subjects !== undefined) text.set('subject', bounds.subjects.join());
+      bounded.set(decodeURIComponent(text.toString()), [key, client(other.url, key.key)]);
+    }
+    const [narrow, wide] = [...bounded.keys()];
     const consumers: MirrorOptions[] = [
       { path: '/assessments', limit: 7, manner: 'linger' },
       { path: '/assessments', limit: 100, manner: 'follow' },
@@ -84,10 +99,16 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
       { path: '/learners', limit: 100, manner: 'since only' },
       { path: '/groups', limit: 1, manner: 'follow' },
       { path: '/groups', limit: 7, manner: 'linger' },
+      { path: '/assessments', limit: 7, manner: 'follow', bounds: narrow },
+      { path: '/assessments', limit: 100, manner: 'since only', bounds: narrow },
+      { path: '/assessments', limit: 7, manner: 'linger', bounds: wide },
+      { path: '/assessments', limit: 7, manner: 'follow', bounds: wide, query: 'below_level_1=false' },
+      { path: '/groups', limit: 1, manner: 'follow', bounds: wide },
     ];
     const shown = new Shown();
     const mirrors = consumers.map(
-      (options, n) => new Mirror(clients, seededRandom(`${seed} mirror ${n}`), shown, options),
+      (options, n) =>
+        new Mirror(bounded.get(options.bounds ?? '') ?? clients, seededRandom(`${seed} mirror ${n}`), shown, options),
     );
     const watch = new PositionWatch(own, org.id, 500_000);
 
@@ -127,13 +148,16 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
     await Promise.all(
       mirrors.map(async (mirror) => {
         const sweep = await mirror.assertConverged();
-        sweeps.set(`${mirror.options.path}?${mirror.options.query ?? ''}`, sweep);
+        sweeps.set(seenBy(mirror.options), sweep);
       }),
     );
     const model = await Model.read(own, org.id, sweeps.get('/assessments?')!, sweeps.get('/learners?')!);
     model.assertOneTruth();
-    for (const { path, query } of consumers)
-      if (path === '/assessments' && query !== undefined) model.assertFiltered(query, sweeps.get(`${path}?${query}`)!);
+    for (const options of consumers) {
+      const seen = seenBy(options);
+      if (options.path === '/assessments' && seen !== '/assessments?')
+        model.assertFiltered(seen.slice('/assessments?'.length), sweeps.get(seen)!);
+    }
     context.diagnostic(
       `${writers * rounds} changes, ${mirrors.reduce((sum, mirror) => sum + mirror.polls, 0)} polls in ${mirrors.reduce((sum, mirror) => sum + mirror.requests, 0)} requests, ${shown.entries} entries, ${watch.looks} looks, ${sweeps.get('/assessments?')!.size} results`,
     );

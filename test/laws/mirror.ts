@@ -40,7 +40,8 @@ export type Manner =
   /** Never uses a cursor: asks again from the greatest updated_at that it has seen. */
   | 'since only';
 
-export type MirrorOptions = { path: ListPath; query?: string; limit: number; manner: Manner };
+/** `bounds`: what the key that it is followed with adds to every query. */
+export type MirrorOptions = { path: ListPath; query?: string; bounds?: string; limit: number; manner: Manner };
 
 /** A consumer's copy of a list, kept as the documents say. */
 export class Mirror {
@@ -63,8 +64,8 @@ export class Mirror {
   }
 
   get name(): string {
-    const { path, query, limit, manner } = this.options;
-    return `${manner} ${path}?${query ?? ''} by ${limit}`;
+    const { path, query, bounds, limit, manner } = this.options;
+    return `${manner} ${path}?${query ?? ''} by ${limit}${bounds === undefined ? '' : ` within ${bounds}`}`;
   }
 
   async #get(address: string, headers: Record<string, string> = {}): Promise<Answer> {

@@ -141,7 +141,7 @@ export const mutations: Mutation[] = [
     changes: [
       {
         file: listReply,
-        from: 'const etag = etagOf(call, query);',
+        from: 'const etag = etagOf(call, query, bounds);',
         to: `const etag = feedETag((await fetch(after, query.limit)).entries.map((entry) => entry.json).join() as never, app.settings.baseUrl, query.canonical);`,
       },
     ],
@@ -277,6 +277,28 @@ export const mutations: Mutation[] = [
       },
     ],
     caughtBy: { file: 'organisations.test.ts', test: 'law 6: a group', says: /law 6: foreign and unknown differ/ },
+  },
+  {
+    name: 'bounds-dropped',
+    fault: 'a key with bounds is let in as one without',
+    changes: [
+      {
+        file: 'src/api/admission.ts',
+        from: 'return groupIds === null && subjects === null ? null : { groupIds, subjects };',
+        to: 'return groupIds === null || subjects === null || groupIds.length > 0 ? null : { groupIds, subjects };',
+      },
+    ],
+    caughtBy: {
+      file: 'organisations.test.ts',
+      test: 'law 6: what lies outside',
+      says: /law 6: .* shows what lies outside/,
+    },
+  },
+  {
+    name: 'bounds-without-etag',
+    fault: 'an ETag does not tell which bounds it was made under',
+    changes: [{ file: listReply, from: "${bounds === '' ? '' : `\\n${bounds}`}", to: '' }],
+    caughtBy: { file: 'organisations.test.ts', test: 'law 6: an ETag', says: /law 6: one ETag for two keys/ },
   },
   {
     name: 'etag-of-process',

@@ -82,7 +82,7 @@ function masthead(flow: Flow, document: EvidenceDocument, root: Element): void {
   const section = root.add('Sect');
   const codeWidth = 124;
   const namesEnd = names(flow, document, section, contentWidth - codeWidth - 16);
-  const codeEnd = codeAndAddress(flow, document, section, codeWidth);
+  const codeEnd = document.verify === null ? 0 : codeAndAddress(flow, document.verify, section, codeWidth);
   flow.y = Math.max(namesEnd, codeEnd) + 4;
 }
 
@@ -107,7 +107,12 @@ function names(flow: Flow, document: EvidenceDocument, section: Element, width: 
 }
 
 /** Where the file can be checked, on the right: as a code and as a link. @returns where it ends */
-function codeAndAddress(flow: Flow, { verify }: EvidenceDocument, section: Element, width: number): number {
+function codeAndAddress(
+  flow: Flow,
+  verify: NonNullable<EvidenceDocument['verify']>,
+  section: Element,
+  width: number,
+): number {
   const { canvas } = flow;
   const side = 62;
   const right = margin + contentWidth;

@@ -1,0 +1,153 @@
+import { hash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { App } from '../app.ts';
+import { auditInside } from '../audit/audit.ts';
+import { feedLane, inWork } from '../db/work.ts';
+import type { Content } from '../html.ts';
+import { Markup, html } from '../html.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import { apiBase } from '../settings.ts';
+import type { KeyPair } from './keys.ts';
+import type { KeyLink, LinkStatus } from './link.ts';
+import { linkStatus, openLink, takeKey } from './link.ts';
+import { sightInWords } from './sight.ts';
+
+const style = `
+:root{color-scheme:light dark;--ink:#1b1f23;--soft:#57606a;--line:#757d86;--paper:#fff;--shade:#f6f8fa;--link:#0a58a8}
+@media (prefers-color-scheme:dark){:root{--ink:#e6e9ec;--soft:#a3acb5;--line:#7d8690;--paper:#14171a;--shade:#1d2226;--link:#7db8f5}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);font:1.0625rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;overflow-wrap:anywhere}
+main{max-width:42rem;margin:0 auto;padding:2rem 1rem 3rem}
+h1{font-size:1.75rem;line-height:1.2;margin:0 0 1rem}
+h2{font-size:1.2rem;line-height:1.3;margin:2rem 0 .5rem}
+button{font:inherit;font-weight:600;padding:.6rem 1.2rem;border:2px solid var(--link);border-radius:4px;margin:.75rem 0 0;background:var(--link);color:var(--paper);cursor:pointer}
+:focus-visible{outline:3px solid var(--link);outline-offset:2px}
+dt{color:var(--soft);margin-top:.75rem}
+dd{margin:0}
+code,pre{font:.9375rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
+pre{white-space:pre-wrap;border:1px solid var(--line);border-radius:4px;background:var(--shade);padding:.75rem 1rem}
+`;
+
+const headers = {
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-robots-tag': 'noindex',
+  'content-type': 'text/html; charset=utf-8',
+};
+
+function page(title: string, content: Content): string {
+  return html`<!doctype html>
+<html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${title}</title><style>${new Markup(style)}</style></head>
+<body><main><h1>${title}</h1>
+${content}
+</main></body></html>`.text;
+}
+
+const closed: Record<Exclude<LinkStatus, 'open'>, string> = {
+  used: 'A key has been made with this link. It works once. If it was not you who used it, tell the organisation at once: it can revoke the key.',
+  revoked: 'The organisation has taken this link back.',
+  expired: 'Set-up links work for minutes only. Ask the organisation for a new one.',
+};
+
+/** What a vendor does with the pair at once: the first call, to paste into a terminal. */
+export function testLine(baseUrl: string, pair: KeyPair): string {
+  return `curl -sS -H 'X-Access-Key-Id: ${pair.access_key_id}' -H 'X-Secret-Access-Key: ${pair.secret_access_key}' ${baseUrl}${apiBase}/health`;
+}
+
+async function offer(app: App, link: KeyLink): Promise<string> {
+  const { organisation_id: organisationId, description } = link;
+  const [organisation, sight] = await Promise.all([
+    readOrganisation(app.db, organisationId),
+    sightInWords(app.db, organisationId, description),
+  ]);
+  const end = description.expiresAt === null ? 'It has no end.' : `It ends on ${iso(description.expiresAt)}.`;
+  return page(
+    'Set up access to assessment results',
+    html`<p>${organisation.name} offers you an access key to the Assessment Results Service${description.purpose === null ? '' : html` for this purpose: <strong>${description.purpose}</strong>`}.</p>
+<h2>What the key may see and do</h2>
+<ul>${[...sight.may, end].map((sentence) => html`<li>${sentence}</li>`)}</ul>
+${sight.groups.length === 0 ? '' : html`<h2>Groups</h2><ul>${sight.groups.map((group) => html`<li>${group.name} (${group.type} ${group.ref})</li>`)}</ul>`}
+<h2>Make the key</h2>
+<p>The secret is shown once, to you alone, on the next page. Have the place ready where your software keeps it. This link works until ${iso(link.expires_at)}, once.</p>
+<form method="post"><button>Make the key and show it</button></form>`,
+  );
+}
+
+/** A date-time in UTC without seconds. */
+function iso(date: Date): string {
+  return `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+function made(app: App, pair: KeyPair): string {
+  return page(
+    'Your access key',
+    html`<p>Copy both now: <strong>the secret is not shown again</strong>, and this link no longer works.</p>
+<dl><dt>Access key id</dt><dd><code>${pair.access_key_id}</code></dd><dt>Secret access key</dt><dd><code>${pair.secret_access_key}</code></dd></dl>
+<h2>Try it</h2>
+<pre>${testLine(app.settings.baseUrl, pair)}</pre>
+<p>The reference of the API is at <a href="${app.settings.baseUrl}/docs">${app.settings.baseUrl}/docs</a>.</p>`,
+  );
+}
+
+function send(reply: FastifyReply, status: number, body: string): FastifyReply {
+  return reply.code(status).headers(headers).send(body);
+}
+
+function sendClosed(reply: FastifyReply, status: Exclude<LinkStatus, 'open'> | 'unknown'): FastifyReply {
+  return status === 'unknown'
+    ? send(
+        reply,
+        404,
+        page(
+          'We can’t open this link',
+          html`<p>Check that you have opened the whole link, just as it was sent to you.</p>`,
+        ),
+      )
+    : send(reply, 410, page('This link does not work any more', html`<p>${closed[status]}</p>`));
+}
+
+/** The pages of set-up links: what is offered, and the key, once. Programs that look at links ahead only see the offer. */
+export function registerKeyLinks(app: App, fastify: FastifyInstance): void {
+  const url = '/setup/:token';
+  const linkOf = (params: unknown) => openLink(app.db, app.secrets, (params as { token: string }).token);
+  fastify.route({
+    method: ['GET', 'HEAD'],
+    url,
+    handler: async (request, reply) => {
+      request.action = 'GET /setup/{link}';
+      const link = await linkOf(request.params);
+      if (link === undefined) return sendClosed(reply, 'unknown');
+      const status = linkStatus(link, app.clock.nowMs());
+      return status === 'open' ? send(reply, 200, await offer(app, link)) : sendClosed(reply, status);
+    },
+  });
+  fastify.route({
+    method: 'POST',
+    url,
+    handler: async (request, reply) => {
+      request.action = 'POST /setup/{link}';
+      const link = await linkOf(request.params);
+      if (link === undefined) return sendClosed(reply, 'unknown');
+      const organisationId = link.organisation_id;
+      const pair = await inWork(app, feedLane(organisationId), async (work) => {
+        const taken = await takeKey(work, organisationId, link.link_id);
+        if (taken !== null)
+          await auditInside(work.tx, {
+            organisationId,
+            atMs: work.nowMs,
+            requestId: request.id,
+            actor: 'vendor',
+            action: request.action,
+            resource: taken.access_key_id,
+            status: 200,
+          });
+        return taken;
+      });
+      if (pair !== null) return send(reply, 200, made(app, pair));
+      const status = linkStatus((await linkOf(request.params)) ?? link, app.clock.nowMs());
+      return sendClosed(reply, status === 'open' ? 'expired' : status);
+    },
+  });
+}

@@ -1,0 +1,121 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { linkToken, readLinkToken } from '../link-token.ts';
+import type { Secrets } from '../secrets.ts';
+import type { KeyDescription } from './description.ts';
+import type { KeyPair } from './keys.ts';
+import { createKey } from './keys.ts';
+
+/**
+ * Set-up links: whoever holds one makes the key that was described with it, once, within minutes, and alone sees its
+ * secret. It needs no account and opens nothing else.
+ */
+export type KeyLink = {
+  organisation_id: number;
+  link_id: string;
+  description: KeyDescription;
+  created_by: string;
+  created_at: Date;
+  expires_at: Date;
+  revoked_at: Date | null;
+  used_at: Date | null;
+  key_id: string | null;
+};
+
+export type LinkStatus = 'open' | 'used' | 'revoked' | 'expired';
+
+const columns =
+  'organisation_id, link_id, description, created_by, created_at, expires_at, revoked_at, used_at, key_id';
+const insert = statement(
+  'key_link.insert',
+  `
+  insert into key_link (organisation_id, link_id, description, created_by, created_at, expires_at) values ($1, $2, $3, $4, $5, $6)`,
+);
+const byId = statement('key_link.by_id', `select ${columns} from key_link where organisation_id = $1 and link_id = $2`);
+const lock = statement(
+  'key_link.lock',
+  `select ${columns} from key_link where organisation_id = $1 and link_id = $2 for update`,
+);
+const list = statement(
+  'key_link.list',
+  `select ${columns} from key_link where organisation_id = $1 order by created_at desc, link_id limit $2`,
+);
+const use = statement(
+  'key_link.use',
+  'update key_link set used_at = $3, key_id = $4 where organisation_id = $1 and link_id = $2',
+);
+const revoke = statement(
+  'key_link.revoke',
+  `
+  update key_link set revoked_at = coalesce(revoked_at, $3) where organisation_id = $1 and link_id = $2 returning link_id`,
+);
+
+type StoredLink = Omit<KeyLink, 'description'> & {
+  description: Omit<KeyDescription, 'expiresAt'> & { expiresAt: string | null };
+};
+
+function read(row: StoredLink | undefined): KeyLink | undefined {
+  if (row === undefined) return undefined;
+  const { expiresAt, ...description } = row.description;
+  return { ...row, description: { ...description, expiresAt: expiresAt === null ? null : new Date(expiresAt) } };
+}
+
+export function linkStatus(link: KeyLink, nowMs: number): LinkStatus {
+  if (link.used_at !== null) return 'used';
+  if (link.revoked_at !== null) return 'revoked';
+  const keyEnds = link.description.expiresAt?.getTime() ?? Infinity;
+  return Math.min(link.expires_at.getTime(), keyEnds) <= nowMs ? 'expired' : 'open';
+}
+
+/** Offers a key by a link. @returns the link's id */
+export async function offerKey(
+  work: Work,
+  organisationId: number,
+  description: KeyDescription,
+  given: { createdBy: string; lastsMs: number },
+): Promise<string> {
+  const linkId = work.uuid();
+  await work.tx.query(insert, [
+    organisationId,
+    linkId,
+    JSON.stringify(description),
+    given.createdBy,
+    new Date(work.nowMs),
+    new Date(work.nowMs + given.lastsMs),
+  ]);
+  return linkId;
+}
+
+export function linkUrl(baseUrl: string, secrets: Secrets, organisationId: number, linkId: string): string {
+  return `${baseUrl}/setup/${linkToken(secrets, 'key_link', organisationId, linkId)}`;
+}
+
+/** @returns undefined for a link that this service didn't make, or that has gone with its organisation */
+export async function openLink(tx: Tx, secrets: Secrets, token: string): Promise<KeyLink | undefined> {
+  const named = readLinkToken(secrets, 'key_link', token);
+  return named === null ? undefined : findLink(tx, named.organisationId, named.id);
+}
+
+export async function findLink(tx: Tx, organisationId: number, linkId: string): Promise<KeyLink | undefined> {
+  return read((await tx.query<StoredLink>(byId, [organisationId, linkId]))[0]);
+}
+
+/** The organisation's latest links. */
+export async function listLinks(tx: Tx, organisationId: number, most: number): Promise<KeyLink[]> {
+  return (await tx.query<StoredLink>(list, [organisationId, most])).map((row) => read(row)!);
+}
+
+/** @returns false when the organisation has no such link */
+export async function revokeLink(work: Work, organisationId: number, linkId: string): Promise<boolean> {
+  return (await work.tx.query(revoke, [organisationId, linkId, new Date(work.nowMs)])).length === 1;
+}
+
+/** Makes the key that a link offers; of several who try at once, for one. @returns null when the link offers nothing (more) */
+export async function takeKey(work: Work, organisationId: number, linkId: string): Promise<KeyPair | null> {
+  const link = read((await work.tx.query<StoredLink>(lock, [organisationId, linkId]))[0]);
+  if (link === undefined || linkStatus(link, work.nowMs) !== 'open') return null;
+  const pair = await createKey(work, organisationId, link.description);
+  await work.tx.query(use, [organisationId, linkId, new Date(work.nowMs), pair.access_key_id]);
+  return pair;
+}

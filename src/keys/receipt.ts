@@ -1,0 +1,76 @@
+import type { EvidenceDocument } from '../evidence/content.ts';
+import { renderPdf } from '../evidence/pdf/pdf.ts';
+import { dateTime, plainText } from '../evidence/wording.ts';
+import type { AccessKey } from './keys.ts';
+import { statusOf } from './keys.ts';
+import type { SightInWords } from './sight.ts';
+
+/** What a receipt is made from: the key, what it may see, and when that was asked. */
+export type ReceiptOf = { organisationName: string; key: AccessKey; sight: SightInWords; nowMs: number };
+
+/** The content of a key's receipt: what it may see, on this date, for the file. It holds no secret. */
+export function buildReceipt({ organisationName, key, sight, nowMs }: ReceiptOf): EvidenceDocument {
+  const when = (date: Date | null, otherwise: string) => (date === null ? otherwise : dateTime(date.toISOString()));
+  const issued = dateTime(new Date(nowMs).toISOString());
+  const usedAt = key.last_used_ms === null ? null : new Date(key.last_used_ms);
+  return {
+    version: 1,
+    language: 'en-GB',
+    title: `Access key ${key.key_id}, receipt`,
+    reference: `Access key ${key.key_id}, ${issued}`,
+    organisation: plainText(organisationName),
+    heading: 'What an access key may see',
+    subheading: `As of ${issued}`,
+    learner: { label: 'Access key', value: key.key_id },
+    verify: null,
+    blocks: [
+      {
+        kind: 'facts',
+        facts: [
+          { label: 'Label', value: plainText(key.label ?? 'None') },
+          { label: 'State', value: { active: 'Active', expired: 'Expired', revoked: 'Revoked' }[statusOf(key, nowMs)] },
+          { label: 'Purpose', value: plainText(key.purpose ?? 'Not recorded') },
+          { label: 'Contact', value: plainText(key.contact ?? 'Not recorded') },
+          { label: 'Made', value: when(key.created_at, '') },
+          { label: 'Ends', value: when(key.expires_at, 'No end is set') },
+          { label: 'Revoked', value: when(key.revoked_at, 'No') },
+          { label: 'Last used', value: when(usedAt, 'Never') },
+          ...(key.replaces === null ? [] : [{ label: 'Replaces', value: key.replaces }]),
+          ...(key.replaced_by === null ? [] : [{ label: 'Replaced by', value: key.replaced_by }]),
+        ],
+      },
+      { kind: 'heading', text: 'What it may see and do' },
+      { kind: 'list', items: sight.may },
+      ...(sight.groups.length === 0
+        ? []
+        : [
+            {
+              kind: 'table' as const,
+              caption: 'The groups whose members it may see',
+              columns: [
+                { label: 'Group', width: 5, align: 'left' as const },
+                { label: 'Type', width: 2, align: 'left' as const },
+                { label: 'Reference', width: 3, align: 'left' as const },
+                { label: 'State', width: 2, align: 'left' as const },
+              ],
+              rows: sight.groups.map((group) => [
+                plainText(group.name),
+                plainText(group.type),
+                plainText(group.ref),
+                group.active ? 'Active' : 'Archived',
+              ]),
+            },
+          ]),
+      { kind: 'heading', text: 'What this paper says' },
+      {
+        kind: 'paragraph',
+        text: 'Bounds are fixed when a key is made; what they let through changes with the members of the groups. Every request of the key is in the audit log of the organisation. What was read before a key ends stays with whoever read it.',
+      },
+    ],
+  };
+}
+
+/** The receipt as a PDF: the same key at the same instant gives the same bytes. */
+export function receiptPdf(of: ReceiptOf): Buffer {
+  return renderPdf(buildReceipt(of));
+}

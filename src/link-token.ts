@@ -1,0 +1,29 @@
+import type { Purpose, Secrets } from './secrets.ts';
+import { dashed } from './uuid.ts';
+
+/** Addresses that open one thing to whoever holds them: they name it, and nobody else can make them. */
+
+const macBytes = 24;
+
+export function linkToken(secrets: Secrets, purpose: Purpose, organisationId: number, id: string): string {
+  const organisation = Buffer.alloc(6);
+  organisation.writeUIntBE(organisationId, 0, 6);
+  return Buffer.concat([
+    organisation,
+    Buffer.from(id.replaceAll('-', ''), 'hex'),
+    secrets.mac(purpose, `${organisationId}:${id}`, macBytes),
+  ]).toString('base64url');
+}
+
+/** @returns null for anything that this service didn't write for this purpose */
+export function readLinkToken(
+  secrets: Secrets,
+  purpose: Purpose,
+  token: string,
+): { organisationId: number; id: string } | null {
+  const bytes = Buffer.from(token, 'base64url');
+  if (bytes.length !== 6 + 16 + macBytes || bytes.toString('base64url') !== token) return null;
+  const organisationId = bytes.readUIntBE(0, 6);
+  const id = dashed(bytes.toString('hex', 6, 22));
+  return secrets.check(purpose, `${organisationId}:${id}`, bytes.subarray(22)) ? { organisationId, id } : null;
+}
