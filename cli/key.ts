@@ -7,7 +7,7 @@ import { readDescription } from '../src/keys/description.ts';
 import type { AccessKey } from '../src/keys/keys.ts';
 import { createKey, findKey, listKeys, revokeKey, rollKey, statusOf } from '../src/keys/keys.ts';
 import { testLine } from '../src/keys/link-page.ts';
-import { linkUrl, offerKey, revokeLink } from '../src/keys/link.ts';
+import { linkStatus, linkUrl, listLinks, offerKey, revokeLink } from '../src/keys/link.ts';
 import { receiptPdf } from '../src/keys/receipt.ts';
 import { sightInWords, whatStays } from '../src/keys/sight.ts';
 import { limits } from '../src/limits.ts';
@@ -161,6 +161,38 @@ export const commands: Command[] = [
         return {
           json: { link_id: linkId, url, minutes: lastsMs / 60_000 },
           text: `${url}\n\nIt works once, for ${lastsMs / 60_000} minutes. To take it back: ars key unlink --organisation ${found.public_id} ${linkId}`,
+        };
+      }),
+  },
+  {
+    name: 'key links',
+    usage: '--organisation ID',
+    summary: 'List the latest set-up links and what became of them',
+    options: { organisation: { type: 'string' } },
+    run: (call) =>
+      withApp(async (app) => {
+        const found = await organisationOf(app, requiredOption(call, 'organisation'));
+        const nowMs = app.clock.nowMs();
+        const links = (await listLinks(app.db, found.organisation_id, limits.keyLinksShown)).map((link) => ({
+          link_id: link.link_id,
+          status: linkStatus(link, nowMs),
+          label: link.description.label,
+          created_at: link.created_at.toISOString(),
+          expires_at: link.expires_at.toISOString(),
+          access_key_id: link.key_id,
+        }));
+        return {
+          json: { data: links },
+          text: table([
+            ['link_id', 'status', 'expires_at', 'access_key_id', 'label'],
+            ...links.map((link) => [
+              link.link_id,
+              link.status,
+              link.expires_at,
+              link.access_key_id ?? '',
+              link.label ?? '',
+            ]),
+          ]),
         };
       }),
   },

@@ -87,6 +87,8 @@ export const limits = {
   /** How long a vendor's set-up link can be used, unless less is given. */
   keyLinkMs: 30 * 60_000,
   keyLinkMostMs: 24 * 3600_000,
+  /** Set-up links that a list shows. */
+  keyLinksShown: 50,
   /** Characters of an Idempotency-Key. */
   idempotencyKeyChars: 255,
   /** How long a reply is kept for its Idempotency-Key. */

@@ -1,14 +1,24 @@
 -- The schema that the migrations make; written by npm run check -- --write.
 
 create table access_key (
+  contact text,
   created_at timestamp with time zone not null,
   expires_at timestamp with time zone,
+  group_ids uuid[],
   key_id text not null,
   label text,
+  networks cidr[],
   organisation_id bigint not null,
+  purpose text,
+  replaces text,
   revoked_at timestamp with time zone,
   secret_sha256 bytea not null,
+  subjects text[],
+  constraint access_key_group_ids_check CHECK ((cardinality(group_ids) > 0)),
+  constraint access_key_networks_check CHECK ((cardinality(networks) > 0)),
+  constraint access_key_subjects_check CHECK ((cardinality(subjects) > 0)),
   constraint access_key_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
+  constraint access_key_replaces_fkey FOREIGN KEY (replaces) REFERENCES access_key(key_id),
   constraint access_key_pkey PRIMARY KEY (key_id)
 );
 CREATE INDEX access_key_organisation ON public.access_key USING btree (organisation_id);
@@ -197,6 +207,32 @@ create table invitation (
   constraint invitation_pkey PRIMARY KEY (organisation_id, invitation_id)
 );
 CREATE INDEX invitation_learner ON public.invitation USING btree (organisation_id, learner_id, created_at);
+
+create table key_link (
+  created_at timestamp with time zone not null,
+  created_by text not null,
+  description jsonb not null,
+  expires_at timestamp with time zone not null,
+  key_id text,
+  link_id uuid not null,
+  organisation_id bigint not null,
+  revoked_at timestamp with time zone,
+  used_at timestamp with time zone,
+  constraint key_link_key_id_fkey FOREIGN KEY (key_id) REFERENCES access_key(key_id) ON DELETE CASCADE,
+  constraint key_link_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
+  constraint key_link_pkey PRIMARY KEY (organisation_id, link_id)
+);
+
+create table key_use (
+  client text not null,
+  first_at timestamp with time zone not null,
+  key_id text not null,
+  last_at timestamp with time zone not null,
+  network text not null,
+  organisation_id bigint not null,
+  constraint key_use_key_id_fkey FOREIGN KEY (key_id) REFERENCES access_key(key_id) ON DELETE CASCADE,
+  constraint key_use_pkey PRIMARY KEY (organisation_id, key_id, network, client)
+);
 
 create table learner (
   created_at timestamp with time zone not null,

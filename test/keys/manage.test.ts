@@ -201,6 +201,8 @@ suite('ars key', async () => {
     assert.match(link.json.url, /\/setup\/[\w-]{60,}$/);
     assert.equal((await run('unlink', link.json.link_id)).code, 0);
     assert.equal((await ask(service.url, 'POST', new URL(link.json.url).pathname)).status, 410);
+    const [shown] = (await run('links')).json.data;
+    assert.deepEqual([shown.link_id, shown.status], [link.json.link_id, 'revoked']);
     const revoked = await run('revoke', keyId);
     assert.equal(revoked.json.status, 'revoked');
     assertRefused(await key.get('/assessments'), 401, 'invalid_credentials');
