@@ -23,7 +23,7 @@ export class KeyUses {
   #last = new Map<string, Use>();
   #waiting = new Set<Use>();
   #timer: NodeJS.Timeout | null = null;
-  #writing: Promise<void> | null = null;
+  #written = Promise.resolve();
 
   constructor(app: App) {
     this.#app = app;
@@ -63,22 +63,21 @@ export class KeyUses {
     this.#timer.unref();
   }
 
-  async #write(): Promise<void> {
-    // One at a time, so that what waits meanwhile goes together.
-    await this.#writing;
-    if (this.#waiting.size === 0) return;
-    const uses = [...this.#waiting].map(({ address, client, ...use }) => ({
-      ...use,
-      network: networkOf(address),
-      client: clientOf(client),
-    }));
-    this.#waiting.clear();
-    this.#writing = recordUses(this.#app.db, uses)
-      .catch((error: unknown) => this.#app.log.error('key_uses.failed', errorFields(error)))
-      .finally(() => {
-        this.#writing = null;
-      });
-    await this.#writing;
+  /** One after the other, so that what waits meanwhile goes together. */
+  #write(): Promise<void> {
+    this.#written = this.#written.then(async () => {
+      if (this.#waiting.size === 0) return;
+      const uses = [...this.#waiting].map(({ address, client, ...use }) => ({
+        ...use,
+        network: networkOf(address),
+        client: clientOf(client),
+      }));
+      this.#waiting.clear();
+      await recordUses(this.#app.db, uses).catch((error: unknown) =>
+        this.#app.log.error('key_uses.failed', errorFields(error)),
+      );
+    });
+    return this.#written;
   }
 
   /** Writes what is left. */
