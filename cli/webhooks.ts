@@ -10,7 +10,7 @@ import { pauseEndpoint, resumeEndpoint, rotateSecret, rotationMs, SecretsHeldErr
 import { testEvent } from '../src/webhooks/samples.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import type { EndpointRow } from '../src/webhooks/webhooks.ts';
-import { countUndelivered, findEndpoint, listEndpoints } from '../src/webhooks/webhooks.ts';
+import { countUndelivered, endpointPayload, findEndpoint, listEndpoints } from '../src/webhooks/webhooks.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { act, missing, numberOption, option, organisationOf, requiredOption, table, withApp } from './open.ts';
@@ -21,21 +21,17 @@ const noEndpoint = (id: string) => missing('endpoint', id, { hint: '; ars webhoo
 
 function payload(app: App, row: EndpointRow) {
   const nowMs = app.clock.nowMs();
+  const { created_at, updated_at, ...shown } = endpointPayload(row);
   return {
-    id: row.endpoint_id,
-    url: row.url,
-    event_types: row.event_types,
-    group_ids: row.group_ids,
-    status: row.status,
-    disabled_reason: row.disabled_reason,
+    ...shown,
     failing_since: row.failing_since?.toISOString() ?? null,
     warning: row.status === 'disabled' ? null : endpointWarning(row, nowMs),
     previous_secret_until:
       row.previous_secret_until !== null && row.previous_secret_until.getTime() > nowMs
         ? row.previous_secret_until.toISOString()
         : null,
-    created_at: row.created_at.toISOString(),
-    updated_at: row.updated_at.toISOString(),
+    created_at,
+    updated_at,
   };
 }
 
@@ -122,65 +118,67 @@ const test: Command = {
     }),
 };
 
-const pause: Command = {
-  name: 'webhooks pause',
-  usage: '--organisation ID ENDPOINT_ID',
+/** A command that does one thing to an endpoint. */
+function endpointCommand<T>(given: {
+  verb: string;
+  summary: string;
+  act(work: Work, organisationId: number, endpointId: string): Promise<T>;
+  tell(result: T, app: App): { json: object; text: string };
+}): Command {
+  const name = `webhooks ${given.verb}`;
+  return {
+    name,
+    usage: '--organisation ID ENDPOINT_ID',
+    summary: given.summary,
+    options: organisation,
+    positionals: [1, 1],
+    run: async (call) => {
+      const { app, result } = await onEndpoint(call, name, given.act);
+      return given.tell(result, app);
+    },
+  };
+}
+
+const pause = endpointCommand({
+  verb: 'pause',
   summary: "Hold an endpoint's deliveries back; they wait",
-  options: organisation,
-  positionals: [1, 1],
-  run: async (call) => {
-    const { app, result } = await onEndpoint(call, 'webhooks pause', async (work, organisationId, endpointId) => {
-      const row = await pauseEndpoint(work, organisationId, endpointId);
-      if (row === undefined)
-        throw new Failure('the endpoint is disabled, so its deliveries wait already; ars webhooks resume lets them go');
-      return row;
-    });
-    return { json: payload(app, result), text: `${result.endpoint_id} is paused; its deliveries wait.` };
+  async act(work, organisationId, endpointId) {
+    const row = await pauseEndpoint(work, organisationId, endpointId);
+    if (row === undefined)
+      throw new Failure('the endpoint is disabled, so its deliveries wait already; ars webhooks resume lets them go');
+    return row;
   },
-};
+  tell: (row, app) => ({ json: payload(app, row), text: `${row.endpoint_id} is paused; its deliveries wait.` }),
+});
 
-const resume: Command = {
-  name: 'webhooks resume',
-  usage: '--organisation ID ENDPOINT_ID',
+const resume = endpointCommand({
+  verb: 'resume',
   summary: "Let a paused or disabled endpoint's waiting deliveries go",
-  options: organisation,
-  positionals: [1, 1],
-  run: async (call) => {
-    const { app, result } = await onEndpoint(
-      call,
-      'webhooks resume',
-      async (work, organisationId, endpointId) => (await resumeEndpoint(work, organisationId, endpointId))!,
-    );
-    return {
-      json: payload(app, result),
-      text: `${result.endpoint_id} is active; what waited is being sent. Dead letters are sent again with ars webhooks replay.`,
-    };
-  },
-};
+  act: async (work, organisationId, endpointId) => (await resumeEndpoint(work, organisationId, endpointId))!,
+  tell: (row, app) => ({
+    json: payload(app, row),
+    text: `${row.endpoint_id} is active; what waited is being sent. Dead letters are sent again with ars webhooks replay.`,
+  }),
+});
 
-const rotate: Command = {
-  name: 'webhooks rotate-secret',
-  usage: '--organisation ID ENDPOINT_ID',
+const rotate = endpointCommand({
+  verb: 'rotate-secret',
   summary: 'Make a new signing secret, shown this once; each one before signs too until its 24 hours are over',
-  options: organisation,
-  positionals: [1, 1],
-  run: async (call) => {
-    const { app, result } = await onEndpoint(
-      call,
-      'webhooks rotate-secret',
-      async (work, organisationId, endpointId) => (await rotateSecret(work, organisationId, endpointId))!,
-    ).catch((error: unknown) => {
+  async act(work, organisationId, endpointId) {
+    try {
+      return (await rotateSecret(work, organisationId, endpointId))!;
+    } catch (error) {
       throw error instanceof SecretsHeldError ? new Failure(error.message) : error;
-    });
-    return {
-      json: { ...payload(app, result.row), secret: result.secret },
-      text: `${table([
-        ['secret', result.secret],
-        ['old one until', result.row.previous_secret_until!.toISOString()],
-      ])}\n\nThe secret is not shown again. Both sign for ${rotationMs / 3600_000} hours, and earlier ones until theirs are over.`,
-    };
+    }
   },
-};
+  tell: ({ row, secret }, app) => ({
+    json: { ...payload(app, row), secret },
+    text: `${table([
+      ['secret', secret],
+      ['old one until', row.previous_secret_until!.toISOString()],
+    ])}\n\nThe secret is not shown again. Both sign for ${rotationMs / 3600_000} hours, and earlier ones until theirs are over.`,
+  }),
+});
 
 function deliveryText(rows: ListedDelivery[]): string {
   return table([

@@ -1,7 +1,7 @@
 import { arrayLiteral, uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import type { EarlierSecret } from './store.ts';
+import type { EndpointRow } from './store.ts';
 import { nilUuid } from '../uuid.ts';
 
 /**
@@ -11,17 +11,18 @@ import { nilUuid } from '../uuid.ts';
  */
 
 /** An endpoint as its lane needs it. */
-export type LaneEndpoint = {
-  organisation_id: number;
-  endpoint_id: string;
-  url: string;
-  secret: string;
-  previous_secret: string | null;
-  previous_secret_until: Date | null;
-  earlier_secrets: EarlierSecret[];
-  failing_since: Date | null;
-  warned_at: Date | null;
-};
+export type LaneEndpoint = Pick<
+  EndpointRow,
+  | 'organisation_id'
+  | 'endpoint_id'
+  | 'url'
+  | 'secret'
+  | 'previous_secret'
+  | 'previous_secret_until'
+  | 'earlier_secrets'
+  | 'failing_since'
+  | 'warned_at'
+>;
 
 /** A delivery that is due. */
 export type DueDelivery = {

@@ -8,24 +8,10 @@ import { PaginationSchema } from '../http/pagination.ts';
 import { limits } from '../limits.ts';
 import { formatPosition } from '../feed/time.ts';
 import { RegisteredWebhookEndpoint, WebhookEndpoint, WebhookInput, asUri, defaultEventTypes } from './schema.ts';
-import type { EndpointRow } from './store.ts';
 import { removeEndpoint } from './manage.ts';
-import { listEndpoints } from './store.ts';
+import { endpointPayload, listEndpoints } from './store.ts';
 import { registerEndpoint } from './register.ts';
 import Type from 'typebox';
-
-function payload(row: EndpointRow) {
-  return {
-    id: row.endpoint_id,
-    url: row.url,
-    event_types: row.event_types,
-    group_ids: row.group_ids,
-    status: row.status,
-    disabled_reason: row.disabled_reason,
-    created_at: row.created_at.toISOString(),
-    updated_at: row.updated_at.toISOString(),
-  };
-}
 
 const endpointExample = {
   id: '0b9f2f0e-4c7e-4f0a-9d0c-3f6f2f5f1a11',
@@ -62,7 +48,7 @@ export const webhookRoutes: Route[] = [
       const rows = await listEndpoints(call.app.db, call.caller.organisationId);
       return {
         status: 200,
-        body: JSON.stringify({ data: rows.map(payload), pagination }),
+        body: JSON.stringify({ data: rows.map(endpointPayload), pagination }),
         headers: { ...cacheHeaders, 'x-sync-through': formatPosition(call.caller.feed.position) },
       };
     },
@@ -102,7 +88,7 @@ export const webhookRoutes: Route[] = [
           eventTypes: event_types,
           groupIds: group_ids === undefined ? null : [...new Set(group_ids.map((id) => id.toLowerCase()))],
         });
-        return json(201, { ...payload(row), secret }, { resource: row.endpoint_id });
+        return json(201, { ...endpointPayload(row), secret }, { resource: row.endpoint_id });
       });
     },
   },

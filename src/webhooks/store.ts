@@ -12,7 +12,7 @@ export type EndpointRow = {
   group_ids: string[] | null;
   status: 'active' | 'paused' | 'disabled';
   disabled_reason: string | null;
-  /** Encrypted; see secret.ts. */
+  /** Encrypted by the keyring, for this endpoint alone (register.ts). */
   secret: string;
   previous_secret: string | null;
   previous_secret_until: Date | null;
@@ -23,6 +23,20 @@ export type EndpointRow = {
   created_at: Date;
   updated_at: Date;
 };
+
+/** An endpoint as it is shown: nothing of its secrets. */
+export function endpointPayload(row: EndpointRow) {
+  return {
+    id: row.endpoint_id,
+    url: row.url,
+    event_types: row.event_types,
+    group_ids: row.group_ids,
+    status: row.status,
+    disabled_reason: row.disabled_reason,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+  };
+}
 
 export const endpointColumns = `organisation_id, endpoint_id, url, event_types, group_ids, status, disabled_reason, secret, previous_secret,
   previous_secret_until, earlier_secrets, failing_since, warned_at, created_at, updated_at`;
