@@ -59,17 +59,17 @@ export async function joinGroups(work: Work, feed: Feed, pairs: Pair[]): Promise
   return joined;
 }
 
-async function groupForMembers(
-  work: Work,
-  organisationId: number,
-  groupId: string,
-  managingTeams: boolean,
-): Promise<Feed> {
+/** Teams change their groups through `organisations/teams.ts` only. */
+type Options = { managingTeams: boolean };
+const notManagingTeams: Options = { managingTeams: false };
+
+/** Takes the feed's lock and finds who is meant. */
+async function begin(work: Work, organisationId: number, groupId: string, refs: string[], options: Options) {
   const feed = await lockFeed(work, organisationId);
   const group = await findGroup(work.tx, organisationId, groupId);
   if (group === undefined) throw new ApiError('not_found');
-  if (group.type === teamType && !managingTeams) throw new ApiError('team_group_managed');
-  return feed;
+  if (group.type === teamType && !options.managingTeams) throw new ApiError('team_group_managed');
+  return { feed, learners: await findLearnerIds(work.tx, organisationId, refs) };
 }
 
 /**
@@ -81,20 +81,12 @@ export async function addMembers(
   organisationId: number,
   groupId: string,
   refs: string[],
-  options = { managingTeams: false },
+  options = notManagingTeams,
 ) {
-  const feed = await groupForMembers(work, organisationId, groupId, options.managingTeams);
-  const learners = await findLearnerIds(work.tx, organisationId, refs);
+  const { feed, learners } = await begin(work, organisationId, groupId, refs, options);
   const known = refs.filter((ref) => learners.has(ref));
-  const joined = new Set(
-    (
-      await joinGroups(
-        work,
-        feed,
-        known.map((ref) => ({ group_id: groupId, learner_id: learners.get(ref)! })),
-      )
-    ).map((pair) => pair.learner_id),
-  );
+  const pairs = known.map((ref) => ({ group_id: groupId, learner_id: learners.get(ref)! }));
+  const joined = new Set((await joinGroups(work, feed, pairs)).map((pair) => pair.learner_id));
   await stampAndTell(work, feed, groupId, joined, learners, 'added');
   return {
     added: known.filter((ref) => joined.has(learners.get(ref)!)),
@@ -112,15 +104,11 @@ export async function removeMembers(
   organisationId: number,
   groupId: string,
   refs: string[],
-  options = { managingTeams: false },
+  options = notManagingTeams,
 ) {
-  const feed = await groupForMembers(work, organisationId, groupId, options.managingTeams);
-  const learners = await findLearnerIds(work.tx, organisationId, refs);
-  const left = new Set(
-    (await work.tx.query<Pair>(leave, [organisationId, groupId, [...learners.values()], feed.next()])).map(
-      (pair) => pair.learner_id,
-    ),
-  );
+  const { feed, learners } = await begin(work, organisationId, groupId, refs, options);
+  const pairs = await work.tx.query<Pair>(leave, [organisationId, groupId, [...learners.values()], feed.next()]);
+  const left = new Set(pairs.map((pair) => pair.learner_id));
   if (left.size > 0) await recomputeSets(work.tx, organisationId, [...left]);
   await stampAndTell(work, feed, groupId, left, learners, 'removed');
   if (left.size > 0) await storeExits(work.tx, organisationId, groupId, [...left]);
