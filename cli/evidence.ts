@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../src/app.ts';
 import { exportEvidence } from '../src/evidence/export.ts';
+import type { Inspection } from '../src/evidence/verify.ts';
 import { editionBytes, inspect, isSha256 } from '../src/evidence/verify.ts';
 import { formatPosition } from '../src/feed/time.ts';
 import { readOrganisation } from '../src/organisations/organisations.ts';
@@ -40,43 +41,13 @@ async function verify(call: Call) {
     };
   }
   return withApp(async (app) => {
-    const { verdict, edition, made_at, withdrawn_at, holder, reproducible, sameRenderer, redacted } = await inspect(
-      app,
-      sha256,
-    );
-    if (holder === null) {
-      return {
-        json: {
-          sha256,
-          verdict,
-          edition,
-          made_at,
-          withdrawn_at,
-          organisation_id: null,
-          assessment_id: null,
-          reproducible,
-        },
-        text: `Not vouched for: no file that this service has made has the hash ${sha256}.`,
-        exitCode: 1,
-      };
-    }
-    const organisation = await readOrganisation(app.db, holder.organisationId);
-    const standing = {
-      current: 'Genuine and current',
-      superseded: 'Genuine, but superseded by an amendment',
-      withdrawn: `Genuine, but its result was withdrawn on ${withdrawn_at?.slice(0, 10)}`,
-      unknown: 'Not vouched for',
-    }[verdict];
-    const again =
-      verdict === 'withdrawn'
-        ? 'Its content is gone.'
-        : redacted
-          ? 'It held personal data that must not be stored, and was deleted: delete this copy too.'
-          : reproducible === true
-            ? 'This version of the service makes the same bytes again.'
-            : sameRenderer === true
-              ? 'But this service makes other bytes from the stored content: its installation is damaged.'
-              : 'This version of the service has another renderer than the file was made with.';
+    const found = await inspect(app, sha256);
+    const { verdict, edition, made_at, withdrawn_at, holder, reproducible } = found;
+    const organisation = holder === null ? null : await readOrganisation(app.db, holder.organisationId);
+    const whose =
+      organisation === null
+        ? `no file that this service has made has the hash ${sha256}.`
+        : `edition ${edition} of result ${holder!.assessmentId} of ${organisation.name}, made ${made_at}.\n${againWords(found)}`;
     return {
       json: {
         sha256,
@@ -84,14 +55,33 @@ async function verify(call: Call) {
         edition,
         made_at,
         withdrawn_at,
-        organisation_id: organisation.public_id,
-        assessment_id: holder.assessmentId,
+        organisation_id: organisation?.public_id ?? null,
+        assessment_id: holder?.assessmentId ?? null,
         reproducible,
       },
-      text: `${standing}: edition ${edition} of result ${holder.assessmentId} of ${organisation.name}, made ${made_at}.\n${again}`,
-      exitCode: verdict === 'withdrawn' ? 1 : 0,
+      text: `${standingWords(found)}: ${whose}`,
+      exitCode: verdict === 'withdrawn' || verdict === 'unknown' ? 1 : 0,
     };
   });
+}
+
+function standingWords({ verdict, withdrawn_at }: Inspection): string {
+  return {
+    current: 'Genuine and current',
+    superseded: 'Genuine, but superseded by an amendment',
+    withdrawn: `Genuine, but its result was withdrawn on ${withdrawn_at?.slice(0, 10)}`,
+    unknown: 'Not vouched for',
+  }[verdict];
+}
+
+/** What became of its content, and whether this service would make the same file again. */
+function againWords({ verdict, redacted, reproducible, sameRenderer }: Inspection): string {
+  if (verdict === 'withdrawn') return 'Its content is gone.';
+  if (redacted) return 'It held personal data that must not be stored, and was deleted: delete this copy too.';
+  if (reproducible === true) return 'This version of the service makes the same bytes again.';
+  if (sameRenderer === true)
+    return 'But this service makes other bytes from the stored content: its installation is damaged.';
+  return 'This version of the service has another renderer than the file was made with.';
 }
 
 /** Evidence is personal data, so its way out of the service is in the log. */

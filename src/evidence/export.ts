@@ -61,77 +61,100 @@ export async function exportEvidence(
   onProgress: (done: number, total: number) => void,
   signal: AbortSignal,
 ): Promise<ExportCounts> {
+  const leave = await enter(folder);
+  const counts: ExportCounts = { exported: 0, unchanged: 0, withdrawn: [] };
+  try {
+    const [{ count: total } = { count: 0 }] = await app.db.query<{ count: number }>(countSince, [
+      organisationId,
+      sinceUs,
+    ]);
+    const manifest = await openManifest(folder);
+    try {
+      for await (const rows of pagesSince(app, organisationId, sinceUs)) {
+        for (const row of rows) {
+          if (signal.aborted) return counts;
+          const written = await writeOne(app, organisationId, row, folder);
+          if (written === null) continue;
+          const { isNew, ...entry } = written;
+          if (isNew) counts.exported++;
+          else counts.unchanged++;
+          manifest.add(entry);
+          onProgress(counts.exported + counts.unchanged, total);
+        }
+        await manifest.write();
+      }
+      await manifest.finish();
+    } finally {
+      await manifest.close();
+    }
+    counts.withdrawn = await findWithdrawn(app, organisationId, folder);
+    return counts;
+  } finally {
+    await leave();
+  }
+}
+
+/** Makes the folder, and keeps every other export out of it. @returns what lets others in again */
+async function enter(folder: string): Promise<() => Promise<void>> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const lockFile = join(folder, 'export.lock');
   const lock = tryLock(lockFile, 'exclusive');
   if (lock === null) throw new Error(`another export is writing into ${folder}`);
-  try {
-    return await exportInto(app, organisationId, sinceUs, folder, onProgress, signal);
-  } finally {
+  return async () => {
     await rm(lockFile, { force: true });
     lock.release();
+  };
+}
+
+type ResultRow = { assessment_id: string; assessed_at: number; report_sha256: string | null };
+
+async function* pagesSince(app: App, organisationId: number, sinceUs: number): AsyncGenerator<ResultRow[]> {
+  let [lastAt, lastId] = [-Number.MAX_SAFE_INTEGER, nilUuid];
+  for (;;) {
+    const rows = await app.db.query<ResultRow>(page, [organisationId, sinceUs, lastAt, lastId]);
+    yield rows;
+    if (rows.length < pageSize) return;
+    ({ assessed_at: lastAt, assessment_id: lastId } = rows.at(-1)!);
   }
 }
 
-async function exportInto(
-  app: App,
-  organisationId: number,
-  sinceUs: number,
-  folder: string,
-  onProgress: (done: number, total: number) => void,
-  signal: AbortSignal,
-): Promise<ExportCounts> {
-  const [{ count: total } = { count: 0 }] = await app.db.query<{ count: number }>(countSince, [
-    organisationId,
-    sinceUs,
-  ]);
+/** The manifest as CSV and JSON, each under its name only once it is whole. */
+async function openManifest(folder: string) {
   const [csv, json] = [join(folder, 'manifest.csv'), join(folder, 'manifest.json')];
   for (const file of [csv, json]) await rm(file, { force: true });
   const handles: FileHandle[] = [];
-  const counts: ExportCounts = { exported: 0, unchanged: 0, withdrawn: [] };
-  try {
-    for (const file of [csv, json]) handles.push(await open(`${file}.part`, 'w', ownerOnly.mode));
-    const [lines, entries] = handles as [FileHandle, FileHandle];
-    await lines.write(csvHead);
-    await entries.write('[');
-    let [lastAt, lastId] = [-Number.MAX_SAFE_INTEGER, nilUuid];
-    for (;;) {
-      const rows = await app.db.query<{ assessment_id: string; assessed_at: number; report_sha256: string | null }>(
-        page,
-        [organisationId, sinceUs, lastAt, lastId],
-      );
-      let [linesOfPage, entriesOfPage] = ['', ''];
-      for (const row of rows) {
-        if (signal.aborted) return counts;
-        const written = await writeOne(app, organisationId, row, folder);
-        if (written === null) continue;
-        const { isNew, ...entry } = written;
-        const first = counts.exported + counts.unchanged === 0;
-        if (isNew) counts.exported++;
-        else counts.unchanged++;
-        linesOfPage += `${Object.values(entry).join(',')}\n`;
-        entriesOfPage += `${first ? '' : ','}\n${JSON.stringify(entry)}`;
-        onProgress(counts.exported + counts.unchanged, total);
-      }
-      await lines.write(linesOfPage);
-      await entries.write(entriesOfPage);
-      if (rows.length < pageSize) break;
-      ({ assessed_at: lastAt, assessment_id: lastId } = rows.at(-1)!);
-    }
-    await entries.write('\n]\n');
-  } finally {
+  for (const file of [csv, json]) handles.push(await open(`${file}.part`, 'w', ownerOnly.mode));
+  const [lines, entries] = handles as [FileHandle, FileHandle];
+  let [newLines, newEntries, separator] = [csvHead, '[', ''];
+  async function write(): Promise<void> {
+    await lines.write(newLines);
+    await entries.write(newEntries);
+    [newLines, newEntries] = ['', ''];
+  }
+  async function close(): Promise<void> {
     for (const handle of handles) await handle.close();
   }
-  await rename(`${csv}.part`, csv);
-  await rename(`${json}.part`, json);
-  counts.withdrawn = await findWithdrawn(app, organisationId, folder);
-  return counts;
+  return {
+    add(entry: ManifestEntry): void {
+      newLines += `${Object.values(entry).join(',')}\n`;
+      newEntries += `${separator}\n${JSON.stringify(entry)}`;
+      separator = ',';
+    },
+    write,
+    async finish(): Promise<void> {
+      newEntries += '\n]\n';
+      await write();
+      await close();
+      for (const file of [csv, json]) await rename(`${file}.part`, file);
+    },
+    close,
+  };
 }
 
 async function writeOne(
   app: App,
   organisationId: number,
-  row: { assessment_id: string; assessed_at: number; report_sha256: string | null },
+  row: ResultRow,
   folder: string,
 ): Promise<(ManifestEntry & { isNew: boolean }) | null> {
   const file = `${row.assessment_id}.pdf`;
