@@ -50,6 +50,16 @@ const level = {
   recommended_next_level: nullable(Type.String({ examples: ['Level 2'] })),
 };
 
+export const exampleProbabilities = {
+  'Working towards Entry Level': 0,
+  'Entry Level 1': 0,
+  'Entry Level 2': 0.001,
+  'Entry Level 3': 0.069,
+  'Level 1': 0.81,
+  'Level 2': 0.12,
+  'Level 3': 0,
+};
+
 const levelProbabilities = nullable(
   Type.Unsafe<Record<string, number>>(
     Type.Object(
@@ -59,17 +69,7 @@ const levelProbabilities = nullable(
         description:
           'How likely each level is, given the answers, by the name that working_level would have, lowest first; ' +
           'thousandths that add up to 1. Null where it is not known, as in most imported results.',
-        examples: [
-          {
-            'Working towards Entry Level': 0,
-            'Entry Level 1': 0,
-            'Entry Level 2': 0.001,
-            'Entry Level 3': 0.069,
-            'Level 1': 0.81,
-            'Level 2': 0.12,
-            'Level 3': 0,
-          },
-        ],
+        examples: [exampleProbabilities],
       },
     ),
   ),
