@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { storedTexts } from '../../src/db/stored-text.ts';
 import { withoutNationalInsuranceNumbers } from '../../src/personal-data.ts';
 import { byteReaders, findPersonalData, redactions, redactPlace } from '../../src/redaction.ts';
@@ -100,9 +101,9 @@ suite('ars check personal-data --redact', async () => {
     ARS_SECRET: app.settings.secret,
     ARS_BASE_URL: service.url,
   };
+  const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
   const run = (...words: string[]) =>
     new Promise<{ code: number; said: string; out: string; json: any }>((resolve) => {
-      const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
       const all = [ars, 'check', 'personal-data', ...words, '--json'];
       execFile(process.execPath, all, { env }, (error, out, said) => {
         const json = out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!);
@@ -199,6 +200,46 @@ suite('ars check personal-data --redact', async () => {
     assert.deepEqual([again.code, again.json], [0, { found: [], redacted: [] }]);
     for (const place of ended.json.redacted) await service.inWork((work) => redactPlace(work, place));
     assert.equal((await scene.org.get('/assessments')).headers.etag, etag, 'done twice, it changes nothing more');
+  });
+
+  test('killed again and again it goes on where it was, and consumers never see half of it', async () => {
+    const cy = await scene.learner('cy', 'Cy Cole');
+    const results = [await cy.completes(), await cy.completes({ subject: 'english' })];
+    for (const result of results) await result.readReport();
+    await db.query(`update evidence set input = replace(input, 'Cy Cole', $1)`, [`Cy ${number}`]);
+    for (const column of ['full_name', 'email'])
+      await db.query(`update learner set ${column} = $1 where ref = 'cy'`, [`Cy ${number}`]);
+    await db.query(`update assessment set learner = replace(learner, 'Cy Cole', $1)`, [`Cy ${number}`]);
+    const follower = scene.follow();
+    await follower.poll();
+    const planted = (await findPersonalData(db, app.secrets, null)).length;
+    assert.ok(planted >= 5);
+
+    const redactedPlaces = async () =>
+      (await db.query("select from audit where action = 'check personal-data redact'")).length;
+    let kills = 0;
+    for (let ended = false; !ended;) {
+      const before = await redactedPlaces();
+      const child = spawn(process.execPath, [ars, 'check', 'personal-data', '--redact'], { env, stdio: 'ignore' });
+      const exit = once(child, 'exit') as Promise<[number | null, string | null]>;
+      while (child.exitCode === null && (await redactedPlaces()) === before);
+      child.kill('SIGKILL');
+      const [code, signal] = await exit;
+      ended = signal === null;
+      if (ended) assert.equal(code, 0);
+      else kills++;
+      assert.ok(kills <= planted, 'each run comes a place further at least');
+      await follower.poll();
+      const swept = (await scene.org.get('/assessments')).body.data;
+      assert.deepEqual(new Map(swept.map((one: any) => [one.assessment_id, one])), follower.held, 'law 2');
+    }
+    assert.ok(kills > 0);
+    assert.deepEqual(await findPersonalData(db, app.secrets, null), []);
+    for (const result of results) {
+      const report = await result.readReport();
+      assert.equal(report.status, 200);
+      assert.equal((await result.read()).body.data.report_sha256, report.headers['x-report-sha256']);
+    }
   });
 
   test('what only machines write is listed and left', async () => {
