@@ -36,7 +36,9 @@ const overwrite: Redaction = async (work, _, place) => {
  * machines write: hashes, codes, sealed secrets, and addresses that must stay what they are to be called.
  */
 export const redactions: Record<string, Redaction> = {
+  'access_key.contact': overwrite,
   'access_key.label': overwrite,
+  'access_key.purpose': overwrite,
   'assessment.body': (work, id, { key }) => redactBody(work, id, key.assessment_id!),
   'assessment.learner': async (work, id, { key }) => {
     await lockFeed(work, id);
@@ -65,6 +67,8 @@ export const redactions: Record<string, Redaction> = {
   },
   'invitation.supervision': overwrite,
   'invitation.supervisor': overwrite,
+  'key_link.description': overwrite,
+  'key_use.client': overwrite,
   'learner.email': overwrite,
   'learner.full_name': (work, id, { key }) => redactLearner(work, id, key.learner_id!),
   'learner.ref': (work, id, { key }) => redactLearner(work, id, key.learner_id!),

@@ -79,11 +79,12 @@ suite('ars check personal-data', async () => {
 
 /** Columns of text that only machines write: a number in one of them is listed and left. */
 const machineText = `
-  access_key.key_id assessment.report_sha256 assessment.source assessment_change.kind bank_version.content
-  bank_version.version delivery.status event.emptied event.type evidence.renderer evidence.sha256 invitation.status
-  invitation.subjects learner_change.kind learner_group.type migration.name organisation.default_subjects organisation.plan
-  organisation.ukprn rate_window.key_id service_secret.fingerprint sitting.bank_version sitting.status sitting.stop
-  sitting.subject sitting.withheld sitting_item.item_id sitting_item.outcome sitting_item.seed
+  access_key.key_id access_key.networks access_key.replaces access_key.subjects assessment.report_sha256
+  assessment.source assessment_change.kind bank_version.content bank_version.version delivery.status event.emptied
+  event.type evidence.renderer evidence.sha256 invitation.status invitation.subjects key_link.created_by key_link.key_id
+  key_use.key_id key_use.network learner_change.kind learner_group.type migration.name organisation.default_subjects
+  organisation.plan organisation.ukprn rate_window.key_id service_secret.fingerprint sitting.bank_version sitting.status
+  sitting.stop sitting.subject sitting.withheld sitting_item.item_id sitting_item.outcome sitting_item.seed
   webhook_endpoint.earlier_secrets webhook_endpoint.event_types webhook_endpoint.previous_secret webhook_endpoint.secret
   webhook_endpoint.status webhook_endpoint.url`
   .trim()
