@@ -16,6 +16,7 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   migrate: () => import('./migrate.ts'),
   organisation: () => import('./organisation.ts'),
   key: () => import('./key.ts'),
+  user: () => import('./user.ts'),
   results: () => import('./results.ts'),
   learner: () => import('./learner.ts'),
   webhooks: () => import('./webhooks.ts'),

@@ -10,17 +10,26 @@ import { apiBase } from '../src/settings.ts';
 import { Activity } from '../src/sandbox/activity.ts';
 import { disturb, faultShares, repeatDelivery } from '../src/sandbox/chaos.ts';
 import type { Sandbox } from '../src/sandbox/sandbox.ts';
-import { openSandbox, recentSince, resetSandbox } from '../src/sandbox/sandbox.ts';
+import { openSandbox, recentSince, resetSandbox, sandboxOwner } from '../src/sandbox/sandbox.ts';
+import { totpCode } from '../src/users/totp.ts';
 import { readSettings } from '../src/settings.ts';
 import { formatMs } from '../src/clock.ts';
 import { errorFields } from '../src/log.ts';
 import type { Call, Command } from './command.ts';
-import { numberOption } from './open.ts';
+import { Failure } from './command.ts';
+import { numberOption, withApp } from './open.ts';
 import { refuseBusyPort } from './port.ts';
 
 const shown = (count: number): string => count.toLocaleString('en-GB');
 
-function welcome(url: string, sandbox: Sandbox, since: string, activity: number, chaos: boolean): string {
+function welcome(
+  url: string,
+  sandbox: Sandbox,
+  since: string,
+  nowMs: number,
+  activity: number,
+  chaos: boolean,
+): string {
   const headers = `-H 'X-Access-Key-Id: ${sandbox.keyId}' -H 'X-Secret-Access-Key: ${sandbox.secret}'`;
   return `
 ${sandbox.organisation.name}: ${shown(sandbox.plan.total)} learners${activity > 0 ? `, ${activity} changes a minute` : ''}${
@@ -35,6 +44,12 @@ One request in ${Math.round(1 / faultShares.reduce((sum, [, share]) => sum + sha
   Access key id      ${sandbox.keyId}
   Secret access key  ${sandbox.secret}
   Reference          ${url}/docs
+
+  Console            ${url}/console
+  E-mail address     ${sandbox.owner.email}
+  Password           ${sandbox.owner.password}
+  Code               ${totpCode(sandbox.owner.totp_secret, nowMs)}, for half a minute; a new one: npm run -s ars -- sandbox code
+  Authenticator key  ${sandbox.owner.totp_secret}
 
 Try it:
 
@@ -121,7 +136,10 @@ async function run(call: Call) {
   const { total } = sandbox.plan;
   const since =
     (await recentSince(service.app, sandbox.organisation.organisation_id)) ?? formatMs(service.app.clock.nowMs());
-  if (!call.json) process.stdout.write(welcome(url, sandbox, since, perMinute, call.options.chaos === true));
+  if (!call.json)
+    process.stdout.write(
+      welcome(url, sandbox, since, service.app.clock.nowMs(), perMinute, call.options.chaos === true),
+    );
   // A service that answers shows its first learners while the others are made.
   let filled = 0;
   let made = false;
@@ -143,6 +161,7 @@ async function run(call: Call) {
     access_key_id: sandbox.keyId,
     secret_access_key: sandbox.secret,
     learners: filled,
+    console: { url: `${url}/console`, ...sandbox.owner },
   };
   // A script reads one line and then counts on all of it.
   if (call.json) process.stdout.write(`${JSON.stringify(ready)}\n`);
@@ -169,5 +188,17 @@ export const commands: Command[] = [
       reset: { type: 'boolean' },
     },
     run,
+  },
+  {
+    name: 'sandbox code',
+    usage: '',
+    summary: "Print the code with which the sandbox's owner signs in to the console",
+    run: () =>
+      withApp(async (app) => {
+        const owner = await sandboxOwner(app);
+        if (owner === null) throw new Failure('There is no sandbox in this data folder: ars sandbox makes one.');
+        const code = totpCode(owner.totp_secret, app.clock.nowMs());
+        return { json: { code }, text: code };
+      }),
   },
 ];

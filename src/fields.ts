@@ -40,12 +40,15 @@ export function line(mostChars: number) {
 const email =
   /^(?=[^@]{1,64}@)[^\s\p{C}@<>()[\],;:\\".]+(?:\.[^\s\p{C}@<>()[\],;:\\".]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/u;
 
+export function isEmailAddress(text: string): boolean {
+  return text.length <= limits.emailChars && email.test(text) && !holdsNationalInsuranceNumber(text);
+}
+
 export function emailAddress() {
   return Type.String({
     maxLength: limits.emailChars,
     expected: 'an e-mail address, such as name@example.org',
-    also: (value: string) =>
-      value.length <= limits.emailChars && email.test(value) && !holdsNationalInsuranceNumber(value),
+    also: isEmailAddress,
     shown: { format: 'email' },
   } satisfies Meaning & Type.TStringOptions);
 }

@@ -1,8 +1,12 @@
 import { pruneIdempotency } from './api/idempotency.ts';
 import type { App } from './app.ts';
 import { foldRefused } from './audit/refused.ts';
+import { inWork } from './db/work.ts';
 import { errorFields } from './log.ts';
 import { forgetLeavingLearners } from './withdrawals/forget.ts';
+import { pruneUserInvitations } from './users/invitations.ts';
+import { pruneSessions } from './users/sessions.ts';
+import { pruneAttempts } from './users/throttle.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
 
 const everyMs = 60_000;
@@ -35,6 +39,11 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
     foldRefused(app, signal),
     closeIdleSittings(app),
     forgetLeavingLearners(app),
+    inWork(app, null, async (work) => {
+      await pruneSessions(work);
+      await pruneAttempts(work);
+      await pruneUserInvitations(work);
+    }),
   ]);
   for (const outcome of done)
     if (outcome.status === 'rejected') app.log.error('housekeeping.failed', errorFields(outcome.reason));

@@ -70,6 +70,36 @@ export const limits = {
   refusedListed: 1000,
   /** Pages (reference, check of evidence) that one address gets in a window. */
   pagesPerAddress: 600,
+  /** Pages of the console that one address gets in a window: a whole college may sit behind it. */
+  consolePagesPerAddress: 3000,
+  /** Characters of a password, at least: length is what makes it hard to guess. */
+  passwordLeastChars: 12,
+  /** Characters of a password, at most. */
+  passwordMostChars: 1000,
+  /** Failed sign-ins of one account, and of one person's second factor, after which further attempts wait. */
+  signInFailuresPerAccount: 10,
+  /** Failed sign-ins from one address, after which further attempts wait. */
+  signInFailuresPerAddress: 50,
+  /** For how long failures count, from the first of them. */
+  signInFailuresMs: 15 * 60_000,
+  /** How long an invitation to the console can be used. */
+  userInvitationMs: 7 * 24 * 3600_000,
+  /** People, and open invitations, of one organisation. */
+  usersPerOrganisation: 1000,
+  /** How long a session lasts without a request. */
+  sessionIdleMs: 2 * 3600_000,
+  /** How long a session lasts at all. */
+  sessionMs: 12 * 3600_000,
+  /** How long there is between the password and the second factor. */
+  sessionCodeMs: 10 * 60_000,
+  /** For how long a proof of who somebody is counts, before pages that need one. */
+  stepUpMs: 10 * 60_000,
+  /** Sessions of one person; a further one ends the oldest. */
+  sessionsPerUser: 20,
+  /** Bytes of a form of the console. */
+  formBytes: 256 * 1024,
+  /** Rows of one page of a table in the console. */
+  consoleRows: 50,
   /** Probes of /healthz that one address gets in a window. */
   probesPerAddress: 1200,
   /** Characters of what an access key is for, and of whom to ask about it. */

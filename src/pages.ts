@@ -5,6 +5,7 @@ import { registerReference } from './api/reference/pages.ts';
 import { AddressWindows } from './api/address-windows.ts';
 import { callerAddress } from './api/caller-address.ts';
 import { batcher } from './db/batcher.ts';
+import { registerConsole } from './console/server.ts';
 import { ApiError } from './errors.ts';
 import { registerKeyLinks } from './keys/link-page.ts';
 import { limits } from './limits.ts';
@@ -47,6 +48,10 @@ export async function registerPages(app: App, fastify: FastifyInstance): Promise
     registerReference(app, pages);
     registerVerify(app, pages);
     registerKeyLinks(app, pages);
+  });
+  await fastify.register(async (pages) => {
+    limitByAddress(app, pages, limits.consolePagesPerAddress);
+    registerConsole(app, pages);
   });
   // A class sits behind one address: a learner's pages have no such limit.
   registerPlayer(app, fastify);

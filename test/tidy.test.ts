@@ -245,6 +245,11 @@ const writers: Record<string, [owner: string, ...others: [file: string, why: str
   service_secret: ['src/service-secret.ts'],
   sitting: ['src/sittings'],
   sitting_item: ['src/sittings'],
+  sign_in_attempts: ['src/users'],
+  user_account: ['src/users'],
+  user_invitation: ['src/users'],
+  user_membership: ['src/users'],
+  user_session: ['src/users'],
   webhook_endpoint: ['src/webhooks'],
 };
 

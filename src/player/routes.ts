@@ -25,7 +25,7 @@ import { startSitting } from '../sittings/start.ts';
 import { invitationToken } from '../invitations/invitations.ts';
 import type { SittingRow } from '../sittings/store.ts';
 import { remainingMs } from '../sittings/working-time.ts';
-import { registerAssets } from './assets.ts';
+import { registerPlayerAssets } from './assets.ts';
 import type { Sent } from './form.ts';
 import { readForm } from './form.ts';
 import type { Page } from './layout.ts';
@@ -45,7 +45,7 @@ const warmUpAfterMs = 2000;
 
 /** The pages of a learner's sittings, under the learner's link. */
 export function registerPlayer(app: App, fastify: FastifyInstance): void {
-  registerAssets(fastify);
+  registerPlayerAssets(fastify);
   // Making the bank ready takes half a second of one core: it is done soon after the start, so that no learner waits for it.
   let warmUp: NodeJS.Timeout | undefined;
   fastify.addHook('onListen', async () => {

@@ -7,6 +7,10 @@ import { inWork, rowsLane } from '../db/work.ts';
 import { formatPosition } from '../feed/time.ts';
 import { createKey, hashSecret } from '../keys/keys.ts';
 import { createOrganisation, findOrganisation } from '../organisations/organisations.ts';
+import { removeEverybody } from '../users/members.ts';
+import { hashPassword } from '../users/password.ts';
+import type { SandboxOwner } from './owner.ts';
+import { ensureOwner, makeOwner } from './owner.ts';
 import type { SandboxPlan } from './plan.ts';
 import { planSandbox } from './plan.ts';
 import { seedOrganisation } from './seed.ts';
@@ -24,6 +28,8 @@ type SandboxState = {
   referenceMs: number;
   /** Whether these are as many as were asked for. */
   seeded: boolean;
+  /** How to get into the console. */
+  owner?: SandboxOwner;
 };
 
 export type Sandbox = {
@@ -31,11 +37,17 @@ export type Sandbox = {
   plan: SandboxPlan;
   keyId: string;
   secret: string;
+  owner: SandboxOwner;
   /** Makes what is missing of the learners, or as many as the signal lets it. @returns how many there are */
   fill(onProgress: (learners: number) => void, signal: AbortSignal): Promise<number>;
 };
 
 const statePath = (app: App) => join(app.settings.dataDir, 'sandbox.json');
+
+/** The owner of the sandbox in this data folder; null where there is none. */
+export async function sandboxOwner(app: App): Promise<SandboxOwner | null> {
+  return (await readState(app))?.owner ?? null;
+}
 
 async function readState(app: App): Promise<SandboxState | null> {
   const text = await readFile(statePath(app), 'utf8').catch(() => null);
@@ -92,6 +104,7 @@ const tables = [
   'learner_group',
   'idempotency',
   'audit',
+  'user_invitation',
   'feed',
 ];
 
@@ -99,6 +112,7 @@ const tables = [
 export async function resetSandbox(app: App): Promise<void> {
   const found = await findOrganisation(app.db, uuidOf(seed, 'organisation'));
   if (found !== undefined) {
+    await inWork(app, null, (work) => removeEverybody(work, found.organisation_id));
     await app.db.transaction(async (tx) => {
       await tx.query(
         'delete from rate_window where key_id in (select key_id from access_key where organisation_id = $1)',
@@ -146,9 +160,19 @@ export async function openSandbox(app: App, learners: number): Promise<Sandbox> 
       learners: state?.learners ?? 0,
       referenceMs: plan.referenceMs,
       seeded: state?.seeded ?? false,
+      ...(state?.owner === undefined ? {} : { owner: state.owner }),
     };
     await writeState(app, state);
   }
+  if (state.owner === undefined) {
+    state = { ...state, owner: makeOwner(app) };
+    await writeState(app, state);
+  }
+  const { owner } = state;
+  const hashed = await hashPassword(owner!.password, app.random);
+  await inWork(app, rowsLane(organisation.organisation_id), (work) =>
+    ensureOwner(work, organisation.organisation_id, owner!, hashed),
+  );
   let current = state;
   const seeding = seedOrganisation(app, organisation, plan, current.learners);
   const step = async () => {
@@ -162,6 +186,7 @@ export async function openSandbox(app: App, learners: number): Promise<Sandbox> 
     plan,
     keyId: current.access_key_id,
     secret: current.secret_access_key,
+    owner: owner!,
     async fill(onProgress, signal) {
       while (!signal.aborted && !(current.seeded && current.learners >= learners)) {
         await step();

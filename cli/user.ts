@@ -1,0 +1,93 @@
+import { isEmailAddress } from '../src/fields.ts';
+import type { Invited } from '../src/users/invitations.ts';
+import { dropInvitationsFor, inviteUser } from '../src/users/invitations.ts';
+import { listMembers, removeMember } from '../src/users/members.ts';
+import { isRole, roles } from '../src/users/roles.ts';
+import type { Command } from './command.ts';
+import { Failure, Misuse } from './command.ts';
+import { act, missing, operator, organisationOf, requiredOption, table, withApp } from './open.ts';
+
+/** Under which an act that changed nothing is given up, its audit row with it. */
+function invitedOr(invited: Invited): { token: string; invitationId: string } {
+  if (invited === 'member')
+    throw new Failure(
+      'Somebody with this address belongs to the organisation in another role: give that role, or remove them first.',
+    );
+  if (invited === 'full') throw new Failure('The organisation has too many people and open invitations.');
+  return invited;
+}
+
+export const commands: Command[] = [
+  {
+    name: 'user invite',
+    usage: '--organisation ID --email E --role R',
+    summary: `Print a link to the organisation's console; the role is one of ${roles.join(', ')}`,
+    options: { organisation: { type: 'string' }, email: { type: 'string' }, role: { type: 'string' } },
+    run: async (call) => {
+      const id = requiredOption(call, 'organisation');
+      const email = requiredOption(call, 'email');
+      const role = requiredOption(call, 'role');
+      if (!isEmailAddress(email)) throw new Misuse('--email must be an e-mail address, such as name@example.org');
+      if (!isRole(role)) throw new Misuse(`--role must be one of ${roles.join(', ')}`);
+      return withApp(async (app) => {
+        const found = await organisationOf(app, id);
+        const { token } = await act(app, found.organisation_id, 'user invite', async (work) => {
+          const made = invitedOr(
+            await inviteUser(work, found.organisation_id, { email, role, invitedBy: operator, again: true }),
+          );
+          return { result: made, resource: made.invitationId };
+        });
+        const url = `${app.settings.baseUrl}/console/invitation/${token}`;
+        return { json: { url }, text: `${url}\n\nThe link works once, for seven days, and is not shown again.` };
+      });
+    },
+  },
+  {
+    name: 'user list',
+    usage: '--organisation ID',
+    summary: "List the people who use an organisation's console",
+    options: { organisation: { type: 'string' } },
+    run: (call) =>
+      withApp(async (app) => {
+        const found = await organisationOf(app, requiredOption(call, 'organisation'));
+        const rows = (await listMembers(app.db, found.organisation_id)).map((one) => ({
+          user_id: one.user_id,
+          email: one.email,
+          full_name: one.full_name,
+          role: one.role,
+          second_factor: one.has_second_factor,
+          created_at: one.created_at.toISOString(),
+          last_seen_at: one.last_seen_at?.toISOString() ?? null,
+        }));
+        return {
+          json: { data: rows },
+          text: table([
+            ['user_id', 'role', 'second_factor', 'email', 'name'],
+            ...rows.map((one) => [one.user_id, one.role, one.second_factor ? 'on' : 'off', one.email, one.full_name]),
+          ]),
+        };
+      }),
+  },
+  {
+    name: 'user remove',
+    usage: '--organisation ID USER_ID',
+    summary: 'Remove a person from an organisation; their sessions end at once',
+    options: { organisation: { type: 'string' } },
+    positionals: [1, 1],
+    run: (call) =>
+      withApp(async (app) => {
+        const found = await organisationOf(app, requiredOption(call, 'organisation'));
+        const userId = call.positionals[0]!;
+        const member = (await listMembers(app.db, found.organisation_id)).find((one) => one.user_id === userId);
+        if (member === undefined) throw missing('person', userId, { hint: '; ars user list shows them' });
+        await act(app, found.organisation_id, 'user remove', async (work) => {
+          const removed = await removeMember(work, found.organisation_id, userId, { by: 'owner' });
+          if (removed === 'last_owner')
+            throw new Failure('An organisation keeps at least one owner: invite another one first.');
+          await dropInvitationsFor(work, found.organisation_id, member.email);
+          return { result: null, resource: userId };
+        });
+        return { json: { user_id: userId, status: 'removed' }, text: `${userId} is removed.` };
+      }),
+  },
+];

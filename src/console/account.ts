@@ -1,0 +1,242 @@
+import qrcode from 'qrcode';
+import { inWork } from '../db/work.ts';
+import type { Work } from '../db/work.ts';
+import type { Markup } from '../html.ts';
+import { attributes, html } from '../html.ts';
+import { limits } from '../limits.ts';
+import { changePassword, findAccounts } from '../users/accounts.ts';
+import { listMemberships } from '../users/members.ts';
+import { hashPassword, passwordFault } from '../users/password.ts';
+import { needsSecondFactor } from '../users/roles.ts';
+import { pendingSecret, proposeSecondFactor, setSecondFactor } from '../users/second-factor.ts';
+import type { ListedSession } from '../users/sessions.ts';
+import { endSession, endSessions, keepPendingSecret, listSessions, renewSession } from '../users/sessions.ts';
+import { totpAddress } from '../users/totp.ts';
+import { facts, moment, notice, table } from './blocks.ts';
+import { safeAddress } from './browser.ts';
+import type { Faults } from './form.ts';
+import { buttonForm, form, hiddenField, textField } from './form.ts';
+import { consoleName, name } from './frame.ts';
+import type { Answer, ConsoleRoute, PersonVisit } from './route.ts';
+import { auditAct, NoSuchPage } from './route.ts';
+import { passwordFaultOf } from './sign-in.ts';
+
+/** What a person may see and change of themselves, whatever organisations they belong to. */
+export const accountRoutes: ConsoleRoute[] = [
+  { for: 'person', method: 'GET', path: '/console/account', handle: account },
+  { for: 'person', method: 'GET', path: '/console/account/password', handle: showPassword },
+  { for: 'person', method: 'POST', path: '/console/account/password', handle: setPassword },
+  { for: 'person', proof: true, method: 'GET', path: '/console/account/second-factor', handle: showSecondFactor },
+  { for: 'person', proof: true, method: 'POST', path: '/console/account/second-factor', handle: turnOn },
+  { for: 'person', method: 'POST', path: '/console/account/sessions/end-others', handle: endOthers },
+  { for: 'person', method: 'POST', path: '/console/account/sessions/{session_id}/end', handle: endOne },
+];
+
+/** An act on oneself stands in the log of every organisation that one belongs to. */
+async function auditOwn(work: Work, visit: PersonVisit, action: string): Promise<void> {
+  const userId = visit.session.user_id;
+  for (const { organisation_id: organisationId } of await listMemberships(work.tx, userId))
+    await auditAct(work, { organisationId, userId, action, requestId: visit.requestId, resource: userId });
+}
+
+const zoneOf = ({ session }: PersonVisit) => session.memberships[0]?.time_zone ?? 'Europe/London';
+
+async function account(visit: PersonVisit): Promise<Answer> {
+  const { app, session, query } = visit;
+  const sessions = await listSessions(app.db, session.user_id, app.clock.nowMs());
+  const zone = zoneOf(visit);
+  const isThis = (one: ListedSession) => one.session_id === session.session_id;
+  return {
+    page: {
+      title: 'Your account',
+      main: html`${notice(query, {
+        password: 'The password is changed. Other sessions of yours have ended.',
+        'second-factor': 'The second factor is on.',
+        ended: 'The session has ended.',
+      })}${facts([
+        ['Name', name(session.full_name)],
+        ['E-mail address', session.email],
+        ['Password', html`<a href="/console/account/password">Change the password</a>`],
+        [
+          'Second factor',
+          html`${session.has_second_factor ? 'On. ' : 'Off. '}<a href="/console/account/second-factor">${session.has_second_factor ? 'Set it up anew' : 'Set it up'}</a>`,
+        ],
+      ])}<h2>Where you are signed in</h2>${table<ListedSession>({
+        caption: 'Your sessions',
+        columns: [
+          {
+            head: 'Browser',
+            cell: (one) => (isThis(one) ? html`${one.client} <strong>(this one)</strong>` : one.client),
+          },
+          { head: 'Signed in', cell: (one) => moment(one.created_at, zone) },
+          { head: 'Last used', cell: (one) => moment(one.last_seen_at, zone) },
+          {
+            head: 'End',
+            cell: (one) =>
+              buttonForm(`/console/account/sessions/${one.session_id}/end`, isThis(one) ? 'Sign out' : 'End'),
+          },
+        ],
+        rows: sessions,
+      })}${sessions.length > 1 ? buttonForm('/console/account/sessions/end-others', 'End all others') : null}`,
+    },
+  };
+}
+
+async function endOne(visit: PersonVisit): Promise<Answer> {
+  const { app, session, params } = visit;
+  const id = params.session_id!.toLowerCase();
+  const listed = await listSessions(app.db, session.user_id, app.clock.nowMs());
+  if (!listed.some((one) => one.session_id === id)) throw new NoSuchPage();
+  await inWork(app, null, async (work) => {
+    await endSession(work, session.user_id, id);
+    await auditOwn(work, visit, 'POST /console/account/sessions/{session_id}/end');
+  });
+  return id === session.session_id
+    ? { to: '/console/sign-in?did=signed-out', token: null }
+    : { to: '/console/account?did=ended' };
+}
+
+async function endOthers(visit: PersonVisit): Promise<Answer> {
+  const { app, session } = visit;
+  await inWork(app, null, async (work) => {
+    await endSessions(work, session.user_id, session.session_id);
+    await auditOwn(work, visit, 'POST /console/account/sessions/end-others');
+  });
+  return { to: '/console/account?did=ended' };
+}
+
+function passwordPage(faults: Faults): Answer {
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Change the password',
+      back: { to: '/console/account', label: 'Your account' },
+      main: form(
+        '/console/account/password',
+        [
+          textField({
+            name: 'present',
+            label: 'Present password',
+            type: 'password',
+            autocomplete: 'current-password',
+            width: 40,
+            fault: faults.present,
+          }),
+          textField({
+            name: 'password',
+            label: 'New password',
+            hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
+            type: 'password',
+            autocomplete: 'new-password',
+            width: 40,
+            fault: faults.password,
+          }),
+        ],
+        'Change the password',
+        { faults, cancel: '/console/account' },
+      ),
+    },
+  };
+}
+
+async function showPassword(): Promise<Answer> {
+  return passwordPage({});
+}
+
+async function setPassword(visit: PersonVisit): Promise<Answer> {
+  const { app, session, form: sent } = visit;
+  const password = sent.raw('password');
+  const wrong = passwordFault(password, [
+    session.email,
+    session.full_name,
+    ...session.memberships.map((one) => one.name),
+  ]);
+  if (wrong !== null) return passwordPage({ password: `The password ${wrong}.` });
+  const refused = await passwordFaultOf(visit, 'present');
+  if (refused !== null) return passwordPage({ present: refused.fault });
+  const others = (await findAccounts(app.db, session.email)).filter((one) => one.user_id !== session.user_id);
+  const hashed = await hashPassword(password, app.random, others[0]?.password);
+  const token = await inWork(app, null, async (work) => {
+    await changePassword(work, session.user_id, hashed);
+    await endSessions(work, session.user_id, session.session_id);
+    await auditOwn(work, visit, 'POST /console/account/password');
+    return renewSession(work, session.session_id);
+  });
+  return { to: '/console/account?did=password', token };
+}
+
+/** The code that an app's camera reads: dark on light in every scheme, as cameras expect it. */
+function qrCode(text: string): Markup {
+  const { size, data } = qrcode.create(text, { errorCorrectionLevel: 'M' }).modules;
+  let path = '';
+  for (let y = 0; y < size; y++)
+    for (let x = 0; x < size; x++) if (data[y * size + x]) path += `M${x + 4} ${y + 4}h1v1h-1z`;
+  const view = `0 0 ${size + 8} ${size + 8}`;
+  return html`<svg${attributes({ class: 'qr', role: 'img', 'aria-label': 'QR code of the key' })} viewBox="${view}"><path class="qr-paper" d="M0 0h${size + 8}v${size + 8}h-${size + 8}z"/><path class="qr-ink" d="${path}"/></svg>`;
+}
+
+function secondFactorPage(visit: PersonVisit, secret: string, faults: Faults): Answer {
+  const { session } = visit;
+  const isNeeded = session.memberships.some((one) => needsSecondFactor(one.role));
+  const to = safeAddress(visit.form.raw('to') || (visit.query.get('to') ?? ''), visit.app.settings.baseUrl);
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: session.has_second_factor ? 'Set up the second factor anew' : 'Set up a second factor',
+      main: html`${isNeeded && !session.has_second_factor ? html`<p>Your role reaches keys or people, so a password alone is not enough.</p>` : null}<ol class="steps"><li>Open an authenticator app on your phone, such as the one that your organisation advises.</li><li>Scan this code, or type the key.<div class="totp">${qrCode(totpAddress(secret, session.email, consoleName))}<p><code>${secret.replace(/.{4}(?=.)/g, '$& ')}</code></p></div></li><li>Enter the six digits that the app shows.</li></ol>${form(
+        '/console/account/second-factor',
+        [
+          hiddenField('to', to),
+          textField({
+            name: 'code',
+            label: 'Code',
+            inputmode: 'numeric',
+            autocomplete: 'one-time-code',
+            width: 20,
+            fault: faults.code,
+          }),
+        ],
+        'Turn it on',
+        { faults },
+      )}`,
+    },
+  };
+}
+
+/** The proposal is kept with the session, so that loading the page again shows the same code. */
+async function showSecondFactor(visit: PersonVisit): Promise<Answer> {
+  const { app, session } = visit;
+  if (session.pending_totp !== null)
+    return secondFactorPage(visit, pendingSecret(app.keyring, session.user_id, session.pending_totp), {});
+  const secret = await inWork(app, null, async (work) => {
+    const proposed = proposeSecondFactor(work, session.user_id);
+    await keepPendingSecret(work, session.session_id, proposed.encrypted);
+    return proposed.secret;
+  });
+  return secondFactorPage(visit, secret, {});
+}
+
+async function turnOn(visit: PersonVisit): Promise<Answer> {
+  const { app, session, form: sent } = visit;
+  const pending = session.pending_totp;
+  if (pending === null) return { to: '/console/account/second-factor' };
+  const done = await inWork(app, null, async (work) => {
+    const codes = await setSecondFactor(work, session.user_id, pending, sent.text('code').replace(/\s/g, ''));
+    if (codes === null) return null;
+    await endSessions(work, session.user_id, session.session_id);
+    await auditOwn(work, visit, 'POST /console/account/second-factor');
+    return { codes, token: await renewSession(work, session.session_id) };
+  });
+  if (done === null) {
+    const secret = pendingSecret(app.keyring, session.user_id, pending);
+    return secondFactorPage(visit, secret, { code: 'The code is not right. Enter the one that the app shows now.' });
+  }
+  const to = safeAddress(sent.raw('to'), app.settings.baseUrl);
+  return {
+    token: done.token,
+    page: {
+      title: 'Keep your recovery codes',
+      main: html`<p>The second factor is on. When your phone is lost, each of these codes lets you in once. They are shown this once: print them, or keep them in a password manager.</p><ul class="codes">${done.codes.map((code) => html`<li><code>${code}</code></li>`)}</ul><div class="actions"><a class="button" href="${to}">I have kept them</a></div>`,
+    },
+  };
+}

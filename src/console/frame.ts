@@ -1,0 +1,78 @@
+import type { Content, Markup } from '../html.ts';
+import { attributes, html } from '../html.ts';
+import { styleAsset } from '../look/assets.ts';
+import type { Membership, Session } from '../users/sessions.ts';
+
+/** The console's pages load one style sheet from the service itself, and nothing else from anywhere. */
+export const pageHeaders = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy':
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  // With no-referrer, browsers would send forms with `Origin: null`.
+  'referrer-policy': 'same-origin',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'x-robots-tag': 'noindex, nofollow',
+};
+
+export const consoleStyle = styleAsset('console', new URL('style.css', import.meta.url));
+
+export const consoleName = 'Assessment results';
+
+export type Page = {
+  /** The heading, and the first part of the document's title. */
+  title: string;
+  main: Content;
+  /** Above the heading: where the page hangs. */
+  back?: { to: string; label: string };
+};
+
+/** What stands around a page: nothing of an organisation before somebody has signed in. */
+export type Frame = {
+  session: Session | null;
+  organisation: Membership | null;
+  /** Where the organisation's pages are, and which of them the person may open. */
+  menu: readonly { to: string; label: string; current: boolean }[];
+};
+
+export const noFrame: Frame = { session: null, organisation: null, menu: [] };
+
+/** Names may be written from right to left: each keeps to its own direction. */
+export const name = (text: string): Markup => html`<bdi>${text}</bdi>`;
+
+function header({ session, organisation }: Frame): Markup {
+  return html`<header class="top"><div class="wide"><p class="name"><a href="/console">${consoleName}</a></p>${
+    organisation === null
+      ? null
+      : html`<p class="organisation">${name(organisation.name)}${session!.memberships.length > 1 ? html` <a href="/console/organisations">Change<span class="unseen"> organisation</span></a>` : null}</p>`
+  }${
+    session === null
+      ? null
+      : html`<div class="person"><a href="/console/account">${name(session.full_name)}</a><form method="post" action="/console/sign-out"><button class="plain">Sign out</button></form></div>`
+  }</div></header>`;
+}
+
+function menu({ menu: entries }: Frame): Markup | null {
+  if (entries.length === 0) return null;
+  return html`<nav class="menu" aria-label="Pages"><ul class="wide">${entries.map(
+    ({ to, label, current }) =>
+      html`<li><a href="${to}"${attributes({ 'aria-current': current ? 'page' : null })}>${label}</a></li>`,
+  )}</ul></nav>`;
+}
+
+export function documentOf(page: Page, frame: Frame): string {
+  const title = [page.title, ...(frame.organisation === null ? [] : [frame.organisation.name]), consoleName].join(
+    ' – ',
+  );
+  return `<!doctype html>\n${
+    html`<html lang="en-GB" class="schemes"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark"><title>${title}</title>
+<link rel="stylesheet" href="${consoleStyle.path}"></head>
+<body><a class="skip" href="#main">Skip to the main part</a>
+${header(frame)}${menu(frame)}
+<main id="main" class="wide" tabindex="-1">${page.back === undefined ? null : html`<p class="back"><a href="${page.back.to}">${page.back.label}</a></p>`}<h1>${page.title}</h1>
+${page.main}</main></body></html>`.text
+  }`;
+}

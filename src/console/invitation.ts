@@ -1,0 +1,138 @@
+import { inWork } from '../db/work.ts';
+import { html } from '../html.ts';
+import { holdsNationalInsuranceNumber, isPlainText } from '../personal-data.ts';
+import { limits } from '../limits.ts';
+import { findAccounts } from '../users/accounts.ts';
+import type { UserInvitation } from '../users/invitations.ts';
+import { acceptInvitation, findUserInvitation } from '../users/invitations.ts';
+import { hashPassword, passwordFault } from '../users/password.ts';
+import { roleMeanings, roleNames } from '../users/roles.ts';
+import { openSession } from '../users/sessions.ts';
+import { messagePage } from './blocks.ts';
+import type { Faults } from './form.ts';
+import { buttonForm, form, textField } from './form.ts';
+import { name } from './frame.ts';
+import type { Answer, ConsoleRoute, OpenVisit } from './route.ts';
+import { auditAct } from './route.ts';
+
+/** An invitation's link: an account is made, or one that is there gets a further organisation. */
+export const invitationRoutes: ConsoleRoute[] = [
+  { for: 'anyone', method: 'GET', path: '/console/invitation/{token}', handle: show },
+  { for: 'anyone', method: 'POST', path: '/console/invitation/{token}', handle: accept },
+  { for: 'person', method: 'POST', path: '/console/invitation/{token}/join', handle: join },
+];
+
+const gone: Answer = {
+  status: 404,
+  page: messagePage(
+    'This link does not work any more',
+    `Links work once, for ${limits.userInvitationMs / 86_400_000} days. Ask whoever sent it for a new one.`,
+  ),
+};
+
+/**
+ * The page says the same whether the address has an account or not: whoever made the link can open it, and must not learn
+ * where else its reader belongs.
+ */
+function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults): Answer {
+  const { path, session, form: sent } = visit;
+  const isTheirs = session?.stage === 'full' && session.email === invitation.email;
+  const joined = isTheirs
+    ? html`<h2>Join as ${name(session.full_name)}</h2><p>You are signed in with this address. The organisation is added to those you have.</p>${buttonForm(`${path}/join`, 'Join')}<h2>Or make a separate account</h2>`
+    : html`<h2>If you have an account here</h2><p><a href="/console/sign-in?${new URLSearchParams({ to: path }).toString()}">Sign in first</a>: the organisation is then added to those you have.</p><h2>If you are new here</h2>`;
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'You are invited',
+      main: html`<p>${name(invitation.organisation_name)} invites ${invitation.email} as <strong>${roleNames[invitation.role]}</strong>: ${roleMeanings[invitation.role]}</p>${joined}${form(
+        path,
+        [
+          textField({
+            name: 'email',
+            label: 'E-mail address',
+            type: 'email',
+            autocomplete: 'username',
+            value: invitation.email,
+            readonly: true,
+            width: 40,
+          }),
+          textField({
+            name: 'full_name',
+            label: 'Your name',
+            autocomplete: 'name',
+            value: sent.text('full_name'),
+            width: 40,
+            fault: faults.full_name,
+          }),
+          textField({
+            name: 'password',
+            label: 'Password',
+            hint: `At least ${limits.passwordLeastChars} characters. Several words are easy to remember and hard to guess.`,
+            type: 'password',
+            autocomplete: 'new-password',
+            width: 40,
+            fault: faults.password,
+          }),
+        ],
+        'Make the account',
+        { faults },
+      )}`,
+    },
+  };
+}
+
+async function show(visit: OpenVisit): Promise<Answer> {
+  const invitation = await findUserInvitation(visit.app.db, visit.params.token!, visit.app.clock.nowMs());
+  return invitation === undefined ? gone : invitationPage(visit, invitation, {});
+}
+
+/** What is wrong with a person's name, as a sentence. */
+export const nameFault = (fullName: string): string | null =>
+  isPlainText(fullName, limits.fullNameChars) && !holdsNationalInsuranceNumber(fullName) ? null : 'Enter your name.';
+
+async function accept(visit: OpenVisit): Promise<Answer> {
+  const { app, form: sent, params, client, requestId } = visit;
+  const invitation = await findUserInvitation(app.db, params.token!, app.clock.nowMs());
+  if (invitation === undefined) return gone;
+  const fullName = sent.text('full_name');
+  const password = sent.raw('password');
+  const faults: Faults = {};
+  const wrongName = nameFault(fullName);
+  if (wrongName !== null) faults.full_name = wrongName;
+  const wrongPassword = passwordFault(password, [invitation.email, fullName, invitation.organisation_name]);
+  if (wrongPassword !== null) faults.password = `The password ${wrongPassword}.`;
+  if (Object.keys(faults).length > 0) return invitationPage(visit, invitation, faults);
+  // Another account of the address lends its salt: one computation then checks a password against both.
+  const [other] = await findAccounts(app.db, invitation.email);
+  const hashed = await hashPassword(password, app.random, other?.password);
+  const token = await inWork(app, null, async (work) => {
+    const made = await acceptInvitation(work, params.token!, { fullName, password: hashed });
+    if (made === null) return null;
+    await auditAct(work, {
+      organisationId: made.organisationId,
+      userId: made.userId,
+      action: 'POST /console/invitation/{token}',
+      requestId,
+      resource: made.userId,
+    });
+    return openSession(work, { userId: made.userId, stage: 'full', client });
+  });
+  return token === null ? gone : { to: '/console', token };
+}
+
+async function join({ app, session, params, requestId }: OpenVisit): Promise<Answer> {
+  const { user_id: userId, email } = session!;
+  const joined = await inWork(app, null, async (work) => {
+    const made = await acceptInvitation(work, params.token!, { userId, email });
+    if (made === null) return null;
+    await auditAct(work, {
+      organisationId: made.organisationId,
+      userId,
+      action: 'POST /console/invitation/{token}/join',
+      requestId,
+      resource: userId,
+    });
+    return made;
+  });
+  return joined === null ? gone : { to: '/console/organisations' };
+}

@@ -1,0 +1,307 @@
+import { inviteUser, listUserInvitations, withdrawUserInvitation, dropInvitationsFor } from '../users/invitations.ts';
+import type { Invited, UserInvitation } from '../users/invitations.ts';
+import type { Changed, Member } from '../users/members.ts';
+import { changeRole, findMember, listMembers, removeMember } from '../users/members.ts';
+import type { Role } from '../users/roles.ts';
+import { isRole, mayGive, needsSecondFactor, roleMeanings, roleNames, roles } from '../users/roles.ts';
+import { html } from '../html.ts';
+import { isEmailAddress } from '../fields.ts';
+import { limits } from '../limits.ts';
+import { isUuid } from '../uuid.ts';
+import { confirmPage, day, facts, moment, notice, table } from './blocks.ts';
+import type { Faults } from './form.ts';
+import { buttonForm, choiceField, form, textField } from './form.ts';
+import { name } from './frame.ts';
+import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
+
+const managers: readonly Role[] = ['owner', 'admin'];
+
+/** The organisation's people: invited, given roles, removed. */
+export const peopleRoutes: ConsoleRoute[] = [
+  { for: managers, method: 'GET', path: '/people', menu: 'People', handle: people },
+  { for: managers, proof: true, method: 'GET', path: '/people/invite', handle: showInvite },
+  { for: managers, proof: true, method: 'POST', path: '/people/invite', handle: invite },
+  { for: managers, proof: true, method: 'GET', path: '/people/{user_id}', handle: person },
+  { for: managers, proof: true, method: 'POST', path: '/people/{user_id}/role', handle: setRole },
+  { for: managers, proof: true, method: 'POST', path: '/people/{user_id}/link', handle: inviteAgain },
+  { for: managers, proof: true, method: 'GET', path: '/people/{user_id}/remove', handle: showRemove },
+  { for: managers, proof: true, method: 'POST', path: '/people/{user_id}/remove', handle: remove },
+  { for: managers, proof: true, method: 'POST', path: '/invitations/{invitation_id}/withdraw', handle: withdraw },
+];
+
+const lastOwner = 'An organisation keeps at least one owner: make somebody else an owner first.';
+
+async function people(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, session, query } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const members = await listMembers(app.db, id);
+  const invitations = await listUserInvitations(app.db, id, app.clock.nowMs());
+  return {
+    page: {
+      title: 'People',
+      main: html`${notice(query, {
+        role: 'The role is changed. They sign in again to use it.',
+        removed: 'The person is removed. Their sessions have ended.',
+        withdrawn: 'The invitation is withdrawn. Its link does not work any more.',
+      })}<div class="actions"><a class="button" href="${base}/people/invite">Invite somebody</a></div>${table<Member>({
+        caption: 'Who belongs to the organisation',
+        rows: members,
+        columns: [
+          {
+            head: 'Name',
+            cell: (one) =>
+              html`<a href="${base}/people/${one.user_id}">${name(one.full_name)}</a>${one.user_id === session.user_id ? ' (you)' : null}`,
+          },
+          { head: 'E-mail address', cell: (one) => one.email },
+          { head: 'Role', cell: (one) => roleNames[one.role] },
+          {
+            head: 'Second factor',
+            cell: (one) => (one.has_second_factor ? 'On' : needsSecondFactor(one.role) ? 'Not yet set up' : 'Off'),
+          },
+          {
+            head: 'Last used',
+            cell: (one) => (one.last_seen_at === null ? 'No session' : moment(one.last_seen_at, zone)),
+          },
+        ],
+      })}${
+        invitations.length === 0
+          ? null
+          : html`<h2>Open invitations</h2>${table<UserInvitation>({
+              caption: 'Links that have not been used yet',
+              rows: invitations,
+              columns: [
+                { head: 'E-mail address', cell: (one) => one.email },
+                { head: 'Role', cell: (one) => roleNames[one.role] },
+                { head: 'Works until', cell: (one) => moment(one.expires_at, zone) },
+                {
+                  head: 'Withdraw',
+                  cell: (one) => buttonForm(`${base}/invitations/${one.invitation_id}/withdraw`, 'Withdraw'),
+                },
+              ],
+            })}`
+      }`,
+    },
+  };
+}
+
+const roleChoices = (giver: Role) =>
+  roles
+    .filter((role) => mayGive(giver, role))
+    .map((role) => ({ value: role, label: roleNames[role], hint: roleMeanings[role] }));
+
+function invitePage({ base, organisation, form: sent }: Visit, faults: Faults): Answer {
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Invite somebody',
+      back: { to: `${base}/people`, label: 'People' },
+      main: form(
+        `${base}/people/invite`,
+        [
+          textField({
+            name: 'email',
+            label: 'E-mail address',
+            type: 'email',
+            value: sent.text('email'),
+            width: 40,
+            fault: faults.email,
+          }),
+          choiceField({
+            name: 'role',
+            label: 'Role',
+            choices: roleChoices(organisation.role),
+            chosen: [sent.raw('role')],
+            fault: faults.role,
+          }),
+        ],
+        'Make the link',
+        { faults, cancel: `${base}/people` },
+      ),
+    },
+  };
+}
+
+async function showInvite(visit: Visit): Promise<Answer> {
+  return invitePage(visit, {});
+}
+
+function linkPage({ app, base }: Visit, email: string, token: string): Answer {
+  return {
+    page: {
+      title: 'The link is ready',
+      back: { to: `${base}/people`, label: 'People' },
+      main: html`<p>Send it to ${email}, and to nobody else: whoever opens it first has the account. It works once, for ${limits.userInvitationMs / 86_400_000} days, and is shown this once.</p>${textField(
+        {
+          name: 'link',
+          label: 'Link',
+          value: `${app.settings.baseUrl}/console/invitation/${token}`,
+          readonly: true,
+          width: 40,
+        },
+      )}`,
+    },
+  };
+}
+
+async function invite(visit: Visit): Promise<Answer> {
+  const { organisation, session, form: sent, change } = visit;
+  const email = sent.text('email');
+  const role = sent.raw('role');
+  const faults: Faults = {};
+  if (!isEmailAddress(email)) faults.email = 'Enter an e-mail address, such as name@example.org.';
+  if (!isRole(role) || !mayGive(organisation.role, role)) faults.role = 'Choose a role.';
+  if (Object.keys(faults).length > 0) return invitePage(visit, faults);
+  const invited = await change(async (work): Promise<Acted<Invited>> => {
+    const result = await inviteUser(work, organisation.organisation_id, {
+      email,
+      role: role as Role,
+      invitedBy: session.user_id,
+      again: false,
+    });
+    return typeof result === 'string' ? { result } : { result, resource: result.invitationId };
+  });
+  if (invited === 'member')
+    return invitePage(visit, {
+      email: 'Somebody with this address belongs to the organisation already: open their page for a new link.',
+    });
+  if (invited === 'full')
+    return invitePage(visit, { email: 'There are too many people and open invitations: remove some first.' });
+  return linkPage(visit, email, invited.token);
+}
+
+/** The person of the address; somebody else's, or nobody's, is the same page that isn't there. */
+async function personOf({ app, organisation, params }: Visit): Promise<Member> {
+  const id = params.user_id!;
+  const found = isUuid(id) ? await findMember(app.db, organisation.organisation_id, id) : undefined;
+  if (found === undefined) throw new NoSuchPage();
+  return found;
+}
+
+function personPage(visit: Visit, member: Member, faults: Faults): Answer {
+  const { base, organisation } = visit;
+  const here = `${base}/people/${member.user_id}`;
+  const may = mayGive(organisation.role, member.role);
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: member.full_name,
+      back: { to: `${base}/people`, label: 'People' },
+      main: html`${facts([
+        ['E-mail address', member.email],
+        ['Role', roleNames[member.role]],
+        ['Second factor', member.has_second_factor ? 'On' : 'Off'],
+        ['Belongs since', day(member.created_at, organisation.time_zone)],
+        ['Person’s id in the audit log', html`<code>${member.user_id}</code>`],
+      ])}${
+        may
+          ? html`<h2>Change the role</h2>${form(
+              `${here}/role`,
+              choiceField({
+                name: 'role',
+                label: 'Role',
+                hint: 'Their sessions end: they sign in again to use the new role.',
+                choices: roleChoices(organisation.role),
+                chosen: [member.role],
+                fault: faults.role,
+              }),
+              'Change the role',
+              { faults },
+            )}<h2>Lost password or second factor</h2><p>A new link lets them make a new account here, in the same role. When it is used, the old account loses this organisation.</p>${buttonForm(`${here}/link`, 'Make a new link')}<h2>Remove</h2><p><a href="${here}/remove">Remove from the organisation</a></p>`
+          : html`<p>Only an owner can change another owner.</p>`
+      }`,
+    },
+  };
+}
+
+async function person(visit: Visit): Promise<Answer> {
+  return personPage(visit, await personOf(visit), {});
+}
+
+async function setRole(visit: Visit): Promise<Answer> {
+  const { base, organisation, form: sent, change } = visit;
+  const member = await personOf(visit);
+  const role = sent.raw('role');
+  if (!isRole(role) || !mayGive(organisation.role, role) || !mayGive(organisation.role, member.role))
+    return personPage(visit, member, { role: 'Choose a role that you may give.' });
+  const changed = await change(async (work): Promise<Acted<Changed>> => {
+    const result = await changeRole(work, organisation.organisation_id, member.user_id, {
+      to: role,
+      by: organisation.role,
+    });
+    if (result !== 'done') return { result };
+    await dropInvitationsFor(work, organisation.organisation_id, member.email);
+    return { result, resource: member.user_id };
+  });
+  if (changed === 'unknown') throw new NoSuchPage();
+  if (changed === 'refused') return personPage(visit, member, { role: 'Choose a role that you may give.' });
+  return changed === 'last_owner' ? personPage(visit, member, { role: lastOwner }) : { to: `${base}/people?did=role` };
+}
+
+async function inviteAgain(visit: Visit): Promise<Answer> {
+  const { organisation, session, change } = visit;
+  const member = await personOf(visit);
+  if (!mayGive(organisation.role, member.role)) throw new NoSuchPage();
+  const invited = await change(async (work): Promise<Acted<Invited>> => {
+    const result = await inviteUser(work, organisation.organisation_id, {
+      email: member.email,
+      role: member.role,
+      invitedBy: session.user_id,
+      again: true,
+    });
+    return typeof result === 'string' ? { result } : { result, resource: result.invitationId };
+  });
+  if (typeof invited === 'string')
+    return personPage(visit, member, { role: 'The link could not be made: the person’s role has just changed.' });
+  return linkPage(visit, member.email, invited.token);
+}
+
+async function showRemove(visit: Visit): Promise<Answer> {
+  const { base, session } = visit;
+  const member = await personOf(visit);
+  const here = `${base}/people/${member.user_id}`;
+  const self = member.user_id === session.user_id;
+  return {
+    page: confirmPage({
+      title: `Remove ${member.full_name}?`,
+      says: [
+        self
+          ? 'You remove yourself: you are signed out at once, and need a new invitation to come back.'
+          : 'Their sessions end at once. What they did stays in the audit log under their id.',
+        'Keys that they made go on working: revoke those that only they knew.',
+      ],
+      action: `${here}/remove`,
+      button: self ? 'Remove me' : 'Remove this person',
+      cancel: here,
+    }),
+  };
+}
+
+async function remove(visit: Visit): Promise<Answer> {
+  const { base, organisation, session, change } = visit;
+  const member = await personOf(visit);
+  if (!mayGive(organisation.role, member.role)) throw new NoSuchPage();
+  const changed = await change(async (work): Promise<Acted<Changed>> => {
+    const result = await removeMember(work, organisation.organisation_id, member.user_id, { by: organisation.role });
+    if (result !== 'done') return { result };
+    await dropInvitationsFor(work, organisation.organisation_id, member.email);
+    return { result, resource: member.user_id };
+  });
+  if (changed === 'unknown' || changed === 'refused') throw new NoSuchPage();
+  if (changed === 'last_owner') return personPage(visit, member, { role: lastOwner });
+  return member.user_id === session.user_id
+    ? { to: '/console/sign-in?did=signed-out', token: null }
+    : { to: `${base}/people?did=removed` };
+}
+
+async function withdraw(visit: Visit): Promise<Answer> {
+  const { base, organisation, params, change } = visit;
+  const id = params.invitation_id!;
+  if (!isUuid(id)) throw new NoSuchPage();
+  const done = await change(async (work) => {
+    const result = await withdrawUserInvitation(work, organisation.organisation_id, id, organisation.role);
+    return result ? { result, resource: id } : { result };
+  });
+  if (!done) throw new NoSuchPage();
+  return { to: `${base}/people?did=withdrawn` };
+}

@@ -1,0 +1,98 @@
+import type { App } from '../app.ts';
+import { auditInside } from '../audit/audit.ts';
+import type { Work } from '../db/work.ts';
+import { feedLane, inWork } from '../db/work.ts';
+import type { Role } from '../users/roles.ts';
+import type { Membership, Session } from '../users/sessions.ts';
+import type { Form } from './form.ts';
+import type { Page } from './frame.ts';
+
+/** What a page's handler answers: a page, or where to go on to (303, so that loading again sends nothing twice). */
+export type Answer = (
+  | { page: Page; status?: number; headers?: Record<string, string> }
+  | { to: string }
+  | { file: { type: string; name: string; body: string | Buffer } }
+) & {
+  /** The session's new token, or null when it ended. */
+  token?: string | null;
+};
+
+/** What every handler gets; before somebody has signed in, nothing more. */
+export type OpenVisit = {
+  app: App;
+  requestId: string;
+  /** Where the request comes from, for throttling. */
+  address: string;
+  /** Browser and system in a few words. */
+  client: string;
+  path: string;
+  params: Record<string, string>;
+  query: URLSearchParams;
+  form: Form;
+  session: Session | null;
+};
+
+/** Somebody is signed in. */
+export type PersonVisit = OpenVisit & { session: Session };
+
+/** Somebody is signed in, belongs to the organisation of the address, and their role may open the page. */
+export type Visit = PersonVisit & {
+  organisation: Membership;
+  /** Where the organisation's pages are: `/console/ID`. */
+  base: string;
+  /**
+   * Makes a change in one unit of work, with its row in the audit log under the person's id. No row is written where
+   * `resource` is left out: then nothing was done.
+   */
+  change<T>(inside: (work: Work) => Promise<Acted<T>>): Promise<T>;
+};
+
+/** What came of an act, and the id of what was acted on. */
+export type Acted<T> = { result: T; resource?: string | null };
+
+type Handled<V> = { method: 'GET' | 'POST'; path: string; handle(visit: V): Promise<Answer> };
+
+/**
+ * One row of the table of pages. `for` says who may open it: anyone, any person who has signed in, or the people of an
+ * organisation in these roles; paths of the last are under `/console/ID`. `proof`: only within ten minutes of a password
+ * or a code. `menu`: the word under which it stands in the navigation.
+ */
+export type ConsoleRoute =
+  | ({ for: 'anyone' } & Handled<OpenVisit>)
+  | ({ for: 'person'; proof?: true } & Handled<PersonVisit>)
+  | ({ for: readonly Role[]; proof?: true; menu?: string } & Handled<Visit>);
+
+/** A page that isn't there: raised for ids that name nothing, too, so that all of them look alike. */
+export class NoSuchPage extends Error {}
+
+/** Under which an act stands in the audit log: method and address, parameters by their names. */
+export const actionOf = ({ for: who, method, path }: ConsoleRoute): string =>
+  `${method} /console${Array.isArray(who) ? path : path.replace(/^\/console/, '')}`;
+
+/** An act of somebody in an organisation: what it changes and its audit row are one transaction. */
+export function act<T>(
+  app: App,
+  by: { organisationId: number; userId: string; action: string; requestId: string },
+  inside: (work: Work) => Promise<Acted<T>>,
+): Promise<T> {
+  return inWork(app, feedLane(by.organisationId), async (work) => {
+    const { result, resource } = await inside(work);
+    if (resource !== undefined) await auditAct(work, { ...by, resource });
+    return result;
+  });
+}
+
+export function auditAct(
+  work: Work,
+  by: { organisationId: number; userId: string; action: string; requestId: string; resource: string | null },
+): Promise<void> {
+  return auditInside(work.tx, {
+    organisationId: by.organisationId,
+    atMs: work.nowMs,
+    requestId: by.requestId,
+    actor: by.userId,
+    action: by.action,
+    resource: by.resource,
+    status: null,
+  });
+}

@@ -1,0 +1,18 @@
+import { accountRoutes } from './account.ts';
+import { homeRoutes } from './home.ts';
+import { invitationRoutes } from './invitation.ts';
+import { peopleRoutes } from './people.ts';
+import type { ConsoleRoute } from './route.ts';
+import { signInRoutes } from './sign-in.ts';
+
+/**
+ * Every page of the console with who may open it, in the order of the navigation: the server, the menus and the test of
+ * every role read it. A page is a row in a list of its own file, and that file's line here.
+ */
+export const consoleRoutes: readonly ConsoleRoute[] = [
+  ...homeRoutes,
+  ...peopleRoutes,
+  ...signInRoutes,
+  ...invitationRoutes,
+  ...accountRoutes,
+];

@@ -1,0 +1,230 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { callerAddress } from '../api/caller-address.ts';
+import type { App } from '../app.ts';
+import { DatabaseUnavailable } from '../db/database.ts';
+import { NoTurn } from '../db/turns.ts';
+import { inWork } from '../db/work.ts';
+import { limits } from '../limits.ts';
+import { errorFields } from '../log.ts';
+import { registerAssets } from '../look/assets.ts';
+import { PasswordsBusy } from '../users/password.ts';
+import { needsSecondFactor } from '../users/roles.ts';
+import type { Session } from '../users/sessions.ts';
+import { clientName, findSession, touchSession } from '../users/sessions.ts';
+import { messagePage } from './blocks.ts';
+import { comesFromUs, cookieHeader, cookieName, isSafeOrigin, readCookie, safeAddress } from './browser.ts';
+import { Form } from './form.ts';
+import type { Frame, Page } from './frame.ts';
+import { consoleStyle, documentOf, noFrame, pageHeaders } from './frame.ts';
+import type { Answer, ConsoleRoute, OpenVisit, Visit } from './route.ts';
+import { act, actionOf, NoSuchPage } from './route.ts';
+import { consoleRoutes } from './routes.ts';
+
+const touchMs = 60_000;
+const ofOrganisation = ({ for: who }: ConsoleRoute) => Array.isArray(who);
+
+/** Where a route is served, with parameters in braces. */
+export const addressOf = (route: ConsoleRoute): string =>
+  ofOrganisation(route) ? `/console/{organisation}${route.path}` : route.path;
+
+/** The pages of the console, from the one table of routes. */
+export function registerConsole(app: App, fastify: FastifyInstance): void {
+  registerAssets(fastify, [consoleStyle]);
+  void fastify.register(
+    async (pages) => {
+      pages.addContentTypeParser(
+        'application/x-www-form-urlencoded',
+        { parseAs: 'string', bodyLimit: limits.formBytes },
+        (_request, body, done) => done(null, body),
+      );
+      pages.addHook('onRequest', async (request) => {
+        // The route with its parameters' names: an invitation's link is a secret and stays out of the log.
+        request.action = `${request.method} ${(request.routeOptions.url ?? '/console').replace(/:(\w+)/g, '{$1}')}`;
+      });
+      pages.setErrorHandler((error, request, reply) => failure(app, error as Failure, request, reply));
+      pages.setNotFoundHandler((_request, reply) => send(app, reply, notFound, noFrame));
+      for (const route of consoleRoutes)
+        pages.route({
+          method: route.method === 'GET' ? ['GET', 'HEAD'] : ['POST'],
+          url: addressOf(route)
+            .replace(/^\/console/, '')
+            .replace(/\{(\w+)\}/g, ':$1'),
+          handler: (request, reply) => answer(app, route, request, reply),
+        });
+    },
+    { prefix: '/console' },
+  );
+}
+
+/** The one page for whatever isn't there, isn't theirs, or isn't for their role. */
+const notFound: Answer = {
+  status: 404,
+  page: messagePage('Page not found', 'Check the address, or go back to the start.'),
+};
+
+const refused = (title: string, ...paragraphs: string[]): Answer => ({
+  status: 403,
+  page: messagePage(title, ...paragraphs),
+});
+
+async function answer(
+  app: App,
+  route: ConsoleRoute,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { baseUrl } = app.settings;
+  if (!isSafeOrigin(baseUrl))
+    return send(
+      app,
+      reply,
+      refused('This needs https', 'Passwords are never sent in the clear. Set ARS_BASE_URL to an address with https.'),
+      noFrame,
+    );
+  if (route.method === 'POST' && !comesFromUs(request.headers, baseUrl))
+    return send(
+      app,
+      reply,
+      refused('This did not come from our pages', 'Nothing was changed. Go back to the page, and send the form again.'),
+      noFrame,
+    );
+  const token = readCookie(request.headers, cookieName(baseUrl, 'session'));
+  const session = token === null ? null : ((await findSession(app.db, token, app.clock.nowMs())) ?? null);
+  if (session !== null && app.clock.nowMs() - session.last_seen_at.getTime() > touchMs)
+    await inWork(app, null, (work) => touchSession(work, session.session_id));
+  const url = request.raw.url ?? '/';
+  const question = url.indexOf('?');
+  const path = question < 0 ? url : url.slice(0, question);
+  const visit: OpenVisit = {
+    app,
+    requestId: request.id,
+    address: callerAddress(request.raw, app.settings.trustedProxies),
+    client: clientName(request.headers['user-agent'] ?? ''),
+    path,
+    params: { ...(request.params as Record<string, string>) },
+    query: new URLSearchParams(question < 0 ? '' : url.slice(question + 1)),
+    form: new Form(request.body),
+    session,
+  };
+  const { answered, frame } = await handled(route, visit);
+  return send(app, reply, answered, frame);
+}
+
+/** Who may not open the page is sent to where they can, or told that there is no such page. */
+async function handled(route: ConsoleRoute, visit: OpenVisit): Promise<{ answered: Answer; frame: Frame }> {
+  const { session } = visit;
+  if (route.for === 'anyone') return { answered: await route.handle(visit), frame: frameOf(session) };
+  if (session === null) return { answered: { to: detour('/console/sign-in', route, visit) }, frame: noFrame };
+  if (session.stage === 'code')
+    return { answered: { to: detour('/console/sign-in/code', route, visit) }, frame: noFrame };
+  const proof = route.proof === true && !isProved(session, visit.app.clock.nowMs());
+  const confirm = () => ({ to: detour('/console/confirm', route, visit) });
+  if (route.for === 'person') {
+    const answered = proof ? confirm() : await route.handle({ ...visit, session });
+    return { answered, frame: frameOf(session) };
+  }
+  const id = visit.params.organisation!.toLowerCase();
+  const organisation = session.memberships.find((one) => one.public_id === id);
+  if (organisation === undefined || !route.for.includes(organisation.role))
+    return { answered: notFound, frame: noFrame };
+  if (needsSecondFactor(organisation.role) && !session.has_second_factor)
+    return { answered: { to: detour('/console/account/second-factor', route, visit) }, frame: noFrame };
+  const base = `/console/${organisation.public_id}`;
+  const within: Visit = {
+    ...visit,
+    session,
+    organisation,
+    base,
+    change: (inside) =>
+      act(
+        visit.app,
+        {
+          organisationId: organisation.organisation_id,
+          userId: session.user_id,
+          action: actionOf(route),
+          requestId: visit.requestId,
+        },
+        inside,
+      ),
+  };
+  const frame: Frame = { session, organisation, menu: menuFor(within) };
+  try {
+    return { answered: proof ? confirm() : await route.handle(within), frame };
+  } catch (error) {
+    // The same bytes as for somebody else's page.
+    if (error instanceof NoSuchPage) return { answered: notFound, frame: noFrame };
+    throw error;
+  }
+}
+
+/** Whether the person proved who they are within the last ten minutes. */
+export const isProved = (session: Session, nowMs: number): boolean =>
+  nowMs - session.proved_at.getTime() < limits.stepUpMs;
+
+const frameOf = (session: Session | null): Frame => ({
+  session: session?.stage === 'full' ? session : null,
+  organisation: null,
+  menu: [],
+});
+
+function menuFor({ base, path, organisation }: Visit): Frame['menu'] {
+  return consoleRoutes.flatMap((route) => {
+    if (typeof route.for === 'string' || route.menu === undefined || !route.for.includes(organisation.role)) return [];
+    const to = base + route.path;
+    return [{ to, label: route.menu, current: path === to || (route.path !== '' && path.startsWith(`${to}/`)) }];
+  });
+}
+
+/** A page to pass through first, which leads back to where somebody wanted to go; a form that was sent is not sent again. */
+function detour(through: string, route: ConsoleRoute, { path, query, app }: OpenVisit): string {
+  const readable = consoleRoutes.some((one) => one.method === 'GET' && addressOf(one) === addressOf(route));
+  const text = query.toString();
+  const wanted = readable ? safeAddress(text === '' ? path : `${path}?${text}`, app.settings.baseUrl) : '/console';
+  return wanted === '/console' ? through : `${through}?${new URLSearchParams({ to: wanted }).toString()}`;
+}
+
+function send(app: App, reply: FastifyReply, answered: Answer, frame: Frame): FastifyReply {
+  reply.headers(pageHeaders);
+  const { baseUrl } = app.settings;
+  if (answered.token !== undefined) reply.header('set-cookie', cookieHeader(baseUrl, 'session', answered.token));
+  if ('to' in answered) return reply.code(303).header('location', answered.to).send('');
+  if ('file' in answered) {
+    const { type, name, body } = answered.file;
+    return reply.headers({ 'content-type': type, 'content-disposition': `attachment; filename="${name}"` }).send(body);
+  }
+  return reply
+    .code(answered.status ?? 200)
+    .headers(answered.headers ?? {})
+    .send(documentOf(answered.page, frame));
+}
+
+type Failure = Error & { statusCode?: number; status?: number; headers?: Record<string, string> };
+
+const failurePage = (status: number, title: string, text: string): { status: number; page: Page } => ({
+  status,
+  page: messagePage(title, text),
+});
+
+function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (error instanceof NoSuchPage) return send(app, reply, notFound, noFrame);
+  if (error instanceof DatabaseUnavailable || error instanceof NoTurn || error instanceof PasswordsBusy) {
+    const why = error instanceof NoTurn ? error.why : error instanceof DatabaseUnavailable ? error.code : 'passwords';
+    app.log.error('console.unavailable', { request_id: request.id, why });
+    reply.header('retry-after', '10');
+    return send(app, reply, failurePage(503, 'Please try again in a minute', 'Nothing was changed.'), noFrame);
+  }
+  const status = error.status ?? error.statusCode ?? 500;
+  if (status === 429) {
+    reply.headers(error.headers ?? {});
+    return send(app, reply, failurePage(429, 'Too many requests', 'Wait for a minute, and try again.'), noFrame);
+  }
+  if (status >= 400 && status < 500)
+    return send(app, reply, failurePage(status, 'We could not read that', 'Go back, and try again.'), noFrame);
+  app.log.error('request.failed', { request_id: request.id, action: request.action, ...errorFields(error) });
+  return send(
+    app,
+    reply,
+    failurePage(500, 'Something went wrong', 'The fault is ours. Go back, and look whether what you wanted was done.'),
+    noFrame,
+  );
+}

@@ -1,0 +1,310 @@
+import { inWork } from '../db/work.ts';
+import { html } from '../html.ts';
+import type { Account } from '../users/accounts.ts';
+import { findAccounts, plainEmail } from '../users/accounts.ts';
+import { matching } from '../users/password.ts';
+import { useSecondFactor } from '../users/second-factor.ts';
+import type { Membership } from '../users/sessions.ts';
+import { endSession, openSession, renewSession } from '../users/sessions.ts';
+import { listMemberships } from '../users/members.ts';
+import type { Subject } from '../users/throttle.ts';
+import { countAttempt, uncountAttempt } from '../users/throttle.ts';
+import { notice } from './blocks.ts';
+import { safeAddress } from './browser.ts';
+import type { Faults } from './form.ts';
+import { choiceField, form, hiddenField, textField } from './form.ts';
+import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from './route.ts';
+import { auditAct } from './route.ts';
+
+export const signInRoutes: ConsoleRoute[] = [
+  { for: 'anyone', method: 'GET', path: '/console/sign-in', handle: showSignIn },
+  { for: 'anyone', method: 'POST', path: '/console/sign-in', handle: signIn },
+  { for: 'anyone', method: 'GET', path: '/console/sign-in/code', handle: showCode },
+  { for: 'anyone', method: 'POST', path: '/console/sign-in/code', handle: enterCode },
+  { for: 'person', method: 'POST', path: '/console/sign-out', handle: signOut },
+  { for: 'person', method: 'GET', path: '/console/confirm', handle: showConfirm },
+  { for: 'person', method: 'POST', path: '/console/confirm', handle: confirm },
+];
+
+/** Where to go on to: from the address of the page, or from its form. */
+function wanted({ query, form: sent, app }: OpenVisit): string {
+  return safeAddress(sent.raw('to') || (query.get('to') ?? ''), app.settings.baseUrl);
+}
+
+const onTo = (to: string) => hiddenField('to', to);
+
+/** A page where one may have to wait after too many attempts. */
+export function waitFault(seconds: number): string {
+  const minutes = Math.ceil(seconds / 60);
+  return `There were too many attempts. Wait for ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, and try again.`;
+}
+
+function signInPage(visit: OpenVisit, email: string, faults: Faults, organisations: Membership[] = []): Answer {
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Sign in',
+      main: html`${notice(visit.query, { 'signed-out': 'You are signed out.', ended: 'The session has ended: sign in again.' })}${form(
+        '/console/sign-in',
+        [
+          onTo(wanted(visit)),
+          textField({
+            name: 'email',
+            label: 'E-mail address',
+            type: 'email',
+            autocomplete: 'username',
+            value: email,
+            width: 40,
+            fault: faults.email,
+          }),
+          organisations.length === 0
+            ? null
+            : choiceField({
+                name: 'account',
+                label: 'Organisation',
+                hint: 'You use this address and password in more than one place.',
+                fault: faults.account,
+                chosen: [],
+                choices: organisations.map((one) => ({ value: one.public_id, label: one.name })),
+              }),
+          textField({
+            name: 'password',
+            label: 'Password',
+            type: 'password',
+            autocomplete: 'current-password',
+            width: 40,
+            fault: faults.password,
+          }),
+        ],
+        'Sign in',
+        { faults },
+      )}<p class="hint">Nobody can see your password. If it is lost, ask an owner or an admin of your organisation for a new link.</p>`,
+    },
+  };
+}
+
+async function showSignIn(visit: OpenVisit): Promise<Answer> {
+  if (visit.session?.stage === 'full') return { to: wanted(visit) };
+  return signInPage(visit, '', {});
+}
+
+const wrong = 'The e-mail address or the password is not right.';
+
+/**
+ * An unknown address takes as long as a wrong password, and is told the same. Attempts are counted before they are made:
+ * any number at once are no more than are allowed.
+ */
+async function signIn(visit: OpenVisit): Promise<Answer> {
+  const { app, form: sent } = visit;
+  const email = plainEmail(sent.text('email'));
+  const password = sent.raw('password');
+  const faults: Faults = {};
+  if (email === '' || email.length > 254) faults.email = 'Enter your e-mail address.';
+  if (password === '') faults.password = 'Enter your password.';
+  if (Object.keys(faults).length > 0) return signInPage(visit, sent.text('email'), faults);
+  const subjects: Subject[] = [
+    { kind: 'account', value: email },
+    { kind: 'address', value: visit.address },
+  ];
+  const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
+  if (seconds > 0)
+    return {
+      ...signInPage(visit, sent.text('email'), { password: waitFault(seconds) }),
+      status: 429,
+      headers: { 'retry-after': String(seconds) },
+    };
+  const accounts = await findAccounts(app.db, email);
+  const right = await matching(
+    password.slice(0, 2000),
+    accounts.map((account) => account.password),
+  );
+  const found = accounts.filter((_, i) => right[i]);
+  if (found.length === 0) return signInPage(visit, sent.text('email'), { password: wrong });
+  const account = found.length === 1 ? found[0]! : await chosenOf(visit, found);
+  if (account === null)
+    return signInPage(
+      visit,
+      sent.text('email'),
+      { account: 'Choose an organisation, and enter your password again.' },
+      (await Promise.all(found.map((one) => listMemberships(app.db, one.user_id))))
+        .flat()
+        .sort((a, b) => a.name.localeCompare(b.name)),
+    );
+  const stage = account.totp_secret === null ? 'full' : 'code';
+  const token = await inWork(app, null, async (work) => {
+    await uncountAttempt(work, subjects);
+    // Whatever session the browser had, its token is never taken on.
+    if (visit.session !== null) await endSession(work, visit.session.user_id, visit.session.session_id);
+    if (stage === 'full') await auditSignIn(work, visit, account.user_id);
+    return openSession(work, { userId: account.user_id, stage, client: visit.client });
+  });
+  const to = wanted(visit);
+  return stage === 'full'
+    ? { to, token }
+    : { to: `/console/sign-in/code?${new URLSearchParams({ to }).toString()}`, token };
+}
+
+/** Two accounts with one address and one password: the organisation says which is meant. */
+async function chosenOf({ app, form: sent }: OpenVisit, found: readonly Account[]): Promise<Account | null> {
+  const chosen = sent.raw('account');
+  for (const account of found)
+    if ((await listMemberships(app.db, account.user_id)).some((one) => one.public_id === chosen)) return account;
+  return null;
+}
+
+/** Every organisation that the person belongs to sees it. */
+async function auditSignIn(
+  work: Parameters<typeof auditAct>[0],
+  visit: OpenVisit,
+  userId: string,
+  action = 'POST /console/sign-in',
+): Promise<void> {
+  for (const { organisation_id: organisationId } of await listMemberships(work.tx, userId))
+    await auditAct(work, { organisationId, userId, action, requestId: visit.requestId, resource: userId });
+}
+
+const codeHint = 'Six digits from your authenticator app, or one of your recovery codes. Each works once.';
+
+function codePage(visit: OpenVisit, faults: Faults): Answer {
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Enter your code',
+      main: form(
+        '/console/sign-in/code',
+        [
+          onTo(wanted(visit)),
+          textField({
+            name: 'code',
+            label: 'Code',
+            hint: codeHint,
+            autocomplete: 'one-time-code',
+            width: 20,
+            fault: faults.code,
+          }),
+        ],
+        'Go on',
+        { faults, cancel: '/console/sign-in' },
+      ),
+    },
+  };
+}
+
+async function showCode(visit: OpenVisit): Promise<Answer> {
+  if (visit.session === null) return { to: '/console/sign-in' };
+  if (visit.session.stage === 'full') return { to: wanted(visit) };
+  return codePage(visit, {});
+}
+
+/** Checks a code under its own throttle. @returns what is wrong with it, or null */
+async function codeFault(
+  { app, form: sent }: OpenVisit,
+  userId: string,
+): Promise<{ fault: string; seconds: number } | null> {
+  const code = sent.text('code');
+  if (code === '') return { fault: 'Enter a code.', seconds: 0 };
+  const subjects: Subject[] = [{ kind: 'code', value: userId }];
+  const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
+  if (seconds > 0) return { fault: waitFault(seconds), seconds };
+  return inWork(app, null, async (work) => {
+    if (!(await useSecondFactor(work, userId, code)))
+      return { fault: 'The code is not right, or it was used before: wait for the next one.', seconds: 0 };
+    await uncountAttempt(work, subjects);
+    return null;
+  });
+}
+
+function refusedCode(answer: Answer, seconds: number): Answer {
+  return seconds === 0 ? answer : ({ ...answer, status: 429, headers: { 'retry-after': String(seconds) } } as Answer);
+}
+
+async function enterCode(visit: OpenVisit): Promise<Answer> {
+  const { session, app } = visit;
+  if (session === null) return { to: '/console/sign-in' };
+  if (session.stage === 'full') return { to: wanted(visit) };
+  const wrongCode = await codeFault(visit, session.user_id);
+  if (wrongCode !== null) return refusedCode(codePage(visit, { code: wrongCode.fault }), wrongCode.seconds);
+  const token = await inWork(app, null, async (work) => {
+    await auditSignIn(work, visit, session.user_id);
+    return renewSession(work, session.session_id);
+  });
+  return { to: wanted(visit), token };
+}
+
+async function signOut({ app, session }: PersonVisit): Promise<Answer> {
+  await inWork(app, null, (work) => endSession(work, session.user_id, session.session_id));
+  return { to: '/console/sign-in?did=signed-out', token: null };
+}
+
+function confirmPage(visit: PersonVisit, faults: Faults): Answer {
+  const { session } = visit;
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Confirm that it is you',
+      main: html`<p>What comes next needs a fresh proof. It counts for ten minutes.</p>${form(
+        '/console/confirm',
+        [
+          onTo(wanted(visit)),
+          session.has_second_factor
+            ? textField({
+                name: 'code',
+                label: 'Code',
+                hint: codeHint,
+                autocomplete: 'one-time-code',
+                width: 20,
+                fault: faults.code,
+              })
+            : textField({
+                name: 'password',
+                label: 'Password',
+                type: 'password',
+                autocomplete: 'current-password',
+                width: 40,
+                fault: faults.password,
+              }),
+        ],
+        'Confirm',
+        { faults, cancel: '/console' },
+      )}`,
+    },
+  };
+}
+
+async function showConfirm(visit: PersonVisit): Promise<Answer> {
+  return confirmPage(visit, {});
+}
+
+/** The second factor where there is one, otherwise the password; the session goes on under a new token. */
+async function confirm(visit: PersonVisit): Promise<Answer> {
+  const { app, session } = visit;
+  if (session.has_second_factor) {
+    const wrongCode = await codeFault(visit, session.user_id);
+    if (wrongCode !== null) return refusedCode(confirmPage(visit, { code: wrongCode.fault }), wrongCode.seconds);
+  } else {
+    const wrongPassword = await passwordFaultOf(visit, 'password');
+    if (wrongPassword !== null)
+      return refusedCode(confirmPage(visit, { password: wrongPassword.fault }), wrongPassword.seconds);
+  }
+  return { to: wanted(visit), token: await inWork(app, null, (work) => renewSession(work, session.session_id)) };
+}
+
+/** Checks the person's own password under the throttle of sign-ins. @returns what is wrong with it, or null */
+export async function passwordFaultOf(
+  { app, session, form: sent, address }: PersonVisit,
+  field: string,
+): Promise<{ fault: string; seconds: number } | null> {
+  const given = sent.raw(field);
+  if (given === '') return { fault: 'Enter your password.', seconds: 0 };
+  const subjects: Subject[] = [
+    { kind: 'account', value: session.email },
+    { kind: 'address', value: address },
+  ];
+  const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
+  if (seconds > 0) return { fault: waitFault(seconds), seconds };
+  const account = (await findAccounts(app.db, session.email)).find((one) => one.user_id === session.user_id);
+  const [right] = await matching(given.slice(0, 2000), [account?.password ?? null]);
+  if (right !== true) return { fault: 'The password is not right.', seconds: 0 };
+  await inWork(app, null, (work) => uncountAttempt(work, subjects));
+  return null;
+}

@@ -1,0 +1,32 @@
+import { pick } from '../random.ts';
+import type { Work } from '../db/work.ts';
+import { createAccount, findAccounts } from '../users/accounts.ts';
+import { addMember } from '../users/members.ts';
+import { giveSecondFactor } from '../users/second-factor.ts';
+import { makeTotpSecret } from '../users/totp.ts';
+
+/** How to get into the sandbox's console: what an owner would keep in their head and on their phone. */
+export type SandboxOwner = { email: string; password: string; totp_secret: string };
+
+const email = 'owner@sandbox.example';
+const words =
+  'amber birch cedar delta ember fjord grove heron ivory jetty kelp larch maple north ochre pearl quartz reed slate tidal umber vivid willow zephyr';
+
+export function makeOwner(work: Pick<Work, 'random'>): SandboxOwner {
+  const list = words.split(' ');
+  const password = `${Array.from({ length: 4 }, () => pick(work.random, list)).join('-')}-${work.random.bytes(3).toString('hex')}`;
+  return { email, password, totp_secret: makeTotpSecret(work.random) };
+}
+
+/** Makes the owner an account, unless there is one. @param hashed the owner's password */
+export async function ensureOwner(
+  work: Work,
+  organisationId: number,
+  owner: SandboxOwner,
+  hashed: string,
+): Promise<void> {
+  if ((await findAccounts(work.tx, owner.email)).length > 0) return;
+  const userId = await createAccount(work, { email: owner.email, fullName: 'Olive Owner', password: hashed });
+  await addMember(work, organisationId, userId, 'owner');
+  await giveSecondFactor(work, userId, owner.totp_secret);
+}

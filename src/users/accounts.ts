@@ -1,0 +1,89 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+
+/** What signing in needs to know of an account. */
+export type Account = {
+  user_id: string;
+  email: string;
+  full_name: string;
+  password: string | null;
+  totp_secret: string | null;
+  totp_step: number;
+  recovery_codes: Buffer[];
+};
+
+const columns = 'user_id, email, full_name, password, totp_secret, totp_step, recovery_codes';
+const byEmail = statement(
+  'user.by_email',
+  `select ${columns} from user_account where email = $1 order by created_at, user_id`,
+);
+const lock = statement('user.lock', `select ${columns} from user_account where user_id = $1 for update`);
+const insert = statement(
+  'user.insert',
+  `insert into user_account (user_id, email, full_name, password, created_at) values ($1, $2, $3, $4, $5)`,
+);
+const setPassword = statement('user.set_password', `update user_account set password = $2 where user_id = $1`);
+const setSecondFactor = statement(
+  'user.set_second_factor',
+  `update user_account set totp_secret = $2, totp_step = $3, recovery_codes = $4 where user_id = $1`,
+);
+const useStep = statement(
+  'user.use_step',
+  `update user_account set totp_step = $2, totp_secret = $3 where user_id = $1`,
+);
+const setRecoveryCodes = statement(
+  'user.set_recovery_codes',
+  `update user_account set recovery_codes = $2 where user_id = $1`,
+);
+const removeIfNowhere = statement(
+  'user.remove_if_nowhere',
+  `
+  delete from user_account u where user_id = $1 and not exists (select from user_membership m where m.user_id = u.user_id)`,
+);
+
+/** The one form in which an address is kept and looked for. */
+export const plainEmail = (email: string): string => email.trim().toLowerCase();
+
+export function findAccounts(tx: Tx, email: string): Promise<Account[]> {
+  return tx.query<Account>(byEmail, [plainEmail(email)]);
+}
+
+/** Nobody else uses a code of the account before the transaction ends. */
+export async function lockAccount(work: Work, userId: string): Promise<Account | undefined> {
+  return (await work.tx.query<Account>(lock, [userId]))[0];
+}
+
+export async function createAccount(
+  work: Work,
+  given: { email: string; fullName: string; password: string | null },
+): Promise<string> {
+  const userId = work.uuid();
+  await work.tx.query(insert, [userId, plainEmail(given.email), given.fullName, given.password, new Date(work.nowMs)]);
+  return userId;
+}
+
+export async function changePassword(work: Work, userId: string, password: string): Promise<void> {
+  await work.tx.query(setPassword, [userId, password]);
+}
+
+export async function storeSecondFactor(
+  work: Work,
+  userId: string,
+  given: { encrypted: string; step: number; recoveryHashes: Buffer[] },
+): Promise<void> {
+  await work.tx.query(setSecondFactor, [userId, given.encrypted, given.step, given.recoveryHashes]);
+}
+
+export async function storeUsedStep(work: Work, userId: string, step: number, encrypted: string): Promise<void> {
+  await work.tx.query(useStep, [userId, step, encrypted]);
+}
+
+export async function storeRecoveryHashes(work: Work, userId: string, hashes: Buffer[]): Promise<void> {
+  await work.tx.query(setRecoveryCodes, [userId, hashes]);
+}
+
+/** Nothing is kept of somebody who belongs to no organisation any more; their sessions must have ended before. */
+export async function removeAccountIfNowhere(work: Work, userId: string): Promise<void> {
+  await work.tx.query(removeIfNowhere, [userId]);
+}

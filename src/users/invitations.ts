@@ -1,0 +1,158 @@
+import { hash } from 'node:crypto';
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { limits } from '../limits.ts';
+import { createAccount, plainEmail } from './accounts.ts';
+import { addMember, leave } from './members.ts';
+import type { Role } from './roles.ts';
+import { mayGive, roles } from './roles.ts';
+
+/** Invitations to an organisation's console: a link that works once. */
+
+export type UserInvitation = {
+  organisation_id: number;
+  organisation_name: string;
+  invitation_id: string;
+  email: string;
+  role: Role;
+  created_at: Date;
+  expires_at: Date;
+};
+
+const columns = `i.organisation_id, o.name as organisation_name, i.invitation_id, i.email, i.role, i.created_at, i.expires_at`;
+const byToken = statement(
+  'user_invitation.by_token',
+  `
+  select ${columns} from user_invitation i join organisation o using (organisation_id)
+   where i.token_sha256 = $1 and i.expires_at > $2`,
+);
+const take = statement(
+  'user_invitation.take',
+  `delete from user_invitation where token_sha256 = $1 and expires_at > $2 returning organisation_id, email, role`,
+);
+const list = statement(
+  'user_invitation.list',
+  `
+  select ${columns} from user_invitation i join organisation o using (organisation_id)
+   where i.organisation_id = $1 and i.expires_at > $2 order by i.created_at, i.invitation_id`,
+);
+const insert = statement(
+  'user_invitation.insert',
+  `
+  insert into user_invitation (organisation_id, invitation_id, token_sha256, email, role, invited_by, created_at, expires_at)
+  values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+);
+const dropForEmail = statement(
+  'user_invitation.drop_for_email',
+  `delete from user_invitation where organisation_id = $1 and email = $2`,
+);
+const drop = statement(
+  'user_invitation.drop',
+  `delete from user_invitation where organisation_id = $1 and invitation_id = $2 and role = any($3) returning role`,
+);
+const prune = statement('user_invitation.prune', `delete from user_invitation where expires_at <= $1`);
+const people = statement(
+  'user_invitation.people',
+  `
+  select (select count(*) from user_membership where organisation_id = $1)
+       + (select count(*) from user_invitation where organisation_id = $1) as count`,
+);
+const membersOfEmail = statement(
+  'user_invitation.members_of_email',
+  `
+  select m.user_id, m.role from user_membership m join user_account u using (user_id)
+   where m.organisation_id = $1 and u.email = $2 order by m.user_id for update of m`,
+);
+
+const hashOf = (token: string) => hash('sha256', token, 'buffer');
+
+/** `member`: somebody with this address belongs to the organisation already, in another role than the one given. */
+export type Invited = { token: string; invitationId: string } | 'member' | 'full';
+
+/**
+ * Makes an invitation; an open one for the same address ends. To somebody who belongs to the organisation already it is a
+ * way back in for who lost their password or second factor: a new account takes the place of theirs, in the same role.
+ * @param invitedBy a user's id, or `operator`
+ */
+export async function inviteUser(
+  work: Work,
+  organisationId: number,
+  given: { email: string; role: Role; invitedBy: string; again: boolean },
+): Promise<Invited> {
+  const email = plainEmail(given.email);
+  const there = await work.tx.query<{ role: Role }>(membersOfEmail, [organisationId, email]);
+  if (there.length > 0 && !(given.again && there.every(({ role }) => role === given.role))) return 'member';
+  await work.tx.query(dropForEmail, [organisationId, email]);
+  const [{ count } = { count: 0 }] = await work.tx.query<{ count: number }>(people, [organisationId]);
+  if (count >= limits.usersPerOrganisation) return 'full';
+  const token = work.random.bytes(32).toString('base64url');
+  const invitationId = work.uuid();
+  await work.tx.query(insert, [
+    organisationId,
+    invitationId,
+    hashOf(token),
+    email,
+    given.role,
+    given.invitedBy,
+    new Date(work.nowMs),
+    new Date(work.nowMs + limits.userInvitationMs),
+  ]);
+  return { token, invitationId };
+}
+
+export async function findUserInvitation(tx: Tx, token: string, nowMs: number): Promise<UserInvitation | undefined> {
+  return (await tx.query<UserInvitation>(byToken, [hashOf(token), new Date(nowMs)]))[0];
+}
+
+export function listUserInvitations(tx: Tx, organisationId: number, nowMs: number): Promise<UserInvitation[]> {
+  return tx.query<UserInvitation>(list, [organisationId, new Date(nowMs)]);
+}
+
+/** @returns false when the organisation has no such invitation */
+export async function withdrawUserInvitation(
+  work: Work,
+  organisationId: number,
+  invitationId: string,
+  by: Role,
+): Promise<boolean> {
+  const givable = roles.filter((role) => mayGive(by, role));
+  return (await work.tx.query(drop, [organisationId, invitationId, givable])).length === 1;
+}
+
+/** After a change of somebody's role: what was promised before doesn't count any more. */
+export async function dropInvitationsFor(work: Work, organisationId: number, email: string): Promise<void> {
+  await work.tx.query(dropForEmail, [organisationId, email]);
+}
+
+/** Who accepts: an account that is there, or a new one that is made. */
+type Accepting = { userId: string; email: string } | { fullName: string; password: string | null };
+
+/**
+ * Uses an invitation up.
+ * @returns who belongs to the organisation from now on; null when the invitation is used, withdrawn, expired, not theirs,
+ * or overtaken by a change of role
+ */
+export async function acceptInvitation(
+  work: Work,
+  token: string,
+  accepting: Accepting,
+): Promise<{ userId: string; organisationId: number } | null> {
+  const [invitation] = await work.tx.query<{ organisation_id: number; email: string; role: Role }>(take, [
+    hashOf(token),
+    new Date(work.nowMs),
+  ]);
+  if (invitation === undefined) return null;
+  const { organisation_id: organisationId, email, role } = invitation;
+  if ('userId' in accepting && accepting.email !== email) return null;
+  const replaced = await work.tx.query<{ user_id: string; role: Role }>(membersOfEmail, [organisationId, email]);
+  if (replaced.some((one) => one.role !== role)) return null;
+  const userId = 'userId' in accepting ? accepting.userId : await createAccount(work, { ...accepting, email });
+  await addMember(work, organisationId, userId, role);
+  for (const { user_id } of replaced) if (user_id !== userId) await leave(work, organisationId, user_id);
+  return { userId, organisationId };
+}
+
+export async function pruneUserInvitations(work: Work): Promise<void> {
+  await work.tx.query(prune, [new Date(work.nowMs)]);
+}

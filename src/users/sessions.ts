@@ -1,0 +1,168 @@
+import { hash } from 'node:crypto';
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { limits } from '../limits.ts';
+import type { Role } from './roles.ts';
+
+/** An organisation that a person belongs to. */
+export type Membership = {
+  organisation_id: number;
+  public_id: string;
+  name: string;
+  time_zone: string;
+  role: Role;
+};
+
+/** A session with its person, as one request finds them. */
+export type Session = {
+  session_id: string;
+  user_id: string;
+  stage: 'code' | 'full';
+  created_at: Date;
+  last_seen_at: Date;
+  proved_at: Date;
+  client: string;
+  pending_totp: string | null;
+  email: string;
+  full_name: string;
+  has_password: boolean;
+  has_second_factor: boolean;
+  memberships: Membership[];
+};
+
+/** A session is alive by these two instants; the third is for those that still wait for their second factor. */
+const alive = `s.last_seen_at > $2 and s.created_at > $3 and (s.stage = 'full' or s.created_at > $4)`;
+const bounds = (nowMs: number) =>
+  [limits.sessionIdleMs, limits.sessionMs, limits.sessionCodeMs].map((ms) => new Date(nowMs - ms));
+
+const find = statement(
+  'session.find',
+  `
+  select s.session_id, s.user_id, s.stage, s.created_at, s.last_seen_at, s.proved_at, s.client, s.pending_totp,
+         u.email, u.full_name, u.password is not null as has_password, u.totp_secret is not null as has_second_factor,
+         coalesce((select json_agg(json_build_object('organisation_id', o.organisation_id, 'public_id', o.public_id,
+                                   'name', o.name, 'time_zone', o.time_zone, 'role', m.role) order by o.name, o.public_id)
+                     from user_membership m join organisation o using (organisation_id) where m.user_id = s.user_id), '[]') as memberships
+    from user_session s join user_account u using (user_id)
+   where s.token_sha256 = $1 and ${alive}`,
+);
+const list = statement(
+  'session.list',
+  `
+  select session_id, created_at, last_seen_at, client from user_session s
+   where user_id = $1 and stage = 'full' and ${alive} order by last_seen_at desc, session_id`,
+);
+const insert = statement(
+  'session.insert',
+  `
+  insert into user_session (session_id, token_sha256, user_id, stage, created_at, last_seen_at, proved_at, client)
+  values ($1, $2, $3, $4, $5, $5, $5, $6)`,
+);
+const endOldest = statement(
+  'session.end_oldest',
+  `
+  delete from user_session where session_id in
+    (select session_id from user_session where user_id = $1 order by created_at desc, session_id offset $2)`,
+);
+const renew = statement(
+  'session.renew',
+  `
+  update user_session set token_sha256 = $2, stage = 'full', proved_at = $3, last_seen_at = $3, pending_totp = null
+   where session_id = $1 returning session_id`,
+);
+const touch = statement('session.touch', `update user_session set last_seen_at = $2 where session_id = $1`);
+const setPending = statement('session.set_pending', `update user_session set pending_totp = $2 where session_id = $1`);
+const endOne = statement(
+  'session.end',
+  `delete from user_session where user_id = $1 and session_id = $2 returning session_id`,
+);
+const endAll = statement(
+  'session.end_all',
+  `delete from user_session where user_id = $1 and session_id is distinct from $2`,
+);
+const prune = statement('session.prune', `delete from user_session where last_seen_at <= $1 or created_at <= $2`);
+
+const hashOf = (token: string) => hash('sha256', token, 'buffer');
+const newToken = ({ random }: Work) => random.bytes(32).toString('base64url');
+
+/** The living session of a token, and its person with everything they belong to. */
+export async function findSession(tx: Tx, token: string, nowMs: number): Promise<Session | undefined> {
+  return (await tx.query<Session>(find, [hashOf(token), ...bounds(nowMs)]))[0];
+}
+
+/** @returns the token, which only its cookie holds */
+export async function openSession(
+  work: Work,
+  given: { userId: string; stage: Session['stage']; client: string },
+): Promise<string> {
+  const token = newToken(work);
+  await work.tx.query(insert, [
+    work.uuid(),
+    hashOf(token),
+    given.userId,
+    given.stage,
+    new Date(work.nowMs),
+    given.client,
+  ]);
+  await work.tx.query(endOldest, [given.userId, limits.sessionsPerUser]);
+  return token;
+}
+
+/** The person proved again who they are: the session goes on under another token. */
+export async function renewSession(work: Work, sessionId: string): Promise<string> {
+  const token = newToken(work);
+  await work.tx.query(renew, [sessionId, hashOf(token), new Date(work.nowMs)]);
+  return token;
+}
+
+/** A request of the session; told at most once a minute, so that a page costs no write. */
+export async function touchSession(work: Work, sessionId: string): Promise<void> {
+  await work.tx.query(touch, [sessionId, new Date(work.nowMs)]);
+}
+
+export async function keepPendingSecret(work: Work, sessionId: string, encrypted: string): Promise<void> {
+  await work.tx.query(setPending, [sessionId, encrypted]);
+}
+
+export type ListedSession = Pick<Session, 'session_id' | 'created_at' | 'last_seen_at' | 'client'>;
+
+export function listSessions(tx: Tx, userId: string, nowMs: number): Promise<ListedSession[]> {
+  return tx.query<ListedSession>(list, [userId, ...bounds(nowMs)]);
+}
+
+/** @returns false when the person has no such session */
+export async function endSession(work: Work, userId: string, sessionId: string): Promise<boolean> {
+  return (await work.tx.query(endOne, [userId, sessionId])).length === 1;
+}
+
+/** @param except the session that goes on */
+export async function endSessions(work: Work, userId: string, except: string | null = null): Promise<void> {
+  await work.tx.query(endAll, [userId, except]);
+}
+
+export async function pruneSessions(work: Work): Promise<void> {
+  await work.tx.query(prune, bounds(work.nowMs).slice(0, 2));
+}
+
+const browsers: [RegExp, string][] = [
+  [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
+  [/\b(?:OPR|Opera)\//, 'Opera'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(?:Chrome|CriOS|HeadlessChrome)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+];
+const systems: [RegExp, string][] = [
+  [/\b(?:iPhone|iPad)\b/, 'iOS'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+];
+
+/** Which browser on which system, in our words: what a client says of itself is never stored. */
+export function clientName(userAgent: string): string {
+  const [browser, system] = [browsers, systems].map((table) => table.find(([sign]) => sign.test(userAgent))?.[1]);
+  return `${browser ?? 'Another program'}${system === undefined ? '' : ` on ${system}`}`;
+}

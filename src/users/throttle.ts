@@ -1,0 +1,62 @@
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { limits } from '../limits.ts';
+
+/** What failures are counted by. Neither an e-mail address nor a network address is stored: only their keyed hashes. */
+export type Subject = { kind: 'account' | 'address' | 'code'; value: string };
+
+const most: Record<Subject['kind'], number> = {
+  account: limits.signInFailuresPerAccount,
+  code: limits.signInFailuresPerAccount,
+  address: limits.signInFailuresPerAddress,
+};
+
+// In the order of subjects, so that two sign-ins can't deadlock. A window that is over begins anew.
+const count = statement(
+  'sign_in.count',
+  `
+  insert into sign_in_attempts as a (subject, failures, since)
+  select subject, 1, $2 from unnest($1::bytea[]) as s(subject) order by subject
+  on conflict (subject) do update
+     set failures = case when a.since <= $3 then 1 else a.failures + 1 end,
+         since = case when a.since <= $3 then $2 else a.since end
+  returning subject, failures, since`,
+);
+const forget = statement('sign_in.forget', `delete from sign_in_attempts where subject = any($1::bytea[])`);
+const uncount = statement(
+  'sign_in.uncount',
+  `update sign_in_attempts set failures = greatest(failures - 1, 0) where subject = any($1::bytea[])`,
+);
+const prune = statement('sign_in.prune', `delete from sign_in_attempts where since < $1`);
+
+const hashOf = ({ secrets }: Work, { kind, value }: Subject) => secrets.mac('sign-in', `${kind} ${value}`, 16);
+
+/**
+ * Counts an attempt as failed before it is made, so that any number of attempts at once can't be more than are allowed.
+ * @returns whole seconds to wait, or 0 when the attempt may be made
+ */
+export async function countAttempt(work: Work, subjects: readonly Subject[]): Promise<number> {
+  const hashes = subjects.map((subject) => hashOf(work, subject));
+  const rows = await work.tx.query<{ subject: Buffer; failures: number; since: Date }>(count, [
+    hashes,
+    new Date(work.nowMs),
+    new Date(work.nowMs - limits.signInFailuresMs),
+  ]);
+  const waits = rows.map(({ subject, failures, since }) => {
+    const { kind } = subjects[hashes.findIndex((hash) => hash.equals(subject))]!;
+    return failures <= most[kind] ? 0 : Math.ceil((since.getTime() + limits.signInFailuresMs - work.nowMs) / 1000);
+  });
+  return Math.max(0, ...waits);
+}
+
+/** It succeeded: the account's failures are forgotten, and the address has one fewer. */
+export async function uncountAttempt(work: Work, subjects: readonly Subject[]): Promise<void> {
+  const of = (kinds: string[]) =>
+    subjects.filter(({ kind }) => kinds.includes(kind)).map((subject) => hashOf(work, subject));
+  await work.tx.query(forget, [of(['account', 'code'])]);
+  await work.tx.query(uncount, [of(['address'])]);
+}
+
+export async function pruneAttempts(work: Work): Promise<void> {
+  await work.tx.query(prune, [new Date(work.nowMs - limits.signInFailuresMs)]);
+}

@@ -1,0 +1,66 @@
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+import type { Random } from '../random.ts';
+
+/** Codes of authenticator apps: TOTP (RFC 6238) with SHA-1, six digits and steps of 30 seconds, which is what all of them can. */
+
+const stepMs = 30_000;
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+export function base32(bytes: Buffer): string {
+  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('');
+  return (bits.match(/.{1,5}/g) ?? []).map((five) => alphabet[parseInt(five.padEnd(5, '0'), 2)]).join('');
+}
+
+function bytesOf(text: string): Buffer {
+  const bits = [...text].map((letter) => alphabet.indexOf(letter).toString(2).padStart(5, '0')).join('');
+  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => parseInt(byte, 2)));
+}
+
+/** 160 bits, as long as the hash (RFC 4226, 4). */
+export const makeTotpSecret = (random: Random): string => base32(random.bytes(20));
+
+function codeAt(secret: string, step: number): string {
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(step));
+  const mac = createHmac('sha1', bytesOf(secret)).update(counter).digest();
+  const at = mac[19]! & 15;
+  return String((mac.readUInt32BE(at) & 0x7fff_ffff) % 1_000_000).padStart(6, '0');
+}
+
+export const totpCode = (secret: string, nowMs: number): string => codeAt(secret, Math.floor(nowMs / stepMs));
+
+/**
+ * The time step whose code this is: the present one, or a neighbour for clocks that differ.
+ * @param after the last step that was used; it and those before it don't count again
+ */
+export function totpStep(secret: string, given: string, nowMs: number, after: number): number | null {
+  if (!/^\d{6}$/.test(given)) return null;
+  const now = Math.floor(nowMs / stepMs);
+  return (
+    [now - 1, now, now + 1].find(
+      (step) => step > after && timingSafeEqual(Buffer.from(codeAt(secret, step)), Buffer.from(given)),
+    ) ?? null
+  );
+}
+
+/** What an authenticator app reads from the QR code. */
+export function totpAddress(secret: string, account: string, issuer: string): string {
+  return `otpauth://totp/${encodeURIComponent(`${issuer}:${account}`)}?secret=${secret}&issuer=${encodeURIComponent(issuer)}`;
+}
+
+const recoveryCodes = 8;
+
+/** Eighty random bits each: SHA-256 of them protects as well as a slow hash. */
+export function makeRecoveryCodes(random: Random): string[] {
+  return Array.from({ length: recoveryCodes }, () =>
+    base32(random.bytes(10))
+      .toLowerCase()
+      .replace(/.{4}(?=.)/g, '$&-'),
+  );
+}
+
+/** Null for what can't be a recovery code. */
+export function recoveryHash(given: string): Buffer | null {
+  const letters = given.toLowerCase().replace(/[^a-z2-7]/g, '');
+  return letters.length === 16 ? hash('sha256', letters, 'buffer') : null;
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { removeMember, changeRole, listMembers } from '../../src/users/members.ts';
+import { readAudit } from '../../src/audit/audit.ts';
+import { withService } from '../service.ts';
+import { personOf } from './visitor.ts';
+
+const service = await withService();
+
+suite('people', () => {
+  test('are invited, given roles and removed; each act is in the log under the person’s id, without a name', async () => {
+    const org = await service.organisation();
+    const base = `/console/${org.publicId}`;
+    const owner = await personOf(service, org.id, 'owner', { name: 'Zebedee Quillfeather' });
+    const bo = await personOf(service, org.id, 'tutor');
+    const made = await owner.post(`${base}/people/invite`, { email: 'cy@college.example', role: 'auditor' });
+    assert.match(made.text, /\/console\/invitation\//);
+    assert.match((await owner.get(`${base}/people`)).text, /cy@college\.example/);
+    assert.equal((await bo.get(base)).status, 200);
+    await owner.post(`${base}/people/${bo.userId}/role`, { role: 'auditor' });
+    assert.equal((await bo.get(base)).status, 303, 'a new role begins with a new sign-in');
+    await owner.post(`${base}/people/${bo.userId}/remove`);
+    assert.ok(!(await listMembers(service.app.db, org.id)).some((one) => one.user_id === bo.userId));
+    const rows = [];
+    for await (const row of readAudit(service.app, org.id, null, null)) rows.push(row);
+    assert.deepEqual(
+      rows.map(({ actor, action }) => [actor, action]),
+      [
+        [owner.userId, 'POST /console/people/invite'],
+        [owner.userId, 'POST /console/people/{user_id}/role'],
+        [owner.userId, 'POST /console/people/{user_id}/remove'],
+      ],
+    );
+    assert.doesNotMatch(JSON.stringify(rows), /Zebedee|college\.example/);
+  });
+
+  test('an admin makes, changes and removes no owner', async () => {
+    const org = await service.organisation();
+    const base = `/console/${org.publicId}`;
+    const owner = await personOf(service, org.id, 'owner');
+    const admin = await personOf(service, org.id, 'admin');
+    assert.equal(
+      (await admin.post(`${base}/people/invite`, { email: 'x@college.example', role: 'owner' })).status,
+      422,
+    );
+    assert.equal((await admin.post(`${base}/people/${owner.userId}/role`, { role: 'tutor' })).status, 422);
+    assert.equal((await admin.post(`${base}/people/${admin.userId}/role`, { role: 'owner' })).status, 422);
+    assert.equal((await admin.post(`${base}/people/${owner.userId}/remove`)).status, 404);
+    assert.equal((await admin.post(`${base}/people/${owner.userId}/link`)).status, 404);
+    // Nor by inviting an owner's address again in a smaller role.
+    assert.equal((await admin.post(`${base}/people/invite`, { email: owner.email, role: 'tutor' })).status, 422);
+    assert.equal((await owner.get(base)).status, 200);
+  });
+
+  test('one owner remains, whoever removes whom at the same moment', async () => {
+    const org = await service.organisation();
+    const owners = await Promise.all(Array.from({ length: 4 }, () => personOf(service, org.id, 'owner')));
+    await Promise.all(
+      owners.flatMap(({ userId }) => [
+        service.inWork((work) => removeMember(work, org.id, userId, { by: 'owner' })),
+        service.inWork((work) => changeRole(work, org.id, userId, { to: 'tutor', by: 'owner' })),
+      ]),
+    );
+    const left = (await listMembers(service.app.db, org.id)).filter((one) => one.role === 'owner');
+    assert.equal(left.length, 1);
+    const owner = owners.find((one) => one.userId === left[0]!.user_id)!;
+    const page = await (
+      await personOf(service, org.id, 'owner')
+    ).post(`/console/${org.publicId}/people/${owner.userId}/remove`);
+    assert.equal(page.status, 303);
+  });
+
+  test('what people call themselves is text on every page', async () => {
+    const org = await service.organisation({ name: '<img src=x onerror=alert(1)>"\'' });
+    const base = `/console/${org.publicId}`;
+    const owner = await personOf(service, org.id, 'owner', { name: '"><script>alert(1)</script>' });
+    for (const path of [
+      base,
+      `${base}/people`,
+      `${base}/people/${owner.userId}`,
+      '/console/account',
+      `${base}/people/${owner.userId}/remove`,
+    ]) {
+      const { text, status } = await owner.get(path);
+      assert.equal(status, 200);
+      assert.doesNotMatch(text, /<script|<img/);
+    }
+    const typed = await owner.post(`${base}/people/invite`, { email: '"><script>alert(1)</script>', role: '<b>' });
+    assert.doesNotMatch(typed.text, /<script|<b>/);
+  });
+});

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { ConsoleRoute } from '../../src/console/route.ts';
+import { consoleRoutes } from '../../src/console/routes.ts';
+import { addressOf } from '../../src/console/server.ts';
+import { roles } from '../../src/users/roles.ts';
+import { withService } from '../service.ts';
+import { personOf, visitor } from './visitor.ts';
+
+/** Every page of the console by every role, made from the table of routes: a new page can't be forgotten. */
+
+const service = await withService();
+const org = await service.organisation({ name: 'Northfield College' });
+const other = await service.organisation({ name: 'Elsewhere College' });
+const stranger = await personOf(service, other.id, 'owner');
+const nowhere = '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d';
+
+/** Ids of the other organisation's things, by the parameter that they stand in. */
+const theirs: Record<string, string> = { user_id: stranger.userId };
+
+const filled = (route: ConsoleRoute, ids: Record<string, string> = {}, organisation = org.publicId) =>
+  addressOf(route)
+    .replace('{organisation}', organisation)
+    .replace(/\{(\w+)\}/g, (_all, name: string) => ids[name] ?? nowhere);
+
+const ofOrganisation = consoleRoutes.filter((route) => Array.isArray(route.for));
+
+/** What may tell two pages apart: everything but the moment and the request's id. */
+function bytes({ status, headers, text }: Awaited<ReturnType<typeof stranger.get>>) {
+  const { date: _, 'x-request-id': __, ...rest } = headers;
+  return { status, rest, text };
+}
+
+suite('who may open which page', () => {
+  test('an address stands once in the table, and in the navigation only what can be opened', () => {
+    const all = consoleRoutes.map((route) => `${route.method} ${addressOf(route)}`);
+    assert.equal(new Set(all).size, all.length);
+    for (const route of consoleRoutes)
+      if (typeof route.for !== 'string' && route.menu !== undefined) {
+        assert.equal(route.method, 'GET');
+        assert.doesNotMatch(route.path, /\{/);
+      }
+  });
+
+  test('nobody: every page leads to the sign-in, and no form does anything', async () => {
+    for (const route of consoleRoutes) {
+      if (route.for === 'anyone') continue;
+      const answer = await (route.method === 'GET'
+        ? visitor(service).get(filled(route))
+        : visitor(service).post(filled(route)));
+      assert.equal(answer.status, 303, addressOf(route));
+      assert.match(answer.headers.location!, /^\/console\/sign-in(\?to=%2Fconsole[^&]*)?$/);
+    }
+  });
+
+  for (const role of roles)
+    test(`${role}: opens what is theirs, and the rest isn't there`, async () => {
+      const person = await personOf(service, org.id, role);
+      const missing = bytes(await person.get(`/console/${org.publicId}/no-such-page`));
+      assert.equal(missing.status, 404);
+      for (const route of ofOrganisation) {
+        const ask = (address: string) => (route.method === 'GET' ? person.get(address) : person.post(address));
+        const at = `${route.method} ${addressOf(route)}`;
+        const mayOpen = (route.for as readonly string[]).includes(role);
+        const answer = await ask(filled(route, { user_id: person.userId }));
+        if (!mayOpen) assert.deepEqual(bytes(answer), missing, at);
+        else if (route.path.includes('{')) assert.ok([200, 303, 404, 422].includes(answer.status), at);
+        else assert.ok([200, 303, 422].includes(answer.status), `${at}: ${answer.status}`);
+        // Their own act may have removed them, or ended their session.
+        if (person.cookie === null || answer.headers['set-cookie'] !== undefined) {
+          Object.assign(person, { cookie: (await personOf(service, org.id, role)).cookie });
+        }
+        // Another organisation's things, and organisations that there are and aren't, look alike.
+        assert.deepEqual(bytes(await ask(filled(route, theirs, other.publicId))), missing, at);
+        assert.deepEqual(bytes(await ask(filled(route, {}, nowhere))), missing, at);
+        if (route.path.includes('{')) {
+          assert.deepEqual(bytes(await ask(filled(route, theirs))), bytes(await ask(filled(route))), at);
+          assert.equal((await ask(filled(route))).status, 404, at);
+        }
+      }
+    });
+
+  test('every page with a proof asks for it again after ten minutes', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    await service.app.db.query(
+      `update user_session set proved_at = proved_at - interval '11 minutes' where user_id = $1`,
+      [owner.userId],
+    );
+    for (const route of consoleRoutes) {
+      if (route.for === 'anyone' || route.proof !== true) continue;
+      const answer = await (route.method === 'GET' ? owner.get(filled(route)) : owner.post(filled(route)));
+      assert.equal(answer.status, 303);
+      assert.match(answer.headers.location!, /^\/console\/confirm(\?to=|$)/);
+    }
+  });
+
+  test('keys and people are out of reach without a second factor', async () => {
+    for (const role of ['owner', 'admin', 'developer'] as const) {
+      const person = await personOf(service, org.id, role, { secondFactor: false });
+      for (const route of ofOrganisation) {
+        if (!(route.for as readonly string[]).includes(role)) continue;
+        const answer = await (route.method === 'GET' ? person.get(filled(route)) : person.post(filled(route)));
+        assert.match(answer.headers.location ?? '', /^\/console\/account\/second-factor/, addressOf(route));
+      }
+    }
+  });
+});
+
+suite('what browsers are told', () => {
+  test('every page forbids frames, foreign content and being kept', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    for (const path of ['/console/sign-in', `/console/${org.publicId}/people`, '/console/no-such/page']) {
+      const { headers } = await owner.get(path);
+      assert.match(headers['content-security-policy']!, /^default-src 'none';.*frame-ancestors 'none'$/);
+      assert.doesNotMatch(headers['content-security-policy']!, /unsafe|\*|data:/);
+      assert.equal(headers['x-frame-options'], 'DENY');
+      assert.equal(headers['cache-control'], 'no-store');
+      assert.equal(headers['x-content-type-options'], 'nosniff');
+    }
+  });
+
+  test('a form counts only when the browser says that it is ours', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const path = `/console/${org.publicId}/people/invite`;
+    const fields = { email: 'x@college.example', role: 'tutor' };
+    const origin = service.url;
+    const refused: Record<string, string>[] = [
+      {},
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { 'sec-fetch-site': 'none' },
+      { 'sec-fetch-site': '' },
+      { 'sec-fetch-site': 'Same-Origin' },
+      { 'sec-fetch-site': 'same-origin, cross-site' },
+      { 'sec-fetch-site': 'cross-site', origin },
+      { origin: 'null' },
+      { origin: 'https://elsewhere.example' },
+      { origin: `${origin}.elsewhere.example` },
+      { origin: origin.replace('http:', 'https:') },
+      { origin: origin.replace(/\d$/, (digit) => String((Number(digit) + 1) % 10)) },
+    ];
+    for (const headers of refused) {
+      const answer = await owner.post(path, fields, headers);
+      assert.equal(answer.status, 403, JSON.stringify(headers));
+    }
+    for (const route of consoleRoutes)
+      if (route.method === 'POST')
+        assert.equal((await owner.post(filled(route), {}, {})).status, 403, addressOf(route));
+    assert.equal((await owner.post(path, fields, { origin })).status, 200);
+    assert.equal((await owner.post(path, fields, { 'sec-fetch-site': 'same-origin' })).status, 200);
+  });
+});

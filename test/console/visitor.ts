@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import type { Role } from '../../src/users/roles.ts';
+import { createAccount } from '../../src/users/accounts.ts';
+import { addMember } from '../../src/users/members.ts';
+import { hashPassword } from '../../src/users/password.ts';
+import { giveSecondFactor } from '../../src/users/second-factor.ts';
+import { openSession } from '../../src/users/sessions.ts';
+import { base32, totpCode } from '../../src/users/totp.ts';
+import type { Answer } from '../contract/client.ts';
+import { ask } from '../contract/client.ts';
+import type { TestService } from '../service.ts';
+
+/** People at the console, as a browser without script shows it to them. */
+
+export const password = 'four-short-words-9';
+
+export type Visitor = {
+  cookie: string | null;
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  post(path: string, fields?: Record<string, string>, headers?: Record<string, string>): Promise<Answer>;
+  /** Follows redirects to the page where they end. */
+  follow(answer: Answer): Promise<Answer>;
+};
+
+export function visitor(service: TestService, cookie: string | null = null): Visitor {
+  const self: Visitor = {
+    cookie,
+    get: (path, headers) => request('GET', path, undefined, headers),
+    post: (path, fields = {}, headers = { 'sec-fetch-site': 'same-origin' }) =>
+      request('POST', path, new URLSearchParams(fields).toString(), headers),
+    async follow(answer) {
+      let last = answer;
+      for (let i = 0; i < 5 && last.status === 303; i++) last = await self.get(last.headers.location!);
+      return last;
+    },
+  };
+  async function request(method: string, path: string, body?: string, headers: Record<string, string> = {}) {
+    const answer = await ask(service.url, method, path, {
+      body,
+      headers: {
+        ...headers,
+        ...(self.cookie === null ? {} : { cookie: self.cookie }),
+        ...(body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
+      },
+    });
+    const set = /^([\w-]+=)([^;]*)/.exec(answer.headers['set-cookie'] ?? '');
+    if (set !== null) self.cookie = set[2] === '' ? null : set[0];
+    assert.ok(
+      answer.status < 500,
+      `${method} ${path}: ${answer.status} ${service.logged.filter((line) => line.includes('failed')).join('')}`,
+    );
+    return answer;
+  }
+  return self;
+}
+
+let hashed: Promise<string> | null = null;
+let count = 0;
+
+export type Person = Visitor & { userId: string; email: string; totp: string | null };
+
+/** Somebody of an organisation in this role, signed in a moment ago. */
+export async function personOf(
+  service: TestService,
+  organisationId: number,
+  role: Role,
+  given: { name?: string; email?: string; secondFactor?: boolean } = {},
+): Promise<Person> {
+  hashed ??= hashPassword(password, service.app.random);
+  const email = given.email ?? `person-${++count}@college.example`;
+  const hash = await hashed;
+  const totp = given.secondFactor === false ? null : base32(service.app.random.bytes(20));
+  const { userId, token } = await service.inWork(async (work) => {
+    const id = await createAccount(work, { email, fullName: given.name ?? `Person ${count}`, password: hash });
+    await addMember(work, organisationId, id, role);
+    if (totp !== null) await giveSecondFactor(work, id, totp);
+    return { userId: id, token: await openSession(work, { userId: id, stage: 'full', client: 'Test' }) };
+  });
+  const cookie = `session-${new URL(service.url).port}=${token}`;
+  return Object.assign(visitor(service, cookie), { userId, email, totp });
+}
+
+export const codeNow = (service: TestService, secret: string): string => totpCode(secret, service.app.clock.nowMs());
