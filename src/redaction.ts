@@ -21,6 +21,9 @@ export function byteReaders(secrets: Secrets): ByteReaders {
     'idempotency.request_sha256': null,
     'idempotency.reply': (bytes) => secrets.open('idempotency', bytes),
     'refused_calls.address': null,
+    'sign_in_attempts.subject': null,
+    'user_invitation.token_sha256': null,
+    'user_session.token_sha256': null,
   };
 }
 
@@ -83,6 +86,9 @@ export const redactions: Record<string, Redaction> = {
   'sitting_item.answer': overwrite,
   'sitting_item.choice': overwrite,
   'sitting_item.rendered': overwrite,
+  'user_account.email': overwrite,
+  'user_account.full_name': overwrite,
+  'user_invitation.email': overwrite,
   'webhook_endpoint.disabled_reason': overwrite,
 };
 
