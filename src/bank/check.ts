@@ -1,9 +1,11 @@
 import { BankFault, solveCuts } from '../scoring/cuts.ts';
 import { seededRandom } from '../random.ts';
+import { constructFindings } from './checks/construct.ts';
 import { coverageFindings, isChoice } from './checks/coverage.ts';
 import { duplicateFindings } from './checks/duplicates.ts';
 import { error, warning } from './checks/finding.ts';
 import type { CheckedBank, Finding } from './checks/finding.ts';
+import { factFindings } from './checks/facts.ts';
 import { itemFindings } from './checks/items.ts';
 import { isLive, statementCounts, statementFindings, statementLines } from './checks/statements.ts';
 import type { StatementCount } from './checks/statements.ts';
@@ -135,6 +137,8 @@ export function checkBank(
   findings.push(
     ...itemFindings(bank),
     ...readingFindings(bank),
+    ...constructFindings(bank),
+    ...factFindings(bank),
     ...duplicateFindings(bank),
     ...coverageFindings(files.items.filter(isLive)),
     ...statementFindings(files.items),

@@ -53,6 +53,7 @@ const solve: Record<string, (question: Question) => number> = {
   e2_bar_compare: ({ text, values }) => values.get(quoted(text)[0]!)! - values.get(quoted(text)[1]!)!,
   e3_stock_left: ({ n }) => n[0]! - n[1]!,
   e3_round: ({ n }) => Math.round(n[0]! / n[2]!) * n[2]!,
+  e3_round_100: ({ n }) => Math.round(n[0]! / n[2]!) * n[2]!,
   e3_fraction_of: ({ n, text }) => Math.round(n[0]! * words[Object.keys(words).find((word) => text.includes(word))!]!),
   e3_weekly_pay: ({ n }) => n[0]! * n[1]!,
   e3_bill: ({ n }) => cents(n[0]! * n[1]!),

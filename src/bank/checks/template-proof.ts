@@ -5,11 +5,14 @@ import type { Template } from '../template.ts';
 import { renderedFaults } from '../validate.ts';
 import { equalNumbers, keyFaults } from './keys.ts';
 import { languageFindings } from './language.ts';
+import { factsOfItem } from './facts.ts';
 import { fixedC } from './guessing.ts';
 import { textsOf } from '../reading-load.ts';
 
 /** How many seeds prove a template. */
 export const proofSeeds = 1000;
+/** So large a share of seeds may differ in kind from the rest. */
+const mostMixed = 0.2;
 /** Fewer different questions than this hardly deserve a template. */
 const leastVariety = 12;
 
@@ -36,6 +39,7 @@ function* seedFaults(item: RenderedItem, c: number): Generator<string> {
   for (const { path, text } of textsOf(item))
     if (unfitNumber.test(text)) yield `${path} shows “${unfitNumber.exec(text)![0]}”`;
   for (const { message } of languageFindings('', item)) yield message;
+  yield* factsOfItem(item);
 }
 
 /**
@@ -46,15 +50,23 @@ export function proveTemplate(template: Template, seeds: number = proofSeeds): T
   const faults = new Map<string, string>();
   const questions = new Set<string>();
   let c: number | undefined;
+  const wholeShare = { whole: 0, of: 0 };
   for (let n = 0; n < seeds; n += 1) {
     const seed = `${template.id}:${n}`;
     const item = template.make(seededRandom(seed));
     c ??= fixedC(item);
+    if (item.type === 'numeric' && item.prefix !== '£' && !item.key.value.includes('/')) {
+      wholeShare.of += 1;
+      if (!item.key.value.includes('.')) wholeShare.whole += 1;
+    }
     questions.add(JSON.stringify([item.stem, item.figure ?? null]));
     for (const fault of seedFaults(item, c)) if (!faults.has(fault)) faults.set(fault, seed);
     if (n < 20 && !isDeepStrictEqual(item, template.make(seededRandom(seed))))
       faults.set('gives another question for the same seed', seed);
   }
+  const { whole, of } = wholeShare;
+  if (Math.min(whole, of - whole) > mostMixed * of)
+    faults.set('asks for whole numbers with some seeds and for decimals with others: one b is not true of both', '');
   if (questions.size < leastVariety) faults.set(`makes only ${questions.size} different questions`, '');
   return {
     template: template.id,

@@ -60,7 +60,7 @@ export const entry1Templates: readonly Template[] = [
     if (start === hours) return null;
     const [what, does] = pick(random, [
       ['A class', 'lasts'],
-      ['A film', 'lasts'],
+      ['A course', 'lasts'],
       ['A meeting', 'lasts'],
       ['A bus trip', 'takes'],
     ] as const);
@@ -83,7 +83,7 @@ export const entry1Templates: readonly Template[] = [
     const change = 20 - price;
     if (price === 10) return null;
     const name = pick(random, names);
-    const thing = pick(random, ['sweet', 'stamp', 'screw', 'card', 'biscuit', 'pencil']);
+    const thing = pick(random, ['sweet', 'bead', 'screw', 'button', 'biscuit', 'nail']);
     return numeric({
       stem: [`A ${thing} costs ${price}p. ${name} pays with a 20p coin.`, `How much change does ${name} get?`],
       value: String(change),

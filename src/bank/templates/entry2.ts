@@ -90,7 +90,7 @@ export const entry2Templates: readonly Template[] = [
       ['An apple', 'a banana'],
       ['A roll', 'an apple'],
       ['A pen', 'a card'],
-      ['A stamp', 'an envelope'],
+      ['A pencil', 'an envelope'],
     ] as const);
     const name = pick(random, names);
     return numeric({

@@ -9,29 +9,12 @@ const smallerFromLarger = (a: number, b: number): number =>
     0,
   );
 
-export const entry3Templates: readonly Template[] = [
-  template('e3_stock_left', (random) => {
-    const stock = whole(random, 412, 930);
-    const sold = whole(random, 126, 388);
-    const left = stock - sold;
-    if (stock % 10 >= sold % 10 || stock % 10 === 0 || left < 100) return null;
-    const thing = pick(random, ['tins of paint', 'bricks', 'tickets', 'bottles of water', 'leaflets', 'light bulbs']);
-    return numeric({
-      stem: [`A firm has ${stock} ${thing}. It uses ${sold} of them.`, 'How many are left?'],
-      value: String(left),
-      solution: `${stock} − ${sold} = ${left}`,
-      wrong: [
-        [String(smallerFromLarger(stock, sold)), 'Took the smaller digit from the larger in each column.'],
-        [String(left + 10), 'Forgot that a ten was exchanged.'],
-        [String(stock + sold), 'Added instead of taking away.'],
-      ],
-    });
-  }),
-  template('e3_round', (random) => {
-    const value = whole(random, 152, 968);
-    const place = pick(random, [10, 100]);
+/** Rounding to one place: to the nearest 100 is harder than to the nearest 10, so each is a template of its own. */
+const rounding = (id: string, place: 10 | 100): Template =>
+  template(id, (random) => {
+    const value = whole(random, 152, 948);
     const rest = value % place;
-    if (rest === 0 || rest === place / 2 || value >= 950 || value % 10 === 0 || value % 10 === 5) return null;
+    if (rest === 0 || rest === place / 2 || value % 10 === 0 || value % 10 === 5) return null;
     const down = value - rest;
     const right = rest < place / 2 ? down : down + place;
     const other = rest < place / 2 ? down + place : down;
@@ -51,7 +34,28 @@ export const entry3Templates: readonly Template[] = [
         [String(otherPlace), `Rounded to the nearest ${1000 / place}.`],
       ],
     });
+  });
+
+export const entry3Templates: readonly Template[] = [
+  template('e3_stock_left', (random) => {
+    const stock = whole(random, 412, 930);
+    const sold = whole(random, 126, 388);
+    const left = stock - sold;
+    if (stock % 10 >= sold % 10 || stock % 10 === 0 || left < 100) return null;
+    const thing = pick(random, ['tins of paint', 'bricks', 'tickets', 'bottles of water', 'leaflets', 'light bulbs']);
+    return numeric({
+      stem: [`A firm has ${stock} ${thing}. It uses ${sold} of them.`, 'How many are left?'],
+      value: String(left),
+      solution: `${stock} − ${sold} = ${left}`,
+      wrong: [
+        [String(smallerFromLarger(stock, sold)), 'Took the smaller digit from the larger in each column.'],
+        [String(left + 10), 'Forgot that a ten was exchanged.'],
+        [String(stock + sold), 'Added instead of taking away.'],
+      ],
+    });
   }),
+  rounding('e3_round', 10),
+  rounding('e3_round_100', 100),
   template('e3_fraction_of', (random) => {
     const [n, d, word] = pick(random, [
       [2, 3, 'Two thirds'],
@@ -80,7 +84,7 @@ export const entry3Templates: readonly Template[] = [
     const price = whole(random, 135, 485, 5);
     const total = count * price;
     if (price % 100 === 0 || (price % 100) * count < 100) return null;
-    const thing = pick(random, ['sandwiches', 'paint brushes', 'plants', 'bus tickets', 'bags of compost']);
+    const thing = pick(random, ['rolls', 'paint brushes', 'plants', 'bus tickets', 'pots of herbs']);
     const name = pick(random, names);
     const pence = price % 100;
     return numeric({
@@ -100,7 +104,7 @@ export const entry3Templates: readonly Template[] = [
   }),
   template('e3_weekly_pay', (random) => {
     const hours = whole(random, 14, 38);
-    const rate = whole(random, 12, 19);
+    const rate = whole(random, 14, 19);
     const total = hours * rate;
     if (total > 600 || hours % 10 === 0 || hours === rate) return null;
     const name = pick(random, names);

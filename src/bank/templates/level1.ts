@@ -6,15 +6,15 @@ const names = ['Ines', 'Kwame', 'Leila', 'Jack', 'Harpreet', 'Ewa', 'Sam', 'Chid
 
 export const level1Templates: readonly Template[] = [
   template('l1_percentage_of', (random) => {
-    const percent = pick(random, [5, 15, 20, 30, 35, 40, 60]);
+    const percent = pick(random, [15, 35, 45, 55, 65, 85, 95]);
     const total = whole(random, 80, 600, 20);
     const part = (total * percent) / 100;
     if (percent === part || total === percent) return null;
     const [people, what] = pick(random, [
       ['people in a survey', 'shop online every week'],
-      ['staff at a hospital', 'work nights'],
-      ['students at a college', 'have a part-time job'],
-      ['homes on an estate', 'have solar panels'],
+      ['staff at a hospital', 'use its canteen'],
+      ['students at a college', 'come by bus'],
+      ['homes on an estate', 'have a garden'],
     ] as const);
     return numeric({
       stem: [`There are ${total} ${people}. ${percent}% of them ${what}.`, 'How many is that?'],
@@ -68,11 +68,11 @@ export const level1Templates: readonly Template[] = [
     if (fixed === rate) return null;
     const total = fixed + rate * hours;
     const [who, does] = pick(random, [
-      ['A plumber', 'repair'],
-      ['An electrician', 'job'],
-      ['A locksmith', 'job'],
-      ['A gardener', 'visit'],
-      ['A computer engineer', 'repair'],
+      ['A cleaner', 'visit'],
+      ['A gardener', 'job'],
+      ['A removal firm', 'job'],
+      ['A decorator', 'visit'],
+      ['A bike mechanic', 'repair'],
     ] as const);
     return numeric({
       stem: [
@@ -96,7 +96,7 @@ export const level1Templates: readonly Template[] = [
     const off = (price * percent) / 100;
     const right = price - off;
     if (percent === off || right === price - percent || off === right) return null;
-    const thing = pick(random, ['coat', 'bike', 'washing machine', 'desk', 'mattress', 'drill']);
+    const thing = pick(random, ['coat', 'suitcase', 'coffee machine', 'desk', 'rug', 'guitar']);
     return choice(random, {
       stem: [`A ${thing} costs £${price}. In a sale the price is cut by ${percent}%.`, 'What is the sale price?'],
       right: `£${right}`,
@@ -153,7 +153,7 @@ export const level1Templates: readonly Template[] = [
     });
   }),
   template('l1_map_scale', (random) => {
-    const scale = pick(random, [2, 3, 4, 5, 8]);
+    const scale = pick(random, [2, 6, 4, 12, 8]);
     const tenths = whole(random, 25, 95, 5);
     if (tenths % 10 === 0 || tenths === scale * 10) return null;
     const km = tenths * scale;

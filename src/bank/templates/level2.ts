@@ -55,7 +55,7 @@ export const level2Templates: readonly Template[] = [
     const paid = (original * (100 - percent)) / 100;
     const added = paid * (100 + percent);
     if (!Number.isInteger(paid) || paid === original - percent || original === percent) return null;
-    const thing = pick(random, ['cooker', 'sofa', 'laptop', 'rail ticket', 'carpet', 'tent']);
+    const thing = pick(random, ['suitcase', 'coat', 'guitar', 'coffee machine', 'rug', 'tent']);
     const name = pick(random, names);
     return choice(random, {
       stem: [
@@ -101,13 +101,13 @@ export const level2Templates: readonly Template[] = [
   }),
   template('l2_average_speed', (random) => {
     const speed = whole(random, 36, 64, 2);
-    const quarters = pick(random, [5, 6, 7, 9, 10, 11]);
+    const quarters = pick(random, [5, 7, 9, 11]);
     const miles = (speed * quarters) / 4;
     if (!Number.isInteger(miles)) return null;
     const minutes = (quarters % 4) * 15;
     const hours = Math.floor(quarters / 4);
     const asDecimal = Math.round((miles * 1000) / (hours * 100 + minutes));
-    const who = pick(random, ['A van driver', 'A coach', 'A delivery rider', 'A nurse who visits patients']);
+    const who = pick(random, ['A van driver', 'A coach', 'A driver on a motorway', 'A slow train']);
     return numeric({
       stem: [
         `${who} covers ${miles} miles in ${hours} hour${hours > 1 ? 's' : ''} ${minutes} minutes.`,
@@ -131,7 +131,7 @@ export const level2Templates: readonly Template[] = [
     const withPi = (Math.PI * radius * radius * height) / 1000;
     const clear = (value: number) => Math.abs(value - Math.floor(value) - 0.5) > 0.05;
     if (Math.round(withPi) !== key || !clear(litres) || !clear(withPi) || key < 12 || radius === height) return null;
-    const thing = pick(random, ['water butt', 'tank', 'drum', 'planter']);
+    const thing = pick(random, ['water tank', 'storage tank', 'vat', 'compost bin']);
     return numeric({
       stem: [
         `A ${thing} is a cylinder with a radius of ${radius} cm and a height of ${height} cm.`,
@@ -150,7 +150,7 @@ export const level2Templates: readonly Template[] = [
     });
   }),
   template('l2_take_home', (random) => {
-    const rate = whole(random, 1260, 1850, 10);
+    const rate = whole(random, 1420, 1990, 10);
     const hours = whole(random, 32, 40);
     const gross = rate * hours;
     const allowance = 24_200;

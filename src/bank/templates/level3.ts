@@ -157,7 +157,7 @@ export const level3Templates: readonly Template[] = [
     const rate = pick(random, [8, 12, 15, 16, 18, 20, 24, 25]);
     const minutes = litres / rate;
     if (!Number.isInteger(minutes) || minutes < 30 || minutes > 240 || width === depth) return null;
-    const what = pick(random, ['A fish tank', 'A rainwater tank', 'A cattle trough', 'A dye bath']);
+    const what = pick(random, ['A garden pool', 'A rainwater tank', 'A cattle trough', 'A storage tank']);
     return numeric({
       stem: [
         `${what} is a cuboid: ${decimal(length, 1)} m long, ${decimal(width, 1)} m wide and ${decimal(depth, 1)} m deep inside. It is empty. Water flows in at ${rate} litres a minute.`,
