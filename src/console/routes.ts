@@ -1,5 +1,7 @@
 import { accountRoutes } from './account.ts';
 import { homeRoutes } from './home.ts';
+import { keyLinkRoutes } from './key-links.ts';
+import { keyRoutes } from './keys.ts';
 import { invitationRoutes } from './invitation.ts';
 import { peopleRoutes } from './people.ts';
 import type { ConsoleRoute } from './route.ts';
@@ -12,6 +14,8 @@ import { signInRoutes } from './sign-in.ts';
 export const consoleRoutes: readonly ConsoleRoute[] = [
   ...homeRoutes,
   ...peopleRoutes,
+  ...keyRoutes,
+  ...keyLinkRoutes,
   ...signInRoutes,
   ...invitationRoutes,
   ...accountRoutes,

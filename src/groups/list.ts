@@ -1,5 +1,6 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { limits } from '../limits.ts';
 import type { GroupRow } from './store.ts';
 
 const page = statement(
@@ -22,3 +23,13 @@ export function listGroups(
 ): Promise<GroupRow[]> {
   return tx.query<GroupRow>(page, [organisationId, fromPosition, limit, filter.types, filter.active, filter.groupIds]);
 }
+
+/** Every group, archived ones too, by type and name: as many as an organisation may have. */
+export async function allGroups(tx: Tx, organisationId: number): Promise<GroupRow[]> {
+  const none = { types: null, active: null, groupIds: null };
+  const rows = await listGroups(tx, organisationId, none, 0, mostGroups);
+  return rows.sort((a, b) => (`${a.type} ${a.name}` < `${b.type} ${b.name}` ? -1 : 1));
+}
+
+/** Archived ones have no limit of their own. */
+const mostGroups = 4 * limits.groupsPerOrganisation;

@@ -112,14 +112,21 @@ export type KeyPair = { access_key_id: string; secret_access_key: string };
 
 /** What is known of a key when it is made; what isn't given is left open. */
 export type NewKey = { label: string | null; kind: 'live' | 'test' } & Partial<KeyDescription> & {
+    /** Where whoever asks may ask twice for one. */
+    keyId?: string;
     replaces?: string;
     random?: Random;
   };
 
+/** The id of a key from 12 bytes. */
+export function keyIdFrom(bytes: Buffer): string {
+  return `ARSK${base62(bytes, 16).toUpperCase()}`;
+}
+
 /** Makes a key pair; the secret is returned this once, only its hash is kept. */
 export async function createKey(work: Work, organisationId: number, given: NewKey): Promise<KeyPair> {
   const random = given.random ?? work.random;
-  const keyId = `ARSK${base62(random.bytes(12), 16).toUpperCase()}`;
+  const keyId = given.keyId ?? keyIdFrom(random.bytes(12));
   const secret = makeSecret(random, given.kind);
   const some = (values: readonly string[] | undefined) => (values === undefined || values.length === 0 ? null : values);
   await work.tx.query(insert, [

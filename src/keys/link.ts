@@ -73,9 +73,9 @@ export async function offerKey(
   work: Work,
   organisationId: number,
   description: KeyDescription,
-  given: { createdBy: string; lastsMs: number },
+  given: { createdBy: string; lastsMs: number; linkId?: string },
 ): Promise<string> {
-  const linkId = work.uuid();
+  const linkId = given.linkId ?? work.uuid();
   await work.tx.query(insert, [
     organisationId,
     linkId,

@@ -1,0 +1,123 @@
+import type { Content } from '../html.ts';
+import { allGroups } from '../groups/list.ts';
+import type { KeyDescription, KeyFault } from '../keys/description.ts';
+import { readDescription } from '../keys/description.ts';
+import { limits } from '../limits.ts';
+import { subjects } from '../scoring/levels.ts';
+import type { Faults } from './form.ts';
+import { choiceField, longTextField, textField } from './form.ts';
+import type { Visit } from './route.ts';
+import { endOfDay } from './zone.ts';
+
+/** What describes a key, whoever makes it in the end: the admin, or a vendor by a link. */
+export async function describedFields(visit: Visit, faults: Faults): Promise<Content> {
+  const { app, organisation, form: sent } = visit;
+  const groups = await allGroups(app.db, organisation.organisation_id);
+  return [
+    textField({
+      name: 'label',
+      label: 'Label',
+      hint: 'How you tell it from others, such as the name of the platform.',
+      value: sent.text('label'),
+      width: 40,
+      fault: faults.label,
+    }),
+    textField({
+      name: 'purpose',
+      label: 'Purpose (optional)',
+      hint: 'What it is used for, for the receipt and whoever comes after you.',
+      value: sent.text('purpose'),
+      width: 40,
+      fault: faults.purpose,
+    }),
+    textField({
+      name: 'contact',
+      label: 'Contact (optional)',
+      hint: 'Whom to ask about it.',
+      value: sent.text('contact'),
+      width: 40,
+      fault: faults.contact,
+    }),
+    textField({
+      name: 'expires',
+      label: 'Last day (optional)',
+      hint: 'Without one it works until it is revoked.',
+      type: 'date',
+      value: sent.text('expires'),
+      width: 20,
+      fault: faults.expires,
+    }),
+    longTextField({
+      name: 'networks',
+      label: 'Networks that it may be used from (optional)',
+      hint: 'One a line, such as 203.0.113.0/24. Without any it works from everywhere.',
+      value: sent.raw('networks'),
+      rows: 3,
+      fault: faults.networks,
+    }),
+    choiceField({
+      name: 'subjects',
+      label: 'Subjects that it may see',
+      hint: 'None ticked: all. A bound makes the key read only, and is fixed for good.',
+      choices: subjects.map((value) => ({ value, label: value[0]!.toUpperCase() + value.slice(1) })),
+      chosen: sent.all('subjects'),
+      many: true,
+      fault: faults.subjects,
+    }),
+    groups.length === 0
+      ? null
+      : choiceField({
+          name: 'groups',
+          label: 'Groups whose members it may see',
+          hint: `None ticked: all. At most ${limits.keyGroups}. A bound makes the key read only, and is fixed for good.`,
+          choices: groups.map((group) => ({
+            value: group.group_id,
+            label: `${group.name} (${group.type} ${group.ref}${group.active ? '' : ', archived'})`,
+          })),
+          chosen: sent.all('groups'),
+          many: true,
+          fault: faults.groups,
+        }),
+  ];
+}
+
+const sentences: Record<KeyFault['field'], string> = {
+  label: 'The label',
+  purpose: 'The purpose',
+  contact: 'The contact',
+  expires: 'The last day',
+  networks: 'The networks',
+  groups: 'The groups',
+  subjects: 'The subjects',
+};
+
+/** What the form described, or what is wrong with it. */
+export async function readDescribed({
+  app,
+  organisation,
+  form: sent,
+}: Visit): Promise<{ description: KeyDescription } | { faults: Faults }> {
+  const lastDay = sent.text('expires');
+  const label = sent.text('label');
+  const read = await readDescription(
+    app.db,
+    organisation.organisation_id,
+    {
+      label,
+      purpose: sent.text('purpose'),
+      contact: sent.text('contact'),
+      test: false,
+      expires: lastDay === '' ? '' : (endOfDay(lastDay, organisation.time_zone)?.toISOString() ?? lastDay),
+      networks: sent
+        .raw('networks')
+        .split(/[\s,]+/)
+        .filter((one) => one !== ''),
+      groups: sent.all('groups'),
+      subjects: sent.all('subjects'),
+    },
+    app.clock.nowMs(),
+  );
+  const faults: Faults = label === '' ? { label: 'Enter a label, such as the name of the platform.' } : {};
+  if ('faults' in read) for (const one of read.faults) faults[one.field] ??= `${sentences[one.field]} ${one.expected}.`;
+  return 'description' in read && label !== '' ? read : { faults };
+}

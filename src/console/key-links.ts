@@ -1,0 +1,141 @@
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import type { KeyLink, LinkStatus } from '../keys/link.ts';
+import { findLink, linkStatus, linkUrl, listLinks, offerKey, revokeLink } from '../keys/link.ts';
+import { limits } from '../limits.ts';
+import type { Role } from '../users/roles.ts';
+import { isUuid } from '../uuid.ts';
+import { moment, table } from './blocks.ts';
+import type { Faults } from './form.ts';
+import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts';
+import { describedFields, readDescribed } from './key-form.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
+
+/** Who may make keys, and what they are. */
+export const keyKeepers: readonly Role[] = ['owner', 'admin', 'developer'];
+
+/** Set-up links: a vendor makes the one key that is described here, and alone sees its secret. */
+export const keyLinkRoutes: ConsoleRoute[] = [
+  { for: keyKeepers, proof: true, method: 'GET', path: '/key-links/create', handle: (visit) => offerPage(visit, {}) },
+  { for: keyKeepers, proof: true, method: 'POST', path: '/key-links/create', handle: offer },
+  { for: keyKeepers, proof: true, method: 'POST', path: '/key-links/{link_id}/revoke', handle: revoke },
+];
+
+const words: Record<LinkStatus, string> = {
+  open: 'Open',
+  used: 'Used',
+  revoked: 'Taken back',
+  expired: 'Over',
+};
+
+/** The latest links, where there are any. */
+export async function linkTable({ app, base, organisation }: Visit): Promise<Content> {
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const rows = await listLinks(app.db, id, limits.keyLinksShown);
+  if (rows.length === 0) return null;
+  const statusOf = (link: KeyLink) => linkStatus(link, app.clock.nowMs());
+  return html`<h2>Set-up links</h2>${table<KeyLink>({
+    caption: 'The newest first',
+    rows,
+    columns: [
+      { head: 'For', cell: (link) => link.description.label ?? link.description.purpose ?? 'A key' },
+      { head: 'State', cell: (link) => words[statusOf(link)] },
+      { head: 'Made', cell: (link) => moment(link.created_at, zone) },
+      { head: 'Works until', cell: (link) => moment(link.expires_at, zone) },
+      {
+        head: 'Key',
+        cell: (link) =>
+          link.key_id === null ? 'None yet' : html`<a href="${base}/keys/${link.key_id}">${link.key_id}</a>`,
+      },
+      {
+        head: 'Take back',
+        cell: (link) =>
+          statusOf(link) === 'open' ? buttonForm(`${base}/key-links/${link.link_id}/revoke`, 'Take back') : '',
+      },
+    ],
+  })}`;
+}
+
+const lengths = [
+  { value: '15', label: '15 minutes' },
+  { value: '30', label: '30 minutes' },
+  { value: '60', label: '1 hour' },
+  { value: '240', label: '4 hours' },
+];
+
+async function offerPage(visit: Visit, faults: Faults): Promise<Answer> {
+  const { app, base, form: sent } = visit;
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Let a vendor make its key',
+      back: { to: `${base}/keys`, label: 'Access keys' },
+      main: html`<p>You describe the key; whoever opens the link makes it, once, and alone sees its secret. They need no account.</p>${form(
+        `${base}/key-links/create`,
+        [
+          await describedFields(visit, faults),
+          choiceField({
+            name: 'minutes',
+            label: 'How long the link works',
+            choices: lengths,
+            chosen: [sent.raw('minutes') || '30'],
+            fault: faults.minutes,
+          }),
+          hiddenField('once', sent.text('once') || app.random.uuid()),
+        ],
+        'Make the link',
+        { faults, cancel: `${base}/keys` },
+      )}`,
+    },
+  };
+}
+
+async function offer(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, session, form: sent, change } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const length = lengths.find((one) => one.value === sent.raw('minutes'));
+  const read = await readDescribed(visit);
+  const faults: Faults = 'faults' in read ? read.faults : {};
+  if (length === undefined) faults.minutes = 'Choose how long the link works.';
+  if ('faults' in read || length === undefined) return offerPage(visit, faults);
+  const once = sent.text('once').toLowerCase();
+  if (!isUuid(once)) throw new NoSuchPage();
+  await change(async (work) => {
+    // The form names its link: sent again, it shows the same one.
+    if ((await findLink(work.tx, id, once)) !== undefined) return { result: null };
+    await offerKey(work, id, read.description, {
+      linkId: once,
+      createdBy: session.user_id,
+      lastsMs: Number(length.value) * 60_000,
+    });
+    return { result: null, resource: once };
+  });
+  const link = (await findLink(app.db, id, once))!;
+  return {
+    page: {
+      title: 'The link is ready',
+      back: { to: `${base}/keys`, label: 'Access keys' },
+      main: html`<p>Send it to the vendor, and to nobody else: whoever opens it first gets the key. It works once, until ${moment(link.expires_at, zone)}.</p>${textField(
+        {
+          name: 'link',
+          label: 'Link',
+          value: linkUrl(app.settings.baseUrl, app.secrets, id, once),
+          readonly: true,
+          width: 40,
+        },
+      )}`,
+    },
+  };
+}
+
+async function revoke({ base, organisation, params, change }: Visit): Promise<Answer> {
+  const linkId = params.link_id!;
+  if (!isUuid(linkId)) throw new NoSuchPage();
+  const done = await change(async (work) => {
+    const result = await revokeLink(work, organisation.organisation_id, linkId);
+    return result ? { result, resource: linkId } : { result };
+  });
+  if (!done) throw new NoSuchPage();
+  return { to: `${base}/keys?did=link-revoked` };
+}

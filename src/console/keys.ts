@@ -1,0 +1,284 @@
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import type { AccessKey } from '../keys/keys.ts';
+import { createKey, findKey, keyIdFrom, listKeys, revokeKey, rollKey, statusOf } from '../keys/keys.ts';
+import { receiptPdf } from '../keys/receipt.ts';
+import type { SightInWords } from '../keys/sight.ts';
+import { sightInWords, whatStays } from '../keys/sight.ts';
+import type { KeyPlace } from '../keys/use.ts';
+import { placesOf } from '../keys/use.ts';
+import { limits } from '../limits.ts';
+import { isUuid } from '../uuid.ts';
+import { confirmPage, day, empty, facts, moment, notice, table } from './blocks.ts';
+import type { Faults } from './form.ts';
+import { form, hiddenField, textField } from './form.ts';
+import { describedFields, readDescribed } from './key-form.ts';
+import { keyKeepers, linkTable } from './key-links.ts';
+import { shownPair } from './key-pair.ts';
+import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
+import { dayOf, endOfDay } from './zone.ts';
+
+/** Access keys: made, rolled, revoked, and what each may see and was used for. */
+export const keyRoutes: ConsoleRoute[] = [
+  { for: keyKeepers, method: 'GET', path: '/keys', menu: 'Keys', handle: keys },
+  { for: keyKeepers, proof: true, method: 'GET', path: '/keys/create', handle: (visit) => createPage(visit, {}) },
+  { for: keyKeepers, proof: true, method: 'POST', path: '/keys/create', handle: create },
+  { for: keyKeepers, method: 'GET', path: '/keys/{key_id}', handle: key },
+  { for: keyKeepers, method: 'GET', path: '/keys/{key_id}/receipt', handle: receipt },
+  { for: keyKeepers, proof: true, method: 'GET', path: '/keys/{key_id}/roll', handle: showRoll },
+  { for: keyKeepers, proof: true, method: 'POST', path: '/keys/{key_id}/roll', handle: roll },
+  { for: keyKeepers, proof: true, method: 'GET', path: '/keys/{key_id}/revoke', handle: showRevoke },
+  { for: keyKeepers, proof: true, method: 'POST', path: '/keys/{key_id}/revoke', handle: revoke },
+];
+
+function state(one: AccessKey, nowMs: number, zone: string): Content {
+  const status = statusOf(one, nowMs);
+  if (status === 'revoked') return html`Revoked on ${day(one.revoked_at!, zone)}`;
+  if (status === 'expired') return html`Ended on ${day(one.expires_at!, zone)}`;
+  return one.expires_at === null ? 'Active' : html`Active until ${moment(one.expires_at, zone)}`;
+}
+
+function lastUse(one: AccessKey, zone: string): Content {
+  if (one.last_used_ms === null) return 'Never';
+  const where = [one.last_network, one.last_client].filter((part) => part !== null && part !== '').join(', ');
+  return html`${moment(new Date(one.last_used_ms), zone)}${where === '' ? null : html` <span class="hint">${where}</span>`}`;
+}
+
+function sees({ group_ids: groupIds, subjects }: AccessKey): string {
+  if (groupIds === null && subjects === null) return 'Everything';
+  const groups = groupIds === null ? '' : groupIds.length === 1 ? '1 group' : `${groupIds.length} groups`;
+  return [groups, subjects?.join(', ') ?? ''].filter((part) => part !== '').join('; ');
+}
+
+async function keys(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, query } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const nowMs = app.clock.nowMs();
+  const rows = (await listKeys(app.db, id)).toReversed();
+  return {
+    page: {
+      title: 'Access keys',
+      main: html`${notice(query, {
+        revoked: 'The key is revoked. The next request with it is refused.',
+        'link-revoked': 'The link is taken back. It opens nothing any more.',
+      })}<div class="actions"><a class="button" href="${base}/keys/create">Create a key</a><a href="${base}/key-links/create">Let a vendor make its key</a></div>${
+        rows.length === 0
+          ? empty('There is no key yet. Whoever reads your results needs one.')
+          : table<AccessKey>({
+              caption: 'The newest first',
+              rows,
+              columns: [
+                {
+                  head: 'Key',
+                  cell: (one) =>
+                    html`<a href="${base}/keys/${one.key_id}">${one.label ?? one.key_id}</a>${one.label === null ? null : html` <span class="hint">${one.key_id}</span>`}`,
+                },
+                { head: 'State', cell: (one) => state(one, nowMs, zone) },
+                { head: 'Sees', cell: sees },
+                { head: 'Last used', cell: (one) => lastUse(one, zone) },
+              ],
+            })
+      }${await linkTable(visit)}`,
+    },
+  };
+}
+
+/** The key of the address; somebody else's, or nobody's, is the same page that isn't there. */
+async function keyOf({ app, organisation, params }: Visit): Promise<AccessKey> {
+  const found = await findKey(app.db, organisation.organisation_id, params.key_id!);
+  if (found === undefined) throw new NoSuchPage();
+  return found;
+}
+
+function sightOf({ app, organisation }: Visit, one: AccessKey): Promise<SightInWords> {
+  return sightInWords(app.db, organisation.organisation_id, {
+    groupIds: one.group_ids ?? [],
+    subjects: one.subjects ?? [],
+    networks: one.networks ?? [],
+  });
+}
+
+const keyLink = (base: string, keyId: string) => html`<a href="${base}/keys/${keyId}">${keyId}</a>`;
+
+async function key(visit: Visit): Promise<Answer> {
+  const { app, base, organisation } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const one = await keyOf(visit);
+  const here = `${base}/keys/${one.key_id}`;
+  const [sight, places] = await Promise.all([sightOf(visit, one), placesOf(app.db, id, one.key_id)]);
+  const active = statusOf(one, app.clock.nowMs()) === 'active';
+  return {
+    page: {
+      title: one.label ?? one.key_id,
+      back: { to: `${base}/keys`, label: 'Access keys' },
+      main: html`${facts([
+        ['Access key id', html`<code>${one.key_id}</code>`],
+        ['State', state(one, app.clock.nowMs(), zone)],
+        ['Purpose', one.purpose ?? 'Not recorded'],
+        ['Contact', one.contact ?? 'Not recorded'],
+        ['Made', moment(one.created_at, zone)],
+        ['Last used', lastUse(one, zone)],
+        ...(one.replaces === null ? [] : [['Replaces', keyLink(base, one.replaces)] as const]),
+        ...(one.replaced_by === null ? [] : [['Replaced by', keyLink(base, one.replaced_by)] as const]),
+      ])}${
+        one.replaced_by !== null && active
+          ? html`<div class="note"><p>The last request with this key was: ${lastUse(one, zone)}. Once nobody uses it any more, revoke it.</p></div>`
+          : null
+      }<div class="actions">${
+        active
+          ? html`${one.replaced_by === null ? html`<a class="button" href="${here}/roll">Roll this key</a>` : null}<a href="${here}/revoke">Revoke this key</a>`
+          : null
+      }<a href="${here}/receipt">Receipt (PDF)</a></div>
+<h2>What it may see and do</h2><ul>${sight.may.map((sentence) => html`<li>${sentence}</li>`)}</ul>${groupList(sight)}
+<h2>Where it was used</h2>${
+        places.length === 0
+          ? empty('Nowhere yet.')
+          : table<KeyPlace>({
+              caption: 'The latest places: networks and clients',
+              rows: places,
+              columns: [
+                { head: 'Network', cell: (place) => place.network || 'Not known' },
+                { head: 'Client', cell: (place) => place.client || 'Not named' },
+                { head: 'First', cell: (place) => moment(place.first_at, zone) },
+                { head: 'Last', cell: (place) => moment(place.last_at, zone) },
+              ],
+            })
+      }`,
+    },
+  };
+}
+
+export function groupList({ groups }: SightInWords): Content {
+  if (groups.length === 0) return null;
+  return html`<ul>${groups.map((group) => html`<li>${group.name} <span class="hint">${group.type} ${group.ref}${group.active ? '' : ', archived'}</span></li>`)}</ul>`;
+}
+
+async function receipt(visit: Visit): Promise<Answer> {
+  const one = await keyOf(visit);
+  const body = receiptPdf({
+    organisationName: visit.organisation.name,
+    key: one,
+    sight: await sightOf(visit, one),
+    nowMs: visit.app.clock.nowMs(),
+  });
+  return { file: { type: 'application/pdf', name: `${one.key_id}.pdf`, body } };
+}
+
+async function createPage(visit: Visit, faults: Faults): Promise<Answer> {
+  const { app, base, form: sent } = visit;
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Create a key',
+      back: { to: `${base}/keys`, label: 'Access keys' },
+      main: form(
+        `${base}/keys/create`,
+        [await describedFields(visit, faults), hiddenField('once', sent.text('once') || app.random.uuid())],
+        'Create the key and show its secret',
+        { faults, cancel: `${base}/keys` },
+      ),
+    },
+  };
+}
+
+async function create(visit: Visit): Promise<Answer> {
+  const { app, organisation, form: sent, change } = visit;
+  const { organisation_id: id } = organisation;
+  const read = await readDescribed(visit);
+  if ('faults' in read) return createPage(visit, read.faults);
+  const once = sent.text('once');
+  if (!isUuid(once)) throw new NoSuchPage();
+  // The form names its key: when it is sent again, there is one key all the same, and its secret is not shown again.
+  const keyId = keyIdFrom(app.secrets.mac('key_link', `form ${id} ${once}`, 12));
+  const pair = await change(async (work) => {
+    if ((await findKey(work.tx, id, keyId)) !== undefined) return { result: null };
+    const result = await createKey(work, id, { ...read.description, keyId });
+    return { result, resource: keyId };
+  });
+  return shownPair(visit, keyId, pair, 'The key is made');
+}
+
+async function showRoll(visit: Visit): Promise<Answer> {
+  return rollPage(visit, await keyOf(visit), {});
+}
+
+async function rollPage(visit: Visit, one: AccessKey, faults: Faults): Promise<Answer> {
+  const { app, base, organisation, form: sent } = visit;
+  const { time_zone: zone } = organisation;
+  const here = `${base}/keys/${one.key_id}`;
+  const usual = dayOf(new Date(app.clock.nowMs() + limits.keyOverlapMs), zone);
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: `Roll ${one.label ?? one.key_id}`,
+      back: { to: here, label: 'The key' },
+      main: html`<p>A new key is made that may do exactly the same. Both work until the end of the day that you choose; then the old one is refused.</p><p>Last request with the old key: ${lastUse(one, zone)}.</p>${form(
+        `${here}/roll`,
+        textField({
+          name: 'until',
+          label: 'Last day of the old key',
+          type: 'date',
+          value: sent.text('until') || usual,
+          width: 20,
+          fault: faults.until,
+        }),
+        'Make the new key and show its secret',
+        { faults, cancel: here },
+      )}`,
+    },
+  };
+}
+
+type Rolled = Awaited<ReturnType<typeof rollKey>>;
+
+async function roll(visit: Visit): Promise<Answer> {
+  const { app, organisation, form: sent, change } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const one = await keyOf(visit);
+  const until = endOfDay(sent.text('until'), zone);
+  if (until === null || until.getTime() <= app.clock.nowMs())
+    return rollPage(visit, one, { until: 'Choose a day from today on, such as 2027-01-31.' });
+  const rolled = await change(async (work): Promise<Acted<Rolled>> => {
+    const result = await rollKey(work, id, one.key_id, { until, kind: 'live' });
+    return typeof result === 'string' ? { result } : { result, resource: result.pair.access_key_id };
+  });
+  if (rolled === 'unknown') throw new NoSuchPage();
+  if (rolled === 'ended') return rollPage(visit, one, { until: 'This key has ended: create a new one instead.' });
+  if (rolled === 'rolled') {
+    const { replaced_by: next } = await keyOf(visit);
+    return shownPair(visit, next!, null, 'The new key is made');
+  }
+  return shownPair(visit, rolled.pair.access_key_id, rolled.pair, 'The new key is made', [
+    html`The old key, ${one.key_id}, works until ${moment(rolled.old.expires_at!, zone)}. Its page shows the last request with it.`,
+  ]);
+}
+
+async function showRevoke(visit: Visit): Promise<Answer> {
+  const { base, organisation } = visit;
+  const one = await keyOf(visit);
+  const here = `${base}/keys/${one.key_id}`;
+  return {
+    page: confirmPage({
+      title: `Revoke ${one.label ?? one.key_id}?`,
+      says: [
+        'The next request with it is refused. That cannot be undone.',
+        html`Last used: ${lastUse(one, organisation.time_zone)}.`,
+        whatStays(one),
+      ],
+      action: `${here}/revoke`,
+      button: 'Revoke this key',
+      cancel: here,
+    }),
+  };
+}
+
+async function revoke(visit: Visit): Promise<Answer> {
+  const { base, organisation, change } = visit;
+  const { key_id: keyId } = await keyOf(visit);
+  await change(async (work) => ({
+    result: await revokeKey(work, organisation.organisation_id, keyId),
+    resource: keyId,
+  }));
+  return { to: `${base}/keys?did=revoked` };
+}

@@ -1,0 +1,25 @@
+import { parseInstant } from '../feed/time.ts';
+
+/** Days as people choose them, by the clocks of their organisation. */
+
+function offsetMs(atMs: number, zone: string): number {
+  const parts = new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeZoneName: 'longOffset' }).formatToParts(atMs);
+  const text = parts.find((part) => part.type === 'timeZoneName')?.value ?? 'GMT';
+  const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)/.exec(text) ?? [];
+  return sign === undefined ? 0 : (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
+}
+
+/** When a day such as `2027-01-31` is over in a zone; null for what is no day. */
+export function endOfDay(day: string, zone: string): Date | null {
+  const us = /^\d{4}-\d\d-\d\d$/.test(day) ? parseInstant(`${day}T00:00:00Z`) : null;
+  if (us === null) return null;
+  const nextMs = us / 1000 + 24 * 3600_000;
+  // Looked at twice: the offset of the first guess may be that of the other side of a change of clocks.
+  const guessMs = nextMs - offsetMs(nextMs, zone);
+  return new Date(nextMs - offsetMs(guessMs, zone));
+}
+
+/** The day that an instant is in, in a zone. */
+export function dayOf(at: Date, zone: string): string {
+  return new Date(at.getTime() + offsetMs(at.getTime(), zone)).toISOString().slice(0, 10);
+}
