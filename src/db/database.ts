@@ -151,14 +151,9 @@ export type Dedicated = Tx & {
   close(): Promise<void>;
 };
 
-/**
- * Opens the pools; nothing is connected before the first statement. Reads and changes have pools of their own, so that no
- * number of changes keeps a read waiting, and changes wait in lanes before they take a connection.
- * @param url a postgres:// address
- * @param size connections for reads and single statements at most; those for changes and dedicated ones not counted
- */
-export function openDatabase(url: string, log: Log, size: number = limits.readConnections): Database {
-  const common = {
+/** What every connection is made with. */
+function connectionTo(url: string): pg.ClientConfig {
+  return {
     connectionString: url,
     types,
     pipeline: true,
@@ -171,16 +166,88 @@ export function openDatabase(url: string, log: Log, size: number = limits.readCo
     // Parallel workers and compilation cost a short statement more than they give.
     options: '-c plan_cache_mode=force_generic_plan -c max_parallel_workers_per_gather=0 -c jit=off',
   } as pg.ClientConfig;
-  function openPool(max: number, more: pg.ClientConfig = {}): pg.Pool {
-    const pool = new pg.Pool({ ...common, ...more, max, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
-    pool.on('error', (error) => log.error('database.connection_lost', errorFields(error)));
-    // A connection that is lost between two statements of a transaction says so by an event, which would end the process
-    // if nobody listened; the next statement on it fails and tells the caller.
-    pool.on('connect', (client) => client.on('error', () => {}));
-    return pool;
+}
+
+function openPool(config: pg.PoolConfig, log: Log): pg.Pool {
+  const pool = new pg.Pool({ ...config, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
+  pool.on('error', (error) => log.error('database.connection_lost', errorFields(error)));
+  // A connection that is lost between two statements of a transaction says so by an event, which would end the process
+  // if nobody listened; the next statement on it fails and tells the caller.
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
+}
+
+/** Runs one statement and gives the connection back. */
+async function runAlone<R>(client: pg.PoolClient, sql: Statement | string, values?: readonly unknown[]): Promise<R[]> {
+  let broken = false;
+  try {
+    return await run<R>(client, sql, values);
+  } catch (error) {
+    broken = error instanceof DatabaseUnavailable;
+    throw error;
+  } finally {
+    client.release(broken);
   }
-  const reads = openPool(size);
-  const changes = openPool(limits.quickChanges + limits.slowChanges, { lock_timeout: limits.lockWaitMs });
+}
+
+/** Runs `inside` in a transaction on the connection of this database, and gives it back. */
+async function runTransaction<T>(client: pg.PoolClient, database: object, inside: (tx: Tx) => Promise<T>): Promise<T> {
+  const held: { connectionOf: object | null } = { connectionOf: database };
+  let broken = false;
+  try {
+    await run(client, 'begin');
+    const result = await holding.run(held, () => inside({ query: (sql, values) => run(client, sql, values) }));
+    await run(client, 'commit');
+    return result;
+  } catch (error) {
+    broken = error instanceof DatabaseUnavailable && error.code !== lockHeld;
+    if (!broken)
+      await run(client, 'rollback').catch(() => {
+        broken = true;
+      });
+    throw error;
+  } finally {
+    held.connectionOf = null;
+    client.release(broken);
+  }
+}
+
+/** Runs the reads of `inside` in one snapshot on the connection of this database, and gives it back. */
+async function runSnapshot<T>(client: pg.PoolClient, database: object, inside: (tx: Tx) => Promise<T>): Promise<T> {
+  const held: { connectionOf: object | null } = { connectionOf: database };
+  const begun = run(client, 'begin isolation level repeatable read read only');
+  begun.catch(() => {});
+  let broken = false;
+  try {
+    const result = await holding.run(held, () => inside({ query: (sql, values) => run(client, sql, values) }));
+    await begun;
+    return result;
+  } catch (error) {
+    broken = error instanceof DatabaseUnavailable;
+    throw error;
+  } finally {
+    held.connectionOf = null;
+    // Nothing was written, so a snapshot ends in the same way whatever came of it. A broken connection ends by itself.
+    if (broken) client.release(true);
+    else
+      run(client, 'rollback').then(
+        () => client.release(),
+        () => client.release(true),
+      );
+  }
+}
+
+/**
+ * Opens the pools; nothing is connected before the first statement. Reads and changes have pools of their own, so that no
+ * number of changes keeps a read waiting, and changes wait in lanes before they take a connection.
+ * @param url a postgres:// address
+ * @param size connections for reads and single statements at most; those for changes and dedicated ones not counted
+ */
+export function openDatabase(url: string, log: Log, size: number = limits.readConnections): Database {
+  const config = connectionTo(url);
+  const reads = openPool({ ...config, max: size }, log);
+  const most = limits.quickChanges + limits.slowChanges;
+  const changes = openPool({ ...config, max: most, lock_timeout: limits.lockWaitMs }, log);
   const turns = createTurns({
     quick: limits.quickChanges,
     slow: limits.slowChanges,
@@ -198,78 +265,23 @@ export function openDatabase(url: string, log: Log, size: number = limits.readCo
     }
   }
 
-  async function within<T>(pool: pg.Pool, begin: string, inside: (tx: Tx) => Promise<T>): Promise<T> {
-    const client = await connect(pool);
-    const held: { connectionOf: object | null } = { connectionOf: turns };
-    let broken = false;
-    try {
-      await run(client, begin);
-      const result = await holding.run(held, () => inside({ query: (sql, values) => run(client, sql, values) }));
-      await run(client, 'commit');
-      return result;
-    } catch (error) {
-      broken = error instanceof DatabaseUnavailable && error.code !== lockHeld;
-      if (!broken)
-        await run(client, 'rollback').catch(() => {
-          broken = true;
-        });
-      throw error;
-    } finally {
-      held.connectionOf = null;
-      client.release(broken);
-    }
-  }
-
   return {
-    async query<R>(sql: Statement | string, values?: readonly unknown[]) {
-      const client = await connect(reads);
-      let broken = false;
-      try {
-        return await run<R>(client, sql, values);
-      } catch (error) {
-        broken = error instanceof DatabaseUnavailable;
-        throw error;
-      } finally {
-        client.release(broken);
-      }
-    },
+    query: async <R>(sql: Statement | string, values?: readonly unknown[]) =>
+      runAlone<R>(await connect(reads), sql, values),
     async transaction(inside, turn) {
-      if (turn === undefined) return within(reads, 'begin', inside);
+      if (turn === undefined) return runTransaction(await connect(reads), turns, inside);
       // Whoever holds a connection would not only wait for another one, but for a turn as well.
       refuseSecondConnection(turns);
       const leave = await turns.take(turn.lane, turn.signal, turn.again);
       try {
-        return await within(changes, 'begin', inside);
+        return await runTransaction(await connect(changes), turns, inside);
       } finally {
         leave();
       }
     },
-    async snapshot(inside) {
-      const client = await connect(reads);
-      const held: { connectionOf: object | null } = { connectionOf: turns };
-      const begun = run(client, 'begin isolation level repeatable read read only');
-      begun.catch(() => {});
-      let broken = false;
-      try {
-        const result = await holding.run(held, () => inside({ query: (sql, values) => run(client, sql, values) }));
-        await begun;
-        return result;
-      } catch (error) {
-        broken = error instanceof DatabaseUnavailable;
-        throw error;
-      } finally {
-        held.connectionOf = null;
-        // Nothing was written, so a snapshot ends in the same way whatever came of it. A broken connection ends by itself.
-        if (broken) client.release(true);
-        else
-          run(client, 'rollback').then(
-            () => client.release(),
-            () => client.release(true),
-          );
-      }
-    },
+    snapshot: async (inside) => runSnapshot(await connect(reads), turns, inside),
     dedicated(options = {}) {
-      const connection = openDedicated(common, options.synchronousCommit ?? true, log, () => open.delete(connection));
+      const connection = openDedicated(config, options.synchronousCommit ?? true, log, () => open.delete(connection));
       open.add(connection);
       return connection;
     },
