@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
 import type { App } from '../app.ts';
-import type { Audit } from '../audit/audit.ts';
 import { auditor } from '../audit/audit.ts';
 import { refusedCalls } from '../audit/refused.ts';
 import { ApiError, errorBody } from '../errors.ts';
@@ -20,7 +19,7 @@ import { handle, unsupported } from './handle.ts';
 import type { Refused } from './refused-callers.ts';
 import { RefusedCallers } from './refused-callers.ts';
 import { KeyUses } from './key-uses.ts';
-import type { Admissions, Admitting } from './repeated-reads.ts';
+import type { Admitting } from './repeated-reads.ts';
 import { answerRepeatedReads, RepeatedReads } from './repeated-reads.ts';
 import { logAnswer, requestIdHeader } from './request-log.ts';
 import { routes } from './routes.ts';
@@ -58,19 +57,12 @@ export type HttpServer = {
   stop(): Promise<void>;
 };
 
-/**
- * Builds the HTTP server; nothing listens yet. Order of every API call: credentials, rate limit, route, shape, existence,
- * rule, conflict, credits, commit, audit, reply.
- * @param pages registers what is served beside the API
- */
-export async function buildServer(
-  app: App,
-  pages: (fastify: FastifyInstance) => void | Promise<void>,
-): Promise<HttpServer> {
+/** Fastify as every request meets it, whatever it asks for: in the one error shape, with its id, and in the log. */
+function openFastify(app: App, connections: () => Connections): FastifyInstance {
   const fastify = Fastify({
     logger: false,
     bodyLimit: limits.bodyBytes,
-    // Queries are read through our own table (query.ts) only.
+    // Queries are read through our own table (src/http/query.ts) only.
     routerOptions: {
       maxParamLength: headerBytes,
       ignoreTrailingSlash: false,
@@ -88,7 +80,7 @@ export async function buildServer(
     genReqId: () => app.random.uuid(),
     frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
     rewriteUrl: (request) => plainTarget(request.url ?? '/'),
-    clientErrorHandler: (error, socket) => connections.refuse(error as NodeJS.ErrnoException, socket),
+    clientErrorHandler: (error, socket) => connections().refuse(error as NodeJS.ErrnoException, socket),
   });
   fastify.decorateRequest('caller', null);
   fastify.decorateRequest('refused', null);
@@ -97,6 +89,24 @@ export async function buildServer(
   fastify.decorateRequest('startedMs', 0);
   fastify.setErrorHandler((error, request, reply) => sendError(app, error, request, reply));
   fastify.setNotFoundHandler((request, reply) => sendError(app, new ApiError('not_found'), request, reply));
+  addHooks(app, fastify, connections);
+
+  // Text stays text until the route reads it, so that credentials and route are checked before the body.
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser(/^application\/json\s*(;|$)/i, { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) =>
+    done(null, request.is404 ? body : unsupported),
+  );
+  // Node would answer other expectations than 100-continue with an empty 417; they are ignored instead (RFC 9110, 10.1.1).
+  fastify.server.on('checkExpectation', (request, reply) => {
+    fastify.server.emit('request', request, reply);
+  });
+  return fastify;
+}
+
+function addHooks(app: App, fastify: FastifyInstance, connections: () => Connections): void {
   fastify.addHook('onRequest', (request, reply, done) => {
     request.startedMs = app.clock.monotonicMs();
     reply.header(requestIdHeader, request.id);
@@ -104,7 +114,7 @@ export async function buildServer(
     done(fault === null ? undefined : new ApiError('bad_request', fault));
   });
   fastify.addHook('onSend', (_request, reply, payload, done) => {
-    if (connections.stopping) reply.header('connection', 'close');
+    if (connections().stopping) reply.header('connection', 'close');
     done(null, payload);
   });
   fastify.addHook('onResponse', (request, reply, done) => {
@@ -118,54 +128,72 @@ export async function buildServer(
     );
     done();
   });
+}
 
-  // Text stays text until the route reads it, so that credentials and route are checked before the body.
-  fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser(/^application\/json\s*(;|$)/i, { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, body),
-  );
-  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) =>
-    done(null, request.is404 ? body : unsupported),
-  );
-
-  const audit = auditor(app.db.dedicated());
-  const admit = admitter(app, app.db.dedicated({ synchronousCommit: false }), app.db.dedicated());
-  const reads = new RepeatedReads();
-  const addressOf = addressReader(app.settings.trustedProxies);
-  const uses = new KeyUses(app);
-  const admissions: Admissions = new WeakMap();
-  await fastify.register(async (api) => registerApi(app, api, { admit, admissions, audit, reads, addressOf, uses }), {
-    prefix: apiBase,
-  });
+/**
+ * Builds the HTTP server; nothing listens yet. Order of every API call: credentials, rate limit, route, shape, existence,
+ * rule, conflict, credits, commit, audit, reply.
+ * @param pages registers what is served beside the API
+ */
+export async function buildServer(
+  app: App,
+  pages: (fastify: FastifyInstance) => void | Promise<void>,
+): Promise<HttpServer> {
+  const fastify = openFastify(app, () => connections);
+  const admitting: Admitting = {
+    admit: admitter(app, app.db.dedicated({ synchronousCommit: false }), app.db.dedicated()),
+    admissions: new WeakMap(),
+    reads: new RepeatedReads(),
+    addressOf: addressReader(app.settings.trustedProxies),
+    uses: new KeyUses(app),
+  };
+  await fastify.register(async (api) => registerApi(app, api, admitting), { prefix: apiBase });
   await pages(fastify);
-  answerRepeatedReads(app, fastify.server, { reads, admit, admissions, addressOf, uses }, () => connections.stopping);
+  answerRepeatedReads(app, fastify.server, admitting, () => connections.stopping);
   const connections = new Connections(fastify.server, (code) => connectionRefusal(app, code));
-  // Node would answer other expectations than 100-continue with an empty 417; they are ignored instead (RFC 9110, 10.1.1).
-  fastify.server.on('checkExpectation', (request, reply) => {
-    fastify.server.emit('request', request, reply);
-  });
   return {
     fastify,
     async stop() {
       await connections.drain(app.settings.drainMs);
-      await uses.stop();
+      await admitting.uses.stop();
       await fastify.close();
     },
   };
 }
 
-function registerApi(
-  app: App,
-  api: FastifyInstance,
-  { admit, admissions, audit, reads, addressOf, uses }: Admitting & { audit: Audit },
-): void {
-  const sets = new SetCache();
+/** Every call of the API is let in first and audited last, whether its address is one or not. */
+function registerApi(app: App, api: FastifyInstance, admitting: Admitting): void {
   const refusedCallers = new RefusedCallers(app.clock, app.secrets);
   const refuse = (request: FastifyRequest) =>
     (request.refused ??= refusedCallers.count(callerAddress(request.raw, app.settings.trustedProxies)));
-  // A connection of its own: nobody with a key waits behind the refused ones.
-  const recordRefused = refusedCalls(app.db.dedicated());
+  letIn(app, api, admitting, refuse);
+  auditReplies(app, api, refuse);
+  const sets = new SetCache();
+  for (const route of routes) {
+    const wildcard = route.path.includes('{ref}');
+    const path = wildcard ? route.path.replace('{ref}', '*') : route.path.replace(/\{(\w+)\}/g, ':$1');
+    const methods = route.method === 'GET' ? (['GET', 'HEAD'] as const) : [route.method];
+    api.route({
+      method: [...methods],
+      url: path,
+      bodyLimit: limits.bodyBytes,
+      config: { action: `${route.method} ${route.path}`, bounded: route.bounded === true },
+      // A promise returned here would make Fastify watch the end of every reply.
+      handler: (request, reply) => {
+        handle(app, sets, admitting.reads, route, request, reply).catch((error: unknown) => reply.send(error));
+      },
+    });
+  }
+  // Without one of its own, what is unknown under the API's base would pass the hooks above by.
+  api.setNotFoundHandler((request, reply) => sendError(app, noRoute(request.raw.url ?? ''), request, reply));
+}
 
+function letIn(
+  app: App,
+  api: FastifyInstance,
+  { admit, admissions, addressOf, uses }: Admitting,
+  refuse: (request: FastifyRequest) => Refused,
+): void {
   api.addHook('onRequest', async (request, reply) => {
     request.action = request.routeOptions.config.action ?? `${request.method} (no route)`;
     const caller = await (admissions.get(request.raw) ??
@@ -185,7 +213,12 @@ function registerApi(
     if (request.is404) throw noRoute(request.raw.url ?? '', bounds !== null);
     if (bounds !== null && request.routeOptions.config.bounded !== true) throw new ApiError('not_found');
   });
+}
 
+function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyRequest) => Refused): void {
+  const audit = auditor(app.db.dedicated());
+  // A connection of its own: nobody with a key waits behind the refused ones.
+  const recordRefused = refusedCalls(app.db.dedicated());
   // Answered means audited: no byte of the reply leaves before its row is committed.
   api.addHook('onSend', async (request, reply, payload) => {
     if (reply.statusCode === 503) return payload;
@@ -220,22 +253,4 @@ function registerApi(
       return errorBody(unavailable.code, unavailable.message);
     }
   });
-
-  for (const route of routes) {
-    const wildcard = route.path.includes('{ref}');
-    const path = wildcard ? route.path.replace('{ref}', '*') : route.path.replace(/\{(\w+)\}/g, ':$1');
-    const methods = route.method === 'GET' ? (['GET', 'HEAD'] as const) : [route.method];
-    api.route({
-      method: [...methods],
-      url: path,
-      bodyLimit: limits.bodyBytes,
-      config: { action: `${route.method} ${route.path}`, bounded: route.bounded === true },
-      // A promise returned here would make Fastify watch the end of every reply.
-      handler: (request, reply) => {
-        handle(app, sets, reads, route, request, reply).catch((error: unknown) => reply.send(error));
-      },
-    });
-  }
-  // Without one of its own, what is unknown under the API's base would pass the hooks above by.
-  api.setNotFoundHandler((request, reply) => sendError(app, noRoute(request.raw.url ?? ''), request, reply));
 }
