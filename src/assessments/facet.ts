@@ -1,16 +1,16 @@
 import { rqfLevels, subjects } from '../scoring/levels.ts';
 import type { Subject } from '../scoring/levels.ts';
 
-/**
- * What a result is by its immutable filter fields, as one small integer: subject × level. A filter on them becomes a
- * merge of one ordered index scan per matching facet.
- */
 /** The combinations of rqf_level, its code and below_level_1 that a result can have, in the order of the stored facet. */
 export const levels = [{ rqf_level: null, rqf_level_code: null, below_level_1: null }, ...rqfLevels] as const;
 
 export const levelCodes = rqfLevels.flatMap(({ rqf_level_code: code }) => (code === null ? [] : [code]));
 
-/** @returns undefined when the three level fields contradict each other */
+/**
+ * What a result is by its immutable filter fields, as one small integer: subject × level. A filter on them becomes a
+ * merge of one ordered index scan per matching facet.
+ * @returns undefined when the three level fields contradict each other
+ */
 export function facetOf(
   subject: Subject,
   level: { rqf_level: string | null; rqf_level_code: number | null; below_level_1: boolean | null },

@@ -1,11 +1,9 @@
 import { readFile, readdir } from 'node:fs/promises';
 import type { Database } from './database.ts';
 import type { Clock } from '../clock.ts';
+import { advisoryLocks } from './locks.ts';
 
 const folder = new URL('./migrations/', import.meta.url);
-
-/** Advisory lock that one migrating process holds: any constant that nothing else in the database uses. */
-const migrationLock = 4_152_901;
 
 /** The database is newer than this code. */
 export class SchemaTooNew extends Error {}
@@ -21,7 +19,7 @@ export async function migrate(db: Database, clock: Clock): Promise<number[]> {
   for (const name of files) {
     const number = Number(name.slice(0, 4));
     await db.transaction(async (tx) => {
-      await tx.query('select pg_advisory_xact_lock($1)', [migrationLock]);
+      await tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.migration]);
       // Within the lock: "if not exists" by itself doesn't keep two sessions from making the table at once.
       await tx.query(
         'create table if not exists migration (number int4 primary key, name text not null, applied_at timestamptz not null)',

@@ -1,5 +1,6 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { advisoryLocks } from '../db/locks.ts';
 import { currentShape, olderProcesses } from '../db/shape.ts';
 import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
@@ -16,7 +17,7 @@ const pending = statement(
 );
 const older = statement('restamp.older', olderProcesses);
 // Another process that restamps is left alone: two would only disturb the writers twice as much.
-const turn = statement('restamp.turn', 'select pg_try_advisory_xact_lock(4152906) as mine');
+const turn = statement('restamp.turn', `select pg_try_advisory_xact_lock(${advisoryLocks.restamp}) as mine`);
 const state = statement('restamp.state', 'select shape, shape_position from feed where organisation_id = $1');
 const begin = statement(
   'restamp.begin',

@@ -49,7 +49,7 @@ function decode(text: string): string {
   }
 }
 
-/** Page size: clamped to 1..500; anything that isn't one integer means the default. */
+/** Page size: moved to the nearest end of its range; anything that isn't one integer means the default. */
 export function readLimit(values: string[] | undefined): number {
   if (values === undefined || values.length !== 1 || !/^-?\d+$/.test(values[0]!)) return limits.pageDefault;
   return Math.min(limits.pageMax, Math.max(1, Number(values[0])));

@@ -58,7 +58,7 @@ export type Reply = {
 /** One endpoint: what it takes, what it answers, and the function that does it. OpenAPI is made from the same table. */
 export type Route = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Under /api/v1, parameters in braces. */
+  /** Under the API's base, parameters in braces. */
   path: string;
   id: string;
   tag: string;
