@@ -30,13 +30,14 @@ const clock = (ms: number | null): string =>
   ms === null ? '-' : `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, '0')}`;
 
 function signWords({ signs, ended }: SittingReview): string[] {
-  const { few_answers: few, fast } = signs;
+  const { few_answers: few, fast, change } = signs;
   return [
     ...(few === undefined ? [] : [`few answers: ${few.answered}, a full sitting has at least ${few.least}`]),
     ...(ended === 'time_limit' ? ['the time limit ended it'] : []),
     ...(fast === undefined
       ? []
       : [`${fast.answers} of ${fast.of} answers came sooner than their question can be read`]),
+    ...(change === undefined ? [] : [`from some question on the answers were much ${change}`]),
   ];
 }
 

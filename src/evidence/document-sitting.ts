@@ -154,7 +154,7 @@ function engines(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
 /** What a reader should know of how the answers came about, beside the flags of the result. */
 export function signFlags(sitting: EvidenceSitting | undefined): { label: string; text: string }[] {
   if (sitting === undefined) return [];
-  const { few_answers: few, fast } = sitting.signs ?? {};
+  const { few_answers: few, fast, change } = sitting.signs ?? {};
   return [
     ...(few === undefined
       ? []
@@ -179,6 +179,17 @@ export function signFlags(sitting: EvidenceSitting | undefined): { label: string
             label: 'Very fast answers',
             text:
               `${fast.answers} of ${fast.of} answers came sooner than their question can be read. ` +
+              'Find out how the sitting was taken before the result is relied on.',
+          },
+        ]),
+    ...(change === undefined
+      ? []
+      : [
+          {
+            label: 'Change in the middle',
+            text:
+              `From some question on the answers were much ${change} than those before, as when somebody ` +
+              `${change === 'better' ? 'is helped' : 'gives up'}. About 3 in 100 sittings show this by chance. ` +
               'Find out how the sitting was taken before the result is relied on.',
           },
         ]),

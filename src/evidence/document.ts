@@ -2,7 +2,7 @@ import type { Block, DomainBar, EvidenceDocument } from './content.ts';
 import { belowEntry, levelName, levelsOf } from '../scoring/levels.ts';
 import { levelsApart, shortLevel } from './content.ts';
 import { scaleOf, signFlags, sittingSections } from './document-sitting.ts';
-import type { EvidenceInput } from './input.ts';
+import type { EvidenceInput, EvidenceSitting } from './input.ts';
 import {
   borderlineWords,
   dateTime,
@@ -10,7 +10,7 @@ import {
   importedBorderlineWords,
   levelCodeWords,
   plainText,
-  provisionalWords,
+  provisionalText,
   reviewWords,
   subjectName,
 } from './wording.ts';
@@ -114,7 +114,7 @@ function placement(input: EvidenceInput): Block {
     );
   }
   sentences.push('This is an assessed level of skill. It is not a qualification.');
-  if (input.sitting?.provisional === true) sentences.push(provisionalWords);
+  if (input.sitting?.provisional === true) sentences.push(provisionalText(input.sitting.calibration_sd));
   const flags = [
     ...(input.is_borderline === true ? [{ label: 'Borderline', text: borderlineText(input) }] : []),
     ...(input.needs_review === true ? [{ label: 'Needs review', text: reviewText(input) }] : []),
@@ -256,12 +256,17 @@ function domains(input: EvidenceInput): Block[] {
   const caption =
     input.sitting === undefined
       ? 'Scores as they were recorded with the result. The ticks stand at 40% and 65%.'
-      : 'Score: the share of the domain’s questions at the deciding level that the learner is expected to answer correctly, not the ' +
+      : `Score: the share of the domain’s questions at ${domainsLevel(input.sitting)} that the learner is expected to answer correctly, not the ` +
         'share of the questions given. Ticks at 40% (developing) and 65% (secure). A domain with fewer than 3 answers has no score.';
   return [
     { kind: 'heading', text: 'Domains' },
     { kind: 'bars', rows, marks: [40, 65], caption },
   ];
+}
+
+/** Editions of before the own level counted were judged at the deciding rule's, and keep their words. */
+function domainsLevel({ domains_level: own }: EvidenceSitting): string {
+  return own === undefined ? 'the deciding level' : `${plainText(own)}, the level of this result,`;
 }
 
 /** Without a sitting the page says what it does not know, rather than leaving it out. */

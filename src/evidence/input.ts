@@ -14,6 +14,8 @@ export type EvidenceSigns = {
   few_answers?: { answered: number; least: number };
   /** Answers that came sooner than their question can be read, of all answers. */
   fast?: { answers: number; of: number };
+  /** From some question on the answers were much better, or worse, than those before. */
+  change?: 'better' | 'worse';
 };
 
 /** What a sitting adds to the result. Abilities are on the logistic scale of the bank, population N(0, 1). */
@@ -36,6 +38,10 @@ export type EvidenceSitting = {
   deciding_rule: { level: string; theta: number; met: boolean; inside_interval: boolean };
   /** The questions' difficulties were judged, not yet measured on answers; absent where nothing was said of it. */
   provisional?: true;
+  /** The error that this adds, in logits, which `se`, `ci` and the probabilities hold; absent where they don't. */
+  calibration_sd?: number;
+  /** The level that the domains are judged at; absent where it is the deciding rule's. */
+  domains_level?: string;
   /** The share of a level's questions that stands for meeting the level, 0.65. */
   threshold_share: number;
   theta: number;

@@ -81,5 +81,10 @@ export const importedBorderlineWords =
 export const reviewWords =
   'The two scoring engines placed this result a full level or more apart. The reconciled level is shown; someone who knows the learner should look at the result before it is relied on.';
 
-export const provisionalWords =
-  'The level is provisional: how difficult the questions are was judged by their authors and has not yet been measured on learners’ answers, so the true error may be larger than the one printed.';
+export function provisionalText(calibrationSd: number | undefined): string {
+  const judged =
+    'The level is provisional: how difficult the questions are was judged by their authors and has not yet been measured on learners’ answers, so ';
+  return calibrationSd === undefined
+    ? `${judged}the true error may be larger than the one printed.`
+    : `${judged}the printed error holds ${decimal(calibrationSd)} for that. If the judgements are wrong together, the true error is larger still.`;
+}

@@ -15,7 +15,7 @@ export type DomainStatus = 'secure' | 'developing' | 'needs_support';
 
 /**
  * One domain of a result. `scorePct` is the expected share right, in whole per cent, on the domain's whole pool at the
- * deciding level: the raw share would be 50–60 % for everybody, because delivery adapts. Null with too few items.
+ * result's own level: the raw share would be 50–60 % for everybody, because delivery adapts. Null with too few items.
  */
 export type DomainResult = {
   name: string;
@@ -24,7 +24,7 @@ export type DomainResult = {
   right: number;
   /** Scored items: right, wrong and skipped. */
   items: number;
-  /** Bank items of the domain at the deciding level, over which the share is expected. */
+  /** Bank items of the domain at that level, over which the share is expected. */
   poolItems: number;
   theta: number | null;
   se: number | null;

@@ -1,3 +1,4 @@
+import { calibrationSd, widened, widenedPosterior } from './calibration.ts';
 import { standardPrior, confidenceInterval, mle, momentsOf, posteriorOf, wle } from './irt.ts';
 import type { MleEstimate, Prior, Response, WleEstimate } from './irt.ts';
 import { BankFault, defaultTau, solveCuts } from './cuts.ts';
@@ -5,15 +6,17 @@ import type { Cut, ScoredItem } from './cuts.ts';
 import { scoreDomains } from './domains.ts';
 import type { DomainResult, DomainStatus } from './domains.ts';
 import { publishedLevels } from './levels.ts';
-import type { Placement, PublishedLevels, Subject } from './levels.ts';
+import type { Level, Placement, PublishedLevels, Subject } from './levels.ts';
 import { levelProbabilities } from './probabilities.ts';
 import { decidingRule, placeByIrt, reconcile } from './reconcile.ts';
 import type { DecidingRule, Reconciliation } from './reconcile.ts';
+import { personFit } from './person-fit.ts';
+import type { PersonFit } from './person-fit.ts';
 import { placeByRules } from './rules.ts';
 import type { RulePlacement, ScoredAnswer } from './rules.ts';
 
 /** Raised by hand whenever a figure could come out differently; frozen into every result. */
-export const engineVersions = { irt: '1.1.0', rules: '1.0.0', reconciliation: '1.1.0' } as const;
+export const engineVersions = { irt: '1.2.0', rules: '1.0.0', reconciliation: '1.2.0' } as const;
 
 /** A sitting with fewer answers, or answers in fewer domains, has no result. */
 export const minAnswered = 12;
@@ -56,9 +59,10 @@ export type VoidSitting = { outcome: 'void'; reason: 'too_few_answers' | 'too_fe
 
 /**
  * `ceiling`, `floor`: every scored item right, or wrong; the estimate is then bounded by the prior more than by answers.
- * `rules_silent`: a sitting so short that no level had enough items for the rule engine.
+ * `rules_silent`: a sitting so short that no level had enough items for the rule engine. `person_fit`: the answers changed in
+ * the middle more than those of one ability do.
  */
-export type ResultFlag = 'needs_review' | 'borderline' | 'ceiling' | 'floor' | 'rules_silent';
+export type ResultFlag = 'needs_review' | 'borderline' | 'ceiling' | 'floor' | 'rules_silent' | 'person_fit';
 
 /** A result with everything that is needed to print, defend and recompute it. Abilities are in logits. */
 export type ScoredResult = {
@@ -74,7 +78,11 @@ export type ScoredResult = {
     placement: Placement;
     prior: Prior;
     theta: number;
+    /** The model's standard error, as if difficulties were known; the reported one holds the calibration's too. */
     se: number;
+    /** These two are missing from results of before version 1.2.0, whose interval and probabilities are the model's. */
+    calibrationSd?: number;
+    reportedSe?: number;
     ci: { low: number; high: number };
     mle: MleEstimate;
     wle: WleEstimate;
@@ -84,8 +92,12 @@ export type ScoredResult = {
   rules: RulePlacement;
   cuts: Cut[];
   tau: number;
+  /** What the domains are judged at: the level met, the lowest where none is. Before version 1.2.0 it was the deciding rule's. */
+  domainLevel?: Level;
   domains: DomainResult[];
   flags: ResultFlag[];
+  /** Missing from results of before version 1.2.0. */
+  personFit?: PersonFit;
   counts: Counts;
   versions: { bank: string; irt: string; rules: string; reconciliation: string };
 };
@@ -125,7 +137,8 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
   const scores = answers.map((answer): Response => (answer.right ? 1 : 0));
   const posterior = posteriorOf(items, scores, standardPrior);
   const ability = momentsOf(posterior.theta, posterior.logWeights);
-  const ci = confidenceInterval(ability);
+  const reported = widened(ability);
+  const ci = confidenceInterval(reported);
   const irtPlacement = placeByIrt(cuts, ability.theta);
   const rules = placeByRules(cuts, answers);
   const reconciliation = reconcile(bank.subject, irtPlacement, rules.placement);
@@ -137,7 +150,11 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
   if (counts.right === counts.scored) flags.push('ceiling');
   if (counts.right === 0) flags.push('floor');
   if (rules.placement === null) flags.push('rules_silent');
+  const fit = personFit(answers, ability.theta);
+  if (fit.change === 'better' || fit.change === 'worse') flags.push('person_fit');
 
+  const { placement } = reconciliation;
+  const domainLevel = placement === 'below_entry' ? cuts[0]!.level : placement;
   return {
     outcome: 'scored',
     subject: bank.subject,
@@ -152,22 +169,26 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
       prior: { ...standardPrior },
       theta: ability.theta,
       se: ability.sd,
+      calibrationSd,
+      reportedSe: reported.sd,
       ci,
       mle: mle(items, scores),
       wle: wle(items, scores),
-      levelProbabilities: levelProbabilities(bank.subject, cuts, posterior),
+      levelProbabilities: levelProbabilities(bank.subject, cuts, widenedPosterior(posterior)),
     },
     rules,
     cuts: cuts.map((cut) => ({ ...cut })),
     tau,
+    domainLevel,
     domains: scoreDomains(
       bank.domains.map((domain) => domain.name),
-      deciding.level,
+      domainLevel,
       bank.items,
       answers,
       ability,
     ),
     flags,
+    personFit: fit,
     counts,
     versions: { bank: bank.version, ...engineVersions },
   };

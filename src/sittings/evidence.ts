@@ -4,6 +4,7 @@ import { levelName, publishedLevels } from '../scoring/levels.ts';
 import type { Placement, Subject } from '../scoring/levels.ts';
 import type { ScoredResult } from '../scoring/score.ts';
 import type { Course } from './signs.ts';
+import { changeSign } from './signs.ts';
 import { standards } from './standards.ts';
 import type { FrozenSettings } from './step.ts';
 import type { SittingRow } from './store.ts';
@@ -42,9 +43,11 @@ export function evidenceOfSitting(
     },
     // No item of any bank is calibrated yet: the first that is makes this depend on the items given.
     provisional: true,
+    ...(irt.calibrationSd === undefined ? {} : { calibration_sd: irt.calibrationSd }),
+    ...(result.domainLevel === undefined ? {} : { domains_level: levelName(result.domainLevel) }),
     threshold_share: result.tau,
     theta: irt.theta,
-    se: irt.se,
+    se: irt.reportedSe ?? irt.se,
     ci: [irt.ci.low, irt.ci.high],
     cuts: result.cuts.map(({ level, theta }) => ({ level: levelName(level), theta })),
     levels: rules.levels.map(({ level, bandRight, bandItems, s }) => ({
@@ -60,6 +63,7 @@ export function evidenceOfSitting(
     ],
     not_assessed: notAssessed,
     ...course,
+    signs: { ...course.signs, ...changeSign(result) },
     versions: [
       { name: 'Item bank', version: result.versions.bank },
       { name: 'IRT engine', version: result.versions.irt },

@@ -1,9 +1,10 @@
 import type { App } from '../app.ts';
+import type { ScoredResult } from '../scoring/score.ts';
 import type { Subject } from '../scoring/levels.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
 import { banksOf } from './banks.ts';
 import type { Course } from './signs.ts';
-import { courseOf } from './signs.ts';
+import { changeSign, courseOf } from './signs.ts';
 import { findItems, findSittingOfResult } from './store.ts';
 
 /** One question as it went; what was typed is not shown. */
@@ -55,7 +56,7 @@ export async function reviewSitting(
     time_limit_ms: sitting.time_limit_ms,
     ended,
     pauses: pauses ?? null,
-    signs,
+    signs: { ...signs, ...changeSign(JSON.parse(sitting.result) as ScoredResult) },
     items: items.map((row) => ({
       position: row.position,
       item_id: row.item_id,

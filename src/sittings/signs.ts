@@ -2,6 +2,7 @@ import type { Bank } from '../bank/load.ts';
 import { renderModel } from '../bank/render-model.ts';
 import type { RenderedItem } from '../bank/schema.ts';
 import type { EvidenceSigns, EvidenceSitting } from '../evidence/document.ts';
+import type { ScoredResult } from '../scoring/score.ts';
 import type { FrozenSettings, SittingStop } from './step.ts';
 import type { SittingItemRow, SittingRow } from './store.ts';
 
@@ -71,6 +72,12 @@ export function countFast(bank: Bank, items: readonly SittingItemRow[]): { answe
 /** How a sitting went, as evidence and review say it. */
 export type Course = Required<Pick<EvidenceSitting, 'ended' | 'not_reached' | 'signs' | 'items'>> &
   Pick<EvidenceSitting, 'pauses'>;
+
+/** What the answers themselves show: a change in the middle. */
+export function changeSign({ personFit }: ScoredResult): Pick<EvidenceSigns, 'change'> {
+  const change = personFit?.change;
+  return change === 'better' || change === 'worse' ? { change } : {};
+}
 
 /** Pure: everything comes from what is stored. The questions of the sitting are over. */
 export function courseOf(

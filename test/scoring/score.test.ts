@@ -70,7 +70,7 @@ suite('scoring', () => {
     const result = scored('digital', sit('digital', 0.2, 'whole'));
     assert.equal(result.tau, 0.65);
     assert.deepEqual(result.cuts, prepared.digital.cuts);
-    assert.deepEqual(result.versions, { bank: 'synthetic-1', irt: '1.1.0', rules: '1.0.0', reconciliation: '1.1.0' });
+    assert.deepEqual(result.versions, { bank: 'synthetic-1', irt: '1.2.0', rules: '1.0.0', reconciliation: '1.2.0' });
     assert.equal(result.rules.levels.length, 4);
     assert.ok(result.irt.ci.low < result.irt.theta && result.irt.theta < result.irt.ci.high);
     assert.equal(result.deciding.threshold, result.cuts.find((cut) => cut.level === result.deciding.level)!.theta);
@@ -82,6 +82,27 @@ suite('scoring', () => {
       result.domains.reduce((sum, domain) => sum + domain.items, 0),
       result.counts.scored,
     );
+  });
+
+  test('reports the error of the judged difficulties beside the model’s: in the interval, the flag and the probabilities', () => {
+    const { irt, deciding, isBorderline } = scored('maths', sit('maths', 0.4, 'widened'));
+    assert.equal(irt.calibrationSd, 0.16);
+    assert.equal(irt.reportedSe, Math.hypot(irt.se, 0.16));
+    assert.ok(Math.abs(irt.ci.high - irt.ci.low - 2 * 1.959964 * irt.reportedSe!) < 1e-12);
+    assert.equal(isBorderline, irt.ci.low <= deciding.threshold && deciding.threshold <= irt.ci.high);
+  });
+
+  test('judges the domains at the level that the learner is placed at, the lowest where none is met', () => {
+    for (const theta of [-3.5, -1.4, 0.3, 1.6]) {
+      const result = scored('english', sit('english', theta, `own ${theta}`));
+      const own = result.placement === 'below_entry' ? 'entry1' : result.placement;
+      assert.equal(result.domainLevel, own);
+      for (const domain of result.domains)
+        assert.equal(
+          domain.poolItems,
+          banks.english.items.filter((item) => item.domain === domain.name && item.level === own).length,
+        );
+    }
   });
 
   test('publishes the fields of the API and nothing else', () => {
