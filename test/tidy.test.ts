@@ -110,7 +110,8 @@ suite('layers', () => {
       'client',
       client
         .flatMap(importsOf)
-        .filter((one) => !inside('client/src')(one.to))
+        // A file is only to be had from Node's own module, which Bun and Deno have too.
+        .filter((one) => !inside('client/src')(one.to) && one.from !== 'client/src/stores/json-file.ts')
         .map(arrow),
     );
   });

@@ -18,6 +18,7 @@ import type {
   WebhookEndpoint,
   WebhookInput,
 } from './openapi.ts';
+import { operations } from './openapi.ts';
 import type { CallOptions, Connection, FullCallOptions, Input, OperationId, Reply } from './request.ts';
 import { searchOf, send } from './request.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -42,7 +43,7 @@ type ListQuery<Id extends OperationId> = Omit<Operations[Id]['query'], 'cursor'>
 
 export type FeedEntry = Assessment | Tombstone | ScopeExitTombstone;
 
-export type Report = {
+export type Evidence = {
   bytes: Uint8Array;
   /** Of these bytes, computed here, and the same as the service told. */
   sha256: string;
@@ -75,7 +76,12 @@ export class Client {
     input: Input<Id> = {} as Input<Id>,
     options: FullCallOptions = {},
   ): Promise<Reply<Operations[Id]['reply']>> {
-    return send(this.#connection, id, input, options);
+    return send(this.#connection, { id, ...operations[id] }, input, options) as Promise<Reply<Operations[Id]['reply']>>;
+  }
+
+  /** Reads any other address under the API's, as newer versions of the service may have them. */
+  read(path: string, query: Record<string, unknown> = {}, options: FullCallOptions = {}): Promise<Reply<unknown>> {
+    return send(this.#connection, { id: `GET ${path}`, method: 'GET', path }, { query }, options);
   }
 
   #walk<Entry>(
@@ -84,7 +90,7 @@ export class Client {
     options: WalkOptions,
   ): Walk<Entry> {
     const ask = (search: string | null, call: FullCallOptions) =>
-      send(this.#connection, id, {}, call, search ?? searchOf(query));
+      send(this.#connection, { id, ...operations[id] }, {}, call, search ?? searchOf(query));
     return new Walk<Entry>(ask as never, options);
   }
 
@@ -109,7 +115,7 @@ export class Client {
     report: async (
       of: string | { assessment_id: string; report_sha256: string | null },
       options?: CallOptions,
-    ): Promise<Report> => {
+    ): Promise<Evidence> => {
       const id = typeof of === 'string' ? of : of.assessment_id;
       const { body: bytes, headers, etag, status } = await this.call('getReport', { path: { id } }, options);
       if (!(bytes instanceof Uint8Array)) throw new UnexpectedReplyError('getReport', status, 'the reply is no PDF');

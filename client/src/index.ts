@@ -1,5 +1,5 @@
 export { Client } from './client.ts';
-export type { ClientOptions, FeedEntry, Report } from './client.ts';
+export type { ClientOptions, FeedEntry, Evidence } from './client.ts';
 export {
   ApiError,
   ArsError,
@@ -16,3 +16,11 @@ export { Walk } from './walk.ts';
 export type { Checkpoint, Page, Position, WalkOptions } from './walk.ts';
 export { openWebhook, testWebhook, toleranceSeconds, verifyWebhook, WebhookError } from './webhooks.ts';
 export type { Delivery, Verdict, WebhookEvent } from './webhooks.ts';
+export type { Explanation, Reason } from './sync/explain.ts';
+export type { Filters } from './sync/filters.ts';
+export type { Change, MirrorOptions, RemovalReason } from './sync/mirror.ts';
+export { SyncStopped } from './sync/outcome.ts';
+export type { Report } from './sync/poll.ts';
+export type { Row, Store, StoreTransaction } from './sync/store.ts';
+export { openMirror, sync } from './sync/sync.ts';
+export type { MirrorHandle, Sync, SyncOptions } from './sync/sync.ts';

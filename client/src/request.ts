@@ -1,6 +1,5 @@
 import { ApiError, ArsError, ConnectionError, TimeoutError, UnexpectedReplyError } from './errors.ts';
 import type { Operations } from './openapi.ts';
-import { operations } from './openapi.ts';
 import type { Surroundings } from './surroundings.ts';
 
 export type OperationId = keyof Operations;
@@ -53,20 +52,23 @@ export type Connection = {
 const firstWaitMs = 500;
 const longestWaitMs = 20_000;
 
+/** Where a request goes, and by what name errors speak of it. */
+type Target = { id: string; method: string; path: string };
+
 /**
- * Sends one operation, again and again while the fault may pass and the caller's patience lasts: waits double from half a
+ * Sends one request, again and again while the fault may pass and the caller's patience lasts: waits double from half a
  * second to twenty, each shortened by up to a half at random, and never end before `Retry-After` is over. Every operation
  * may be repeated: reads, PATCH and DELETE by their nature, each POST by its idempotency key.
  * @param search a query as the service has written it, in place of `input.query`
  */
-export async function send<Id extends OperationId>(
+export async function send(
   connection: Connection,
-  id: Id,
-  input: Input<Id>,
+  target: Target,
+  input: { path?: Record<string, string>; query?: Record<string, unknown>; body?: unknown },
   options: FullCallOptions = {},
   search = searchOf(input.query ?? {}),
-): Promise<Reply<Operations[Id]['reply']>> {
-  const { method, path } = operations[id];
+): Promise<Reply<unknown>> {
+  const { id, method, path } = target;
   const { surroundings } = connection;
   const patienceMs = options.patienceMs ?? connection.patienceMs;
   const address = `${connection.baseUrl}${pathOf(path, input.path ?? {})}${search}`;
@@ -96,7 +98,7 @@ export async function send<Id extends OperationId>(
       options.signal?.throwIfAborted();
       // Whoever repeats a removal, because its reply was lost, finds that it is done.
       if (method === 'DELETE' && attempt > 0 && error instanceof ApiError && error.code === 'not_found')
-        return removedBefore(error) as Reply<Operations[Id]['reply']>;
+        return removedBefore(error);
       if (!(error instanceof ArsError) || !error.isTransient) throw error;
       const waitMs = waitAfter(attempt, error, surroundings.random());
       if (surroundings.nowMs() - beganMs + waitMs > patienceMs) throw error;
@@ -113,13 +115,13 @@ function waitAfter(attempt: number, error: ArsError, random: number): number {
   return growing * (1 - random / 2);
 }
 
-async function sendOnce<Id extends OperationId>(
+async function sendOnce(
   { timeoutMs: usual, surroundings }: Connection,
-  id: Id,
+  id: string,
   address: string,
   init: RequestInit,
   { signal, timeoutMs = usual }: FullCallOptions,
-): Promise<Reply<Operations[Id]['reply']>> {
+): Promise<Reply<unknown>> {
   const attempt = new AbortController();
   const pass = () => attempt.abort(signal!.reason);
   signal?.addEventListener('abort', pass, { once: true });
@@ -141,17 +143,12 @@ async function sendOnce<Id extends OperationId>(
   }
 }
 
-async function read<Id extends OperationId>(
-  id: Id,
-  response: Response,
-  isHead: boolean,
-  { nowMs }: Surroundings,
-): Promise<Reply<Operations[Id]['reply']>> {
+async function read(id: string, response: Response, isHead: boolean, { nowMs }: Surroundings): Promise<Reply<unknown>> {
   const { status, headers } = response;
   const requestId = headers.get('X-Request-Id');
   const reply = (body: unknown) => ({
     status,
-    body: body as Operations[Id]['reply'],
+    body,
     etag: headers.get('ETag'),
     requestId,
     isReplayed: headers.get('Idempotency-Replayed') === 'true',

@@ -30,13 +30,35 @@ const main = async () => {
 };
 main();
 `;
+const stores = `
+const mirrored = async () => {
+  const client = new Client({ baseUrl: process.env.API, accessKeyId: 'id', secretAccessKey: 'secret' });
+  const store = jsonFileStore('mirror-' + process.pid + '.json');
+  const { results, since } = await openMirror({ client, store }).poll();
+  console.log(JSON.stringify({ results, since, others: [typeof postgresStore, typeof sqliteStore, storeConformance({}).length > 5] }));
+};
+mirrored();
+`;
 const names = '{ ApiError, Client, testWebhook, verifyWebhook }';
+const entry = {
+  assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',
+  status: 'completed',
+  updated_at: '2026-01-31T09:41:00.000Z',
+};
+const mirrorSays = { results: 1, since: 'now', others: ['function', 'function', true] };
 const expected = { verdict: 'valid', organisation_id: 'o', seen: ['g1', 'g2'], code: 'not_found' };
 
-const typed = `import { Client, ApiError, type Assessment } from '@ars/client';
+const typed = `import { Client, ApiError, sync, type Assessment, type Change, type Store } from '@ars/client';
+import { sqliteStore } from '@ars/client/sqlite';
+import { postgresStore } from '@ars/client/postgres';
 const client = new Client({ baseUrl: 'https://a.test', accessKeyId: 'a', secretAccessKey: 'b' });
 export const level = async (): Promise<Assessment['rqf_level']> => (await client.assessments.get('x')).rqf_level;
 export const full = (error: unknown) => error instanceof ApiError && error.code === 'group_limit_exceeded';
+declare const pool: Parameters<typeof postgresStore>[0];
+declare const database: { exec(sql: string): void; prepare(sql: string): any; mine: 1 };
+export const mine: Store<{ mine: 1 }> = sqliteStore(database);
+export const running = () =>
+  sync({ client, store: postgresStore(pool), onChange: (changes: Change[], native) => void native.query('select 1') });
 // @ts-expect-error a type that the contract doesn't have
 export const wrong = () => client.assessments.list({ subject: ['physics'] });
 // @ts-expect-error an operation that there isn't
@@ -68,6 +90,17 @@ suite('the packed client, installed in a project of its own', async () => {
   await writeFile(join(folder, 'package.json'), '{ "private": true }');
   await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, packed.filename)], { cwd: folder });
   await writeFile(join(folder, 'esm.mjs'), program(`import ${names} from '@ars/client';`));
+  const parts = [
+    ['{ Client, openMirror }', ''],
+    ['{ jsonFileStore }', '/json-file'],
+    ['{ postgresStore }', '/postgres'],
+    ['{ sqliteStore }', '/sqlite'],
+    ['{ storeConformance }', '/conformance'],
+  ];
+  const imports = parts.map(([what, from]) => `import ${what} from '@ars/client${from}';\n`);
+  const requires = parts.map(([what, from]) => `const ${what} = require('@ars/client${from}');\n`);
+  await writeFile(join(folder, 'mirror.mjs'), imports.join('') + stores);
+  await writeFile(join(folder, 'mirror.cjs'), requires.join('') + stores);
   await writeFile(join(folder, 'cjs.cjs'), program(`const ${names} = require('@ars/client');`));
 
   const server = createServer((request, response) => {
@@ -77,6 +110,11 @@ suite('the packed client, installed in a project of its own', async () => {
       '/api/v1/groups?cursor=c': { data: [{ id: 'g2' }], pagination: { next: null } },
     };
     const reply = replies[request.url!];
+    if (request.url!.startsWith('/api/v1/assessments?')) {
+      response.writeHead(200, { 'content-type': 'application/json', etag: 'W/"e"', 'x-sync-through': 'now' });
+      response.end(JSON.stringify({ data: [entry], pagination: { next: null } }));
+      return;
+    }
     response.writeHead(reply === undefined ? 404 : 200, { 'content-type': 'application/json' });
     response.end(JSON.stringify(reply ?? { error: { code: 'not_found', message: 'There is none.' } }));
   });
@@ -94,17 +132,17 @@ suite('the packed client, installed in a project of its own', async () => {
   });
 
   const runtimes: [string, string[] | null, string[]][] = [
-    ['this Node', [process.execPath], ['esm.mjs', 'cjs.cjs']],
-    ["the machine's own Node", await found('node'), ['esm.mjs', 'cjs.cjs']],
-    ['Bun', await found('bun'), ['esm.mjs', 'cjs.cjs']],
-    ['Deno', await found('deno', 'run', '--allow-all', '--node-modules-dir=manual'), ['esm.mjs']],
+    ['this Node', [process.execPath], ['esm.mjs', 'cjs.cjs', 'mirror.mjs', 'mirror.cjs']],
+    ["the machine's own Node", await found('node'), ['esm.mjs', 'cjs.cjs', 'mirror.mjs', 'mirror.cjs']],
+    ['Bun', await found('bun'), ['esm.mjs', 'cjs.cjs', 'mirror.mjs', 'mirror.cjs']],
+    ['Deno', await found('deno', 'run', '--allow-all', '--node-modules-dir=manual'), ['esm.mjs', 'mirror.mjs']],
   ];
   for (const [name, command, files] of runtimes) {
     for (const file of files) {
       test(`runs in ${name} (${file})`, { skip: command === null ? 'not on this machine' : false }, async () => {
         const [path, ...parameters] = command!;
         const { stdout: said } = await run(path!, [...parameters, file], { cwd: folder, env: { ...process.env, API } });
-        assert.deepEqual(JSON.parse(said), expected);
+        assert.deepEqual(JSON.parse(said), file.startsWith('mirror') ? mirrorSays : expected);
       });
     }
   }

@@ -1,0 +1,102 @@
+import type { Row, Store } from '../sync/store.ts';
+
+/** What is used of a client of `pg`. */
+export type PgClient = {
+  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
+  release(destroy?: boolean): void;
+};
+
+/** A `Pool` of `pg`, as you use it yourself. */
+export type PgPool = { connect(): Promise<PgClient> };
+
+export type PostgresOptions = {
+  /** The table of results, with its schema if you like; its state is kept beside it in one whose name ends in `_sync`. */
+  table?: string;
+};
+
+/**
+ * A mirror in PostgreSQL: `assessment_id`, `updated_at` and the record as `jsonb`. Read it as you like; write only in
+ * tables of your own. `onChange` gets the client of the transaction.
+ */
+export function postgresStore(pool: PgPool, { table = 'ars_assessment' }: PostgresOptions = {}): Store<PgClient> {
+  if (!/^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]{0,57}$/.test(table))
+    throw new TypeError('table must be a name of small letters, digits and _, of at most 58 characters');
+  const state = `${table}_sync`;
+  const columns = 'assessment_id as id, updated_at, generation, checksum as check, record';
+
+  const within = async <Result>(work: (client: PgClient) => Promise<Result>): Promise<Result> => {
+    const client = await pool.connect();
+    let isBroken = true;
+    try {
+      await client.query('begin');
+      const result = await work(client);
+      await client.query('commit');
+      isBroken = false;
+      return result;
+    } catch (error) {
+      // A connection that can't take a rollback is not given to anybody else.
+      await client.query('rollback').then(
+        () => {
+          isBroken = false;
+        },
+        () => {},
+      );
+      throw error;
+    } finally {
+      client.release(isBroken);
+    }
+  };
+
+  return {
+    open: () =>
+      within(async (client) => {
+        // Processes that start at once would make the tables twice.
+        await client.query("select pg_advisory_xact_lock(hashtext('ars_client'))");
+        await client.query(`create table if not exists ${table} (
+          assessment_id uuid primary key, updated_at text not null, generation integer not null,
+          checksum text not null, record jsonb not null)`);
+        await client.query(
+          `create table if not exists ${state} (only_one boolean primary key default true check (only_one), state text)`,
+        );
+        await client.query(`insert into ${state} default values on conflict do nothing`);
+      }),
+
+    transaction: (work) =>
+      within((client) =>
+        work({
+          native: client,
+          async readState() {
+            const { rows } = await client.query(`select state from ${state} for update`);
+            return (rows[0] as { state: string | null }).state;
+          },
+          async writeState(text) {
+            await client.query(`update ${state} set state = $1`, [text]);
+          },
+          async find(ids) {
+            if (ids.length === 0) return [];
+            const sql = `select ${columns} from ${table} where assessment_id = any($1::uuid[])`;
+            return (await client.query(sql, [ids])).rows as Row[];
+          },
+          async put(rows) {
+            if (rows.length === 0) return;
+            await client.query(
+              `insert into ${table} (assessment_id, updated_at, generation, checksum, record)
+               select id, updated_at, generation, "check", record
+               from jsonb_to_recordset($1::jsonb) as r(id uuid, updated_at text, generation integer, "check" text, record jsonb)
+               on conflict (assessment_id) do update set updated_at = excluded.updated_at,
+                 generation = excluded.generation, checksum = excluded.checksum, record = excluded.record`,
+              [JSON.stringify(rows)],
+            );
+          },
+          async remove(ids) {
+            if (ids.length > 0) await client.query(`delete from ${table} where assessment_id = any($1::uuid[])`, [ids]);
+          },
+          async list(after, limit) {
+            const sql = `select ${columns} from ${table} where assessment_id > $1 order by assessment_id limit $2`;
+            // Nothing stands before the lowest id but itself, which no result has.
+            return (await client.query(sql, [after ?? '00000000-0000-0000-0000-000000000000', limit])).rows as Row[];
+          },
+        }),
+      ),
+  };
+}

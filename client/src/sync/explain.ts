@@ -1,0 +1,123 @@
+import { ArsError } from '../errors.ts';
+import type { Assessment } from '../openapi.ts';
+import { checkOf } from './digest.ts';
+import type { Mirror } from './mirror.ts';
+import { outcomeOf } from './outcome.ts';
+
+/** Why a result is, or isn't, in the mirror. */
+export type Reason =
+  /** Mirror and service show the same. */
+  | 'in_step'
+  /** It has changed, come, or gone since the last walk: the next one brings that. */
+  | 'coming'
+  /** The service has it, but the mirror's filters don't let it through. */
+  | 'outside_filters'
+  /** It was withdrawn, and the mirror has taken it out. */
+  | 'withdrawn'
+  /** Neither side knows the id, or it was withdrawn too long ago to be found. */
+  | 'unknown'
+  /** Lost from the mirror: it should be here. */
+  | 'missing'
+  /** The mirror shows a state that was replaced before the last walk. */
+  | 'outdated'
+  /** Its content was changed in the mirror, by somebody else than the engine. */
+  | 'altered'
+  /** It was withdrawn, or has left the filters, before the last walk, and is still here. */
+  | 'kept'
+  /** The service has never had it, or has lost it with a backup that came back. */
+  | 'not_of_the_service';
+
+export type Explanation = {
+  id: string;
+  reason: Reason;
+  /** The reason in words, and what mends it. */
+  sentence: string;
+  /** `updated_at` of each side, null where it has no such result. */
+  mirror: string | null;
+  service: string | null;
+};
+
+const sentences: Record<Reason, string> = {
+  in_step: 'Mirror and service show the same.',
+  coming: 'It has changed since the last walk, and the next one brings the change.',
+  outside_filters: "The service has it, but the mirror's filters don't let it through.",
+  withdrawn: 'It was withdrawn, so it was taken out of the mirror.',
+  unknown: 'Neither the service nor the mirror knows this id.',
+  missing: 'The service has it, and the mirror has lost it. A verification brings it back.',
+  outdated: 'The mirror holds a state that was replaced before the last walk. A verification mends it.',
+  altered: 'Somebody has changed it in the mirror. A verification mends it.',
+  kept: 'It has gone from what the mirror is to hold, and is still there. A verification removes it.',
+  not_of_the_service:
+    'The service has no such result: it was added by hand, or lost with a backup. A verification removes it.',
+};
+
+/** How far back tombstones are looked through: pages of 500. */
+const tombstonePages = 20;
+
+export async function explain(mirror: Mirror, id: string): Promise<Explanation> {
+  const { client, signal } = mirror;
+  await mirror.load();
+  const { checkpoint, walk } = mirror.state;
+  const [row] = await mirror.store.transaction(async (transaction) => {
+    await transaction.readState();
+    return transaction.find([id]);
+  });
+  const record = await client.assessments.get(id, { signal }).catch((error: unknown) => {
+    if (error instanceof ArsError && outcomeOf(error, 'record') === 'is gone') return null;
+    throw error;
+  });
+  const given = (reason: Reason): Explanation => ({
+    id,
+    reason,
+    sentence: sentences[reason],
+    mirror: row?.updated_at ?? null,
+    service: record?.updated_at ?? null,
+  });
+  // What stands exactly at the checkpoint comes once more with the next walk.
+  const isComing = (updatedAt: string) => checkpoint === null || walk !== null || updatedAt >= checkpoint.since;
+
+  if (record !== null && !(await isWithinFilters(mirror, record)))
+    return given(row === undefined ? 'outside_filters' : isComing(record.updated_at) ? 'coming' : 'kept');
+  if (record !== null && row !== undefined) {
+    if (row.updated_at === record.updated_at)
+      return given(checkOf(row.record) === checkOf(record) ? 'in_step' : 'altered');
+    return given(isComing(record.updated_at) ? 'coming' : 'outdated');
+  }
+  if (record !== null) return given(isComing(record.updated_at) ? 'coming' : 'missing');
+  const withdrawnAt = await tombstoneOf(mirror, id);
+  if (row === undefined) return given(withdrawnAt === null ? 'unknown' : 'withdrawn');
+  if (withdrawnAt === null) return given('not_of_the_service');
+  return given(isComing(withdrawnAt) ? 'coming' : 'kept');
+}
+
+/** Asked of the service, which alone knows the groups of a learner that are archived. */
+async function isWithinFilters(mirror: Mirror, record: Assessment): Promise<boolean> {
+  const { filters, client, signal } = mirror;
+  if (Object.keys(filters).length === 0) return true;
+  if (filters.subject?.includes(record.subject) === false) return false;
+  const { assessed_from: from, assessed_to: to } = filters;
+  const at = Date.parse(record.assessed_at);
+  if ((from !== undefined && at < Date.parse(from)) || (to !== undefined && at > Date.parse(to))) return false;
+  const narrowed = {
+    ...filters,
+    subject: [record.subject],
+    assessed_from: record.assessed_at,
+    assessed_to: record.assessed_at,
+    status: ['completed'] as const,
+    limit: 500,
+  };
+  for await (const entry of client.assessments.list(narrowed, { signal }))
+    if (entry.assessment_id === record.assessment_id) return true;
+  return false;
+}
+
+async function tombstoneOf(mirror: Mirror, id: string): Promise<string | null> {
+  const { client, signal } = mirror;
+  const walk = client.assessments.list({ status: ['deleted'], sort: '-updated_at', limit: 500 }, { signal });
+  let pages = 0;
+  for await (const { entries } of walk.pages()) {
+    for (const entry of entries) if (entry.assessment_id === id) return entry.updated_at;
+    if (++pages === tombstonePages) break;
+  }
+  return null;
+}

@@ -1,0 +1,307 @@
+import type { Client, FeedEntry } from '../client.ts';
+import { UnexpectedReplyError } from '../errors.ts';
+import type { Assessment } from '../openapi.ts';
+import type { Page } from '../walk.ts';
+import type { Digest } from './digest.ts';
+import { checkOf, emptyDigest, plus, readDigest, sameDigest } from './digest.ts';
+import type { Filters } from './filters.ts';
+import { filterText, orderedFilters } from './filters.ts';
+import { Overtaken, SyncStopped } from './outcome.ts';
+import type { State } from './state.ts';
+import { newState } from './state.ts';
+import type { Row, Store, StoreTransaction } from './store.ts';
+
+/** Why a result was taken out of the mirror. */
+export type RemovalReason =
+  /** Its tombstone came. */
+  | 'withdrawn'
+  /** Its learner left the groups of the filter. */
+  | 'left_scope'
+  /** A whole walk did not show it. */
+  | 'not_in_walk'
+  /** The digests differed, and the service has no such result, or not within the filters. */
+  | 'repaired';
+
+/** A change of the mirror, told in the transaction that makes it. */
+export type Change =
+  | { kind: 'added'; id: string; record: Assessment }
+  | { kind: 'changed'; id: string; record: Assessment; previously: Assessment }
+  | { kind: 'removed'; id: string; reason: RemovalReason; previously: Assessment };
+
+export type MirrorOptions<Native = unknown> = {
+  client: Client;
+  store: Store<Native>;
+  filters?: Filters;
+  /**
+   * Runs within the transaction that stores the changes: what it writes by `native` is kept with them, or neither is.
+   * If it throws, nothing of both is kept, and the same changes come again.
+   */
+  onChange?: (changes: Change[], native: Native) => Promise<void> | void;
+  signal?: AbortSignal;
+  /** Entries of a page: 500. */
+  pageSize?: number;
+};
+
+/** What a poll did. */
+export type Tally = { added: number; changed: number; removed: number; repaired: number };
+
+/** Rows that are read at a time where all of the mirror is gone through. */
+export const stride = 500;
+
+const isUuid = (text: unknown): text is string =>
+  typeof text === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+
+/** A mirror's store, its state, and every way in which the state changes: each is one transaction with what it stands for. */
+export class Mirror<Native = unknown> {
+  readonly client: Client;
+  readonly store: Store<Native>;
+  readonly filters: Filters;
+  readonly signal: AbortSignal | undefined;
+  readonly pageSize: number;
+  readonly tally: Tally = { added: 0, changed: 0, removed: 0, repaired: 0 };
+  #onChange: MirrorOptions<Native>['onChange'];
+  #text: string | null = null;
+  #state: State | null = null;
+
+  constructor(options: MirrorOptions<Native>) {
+    this.client = options.client;
+    this.store = options.store;
+    this.filters = orderedFilters(options.filters ?? {});
+    this.signal = options.signal;
+    this.pageSize = options.pageSize ?? 500;
+    this.#onChange = options.onChange;
+  }
+
+  get state(): State {
+    if (this.#state === null) throw new Error('the mirror is not open');
+    return this.#state;
+  }
+
+  /** Reads what is stored, or begins; other filters than before mean a whole walk. */
+  async open(): Promise<void> {
+    await this.store.open();
+    const { organisation_id: organisation } = await this.client.health({ signal: this.signal });
+    await this.load();
+    const filters = filterText(this.filters);
+    if (this.#state === null) {
+      this.#state = newState(organisation, filters);
+      await this.change(async () => {});
+      return;
+    }
+    if (this.#state.version !== 1)
+      throw new SyncStopped('This mirror was written by a newer version of the client: use that one.');
+    if (this.#state.organisation !== organisation)
+      throw new SyncStopped(
+        `This mirror holds the results of organisation ${this.#state.organisation}, and the key pair is of ${organisation}: take the key pair that belongs to it, or another place for this mirror.`,
+      );
+    if (this.#state.filters !== filters)
+      await this.change(async (_transaction, next) => {
+        next.filters = filters;
+        beginWhole(next);
+      });
+  }
+
+  /** What is stored counts, whoever has written it. */
+  async load(): Promise<void> {
+    this.#text = await this.store.transaction((transaction) => transaction.readState());
+    this.#state = this.#text === null ? null : (JSON.parse(this.#text) as State);
+  }
+
+  /**
+   * Changes rows and state in one transaction, on top of the state that this process knows.
+   * @param work makes its changes to `next`, which is kept with what it writes
+   */
+  async change(
+    work: (transaction: StoreTransaction<Native>, next: State) => Promise<Change[] | void>,
+    tally: keyof Tally | null = null,
+  ): Promise<void> {
+    const known = this.#text;
+    const next = structuredClone(this.state);
+    next.serial += 1;
+    let changes: Change[] = [];
+    const text = await this.store.transaction(async (transaction) => {
+      if ((await transaction.readState()) !== known) throw new Overtaken();
+      changes = (await work(transaction, next)) ?? [];
+      if (changes.length > 0) await this.#onChange?.(changes, transaction.native);
+      const written = JSON.stringify(next);
+      await transaction.writeState(written);
+      return written;
+    });
+    this.#text = text;
+    this.#state = next;
+    for (const { kind } of changes) this.tally[tally ?? kind] += 1;
+  }
+
+  /** Stores a page of a walk together with the place after it. */
+  async take(page: Page<FeedEntry>, isWhole: boolean): Promise<void> {
+    await this.change(async (transaction, next) => {
+      const { walk } = next;
+      const before = isWhole && walk?.kind === 'whole' ? walk.shown : 0;
+      const taken = await takeEntries(transaction, next, page.entries);
+      const shown = before + taken.shown;
+      if (page.position !== null) {
+        next.walk = isWhole
+          ? { kind: 'whole', position: page.position, shown }
+          : { kind: 'delta', position: page.position };
+        return taken.changes;
+      }
+      const served = readDigest(page.digest);
+      const checkpoint = page.checkpoint!;
+      // The first walk has nothing to clear; later ones go through the rows, which also sees what was added by hand.
+      if (isWhole && (next.generation > 1 || shown !== next.digest.n))
+        next.walk = { kind: 'clearing', checkpoint, served, after: null, sum: emptyDigest };
+      else if (isWhole) this.finishWhole(next, checkpoint, served);
+      // A service that has gone back, and has no digest to tell what it has lost, is walked anew.
+      else if (served === null && checkpoint.since < next.checkpoint!.since) beginWhole(next);
+      else {
+        next.walk = null;
+        next.checkpoint = checkpoint;
+        next.served = served;
+      }
+      return taken.changes;
+    });
+  }
+
+  finishWhole(next: State, checkpoint: State['checkpoint'], served: Digest | null): void {
+    next.walk = null;
+    next.checkpoint = checkpoint;
+    next.served = served;
+    next.sweptAtMs = next.recountedAtMs = this.client.surroundings.nowMs();
+  }
+
+  /** Removes what a whole walk, which is in by now, did not show. */
+  async clear(): Promise<void> {
+    while (this.state.walk?.kind === 'clearing') {
+      this.signal?.throwIfAborted();
+      await this.change(async (transaction, next) => {
+        const { walk } = next;
+        if (walk?.kind !== 'clearing') return [];
+        const rows = await transaction.list(walk.after, stride);
+        const gone = rows.filter((row) => row.generation !== next.generation);
+        await transaction.remove(gone.map(({ id }) => id));
+        for (const row of rows) if (row.generation === next.generation) walk.sum = plus(walk.sum, row, 1);
+        walk.after = rows.at(-1)?.id ?? null;
+        if (rows.length < stride) {
+          next.digest = walk.sum;
+          this.finishWhole(next, walk.checkpoint, walk.served);
+        }
+        return gone.map((row) => removal(row, 'not_in_walk'));
+      });
+    }
+  }
+
+  /** What a by-id read gave for a result that differed: it is stored, or removed where there is none for this mirror. */
+  async mend(id: string, record: Assessment | null): Promise<void> {
+    await this.change(async (transaction, next) => {
+      const [held] = await transaction.find([id]);
+      if (record !== null) {
+        const { row, change } = rowOf(next, record, held);
+        await transaction.put([row]);
+        return change === null ? [] : [change];
+      }
+      if (held === undefined) return [];
+      await transaction.remove([id]);
+      next.digest = plus(next.digest, held, -1);
+      return [removal(held, 'repaired')];
+    }, 'repaired');
+  }
+
+  /** Counts what is really there; its sums replace the running ones, which don't see damage in the mirror's own database. */
+  async recount(each: (row: Row, isDamaged: boolean) => void): Promise<void> {
+    await this.change(async (transaction, next) => {
+      let sum = emptyDigest;
+      let after: string | null = null;
+      for (;;) {
+        this.signal?.throwIfAborted();
+        const rows: Row[] = await transaction.list(after, stride);
+        for (const row of rows) {
+          sum = plus(sum, row, 1);
+          each(row, isDamaged(row));
+        }
+        if (rows.length < stride) break;
+        after = rows.at(-1)!.id;
+      }
+      next.digest = sum;
+      next.recountedAtMs = this.client.surroundings.nowMs();
+    });
+  }
+
+  /** Whether mirror and service are the same at the checkpoint; null where the service gives no digest. */
+  get isProven(): boolean | null {
+    const { served, digest } = this.state;
+    return served === null ? null : sameDigest(served, digest);
+  }
+}
+
+/** A row whose parts don't belong together: somebody else has written it. */
+function isDamaged(row: Row): boolean {
+  return (
+    !isUuid(row.id) ||
+    row.record?.assessment_id !== row.id ||
+    row.record.updated_at !== row.updated_at ||
+    checkOf(row.record) !== row.check
+  );
+}
+
+export function beginWhole(next: State): void {
+  next.generation += 1;
+  next.walk = { kind: 'whole', position: null, shown: 0 };
+}
+
+function removal({ id, record }: Row, reason: RemovalReason): Change {
+  return { kind: 'removed', id, reason, previously: record };
+}
+
+async function takeEntries(
+  transaction: StoreTransaction,
+  next: State,
+  entries: FeedEntry[],
+): Promise<{ changes: Change[]; shown: number }> {
+  // A page may show a record and then its scope exit: the later one counts.
+  const latest = new Map<string, FeedEntry>();
+  for (const entry of entries) {
+    if (!isUuid(entry.assessment_id) || typeof entry.updated_at !== 'string')
+      throw new UnexpectedReplyError('listAssessments', 200, 'an entry has no id or no updated_at');
+    latest.set(entry.assessment_id.toLowerCase(), entry);
+  }
+  const held = new Map((await transaction.find([...latest.keys()])).map((row) => [row.id, row]));
+  const changes: Change[] = [];
+  const rows: Row[] = [];
+  const gone: string[] = [];
+  let shown = 0;
+  for (const [id, entry] of latest) {
+    const had = held.get(id);
+    if (!('removed' in entry) && entry.status === 'completed') {
+      if (had?.generation !== next.generation) shown += 1;
+      // The feed repeats what stands exactly at `since`.
+      if (had?.generation === next.generation && had.updated_at === entry.updated_at) continue;
+      const { row, change } = rowOf(next, entry, had);
+      rows.push(row);
+      if (change !== null) changes.push(change);
+    } else if (had !== undefined) {
+      if (had.generation === next.generation) shown -= 1;
+      gone.push(id);
+      next.digest = plus(next.digest, had, -1);
+      changes.push(removal(had, 'removed' in entry ? 'left_scope' : 'withdrawn'));
+    }
+  }
+  await transaction.put(rows);
+  await transaction.remove(gone);
+  return { changes, shown };
+}
+
+/** The row that a record becomes, and the digest with it. */
+function rowOf(next: State, record: Assessment, held: Row | undefined): { row: Row; change: Change | null } {
+  const id = record.assessment_id.toLowerCase();
+  const row = { id, updated_at: record.updated_at, generation: next.generation, check: checkOf(record), record };
+  if (held !== undefined) next.digest = plus(next.digest, held, -1);
+  next.digest = plus(next.digest, row, 1);
+  if (held === undefined) return { row, change: { kind: 'added', id, record } };
+  if (isSame(held, row)) return { row, change: null };
+  return { row, change: { kind: 'changed', id, record, previously: held.record } };
+}
+
+/** One id and millisecond name one payload, so a repeat is no change, unless somebody has altered the mirror's own. */
+function isSame(held: Row, row: Row): boolean {
+  return held.updated_at === row.updated_at && checkOf(held.record) === row.check;
+}

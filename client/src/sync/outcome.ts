@@ -1,0 +1,35 @@
+import { ApiError, ArsError } from '../errors.ts';
+
+/** The mirror can't go on by itself: the message says why, and what to do. */
+export class SyncStopped extends Error {
+  override name = 'SyncStopped';
+}
+
+/** Another process has changed the mirror meanwhile: what is stored counts. */
+export class Overtaken extends Error {
+  override name = 'Overtaken';
+}
+
+/** What was asked for when something went wrong. */
+export type Asked = 'page' | 'record' | 'digest' | 'organisation';
+
+/** What to do about a fault. */
+export type Outcome = 'try later' | 'walk everything' | 'is gone' | 'has no digest' | SyncStopped;
+
+/** How each refusal of the service ends: nothing is asked again that can't pass, and nothing that can is given up. */
+export function outcomeOf(error: ArsError, asked: Asked): Outcome {
+  if (error.isTransient) return 'try later';
+  if (!(error instanceof ApiError)) return new SyncStopped(`What answers is not the service: ${error.message}`);
+  const { status, code } = error;
+  if (status === 401)
+    return new SyncStopped(
+      'The service refuses the key pair: it was revoked, has expired, or was not copied whole. Put a valid one in place.',
+    );
+  if (asked === 'digest' && [400, 404, 405].includes(status)) return 'has no digest';
+  if (asked === 'record' && status === 404) return 'is gone';
+  // The state in which the walk, or the checkpoint, began is lost on the other side: a backup came back.
+  if (asked === 'page' && (code === 'invalid_cursor' || code === 'invalid_since')) return 'walk everything';
+  if (asked === 'page' && status === 400)
+    return new SyncStopped(`The service refuses the filters: ${error.message}. Correct them, and start again.`);
+  return new SyncStopped(`The service refuses what a mirror needs to read: ${error.message}`);
+}

@@ -1,0 +1,165 @@
+import type { FeedEntry } from '../client.ts';
+import { ArsError } from '../errors.ts';
+import type { Page, Walk } from '../walk.ts';
+import { beginWhole } from './mirror.ts';
+import type { Mirror, Tally } from './mirror.ts';
+import { Overtaken, outcomeOf, SyncStopped } from './outcome.ts';
+import { repair } from './repair.ts';
+
+/** What a poll found and did. */
+export type Report = Tally & {
+  /** The service said that nothing has changed. */
+  isUnchanged: boolean;
+  /** How many walks through everything it took. */
+  wholeWalks: number;
+  /** True: the service's digest is the mirror's. False: they differ, and what was tried did not mend it. Null: there is no digest. */
+  isProven: boolean | null;
+  /** The mirror holds so many results. */
+  results: number;
+  /** `since` of the next walk. */
+  since: string;
+};
+
+const dayMs = 86_400_000;
+const weekMs = 7 * dayMs;
+
+/** In one poll; beyond it something is wrong that walking doesn't mend. */
+const mostWholeWalks = 3;
+const mostRepairs = 3;
+/** How often in a row another process may come first. */
+const mostOvertakings = 50;
+
+/** Brings the mirror up to date: one walk, or what is left of one, and as many more as it takes until the digests agree. */
+export async function poll(mirror: Mirror): Promise<Report> {
+  Object.assign(mirror.tally, { added: 0, changed: 0, removed: 0, repaired: 0 });
+  const found = { isUnchanged: false, wholeWalks: 0 };
+  let overtakings = 0;
+  for (;;) {
+    try {
+      await mirror.load();
+      await walkOnce(mirror, found);
+      await prove(mirror, found);
+      break;
+    } catch (error) {
+      if (!(error instanceof Overtaken) || ++overtakings > mostOvertakings) throw error;
+    }
+  }
+  const { digest, checkpoint } = mirror.state;
+  return {
+    ...mirror.tally,
+    ...found,
+    isProven: mirror.isProven,
+    results: digest.n,
+    since: checkpoint!.since,
+  };
+}
+
+type Found = { isUnchanged: boolean; wholeWalks: number };
+
+/** Walks until a checkpoint is reached: on from a stored place, from the checkpoint, or through everything. */
+async function walkOnce(mirror: Mirror, found: Found): Promise<void> {
+  const { checkpoint, walk } = mirror.state;
+  if (walk === null && (checkpoint === null || isSweepDue(mirror)))
+    await mirror.change(async (_transaction, next) => beginWhole(next));
+  do {
+    try {
+      if (mirror.state.walk?.kind === 'clearing') await mirror.clear();
+      else if (mirror.state.walk?.kind === 'whole') await walkWhole(mirror, found);
+      else await walkOn(mirror, found);
+    } catch (error) {
+      if (!(error instanceof ArsError)) throw error;
+      const outcome = outcomeOf(error, 'page');
+      if (outcome instanceof SyncStopped) throw outcome;
+      if (outcome !== 'walk everything') throw error;
+      if (found.wholeWalks >= mostWholeWalks)
+        throw new SyncStopped(
+          `The service has broken off ${found.wholeWalks} whole walks in a row (${error.message}). It may be in the middle of a restoration: start again when that is over.`,
+        );
+      found.wholeWalks += 1;
+      await mirror.change(async (_transaction, next) => beginWhole(next));
+    }
+  } while (mirror.state.walk !== null);
+}
+
+/** Once a week where there is no digest: only a whole walk sees what was lost then. */
+function isSweepDue(mirror: Mirror): boolean {
+  const { served, sweptAtMs } = mirror.state;
+  return served === null && mirror.client.surroundings.nowMs() - sweptAtMs > weekMs;
+}
+
+async function walkWhole(mirror: Mirror, found: Found): Promise<void> {
+  const { walk } = mirror.state;
+  const position = walk?.kind === 'whole' && walk.position !== null ? walk.position : undefined;
+  if (position === undefined) found.wholeWalks = Math.max(found.wholeWalks, 1);
+  const { client, filters, pageSize: limit, signal } = mirror;
+  const pages = client.assessments.list({ ...filters, limit }, { position, signal });
+  await takePages(mirror, pages, true);
+  await mirror.clear();
+}
+
+async function walkOn(mirror: Mirror, found: Found): Promise<void> {
+  const { walk, checkpoint } = mirror.state;
+  const { since, etag } = checkpoint!;
+  const { client, filters, pageSize: limit, signal } = mirror;
+  const position = walk?.kind === 'delta' ? walk.position : undefined;
+  const pages = client.assessments.list({ ...filters, since, limit }, { position, etag, signal });
+  await takePages(mirror, pages, false);
+  found.isUnchanged = pages.isUnchanged;
+}
+
+/** Stores page after page; the next one is on its way meanwhile. */
+async function takePages(mirror: Mirror, walk: Walk<FeedEntry>, isWhole: boolean): Promise<void> {
+  const pages = walk.pages();
+  const ask = () => {
+    const next = pages.next();
+    // Whoever waits for it hears of its failure; when storing has failed nobody does.
+    next.catch(() => {});
+    return next;
+  };
+  for (let coming = ask(); ;) {
+    const arrived = await coming;
+    if (arrived.done === true) return;
+    const page: Page<FeedEntry> = arrived.value;
+    coming = ask();
+    await mirror.take(page, isWhole);
+  }
+}
+
+/** Compares at the end of a walk, and mends what differs: by id, then by a whole walk, and no more than that. */
+async function prove(mirror: Mirror, found: Found): Promise<void> {
+  const { client } = mirror;
+  const nowMs = client.surroundings.nowMs();
+  if (mirror.isProven === null) return;
+  let damaged: string[] = [];
+  if (nowMs - mirror.state.recountedAtMs > weekMs) {
+    await mirror.recount((row, isDamaged) => {
+      if (isDamaged) damaged.push(row.id);
+    });
+  }
+  if (mirror.isProven && damaged.length === 0) return;
+  if (nowMs < mirror.state.quietUntilMs) return;
+  for (let repairs = 0; repairs < mostRepairs; repairs++) {
+    if ((await repair(mirror)) === 'needs a whole walk') break;
+    damaged = [];
+    await walkOnce(mirror, found);
+    if (mirror.isProven !== false) return;
+  }
+  await mirror.change(async (_transaction, next) => beginWhole(next));
+  found.wholeWalks += 1;
+  await walkOnce(mirror, found);
+  if (mirror.isProven !== true)
+    await mirror.change(async (_transaction, next) => {
+      next.quietUntilMs = nowMs + dayMs;
+    });
+}
+
+/** Counts the mirror's own rows now, and mends what a comparison shows. */
+export async function verify(mirror: Mirror): Promise<Report> {
+  await mirror.load();
+  if (mirror.state.checkpoint !== null)
+    await mirror.change(async (_transaction, next) => {
+      // Both are due at once: a recount where the service has a digest, a whole walk where it has none.
+      next.recountedAtMs = next.sweptAtMs = next.quietUntilMs = 0;
+    });
+  return poll(mirror);
+}

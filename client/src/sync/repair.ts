@@ -1,0 +1,126 @@
+import { ApiError, ArsError, UnexpectedReplyError } from '../errors.ts';
+import type { Assessment } from '../openapi.ts';
+import type { Digest } from './digest.ts';
+import { bucketOf, emptyDigest, plus, sameDigest } from './digest.ts';
+import type { Mirror } from './mirror.ts';
+import { stride } from './mirror.ts';
+import { outcomeOf, SyncStopped } from './outcome.ts';
+import type { Row } from './store.ts';
+
+/** Trailing bits of ids that make a bucket, where the service does not say otherwise. */
+const usualBits = 16;
+/** Buckets that one request may ask for. */
+const bucketsPerRequest = 64;
+/** Where more buckets than these differ, or more results than a whole walk has pages, that walk is the shorter way. */
+const mostBuckets = 4096;
+const fewResults = 64;
+
+/** What a comparison by buckets found. */
+export type Difference = {
+  id: string;
+  /** `updated_at` of each side, null where it has no such result. */
+  mirror: string | null;
+  service: string | null;
+};
+
+/** Where service and mirror differ is looked up by buckets of ids, then by id; only that is read again. */
+export async function repair(mirror: Mirror): Promise<'repaired' | 'needs a whole walk'> {
+  const found = await differences(mirror);
+  if (found === null || found.length > Math.max(fewResults, mirror.state.digest.n / mirror.pageSize))
+    return 'needs a whole walk';
+  for (const { id, service } of found) {
+    mirror.signal?.throwIfAborted();
+    // Without filters the result itself says what counts; with filters only their list says whether it belongs here.
+    const isOurs = service !== null || Object.keys(mirror.filters).length === 0;
+    await mirror.mend(id, isOurs ? await readRecord(mirror, id) : null);
+  }
+  return 'repaired';
+}
+
+/** @returns null where the service has no digest to compare by, or nearly everything differs */
+export async function differences(mirror: Mirror): Promise<Difference[] | null> {
+  const served = await serviceBuckets(mirror);
+  if (served === null) return null;
+  const { bits } = served;
+  const own = new Map<number, Digest>();
+  const damaged = new Set<string>();
+  await mirror.recount((row, isDamaged) => {
+    const bucket = bucketOf(row.id, bits);
+    own.set(bucket, plus(own.get(bucket) ?? emptyDigest, row, 1));
+    if (isDamaged) damaged.add(row.id);
+  });
+  const wanted = new Set([...damaged].map((id) => bucketOf(id, bits)));
+  for (const [bucket, digest] of served.buckets.entries())
+    if (!sameDigest(digest, own.get(bucket) ?? emptyDigest)) wanted.add(bucket);
+  if (wanted.size > mostBuckets) return null;
+
+  const theirs = await serviceResults(mirror, [...wanted], bits);
+  if (theirs === null) return null;
+  const mine = await ownResults(mirror, wanted, bits);
+  return [...new Set([...mine.keys(), ...theirs.keys()])].flatMap((id) => {
+    const difference = { id, mirror: mine.get(id) ?? null, service: theirs.get(id) ?? null };
+    return difference.mirror === difference.service && !damaged.has(id) ? [] : [difference];
+  });
+}
+
+/** What a by-id read gives, null where there is no such result. */
+async function readRecord(mirror: Mirror, id: string): Promise<Assessment | null> {
+  try {
+    return await mirror.client.assessments.get(id, { signal: mirror.signal });
+  } catch (error) {
+    if (error instanceof TypeError && !(error instanceof ArsError)) return null;
+    if (!(error instanceof ArsError)) throw error;
+    const outcome = outcomeOf(error, 'record');
+    if (outcome === 'is gone') return null;
+    throw outcome instanceof SyncStopped ? outcome : error;
+  }
+}
+
+async function ask(mirror: Mirror, query: Record<string, unknown>): Promise<Record<string, unknown> | null> {
+  const { client, filters, signal } = mirror;
+  try {
+    const { body } = await client.read('/assessments/digest', { ...filters, ...query }, { signal });
+    return (body as { data: Record<string, unknown> }).data;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const outcome = outcomeOf(error, 'digest');
+    if (outcome === 'has no digest') return null;
+    throw outcome instanceof SyncStopped ? outcome : error;
+  }
+}
+
+async function serviceBuckets(mirror: Mirror): Promise<{ bits: number; buckets: Digest[] } | null> {
+  const data = await ask(mirror, { bits: usualBits });
+  if (data === null) return null;
+  const { bits, buckets } = data as { bits?: unknown; buckets?: unknown };
+  if (typeof bits !== 'number' || !Array.isArray(buckets) || buckets.length !== 2 ** bits)
+    throw new UnexpectedReplyError('GET /assessments/digest', 200, 'the digest has not as many buckets as it says');
+  return { bits, buckets: (buckets as [number, number, number][]).map(([n, w1, w2]) => ({ n, w1, w2 })) };
+}
+
+async function serviceResults(mirror: Mirror, buckets: number[], bits: number): Promise<Map<string, string> | null> {
+  const results = new Map<string, string>();
+  for (let at = 0; at < buckets.length; at += bucketsPerRequest) {
+    const some = buckets.slice(at, at + bucketsPerRequest);
+    const data = await ask(mirror, { bits, buckets: some });
+    if (data === null) return null;
+    for (const { assessment_id, updated_at } of data.assessments as { assessment_id: string; updated_at: string }[])
+      results.set(assessment_id, updated_at);
+  }
+  return results;
+}
+
+async function ownResults(mirror: Mirror, buckets: Set<number>, bits: number): Promise<Map<string, string>> {
+  const results = new Map<string, string>();
+  let after: string | null = null;
+  for (;;) {
+    const from: string | null = after;
+    const rows: Row[] = await mirror.store.transaction(async (transaction) => {
+      await transaction.readState();
+      return transaction.list(from, stride);
+    });
+    for (const { id, updated_at } of rows) if (buckets.has(bucketOf(id, bits))) results.set(id, updated_at);
+    if (rows.length < stride) return results;
+    after = rows.at(-1)!.id;
+  }
+}

@@ -1,0 +1,43 @@
+import type { Assessment } from '../openapi.ts';
+
+/** A result as a mirror holds it. */
+export type Row = {
+  /** The `assessment_id`. */
+  id: string;
+  /** The text of the record's own `updated_at`. */
+  updated_at: string;
+  /** Which whole walk showed it last. */
+  generation: number;
+  /** A sum of the record's content, by which damage in the mirror's own database is seen. */
+  check: string;
+  record: Assessment;
+};
+
+/**
+ * Where a mirror is kept. `@ars/client/conformance` is a suite of tests for stores of your own.
+ * @template Native what `onChange` gets of a transaction, to write beside it
+ */
+export type Store<Native = unknown> = {
+  /** Makes what the store needs, if it isn't there yet; called before everything else, and again by every process. */
+  open(): Promise<void>;
+  /**
+   * Runs the work in one transaction: all of it is kept, durably, once this resolves, or nothing if it rejects or the
+   * process dies. Two transactions on one mirror, of different processes too, follow one another: the second one's
+   * `readState` waits for the first.
+   */
+  transaction<Result>(work: (transaction: StoreTransaction<Native>) => Promise<Result>): Promise<Result>;
+};
+
+export type StoreTransaction<Native = unknown> = {
+  native: Native;
+  /** The text that `writeState` kept last, or null. Always asked first. */
+  readState(): Promise<string | null>;
+  writeState(text: string): Promise<void>;
+  /** The rows of these ids, as far as they are held, in any order. */
+  find(ids: string[]): Promise<Row[]>;
+  /** Keeps rows, each in place of the one of its id. No id comes twice. */
+  put(rows: Row[]): Promise<void>;
+  remove(ids: string[]): Promise<void>;
+  /** Up to `limit` rows after this id, in an order of ids that stays the same; from the beginning after null. */
+  list(after: string | null, limit: number): Promise<Row[]>;
+};

@@ -1,0 +1,132 @@
+import { ArsError } from '../errors.ts';
+import { explain } from './explain.ts';
+import type { Explanation } from './explain.ts';
+import type { MirrorOptions } from './mirror.ts';
+import { Mirror } from './mirror.ts';
+import { outcomeOf, SyncStopped } from './outcome.ts';
+import type { Report } from './poll.ts';
+import { poll, verify } from './poll.ts';
+
+/** A mirror that does what it is told, one thing after the other. Each rejects if it can't be brought to its end. */
+export type MirrorHandle = {
+  /** Brings the mirror up to date. */
+  poll(): Promise<Report>;
+  /** Counts the mirror's own rows as well, and mends whatever differs. */
+  verify(): Promise<Report>;
+  /** Why a result is, or isn't, in the mirror. */
+  explain(id: string): Promise<Explanation>;
+};
+
+/** A mirror that is polled when you say so: by a job that is started from outside, such as every night. */
+export function openMirror<Native>(options: MirrorOptions<Native>): MirrorHandle {
+  const mirror = new Mirror(options as MirrorOptions);
+  let isOpen = false;
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const turn = last.then(async () => {
+      try {
+        if (!isOpen) await mirror.open();
+        isOpen = true;
+        return await work();
+      } catch (error) {
+        throw judged(error);
+      }
+    });
+    last = turn.catch(() => {});
+    return turn;
+  };
+  return {
+    poll: () => inTurn(() => poll(mirror)),
+    verify: () => inTurn(() => verify(mirror)),
+    explain: (id) => inTurn(() => explain(mirror, id)),
+  };
+}
+
+/** The fault itself, if it may pass; a sentence in its place, if it won't. */
+function judged(error: unknown): unknown {
+  if (!(error instanceof ArsError)) return error;
+  const outcome = outcomeOf(error, 'organisation');
+  return outcome instanceof SyncStopped ? outcome : error;
+}
+
+export type SyncOptions<Native = unknown> = MirrorOptions<Native> & {
+  /** From the end of one poll to the next: a minute. Null: only once a day and by `wake`, as for webhooks alone. */
+  everyMs?: number | null;
+  /** Told of every poll, and of every one that failed and will be tried again. */
+  onReport?: (report: Report | { failed: unknown; againInMs: number }) => void;
+};
+
+/** A mirror that is kept up to date. */
+export type Sync = Omit<MirrorHandle, 'poll'> & {
+  /** Resolves when `signal` is aborted; rejects with a `SyncStopped` when the mirror can't go on by itself. */
+  done: Promise<void>;
+  /** Polls now, or once more after the poll that runs: call it for every webhook that verifies. */
+  wake(): void;
+};
+
+const longestWaitMs = 300_000;
+const dayMs = 86_400_000;
+/** The service may be away for so long before somebody has to look. */
+const patienceMs = dayMs;
+/** A store, or an onChange, that fails so often in a row does not come back by itself. */
+const mostFailures = 10;
+
+/** Keeps a mirror in step with the service, by polling, by being woken, or both, until it is told to stop. */
+export function sync<Native>(options: SyncOptions<Native>): Sync {
+  const { client, signal, everyMs = 60_000, onReport } = options;
+  const { surroundings } = client;
+  const mirror = openMirror(options);
+  const isOver = () => signal?.aborted === true;
+
+  let isWoken = false;
+  let interrupt = () => {};
+  const wake = () => {
+    isWoken = true;
+    interrupt();
+  };
+
+  const rest = async (): Promise<void> => {
+    if (isWoken || isOver()) return;
+    const resting = new AbortController();
+    interrupt = () => resting.abort();
+    signal?.addEventListener('abort', interrupt, { once: true });
+    await surroundings.wait(everyMs ?? dayMs, resting.signal).catch(() => {});
+    signal?.removeEventListener('abort', interrupt);
+  };
+
+  const run = async (): Promise<void> => {
+    let failures = 0;
+    let failingSinceMs = 0;
+    while (!isOver()) {
+      isWoken = false;
+      try {
+        const report = await mirror.poll();
+        failures = 0;
+        onReport?.(report);
+        await rest();
+      } catch (error) {
+        if (isOver()) return;
+        if (failures++ === 0) failingSinceMs = surroundings.nowMs();
+        const hopeless = givenUp(error, failures, surroundings.nowMs() - failingSinceMs);
+        if (hopeless !== null) throw hopeless;
+        const againInMs = Math.min(longestWaitMs, 1000 * 2 ** failures) * (1 - surroundings.random() / 2);
+        onReport?.({ failed: error, againInMs });
+        await surroundings.wait(againInMs, signal).catch(() => {});
+      }
+    }
+  };
+  return { done: run(), wake, explain: mirror.explain, verify: mirror.verify };
+}
+
+/** What ends the mirror: a fault that can't pass, or one that has had its time. */
+function givenUp(error: unknown, failures: number, failingMs: number): SyncStopped | null {
+  if (error instanceof SyncStopped) return error;
+  const said = error instanceof Error ? error.message : String(error);
+  if (error instanceof ArsError)
+    return failingMs < patienceMs
+      ? null
+      : new SyncStopped(`The service has not answered a poll for a day: ${said}`, { cause: error });
+  return failures < mostFailures
+    ? null
+    : new SyncStopped(`The store, or onChange, has failed ${failures} times in a row: ${said}`, { cause: error });
+}

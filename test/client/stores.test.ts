@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, suite, test } from 'node:test';
+import pg from 'pg';
+import type { StoreUnderTest } from '../../client/src/stores/conformance.ts';
+import { storeConformance } from '../../client/src/stores/conformance.ts';
+import { jsonFileStore } from '../../client/src/stores/json-file.ts';
+import { postgresStore } from '../../client/src/stores/postgres.ts';
+import { sqliteStore } from '../../client/src/stores/sqlite.ts';
+import type { Store } from '../../client/src/index.ts';
+import { freshDatabase } from '../postgres.ts';
+import { thisServer } from '../service.ts';
+
+const folder = await mkdtemp(join(tmpdir(), 'ars-stores-'));
+after(() => rm(folder, { recursive: true, force: true }));
+
+/** Stores by number, each place with the stores that were opened on it. */
+function placed(make: (place: string) => Store, isShared: boolean): StoreUnderTest {
+  let count = 0;
+  const places = new Map<Store, string>();
+  const at = async (place: string) => {
+    const store = make(place);
+    places.set(store, place);
+    return store;
+  };
+  return { fresh: () => at(`mirror_${++count}`), again: (store) => at(places.get(store)!), isShared };
+}
+
+const database = await freshDatabase(await thisServer(), { migrated: false });
+const pool = new pg.Pool({ connectionString: database.url, max: 4 });
+after(() => pool.end());
+const files: DatabaseSync[] = [];
+after(() => {
+  for (const file of files) file.close();
+});
+const sqlite = (place: string): Store => {
+  const file = new DatabaseSync(join(folder, `${place}.sqlite`));
+  files.push(file);
+  return sqliteStore(file);
+};
+
+for (const [name, store] of [
+  ['PostgreSQL', placed((table) => postgresStore(pool, { table }), true)],
+  // Two connections of one process wait for each other in vain: SQLite makes the whole process wait.
+  ['SQLite', placed(sqlite, false)],
+  ['a JSON file', placed((place) => jsonFileStore(join(folder, `${place}.json`)), false)],
+] as const) {
+  suite(`a store in ${name}`, () => {
+    for (const { name: what, run } of storeConformance(store)) test(what, run);
+  });
+}

@@ -1,0 +1,353 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { Change, Report } from '../../client/src/index.ts';
+import { openMirror, sync, SyncStopped } from '../../client/src/index.ts';
+import { client as apiClient } from '../contract/client.ts';
+import { recordResults, Scenario, scenario } from '../scenario.ts';
+import { withDatabase } from '../postgres.ts';
+import { thisServer, withService } from '../service.ts';
+import { assertSame, clientOf, heldBy, mirrorScene, truth } from './mirrors.ts';
+
+const settings = { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' };
+
+suite('a mirror', async () => {
+  const service = await withService({ settings });
+
+  const begun = (results = 8, hasDigest = true, of = service) => mirrorScene(of, results, hasDigest);
+
+  test('holds what a walk shows, and tells every change once', async () => {
+    const { ana, ben, polled, inStep, changes } = await begun();
+    const first = await polled();
+    assert.deepEqual([first.added, first.results, first.wholeWalks, first.isProven], [8, 8, 1, true]);
+    await inStep('the first walk');
+
+    const one = await ana.completes();
+    const two = await ben.completes();
+    const second = await polled();
+    assert.deepEqual([second.added, second.changed, second.removed, second.isProven], [2, 0, 0, true]);
+    await one.isAmended();
+    await two.isWithdrawn();
+    const third = await polled();
+    assert.deepEqual([third.added, third.changed, third.removed, third.isProven], [0, 1, 1, true]);
+    assert.deepEqual(
+      changes.map((change) => [change.kind, change.id, change.kind === 'removed' ? change.reason : '']).sort(),
+      [
+        ['changed', one.id, ''],
+        ['removed', two.id, 'withdrawn'],
+      ],
+    );
+    await inStep('after changes');
+
+    await polled();
+    const idle = await polled();
+    assert.deepEqual([idle.isUnchanged, idle.isProven, idle.requests.length], [true, true, 1]);
+    assert.equal(changes.length, 0);
+  });
+
+  test('with filters, follows the learners who come and go', async () => {
+    const { scene, ana, polled, inStep, changes } = await begun();
+    const cohort = await scene.group('C-1');
+    const filters = { group_id: [cohort.id] };
+    assert.equal((await polled({ filters })).results, 0);
+    await ana.joins(cohort);
+    assert.equal((await polled({ filters })).added, 4);
+    await ana.leaves(cohort);
+    assert.equal((await polled({ filters })).removed, 4);
+    assert.ok(changes.every((change) => change.kind === 'removed' && change.reason === 'left_scope'));
+    await inStep('after leaving', filters);
+  });
+
+  test('with other filters than before, is walked anew, and loses nothing before that walk is in', async () => {
+    const { scene, polled, inStep, changes, store } = await begun();
+    await service.inWork((work) =>
+      recordResults(
+        work,
+        scene.org.id,
+        Array.from({ length: 6 }, () => ({ ref: 'ana-1', subject: 'english' as const })),
+      ),
+    );
+    assert.equal((await polled()).results, 14);
+    const filters = { subject: ['english' as const] };
+    store.left = 12;
+    await assert.rejects(polled({ filters }), /killed/);
+    assert.equal(heldBy(store).size, 14);
+    store.left = Infinity;
+    const report = await polled({ filters });
+    assert.deepEqual([report.results, report.removed, report.isProven], [6, 8, true]);
+    assert.ok(changes.every((change) => change.kind === 'removed' && change.reason === 'not_in_walk'));
+    await inStep('after the change', filters);
+    await assert.rejects(polled({ filters: { status: ['completed'] } }), TypeError);
+  });
+
+  test('is refused to the key pair of another organisation', async () => {
+    const { polled, front } = await begun();
+    await polled();
+    const other = await scenario(service);
+    await assert.rejects(polled({ client: clientOf(front.url, other.org.key) }), SyncStopped);
+  });
+
+  suite('that was damaged', () => {
+    for (const [what, sql] of [
+      ['has lost a row', 'delete from ars_assessment where assessment_id = ?'],
+      [
+        'has a row of an older time',
+        "update ars_assessment set updated_at = '2020-01-01T00:00:00.000Z' where assessment_id = ?",
+      ],
+      [
+        'has a row with another content',
+        "update ars_assessment set record = json_set(record, '$.framework', 'x') where assessment_id = ?",
+      ],
+      ['has a row that is no JSON', "update ars_assessment set record = 'x' where assessment_id = ?"],
+      ['has a row under another id', "update ars_assessment set assessment_id = 'x' where assessment_id = ?"],
+      [
+        'has a row of its own beside',
+        "insert into ars_assessment select '10000000-0000-4000-8000-000000000000', updated_at, generation, checksum, record from ars_assessment where assessment_id = ?",
+      ],
+      ['has every time wrong', "update ars_assessment set updated_at = 'never' where ? is not null"],
+      ['has lost everything', 'delete from ars_assessment where ? is not null'],
+    ] as const) {
+      for (const hasDigest of [true, false]) {
+        test(`${what}, is mended by ${hasDigest ? 'id at the next recount' : 'the next whole walk'}`, async () => {
+          const { store, polled, inStep, clock } = await begun(8, hasDigest);
+          await polled();
+          // From here on the feed repeats nothing.
+          await polled();
+          const [id] = heldBy(store).keys();
+          store.database.prepare(sql).run(id!);
+          clock.ms += 8 * 86_400_000;
+          const report = await polled();
+          await inStep(what);
+          const after = store.database
+            .prepare('select count(*) as n from ars_assessment where updated_at like ?')
+            .get('2%');
+          assert.equal(after!.n, 8);
+          if (!hasDigest) return assert.equal(report.wholeWalks, 1);
+          assert.deepEqual([report.isProven, report.wholeWalks], [true, 0]);
+          const damaged = report.repaired;
+          const byBucket = report.requests.filter((one) => one.includes('buckets=')).length;
+          assert.ok(damaged >= 1 && damaged <= 8 && byBucket === 1, String(damaged));
+          // The poll, the buckets, the ids in them, the damaged ones, and the poll that proves it.
+          assert.ok(report.requests.length <= 1 + 2 + byBucket + damaged, report.requests.join('\n'));
+        });
+      }
+    }
+
+    test('in more places than a walk has pages, is walked instead', async () => {
+      const { store, polled, inStep, clock } = await begun(80);
+      await polled({ pageSize: 100 });
+      await polled({ pageSize: 100 });
+      store.database.exec('delete from ars_assessment');
+      clock.ms += 8 * 86_400_000;
+      const report = await polled({ pageSize: 100 });
+      assert.deepEqual([report.isProven, report.wholeWalks, report.added], [true, 1, 80]);
+      await inStep('after the walk');
+    });
+
+    test('is mended when somebody asks for it', async () => {
+      const { store, options, inStep } = await begun();
+      await openMirror(options).poll();
+      await openMirror(options).poll();
+      store.database.exec(
+        'delete from ars_assessment where assessment_id in (select assessment_id from ars_assessment limit 2)',
+      );
+      const report = await openMirror(options).verify();
+      assert.deepEqual([report.isProven, report.repaired], [true, 2]);
+      await inStep('after the verification');
+    });
+  });
+
+  suite('whose service has lost its last changes with a backup', () => {
+    for (const hasDigest of [true, false]) {
+      test(`goes back with it (${hasDigest ? 'by its digest' : 'by its times'})`, async () => {
+        const before = await withService({ settings });
+        const { scene, front, polled, inStep } = await begun(8, hasDigest, before);
+        await polled();
+        await before.stop();
+        const { databaseUrl } = before;
+        const copy = `${new URL(databaseUrl).pathname.slice(1)}_backup`;
+        const server = await thisServer();
+        await withDatabase(server.url, (db) => db.query(`create database ${copy} template ${copy.slice(0, -7)}`));
+        const keep = async () => {};
+
+        const now = await withService({ settings, database: { url: databaseUrl, drop: keep } });
+        front.behind = now.url;
+        const later = new Scenario(now, { ...scene.org, ...apiClient(now.url, scene.org.key), key: scene.org.key });
+        const ana = await later.learner('ana-1', 'Another Name');
+        await ana.completes();
+        await (await ana.completes()).isWithdrawn();
+        assert.equal((await polled()).added, 1);
+        const url = databaseUrl.replace(copy.slice(0, -7), copy);
+        front.behind = (await withService({ settings, database: { url, drop: keep } })).url;
+        const report = await polled();
+        assert.equal(report.isProven, hasDigest ? true : null);
+        assert.equal(report.results, 8);
+        await inStep('after the restoration');
+      });
+    }
+  });
+
+  suite('that cannot go on', () => {
+    const refused = (status: number, code: string) => (request: { url?: string }, response: any) => {
+      if (!request.url!.includes('/assessments')) return false;
+      response.writeHead(status, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ error: { code, message: 'What was expected.' } }));
+      return true;
+    };
+
+    for (const [status, code, says] of [
+      [401, 'invalid_credentials', /key pair/],
+      [400, 'invalid_group_id', /filters/],
+      [404, 'not_found', /refuses/],
+      [418, 'a_code_of_tomorrow', /refuses/],
+    ] as const) {
+      test(`says so in a sentence: ${status} ${code}`, async () => {
+        const { polled, front, options } = await begun();
+        front.interfere = refused(status, code);
+        const thrown = await polled().catch((error: unknown) => error);
+        assert.ok(thrown instanceof SyncStopped && says.test(thrown.message), String(thrown));
+        await assert.rejects(sync(options).done, SyncStopped);
+      });
+    }
+
+    test('walks anew when a cursor is refused, and stops when that does not end', async () => {
+      const { polled, front, inStep, ana } = await begun();
+      await polled();
+      for (let i = 0; i < 7; i++) await ana.completes();
+      let refusals = 1;
+      front.interfere = (request, response) =>
+        request.url!.includes('cursor=') && refusals-- > 0 && refused(400, 'invalid_cursor')(request, response);
+      assert.equal((await polled()).wholeWalks, 1);
+      await inStep('after the walk');
+      await ana.completes();
+      for (let i = 0; i < 7; i++) await ana.completes();
+      refusals = Infinity;
+      await assert.rejects(polled(), SyncStopped);
+      assert.ok(front.passed.length < 12, String(front.passed.length));
+    });
+
+    test('tries again, with growing waits, while the fault may pass', async () => {
+      const { options, front, scene, clock } = await begun();
+      const waits: number[] = [];
+      const reports: unknown[] = [];
+      const stopping = new AbortController();
+      const client = clientOf(front.url, scene.org.key, {
+        nowMs: () => clock.ms,
+        wait: async (ms) => {
+          clock.ms += ms;
+          if (waits.push(ms) === 6) front.interfere = null;
+        },
+      });
+      front.interfere = refused(503, 'service_unavailable');
+      const running = sync({
+        ...options,
+        client,
+        signal: stopping.signal,
+        onReport: (report) => {
+          reports.push(report);
+          if ('results' in report) stopping.abort();
+        },
+      });
+      await running.done;
+      assert.equal(reports.length, 7);
+      assert.deepEqual(waits, [1500, 3000, 6000, 12_000, 24_000, 48_000]);
+    });
+
+    test('gives up after a day, or after ten failures of the store in a row', async () => {
+      const { options, front, scene, clock } = await begun();
+      const client = clientOf(front.url, scene.org.key, {
+        nowMs: () => clock.ms,
+        wait: async (ms) => void (clock.ms += ms),
+      });
+      let told = 0;
+      const failing = {
+        ...options,
+        client,
+        onChange: () => Promise.reject(new Error('no room')),
+        onReport: () => void told++,
+      };
+      await assert.rejects(sync(failing).done, /has failed 10 times in a row: no room/);
+      assert.equal(told, 9);
+      front.interfere = refused(503, 'service_unavailable');
+      await assert.rejects(sync({ ...options, client }).done, /for a day/);
+    });
+  });
+
+  test('is kept by two engines at once as by one', async () => {
+    const { options, inStep, store } = await begun(30);
+    await Promise.all([openMirror(options).poll(), openMirror(options).poll()]);
+    await inStep('after both');
+    assert.equal(heldBy(store).size, 30);
+  });
+
+  test('keeps what onChange writes with the rows, or neither', async () => {
+    const { options, store, client } = await begun(9);
+    store.database.exec('create table told (id text primary key)');
+    const onChange = (changes: Change[]) => {
+      for (const { id } of changes) store.database.prepare('insert into told values (?)').run(id);
+    };
+    for (let left = 0; heldBy(store).size < 9; left = left + 3) {
+      store.left = left;
+      await openMirror({ ...options, onChange })
+        .poll()
+        .catch(() => {});
+      const told = store.database.prepare('select count(*) as n from told').get()!.n;
+      assert.equal(told, heldBy(store).size);
+    }
+    assertSame(heldBy(store), await truth(client), 'in the end');
+  });
+
+  test('polls when it is woken, and not before, and tells the polls that it made', async () => {
+    const { options, ana, inStep } = await begun();
+    const stopping = new AbortController();
+    const reports: Report[] = [];
+    let arrived = () => {};
+    const next = () => new Promise<void>((resolve) => (arrived = resolve));
+    const onReport = (report: unknown) => {
+      reports.push(report as Report);
+      arrived();
+    };
+    let first = next();
+    const running = sync({ ...options, everyMs: null, signal: stopping.signal, onReport });
+    await first;
+    await ana.completes();
+    first = next();
+    running.wake();
+    await first;
+    assert.equal(reports.at(-1)!.added, 1);
+    await inStep('after waking');
+    stopping.abort();
+    await running.done;
+  });
+
+  test('passes over fields and values that this version does not know', async () => {
+    const { polled, front, store } = await begun(2);
+    await polled();
+    front.interfere = (_request, response) => {
+      if (!_request.url!.includes('/assessments')) return false;
+      const [id, other] = heldBy(store).keys();
+      const body = {
+        data: [
+          {
+            ...heldBy(store).get(id!),
+            updated_at: '2036-01-01T00:00:00.000Z',
+            groups: [{ id, type: 'of tomorrow' }],
+            news: 1,
+          },
+          { assessment_id: other, updated_at: '2036-01-01T00:00:00.000Z', status: 'on hold' },
+        ],
+        pagination: { limit: 500, has_more: false, next: null, news: true },
+        news: {},
+      };
+      response.writeHead(200, {
+        'content-type': 'application/json',
+        etag: 'W/"x"',
+        'x-sync-through': '2036-01-01T00:00:00.000Z',
+      });
+      response.end(JSON.stringify(body));
+      return true;
+    };
+    const report = await polled();
+    assert.deepEqual([report.changed, report.removed], [1, 1]);
+    assert.equal((heldBy(store).values().next().value as any).news, 1);
+  });
+});
