@@ -1,42 +1,204 @@
 import { once } from 'node:events';
+import type { App } from '../src/app.ts';
 import { readAudit } from '../src/audit/audit.ts';
+import type { ExportedBlock, ExportedRow } from '../src/audit/export.ts';
+import { exportedBlock, exportedRow, verifyExport } from '../src/audit/export.ts';
+import type { Anchor, Block, Verdict } from '../src/audit/verify.ts';
+import { readBlockRows, readBlocks, readUnsealed, verifyAudit } from '../src/audit/verify.ts';
+import { limits } from '../src/limits.ts';
 import type { Call, Command } from './command.ts';
-import { Failure } from './command.ts';
-import { organisationOf, requiredOption, timeOption, withApp } from './open.ts';
+import { Failure, Misuse } from './command.ts';
+import { fileLines } from './file.ts';
+import { option, organisationOf, requiredOption, table, timeOption, withApp } from './open.ts';
 
 function time(call: Call, name: string): Date | null {
   const us = timeOption(call, name);
   return us === null ? null : new Date(us / 1000);
 }
 
+/** Writes a value as a line, and waits where whoever reads is slow. */
+async function writeLine(call: Call, value: unknown): Promise<void> {
+  if (call.signal.aborted) throw new Failure('stopped before the end of the log');
+  if (!process.stdout.write(`${JSON.stringify(value)}\n`) && process.stdout.writable)
+    await once(process.stdout, 'drain');
+  if (!process.stdout.writable) throw new Failure('the output cannot be written');
+}
+
+/** The organisation of `--organisation`; `none` stands for callers that proved no organisation. */
+async function internalId(app: App, id: string): Promise<number> {
+  return id === 'none' ? 0 : (await organisationOf(app, id)).organisation_id;
+}
+
+const reachesInto = (block: Block, from: Date | null, to: Date | null) =>
+  (from === null || block.last_at >= from) && (to === null || block.first_at < to);
+
+async function exportLog(call: Call) {
+  const [id, from, to] = [requiredOption(call, 'organisation'), time(call, 'from'), time(call, 'to')];
+  return withApp(async (app) => {
+    const organisationId = await internalId(app, id);
+    let count = 0;
+    const write = async (row: Parameters<typeof exportedRow>[0]) => {
+      await writeLine(call, exportedRow(row));
+      count++;
+    };
+    if (call.options.proof === true) {
+      let previous: Buffer = Buffer.alloc(0);
+      for await (const block of readBlocks(app, organisationId)) {
+        if (block.ids !== null && reachesInto(block, from, to)) {
+          await writeLine(call, exportedBlock(block, previous));
+          for (const row of await readBlockRows(app, organisationId, block)) await write(row);
+        }
+        previous = block.hash;
+      }
+      for (const row of await readUnsealed(app, organisationId))
+        if ((from === null || row.at >= from) && (to === null || row.at < to)) await write(row);
+    } else for await (const row of readAudit(app, organisationId, from, to)) await write(row);
+    return { json: { exported: count }, text: '' };
+  });
+}
+
+async function anchors(call: Call) {
+  const [id, from, to] = [requiredOption(call, 'organisation'), time(call, 'from'), time(call, 'to')];
+  return withApp(async (app) => {
+    let count = 0;
+    for await (const block of readBlocks(app, await internalId(app, id))) {
+      if (!reachesInto(block, from, to)) continue;
+      const { number, hash, first_at: first, last_at: last, rows } = block;
+      await writeLine(call, {
+        organisation_id: id,
+        block: number,
+        hash: hash.toString('hex'),
+        first_at: first.toISOString(),
+        last_at: last.toISOString(),
+        rows,
+      });
+      count++;
+    }
+    return { json: { anchors: count }, text: '' };
+  });
+}
+
+async function* jsonLines(file: string): AsyncGenerator<Record<string, unknown>> {
+  let number = 0;
+  for await (const line of fileLines(file, limits.importLineBytes)) {
+    number++;
+    if (line === '') continue;
+    let value: unknown;
+    try {
+      value = JSON.parse(line);
+    } catch {
+      value = null;
+    }
+    if (typeof value !== 'object' || value === null)
+      throw new Failure(`line ${number} of ${file} is not a JSON object`);
+    // The last line of an export with --json.
+    if (Object.hasOwn(value, 'exported') || Object.hasOwn(value, 'anchors')) continue;
+    yield value as Record<string, unknown>;
+  }
+}
+
+async function readAnchors(file: string | undefined): Promise<Anchor[]> {
+  if (file === undefined) return [];
+  const found: Anchor[] = [];
+  for await (const { block, hash } of jsonLines(file)) {
+    if (block === undefined) continue;
+    if (typeof block !== 'number' || typeof hash !== 'string')
+      throw new Failure(`${file} has a line that is no anchor`);
+    found.push({ block, hash });
+  }
+  if (found.length === 0) throw new Failure(`${file} has no anchors; ars audit anchors writes them`);
+  return found;
+}
+
+function shown({ faults, blocks, rows, dropped, redacted, head, unsealed }: Verdict): string {
+  const { rows: count, tail } = unsealed;
+  return [
+    ...faults,
+    `${rows} rows in ${blocks} blocks ${faults.length === 0 ? 'are' : 'were compared with'} what was sealed.`,
+    ...(dropped === 0 ? [] : [`${dropped} blocks whose rows are no longer kept are held by their hashes.`]),
+    ...(redacted.length === 0 ? [] : [`Redacted since: row ${redacted.join(', ')}.`]),
+    ...(head === null ? [] : [`The chain ends with block ${head.block}: ${head.hash}`]),
+    count === 0 ? 'Nothing is unsealed.' : `Not sealed yet: ${count} ${count === 1 ? 'row' : 'rows'}.`,
+    ...(count === 0
+      ? []
+      : [
+          table([
+            ['id', 'at', 'actor', 'action', 'status'],
+            ...tail.map((row) => [
+              String(row.audit_id),
+              row.at.toISOString(),
+              row.actor,
+              row.action,
+              String(row.status ?? ''),
+            ]),
+          ]),
+        ]),
+  ].join('\n');
+}
+
+async function verifyFile(call: Call, id: string, file: string) {
+  return withApp(async (app) => {
+    const lines = jsonLines(file) as AsyncGenerator<ExportedBlock | ExportedRow>;
+    const { faults, rows, blocks, unknown } = await verifyExport(app, await internalId(app, id), lines);
+    return {
+      json: { valid: faults.length === 0, faults, rows, blocks, no_longer_kept: unknown },
+      exitCode: faults.length === 0 ? 0 : 1,
+      text: [
+        ...faults,
+        `${rows} rows and ${blocks} blocks of the file were compared with the log.`,
+        ...(unknown === 0 ? [] : [`${unknown} rows are no longer kept here, and no hash in the file leads to them.`]),
+      ].join('\n'),
+    };
+  });
+}
+
+async function verify(call: Call) {
+  const [id, from, to] = [requiredOption(call, 'organisation'), time(call, 'from'), time(call, 'to')];
+  const [file] = call.positionals;
+  if (file !== undefined) {
+    if (from !== null || to !== null || call.options.anchors !== undefined)
+      throw new Misuse('a FILE is compared as a whole: --from, --to and --anchors go without it');
+    return verifyFile(call, id, file);
+  }
+  const kept = await readAnchors(option(call, 'anchors'));
+  return withApp(async (app) => {
+    const verdict = await verifyAudit(app, await internalId(app, id), { from, to, anchors: kept });
+    const { unsealed, ...rest } = verdict;
+    return {
+      json: {
+        valid: verdict.faults.length === 0,
+        ...rest,
+        unsealed: { rows: unsealed.rows, tail: unsealed.tail.map(exportedRow) },
+      },
+      exitCode: verdict.faults.length === 0 ? 0 : 1,
+      text: shown(verdict),
+    };
+  });
+}
+
+const period = { organisation: { type: 'string' }, from: { type: 'string' }, to: { type: 'string' } } as const;
+
 export const commands: Command[] = [
   {
     name: 'audit export',
+    usage: '--organisation ID [--from T] [--to T] [--proof]',
+    summary: 'Write the audit log as JSON lines; with --proof by blocks, each with its hash',
+    options: { ...period, proof: { type: 'boolean' } },
+    run: exportLog,
+  },
+  {
+    name: 'audit anchors',
     usage: '--organisation ID [--from T] [--to T]',
-    summary: 'Write the audit log as JSON lines',
-    options: { organisation: { type: 'string' }, from: { type: 'string' }, to: { type: 'string' } },
-    run: async (call) => {
-      const [id, from, to] = [requiredOption(call, 'organisation'), time(call, 'from'), time(call, 'to')];
-      return withApp(async (app) => {
-        const found = await organisationOf(app, id);
-        let count = 0;
-        for await (const row of readAudit(app, found.organisation_id, from, to)) {
-          const line = JSON.stringify({
-            id: row.audit_id,
-            at: row.at.toISOString(),
-            request_id: row.request_id,
-            actor: row.actor,
-            action: row.action,
-            resource: row.resource,
-            status: row.status,
-          });
-          if (call.signal.aborted) throw new Failure('stopped before the end of the log');
-          if (!process.stdout.write(`${line}\n`) && process.stdout.writable) await once(process.stdout, 'drain');
-          if (!process.stdout.writable) throw new Failure('the output cannot be written');
-          count++;
-        }
-        return { json: { exported: count }, text: '' };
-      });
-    },
+    summary: 'Write the hashes of the sealed blocks, to be kept elsewhere',
+    options: period,
+    run: anchors,
+  },
+  {
+    name: 'audit verify',
+    usage: '--organisation ID [--from T] [--to T] [--anchors FILE] [FILE|-]',
+    summary: 'Compare the audit log, or an export of it, with what was sealed; shows what is not sealed yet',
+    options: { ...period, anchors: { type: 'string' } },
+    positionals: [0, 1],
+    run: verify,
   },
 ];

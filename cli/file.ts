@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createReadStream } from 'node:fs';
+import { byteLines } from '../src/files/lines.ts';
 import { JsonFault, parseJson } from '../src/json.ts';
 import { limits } from '../src/limits.ts';
 import { Failure } from './command.ts';
@@ -44,5 +45,18 @@ export async function readJsonFile(file: string): Promise<unknown> {
   } catch (error) {
     if (error instanceof JsonFault) throw new Failure(`${file} ${error.message}.`);
     throw error;
+  }
+}
+
+/** The lines of a file, or of standard input for `-`. @throws Failure when it can't be read */
+export async function* fileLines(file: string, mostBytes: number): AsyncGenerator<string> {
+  const source = file === '-' ? process.stdin : createReadStream(file);
+  try {
+    for await (const line of byteLines(source as AsyncIterable<Buffer>, mostBytes)) {
+      if (line === null) throw new Failure(`${file} has a line of more than ${mostBytes} bytes`);
+      yield line.toString('utf8');
+    }
+  } catch (error) {
+    throw error instanceof Failure ? error : unreadable(file, error);
   }
 }

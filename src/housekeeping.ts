@@ -1,6 +1,8 @@
 import { pruneIdempotency } from './api/idempotency.ts';
 import type { App } from './app.ts';
+import { dropMonths, makeMonths } from './audit/months.ts';
 import { foldRefused } from './audit/refused.ts';
+import { sealAudit } from './audit/seal.ts';
 import { inWork } from './db/work.ts';
 import { errorFields } from './log.ts';
 import { forgetLeavingLearners } from './withdrawals/forget.ts';
@@ -33,10 +35,18 @@ export function startHousekeeping(app: App): { stop(): Promise<void> } {
   };
 }
 
+/** In this order: only what is sealed is folded or dropped. */
+async function tidyAudit(app: App, signal: AbortSignal): Promise<void> {
+  await makeMonths(app);
+  await sealAudit(app, signal);
+  await foldRefused(app, signal);
+  await dropMonths(app);
+}
+
 async function tidy(app: App, signal: AbortSignal): Promise<void> {
   const done = await Promise.allSettled([
     pruneIdempotency(app, signal),
-    foldRefused(app, signal),
+    tidyAudit(app, signal),
     closeIdleSittings(app),
     forgetLeavingLearners(app),
     inWork(app, null, async (work) => {

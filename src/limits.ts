@@ -68,6 +68,9 @@ export const limits = {
   failedAttempts: 60,
   /** Refused calls that one process lists one by one in a window, from all addresses together; beyond, they are counted. */
   refusedListed: 1000,
+  /** What one block of the sealed audit log spans at most, and how many rows it has. */
+  auditBlockMs: 60_000,
+  auditBlockRows: 20_000,
   /** Pages (reference, check of evidence) that one address gets in a window. */
   pagesPerAddress: 600,
   /** Pages of the console that one address gets in a window: a whole college may sit behind it. */

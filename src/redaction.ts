@@ -16,6 +16,8 @@ export function byteReaders(secrets: Secrets): ByteReaders {
   return {
     'access_key.secret_sha256': null,
     'audit.address': null,
+    'audit_block.hash': null,
+    'audit_chain.hash': null,
     'evidence.pdf': null,
     'idempotency.key_sha256': null,
     'idempotency.request_sha256': null,
@@ -53,6 +55,7 @@ export const redactions: Record<string, Redaction> = {
   'assessment_change.reason': overwrite,
   'audit.action': overwrite,
   'audit.actor': overwrite,
+  'audit.detail': overwrite,
   'audit.resource': overwrite,
   'delivery_attempt.error': overwrite,
   'event.payload': overwrite,

@@ -29,6 +29,8 @@ export type Settings = {
   /** Waits in milliseconds after the first attempt. */
   webhookRetryScheduleMs: number[];
   webhookAllowNetworks: Network[];
+  /** Whole months of the audit log that are kept beside the present one; null: all. */
+  auditMonths: number | null;
   log: 'all' | 'errors' | 'none';
 };
 
@@ -198,6 +200,16 @@ export const settingsTable: Row[] = [
     meaning: 'Private networks (CIDR list) in which webhook endpoints may be.',
     read: (text, s) => {
       s.webhookAllowNetworks = parseNetworks(text);
+    },
+  },
+  {
+    name: 'ARS_AUDIT_MONTHS',
+    default: 'all',
+    meaning:
+      'all, or how many whole months of the audit log are kept beside the present one (3 or more). Export what goes before: its hashes stay, and prove the export.',
+    read: (text, s) => {
+      if (text !== 'all' && !/^\d+$/.test(text)) throw new Error('must be all or a whole number from 3 to 1200');
+      s.auditMonths = text === 'all' ? null : whole(text, 3, 1200);
     },
   },
   {

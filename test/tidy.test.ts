@@ -214,6 +214,10 @@ const writers: Record<string, [owner: string, ...others: [file: string, why: str
   assessment_change: ['src/assessments'],
   assessment_feed: ['src/assessments', ['src/feed/stamp.ts', 'a cascade gives rows new positions']],
   audit: ['src/audit', ['src/api/admission.ts', 'a remembered read is admitted and audited by one statement']],
+  audit_begun: ['src/db'],
+  audit_block: ['src/audit'],
+  audit_chain: ['src/audit'],
+  audit_hour: ['src/audit'],
   bank_version: ['src/sittings'],
   delivery: [
     'src/webhooks',

@@ -90,19 +90,32 @@ const admitMany = `
       join feed f on f.organisation_id = asked.organisation_id)`;
 
 /** The audit rows of the reads that are hereby answered, as was presumed. */
-const answered = `
+const answered = (reads: string) => `
   answered as (
-    insert into audit (organisation_id, at, request_id, actor, action, resource, status)
-    select a.organisation_id, $5, p.request_id, a.key_id, p.action, p.resource, p.status
-      from unnest($9::int8[], $10::int8[], $11::int8[], $12::int8[], $13::uuid[], ${joinedTextsOf('$14')}, ${joinedTextsOf('$15', 'emptyAsNull')}, $16::int2[])
-        as p(pair, organisation_id, position, state, request_id, action, resource, status)
+    insert into audit (organisation_id, at, request_id, actor, action, resource, status, detail)
+    select a.organisation_id, $5, p.request_id, a.key_id, p.action, p.resource, p.status, p.detail
+      from ${reads} as p
       join admitted a on a.pair = p.pair and a.all_granted and a.organisation_id = p.organisation_id and a.position = p.position and a.state = p.state)`;
+
+/** All of one key and one request, as most batches are: each array beyond the ids would cost as much as several rows. */
+const readsAlike = `
+  (select 1::int8 as pair, request_id, $10::int8 as organisation_id, $11::int8 as position, $12::int8 as state,
+          $13::text as action, $14::text as resource, $15::int2 as status, $16::text as detail
+     from unnest($9::uuid[]) as u(request_id))`;
+
+const readsUnlike = `
+  (select * from unnest($9::uuid[], $10::int8[], $11::int8[], $12::int8[], ${joinedTextsOf('$13')}, ${joinedTextsOf('$14', 'emptyAsNull')},
+                        $15::int2[], ${joinedTextsOf('$16')}, $17::int8[])
+     as u(request_id, organisation_id, position, state, action, resource, status, detail, pair))`;
 
 const statements = {
   one: statement('admission.one', `with ${admitOne} select * from admitted`),
-  oneAnswered: statement('admission.one_answered', `with ${admitOne}, ${answered} select * from admitted`),
+  oneAnswered: statement('admission.one_answered', `with ${admitOne}, ${answered(readsAlike)} select * from admitted`),
   many: statement('admission.many', `with ${admitMany} select * from admitted`),
-  manyAnswered: statement('admission.many_answered', `with ${admitMany}, ${answered} select * from admitted`),
+  manyAnswered: statement(
+    'admission.many_answered',
+    `with ${admitMany}, ${answered(readsUnlike)} select * from admitted`,
+  ),
 };
 
 type AdmitRow = {
@@ -129,6 +142,7 @@ export type Presumed = {
   action: string;
   resource: string | null;
   status: number;
+  detail: string;
 };
 
 /**
@@ -168,12 +182,12 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
       const reads = pairs.flatMap((pair, i) =>
         pair.calls.flatMap((call) => {
           const { read } = calls[call]!;
-          return read === null ? [] : [{ pair: i + 1, requestId: read.requestId, ...read.presumed }];
+          return read === null ? [] : [{ pair: i + 1, ...read }];
         }),
       );
       const nowMs = app.clock.nowMs();
       const window = [new Date(nowMs), nowMs, limit, stepMs];
-      const one = pairs.length === 1;
+      const one = pairs.length === 1 && reads.every((read) => read.presumed === reads[0]!.presumed);
       const asked = one
         ? [pairs[0]!.keyId, hashSecret(pairs[0]!.secret), pairs[0]!.calls.length, pairs[0]!.address]
         : [
@@ -188,14 +202,8 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
           : await durable.query<AdmitRow>(one ? statements.oneAnswered : statements.manyAnswered, [
               ...asked,
               ...window,
-              arrayLiteral(reads.map((read) => read.pair)),
-              arrayLiteral(reads.map((read) => read.organisationId)),
-              arrayLiteral(reads.map((read) => read.feed.position)),
-              arrayLiteral(reads.map((read) => read.feed.state)),
               uuidArray(reads.map((read) => read.requestId)),
-              joinedTexts(reads.map((read) => read.action)),
-              joinedTexts(reads.map((read) => read.resource ?? '')),
-              arrayLiteral(reads.map((read) => read.status)),
+              ...(one ? presumedAlike(reads[0]!.presumed) : presumedUnlike(reads)),
             ]);
       const out = new Array<Admission | null>(calls.length).fill(null);
       const counted = new Map<string, number>();
@@ -232,6 +240,26 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
 
 function boundsOf({ group_ids: groupIds, subjects }: AdmitRow): Bounds | null {
   return groupIds === null && subjects === null ? null : { groupIds, subjects };
+}
+
+function presumedAlike({ organisationId, feed, action, resource, status, detail }: Presumed): unknown[] {
+  return [organisationId, feed.position, feed.state, action, resource, status, detail];
+}
+
+function presumedUnlike(reads: { pair: number; presumed: Presumed }[]): unknown[] {
+  const numbers = (number: (presumed: Presumed) => number) =>
+    arrayLiteral(reads.map(({ presumed }) => number(presumed)));
+  const texts = (text: (presumed: Presumed) => string) => joinedTexts(reads.map(({ presumed }) => text(presumed)));
+  return [
+    numbers((presumed) => presumed.organisationId),
+    numbers((presumed) => presumed.feed.position),
+    numbers((presumed) => presumed.feed.state),
+    texts((presumed) => presumed.action),
+    texts((presumed) => presumed.resource ?? ''),
+    numbers((presumed) => presumed.status),
+    texts((presumed) => presumed.detail),
+    arrayLiteral(reads.map((read) => read.pair)),
+  ];
 }
 
 /**

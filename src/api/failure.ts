@@ -14,6 +14,7 @@ type Failure = Error & { statusCode?: number; code?: string };
 /** Whatever went wrong, in the one error shape. Nothing of the error's own text goes out unless we wrote it. */
 export function sendError(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const answer = asApiError(app, error as Failure, request);
+  request.code = answer.code;
   reply.code(answer.status).headers({ ...answer.headers, 'content-type': jsonType });
   if (answer.status === 401 || answer.status >= 500) reply.header('cache-control', 'no-store');
   return reply.send(request.method === 'HEAD' ? undefined : errorBody(answer.code, answer.message));

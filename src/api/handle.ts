@@ -85,13 +85,14 @@ export async function handle(
   try {
     const answer = await route.handle(call);
     if (answer.repeatable === true) {
-      const { status, headers, body, resource } = answer;
+      const { status, headers, body, resource, recorded } = answer;
       reads.keep(request.raw, {
         organisationId: caller.organisationId,
         feed: caller.feed,
         action: request.action,
         resource: resource ?? null,
         status,
+        detail: JSON.stringify(body === null ? (recorded ?? {}) : { ...recorded, bytes: body.length }),
         body: body as Buffer | null,
         headers: Object.entries({
           ...headers,
@@ -174,6 +175,7 @@ function pathParams(route: Route, path: string): Record<string, string> {
 
 function send(reply: FastifyReply, request: FastifyRequest, answer: Reply): void {
   if (answer.resource !== undefined) request.resource = answer.resource;
+  if (answer.recorded !== undefined) request.recorded = answer.recorded;
   reply.code(answer.status);
   if (answer.headers !== undefined) reply.headers(answer.headers);
   if (answer.body !== null && reply.getHeader('content-type') === undefined) reply.header('content-type', jsonType);

@@ -7,6 +7,7 @@ import { ApiError, errorBody } from '../errors.ts';
 import { SetCache } from '../feed/group-sets.ts';
 import { Connections } from '../http/connections.ts';
 import { hostFault } from '../http/host.ts';
+import type { Recorded } from '../http/route.ts';
 import { jsonType } from '../http/route.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
@@ -33,6 +34,9 @@ declare module 'fastify' {
     /** Method and route for the audit log and the request's log line. */
     action: string;
     resource: string | null;
+    /** Of the error that was answered; empty otherwise. */
+    code: string;
+    recorded: Recorded | null;
     startedMs: number;
   }
   interface FastifyContextConfig {
@@ -86,6 +90,8 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
   fastify.decorateRequest('refused', null);
   fastify.decorateRequest('action', '');
   fastify.decorateRequest('resource', null);
+  fastify.decorateRequest('code', '');
+  fastify.decorateRequest('recorded', null);
   fastify.decorateRequest('startedMs', 0);
   fastify.setErrorHandler((error, request, reply) => sendError(app, error, request, reply));
   fastify.setNotFoundHandler((request, reply) => sendError(app, new ApiError('not_found'), request, reply));
@@ -159,6 +165,18 @@ export async function buildServer(
       await fastify.close();
     },
   };
+}
+
+/** What the audit log keeps of a call beside its columns. */
+function detailOf(app: App, { recorded, code, startedMs }: FastifyRequest, payload: unknown): string {
+  const bytes =
+    typeof payload === 'string' ? Buffer.byteLength(payload) : payload instanceof Buffer ? payload.length : 0;
+  return JSON.stringify({
+    ...recorded,
+    ...(code === '' ? {} : { code }),
+    ...(bytes === 0 ? {} : { bytes }),
+    ms: Math.round(app.clock.monotonicMs() - startedMs),
+  });
 }
 
 /** Every call of the API is let in first and audited last, whether its address is one or not. */
@@ -243,6 +261,7 @@ function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyR
           action,
           resource,
           status,
+          detail: detailOf(app, request, payload),
         });
       return payload;
     } catch (error) {

@@ -47,6 +47,12 @@ const learnerByRef = statement(
   'select learner_id from learner where organisation_id = $1 and ref = $2',
 );
 
+/** The id of the learner with this reference, if the organisation has one. */
+export async function findLearnerId(tx: Tx, organisationId: number, ref: string): Promise<string | null> {
+  const [row] = await tx.query<{ learner_id: string }>(learnerByRef, [organisationId, ref]);
+  return row?.learner_id ?? null;
+}
+
 async function daysOf(tx: Tx, walk: Walk): Promise<number[] | null> {
   const { assessedFromUs: from, assessedToUs: to } = walk.filter;
   if (from === null && to === null) return null;

@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { within } from '../bounds.ts';
 import { ApiError } from '../errors.ts';
+import type { Cursor } from '../feed/cursor.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import { groupIds, instant, learnerRef, oneOf, readQuery, someOf } from '../http/query.ts';
@@ -9,7 +10,7 @@ import type { Call, Reply, Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
 import { assessmentJson, scopeExitJson, tombstoneJson } from './body.ts';
 import { facetsMatching, levelCodes } from './facet.ts';
-import { listAssessments } from './list.ts';
+import { findLearnerId, listAssessments } from './list.ts';
 import { reportBase } from './record.ts';
 import { Assessment, exampleProbabilities, ScopeExitTombstone, Tombstone } from './schema.ts';
 import { findLiveWithin } from './store.ts';
@@ -96,13 +97,15 @@ async function list(call: Call): Promise<Reply> {
   };
   const base = reportBase(app.settings.baseUrl);
   const byAssessed = filter.sort.endsWith('assessed_at');
-  return listReply(call, query, async (after, limit) => {
-    const { rows: page, sets: shown } = await sets.with(app.db, caller.organisationId, async () => {
+  const { learnerRef: ref } = filter;
+  const learnerId = ref === null ? null : () => findLearnerId(app.db, caller.organisationId, ref);
+  const page = async (after: Cursor | null, limit: number) => {
+    const { rows: found, sets: shown } = await sets.with(app.db, caller.organisationId, async () => {
       const read = await listAssessments(app.db, caller.organisationId, filter, after, limit);
       const live = read.rows.filter((row) => !row.exit && !row.deleted);
       return { rows: read, groupsVersion: read.groupsVersion, setIds: live.map((row) => row.group_set_id) };
     });
-    const entries = page.rows.map((row) => ({
+    const entries = found.rows.map((row) => ({
       json: row.deleted
         ? tombstoneJson(row.assessment_id, row.position)
         : row.exit
@@ -112,8 +115,9 @@ async function list(call: Call): Promise<Reply> {
       id: row.assessment_id,
     }));
     // The place of no record: positions alone tell where a walk in their order goes on.
-    return { entries, passed: page.passedUs === null ? null : { value: page.passedUs, id: nilUuid } };
-  });
+    return { entries, passed: found.passedUs === null ? null : { value: found.passedUs, id: nilUuid } };
+  };
+  return listReply(call, query, page, learnerId);
 }
 
 /** The parameter of every address of a result. */

@@ -4,6 +4,7 @@ import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
+import type { SealedRow } from './line.ts';
 
 /** One answered call, or one act at the command line. Never a reference, a name or an address. */
 export type AuditEntry = {
@@ -18,16 +19,18 @@ export type AuditEntry = {
   resource: string | null;
   /** Null for what wasn't an HTTP call. */
   status: number | null;
+  /** What was asked and what was sent, as JSON (src/http/route.ts, Recorded). */
+  detail?: string | null;
 };
 
 const insert = statement(
   'audit.insert',
   `
-  insert into audit (organisation_id, at, request_id, actor, action, resource, status)
-  select organisation_id, to_timestamp(ms / 1000.0::float8), request_id, coalesce(actor, ''), coalesce(action, ''), resource, status
+  insert into audit (organisation_id, at, request_id, actor, action, resource, status, detail)
+  select organisation_id, to_timestamp(ms / 1000.0::float8), request_id, coalesce(actor, ''), coalesce(action, ''), resource, status, detail
     from unnest($1::int8[], $2::int8[], ${joinedTextsOf('$3')}::uuid[], ${joinedTextsOf('$4')}, ${joinedTextsOf('$5')},
-                ${joinedTextsOf('$6', 'emptyAsNull')}, $7::int2[])
-      as e(organisation_id, ms, request_id, actor, action, resource, status)`,
+                ${joinedTextsOf('$6', 'emptyAsNull')}, $7::int2[], ${joinedTextsOf('$8', 'emptyAsNull')})
+      as e(organisation_id, ms, request_id, actor, action, resource, status, detail)`,
 );
 
 function values(entries: AuditEntry[]) {
@@ -41,6 +44,7 @@ function values(entries: AuditEntry[]) {
     joined((e) => e.action),
     joined((e) => e.resource ?? ''),
     numbers((e) => e.status),
+    joined((e) => e.detail ?? ''),
   ];
 }
 
@@ -62,20 +66,10 @@ export async function auditInside(tx: Tx, entry: AuditEntry): Promise<void> {
 const page = statement(
   'audit.page',
   `
-  select audit_id, at, request_id, actor, action, resource, status from audit
+  select audit_id, at, request_id, actor, action, resource, status, encode(address, 'hex') as address, detail from audit
    where organisation_id = $1 and audit_id > $2 and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
    order by audit_id limit $5`,
 );
-
-export type AuditRow = {
-  audit_id: number;
-  at: Date;
-  request_id: string;
-  actor: string;
-  action: string;
-  resource: string | null;
-  status: number | null;
-};
 
 /** The organisation's log in order, in bounded memory. */
 export async function* readAudit(
@@ -83,10 +77,10 @@ export async function* readAudit(
   organisationId: number,
   from: Date | null,
   to: Date | null,
-): AsyncGenerator<AuditRow> {
+): AsyncGenerator<SealedRow> {
   let last = 0;
   for (;;) {
-    const rows = await app.db.query<AuditRow>(page, [organisationId, last, from, to, 1000]);
+    const rows = await app.db.query<SealedRow>(page, [organisationId, last, from, to, 1000]);
     yield* rows;
     if (rows.length < 1000) return;
     last = rows.at(-1)!.audit_id;

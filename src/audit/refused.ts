@@ -79,6 +79,7 @@ const foldListed = statement(
       select audit_id from audit
        where organisation_id = 0 and actor = '-'
          and audit_id <= (select audit_id from audit where organisation_id = 0 order by audit_id desc offset $1 limit 1)
+         and audit_id <= (select sealed_id from audit_chain where organisation_id = 0)
        order by audit_id limit $2 for update skip locked))
     returning at, 1 as calls),
   folded as (${addToDays})
@@ -91,7 +92,7 @@ const foldCounted = statement(
   with gone as (
     delete from refused_calls where ctid = any(array(
       select ctid from refused_calls
-       where address <> ${everyAddress}
+       where address <> ${everyAddress} and calls = sealed_calls
          and minute < (select minute from refused_calls where address <> ${everyAddress} order by minute desc offset $1 limit 1)
        order by minute limit $2 for update skip locked))
     returning minute as at, calls),
@@ -101,7 +102,7 @@ const foldCounted = statement(
 
 const foldRows = 5000;
 
-/** Folds the oldest refused calls into one row for each day, so that neither table can grow without end. */
+/** Folds the oldest refused calls, once they are sealed, into one row for each day, so that neither table can grow without end. */
 export async function foldRefused(app: App, signal?: AbortSignal, kept = refusedKept): Promise<void> {
   for (const [sql, most] of [
     [foldListed, kept.listed],

@@ -1,6 +1,7 @@
 import { readFile, readdir } from 'node:fs/promises';
 import type { Database } from './database.ts';
 import type { Clock } from '../clock.ts';
+import { formatMs } from '../clock.ts';
 import { advisoryLocks } from './locks.ts';
 
 const folder = new URL('./migrations/', import.meta.url);
@@ -32,6 +33,7 @@ export async function migrate(db: Database, clock: Clock): Promise<number[]> {
         );
       }
       if (done.some((row) => row.number === number)) return;
+      await tx.query("select set_config('ars.now', $1, true)", [formatMs(clock.nowMs())]);
       await tx.query(await readFile(new URL(name, folder), 'utf8'));
       await tx.query('insert into migration values ($1, $2, $3)', [number, name, new Date(clock.nowMs())]);
       applied.push(number);

@@ -73,13 +73,66 @@ create table audit (
   actor text not null,
   address bytea,
   at timestamp with time zone not null,
-  audit_id bigint not null generated always as identity,
+  audit_id bigint not null default nextval('audit_number'::regclass),
+  detail text,
   organisation_id bigint not null,
   request_id uuid not null,
   resource text,
-  status smallint,
-  constraint audit_pkey PRIMARY KEY (organisation_id, audit_id)
+  status smallint
+) partition by RANGE (at);
+
+create table audit_begun (
+  at timestamp with time zone not null,
+  audit_id bigint not null,
+  months_from timestamp with time zone not null,
+  one boolean not null default true,
+  constraint audit_begun_one_check CHECK (one),
+  constraint audit_begun_pkey PRIMARY KEY (one)
 );
+
+create table audit_block (
+  counters text,
+  first_at timestamp with time zone not null,
+  hash bytea not null,
+  ids bigint[],
+  last_at timestamp with time zone not null,
+  number bigint not null,
+  organisation_id bigint not null,
+  rows integer not null,
+  sealed_at timestamp with time zone not null,
+  constraint audit_block_pkey PRIMARY KEY (organisation_id, number)
+);
+
+create table audit_chain (
+  blocks bigint not null default 0,
+  dropped_before timestamp with time zone,
+  floor_block bigint not null default 0,
+  floor_id bigint not null default 0,
+  hash bytea not null default '\x'::bytea,
+  mark_block bigint not null default 0,
+  mark_id bigint not null default 0,
+  mark_xid bigint not null default 0,
+  organisation_id bigint not null,
+  sealed_id bigint not null default 0,
+  constraint audit_chain_pkey PRIMARY KEY (organisation_id)
+) with (fillfactor = 50);
+
+create table audit_hour (
+  action text not null,
+  actor text not null,
+  calls bigint not null,
+  code text not null,
+  first_position bigint,
+  highest_id bigint not null,
+  hour timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  last_position bigint,
+  lowest_id bigint not null,
+  organisation_id bigint not null,
+  pages bigint not null,
+  status smallint not null,
+  constraint audit_hour_pkey PRIMARY KEY (organisation_id, hour, actor, action, status, code)
+) with (fillfactor = 80);
 
 create table bank_version (
   content text not null,
@@ -350,6 +403,7 @@ create table refused_calls (
   address bytea not null,
   calls bigint not null,
   minute timestamp with time zone not null,
+  sealed_calls bigint not null default 0,
   constraint refused_calls_pkey PRIMARY KEY (minute, address)
 ) with (fillfactor = 50);
 
@@ -515,3 +569,22 @@ create table webhook_endpoint (
   constraint webhook_endpoint_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint webhook_endpoint_pkey PRIMARY KEY (organisation_id, endpoint_id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, fillfactor = 50);
+
+CREATE OR REPLACE FUNCTION public.make_audit_month(month timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET "TimeZone" TO 'UTC'
+AS $function$
+declare
+  name text := to_char(month at time zone 'UTC', '"audit_"YYYY_MM');
+begin
+  if to_regclass(name) is not null then
+    return;
+  end if;
+  execute format('create table %I (like audit including defaults, primary key (organisation_id, audit_id))', name);
+  execute format('create index on %I (organisation_id, resource) where resource is not null and status = 200', name);
+  execute format('with moved as (delete from audit_default where at >= %L and at < %L returning *) insert into %I select * from moved',
+    month, month + interval '1 month', name);
+  execute format('alter table audit attach partition %I for values from (%L) to (%L)', name, month, month + interval '1 month');
+end $function$
+;

@@ -8,15 +8,18 @@ export type StoredText = Place & { value: string };
 /** How the bytes of a column are read as text; null for bytes that hold none: hashes, and what is made from another column. */
 export type ByteReaders = Record<string, ((bytes: Buffer) => string | null) | null>;
 
-type Column = { table_name: string; column_name: string; type: string; is_key: boolean };
+type Column = { part_name: string; table_name: string; column_name: string; type: string; is_key: boolean };
 
+// A partition's rows are those of its table, by whose name they are known and changed; they are read one partition after the other.
 const columns = `
-  select c.relname as table_name, a.attname as column_name, format_type(a.atttypid, null) as type,
+  select c.relname as part_name, coalesce(t.relname, c.relname) as table_name, a.attname as column_name, format_type(a.atttypid, null) as type,
          coalesce(a.attnum = any(p.conkey), false) as is_key
     from pg_class c
     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
     left join pg_constraint p on p.conrelid = c.oid and p.contype = 'p'
-   where c.relkind in ('r', 'p') and c.relnamespace = current_schema()::regnamespace
+    left join pg_inherits i on i.inhrelid = c.oid
+    left join pg_class t on t.oid = i.inhparent
+   where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace
    order by c.relname, a.attnum`;
 
 // By the pages of the table, so that each slice is read once, whatever the size of the table and whatever its indexes.
@@ -37,7 +40,8 @@ export async function* storedTexts(
   readers: ByteReaders,
 ): AsyncGenerator<StoredText> {
   const found = await tx.query<Column>(columns);
-  for (const [table, all] of Map.groupBy(found, (column) => column.table_name)) {
+  for (const [part, all] of Map.groupBy(found, (column) => column.part_name)) {
+    const table = all[0]!.table_name;
     const bytes = all.filter((column) => column.type === 'bytea');
     const unknown = bytes.find((column) => readers[`${table}.${column.column_name}`] === undefined);
     if (unknown !== undefined) throw new Error(`nobody has said how ${table}.${unknown.column_name} is read`);
@@ -47,13 +51,14 @@ export async function* storedTexts(
     ];
     const ofOrganisation = all.some((column) => column.column_name === 'organisation_id');
     if (texts.length === 0 || (organisationId !== null && !ofOrganisation)) continue;
-    yield* textsOfTable(tx, table, all, texts, organisationId, readers);
+    yield* textsOfTable(tx, table, part, all, texts, organisationId, readers);
   }
 }
 
 async function* textsOfTable(
   tx: Tx,
   table: string,
+  part: string,
   all: Column[],
   texts: Column[],
   organisationId: number | null,
@@ -67,11 +72,11 @@ async function* textsOfTable(
   const whose = organisationId === null ? '' : ' and organisation_id = $3';
   const [size] = await tx.query<{ pages: number }>(
     "select (pg_relation_size($1::regclass) / current_setting('block_size')::int8)::int4 as pages",
-    [quoted(table)],
+    [quoted(part)],
   );
   for (let page = 0; page < size!.pages; page += pagesAtOnce) {
     const rows = await tx.query<Record<string, string | Buffer | null>>(
-      `select ${picked.join(', ')} from ${quoted(table)} where ctid >= $1::tid and ctid < $2::tid${whose}`,
+      `select ${picked.join(', ')} from ${quoted(part)} where ctid >= $1::tid and ctid < $2::tid${whose}`,
       [`(${page},0)`, `(${page + pagesAtOnce},0)`, ...(organisationId === null ? [] : [organisationId])],
     );
     for (const row of rows) {

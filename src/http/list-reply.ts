@@ -6,7 +6,7 @@ import type { FeedState } from '../feed/etag.ts';
 import { feedETag, noneMatch, sameState, weakETag } from '../feed/etag.ts';
 import { formatPosition } from '../feed/time.ts';
 import type { ParsedQuery } from './query.ts';
-import type { Call, Reply } from './route.ts';
+import type { Call, Recorded, Reply } from './route.ts';
 import { jsonType } from './route.ts';
 import { apiBase } from '../settings.ts';
 
@@ -52,11 +52,13 @@ function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery, b
  * request was let in, before the page, so nothing that the page may lack stands below its position: ETag and X-Sync-Through come
  * from it alone. Cursors carry X-Sync-Through from a walk's first page along.
  * @param fetch gives one entry more than the page when there are more; or it says how far it looked, where it stopped before
+ * @param learnerId of the learner_ref in the query, for the audit log
  */
 export async function listReply(
   call: Call,
   query: ParsedQuery,
   fetch: (after: Cursor | null, limit: number) => Promise<{ entries: Entry[]; passed?: Place | null }>,
+  learnerId: (() => Promise<string | null>) | null = null,
 ): Promise<Reply> {
   const { app, caller } = call;
   const bounds = boundsText(caller.bounds);
@@ -73,7 +75,12 @@ export async function listReply(
   const etag = etagOf(call, query, bounds);
   const throughUs = after?.throughUs ?? caller.feed.position;
   const headers: Record<string, string> = { etag, ...cacheHeaders, 'x-sync-through': formatPosition(throughUs) };
-  if (!noneMatch(call.ifNoneMatch, etag)) return { status: 304, body: null, headers, repeatable: true };
+  const recorded: Recorded = {
+    ...(query.canonical === '' ? {} : { query: await recordedQuery(query, learnerId) }),
+    limit: query.limit,
+    ...(after === null ? {} : { cursor: after.value }),
+  };
+  if (!noneMatch(call.ifNoneMatch, etag)) return { status: 304, body: null, headers, recorded, repeatable: true };
   const { entries, passed = null } = await fetch(after, query.limit + 1);
   const isFull = entries.length > query.limit;
   const page = isFull ? entries.slice(0, query.limit) : entries;
@@ -86,14 +93,29 @@ export async function listReply(
     headers.link = `<${next}>; rel="next"`;
   }
   headers['content-type'] = jsonType;
+  if (after === null) recorded.through = throughUs;
+  if (page.length > 0) Object.assign(recorded, endsOf(page));
   return {
     status: 200,
     headers,
+    recorded: { ...recorded, rows: page.length, more: hasMore },
     body: pageBytes(
       page,
       `],"pagination":{"limit":${query.limit},"has_more":${hasMore},"next":${JSON.stringify(next)}}}`,
     ),
   };
+}
+
+async function recordedQuery(query: ParsedQuery, learnerId: (() => Promise<string | null>) | null): Promise<string> {
+  if (learnerId === null) return query.canonical;
+  const id = await learnerId();
+  return query.canonical.replace(/learner_ref=[^&]*/, `learner_id=${id ?? 'unknown'}`);
+}
+
+/** The lowest and the highest value on a page, whichever way it is sorted. */
+function endsOf(page: Entry[]): { first: number; last: number } {
+  const [one, other] = [page[0]!.value, page.at(-1)!.value];
+  return { first: Math.min(one, other), last: Math.max(one, other) };
 }
 
 const opening = '{"data":[';

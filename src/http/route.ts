@@ -44,6 +44,23 @@ export type Call = {
 /** A reply as it was first given under an Idempotency-Key. */
 export type KeptReply = { status: number; body: string; headers: Record<string, string> };
 
+/**
+ * What the audit log keeps of a list: times are microseconds since 1970, a cursor and the page's ends are values of what the
+ * list is sorted by. A learner stands in it by id, never by reference.
+ */
+export type Recorded = {
+  /** Every parameter but limit and cursor, in one spelling. */
+  query?: string;
+  limit?: number;
+  cursor?: number;
+  /** The X-Sync-Through that the first page of a walk gave. */
+  through?: number;
+  first?: number;
+  last?: number;
+  rows?: number;
+  more?: boolean;
+};
+
 export type Reply = {
   status: number;
   /** JSON text, bytes, or nothing. */
@@ -51,6 +68,7 @@ export type Reply = {
   headers?: Record<string, string>;
   /** For the audit log: the id of the thing acted on. */
   resource?: string;
+  recorded?: Recorded;
   /** The same address and ETag held have this reply, of bytes or nothing, until the organisation's feed moves. */
   repeatable?: boolean;
 };

@@ -104,6 +104,9 @@ const tables = [
   'learner_group',
   'idempotency',
   'audit',
+  'audit_block',
+  'audit_chain',
+  'audit_hour',
   'user_invitation',
   'feed',
 ];

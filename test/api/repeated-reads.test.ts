@@ -239,6 +239,7 @@ test('law 6: what one key has read is a repeat for nobody else, whatever they sh
     action: 'GET /assessments/{id}/report.pdf',
     resource: null,
     status: 200,
+    detail: '{}',
     headers: [],
     body: Buffer.from('%PDF'),
   });

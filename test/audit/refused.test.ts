@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { foldRefused } from '../../src/audit/refused.ts';
+import { sealOrganisation } from '../../src/audit/seal.ts';
 import { manualClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
 import { client } from '../contract/client.ts';
@@ -100,6 +101,11 @@ suite('refused calls', () => {
     await knock(service, 80);
     const before = await totals(service);
     assert.deepEqual([before.listed, before.counted, before.rows], [120, 40, 2]);
+    // Nothing goes before it is sealed.
+    await foldRefused(service.app, undefined, { listed: 10, counted: 0 });
+    assert.deepEqual(await totals(service), before);
+    clock.advance(180_000);
+    await sealOrganisation(service.app, 0);
     await foldRefused(service.app, undefined, { listed: 10, counted: 0 });
     const after = await totals(service);
     assert.deepEqual([after.listed, after.counted], [10, 150]);

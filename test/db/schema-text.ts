@@ -2,12 +2,12 @@ import type { Tx } from '../../src/db/database.ts';
 
 /**
  * The schema of a database as text, out of the catalogues, in one order and spelling on PostgreSQL 15 to 18: what a
- * migration changed is what differs in it.
+ * migration changed is what differs in it. Partitions differ with the day, and are not in it.
  */
 export async function schemaText(tx: Tx): Promise<string> {
-  const tables = await tx.query<{ oid: number; name: string; options: string[] | null }>(`
-    select c.oid::int8 as oid, c.relname as name, c.reloptions as options
-      from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by c.relname collate "C"`);
+  const tables = await tx.query<Table>(`
+    select c.oid::int8 as oid, c.relname as name, c.reloptions as options, pg_get_partkeydef(c.oid) as partitioned
+      from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by c.relname collate "C"`);
   const parts: string[] = [];
   for (const table of tables) parts.push(await tableText(tx, table));
   const others = await tx.query<{ text: string }>(`
@@ -19,7 +19,9 @@ export async function schemaText(tx: Tx): Promise<string> {
   return `-- The schema that the migrations make; written by npm run check -- --write.\n\n${parts.join('\n')}`;
 }
 
-async function tableText(tx: Tx, table: { oid: number; name: string; options: string[] | null }): Promise<string> {
+type Table = { oid: number; name: string; options: string[] | null; partitioned: string | null };
+
+async function tableText(tx: Tx, table: Table): Promise<string> {
   const columns = await tx.query<{
     name: string;
     type: string;
@@ -60,7 +62,7 @@ async function tableText(tx: Tx, table: { oid: number; name: string; options: st
           .sort()
           .map((option) => option.replace('=', ' = '))
           .join(', ')})`;
-  return `create table ${table.name} (\n${lines.map((line) => `  ${line}`).join(',\n')}\n)${options};\n${indexes.map((index) => `${index.text};\n`).join('')}`;
+  return `create table ${table.name} (\n${lines.map((line) => `  ${line}`).join(',\n')}\n)${table.partitioned === null ? '' : ` partition by ${table.partitioned}`}${options};\n${indexes.map((index) => `${index.text};\n`).join('')}`;
 }
 
 function columnText(column: {

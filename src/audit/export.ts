@@ -1,0 +1,179 @@
+import type { App } from '../app.ts';
+import { statement } from '../db/database.ts';
+import type { SealedRow } from './line.ts';
+import { blockHash, rowLine } from './line.ts';
+import type { Block } from './verify.ts';
+
+/** The log as it leaves the service: one JSON object for each row, and with a proof one before the rows of each block. */
+
+export type ExportedRow = {
+  id: number;
+  at: string;
+  request_id: string;
+  actor: string;
+  action: string;
+  resource: string | null;
+  status: number | null;
+  /** Keyed hash of where a refused call came from. */
+  address?: string;
+  /** Exports of before calls were recorded with it have none. */
+  detail?: unknown;
+};
+
+/** What follows it are its rows, in the order in which they were sealed. */
+export type ExportedBlock = {
+  block: number;
+  sealed_at: string;
+  first_at: string;
+  last_at: string;
+  rows: number;
+  counters?: string;
+  previous: string;
+  hash: string;
+};
+
+export function exportedRow(row: SealedRow): ExportedRow {
+  return {
+    id: row.audit_id,
+    at: row.at.toISOString(),
+    request_id: row.request_id,
+    actor: row.actor,
+    action: row.action,
+    resource: row.resource,
+    status: row.status,
+    ...(row.address === null ? {} : { address: row.address }),
+    detail: row.detail === null ? null : (JSON.parse(row.detail) as unknown),
+  };
+}
+
+export function exportedBlock(block: Block, previous: Buffer): ExportedBlock {
+  return {
+    block: block.number,
+    sealed_at: block.sealed_at.toISOString(),
+    first_at: block.first_at.toISOString(),
+    last_at: block.last_at.toISOString(),
+    rows: block.rows,
+    ...(block.counters === null ? {} : { counters: block.counters }),
+    previous: previous.toString('hex'),
+    hash: block.hash.toString('hex'),
+  };
+}
+
+/** What was hashed of an exported row: JSON that the service has written reads back to the same text. */
+function sealedRow(row: ExportedRow): SealedRow {
+  return {
+    audit_id: row.id,
+    at: new Date(row.at),
+    request_id: row.request_id,
+    actor: row.actor,
+    action: row.action,
+    resource: row.resource,
+    status: row.status,
+    address: row.address ?? null,
+    detail: row.detail === undefined || row.detail === null ? null : JSON.stringify(row.detail),
+  };
+}
+
+const columns = `audit_id, at, request_id, actor, action, resource, status, encode(address, 'hex') as address, detail`;
+const byId = statement('audit.by_id', `select ${columns} from audit where organisation_id = $1 and audit_id = any($2)`);
+const hashes = statement(
+  'audit.hashes',
+  'select number, hash from audit_block where organisation_id = $1 and number = any($2)',
+);
+const blocksOf = statement(
+  'audit.blocks_of',
+  'select coalesce(max(blocks), 0) as blocks from audit_chain where organisation_id = $1',
+);
+
+export type ExportVerdict = {
+  faults: string[];
+  rows: number;
+  blocks: number;
+  /** Rows without a block in the file that the log no longer has. */
+  unknown: number;
+};
+
+const atOnce = 1000;
+
+/**
+ * Compares an export with the log: rows of a block by its hash, and the hash with the one that the log has; other rows, and
+ * those of exports from before there were blocks, one by one. Blocks that went with their months are held by the next
+ * hash that stayed, so a file that reaches it proves them.
+ */
+export async function verifyExport(
+  app: App,
+  organisationId: number,
+  lines: AsyncIterable<ExportedBlock | ExportedRow>,
+): Promise<ExportVerdict> {
+  const verdict: ExportVerdict = { faults: [], rows: 0, blocks: 0, unknown: 0 };
+  const { faults } = verdict;
+  const [chain] = await app.db.query<{ blocks: number }>(blocksOf, [organisationId]);
+  let open: { block: ExportedBlock; rows: ExportedRow[] } | null = null;
+  let previous: ExportedBlock | null = null;
+  let loose: ExportedRow[] = [];
+  /** Blocks of the file that no hash of the log has confirmed yet. */
+  let unconfirmed: number[] = [];
+
+  const close = async () => {
+    if (open === null) return;
+    const { block, rows } = open;
+    const text = rows.map((row) => rowLine(sealedRow(row))).join('') + (block.counters ?? '');
+    const hash = blockHash(Buffer.from(block.previous, 'hex'), block.block, block.rows, text).toString('hex');
+    if (rows.length !== block.rows || hash !== block.hash) faults.push(`Block ${block.block} of the file was changed.`);
+    const follows = previous !== null && previous.block + 1 === block.block;
+    if (follows && block.previous !== previous!.hash)
+      faults.push(`Block ${block.block} of the file does not follow the one before.`);
+    if (!follows && unconfirmed.length > 0) giveUp();
+    const [stored] = await app.db.query<{ hash: Buffer }>(hashes, [organisationId, [block.block]]);
+    if (stored !== undefined) {
+      if (stored.hash.toString('hex') !== block.hash)
+        faults.push(`Block ${block.block} of the file has another hash than in the log.`);
+      unconfirmed = [];
+    } else if (block.block > chain!.blocks) faults.push(`The log has no block ${block.block}.`);
+    else unconfirmed.push(block.block);
+    verdict.blocks++;
+    previous = block;
+    open = null;
+  };
+  const giveUp = () => {
+    faults.push(
+      `Nothing in the log confirms blocks ${unconfirmed[0]} to ${unconfirmed.at(-1)} of the file: export up to the end of the month.`,
+    );
+    unconfirmed = [];
+  };
+  const compare = async () => {
+    const stored = new Map(
+      (await app.db.query<SealedRow>(byId, [organisationId, loose.map((row) => row.id)])).map((row) => [
+        row.audit_id,
+        row,
+      ]),
+    );
+    for (const row of loose) {
+      const there = stored.get(row.id);
+      if (there === undefined) verdict.unknown++;
+      else {
+        const given = sealedRow(row);
+        if (row.detail === undefined) given.detail = there.detail;
+        if (row.address === undefined) given.address = there.address;
+        if (rowLine(given) !== rowLine(there)) faults.push(`Row ${row.id} of the file is not what the log has.`);
+      }
+    }
+    loose = [];
+  };
+
+  for await (const line of lines) {
+    if ('block' in line) {
+      await close();
+      open = { block: line, rows: [] };
+      continue;
+    }
+    verdict.rows++;
+    if (open !== null && open.rows.length === open.block.rows) await close();
+    if (open !== null) open.rows.push(line);
+    else if (loose.push(line) === atOnce) await compare();
+  }
+  await close();
+  if (unconfirmed.length > 0) giveUp();
+  await compare();
+  return verdict;
+}

@@ -1,0 +1,207 @@
+import type { App } from '../app.ts';
+import { statement } from '../db/database.ts';
+import type { SealedRow } from './line.ts';
+import { blockHash, rowLine } from './line.ts';
+
+/** A block as it is stored; ids and counters are null once its rows went with their month. */
+export type Block = {
+  number: number;
+  sealed_at: Date;
+  first_at: Date;
+  last_at: Date;
+  rows: number;
+  ids: number[] | null;
+  counters: string | null;
+  hash: Buffer;
+};
+
+type Chain = { blocks: number; hash: Buffer; sealed_id: number; floor_id: number; dropped_before: Date | null };
+
+/** A hash of a block that was kept elsewhere. */
+export type Anchor = { block: number; hash: string };
+
+export type Verdict = {
+  /** One sentence for each thing that isn't as it was sealed. */
+  faults: string[];
+  blocks: number;
+  rows: number;
+  /** Blocks whose rows went with their months, or into counts of a day. */
+  dropped: number;
+  /** Rows from which a National Insurance number was taken after they were sealed; the log says when. */
+  redacted: number[];
+  /** Where the chain ends: keep it elsewhere, and nothing before it can be changed unnoticed. */
+  head: Anchor | null;
+  /** Committed, and not sealed yet. */
+  unsealed: { rows: number; tail: SealedRow[] };
+};
+
+const chainOf = statement(
+  'audit.chain',
+  'select blocks, hash, sealed_id, floor_id, dropped_before from audit_chain where organisation_id = $1',
+);
+const blockPage = statement(
+  'audit.blocks',
+  `
+  select number, sealed_at, first_at, last_at, rows, ids, counters, hash from audit_block
+   where organisation_id = $1 and number > $2 order by number limit 50`,
+);
+const columns = `audit_id, at, request_id, actor, action, resource, status, encode(address, 'hex') as address, detail`;
+const rowsOf = statement(
+  'audit.rows_of_block',
+  `
+  select ${columns} from audit where organisation_id = $1 and audit_id = any($2) and at >= $3 and at <= $4 order by audit_id`,
+);
+const sealed = 'select unnest(ids) as id from audit_block where organisation_id = $1';
+// The sealer says what it looked at last before it says that nothing can come below: its row is read in the same snapshot.
+const loose = statement(
+  'audit.loose',
+  `
+  select ${columns}, audit_id <= (select floor_id from audit_chain where organisation_id = $1) as below from audit a
+   where organisation_id = $1 and not exists (select from (${sealed}) s where s.id = a.audit_id)
+   order by audit_id`,
+);
+const redactions = statement(
+  'audit.redactions',
+  `
+  select substring(resource from '"audit_id":"(\\d+)"')::int8 as id from audit
+   where organisation_id = $1 and action = 'check personal-data redact' and resource like 'audit %'`,
+);
+const firstKept = statement(
+  'audit.first_refused',
+  'select audit_id from audit where organisation_id = 0 order by audit_id limit 1',
+);
+const countsNow = statement(
+  'audit.counts_now',
+  `
+  select (extract(epoch from minute) * 1000)::int8 || ' ' || encode(address, 'hex') as key, calls from refused_calls`,
+);
+
+/** All blocks of an organisation in order, in bounded memory. */
+export async function* readBlocks(app: App, organisationId: number): AsyncGenerator<Block> {
+  let last = 0;
+  for (;;) {
+    const page = await app.db.query<Block>(blockPage, [organisationId, last]);
+    yield* page;
+    if (page.length === 0) return;
+    last = page.at(-1)!.number;
+  }
+}
+
+/** The rows of a block that are still there, in its order. */
+export async function readBlockRows(app: App, organisationId: number, block: Block): Promise<SealedRow[]> {
+  const values = [organisationId, block.ids ?? [], block.first_at, block.last_at];
+  const rows = await app.db.query<SealedRow>(rowsOf, values);
+  const byId = new Map(rows.map((row) => [row.audit_id, row]));
+  return (block.ids ?? []).flatMap((id) => byId.get(id) ?? []);
+}
+
+/** Rows that are in no block: the sealer will come to them. */
+export function readUnsealed(app: App, organisationId: number): Promise<(SealedRow & { below: boolean | null })[]> {
+  return app.db.query(loose, [organisationId]);
+}
+
+const named = (ids: number[]) => `${ids.slice(0, 5).join(', ')}${ids.length > 5 ? `, and ${ids.length - 5} more` : ''}`;
+
+/**
+ * Computes every block again from the rows that there are.
+ * @param period only blocks that reach into it are computed; the chain is followed from its beginning
+ * @param anchors what was kept elsewhere
+ */
+export async function verifyAudit(
+  app: App,
+  organisationId: number,
+  { from = null, to = null, anchors = [] }: { from?: Date | null; to?: Date | null; anchors?: Anchor[] } = {},
+): Promise<Verdict> {
+  const verdict: Verdict = {
+    faults: [],
+    blocks: 0,
+    rows: 0,
+    dropped: 0,
+    redacted: [],
+    head: null,
+    unsealed: { rows: 0, tail: [] },
+  };
+  const { faults } = verdict;
+  const [chain] = await app.db.query<Chain>(chainOf, [organisationId]);
+  const wanted = new Map(anchors.map((anchor) => [anchor.block, anchor.hash]));
+  const redacted = new Set((await app.db.query<{ id: number }>(redactions, [organisationId])).map(({ id }) => id));
+  const refused = organisationId === 0 ? await refusedNow(app) : null;
+  const counts = new Map<string, number>();
+  let previous: { number: number; hash: Buffer } = { number: 0, hash: Buffer.alloc(0) };
+  for await (const block of readBlocks(app, organisationId)) {
+    if (chain === undefined || block.number > chain.blocks) break;
+    const gone = block.ids === null;
+    if (block.number !== previous.number + 1 && !gone)
+      faults.push(`Blocks ${previous.number + 1} to ${block.number - 1} are missing.`);
+    if (gone && (chain.dropped_before === null || block.last_at >= chain.dropped_before))
+      faults.push(`Block ${block.number} has no rows, and its month was not dropped.`);
+    const anchor = wanted.get(block.number);
+    if (anchor !== undefined && anchor !== block.hash.toString('hex'))
+      faults.push(`Block ${block.number} has another hash than the anchor that was kept of it.`);
+    wanted.delete(block.number);
+    if (gone) verdict.dropped++;
+    else if ((from === null || block.last_at >= from) && (to === null || block.first_at < to))
+      await checkBlock(app, organisationId, block, previous.hash);
+    previous = block;
+  }
+  if (chain !== undefined && chain.blocks > 0) {
+    if (previous.number !== chain.blocks || !previous.hash.equals(chain.hash))
+      faults.push(`The chain ends with block ${chain.blocks}, and what is stored of it ends otherwise.`);
+    else verdict.head = { block: chain.blocks, hash: chain.hash.toString('hex') };
+  }
+  for (const block of [...wanted.keys()].sort((a, b) => a - b))
+    if (chain === undefined || block > chain.blocks)
+      faults.push(`There is no block ${block}, of which an anchor was kept: the end of the chain is missing.`);
+  for (const [key, calls] of counts) {
+    const now = refused!.counts.get(key);
+    if (now !== undefined && now < calls)
+      faults.push(`A count of refused calls is lower than it was when it was sealed.`);
+  }
+  await checkLoose();
+  return verdict;
+
+  async function checkBlock(app: App, organisationId: number, block: Block, before: Buffer): Promise<void> {
+    const rows = await readBlockRows(app, organisationId, block);
+    const missing = block.ids!.filter((id) => !rows.some((row) => row.audit_id === id));
+    verdict.blocks++;
+    verdict.rows += rows.length;
+    if (missing.length > 0 && refused !== null && missing.every((id) => id < refused.firstKept)) {
+      verdict.dropped++;
+      return;
+    }
+    for (const line of block.counters?.split('\n').filter((text) => text !== '') ?? []) {
+      const [minute, address, calls] = line.split('\x1f');
+      counts.set(`${minute} ${address}`, Number(calls));
+    }
+    const lines = rows.map(rowLine).join('') + (block.counters ?? '');
+    if (missing.length > 0) faults.push(`Block ${block.number} lacks rows that were sealed: ${named(missing)}.`);
+    else if (!blockHash(before, block.number, block.rows, lines).equals(block.hash)) {
+      const changed = block.ids!.filter((id) => redacted.has(id));
+      if (changed.length > 0) verdict.redacted.push(...changed);
+      else
+        faults.push(
+          `Block ${block.number}, of ${block.first_at.toISOString()}, is not what was sealed: a row was changed${rows.length > 0 ? ` (${rows[0]!.audit_id} to ${rows.at(-1)!.audit_id})` : ''}, or the block before.`,
+        );
+    }
+  }
+
+  async function checkLoose(): Promise<void> {
+    const rows = await readUnsealed(app, organisationId);
+    const added = rows.filter((row) => row.below === true).map((row) => row.audit_id);
+    if (added.length > 0) faults.push(`Rows were added below what is sealed: ${named(added)}.`);
+    const tail = rows.filter((row) => row.below !== true);
+    verdict.unsealed = { rows: tail.length, tail: tail.slice(-tailRows) };
+  }
+}
+
+/** Unsealed rows that a verdict shows. */
+const tailRows = 100;
+
+async function refusedNow(app: App): Promise<{ firstKept: number; counts: Map<string, number> }> {
+  const [first] = await app.db.query<{ audit_id: number }>(firstKept);
+  const counts = await app.db.query<{ key: string; calls: number }>(countsNow);
+  return {
+    firstKept: first?.audit_id ?? Number.MAX_SAFE_INTEGER,
+    counts: new Map(counts.map(({ key, calls }) => [key, calls])),
+  };
+}

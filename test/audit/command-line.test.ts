@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { sealOrganisation } from '../../src/audit/seal.ts';
+import { withService } from '../service.ts';
+
+const ars = fileURLToPath(new URL('../../cli/ars.ts', import.meta.url));
+
+suite('ars audit', async () => {
+  const service = await withService();
+  const folder = await mkdtemp(join(tmpdir(), 'ars-audit-'));
+  after(() => rm(folder, { recursive: true, force: true }));
+  const org = await service.organisation();
+  for (let i = 0; i < 3; i++) await org.get('/groups');
+  await sealOrganisation(service.app, org.id);
+  await org.get('/learners');
+  const run = (...words: string[]) => {
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [ars, 'audit', ...words, '--organisation', org.publicId],
+      {
+        encoding: 'utf8',
+        env: { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: service.app.settings.secret },
+      },
+    );
+    return { status, stdout, stderr };
+  };
+
+  test('verify says that all is as it was sealed, and shows what is not sealed yet', () => {
+    const { status, stdout } = run('verify');
+    assert.equal(status, 0);
+    assert.match(stdout, /^3 rows in 1 blocks are what was sealed\.$/m);
+    assert.match(stdout, /^Not sealed yet: 1 row\.$/m);
+    assert.match(stdout, /^\d+ .* GET \/learners +200$/m);
+  });
+
+  test('an export with its proof is compared as a file, and so is a plain one; a changed one fails', async () => {
+    const [proof, anchors] = [join(folder, 'log.jsonl'), join(folder, 'anchors.jsonl')];
+    await writeFile(proof, run('export', '--proof').stdout);
+    await writeFile(anchors, run('anchors').stdout);
+    const kept = JSON.parse((await readFile(anchors, 'utf8')).trim());
+    assert.deepEqual([kept.block, kept.rows, kept.hash.length], [1, 3, 64]);
+    const good = run('verify', proof, '--json');
+    assert.deepEqual(
+      [good.status, JSON.parse(good.stdout)],
+      [0, { valid: true, faults: [], rows: 4, blocks: 1, no_longer_kept: 0 }],
+    );
+    await writeFile(proof, (await readFile(proof, 'utf8')).replace('"status":200', '"status":404'));
+    const bad = run('verify', proof);
+    assert.equal(bad.status, 1);
+    assert.match(bad.stdout, /^Block 1 of the file was changed\.$/m);
+    await service.app.db.query("update audit set actor = 'x' where organisation_id = $1", [org.id]);
+    await writeFile(anchors, JSON.stringify({ ...kept, hash: '0'.repeat(64) }));
+    const forged = run('verify', '--anchors', anchors);
+    assert.equal(forged.status, 1);
+    assert.match(forged.stdout, /is not what was sealed/);
+    assert.match(forged.stdout, /another hash than the anchor/);
+  });
+});

@@ -1,0 +1,391 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { auditInside } from '../../src/audit/audit.ts';
+import { exportedBlock, exportedRow, verifyExport } from '../../src/audit/export.ts';
+import { dropMonths, makeMonths } from '../../src/audit/months.ts';
+import { foldRefused } from '../../src/audit/refused.ts';
+import { sealAudit, sealOrganisation } from '../../src/audit/seal.ts';
+import type { Verdict } from '../../src/audit/verify.ts';
+import { readBlockRows, readBlocks, readUnsealed, verifyAudit } from '../../src/audit/verify.ts';
+import { manualClock } from '../../src/clock.ts';
+import { openDatabase } from '../../src/db/database.ts';
+import type { Tx } from '../../src/db/database.ts';
+import { client } from '../contract/client.ts';
+import type { TestOrganisation, TestService } from '../service.ts';
+import { withService } from '../service.ts';
+
+/** The audit log is sealed after its rows' commit, and whatever is changed later shows. */
+
+const start = Date.UTC(2026, 0, 31, 9);
+const clock = manualClock(start);
+const service = await withService({ clock });
+const { app } = service;
+const minute = 60_000;
+
+async function writes(org: { id: number }, count: number, everyMs = 0, tx: Tx = app.db): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    await auditInside(tx, {
+      organisationId: org.id,
+      atMs: clock.nowMs(),
+      requestId: app.random.uuid(),
+      actor: 'ARSKTEST',
+      action: 'GET /groups',
+      resource: null,
+      status: 200,
+      detail: '{"limit":100,"rows":0,"ms":1}',
+    });
+    clock.advance(everyMs);
+  }
+}
+
+const blocksOf = (org: { id: number }) => Array.fromAsync(readBlocks(app, org.id));
+
+async function intact(org: { id: number }): Promise<Verdict> {
+  const verdict = await verifyAudit(app, org.id);
+  assert.deepEqual(verdict.faults, []);
+  return verdict;
+}
+
+async function faultsOf(org: { id: number }, change: string, values: unknown[] = []): Promise<string> {
+  await app.db.query(change, values);
+  return (await verifyAudit(app, org.id)).faults.join(' ');
+}
+
+async function sealedOrganisation(rows = 4): Promise<TestOrganisation> {
+  const org = await service.organisation();
+  await writes(org, rows, 40_000);
+  await sealOrganisation(app, org.id);
+  return org;
+}
+
+suite('sealing', () => {
+  test('puts rows into blocks of at most a minute, each with the hash of the one before; what came later is the tail', async () => {
+    const org = await service.organisation();
+    await writes(org, 7, 25_000);
+    assert.equal((await intact(org)).unsealed.rows, 7);
+    await sealOrganisation(app, org.id);
+    const blocks = await blocksOf(org);
+    assert.deepEqual(
+      blocks.map(({ rows }) => rows),
+      [3, 3, 1],
+    );
+    for (const { first_at: first, last_at: last } of blocks) assert.ok(last.getTime() - first.getTime() <= minute);
+    await writes(org, 2);
+    const verdict = await intact(org);
+    assert.deepEqual([verdict.blocks, verdict.rows, verdict.unsealed.rows], [3, 7, 2]);
+    assert.deepEqual(verdict.head, { block: 3, hash: blocks.at(-1)!.hash.toString('hex') });
+  });
+
+  test('leaves the last moments to the next block, and a clock that was ahead keeps nothing waiting', async () => {
+    const org = await service.organisation();
+    await writes(org, 1);
+    await sealAudit(app);
+    assert.equal((await blocksOf(org)).length, 0);
+    clock.advance(-5 * minute);
+    await sealAudit(app);
+    assert.equal((await blocksOf(org)).length, 1);
+    clock.advance(5 * minute);
+  });
+
+  test('seals calls as they are answered', async () => {
+    const org = await service.organisation();
+    const etag = (await org.get('/groups?limit=3')).headers.etag!;
+    for (let i = 0; i < 4; i++) await org.get('/groups?limit=3', { 'if-none-match': etag });
+    await org.get('/groups?cursor=x');
+    await org.post('/groups', { type: 'cohort', ref: 'Ä-1', name: 'Ünïcode \u001f?' });
+    await sealOrganisation(app, org.id);
+    assert.equal((await intact(org)).rows, 7);
+  });
+
+  test('by two processes at once puts each row into one block', async () => {
+    const other = await service.sibling({ role: 'web' });
+    const orgs = await Promise.all(Array.from({ length: 4 }, () => service.organisation()));
+    for (const org of orgs) await writes(org, 9, 30_000);
+    clock.advance(minute);
+    await Promise.all([app, other.app, app, other.app].map((one) => sealAudit(one)));
+    for (const org of orgs) {
+      await sealOrganisation(app, org.id);
+      const ids = (await blocksOf(org)).flatMap((block) => block.ids ?? []);
+      assert.deepEqual([ids.length, new Set(ids).size], [9, 9]);
+      await intact(org);
+    }
+  });
+
+  test('that is killed in the middle leaves whole blocks, and the next one goes on', async () => {
+    const org = await service.organisation();
+    await writes(org, 6, 61_000);
+    const own = openDatabase(service.databaseUrl, app.log, 2);
+    try {
+      await own.transaction(async (tx) => {
+        await tx.query(`insert into audit_hour values ($1, $2, 'ARSKTEST', 'GET /groups', 200, '', 0, $2, 0, 0, 0)`, [
+          org.id,
+          new Date(Math.floor((clock.nowMs() - minute) / 3600_000) * 3600_000),
+        ]);
+        let outcome = '';
+        const sealing = sealOrganisation(app, org.id).then(
+          () => (outcome = 'sealed'),
+          () => (outcome = 'killed'),
+        );
+        // It waits for the row that was put in its way; then its connection goes.
+        let waiting: { pid: number }[] = [];
+        while (waiting.length === 0 && outcome === '')
+          // Not in the transaction, which would see the same moment each time.
+          waiting = await app.db.query<{ pid: number }>(
+            `select pid from pg_stat_activity where wait_event_type = 'Lock' and query like '%with found as materialized%' and pid <> pg_backend_pid()
+                and datname = current_database()`,
+          );
+        assert.equal(outcome, '');
+        await tx.query('select pg_terminate_backend($1)', [waiting[0]!.pid]);
+        assert.equal(await sealing, 'killed');
+        await tx.query('delete from audit_hour where organisation_id = $1', [org.id]);
+      });
+    } finally {
+      await own.close();
+    }
+    const before = await intact(org);
+    assert.equal(before.unsealed.rows, 6 - before.rows);
+    await sealOrganisation(app, org.id);
+    assert.deepEqual([(await intact(org)).rows, (await blocksOf(org)).length], [6, 6]);
+    const [counted] = await app.db.query<{ calls: number }>(
+      'select sum(calls)::int8 as calls from audit_hour where organisation_id = $1',
+      [org.id],
+    );
+    assert.equal(counted!.calls, 6);
+  });
+
+  test('gets rows that are committed late into a later block, however late', async () => {
+    const org = await service.organisation();
+    const own = openDatabase(service.databaseUrl, app.log, 2);
+    try {
+      await own.transaction(async (tx) => {
+        await writes(org, 1, 0, tx);
+        await writes(org, 2, 61_000);
+        for (let round = 0; round < 4; round++) {
+          await sealOrganisation(app, org.id);
+          await writes(org, 1, 61_000);
+        }
+        assert.equal((await blocksOf(org)).flatMap((block) => block.ids ?? []).length, 5);
+        await intact(org);
+      });
+      assert.equal((await intact(org)).unsealed.rows, 2);
+      await sealOrganisation(app, org.id);
+      assert.deepEqual([(await intact(org)).rows, (await intact(org)).unsealed.rows], [7, 0]);
+      const ids = (await blocksOf(org)).flatMap((block) => block.ids ?? []);
+      assert.ok(ids.indexOf(Math.min(...ids)) > 0, 'the late row stands behind rows of higher numbers');
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('keeps to a minute and a month whatever the clock does', async () => {
+    const org = await service.organisation();
+    const jumps = [
+      '2026-01-31T23:59:50Z',
+      '2026-02-01T00:00:05Z',
+      '2026-01-31T22:00:00Z',
+      '2031-07-01T00:00:00Z',
+      '2026-02-01T00:00:30Z',
+    ];
+    for (const at of jumps) {
+      clock.set(Date.parse(at));
+      await writes(org, 2, 1000);
+    }
+    await sealOrganisation(app, org.id);
+    assert.deepEqual(
+      (await blocksOf(org)).map(({ rows }) => rows),
+      [2, 2, 2, 2, 2],
+    );
+    await intact(org);
+    // The month that was far ahead gets its partition once it is near, with the rows that it has already.
+    clock.set(Date.parse('2031-05-20T00:00:00Z'));
+    await makeMonths(app);
+    const parts = await app.db.query<{ part: string }>(
+      'select distinct tableoid::regclass::text as part from audit where organisation_id = $1 and at > $2',
+      [org.id, new Date(Date.UTC(2031))],
+    );
+    assert.deepEqual(parts, [{ part: 'audit_2031_07' }]);
+    await intact(org);
+    clock.set(start);
+  });
+});
+
+suite('verification shows', () => {
+  const second = 'audit_id = (select min(audit_id) + 1 from audit where organisation_id = $1)';
+
+  test('a row that was changed, in any column', async () => {
+    for (const change of [
+      "actor = 'somebody'",
+      "action = 'GET /x'",
+      'status = 201',
+      "resource = 'x'",
+      'detail = null',
+      `at = at + interval '1 second'`,
+      `request_id = '00000000-0000-4000-8000-000000000000'`,
+      `address = '\\x01'`,
+    ]) {
+      const org = await sealedOrganisation(3);
+      const found = await faultsOf(org, `update audit set ${change} where organisation_id = $1 and ${second}`, [
+        org.id,
+      ]);
+      assert.match(found, /is not what was sealed|lacks rows/, change);
+    }
+  });
+
+  test('a row that was taken out, and one that was put in below', async () => {
+    const org = await sealedOrganisation();
+    assert.match(
+      await faultsOf(org, `delete from audit where organisation_id = $1 and ${second}`, [org.id]),
+      /lacks rows that were sealed: \d+\./,
+    );
+    const other = await sealedOrganisation();
+    for (let round = 0; round < 3; round++) {
+      await writes(other, 1, 61_000);
+      await sealOrganisation(app, other.id);
+    }
+    const added = `insert into audit select organisation_id, -1, at, request_id, actor, action, resource, status, address, detail
+                     from audit where organisation_id = $1 limit 1`;
+    assert.match(await faultsOf(other, added, [other.id]), /added below what is sealed: -1/);
+  });
+
+  test('a block that was taken out, or whose rows were', async () => {
+    const org = await sealedOrganisation(6);
+    assert.match(
+      await faultsOf(org, 'delete from audit_block where organisation_id = $1 and number = 2', [org.id]),
+      /Blocks 2 to 2 are missing/,
+    );
+    const other = await sealedOrganisation();
+    assert.match(
+      await faultsOf(other, 'update audit_block set ids = null where organisation_id = $1 and number = 1', [other.id]),
+      /its month was not dropped/,
+    );
+  });
+
+  test('an end that was cut off, or a chain that was computed anew, by the anchors kept elsewhere', async () => {
+    const org = await sealedOrganisation();
+    const anchors = (await blocksOf(org)).map(({ number, hash }) => ({ block: number, hash: hash.toString('hex') }));
+    assert.deepEqual((await verifyAudit(app, org.id, { anchors })).faults, []);
+    // Everything is taken back to before, and sealed again without the last row.
+    await app.db.query(
+      'delete from audit where organisation_id = $1 and audit_id = (select max(audit_id) from audit where organisation_id = $1)',
+      [org.id],
+    );
+    for (const table of ['audit_block', 'audit_chain', 'audit_hour'])
+      await app.db.query(`delete from ${table} where organisation_id = $1`, [org.id]);
+    await app.db.query("update audit set actor = 'forged' where organisation_id = $1", [org.id]);
+    await sealOrganisation(app, org.id);
+    await intact(org);
+    const { faults } = await verifyAudit(app, org.id, { anchors });
+    assert.match(faults.join(' '), /another hash than the anchor/);
+  });
+});
+
+async function exported(svc: TestService, organisationId: number, withBlocks: boolean) {
+  const lines: any[] = [];
+  let previous: Buffer = Buffer.alloc(0);
+  for await (const block of readBlocks(svc.app, organisationId)) {
+    if (withBlocks) lines.push(exportedBlock(block, previous));
+    previous = block.hash;
+    for (const row of await readBlockRows(svc.app, organisationId, block)) lines.push(exportedRow(row));
+  }
+  for (const row of await readUnsealed(svc.app, organisationId)) lines.push(exportedRow(row));
+  // As a file gives it back.
+  return lines.map((line) => JSON.parse(JSON.stringify(line)));
+}
+
+async function* each<T>(items: T[]): AsyncGenerator<T> {
+  yield* items;
+}
+
+suite('months that go', async () => {
+  const own = manualClock(start);
+  const kept = await withService({ clock: own, settings: { ARS_AUDIT_MONTHS: '3' } });
+  const org = await kept.organisation();
+  // Before them stands one partition for all that was there before the log had months.
+  const [begun] = await kept.app.db.query<{ months_from: Date }>('select months_from from audit_begun');
+  for (let month = 0; month < 8; month++) {
+    own.set(Date.UTC(begun!.months_from.getUTCFullYear(), begun!.months_from.getUTCMonth() + month, 10));
+    await makeMonths(kept.app);
+    for (let i = 0; i < 3; i++) {
+      await org.get('/groups');
+      own.advance(61_000);
+    }
+    await sealAudit(kept.app);
+  }
+  const lines = await exported(kept, org.id, true);
+  const plain = (await exported(kept, org.id, false)).map(({ detail: _, ...row }) => row);
+  const anchors = lines.filter((line) => 'block' in line);
+
+  test('take their rows, and leave hashes to which an export leads', async () => {
+    const verifyLines = (given: any[]) => verifyExport(kept.app, org.id, each(given));
+    assert.deepEqual((await verifyLines(lines)).faults, []);
+    // Nothing goes that isn't sealed.
+    await kept.app.db.query('update audit_chain set sealed_id = 0 where organisation_id = $1', [org.id]);
+    await dropMonths(kept.app);
+    const count = async () =>
+      (
+        await kept.app.db.query<{ n: number }>('select count(*) as n from audit where organisation_id = $1', [org.id])
+      )[0]!.n;
+    assert.equal(await count(), 24);
+    await kept.app.db.query(
+      'update audit_chain set sealed_id = (select max(audit_id) from audit) where organisation_id = $1',
+      [org.id],
+    );
+    await dropMonths(kept.app);
+    assert.equal(await count(), 4 * 3);
+    const verdict = await verifyAudit(kept.app, org.id, { anchors });
+    assert.deepEqual([verdict.faults, verdict.rows, verdict.dropped], [[], 12, 1]);
+    assert.deepEqual(await verifyLines(lines), { faults: [], rows: 24, blocks: 24, unknown: 0 });
+    const forged = structuredClone(lines);
+    forged[1].actor = 'somebody';
+    assert.match((await verifyLines(forged)).faults.join(), /Block 1 of the file was changed/);
+    assert.match((await verifyLines(lines.slice(0, 6))).faults.join(), /Nothing in the log confirms blocks 1 to 3/);
+    assert.match((await verifyLines(lines.slice(2))).faults.join(), /^$/);
+  });
+
+  test('an export of before there were blocks and details still verifies, as far as its rows are kept', async () => {
+    const verdict = await verifyExport(kept.app, org.id, each(plain));
+    assert.deepEqual([verdict.faults, verdict.unknown], [[], 12]);
+    plain.at(-1).status = 304;
+    assert.match((await verifyExport(kept.app, org.id, each(plain))).faults.join(), /is not what the log has/);
+  });
+});
+
+suite('counts of refused callers', async () => {
+  const own = manualClock(start);
+  const knocked = await withService({ clock: own });
+  const nobody = client(knocked.url, null);
+  const knock = async (times: number) => {
+    for (let i = 0; i < times; i++) await nobody.get('/health');
+  };
+  const seal = () => sealOrganisation(knocked.app, 0);
+  const verify = () => verifyAudit(knocked.app, 0);
+
+  test('are sealed once their minute is over, again when some come late, and stay so when they are folded', async () => {
+    await knock(70);
+    await seal();
+    const blocks = () => Array.fromAsync(readBlocks(knocked.app, 0));
+    assert.equal((await blocks()).filter((block) => block.counters !== null).length, 0);
+    own.advance(3 * minute);
+    await seal();
+    await knocked.app.db.query('update refused_calls set calls = calls + 1');
+    await seal();
+    assert.equal((await blocks()).filter((block) => block.counters !== null).length, 2);
+    assert.deepEqual((await verify()).faults, []);
+    await foldRefused(knocked.app, undefined, { listed: 10, counted: 0 });
+    const verdict = await verify();
+    assert.deepEqual(verdict.faults, []);
+    assert.equal(
+      (await knocked.app.db.query<{ n: number }>('select count(*) as n from audit where organisation_id = 0'))[0]!.n,
+      10,
+    );
+  });
+
+  test('that were lowered show', async () => {
+    own.advance(3 * minute);
+    await knock(70);
+    own.advance(3 * minute);
+    await seal();
+    await knocked.app.db.query("update refused_calls set calls = 1 where address <> ''");
+    assert.match((await verify()).faults.join(), /lower than it was/);
+  });
+});
