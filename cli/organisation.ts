@@ -32,6 +32,7 @@ function payload(row: Organisation) {
     group_autocreate: row.group_autocreate,
     default_subjects: row.default_subjects,
     ukprn: row.ukprn,
+    contact: row.contact,
     created_at: row.created_at.toISOString(),
   };
 }
@@ -45,6 +46,7 @@ function text(row: Organisation): string {
     ['group_autocreate', row.group_autocreate ? 'on' : 'off'],
     ['default_subjects', row.default_subjects.join(', ')],
     ['ukprn', row.ukprn ?? 'not given'],
+    ['contact', row.contact ?? 'not given'],
     ['created_at', row.created_at.toISOString()],
   ]);
 }
@@ -135,7 +137,7 @@ export const commands: Command[] = [
   },
   {
     name: 'organisation update',
-    usage: 'ID [--name N] [--plan P] [--group-autocreate on|off] [--default-subjects LIST] [--ukprn N]',
+    usage: 'ID [--name N] [--plan P] [--group-autocreate on|off] [--default-subjects LIST] [--ukprn N] [--contact C]',
     summary: "Change an organisation's settings",
     positionals: [1, 1],
     options: {
@@ -144,21 +146,26 @@ export const commands: Command[] = [
       'group-autocreate': { type: 'string' },
       'default-subjects': { type: 'string' },
       ukprn: { type: 'string' },
+      contact: { type: 'string' },
     },
     run: async (call) => {
       const name = textOption(call, 'name', limits.organisationNameChars);
       const [plan, list] = [option(call, 'plan'), option(call, 'default-subjects')];
       const autocreate = readSwitch(call, 'group-autocreate');
       const ukprn = readUkprn(call);
+      const contact = option(call, 'contact') === '' ? '' : textOption(call, 'contact', limits.contactChars);
       const changes: OrganisationChanges = {
         ...(name === undefined ? {} : { name }),
         ...(plan === undefined ? {} : { plan: readPlan(plan) }),
         ...(autocreate === undefined ? {} : { group_autocreate: autocreate }),
         ...(list === undefined ? {} : { default_subjects: readSubjects(list) }),
         ...(ukprn === undefined ? {} : { ukprn }),
+        ...(contact === undefined ? {} : { contact: contact === '' ? null : contact }),
       };
       if (Object.keys(changes).length === 0)
-        throw new Misuse('give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn');
+        throw new Misuse(
+          'give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn, --contact',
+        );
       return withApp(async (app) => {
         const found = await organisationOf(app, call.positionals[0]!);
         const row = await act(app, found.organisation_id, 'organisation update', async (work) => ({

@@ -26,6 +26,8 @@ export const limits = {
   levelsPerResult: 10,
   /** Characters of an organisation's name. */
   organisationNameChars: 200,
+  /** Characters of how learners reach their provider. */
+  contactChars: 200,
   /** Characters of an access key's label. */
   keyLabelChars: 100,
   /** Characters of the reason for a change that an operator makes. */

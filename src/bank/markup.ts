@@ -24,7 +24,8 @@ export function parseInline(text: string): Inline[] {
     if (found[1] !== undefined) out.push({ kind: 'strong', text: found[1] });
     else if (found[2] !== undefined) out.push({ kind: 'exact', text: found[2] });
     else if (found[3] !== undefined) out.push({ kind: 'gap', text: found[3] });
-    else out.push({ kind: 'spot', id: found[4]!, text: found[5]! });
+    // A spot is one piece of text: marks inside it say nothing more.
+    else out.push({ kind: 'spot', id: found[4]!, text: found[5]!.replace(/\*\*|`/gu, '') });
     from = found.index + found[0].length;
   }
   plain(text.length);

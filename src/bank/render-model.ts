@@ -160,6 +160,15 @@ function spotOptions(surface: NonNullable<RenderModel['surface']>): FieldOption[
   });
 }
 
+/** What is chosen on a surface: a place in a picture, a word or a part of a text. */
+function namesOfSpots(surface: NonNullable<RenderModel['surface']>): [single: string, several: string] {
+  if (surface.kind === 'picture') return ['place', 'places'];
+  const spots = surface.lines.flat().flatMap((part) => (part.kind === 'spot' ? [part.text.trim()] : []));
+  if (spots.every((text) => /^["'‘“(]?[\p{L}'’-]+\p{P}*$/u.test(text))) return ['word', 'words'];
+  const isSentence = (text: string) => /^\p{Lu}.*\s.*[.!?]$/u.test(text);
+  return spots.every(isSentence) ? ['sentence', 'sentences'] : ['part', 'parts'];
+}
+
 function ordinal(n: number): string {
   return ['first', 'second', 'third', 'fourth', 'fifth'][n - 1] ?? `number ${n}`;
 }
@@ -237,12 +246,15 @@ function fieldsOf(item: RenderedItem, level: Level): Field[] {
     }
     case 'hotspot': {
       const one = item.key.length === 1;
+      const surface = surfaceOf(item)!;
+      const options = spotOptions(surface);
+      const [single, several] = namesOfSpots(surface);
       return [
         {
           ...answer,
           control: one ? 'radios' : 'checkboxes',
-          label: say(one ? 'Choose one place' : `Choose ${item.key.length} places`),
-          options: spotOptions(surfaceOf(item)!),
+          label: say(one ? `Choose one ${single}` : `Choose ${item.key.length} ${several}`),
+          options,
           choose: item.key.length,
         },
       ];

@@ -369,6 +369,7 @@ create table migration (
 );
 
 create table organisation (
+  contact text,
   created_at timestamp with time zone not null,
   credits bigint not null default 0,
   default_subjects text[] not null default '{digital,english,maths}'::text[],

@@ -18,11 +18,13 @@ export type Organisation = {
   default_subjects: string[];
   /** The provider's number in the UK Register of Learning Providers, where it is known. */
   ukprn: string | null;
+  /** How learners reach somebody who helps, in the provider's words, such as a telephone number. */
+  contact: string | null;
   created_at: Date;
 };
 
 const columns =
-  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, created_at';
+  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, created_at';
 const insert = statement(
   'organisation.insert',
   `
@@ -41,7 +43,7 @@ const all = statement('organisation.all', `select ${columns} from organisation o
 const update = statement(
   'organisation.update',
   `
-  update organisation set name = $2, plan = $3, group_autocreate = $4, default_subjects = $5, ukprn = $6
+  update organisation set name = $2, plan = $3, group_autocreate = $4, default_subjects = $5, ukprn = $6, contact = $7
    where organisation_id = $1 returning ${columns}`,
 );
 const addCredits = statement(
@@ -95,7 +97,7 @@ export function listOrganisations(tx: Tx): Promise<Organisation[]> {
 
 /** What can be changed of an organisation. */
 export type OrganisationChanges = Partial<
-  Pick<Organisation, 'name' | 'plan' | 'group_autocreate' | 'default_subjects' | 'ukprn'>
+  Pick<Organisation, 'name' | 'plan' | 'group_autocreate' | 'default_subjects' | 'ukprn' | 'contact'>
 >;
 
 /** Changes what is named and leaves the rest. Two changes at once wait for each other, so neither undoes the other. */
@@ -113,6 +115,7 @@ export async function updateOrganisation(
     row.group_autocreate,
     row.default_subjects,
     row.ukprn,
+    row.contact,
   ]);
   return changed!;
 }

@@ -11,10 +11,4 @@ export const assets = {
 
 export function registerPlayerAssets(fastify: FastifyInstance): void {
   registerAssets(fastify, Object.values(assets));
-  // The player's script asks here whether the service can be reached, before it lets the browser leave the page.
-  fastify.route({
-    method: ['GET', 'HEAD'],
-    url: '/player/online',
-    handler: async (_request, reply) => reply.header('cache-control', 'no-store').code(204).send(),
-  });
 }

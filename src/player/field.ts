@@ -1,5 +1,5 @@
 import type { Answer } from '../bank/mark.ts';
-import type { Field, FieldOption } from '../bank/render-model.ts';
+import type { Field, FieldOption, RenderModel } from '../bank/render-model.ts';
 import type { Content, Markup } from '../html.ts';
 import { attributes, html } from '../html.ts';
 import { limits } from '../limits.ts';
@@ -22,6 +22,12 @@ export type Shown = {
 
 export const fieldId = (index: number): string => `f${index}`;
 export const optionId = (index: number, option: number): string => `f${index}-${option}`;
+
+/** Where the first control of a question stands, for a link to it. */
+export function firstField({ task, fields }: Pick<RenderModel, 'task' | 'fields'>): string {
+  const isGroup = fields[0]!.control === 'radios' || fields[0]!.control === 'checkboxes';
+  return task === null && isGroup ? optionId(0, 0) : fieldId(0);
+}
 
 function valuesOf({ field, given }: Shown): string[] {
   const value = given === null ? field.initial : Object.hasOwn(given, field.name) ? given[field.name]! : null;
@@ -69,6 +75,7 @@ function textHtml(shown: Shown): Markup {
 <div class="beside">${prefix === null ? null : html`<span id="${id}-before">${prefix}</span>`}${input}${suffix === null ? null : html`<span id="${id}-after">${suffix}</span>`}</div></div>`;
 }
 
+/** The script writes what was chosen below the menu, where the menu is too narrow for it. */
 function selectHtml(shown: Shown): Markup {
   const { field, index, error, describedBy } = shown;
   const id = fieldId(index);
@@ -80,7 +87,7 @@ function selectHtml(shown: Shown): Markup {
   }${field.options.map(
     (option) =>
       html`<option value="${option.value}"${attributes({ selected: option.value === chosen })}>${option.text}</option>`,
-  )}</select></div>`;
+  )}</select><p class="whole" aria-hidden="true"></p></div>`;
 }
 
 function groupHtml(shown: Shown): Markup {

@@ -1,6 +1,5 @@
 import type { Answer, Problem } from '../bank/mark.ts';
 import { plainText } from '../bank/markup.ts';
-import type { Block } from '../bank/markup.ts';
 import type { RenderModel, ScreenPart } from '../bank/render-model.ts';
 import type { Markup } from '../html.ts';
 import { html } from '../html.ts';
@@ -16,7 +15,7 @@ export function itemHtml(model: RenderModel, given: Answer | null, errorId: stri
     const index = model.fields.findIndex((one) => one.name === name);
     return fieldHtml({ field: model.fields[index]!, index, given, error: errorId, describedBy: null });
   };
-  return html`${model.passage === null ? null : html`<section class="passage" aria-labelledby="passage-title"><p class="genre">${model.passage.genre}</p><h2 id="passage-title">${model.passage.title}</h2>${blocksHtml(model.passage.blocks)}</section>`}
+  return html`${model.passage === null ? null : passageHtml(model.passage, model.stem)}
 ${model.calculator === null ? null : html`<p class="calculator">${model.calculator ? 'You may use a calculator.' : 'Answer without a calculator.'}</p>`}
 <div id="${stemId}" class="stem">${blocksHtml(model.stem)}</div>
 ${model.figure === null ? null : figureHtml(model.figure)}
@@ -31,6 +30,12 @@ ${
           fieldHtml({ field: one, index, given, error: errorId, describedBy: stemId, spots: model.surface !== null }),
         )
 }`;
+}
+
+/** Whoever reads a long text knows what for: the question stands before it too. */
+function passageHtml(passage: NonNullable<RenderModel['passage']>, stem: RenderModel['stem']): Markup {
+  return html`<div class="ahead"><p class="genre">Read the text below to answer this:</p>${blocksHtml(stem)}</div>
+<section class="passage" aria-labelledby="passage-title"><p class="genre">${passage.genre}</p><h2 id="passage-title">${passage.title}</h2>${blocksHtml(passage.blocks)}</section>`;
 }
 
 /** The simulated screen of a task. */
@@ -123,27 +128,6 @@ export function problemText(problem: Problem, model: RenderModel): string {
     case 'repeated':
       return 'Use each place once only';
     case 'wrong_count':
-      return `Choose ${model.fields[0]!.choose ?? 1}, no more and no fewer`;
+      return `${plainText(model.fields[0]!.label)}, no more and no fewer`;
   }
-}
-
-/** The words of a question in reading order, for reading aloud. */
-export function spokenText(model: RenderModel): string {
-  const blocks = (list: readonly Block[]) =>
-    list.flatMap((block) => (block.kind === 'list' ? block.items.map(plainText) : [plainText(block.inline)]));
-  const lines = [
-    ...(model.passage === null ? [] : [model.passage.title, ...blocks(model.passage.blocks)]),
-    ...blocks(model.stem),
-    ...(model.surface?.kind === 'text' ? model.surface.lines.map(plainText) : []),
-    ...model.fields.flatMap((field) => [
-      plainText(field.label),
-      ...(field.control === 'select' && model.task === null
-        ? []
-        : field.options.map((option) => [option.text, ...option.cells].join(', '))),
-    ]),
-  ];
-  return lines
-    .join('. ')
-    .replace(/[`*]/g, '')
-    .replace(/([.!?:])\./g, '$1');
 }

@@ -9,6 +9,7 @@ import type { SittingRow } from '../sittings/store.ts';
 import { standards } from '../sittings/standards.ts';
 import { idleMs, timeLimitMs } from '../sittings/working-time.ts';
 import type { Page } from './layout.ts';
+import { errorSummary } from './layout.ts';
 import { dayInLondon, domainWords, inMinutes, momentInLondon, resultWords, subjectNames, timeLeft } from './words.ts';
 
 /** Whose assessment it is. */
@@ -20,28 +21,38 @@ const name = (text: string): Markup => html`<bdi>${text}</bdi>`;
 const limitOf = (link: Link, subject: Subject): number =>
   timeLimitMs(standards[subject].timeLimitMs, link.invitation.extra_time_pct);
 
-function startForm(base: string, subject: Subject): Markup {
+export function startForm(base: string, subject: Subject): Markup {
   return html`<form method="post" action="${base}/start"><div class="actions"><button type="submit">Start ${subjectNames[subject]}</button></div></form>`;
 }
 
+/** Start, and the way to try the screen out before it counts. */
+function starting(base: string, subject: Subject): Markup {
+  return html`${startForm(base, subject)}<p class="try"><a class="button second" href="${base}/practice">Try a practice question</a></p>`;
+}
+
+/** Short enough for Start to stand on the first screen of a small phone; what else there is to know comes after it. */
 export function welcomePage(base: string, link: Link, names: Names): Page {
   const { extra_time_pct, expires_at } = link.invitation;
   const many = link.subjects.length > 1;
+  const first = link.next!;
   return {
     title: 'Before you start',
     main: html`<h1>Hello ${name(names.learner)}</h1>
-<p>${name(names.organisation)} asks you to take ${many ? `${link.subjects.length} assessments` : 'an assessment'}, to find the level that is right for you. You cannot pass or fail.</p>
-<dl class="facts">${link.subjects.map(({ subject }) => html`<div><dt>${subjectNames[subject]}</dt><dd>Up to ${inMinutes(limitOf(link, subject))}</dd></div>`)}</dl>
-${extra_time_pct === 0 ? null : html`<p class="note">Your extra time of ${extra_time_pct}% is included.</p>`}
+<p>${name(names.organisation)} wants to find the right level for you.</p>
+<ul class="short"><li>You cannot pass or fail.</li>
+<li>${subjectNames[first]}: 20 to 40 questions, ${inMinutes(limitOf(link, first))} at most.</li>
+<li>You can pause at any time.</li></ul>
+${starting(base, first)}
 <h2>How it works</h2>
-<ul><li>There are 20 to 40 questions${many ? ' in each' : ''}, one on each page. They get harder or easier to fit you, so everybody finds some of them hard.</li>
-<li>You cannot go back to a question that you have answered.</li>
-<li>You can pause. Carry on within 48 hours, on this device or another one, with the same link.</li>
+<ul><li>The questions get harder or easier to fit you, so everybody finds some of them hard.</li>
+<li>There is one on each page. You cannot go back to a question that you have answered.</li>
+<li>After a pause, carry on within 48 hours, on this device or another one, with the same link.</li>
 <li>If the connection is lost, your answer is kept.</li>
-<li>In maths, each question says whether you may use a calculator. Paper and a pen are fine.</li>
+${link.subjects.some(({ subject }) => subject === 'maths') ? html`<li>In maths, each question says whether you may use a calculator. Paper and a pen are fine.</li>` : null}
 <li>Please answer by yourself. Nobody should help you with the answers.</li></ul>
-<p>If this is not your name, close this page and tell your provider. The link works until ${dayInLondon(expires_at.getTime())}.</p>
-${startForm(base, link.next!)}`,
+${many ? html`<p>There are ${link.subjects.length} parts. You can do each one on another day:</p><dl class="facts">${link.subjects.map(({ subject }) => html`<div><dt>${subjectNames[subject]}</dt><dd>Up to ${inMinutes(limitOf(link, subject))}</dd></div>`)}</dl>` : null}
+${extra_time_pct === 0 ? null : html`<p class="note">Your extra time of ${extra_time_pct}% is included.</p>`}
+<p>If this is not your name, close this page and tell your provider. The link works until ${dayInLondon(expires_at.getTime())}.</p>`,
   };
 }
 
@@ -68,7 +79,7 @@ const whyOver: Record<SittingStop['reason'], string> = {
 export function checkPage(
   base: string,
   sitting: SittingRow,
-  counts: { answered: number; skipped: number },
+  counts: { answered: number; skipped: number; pauses: number },
   names: Names,
   missing = false,
 ): Page {
@@ -76,10 +87,10 @@ export function checkPage(
   return {
     title: `${missing ? 'Error: ' : ''}Check and send`,
     subject: subjectNames[sitting.subject],
-    main: html`${missing ? html`<div class="error" role="alert" tabindex="-1" autofocus><h2>One thing is missing</h2><p><a href="#own" id="error-text">Tick the box to say that the answers are your own</a></p></div>` : null}
+    main: html`${missing ? errorSummary('One thing is missing', 'own', 'Tick the box to say that the answers are your own') : null}
 <h1>Check and send</h1>
 <p>${whyOver[reason]}</p>
-<dl class="facts"><div><dt>Questions answered</dt><dd>${counts.answered}</dd></div><div><dt>Questions skipped</dt><dd>${counts.skipped}</dd></div><div><dt>Time used</dt><dd>${inMinutes(sitting.used_ms)}</dd></div></dl>
+<dl class="facts"><div><dt>Questions answered</dt><dd>${counts.answered}</dd></div><div><dt>Questions skipped</dt><dd>${counts.skipped}</dd></div><div><dt>Time used, without pauses</dt><dd>${inMinutes(sitting.used_ms)}</dd></div>${counts.pauses === 0 ? null : html`<div><dt>Pauses</dt><dd>${counts.pauses}</dd></div>`}</dl>
 <h2>Declaration</h2>
 <form method="post" action="${base}/finish"><input type="hidden" name="sitting" value="${sitting.sitting_id}">
 <p>I am ${name(names.learner)}.</p>
@@ -91,35 +102,61 @@ export function checkPage(
 
 const describedByError = attributes({ 'aria-invalid': 'true', 'aria-describedby': 'error-text' });
 
-/** What a closing page tells of a sitting that is over. */
+/** What a page tells of a sitting that is over. */
 export type Closing =
-  | { kind: 'result'; subject: Subject; content: ResultContent; unfinished: boolean }
+  | ({ kind: 'result'; subject: Subject; content: ResultContent; address: string } & ResultCourse)
   | { kind: 'withdrawn'; subject: Subject }
   | { kind: 'void'; subject: Subject };
+
+/** How the result came about, as far as a learner should know. */
+export type ResultCourse = {
+  /** It was given up, and closed after 48 hours. */
+  unfinished: boolean;
+  /** Fewer questions were answered than a full sitting has. */
+  few: boolean;
+  assessedMs: number;
+};
+
+function titleOf(closing: Closing): string {
+  if (closing.kind === 'void') return 'There is no result';
+  return closing.kind === 'withdrawn' ? 'This result was withdrawn' : `Your ${subjectNames[closing.subject]} result`;
+}
 
 export function closingPage(
   base: string,
   link: Link,
   last: Closing,
-  earlier: readonly { subject: Subject; level: string }[],
+  earlier: readonly { subject: Subject; level: string; address: string }[],
   names: Names,
 ): Page {
-  const title =
-    last.kind === 'result'
-      ? `Your ${subjectNames[last.subject]} result`
-      : last.kind === 'void'
-        ? 'There is no result'
-        : 'This result was withdrawn';
+  const title = titleOf(last);
   return {
     title,
     subject: subjectNames[last.subject],
-    main: html`<h1>${title}</h1>${closing(last, names)}
-${earlier.length === 0 ? null : html`<h2>Your other results</h2><dl class="facts">${earlier.map(({ subject, level }) => html`<div><dt>${subjectNames[subject]}</dt><dd>${level}</dd></div>`)}</dl>`}
+    main: html`<h1>${title}</h1>${closingText(last, names)}
+${last.kind === 'result' ? html`<p><a class="button second" href="${last.address}">Save or print this result</a></p>` : null}
+${earlier.length === 0 ? null : html`<h2>Your other results</h2><dl class="facts">${earlier.map(({ subject, level, address }) => html`<div><dt><a href="${address}">${subjectNames[subject]}</a></dt><dd>${level}</dd></div>`)}</dl>`}
 <h2>What comes next</h2>${next(base, link, last, names)}`,
   };
 }
 
-function closing(last: Closing, names: Names): Content {
+/** One result by itself, to keep: it prints well, and its address shows it for a year and lets nobody sit anything. */
+export function resultPage(last: Closing, names: Names, untilMs: number): Page {
+  const title = titleOf(last);
+  if (last.kind !== 'result')
+    return { title, subject: subjectNames[last.subject], main: html`<h1>${title}</h1>${closingText(last, names)}` };
+  return {
+    title,
+    subject: subjectNames[last.subject],
+    main: html`<h1>${title}</h1>
+<dl class="facts"><div><dt>Name</dt><dd>${name(names.learner)}</dd></div><div><dt>Provider</dt><dd>${name(names.organisation)}</dd></div><div><dt>Date</dt><dd>${dayInLondon(last.assessedMs)}</dd></div></dl>
+${closingText(last, names)}
+<div class="unprinted"><p><button type="button" class="second" id="print" hidden>Print, or save as PDF</button></p>
+<p>This page stays at this address until <strong>${dayInLondon(untilMs)}</strong>. Save the address or keep a print, and give the address only to people who may see your result.</p></div>`,
+  };
+}
+
+function closingText(last: Closing, names: Names): Content {
   if (last.kind === 'void')
     return html`<p>Too few questions were answered to say anything about your level. Nothing was recorded, and you can start again. It costs nobody anything.</p>`;
   if (last.kind === 'withdrawn')
@@ -127,7 +164,8 @@ function closing(last: Closing, names: Names): Content {
   const { level, sentences } = resultWords(last.content);
   return html`<div class="result"><p>${subjectNames[last.subject]}</p><p class="level">${level}</p></div>
 ${last.unfinished ? html`<p class="note">This assessment was closed, because nobody had used it for 48 hours. The result comes from the questions that you had answered.</p>` : null}
-<p>${sentences.join(' ')}</p>
+${last.few ? html`<p class="note">You answered fewer questions than usual, so this result is less sure.</p>` : null}
+${sentences.map((sentence) => html`<p>${sentence}</p>`)}
 <p>This is a guide to the right course for you. It is not a qualification. It is provisional: the questions are new, and we are still finding out how hard they are.</p>
 <h2>Area by area</h2><dl class="facts">${last.content.domains.map((domain) => html`<div><dt>${domain.name}</dt><dd>${domainWords(domain.status)}</dd></div>`)}</dl>`;
 }
@@ -138,5 +176,5 @@ function next(base: string, link: Link, last: Closing, names: Names): Content {
       ? html`<p>There is nothing more to do here. You can close this page now.</p>`
       : html`<p>You have finished. ${name(names.organisation)} has your ${link.subjects.length > 1 ? 'results' : 'result'} and will talk with you about what to do next. You can close this page now.</p>`;
   const again = last.kind === 'void' && last.subject === link.next;
-  return html`<p>${again ? 'You can start again' : `Next is ${subjectNames[link.next]}`}: up to ${inMinutes(limitOf(link, link.next))}. You can do it now, or come back with the same link until ${dayInLondon(link.invitation.expires_at.getTime())}.</p>${startForm(base, link.next)}`;
+  return html`<p>${again ? 'You can start again' : `Next is ${subjectNames[link.next]}`}: up to ${inMinutes(limitOf(link, link.next))}. You can do it now, or come back with the same link until ${dayInLondon(link.invitation.expires_at.getTime())}.</p>${starting(base, link.next)}`;
 }

@@ -1,38 +1,89 @@
-// Keeps what was filled in while the connection is away, sends it when it is back, and counts the time that is left.
+// Sends every form while its page stays, says so within a second, keeps what was filled in while the connection is away,
+// takes a question away that is paused elsewhere, and counts the time that is left.
 (function (d) {
   let form = d.querySelector('form[data-keep]')
   let say = d.getElementById('say')
-  let time = d.getElementById('time').dataset
-  let from = performance.now()
+  let print = d.getElementById('print')
+  let tell = (name) => { say.textContent = name ? say.dataset[name] : '' }
   let store = {}
-  let busy, told
+  let busy, away, told
   try { store = sessionStorage } catch (e) {}
-  let send = () => fetch('/player/online', { method: 'HEAD' }).then(() => form.submit(), () => {
-    say.textContent = say.dataset.away
-    setTimeout(send, 3e3)
-  })
+  // A reply that leads on was taken, and its address shows what comes next; a page in reply is shown by sending natively.
+  let send = (sent) => {
+    let over = new AbortController()
+    let wait = setTimeout(tell, 700, away ? 'away' : 'wait')
+    let late = setTimeout(() => over.abort(), 2e4)
+    fetch(sent.action, { method: 'POST', body: new URLSearchParams(new FormData(sent)), redirect: 'manual', signal: over.signal })
+      .then((reply) => {
+        if (reply.status > 501) throw 0
+        if (reply.type == 'opaqueredirect') location = sent.action
+        else sent.submit()
+      })
+      .catch(() => {
+        clearTimeout(wait)
+        tell(away = 'away')
+        setTimeout(send, 3e3, sent)
+      })
+      .then(() => clearTimeout(late))
+  }
+  d.onclick = (e) => {
+    let { name, value, form: own, href } = e.target
+    if (name == 'do') own.elements.act.value = value
+    if (href && !e.target.hash) setTimeout(tell, 700, 'wait')
+  }
+  d.onsubmit = (e) => {
+    e.preventDefault()
+    if (!busy) busy = 1, send(e.target)
+  }
+  onpageshow = (e) => { if (e.persisted) location.reload() }
+  if (print) {
+    print.hidden = false
+    print.onclick = () => window.print()
+  }
+  let pen = d.createElement('canvas').getContext('2d')
+  // What doesn't fit: columns of a table, and the words of a choice in its menu.
+  let fit = () => {
+    d.querySelectorAll('.wider').forEach((hint) => {
+      let { scrollWidth, clientWidth } = hint.nextElementSibling
+      hint.hidden = scrollWidth <= clientWidth
+    })
+    d.querySelectorAll('.whole').forEach((whole) => {
+      let menu = whole.previousElementSibling
+      let { text, value } = menu.options[menu.selectedIndex]
+      pen.font = getComputedStyle(menu).font
+      whole.textContent = value && pen.measureText(text).width > menu.clientWidth - 45 ? text : ''
+    })
+  }
+  onresize = fit
+  d.addEventListener('toggle', fit, true)
+  d.addEventListener('change', fit)
+  let others = window.BroadcastChannel && new BroadcastChannel('sitting')
+  fit()
+  if (!form) return others && others.postMessage(0)
+  let look = () => busy || d.hidden || fetch(form.action, { method: 'HEAD', redirect: 'manual' })
+    .then((reply) => { if (reply.type == 'opaqueredirect') location = form.action }, () => {})
+  if (others) others.onmessage = look
+  d.onvisibilitychange = look
+  setInterval(look, 6e4)
   if (store.k == form.dataset.keep) {
     let kept = new URLSearchParams(store.v)
     for (let e of form.elements) {
       if (/[xo]$/.test(e.type)) e.checked = kept.getAll(e.name).includes(e.value)
       else if (/^te|sel/.test(e.type)) e.value = kept.get(e.name)
     }
+    fit()
   }
   form.oninput = () => {
     store.k = form.dataset.keep
     store.v = new URLSearchParams(new FormData(form))
   }
-  form.onclick = (e) => { if (e.target.name == 'do') form.elements.act.value = e.target.value }
-  form.onsubmit = (e) => {
-    e.preventDefault()
-    if (!busy) busy = send()
-  }
-  onpageshow = () => { busy = 0 }
+  let from = performance.now()
+  let time = d.getElementById('time')
   setInterval(() => {
-    let left = Math.ceil((time.left - Math.min(performance.now() - from, time.most)) / 6e4)
+    let left = Math.ceil((time.dataset.left - Math.min(performance.now() - from, time.dataset.most)) / 6e4)
     let text = left > 1 ? left + ' minutes left' : left > 0 ? 'Less than 1 minute left' : 'Time is up'
-    d.getElementById('time').textContent = text
-    if (told != left && (left == 10 || left == 5 || left < 2)) say.textContent = text
+    time.textContent = text
+    if (told != left && (left == 10 || left == 5 || left < 2) && !busy) say.textContent = text
     told = left
   }, 5e3)
 })(document)

@@ -1,12 +1,13 @@
 import type { Answer, Problem } from '../bank/mark.ts';
 import type { Markup } from '../html.ts';
-import { attributes, html } from '../html.ts';
+import { html } from '../html.ts';
 import type { Question } from '../sittings/answer.ts';
 import type { SittingRow } from '../sittings/store.ts';
 import { displayMs, displayMsMost, remainingMs } from '../sittings/working-time.ts';
-import { fieldId, optionId } from './field.ts';
-import { itemHtml, problemText, spokenText } from './item.ts';
+import { firstField } from './field.ts';
+import { itemHtml, problemText } from './item.ts';
 import type { Page } from './layout.ts';
+import { errorSummary } from './layout.ts';
 import { subjectNames, timeLeft } from './words.ts';
 
 /** Times at which a page that is loaded says aloud how much is left; the script does the same while it is open. */
@@ -35,21 +36,16 @@ export function questionPage(
 ): Page {
   const { model, position } = question;
   const message = again === null ? null : problemText(again.problem, model);
-  const errorId = message === null ? null : 'error-text';
-  const first = model.fields[0]!;
-  const target =
-    model.task === null && (first.control === 'radios' || first.control === 'checkboxes') ? optionId(0, 0) : fieldId(0);
   const keep = `${sitting.sitting_id.slice(0, 8)}-${position}-${sitting.on_screen_since?.getTime() ?? 0}`;
+  const item = itemHtml(model, again?.given ?? question.draft, message === null ? null : 'error-text');
   return {
     title: `${message === null ? '' : 'Error: '}Question ${position}`,
     subject: subjectNames[sitting.subject],
-    scripts: model.readAloud ? ['player', 'readAloud'] : ['player'],
-    main: html`${message === null ? null : html`<div class="error" role="alert" tabindex="-1" autofocus><h2>Please look at your answer again</h2><p><a href="#${target}" id="error-text">${message}</a></p></div>`}
+    spoken: model.readAloud ? [message, item] : null,
+    main: html`${message === null ? null : errorSummary('Please look at your answer again', firstField(model), message)}
 ${progress(sitting, question, nowMs)}
-<p id="say" class="say" role="status" data-away="There is no connection just now. Your answer is kept here, and is sent as soon as the connection is back. Please leave this page open."></p>
 <form method="post" action="${base}/question" data-keep="${keep}" novalidate>${hidden(sitting, position)}
-${model.readAloud ? html`<p><button type="button" class="second" id="read" hidden data-text="${spokenText(model)}">Read aloud, or stop</button></p>` : null}
-${itemHtml(model, again?.given ?? question.draft, errorId)}
+${item}
 <div class="actions"><button type="submit" name="do" value="next">Next question</button></div>
 <div class="away"><button type="submit" class="plain" name="do" value="skip">Skip this question</button><button type="submit" class="plain" name="do" value="pause">Pause and carry on later</button></div>
 </form>`,
@@ -64,6 +60,6 @@ export function skipPage(base: string, sitting: SittingRow, position: number): P
     main: html`<h1>Skip question ${position}?</h1>
 <p>A skipped question counts as wrong, and you cannot come back to it. If you have an idea, even an uncertain one, answer it.</p>
 <form method="post" action="${base}/question">${hidden(sitting, position)}
-<div class="actions"><a class="button" href="${base}/question"${attributes({ role: 'button', draggable: 'false' })}>Go back and answer</a><button type="submit" class="second" name="do" value="skip-now">Skip question ${position}</button></div></form>`,
+<div class="actions"><a class="button" href="${base}/question">Go back and answer</a><button type="submit" class="second" name="do" value="skip-now">Skip question ${position}</button></div></form>`,
   };
 }

@@ -1,14 +1,27 @@
-// Shows the button where the browser can speak, and reads the question, or stops.
-(function () {
-  var button = document.getElementById('read')
-  var voice = window.speechSynthesis
+// Shows the button where the browser can speak. It reads the page, and stops reading.
+(function (d) {
+  let button = d.getElementById('read')
+  let voice = window.speechSynthesis
+  let read = button.textContent
+  let run = 0
+  let reading, lines
   if (!voice) return
+  let show = (on) => { button.textContent = (reading = on) ? button.dataset.stop : read }
   button.hidden = false
-  button.onclick = function () {
-    if (voice.speaking) return voice.cancel()
-    var words = new SpeechSynthesisUtterance(button.dataset.text)
-    words.lang = 'en-GB'
-    voice.speak(words)
+  button.onclick = () => {
+    let own = ++run
+    voice.cancel()
+    if (reading) return show()
+    show(1)
+    // One utterance a line: browsers break long ones off. They are held here, or their ends are never heard of.
+    lines = button.dataset.text.split('\n').map((line) => {
+      let words = new SpeechSynthesisUtterance(line)
+      words.lang = 'en-GB'
+      return words
+    })
+    let last = lines[lines.length - 1]
+    last.onend = last.onerror = () => { if (own == run) show() }
+    lines.forEach((words) => voice.speak(words))
   }
-  onpagehide = function () { voice.cancel() }
-})()
+  onpagehide = () => voice.cancel()
+})(document)

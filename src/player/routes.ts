@@ -4,10 +4,12 @@ import { contentOf } from '../assessments/body.ts';
 import { findLive } from '../assessments/assessments.ts';
 import { DatabaseUnavailable } from '../db/database.ts';
 import { NoTurn } from '../db/turns.ts';
+import { readInvitationToken } from '../invitations/invitations.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
 import { errorFields } from '../log.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import type { Subject } from '../scoring/levels.ts';
+import type { ScoredResult } from '../scoring/score.ts';
 import {
   answerQuestion,
   countOutcomes,
@@ -21,6 +23,8 @@ import { banksOf } from '../sittings/banks.ts';
 import { finishSitting } from '../sittings/finish.ts';
 import type { Link } from '../sittings/link.ts';
 import { openLink } from '../sittings/link.ts';
+import { openResultLink, organisationOfResultToken, resultLinkMs, resultToken } from '../sittings/result-link.ts';
+import { fewAnswers } from '../sittings/signs.ts';
 import { startSitting } from '../sittings/start.ts';
 import { invitationToken } from '../invitations/invitations.ts';
 import type { SittingRow } from '../sittings/store.ts';
@@ -28,10 +32,13 @@ import { remainingMs } from '../sittings/working-time.ts';
 import { registerPlayerAssets } from './assets.ts';
 import type { Sent } from './form.ts';
 import { readForm } from './form.ts';
+import type { Help } from './help.ts';
+import { helpOf, knownHelp } from './help.ts';
 import type { Page } from './layout.ts';
 import { documentOf, errorPage, pageHeaders } from './layout.ts';
 import type { Closing, Names } from './pages.ts';
-import { checkPage, closingPage, pausedPage, welcomePage } from './pages.ts';
+import { checkPage, closingPage, pausedPage, resultPage, welcomePage } from './pages.ts';
+import { practicePage, practised } from './practice.ts';
 import { questionPage, skipPage } from './question-page.ts';
 import { resultWords } from './words.ts';
 
@@ -77,9 +84,11 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
           url: `/:token${path}`,
           handler: async (request, reply) => {
             const { token } = request.params as { token: string };
+            const organisationId = readInvitationToken(app.secrets, token)?.organisationId;
+            const help = organisationId === undefined ? null : await helpOf(app, organisationId);
             const link = await openLink(app, token);
-            if (link === null) return send(reply, { status: 404, page: unknownLink() });
-            return send(reply, await handler({ app, base: `/a/${token}`, link, sent: readForm(request.body) }));
+            if (link === null) return send(reply, { status: 404, page: unknownLink() }, help);
+            return send(reply, await handler({ app, base: `/a/${token}`, link, sent: readForm(request.body) }), help);
           },
         });
       on('GET', '', home);
@@ -92,6 +101,10 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
         if (under === link.invitation.invitation_id) return { to: base };
         return { to: `/a/${invitationToken(app.secrets, organisation_id, under)}` };
       });
+      on('GET', '/practice', ({ base, link }) => practice(base, link, practicePage));
+      on('POST', '/practice', ({ base, link, sent }) =>
+        practice(base, link, (at, subject) => practised(at, subject, sent.answer)),
+      );
       on('GET', '/question', question);
       on('POST', '/question', answer);
       on('POST', '/continue', async ({ app, base, link }) => {
@@ -103,13 +116,46 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
     },
     { prefix: '/a' },
   );
+  void fastify.register(async (pages) => {
+    pages.addHook('onRequest', async (request) => {
+      request.action = `${request.method} /result/{link}`;
+    });
+    pages.setErrorHandler((error, request, reply) => failure(app, error as Failure, request, reply));
+    pages.route({
+      method: ['GET', 'HEAD'],
+      url: '/result/:token',
+      handler: async (request, reply) => {
+        const { token } = request.params as { token: string };
+        const organisationId = organisationOfResultToken(app, token);
+        const help = organisationId === null ? null : await helpOf(app, organisationId);
+        return send(reply, await result(app, token), help);
+      },
+    });
+  });
 }
 
-function send(reply: FastifyReply, answered: Answered): FastifyReply {
+function send(reply: FastifyReply, answered: Answered, help: Help | null = null): FastifyReply {
   reply.headers(pageHeaders);
   return 'to' in answered
     ? reply.code(303).header('location', answered.to).send('')
-    : reply.code(answered.status ?? 200).send(documentOf(answered.page));
+    : reply.code(answered.status ?? 200).send(documentOf(answered.page, help));
+}
+
+/** One result, by its own link. */
+async function result(app: App, token: string): Promise<Answered> {
+  const sitting = await openResultLink(app, token);
+  if (sitting === null) return { status: 404, page: unknownLink() };
+  if (sitting === 'expired')
+    return {
+      status: 410,
+      page: errorPage(
+        'This link has expired',
+        'Results can be read here for a year. Your provider can tell you your result after that.',
+      ),
+    };
+  const names = await namesOf(app, sitting);
+  const untilMs = sitting.finished_at!.getTime() + resultLinkMs;
+  return { page: resultPage(await closingOf(app, sitting), names, untilMs) };
 }
 
 /** Where the sitting stands decides what is shown; every other page leads here when it is not its turn. */
@@ -127,7 +173,7 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
         'Links to assessments work for a limited time. Please ask your provider for a new one.',
       ),
     };
-  const names = await namesOf(app, link);
+  const names = await namesOf(app, link.invitation);
   if (link.last === null) return { page: welcomePage(base, link, names) };
   const earlier = link.subjects.flatMap(({ subject, sitting }) =>
     sitting?.status === 'completed' && sitting !== link.last ? [{ subject, sitting }] : [],
@@ -141,11 +187,19 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
       link,
       await closingOf(app, link.last),
       known.flatMap(({ subject, closing }) =>
-        closing.kind === 'result' ? [{ subject, level: resultWords(closing.content).level }] : [],
+        closing.kind === 'result'
+          ? [{ subject, level: resultWords(closing.content).level, address: closing.address }]
+          : [],
       ),
       names,
     ),
   };
+}
+
+/** The practice question of the subject that can be begun next. */
+async function practice(base: string, link: Link, page: (base: string, subject: Subject) => Page): Promise<Answered> {
+  if (link.open !== null || link.next === null || link.expired) return { to: base };
+  return { page: page(base, link.next) };
 }
 
 async function question({ app, base, link: { open } }: Visit): Promise<Answered> {
@@ -193,24 +247,28 @@ async function answer({ app, base, link: { open }, sent }: Visit): Promise<Answe
 async function check({ app, base, link }: Visit): Promise<Answered> {
   const { open } = link;
   if (open === null || open.stop === null) return { to: base };
-  return { page: checkPage(base, open, await countOutcomes(app, open), await namesOf(app, link)) };
+  return { page: checkPage(base, open, await countOutcomes(app, open), await namesOf(app, link.invitation)) };
 }
 
 async function finish({ app, base, link, sent }: Visit): Promise<Answered> {
   const { open } = link;
   if (open === null || open.stop === null || sent.get('sitting') !== open.sitting_id) return { to: base };
   if (sent.answer.own !== 'yes')
-    return { status: 422, page: checkPage(base, open, await countOutcomes(app, open), await namesOf(app, link), true) };
+    return {
+      status: 422,
+      page: checkPage(base, open, await countOutcomes(app, open), await namesOf(app, link.invitation), true),
+    };
   await finishSitting(app, open, true);
   return { to: base };
 }
 
-async function namesOf(app: App, { invitation }: Link): Promise<Names> {
+async function namesOf(app: App, whose: { organisation_id: number; learner_id: string }): Promise<Names> {
   const [organisation, [learner]] = await Promise.all([
-    readOrganisation(app.db, invitation.organisation_id),
-    findLearnersByIds(app.db, invitation.organisation_id, [invitation.learner_id]),
+    readOrganisation(app.db, whose.organisation_id),
+    findLearnersByIds(app.db, whose.organisation_id, [whose.learner_id]),
   ]);
-  return { learner: learner!.full_name, organisation: organisation.name };
+  // Of a learner who was forgotten nothing is left but that there was a result.
+  return { learner: learner?.full_name ?? '', organisation: organisation.name };
 }
 
 /** The result as it stands now, amendments included. */
@@ -224,7 +282,10 @@ async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
         kind: 'result',
         subject,
         content: contentOf(live.body, live.assessed_at),
+        address: `/result/${resultToken(app, sitting)}`,
         unfinished: sitting.declared_at === null,
+        few: fewAnswers(sitting, (JSON.parse(sitting.result!) as ScoredResult).counts.answered) !== null,
+        assessedMs: sitting.finished_at!.getTime(),
       };
 }
 
@@ -239,30 +300,47 @@ function unknownLink(): Page {
 type Failure = Error & { statusCode?: number };
 
 function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  // The database may be what is missing: only what is known without it is said.
+  const { token = '' } = request.params as { token?: string };
+  const organisationId =
+    readInvitationToken(app.secrets, token)?.organisationId ?? organisationOfResultToken(app, token);
+  const help = organisationId === null ? null : knownHelp(app, organisationId);
   if (error instanceof DatabaseUnavailable || error instanceof NoTurn) {
     const [event, why] = error instanceof NoTurn ? ['change.refused', error.why] : ['database.unavailable', error.code];
     app.log.error(event, { request_id: request.id, why });
     reply.header('retry-after', '10');
-    return send(reply, {
-      status: 503,
-      page: errorPage(
-        'Please try again in a minute',
-        'We could not reach our records just now. Your answers so far are safe. Go back and try again.',
-      ),
-    });
+    return send(
+      reply,
+      {
+        status: 503,
+        page: errorPage(
+          'Please try again in a minute',
+          'We could not reach our records just now. Your answers so far are safe. Go back and try again.',
+        ),
+      },
+      help,
+    );
   }
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
-    return send(reply, {
-      status: error.statusCode,
-      page: errorPage('We could not read that', 'Go back and try again. Your answers so far are safe.'),
-    });
+    return send(
+      reply,
+      {
+        status: error.statusCode,
+        page: errorPage('We could not read that', 'Go back and try again. Your answers so far are safe.'),
+      },
+      help,
+    );
   }
   app.log.error('request.failed', { request_id: request.id, action: request.action, ...errorFields(error) });
-  return send(reply, {
-    status: 500,
-    page: errorPage(
-      'Something went wrong',
-      'It is not your fault, and your answers so far are safe. Go back and try again. If it happens again, tell your provider.',
-    ),
-  });
+  return send(
+    reply,
+    {
+      status: 500,
+      page: errorPage(
+        'Something went wrong',
+        'It is not your fault, and your answers so far are safe. Go back and try again. If it happens again, tell your provider.',
+      ),
+    },
+    help,
+  );
 }

@@ -38,14 +38,14 @@ export function marked(text: string): Markup {
   return inlineHtml(parseInline(text));
 }
 
-/** A table that may be wider than a phone: it scrolls by itself, and the keyboard can scroll it. */
+/** A table that may be wider than a phone: it scrolls by itself, the keyboard can scroll it, and the script says so where it is. */
 export function dataTable(
   caption: string,
   header: readonly Content[],
   rows: readonly (readonly Content[])[],
   options: { rowHeads?: boolean; className?: string } = {},
 ): Markup {
-  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table class="${options.className ?? 'data'}"><caption>${marked(caption)}</caption>
+  return html`<p class="wider" hidden>Some columns are out of sight: slide the table sideways.</p><div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table class="${options.className ?? 'data'}"><caption>${marked(caption)}</caption>
 <thead><tr>${header.map((cell) => html`<th scope="col">${cell}</th>`)}</tr></thead>
 <tbody>${rows.map((row) => html`<tr>${row.map((cell, i) => (i === 0 && options.rowHeads === true ? html`<th scope="row">${cell}</th>` : html`<td>${cell}</td>`))}</tr>`)}</tbody></table></div>`;
 }

@@ -19,6 +19,7 @@ import {
   advanceSitting,
   findCurrent,
   findHistory,
+  findItems,
   lockSitting,
   storeDraft,
   updateSitting,
@@ -148,10 +149,14 @@ export function keepDraft(app: App, key: SittingKey, given: { position: number; 
   });
 }
 
-/** How many questions were answered and skipped. */
-export async function countOutcomes(app: App, key: SittingKey): Promise<{ answered: number; skipped: number }> {
-  const rows = await findHistory(app.db, key);
+/** How many questions were answered and skipped, and how many pauses there were. */
+export async function countOutcomes(
+  app: App,
+  key: SittingKey,
+): Promise<{ answered: number; skipped: number; pauses: number }> {
+  const rows = await findItems(app.db, key);
   return {
+    pauses: rows.reduce((sum, { pauses }) => sum + pauses, 0),
     answered: rows.filter(({ outcome }) => outcome === 'right' || outcome === 'wrong').length,
     skipped: rows.filter(({ outcome }) => outcome === 'skipped').length,
   };

@@ -69,6 +69,15 @@ export function countFast(bank: Bank, items: readonly SittingItemRow[]): { answe
   return { answers, of };
 }
 
+/** @returns null where as many questions were answered as a full sitting has */
+export function fewAnswers(
+  { settings }: Pick<SittingRow, 'settings'>,
+  answered: number,
+): { answered: number; least: number } | null {
+  const least = (JSON.parse(settings) as FrozenSettings).delivery.minItems;
+  return answered < least ? { answered, least } : null;
+}
+
 /** How a sitting went, as evidence and review say it. */
 export type Course = Required<Pick<EvidenceSitting, 'ended' | 'not_reached' | 'signs' | 'items'>> &
   Pick<EvidenceSitting, 'pauses'>;
@@ -85,11 +94,11 @@ export function courseOf(
   bank: Bank,
   items: readonly SittingItemRow[],
 ): Course {
-  const { delivery } = JSON.parse(sitting.settings) as FrozenSettings;
   const answered = items.filter(({ outcome }) => outcome === 'right' || outcome === 'wrong').length;
+  const few = fewAnswers(sitting, answered);
   const fast = countFast(bank, items);
   const signs: EvidenceSigns = {
-    ...(answered < delivery.minItems ? { few_answers: { answered, least: delivery.minItems } } : {}),
+    ...(few === null ? {} : { few_answers: few }),
     ...(fast.answers >= Math.max(fastLeast, fastShare * fast.of) ? { fast } : {}),
   };
   const measured = items.every(({ working_ms }) => working_ms !== null);

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { access } from 'node:fs/promises';
 import { after } from 'node:test';
 import axe from 'axe-core';
@@ -50,7 +51,9 @@ after(async () => {
 /** A new page of the given width, with a listener that keeps whatever the page complains about. */
 export async function openPage(options: {
   width: number;
+  height?: number;
   colorScheme?: 'light' | 'dark';
+  forcedColors?: 'active' | 'none';
   script?: boolean;
 }): Promise<{ page: Page; complaints: string[] }> {
   // Chromium's own sandbox doesn't work for root, who runs tests in containers.
@@ -61,7 +64,8 @@ export async function openPage(options: {
   const context = await (
     await browser
   ).newContext({
-    viewport: { width: options.width, height: 800 },
+    viewport: { width: options.width, height: options.height ?? 800 },
+    forcedColors: options.forcedColors ?? 'none',
     colorScheme: options.colorScheme ?? 'light',
     bypassCSP: false,
     javaScriptEnabled: options.script ?? true,
@@ -75,8 +79,8 @@ export async function openPage(options: {
   return { page, complaints };
 }
 
-/** What axe-core finds wrong, as sentences. It runs beside the page's content security policy. */
-export async function axeFaults(page: Page): Promise<string[]> {
+/** What axe-core finds wrong, by all its rules or one of them, as sentences. It runs beside the page's content security policy. */
+export async function axeFaults(page: Page, only: string | null = null): Promise<string[]> {
   const session = await page.context().newCDPSession(page);
   const run = async <T>(expression: string): Promise<T> => {
     const { result, exceptionDetails } = await session.send('Runtime.evaluate', {
@@ -90,7 +94,7 @@ export async function axeFaults(page: Page): Promise<string[]> {
   };
   await run(`${axe.source};0`);
   return run<string[]>(
-    `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.flatMap(({ id, help, nodes }) => nodes.map((node) => id + ': ' + help + ' ' + node.target.join(' '))))`,
+    `axe.run(document, { resultTypes: ['violations']${only === null ? '' : `, runOnly: ['${only}']`} }).then(({ violations }) => violations.flatMap(({ id, help, nodes }) => nodes.map((node) => id + ': ' + help + ' ' + node.target.join(' '))))`,
   );
 }
 
@@ -105,4 +109,23 @@ export function overhanging(page: Page): Promise<string[]> {
       .map((element) => element.tagName + ' ' + (element.textContent ?? '').slice(0, 60));
     return document.documentElement.scrollWidth > width ? found.concat('the page scrolls sideways') : found;
   })()`);
+}
+
+/** Boxes that hide a part of what they hold. */
+export function cutOff(page: Page): Promise<string[]> {
+  return page.evaluate(`[...document.querySelectorAll('main *')]
+    .filter((one) => getComputedStyle(one).overflowX === 'hidden' && !one.matches('.unseen') && one.scrollWidth > one.clientWidth + 1)
+    .map((one) => one.tagName + ' ' + one.className)`);
+}
+
+/** Whether all of it can be seen without scrolling. */
+export async function isInView(page: Page, selector: string): Promise<void> {
+  const box = (await page.locator(selector).boundingBox())!;
+  const { height } = page.viewportSize()!;
+  assert.ok(box.y >= 0 && box.y + box.height <= height + 1, `${selector} from ${box.y} to ${box.y + box.height}`);
+}
+
+/** Presses Start, and waits for the first question. */
+export async function starts(page: Page): Promise<void> {
+  await Promise.all([page.waitForURL(/question$/), page.getByRole('button', { name: /^Start/ }).click()]);
 }

@@ -7,7 +7,7 @@ import { documentOf, pageHeaders } from '../../src/player/layout.ts';
 import { questionPage } from '../../src/player/question-page.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import { withService } from '../service.ts';
-import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
+import { axeFaults, cutOff, openPage, overhanging, withoutBrowser } from './browser.ts';
 import { subjects } from '../../src/scoring/levels.ts';
 
 const bank = loadBank();
@@ -132,16 +132,65 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
     });
   }
 
-  test('big text: at 320 px with letters twice as large nothing reaches past the edge', async () => {
+  test('big text: at 320 px with letters twice as large nothing reaches past the edge, or is cut off', async () => {
     const { page, show } = await gallery({ width: 320 });
     for (const item of different) {
       await show(item);
       await page.evaluate(`document.documentElement.style.fontSize = '36px'`).catch(() => {});
-      assert.ok(
-        await page.evaluate('document.documentElement.scrollWidth <= document.documentElement.clientWidth + 1'),
-        item.id,
-      );
+      assert.deepEqual(await overhanging(page), [], item.id);
+      assert.deepEqual(await cutOff(page), [], item.id);
     }
+  });
+
+  test('on a dark screen every text of each different one can be read', async () => {
+    const { page, show } = await gallery({ width: 320, colorScheme: 'dark' });
+    for (const item of different) {
+      await show(item);
+      assert.deepEqual(await axeFaults(page, 'color-contrast'), [], item.id);
+    }
+    assert.equal(await page.evaluate(`getComputedStyle(document.documentElement).backgroundColor`), 'rgb(18, 24, 30)');
+  });
+
+  test('columns that are out of sight are spoken of, and only those', async () => {
+    const sheet = all.find((item) => partsOf(item).includes('block sheet'))!;
+    for (const [width, visible] of [
+      [200, true],
+      [1280, false],
+    ] as const) {
+      const { page, show } = await gallery({ width });
+      await show(sheet);
+      assert.equal(await page.locator('.wider').first().isVisible(), visible, `${width} px`);
+    }
+  });
+
+  test('a choice that its menu is too narrow for is written below it, at any size of text', async () => {
+    const matching = all.find((item) => item.id === 'dig-e-edit-006')!;
+    for (const [width, size, visible] of [
+      [320, '18px', true],
+      [1280, '36px', true],
+      [1280, '6px', false],
+    ] as const) {
+      const { page, show } = await gallery({ width });
+      await show(matching);
+      await page.evaluate(`document.documentElement.style.fontSize = '${size}'`);
+      const menu = page.locator('select').first();
+      const texts = await menu.locator('option').allTextContents();
+      const longest = texts.reduce((a, b) => (b.length > a.length ? b : a));
+      await menu.selectOption({ label: longest });
+      assert.equal(await page.locator('.whole').first().textContent(), visible ? longest : '', `${width} px, ${size}`);
+      assert.deepEqual(await overhanging(page), []);
+    }
+  });
+
+  test('the question of a reading passage stands before the text and after it', async () => {
+    const { page, show } = await gallery({ width: 320 });
+    await show(all.find((item) => partsOf(item).includes('passage'))!);
+    const top = async (selector: string) => (await page.locator(selector).boundingBox())!.y;
+    assert.ok((await top('.ahead')) < (await top('.passage')));
+    assert.ok((await top('.passage')) < (await top('#question-text')));
+    assert.ok(
+      (await page.locator('.ahead').innerText()).includes((await page.locator('#question-text').innerText()).trim()),
+    );
   });
 
   test('a box is as wide as what goes into it, not as its column', async () => {

@@ -33,7 +33,7 @@ export async function answerByKeyboard(page: Page, answer: Answer, button = 'nex
   await enter(page);
 }
 
-/** Fills the question in; the button has the focus then. */
+/** Fills the question in; the button with this value has the focus then. */
 export async function fillByKeyboard(page: Page, answer: Answer, button = 'next'): Promise<void> {
   for (let tabs = 0; tabs < 120; tabs++) {
     const at = await tab(page);

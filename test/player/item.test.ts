@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadBank, renderItem } from '../../src/bank/load.ts';
 import { mark, rightAnswer } from '../../src/bank/mark.ts';
+import { plainText } from '../../src/bank/markup.ts';
 import { renderModel } from '../../src/bank/render-model.ts';
 import type { Item } from '../../src/bank/schema.ts';
+import { html } from '../../src/html.ts';
 import { readForm } from '../../src/player/form.ts';
-import { itemHtml, problemText, spokenText } from '../../src/player/item.ts';
+import { itemHtml, problemText } from '../../src/player/item.ts';
+import { spokenText } from '../../src/player/spoken.ts';
 import { subjects } from '../../src/scoring/levels.ts';
 
 const bank = loadBank();
@@ -79,16 +82,75 @@ test('what a browser sends for the right answer is marked right, for every item'
   }
 });
 
-test('spoken text has no marks, and a gap is heard', () => {
-  for (const item of everyItem) {
-    const text = spokenText(modelOf(item));
-    assert.ok(text.length > 10 && !/[`]|\*\*|_{4}|\[\[/.test(text), `${item.id}: ${text}`);
+/** Every word that the model shows, from its own fields and not from the page that is made of it. */
+function wordsShown(value: unknown, key = ''): string[] {
+  if (typeof value === 'string') {
+    if (['id', 'kind', 'part', 'control', 'mode', 'type', 'padlock', 'level', 'subject', 'domain'].includes(key))
+      return [];
+    return value.replace(/\*\*|`|_{4,}/g, ' ').match(/[\p{L}\d]+/gu) ?? [];
   }
+  if (typeof value === 'number') return ['value', 'number'].includes(key) ? [String(value)] : [];
+  if (Array.isArray(value)) return value.flatMap((one) => wordsShown(one, key));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, one]) => {
+    // Names of fields and values of options are the form's; positions in an order are numbers that everybody knows.
+    if (
+      (name === 'name' && ('control' in value || ('part' in value && value.part === 'field'))) ||
+      (name === 'value' && 'label' in value && 'cells' in value)
+    )
+      return [];
+    if (name === 'options' && 'hint' in value && value.hint === 'Position') return [];
+    if (name === 'hint' && one === 'Position') return [];
+    // The first column of options holds their names, which need no head.
+    if (name === 'columns' && 'control' in value) return wordsShown((one as string[]).slice(1), name);
+    return name === 'initial' && 'options' in value && (value.options as []).length > 0 ? [] : wordsShown(one, name);
+  });
+}
+
+test('whatever a question shows is read aloud, of every type, task screens and figures included', () => {
+  for (const item of everyItem) {
+    const { passage, stem, figure, task, surface, fields } = modelOf(item);
+    const text = spokenText(itemHtml(modelOf(item), null, null));
+    const heard = new Set(text.match(/[\p{L}\d]+/gu));
+    const missing = wordsShown({ passage, stem, figure, task, surface, fields }).filter((word) => !heard.has(word));
+    assert.deepEqual(missing, [], item.id);
+    assert.ok(!/`|\*\*|_{4}|\[\[|<\/?[a-z]+[ >]|&(?:[a-z]+|#39);/.test(text), `${item.id}: ${text}`);
+  }
+});
+
+test('read aloud: tables by their heads, what is chosen, a gap as a word, choices once', () => {
+  const text = spokenText(
+    html`<p>I have ____<span aria-hidden="true">____</span><span class="unseen">blank</span> &amp; 2</p>
+<div class="scroll"><table><caption>Trains</caption><thead><tr><th>To</th><th>At</th></tr></thead><tbody><tr><th>Leeds</th><td>9:05</td></tr></tbody></table></div>
+<div class="option"><input type="radio" name="a" value="1" checked><label>On</label></div>
+<label>One</label><select name="b"><option value="">Choose</option><option value="x">red</option><option value="y">blue</option></select>
+<label>Two</label><select name="c"><option value="">Choose</option><option value="x">red</option><option value="y" selected>blue</option></select>
+<p hidden>Nothing</p><button type="button">Go on</button>`,
+  );
+  assert.deepEqual(text.split('\n'), [
+    'I have ____blank & 2',
+    'Trains',
+    'To: Leeds. At: 9:05',
+    'Chosen: On',
+    'One',
+    'You can choose: red, blue',
+    'Two',
+    'Chosen: blue',
+    'Go on',
+  ]);
+});
+
+test('what is chosen on a text is called what it is', () => {
+  const labels = everyItem
+    .filter((item) => item.type === 'hotspot')
+    .map((item) => [item.id, plainText(modelOf(item).fields[0]!.label)] as const);
+  for (const [id, label] of labels) assert.match(label, /^Choose (one|[2-5]) (word|sentence|part|place)s?$/, id);
+  assert.ok(labels.some(([, label]) => label === 'Choose 2 words'));
 });
 
 test('what has to be mended is said without a hint at the key', () => {
   const item = everyItem.find((one) => one.type === 'multiple_choice')!;
-  assert.match(problemText('wrong_count', modelOf(item)), /^Choose [2-6], no more and no fewer$/);
+  assert.match(problemText('wrong_count', modelOf(item)), /^Choose [2-6] answers, no more and no fewer$/);
 });
 
 test('a form may not be endless, and names of the language itself are only names', () => {

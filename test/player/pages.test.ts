@@ -6,6 +6,7 @@ import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import type { RenderedItem } from '../../src/bank/schema.ts';
 import { manualClock } from '../../src/clock.ts';
 import { DatabaseUnavailable } from '../../src/db/database.ts';
+import { updateOrganisation } from '../../src/organisations/organisations.ts';
 import { assets } from '../../src/player/assets.ts';
 import { findCurrent, findItems } from '../../src/sittings/store.ts';
 import { withService } from '../service.ts';
@@ -219,6 +220,108 @@ suite('the pages of a sitting, without script', async () => {
     assert.doesNotMatch(page.text, /has your result/);
   });
 
+  test('a result is kept for a year by a link of its own, which lets nobody sit anything', async () => {
+    const oli = await invited(service, org, { name: 'Oli Example', theta: 0.3 });
+    const { assessment_id } = await oli.sits();
+    const page = new Visitor(service, oli.token);
+    await page.get();
+    const address = /href="(\/result\/[\w-]+)"/.exec(page.text)![1]!;
+    const at = async (path = address, init: RequestInit = {}) => {
+      const reply = await fetch(service.url + path, init);
+      return { status: reply.status, text: await reply.text(), headers: reply.headers };
+    };
+    const found = await at();
+    assert.equal(found.status, 200);
+    assert.match(found.text, /Oli Example[^]*Northfield &lt;College&gt;[^]*class="level"/);
+    assert.doesNotMatch(found.text, /<form|\/start|\/a\//);
+    assert.equal(found.headers.get('cache-control'), 'no-store');
+    assert.equal(found.headers.get('referrer-policy'), 'no-referrer');
+    // It opens nothing else, and no other link opens it.
+    const token = address.slice('/result/'.length);
+    for (const path of [`/a/${token}`, `/result/${oli.token}`, `${address.slice(0, -1)}_`, '/result/x', '/result/%00'])
+      assert.equal((await at(path)).status, 404, path);
+    assert.equal((await at(address, { method: 'POST' })).status, 404);
+    clock.advance(365 * 24 * hour - 1);
+    assert.equal((await at()).status, 200);
+    clock.advance(1);
+    const gone = await at();
+    assert.equal(gone.status, 410);
+    assert.doesNotMatch(gone.text, /Oli|class="level"/);
+    clock.advance(-365 * 24 * hour);
+    await service.inWork((work) =>
+      withdrawAssessment(work, org.id, assessment_id!, { actor: 'operator', reason: 'a test' }),
+    );
+    const withdrawn = await at();
+    assert.match(withdrawn.text, /This result was withdrawn/);
+    assert.doesNotMatch(withdrawn.text, /Oli|class="level"/);
+    assert.ok(!service.logged.join('').includes(token));
+  });
+
+  test('few answers are said to the learner, too', async () => {
+    const pia = await invited(service, org, { theta: 0.2 });
+    await pia.starts();
+    for (let i = 0; (await pia.link()).open!.stop === null; i++) await pia.answers(i < 14 ? 'by ability' : 'skip');
+    await pia.finishes((await pia.link()).open!);
+    const page = new Visitor(service, pia.token);
+    await page.get();
+    assert.match(page.text, /You answered fewer questions than usual, so this result is less sure\./);
+  });
+
+  test('whom to ask stands on every page of a link that is somebody\u2019s, errors and a lost database included', async () => {
+    const contact = '01632 960 123 <reception>';
+    await service.inWork((work) => updateOrganisation(work, org.id, { contact }));
+    clock.advance(60_000);
+    const quin = await invited(service, org);
+    const page = new Visitor(service, quin.token);
+    const says = (what: string) => assert.match(page.text, /<footer[^]*01632 960 123 &lt;reception&gt;/, what);
+    says((await page.get()) && 'welcome');
+    says((await page.get('/practice')) && 'practice');
+    says((await page.post('/start')) && 'question');
+    says((await page.sends({}, 'pause')) && 'paused');
+    const { db } = service.app;
+    const { query, transaction } = db;
+    db.query = () => Promise.reject(new DatabaseUnavailable(new Error('gone')));
+    db.transaction = () => Promise.reject(new DatabaseUnavailable(new Error('gone')));
+    clock.advance(120_000);
+    says((await page.post('/continue')) && 'the database gone');
+    assert.equal(page.status, 503);
+    Object.assign(db, { query, transaction });
+    await service.app.db.query("update invitation set status = 'withdrawn' where invitation_id = $1", [
+      quin.invitationId,
+    ]);
+    says((await page.get()) && 'a withdrawn invitation');
+    assert.equal(page.status, 404);
+    const ray = await invited(service, org);
+    clock.advance(29 * 24 * hour);
+    const expired = new Visitor(service, ray.token);
+    await expired.get();
+    assert.equal(expired.status, 410);
+    assert.match(expired.text, /01632 960 123/);
+    const stranger = new Visitor(service, 'x');
+    await stranger.get();
+    assert.doesNotMatch(stranger.text, /<footer|01632/);
+    await service.inWork((work) => updateOrganisation(work, org.id, { contact: null }));
+    clock.advance(60_000);
+    await expired.get();
+    assert.match(expired.text, /Need help\? Ask <bdi>Northfield &lt;College&gt;<\/bdi>\./);
+  });
+
+  test('a practice question is asked before a start only, and leaves nothing behind', async () => {
+    const sam = await invited(service, org);
+    const page = new Visitor(service, sam.token);
+    await page.post('/practice', { task_button: 'delete' });
+    assert.equal(page.heading(), 'Not this time');
+    await page.post('/practice', {});
+    assert.match(page.text, /Give an answer first/);
+    await page.post('/practice', { task_button: 'send', ['x'.repeat(50)]: 'y' });
+    assert.equal(page.heading(), 'Yes, that is right');
+    const { open, last } = await sam.link();
+    assert.deepEqual([open, last], [null, null]);
+    await page.post('/start');
+    await page.get('/practice');
+    assert.match(page.heading(), /^Question 1/);
+  });
+
   test('a sitting that ends after its link expired shows its result, for 48 hours', async () => {
     const kim = await invited(service, org);
     const page = new Visitor(service, kim.token);
@@ -332,8 +435,8 @@ suite('the pages of a sitting, without script', async () => {
     });
   }
 
-  test('the scripts are under a kilobyte on the wire, and the files are kept for ever under their own name', async () => {
-    assert.ok(gzipSync(assets.player.body).length + gzipSync(assets.readAloud.body).length < 1024);
+  test('the scripts are under two kilobytes on the wire, and the files are kept for ever under their own name', async () => {
+    assert.ok(gzipSync(assets.player.body).length + gzipSync(assets.readAloud.body).length < 2048);
     const reply = await fetch(service.url + assets.style.path);
     assert.match(reply.headers.get('cache-control')!, /immutable/);
     assert.equal(await reply.text(), assets.style.body);
