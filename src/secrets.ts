@@ -2,7 +2,8 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual
 import type { Random } from './random.ts';
 
 /** What keys are derived for; each purpose has its own key (HKDF, RFC 5869), so that one use can't be turned into another. */
-export type Purpose = 'address' | 'cursor' | 'invitation' | 'idempotency' | 'key_link' | 'result' | 'session' | 'sign-in';
+export type Purpose =
+  'address' | 'cursor' | 'invitation' | 'idempotency' | 'key_link' | 'result' | 'session' | 'sign-in';
 
 export type Secrets = {
   /** HMAC-SHA256 of the text, cut to `bytes`. */
