@@ -359,6 +359,18 @@ suite('the tree', () => {
     );
   });
 
+  test('no function is longer than 115 lines', () => {
+    const whole = /^(?:export )?(?:async )?function\*? (\w+)[^]*?^\}/gm;
+    none(
+      'long functions',
+      [...src, ...cli, ...client].flatMap((file) =>
+        [...read(file).matchAll(whole)]
+          .filter(([text]) => text.split('\n').length > 115)
+          .map(([, name]) => `${file}: ${name!}`),
+      ),
+    );
+  });
+
   test('nothing is put off', () => {
     const marks = new RegExp(
       ['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'HA' + 'CK'].map((mark) => `\\b${mark}\\b`).join('|'),
