@@ -6,6 +6,12 @@ import { parseSchedule } from './schedule.ts';
 /** Where the API is, under the base address. */
 export const apiBase = '/api/v1';
 
+/** The service's address in examples; a service names its own origin. */
+export const exampleOrigin = 'https://results.example.org';
+
+/** Requests of a key in any minute, unless the operator sets it. */
+export const defaultRateLimit = 300;
+
 /** Settings as the rest of the code reads them. */
 export type Settings = {
   host: string;
@@ -85,7 +91,7 @@ export const settingsTable: Row[] = [
   {
     name: 'ARS_BASE_URL',
     default: 'http://HOST:PORT',
-    meaning: 'Public origin of every absolute address in replies, such as https://results.example.org.',
+    meaning: `Public origin of every absolute address in replies, such as ${exampleOrigin}.`,
     read: (text, s) => {
       if (text === 'http://HOST:PORT') {
         s.baseUrl = '';
@@ -100,7 +106,7 @@ export const settingsTable: Row[] = [
         url.hash !== '' ||
         url.pathname !== '/'
       ) {
-        throw new Error('must be an http or https origin without a path, such as https://results.example.org');
+        throw new Error(`must be an http or https origin without a path, such as ${exampleOrigin}`);
       }
       s.baseUrl = url.origin;
     },
@@ -152,7 +158,7 @@ export const settingsTable: Row[] = [
   },
   {
     name: 'ARS_RATE_LIMIT',
-    default: '300',
+    default: String(defaultRateLimit),
     meaning:
       'Requests per key in any 60 seconds. Up to 400 it is exact to the millisecond; above, requests are counted in steps of a second and never too many are admitted.',
     read: (text, s) => {

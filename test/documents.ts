@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { refusalsOf } from '../src/api/reference/codes.ts';
 import type { HeaderMeaning } from '../src/http/headers.ts';
 import { replyHeaders, requestHeaders } from '../src/http/headers.ts';
-import { documentedOrigin, makeOpenApi, openApiText } from '../src/api/reference/openapi.ts';
+import { makeOpenApi, openApiText } from '../src/api/reference/openapi.ts';
 import { routes } from '../src/api/routes.ts';
 import { ApiError, errorTable } from '../src/errors.ts';
 import { limits } from '../src/limits.ts';
-import { settingsTable } from '../src/settings.ts';
+import { exampleOrigin, settingsTable } from '../src/settings.ts';
 import { architecturePicture } from './architecture.ts';
 import { clientTypes } from './client-types.ts';
 
@@ -126,10 +126,10 @@ async function example(path: string): Promise<string> {
 }
 
 export const documents: { path: string; make(): Promise<string> }[] = [
-  { path: 'docs/openapi.json', make: async () => openApiText(await makeOpenApi(documentedOrigin)) },
+  { path: 'docs/openapi.json', make: async () => openApiText(await makeOpenApi(exampleOrigin)) },
   {
     path: 'client/src/openapi.ts',
-    make: async () => clientTypes(openApiText(await makeOpenApi(documentedOrigin))),
+    make: async () => clientTypes(openApiText(await makeOpenApi(exampleOrigin))),
   },
   { path: 'README.md', make: () => filled('README.md', { sync: () => example('examples/sync/sync.ts') }) },
   {

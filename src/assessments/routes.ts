@@ -17,6 +17,7 @@ import { findLiveWithin } from './store.ts';
 import type { AssessmentFilter } from './walk.ts';
 import { nilUuid } from '../uuid.ts';
 import { subjects } from '../scoring/levels.ts';
+import { exampleOrigin } from '../settings.ts';
 
 const example = {
   assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',
@@ -35,7 +36,7 @@ const example = {
   needs_review: false,
   domains: [{ name: 'Number and the number system', score_pct: 71, status: 'secure' }],
   level_probabilities: exampleProbabilities,
-  evidence_pack_url: 'https://results.example.org/api/v1/assessments/8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11/report.pdf',
+  evidence_pack_url: `${reportBase(exampleOrigin)}8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11/report.pdf`,
   report_sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
   groups: [{ id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d', ref: 'C-2026-01', name: 'January cohort', type: 'cohort' }],
 };

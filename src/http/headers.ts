@@ -1,10 +1,14 @@
 import { limits } from '../limits.ts';
 import { sha256Pattern } from '../fields.ts';
+import { apiBase, defaultRateLimit, exampleOrigin } from '../settings.ts';
 
 /** A header of the API: what it is for, and a value as it looks. OpenAPI and the integrator's guide are made from these tables. */
 export type HeaderMeaning = { meaning: string; schema: Record<string, unknown>; example: string };
 
 const text = { type: 'string' };
+
+/** What RateLimit-Policy says of a limit (draft-ietf-httpapi-ratelimit-headers). */
+export const ratePolicy = (limit: number) => `"default";q=${limit};w=${limits.rateWindowMs / 1000}`;
 
 /** Headers that a request may carry beside the credentials. */
 export const requestHeaders = {
@@ -47,7 +51,7 @@ export const replyHeaders = {
   },
   Link: {
     schema: text,
-    example: '<https://results.example.org/api/v1/assessments?limit=100&cursor=AAAA>; rel="next"',
+    example: `<${exampleOrigin}${apiBase}/assessments?limit=100&cursor=AAAA>; rel="next"`,
     meaning: 'The next page, the same address as pagination.next; absent on the last page.',
   },
   'Cache-Control': {
@@ -68,7 +72,7 @@ export const replyHeaders = {
   },
   'RateLimit-Policy': {
     schema: text,
-    example: `"default";q=300;w=${limits.rateWindowMs / 1000}`,
+    example: ratePolicy(defaultRateLimit),
     meaning: 'The limit of the key: q requests in any w seconds.',
   },
   RateLimit: {

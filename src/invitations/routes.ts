@@ -3,6 +3,7 @@ import { refuseTeams } from '../groups/schema.ts';
 import { readBody } from '../http/body.ts';
 import type { Route } from '../http/route.ts';
 import { json } from '../http/route.ts';
+import { exampleOrigin } from '../settings.ts';
 import { provisionLearner } from './provision.ts';
 import { ProvisionInput, Provisioned } from './schema.ts';
 
@@ -14,7 +15,7 @@ const provisioned = {
       learner_id: '0b7e1c52-93d4-4d1e-9a55-7c1f0e6b2a90',
       ref: 'LRN-000017',
       full_name: 'Ana Silva',
-      assessment_url: 'https://results.example.org/a/AAAAAAAB',
+      assessment_url: `${exampleOrigin}/a/AAAAAAAB`,
       invitation_id: '1c9e6679-7425-40de-944b-e07fc1f90ae7',
       expires_at: '2026-02-28T09:00:00.000Z',
       groups: [

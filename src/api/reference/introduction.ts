@@ -1,8 +1,3 @@
-import { settingsTable } from '../../settings.ts';
-
-/** What the document in the repository states, which is of no running service. */
-export const defaultRateLimit = Number(settingsTable.find((row) => row.name === 'ARS_RATE_LIMIT')!.default);
-
 /** What the reference and the document begin with. */
 export const introduction = (
   rateLimit: number,

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Refusal } from './codes.ts';
 import { refusalsOf } from './codes.ts';
 import type { ReplyHeader, RequestHeader } from '../../http/headers.ts';
-import { replyHeaders, requestHeaders } from '../../http/headers.ts';
+import { ratePolicy, replyHeaders, requestHeaders } from '../../http/headers.ts';
 import type { Schema } from './openapi-schema.ts';
 import { Components } from './openapi-schema.ts';
 import type { Parameter } from '../../http/query.ts';
@@ -10,13 +10,10 @@ import { limitSchema } from '../../http/query.ts';
 import type { Route } from '../../http/route.ts';
 import { routes } from '../routes.ts';
 import { ApiError } from '../../errors.ts';
-import { apiBase } from '../../settings.ts';
+import { apiBase, defaultRateLimit } from '../../settings.ts';
 import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiReply } from './openapi-document.ts';
-import { defaultRateLimit, introduction } from './introduction.ts';
+import { introduction } from './introduction.ts';
 import { webhooksOf } from './openapi-webhooks.ts';
-
-/** What the committed document names as the server: a service names its own origin. */
-export const documentedOrigin = 'https://results.example.org';
 
 const tags = [
   { name: 'Health', description: 'Are the credentials right, and is the service there?' },
@@ -316,14 +313,16 @@ function headerParameters(): Record<string, OpenApiParameter> {
   );
 }
 
-function describedHeaders() {
-  return Object.fromEntries(
-    (Object.keys(replyHeaders) as ReplyHeader[]).map((name) => {
-      const { meaning, schema, example } = replyHeaders[name];
-      const isNumber = (schema as Schema).type === 'integer';
-      return [name, { description: meaning, schema, example: isNumber ? Number(example) : example }];
-    }),
-  );
+function describedHeaders(rateLimit: number) {
+  const described = Object.entries(replyHeaders).map(([name, { meaning, schema, example }]) => {
+    const isNumber = (schema as Schema).type === 'integer';
+    return [name, { description: meaning, schema, example: isNumber ? Number(example) : example }] as const;
+  });
+  const headers = Object.fromEntries(described);
+  return {
+    ...headers,
+    'RateLimit-Policy': { ...headers['RateLimit-Policy']!, example: ratePolicy(rateLimit) },
+  };
 }
 
 /** The OpenAPI 3.1 document of the whole API, made from the route table: the same bytes for the same origin and rate limit. */
@@ -349,7 +348,7 @@ export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit):
     components: {
       securitySchemes,
       parameters: { ...pagingParameters, ...headerParameters() },
-      headers: describedHeaders(),
+      headers: describedHeaders(rateLimit),
       responses: replies,
       schemas: components.schemas,
     },

@@ -3,16 +3,17 @@ import { readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { AssessmentCompleted, LearnerGroupsUpdated } from '../../../src/webhooks/event-schema.ts';
-import { documentedOrigin, makeOpenApi, openApiText } from '../../../src/api/reference/openapi.ts';
+import { makeOpenApi, openApiText } from '../../../src/api/reference/openapi.ts';
 import type { OpenApiReply } from '../../../src/api/reference/openapi-document.ts';
 import { routes } from '../../../src/api/routes.ts';
+import { exampleOrigin } from '../../../src/settings.ts';
 import type { Answer, Ask } from '../../contract/client.ts';
 import { ask } from '../../contract/client.ts';
 import { assertShape } from '../../contract/expect.ts';
 import { recordResults, scenario } from '../../scenario.ts';
 import { withService } from '../../service.ts';
 
-const document = await makeOpenApi(documentedOrigin);
+const document = await makeOpenApi(exampleOrigin);
 
 function resolved(given: OpenApiReply | { $ref: string }): OpenApiReply {
   return '$ref' in given ? document.components.responses[given.$ref.split('/').at(-1)!]! : given;
@@ -21,7 +22,7 @@ function resolved(given: OpenApiReply | { $ref: string }): OpenApiReply {
 suite('the OpenAPI document', () => {
   test('the same bytes each time, and those that are committed', async () => {
     const text = openApiText(document);
-    assert.equal(openApiText(await makeOpenApi(documentedOrigin)), text);
+    assert.equal(openApiText(await makeOpenApi(exampleOrigin)), text);
     assert.equal(
       await readFile(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'),
       text,
@@ -102,8 +103,15 @@ suite('the OpenAPI document', () => {
     assert.deepEqual(document.security, [{ accessKeyId: [], secretAccessKey: [] }]);
     for (const operation of Object.values(document.paths).flatMap((methods) => Object.values(methods)))
       assert.equal(operation.security, undefined);
-    assert.equal(document.servers[0]!.url, `${documentedOrigin}/api/v1`);
+    assert.equal(document.servers[0]!.url, `${exampleOrigin}/api/v1`);
     assert.equal(document.info.version, '1.0.0');
+  });
+
+  test('the rate limit is that of the service', async () => {
+    const text = openApiText(await makeOpenApi(exampleOrigin, 4711));
+    assert.match(text, /4711 requests in any 60 seconds/);
+    assert.match(text, /q=4711;w=60/);
+    assert.doesNotMatch(text, /\b300\b/);
   });
 
   test('every parameter of a query is flat snake_case', () => {
@@ -299,7 +307,7 @@ suite('the service answers what the document says', async () => {
       const first = await ask(service.url, 'GET', path);
       assert.equal(first.status, 200);
       assert.ok(first.text.includes(`${service.url}/api/v1`));
-      assert.ok(!first.text.includes(`${documentedOrigin}/api/v1"`));
+      assert.ok(!first.text.includes(`${exampleOrigin}/api/v1"`));
       const again = await ask(service.url, 'GET', path, { headers: { 'if-none-match': first.headers.etag! } });
       assert.equal(`${again.status} ${again.text}`, '304 ');
       assert.equal((await ask(service.url, 'HEAD', path)).headers['content-length'], String(first.bytes.length));
