@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { Filters } from '../../client/src/index.ts';
+import { openMirror } from '../../client/src/index.ts';
+import { withService } from '../service.ts';
+import type { TestStore } from './mirrors.ts';
+import { assertSame, clientOf, heldBy, Killed, memoryStore, mirrorScene, truth } from './mirrors.ts';
+
+/** Each statement of a mirror in turn is the last one of its process. What the next process makes of it is proved. */
+suite('a mirror whose process ends', async () => {
+  const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
+
+  test('law 1: at any statement of its first walk, or of one after changes, loses nothing', async () => {
+    const { scene, ana, ben } = await mirrorScene(service, 6, false);
+    const client = clientOf(service.url, scene.org.key);
+    const [result, other] = [await ana.completes(), await ben.completes()];
+    const polled = (store: TestStore, pageSize = 5) => openMirror({ client, store, pageSize }).poll();
+    for (let at = 0, isOver = false; !isOver; at++) {
+      const store = memoryStore();
+      store.left = at;
+      isOver = await endsBy(polled(store));
+      store.left = Infinity;
+      await polled(store);
+      assertSame(heldBy(store), await truth(client), `law 1: killed at statement ${at} of the first walk`);
+    }
+    const store = memoryStore();
+    await polled(store);
+    for (let at = 0, isOver = false; !isOver; at++) {
+      // Two pages of one result each.
+      await result.isAmended({ framework: `Framework ${at}` });
+      await other.isAmended({ framework: `Framework ${at}` });
+      store.left = at;
+      isOver = await endsBy(polled(store, 1));
+      store.left = Infinity;
+      await polled(store);
+      assertSame(heldBy(store), await truth(client), `law 1: killed at statement ${at} of a walk after changes`);
+    }
+  });
+
+  test('law 1: at any statement of a whole walk, keeps what it holds until that walk is in', async () => {
+    const { scene, ana } = await mirrorScene(service, 5, false);
+    const client = clientOf(service.url, scene.org.key);
+    await ana.completes({ subject: 'english' });
+    const [from, to]: Filters[] = [{}, { subject: ['maths'] }];
+    for (let at = 0, isOver = false; !isOver; at++) {
+      const store = memoryStore();
+      await openMirror({ client, store, filters: from }).poll();
+      store.left = at;
+      isOver = await endsBy(openMirror({ client, store, filters: to, pageSize: 3 }).poll());
+      const wanted = await truth(client, to);
+      const held = heldBy(store);
+      for (const id of wanted.keys()) assert.ok(held.has(id), `law 1: lost during a whole walk, at statement ${at}`);
+      store.left = Infinity;
+      await openMirror({ client, store, filters: to, pageSize: 3 }).poll();
+      assertSame(heldBy(store), wanted, `law 1: killed at statement ${at} of a whole walk`);
+    }
+  });
+});
+
+/** True if the poll came to its end, false if it was killed on the way. */
+async function endsBy(poll: Promise<unknown>): Promise<boolean> {
+  try {
+    await poll;
+    return true;
+  } catch (error) {
+    if (error instanceof Killed) return false;
+    throw error;
+  }
+}
