@@ -17,7 +17,9 @@ import { formatMs } from '../src/clock.ts';
 import { errorFields } from '../src/log.ts';
 import type { Call, Command } from './command.ts';
 import { Failure } from './command.ts';
-import { numberOption, withApp } from './open.ts';
+import { numberOption, operator, option, organisationOf, table, withApp } from './open.ts';
+import { findSandbox, listSandboxRequests } from '../src/organisations/sandboxes.ts';
+import { grantSandbox } from '../src/sandbox/own.ts';
 import { refuseBusyPort } from './port.ts';
 
 const shown = (count: number): string => count.toLocaleString('en-GB');
@@ -188,6 +190,32 @@ export const commands: Command[] = [
       reset: { type: 'boolean' },
     },
     run,
+  },
+  {
+    name: 'sandbox grant',
+    usage: '--organisation ID',
+    summary: 'Give an organisation a sandbox of its own, with test data and the same people; without ID, list who asks',
+    options: { organisation: { type: 'string' } },
+    run: (call) =>
+      withApp(async (app) => {
+        const id = option(call, 'organisation');
+        if (id === undefined) {
+          const asked = await listSandboxRequests(app.db);
+          const rows = asked.map((one) => [one.public_id, one.asked_at.toISOString(), one.name]);
+          return {
+            json: {
+              data: asked.map((one) => ({ organisation_id: one.public_id, asked_at: one.asked_at.toISOString() })),
+            },
+            text: table([['organisation_id', 'asked_at', 'name'], ...rows]),
+          };
+        }
+        const found = await organisationOf(app, id);
+        if ((await findSandbox(app.db, found.organisation_id)).is_one)
+          throw new Failure('This organisation is a sandbox itself.');
+        const by = { actor: operator, action: 'sandbox grant', requestId: app.random.uuid() };
+        const organisationId = await grantSandbox(app, found, by);
+        return { json: { organisation_id: organisationId }, text: organisationId };
+      }),
   },
   {
     name: 'sandbox code',

@@ -57,7 +57,7 @@ export const commands: Command[] = [
           role: one.role,
           second_factor: one.has_second_factor,
           created_at: one.created_at.toISOString(),
-          last_seen_at: one.last_seen_at?.toISOString() ?? null,
+          last_used_at: one.last_used_at?.toISOString() ?? null,
         }));
         return {
           json: { data: rows },

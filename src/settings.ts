@@ -38,6 +38,8 @@ export type Settings = {
   /** Whole months of the audit log that are kept beside the present one; null: all. */
   auditMonths: number | null;
   log: 'all' | 'errors' | 'none';
+  /** Whether an organisation's people get a sandbox at once, or ask the operator for it. */
+  sandboxes: 'ask' | 'at_once';
 };
 
 type Row = {
@@ -216,6 +218,16 @@ export const settingsTable: Row[] = [
     read: (text, s) => {
       if (text !== 'all' && !/^\d+$/.test(text)) throw new Error('must be all or a whole number from 3 to 1200');
       s.auditMonths = text === 'all' ? null : whole(text, 3, 1200);
+    },
+  },
+  {
+    name: 'ARS_SANDBOXES',
+    default: 'ask',
+    meaning:
+      "ask: people of an organisation ask for a sandbox, which `ars sandbox grant` makes; at_once: they get it by themselves.",
+    read: (text, s) => {
+      if (text !== 'ask' && text !== 'at_once') throw new Error('must be ask or at_once');
+      s.sandboxes = text;
     },
   },
   {

@@ -240,6 +240,7 @@ const writers: Record<string, [owner: string, ...others: [file: string, why: str
   learner_leaving: ['src/learners'],
   membership: ['src/groups'],
   migration: ['src/db'],
+  milestone: ['src/console'],
   organisation: ['src/organisations', ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away']],
   refused_calls: ['src/audit'],
   rate_window: [
@@ -247,6 +248,7 @@ const writers: Record<string, [owner: string, ...others: [file: string, why: str
     ['src/keys/keys.ts', 'the row is made with its key'],
     ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away'],
   ],
+  sandbox_request: ['src/organisations'],
   service_secret: ['src/service-secret.ts'],
   sitting: ['src/sittings'],
   sitting_item: ['src/sittings'],

@@ -1,8 +1,17 @@
+import { inWork } from '../db/work.ts';
+import type { Content } from '../html.ts';
 import { html } from '../html.ts';
+import { findSandbox } from '../organisations/sandboxes.ts';
+import type { SandboxState } from '../organisations/sandboxes.ts';
+import type { Role } from '../users/roles.ts';
 import { roleMeanings, roleNames, roles } from '../users/roles.ts';
-import { empty, facts } from './blocks.ts';
+import { empty, facts, moment, notice } from './blocks.ts';
 import { name } from './frame.ts';
+import type { Milestone } from './milestones.ts';
+import { findMilestones, keepMilestones } from './milestones.ts';
 import type { Answer, ConsoleRoute, PersonVisit, Visit } from './route.ts';
+
+export const integrators: readonly Role[] = ['owner', 'admin', 'developer'];
 
 export const homeRoutes: ConsoleRoute[] = [
   { for: roles, method: 'GET', path: '', menu: 'Start', handle: start },
@@ -31,15 +40,89 @@ async function organisations({ session: { memberships } }: PersonVisit): Promise
   };
 }
 
-async function start({ organisation }: Visit): Promise<Answer> {
+/** What there is to reach, in its order, and what helps to get there. */
+const steps: { kind: Milestone; what: string; how: Content; inSandboxes?: true }[] = [
+  {
+    kind: 'key',
+    what: 'A key is made',
+    how: 'A key pair is what a platform signs its requests with. It belongs to one platform only.',
+  },
+  {
+    kind: 'request',
+    what: 'The first request has come',
+    how: html`<a href="/docs#health">GET /health</a> is the shortest one.`,
+  },
+  {
+    kind: 'walk',
+    what: 'A whole walk: every page of a list, to the last',
+    how: html`Follow <code>pagination.next</code> until it is null.`,
+  },
+  {
+    kind: 'not_modified',
+    what: 'The first 304: a poll that costs nothing',
+    how: html`Send the <code>ETag</code> of a first page back in <code>If-None-Match</code>.`,
+  },
+  {
+    kind: 'webhook',
+    what: 'A webhook is verified: an event was sent, and answered with 2xx',
+    how: html`<a href="/docs#registerWebhook">POST /webhooks</a> makes an endpoint.`,
+  },
+  {
+    kind: 'received',
+    what: 'A test learner’s result is received',
+    how: 'Make one happen below, and see it arrive.',
+    inSandboxes: true,
+  },
+];
+
+async function start(visit: Visit): Promise<Answer> {
+  const { app, organisation, query } = visit;
+  const isIntegrator = integrators.includes(organisation.role);
+  const sandbox = isIntegrator ? await findSandbox(app.db, organisation.organisation_id) : null;
   return {
     page: {
       title: organisation.name,
-      main: facts([
+      main: html`${notice(query, {
+        asked: 'The sandbox is asked for. Whoever runs the service makes it; this page shows it then.',
+        reset: 'The sandbox is new: make a key for it.',
+        made: 'The result has happened. The next poll shows it, and endpoints are told now.',
+      })}${sandbox === null ? null : await gettingStarted(visit, sandbox)}<h2>This organisation</h2>${facts([
         ['Your role', roleNames[organisation.role]],
         ['What it may', roleMeanings[organisation.role]],
         ['Organisation id', html`<code>${organisation.public_id}</code>`],
-      ]),
+      ])}`,
     },
   };
+}
+
+/** The list ticks itself: what was seen once stays. */
+async function gettingStarted(visit: Visit, sandbox: SandboxState): Promise<Content> {
+  const { app, organisation } = visit;
+  const { reached, isNew } = await findMilestones(app.db, organisation.organisation_id);
+  if (isNew.length > 0)
+    await inWork(app, null, (work) => keepMilestones(work, organisation.organisation_id, reached, isNew));
+  const shown = steps.filter((step) => step.inSandboxes !== true || sandbox.is_one);
+  const done = shown.filter(({ kind }) => reached[kind] !== undefined).length;
+  return html`<h2>Getting started</h2><p>${done} of ${shown.length} done. The service ticks them as it sees them happen.</p><ol class="ticks">${shown.map(
+    ({ kind, what, how }) => {
+      const at = reached[kind];
+      return html`<li>${
+        at === undefined
+          ? html`<span aria-hidden="true">○</span> ${what}<p class="hint">${how}</p>`
+          : html`<span class="tick" aria-hidden="true">✓</span> ${what} <span class="hint">(done, ${moment(at, organisation.time_zone)})</span>`
+      }</li>`;
+    },
+  )}</ol>${sandboxPart(visit, sandbox)}`;
+}
+
+function sandboxPart({ base, organisation, app }: Visit, sandbox: SandboxState): Content {
+  if (sandbox.is_one)
+    return html`<h2>Test data</h2><p>Everything here is made up. <a href="${base}/test-result">Make a result of a test learner happen</a>, and see it arrive at the platform.</p>`;
+  const mayAsk = organisation.role !== 'developer';
+  if (sandbox.public_id !== null)
+    return html`<h2>Sandbox</h2><p><a href="/console/${sandbox.public_id}">Open the sandbox</a>: an organisation of its own with test data, for the same people.${mayAsk ? html` <a href="${base}/sandbox/reset">Begin it anew</a>` : null}</p>`;
+  if (sandbox.asked_at !== null)
+    return html`<h2>Sandbox</h2><p>Asked for on ${moment(sandbox.asked_at, organisation.time_zone)}.</p>`;
+  if (!mayAsk) return null;
+  return html`<h2>Sandbox</h2><p>An organisation of its own with test keys and made-up learners, for the same people: a platform can be connected to it without touching anybody’s results.</p><div class="actions"><a class="button" href="${base}/sandbox">${app.settings.sandboxes === 'at_once' ? 'Get a sandbox' : 'Ask for a sandbox'}</a></div>`;
 }

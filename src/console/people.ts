@@ -19,15 +19,22 @@ const managers: readonly Role[] = ['owner', 'admin'];
 
 /** The organisation's people: invited, given roles, removed. */
 export const peopleRoutes: ConsoleRoute[] = [
-  { for: managers, method: 'GET', path: '/people', menu: 'People', handle: people },
-  { for: managers, proof: true, method: 'GET', path: '/people/invite', handle: showInvite },
-  { for: managers, proof: true, method: 'POST', path: '/people/invite', handle: invite },
-  { for: managers, proof: true, method: 'GET', path: '/people/{user_id}', handle: person },
-  { for: managers, proof: true, method: 'POST', path: '/people/{user_id}/role', handle: setRole },
-  { for: managers, proof: true, method: 'POST', path: '/people/{user_id}/link', handle: inviteAgain },
-  { for: managers, proof: true, method: 'GET', path: '/people/{user_id}/remove', handle: showRemove },
-  { for: managers, proof: true, method: 'POST', path: '/people/{user_id}/remove', handle: remove },
-  { for: managers, proof: true, method: 'POST', path: '/invitations/{invitation_id}/withdraw', handle: withdraw },
+  { for: managers, live: true, method: 'GET', path: '/people', menu: 'People', handle: people },
+  { for: managers, live: true, proof: true, method: 'GET', path: '/people/invite', handle: showInvite },
+  { for: managers, live: true, proof: true, method: 'POST', path: '/people/invite', handle: invite },
+  { for: managers, live: true, proof: true, method: 'GET', path: '/people/{user_id}', handle: person },
+  { for: managers, live: true, proof: true, method: 'POST', path: '/people/{user_id}/role', handle: setRole },
+  { for: managers, live: true, proof: true, method: 'POST', path: '/people/{user_id}/link', handle: inviteAgain },
+  { for: managers, live: true, proof: true, method: 'GET', path: '/people/{user_id}/remove', handle: showRemove },
+  { for: managers, live: true, proof: true, method: 'POST', path: '/people/{user_id}/remove', handle: remove },
+  {
+    for: managers,
+    live: true,
+    proof: true,
+    method: 'POST',
+    path: '/invitations/{invitation_id}/withdraw',
+    handle: withdraw,
+  },
 ];
 
 const lastOwner = 'An organisation keeps at least one owner: make somebody else an owner first.';
@@ -61,7 +68,7 @@ async function people(visit: Visit): Promise<Answer> {
           },
           {
             head: 'Last used',
-            cell: (one) => (one.last_seen_at === null ? 'No session' : moment(one.last_seen_at, zone)),
+            cell: (one) => (one.last_used_at === null ? 'Not yet' : moment(one.last_used_at, zone)),
           },
         ],
       })}${

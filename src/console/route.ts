@@ -55,12 +55,12 @@ type Handled<V> = { method: 'GET' | 'POST'; path: string; handle(visit: V): Prom
 /**
  * One row of the table of pages. `for` says who may open it: anyone, any person who has signed in, or the people of an
  * organisation in these roles; paths of the last are under `/console/ID`. `proof`: only within ten minutes of a password
- * or a code. `menu`: the word under which it stands in the navigation.
+ * or a code. `menu`: the word under which it stands in the navigation. `live`: not in an organisation's own sandbox.
  */
 export type ConsoleRoute =
   | ({ for: 'anyone' } & Handled<OpenVisit>)
   | ({ for: 'person'; proof?: true } & Handled<PersonVisit>)
-  | ({ for: readonly Role[]; proof?: true; menu?: string } & Handled<Visit>);
+  | ({ for: readonly Role[]; proof?: true; menu?: string; live?: true } & Handled<Visit>);
 
 /** A page that isn't there: raised for ids that name nothing, too, so that all of them look alike. */
 export class NoSuchPage extends Error {}

@@ -5,6 +5,7 @@ import { keyRoutes } from './keys.ts';
 import { invitationRoutes } from './invitation.ts';
 import { peopleRoutes } from './people.ts';
 import type { ConsoleRoute } from './route.ts';
+import { sandboxRoutes } from './sandbox.ts';
 import { signInRoutes } from './sign-in.ts';
 
 /**
@@ -16,6 +17,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...peopleRoutes,
   ...keyRoutes,
   ...keyLinkRoutes,
+  ...sandboxRoutes,
   ...signInRoutes,
   ...invitationRoutes,
   ...accountRoutes,

@@ -9,7 +9,8 @@ import { errorFields } from '../log.ts';
 import { registerAssets } from '../look/assets.ts';
 import { PasswordsBusy } from '../users/password.ts';
 import { needsSecondFactor } from '../users/roles.ts';
-import type { Session } from '../users/sessions.ts';
+import { useMembership } from '../users/members.ts';
+import type { Membership, Session } from '../users/sessions.ts';
 import { clientName, findSession, touchSession } from '../users/sessions.ts';
 import { messagePage } from './blocks.ts';
 import { comesFromUs, cookieHeader, cookieName, isSafeOrigin, readCookie, safeAddress } from './browser.ts';
@@ -90,8 +91,6 @@ async function answer(
     );
   const token = readCookie(request.headers, cookieName(baseUrl, 'session'));
   const session = token === null ? null : ((await findSession(app.db, token, app.clock.nowMs())) ?? null);
-  if (session !== null && app.clock.nowMs() - session.last_seen_at.getTime() > touchMs)
-    await inWork(app, null, (work) => touchSession(work, session.session_id));
   const url = request.raw.url ?? '/';
   const question = url.indexOf('?');
   const path = question < 0 ? url : url.slice(0, question);
@@ -106,6 +105,12 @@ async function answer(
     form: new Form(request.body),
     session,
   };
+  if (session !== null && app.clock.nowMs() - session.last_seen_at.getTime() > touchMs)
+    await inWork(app, null, async (work) => {
+      await touchSession(work, session.session_id);
+      const here = session.memberships.find((one) => one.public_id === visit.params.organisation);
+      if (here !== undefined) await useMembership(work, here.organisation_id, session.user_id);
+    });
   const { answered, frame } = await handled(route, visit);
   return send(app, reply, answered, frame);
 }
@@ -125,8 +130,7 @@ async function handled(route: ConsoleRoute, visit: OpenVisit): Promise<{ answere
   }
   const id = visit.params.organisation!.toLowerCase();
   const organisation = session.memberships.find((one) => one.public_id === id);
-  if (organisation === undefined || !route.for.includes(organisation.role))
-    return { answered: notFound, frame: noFrame };
+  if (organisation === undefined || !isFor(route, organisation)) return { answered: notFound, frame: noFrame };
   if (needsSecondFactor(organisation.role) && !session.has_second_factor)
     return { answered: { to: detour('/console/account/second-factor', route, visit) }, frame: noFrame };
   const base = `/console/${organisation.public_id}`;
@@ -157,6 +161,11 @@ async function handled(route: ConsoleRoute, visit: OpenVisit): Promise<{ answere
   }
 }
 
+/** Whether somebody may open a page of the organisation, by their role there. */
+function isFor(route: ConsoleRoute, { role, is_sandbox }: Membership): boolean {
+  return typeof route.for !== 'string' && route.for.includes(role) && !(route.live === true && is_sandbox);
+}
+
 /** Whether the person proved who they are within the last ten minutes. */
 export const isProved = (session: Session, nowMs: number): boolean =>
   nowMs - session.proved_at.getTime() < limits.stepUpMs;
@@ -169,7 +178,7 @@ const frameOf = (session: Session | null): Frame => ({
 
 function menuFor({ base, path, organisation }: Visit): Frame['menu'] {
   return consoleRoutes.flatMap((route) => {
-    if (typeof route.for === 'string' || route.menu === undefined || !route.for.includes(organisation.role)) return [];
+    if (typeof route.for === 'string' || route.menu === undefined || !isFor(route, organisation)) return [];
     const to = base + route.path;
     return [{ to, label: route.menu, current: path === to || (route.path !== '' && path.startsWith(`${to}/`)) }];
   });

@@ -7,6 +7,7 @@ import { inWork, rowsLane } from '../db/work.ts';
 import { formatPosition } from '../feed/time.ts';
 import { createKey, hashSecret } from '../keys/keys.ts';
 import { createOrganisation, findOrganisation } from '../organisations/organisations.ts';
+import { markSandbox } from '../organisations/sandboxes.ts';
 import { removeEverybody } from '../users/members.ts';
 import { hashPassword } from '../users/password.ts';
 import type { SandboxOwner } from './owner.ts';
@@ -108,25 +109,29 @@ const tables = [
   'audit_chain',
   'audit_hour',
   'user_invitation',
+  'sandbox_request',
+  'milestone',
   'feed',
 ];
 
-/** Deletes the sandbox's organisation with everything in it, and nothing else. */
+/** Deletes an organisation with everything in it, and nothing else. Only sandboxes end like this. */
+export async function emptyOrganisation(app: App, organisationId: number): Promise<void> {
+  await inWork(app, null, (work) => removeEverybody(work, organisationId));
+  await app.db.transaction(async (tx) => {
+    await tx.query(
+      'delete from rate_window where key_id in (select key_id from access_key where organisation_id = $1)',
+      [organisationId],
+    );
+    await tx.query('delete from access_key where organisation_id = $1', [organisationId]);
+    for (const table of tables) await tx.query(`delete from ${table} where organisation_id = $1`, [organisationId]);
+    await tx.query('delete from organisation where organisation_id = $1', [organisationId]);
+  });
+}
+
+/** Deletes the sandbox of this data folder. */
 export async function resetSandbox(app: App): Promise<void> {
   const found = await findOrganisation(app.db, uuidOf(seed, 'organisation'));
-  if (found !== undefined) {
-    await inWork(app, null, (work) => removeEverybody(work, found.organisation_id));
-    await app.db.transaction(async (tx) => {
-      await tx.query(
-        'delete from rate_window where key_id in (select key_id from access_key where organisation_id = $1)',
-        [found.organisation_id],
-      );
-      await tx.query('delete from access_key where organisation_id = $1', [found.organisation_id]);
-      for (const table of tables)
-        await tx.query(`delete from ${table} where organisation_id = $1`, [found.organisation_id]);
-      await tx.query('delete from organisation where organisation_id = $1', [found.organisation_id]);
-    });
-  }
+  if (found !== undefined) await emptyOrganisation(app, found.organisation_id);
   await rm(statePath(app), { force: true });
 }
 
@@ -173,9 +178,10 @@ export async function openSandbox(app: App, learners: number): Promise<Sandbox> 
   }
   const { owner } = state;
   const hashed = await hashPassword(owner!.password, app.random);
-  await inWork(app, rowsLane(organisation.organisation_id), (work) =>
-    ensureOwner(work, organisation.organisation_id, owner!, hashed),
-  );
+  await inWork(app, rowsLane(organisation.organisation_id), async (work) => {
+    await markSandbox(work, organisation.organisation_id, null);
+    await ensureOwner(work, organisation.organisation_id, owner!, hashed);
+  });
   let current = state;
   const seeding = seedOrganisation(app, organisation, plan, current.learners);
   const step = async () => {

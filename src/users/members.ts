@@ -5,7 +5,7 @@ import { removeAccountIfNowhere } from './accounts.ts';
 import type { Role } from './roles.ts';
 import { mayGive } from './roles.ts';
 import type { Membership } from './sessions.ts';
-import { endSessions } from './sessions.ts';
+import { belonging, endSessions } from './sessions.ts';
 
 /** Somebody who belongs to an organisation. */
 export type Member = {
@@ -15,11 +15,12 @@ export type Member = {
   role: Role;
   created_at: Date;
   has_second_factor: boolean;
-  last_seen_at: Date | null;
+  /** When they last opened a page of this organisation: what they do elsewhere is nobody's business here. */
+  last_used_at: Date | null;
 };
 
 const columns = `m.user_id, u.email, u.full_name, m.role, m.created_at, u.totp_secret is not null as has_second_factor,
-         (select max(s.last_seen_at) from user_session s where s.user_id = m.user_id and s.stage = 'full') as last_seen_at`;
+         m.last_used_at`;
 const list = statement(
   'member.list',
   `
@@ -53,8 +54,8 @@ const remove = statement('member.remove', `delete from user_membership where org
 const ofUser = statement(
   'member.of_user',
   `
-  select o.organisation_id, o.public_id, o.name, o.time_zone, m.role
-    from user_membership m join organisation o using (organisation_id) where m.user_id = $1 order by o.name, o.public_id`,
+  select o.organisation_id, o.public_id, o.name, o.time_zone, o.sandbox_of is not null as is_sandbox, m.role
+    from (${belonging}) m join organisation o using (organisation_id) where m.user_id = $1 order by o.name, o.public_id`,
 );
 
 /** Where a person belongs. */
@@ -132,4 +133,14 @@ export async function leave(work: Work, organisationId: number, userId: string):
 /** For an organisation that goes away with everything in it. */
 export async function removeEverybody(work: Work, organisationId: number): Promise<void> {
   for (const { user_id } of await membersOf(work, organisationId)) await leave(work, organisationId, user_id);
+}
+
+const use = statement(
+  'member.use',
+  `update user_membership set last_used_at = $3 where organisation_id = $1 and user_id = $2`,
+);
+
+/** They opened a page of the organisation. */
+export async function useMembership(work: Work, organisationId: number, userId: string): Promise<void> {
+  await work.tx.query(use, [organisationId, userId, new Date(work.nowMs)]);
 }

@@ -11,6 +11,8 @@ export type Membership = {
   public_id: string;
   name: string;
   time_zone: string;
+  /** The sandbox of an organisation: its people are those of that one. */
+  is_sandbox: boolean;
   role: Role;
 };
 
@@ -31,6 +33,13 @@ export type Session = {
   memberships: Membership[];
 };
 
+/** Where people belong: to organisations, and in the roles that reach keys to the sandboxes of these. */
+export const belonging = `
+  select organisation_id, user_id, role from user_membership
+  union all
+  select o.organisation_id, m.user_id, m.role from user_membership m join organisation o on o.sandbox_of = m.organisation_id
+   where m.role in ('owner', 'admin', 'developer')`;
+
 /** A session is alive by these two instants; the third is for those that still wait for their second factor. */
 const alive = `s.last_seen_at > $2 and s.created_at > $3 and (s.stage = 'full' or s.created_at > $4)`;
 const bounds = (nowMs: number) =>
@@ -42,8 +51,9 @@ const find = statement(
   select s.session_id, s.user_id, s.stage, s.created_at, s.last_seen_at, s.proved_at, s.client, s.pending_totp,
          u.email, u.full_name, u.password is not null as has_password, u.totp_secret is not null as has_second_factor,
          coalesce((select json_agg(json_build_object('organisation_id', o.organisation_id, 'public_id', o.public_id,
-                                   'name', o.name, 'time_zone', o.time_zone, 'role', m.role) order by o.name, o.public_id)
-                     from user_membership m join organisation o using (organisation_id) where m.user_id = s.user_id), '[]') as memberships
+                                   'name', o.name, 'time_zone', o.time_zone, 'is_sandbox', o.sandbox_of is not null,
+                                   'role', m.role) order by o.name, o.public_id)
+                     from (${belonging}) m join organisation o using (organisation_id) where m.user_id = s.user_id), '[]') as memberships
     from user_session s join user_account u using (user_id)
    where s.token_sha256 = $1 and ${alive}`,
 );

@@ -1,0 +1,183 @@
+import { statement } from '../db/database.ts';
+import type { Tx } from '../db/database.ts';
+import { limits } from '../limits.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import { findSandbox, requestSandbox } from '../organisations/sandboxes.ts';
+import type { Subject } from '../scoring/levels.ts';
+import { subjects } from '../scoring/levels.ts';
+import type { Role } from '../users/roles.ts';
+import { isUuid } from '../uuid.ts';
+import { confirmPage, empty } from './blocks.ts';
+import type { Faults } from './form.ts';
+import { choiceField, form, selectField } from './form.ts';
+import { html } from '../html.ts';
+import { integrators } from './home.ts';
+import { testResultMade } from './milestones.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { actionOf } from './route.ts';
+
+const askers: readonly Role[] = ['owner', 'admin'];
+
+const ask: ConsoleRoute = { for: askers, live: true, method: 'POST', path: '/sandbox', handle: askFor };
+const begin: ConsoleRoute = {
+  for: askers,
+  live: true,
+  proof: true,
+  method: 'POST',
+  path: '/sandbox/reset',
+  handle: beginAnew,
+};
+
+/** An organisation's own sandbox, and results that happen there on demand. */
+export const sandboxRoutes: ConsoleRoute[] = [
+  { for: askers, live: true, method: 'GET', path: '/sandbox', handle: showAsk },
+  ask,
+  { for: askers, live: true, proof: true, method: 'GET', path: '/sandbox/reset', handle: showReset },
+  begin,
+  { for: integrators, method: 'GET', path: '/test-result', handle: showMake },
+  { for: integrators, method: 'POST', path: '/test-result', handle: make },
+];
+
+const byOf = ({ session, requestId }: Visit, route: ConsoleRoute) => ({
+  actor: session.user_id,
+  action: actionOf(route),
+  requestId,
+});
+
+async function showAsk(visit: Visit): Promise<Answer> {
+  const { app, base, organisation } = visit;
+  const state = await findSandbox(app.db, organisation.organisation_id);
+  if (state.is_one || state.public_id !== null || state.asked_at !== null) return { to: base };
+  const atOnce = app.settings.sandboxes === 'at_once';
+  return {
+    page: confirmPage({
+      title: atOnce ? 'Get a sandbox?' : 'Ask for a sandbox?',
+      says: [
+        'It is an organisation of its own with test keys and 50 made-up learners. Owners, admins and integration developers of this organisation use it in their role.',
+        atOnce ? 'It takes a few seconds.' : 'Whoever runs the service makes it; the page Start shows it then.',
+      ],
+      action: `${base}/sandbox`,
+      button: atOnce ? 'Get it' : 'Ask for it',
+      cancel: base,
+      danger: false,
+    }),
+  };
+}
+
+async function askFor(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, session, change } = visit;
+  const { organisation_id: id } = organisation;
+  if ((await findSandbox(app.db, id)).is_one) return { to: base };
+  if (app.settings.sandboxes === 'at_once') {
+    // What makes plausible data is large, and is read by those alone who want some.
+    const { grantSandbox } = await import('../sandbox/own.ts');
+    const sandbox = await grantSandbox(app, await readOrganisation(app.db, id), byOf(visit, ask));
+    return { to: `/console/${sandbox}` };
+  }
+  await change(async (work) => {
+    const result = await requestSandbox(work, id, session.user_id);
+    return result ? { result, resource: organisation.public_id } : { result };
+  });
+  return { to: `${base}?did=asked` };
+}
+
+async function showReset(visit: Visit): Promise<Answer> {
+  const { app, base, organisation } = visit;
+  if ((await findSandbox(app.db, organisation.organisation_id)).public_id === null) return { to: base };
+  return {
+    page: confirmPage({
+      title: 'Begin the sandbox anew?',
+      says: [
+        'Its learners, results, keys, endpoints and log are deleted, and 50 new learners are made.',
+        'Keys of the sandbox stop working: make a new one afterwards. Nothing of this organisation itself changes.',
+      ],
+      action: `${base}/sandbox/reset`,
+      button: 'Begin anew',
+      cancel: base,
+    }),
+  };
+}
+
+async function beginAnew(visit: Visit): Promise<Answer> {
+  const { app, base, organisation } = visit;
+  const { organisation_id: id } = organisation;
+  if ((await findSandbox(app.db, id)).organisation_id === null) return { to: base };
+  const { resetOwnSandbox } = await import('../sandbox/own.ts');
+  const sandbox = await resetOwnSandbox(app, await readOrganisation(app.db, id), byOf(visit, begin));
+  return { to: `/console/${sandbox}?did=reset` };
+}
+
+const newest = statement(
+  'test_result.learners',
+  `
+  select learner_id, ref from learner where organisation_id = $1 and ref is not null
+   order by created_at desc, ref limit ${limits.consoleRows}`,
+);
+
+const testLearners = (tx: Tx, organisationId: number) =>
+  tx.query<{ learner_id: string; ref: string }>(newest, [organisationId]);
+
+async function makePage(visit: Visit, faults: Faults): Promise<Answer> {
+  const { app, base, organisation, form: sent } = visit;
+  if (!(await findSandbox(app.db, organisation.organisation_id)).is_one) return { to: base };
+  const learners = await testLearners(app.db, organisation.organisation_id);
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Make a result happen',
+      back: { to: base, label: 'Start' },
+      main:
+        learners.length === 0
+          ? empty('There is no test learner with a reference yet.')
+          : html`<p>The result appears as if the learner had just finished: in the feed, and as an event to the endpoints.</p>${form(
+              `${base}/test-result`,
+              [
+                selectField({
+                  name: 'learner',
+                  label: 'Test learner',
+                  hint: `The ${limits.consoleRows} newest, by reference.`,
+                  choices: learners.map((one) => ({ value: one.learner_id, label: one.ref })),
+                  chosen: sent.raw('learner'),
+                  fault: faults.learner,
+                }),
+                choiceField({
+                  name: 'subject',
+                  label: 'Subject',
+                  choices: subjects.map((one) => ({ value: one, label: one })),
+                  chosen: [sent.raw('subject') || 'maths'],
+                  fault: faults.subject,
+                }),
+              ],
+              'Make it happen',
+              { faults, cancel: base },
+            )}`,
+    },
+  };
+}
+
+async function showMake(visit: Visit): Promise<Answer> {
+  return makePage(visit, {});
+}
+
+async function make(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, session, form: sent, change } = visit;
+  if (!(await findSandbox(app.db, organisation.organisation_id)).is_one) return { to: base };
+  const learnerId = sent.raw('learner');
+  const subject = sent.raw('subject');
+  const faults: Faults = {};
+  if (!isUuid(learnerId)) faults.learner = 'Choose a learner.';
+  if (!(subjects as readonly string[]).includes(subject)) faults.subject = 'Choose a subject.';
+  if (Object.keys(faults).length > 0) return makePage(visit, faults);
+  const { makeTestResult } = await import('../sandbox/own.ts');
+  const made = await change(async (work) => {
+    const result = await makeTestResult(work, organisation, {
+      learnerId,
+      subject: subject as Subject,
+      actor: session.user_id,
+    });
+    if (result === null) return { result };
+    await testResultMade(work, organisation.organisation_id);
+    return { result, resource: result };
+  });
+  return made === null ? makePage(visit, { learner: 'Choose a learner.' }) : { to: `${base}?did=made` };
+}

@@ -1,0 +1,64 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+
+/** Sandboxes of organisations: asked for by their people, granted by the operator, or at once where a setting says so. */
+
+const find = statement(
+  'sandbox.find',
+  `
+  select o.sandbox as is_one, o.sandbox_of is not null as is_of_one, s.organisation_id, s.public_id, r.asked_at
+    from organisation o
+    left join organisation s on s.sandbox_of = o.organisation_id
+    left join sandbox_request r on r.organisation_id = o.organisation_id
+   where o.organisation_id = $1`,
+);
+const request = statement(
+  'sandbox.request',
+  `
+  insert into sandbox_request (organisation_id, asked_by, asked_at) values ($1, $2, $3)
+  on conflict (organisation_id) do nothing returning organisation_id`,
+);
+const forgetRequest = statement('sandbox.forget_request', `delete from sandbox_request where organisation_id = $1`);
+const mark = statement(
+  'sandbox.mark',
+  `update organisation set sandbox = true, sandbox_of = $2 where organisation_id = $1`,
+);
+const requests = statement(
+  'sandbox.requests',
+  `
+  select o.public_id, o.name, r.asked_at from sandbox_request r join organisation o using (organisation_id)
+   order by r.asked_at, o.organisation_id`,
+);
+
+/** How an organisation stands to sandboxes. */
+export type SandboxState = {
+  /** It is one itself. */
+  is_one: boolean;
+  /** It is the one of another organisation. */
+  is_of_one: boolean;
+  /** The sandbox that it has. */
+  organisation_id: number | null;
+  public_id: string | null;
+  /** When it asked for one that has not been granted. */
+  asked_at: Date | null;
+};
+
+export async function findSandbox(tx: Tx, organisationId: number): Promise<SandboxState> {
+  return (await tx.query<SandboxState>(find, [organisationId]))[0]!;
+}
+
+/** @returns false when it had been asked for before */
+export async function requestSandbox(work: Work, organisationId: number, userId: string): Promise<boolean> {
+  return (await work.tx.query(request, [organisationId, userId, new Date(work.nowMs)])).length === 1;
+}
+
+/** @param of the organisation whose people use it; null for one that stands alone */
+export async function markSandbox(work: Work, organisationId: number, of: number | null): Promise<void> {
+  await work.tx.query(mark, [organisationId, of]);
+  if (of !== null) await work.tx.query(forgetRequest, [of]);
+}
+
+export function listSandboxRequests(tx: Tx): Promise<{ public_id: string; name: string; asked_at: Date }[]> {
+  return tx.query(requests);
+}

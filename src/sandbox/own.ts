@@ -1,0 +1,81 @@
+import type { App } from '../app.ts';
+import { auditInside } from '../audit/audit.ts';
+import { formatMs } from '../clock.ts';
+import type { Work } from '../db/work.ts';
+import { feedLane, inWork } from '../db/work.ts';
+import { importRecords } from '../imports/import.ts';
+import { readyRecord } from '../imports/record.ts';
+import { findLearnersByIds } from '../learners/learners.ts';
+import { limits } from '../limits.ts';
+import type { Organisation } from '../organisations/organisations.ts';
+import { createOrganisation, readOrganisation } from '../organisations/organisations.ts';
+import { findSandbox, markSandbox } from '../organisations/sandboxes.ts';
+import type { Subject } from '../scoring/levels.ts';
+import { planSandbox } from './plan.ts';
+import { normal, outcomeAt } from './results.ts';
+import { emptyOrganisation } from './sandbox.ts';
+import { seedOrganisation } from './seed.ts';
+
+/** Learners of an organisation's own sandbox: enough for a walk of several pages at small limits. */
+const learners = 50;
+
+/** Who does it, for the audit log of the organisation whose sandbox it is. */
+export type By = { actor: string; action: string; requestId: string };
+
+/**
+ * Makes an organisation's own sandbox and seeds it, unless there is one.
+ * @returns its public id
+ */
+export async function grantSandbox(app: App, organisation: Organisation, by: By): Promise<string> {
+  const { organisation_id: id } = organisation;
+  const { made, sandbox } = await inWork(app, feedLane(id), async (work) => {
+    const there = await findSandbox(work.tx, id);
+    if (there.organisation_id !== null)
+      return { made: false, sandbox: await readOrganisation(work.tx, there.organisation_id) };
+    const name = `${[...organisation.name].slice(0, limits.organisationNameChars - 12).join('')} (sandbox)`;
+    const row = await createOrganisation(work, { name, plan: 'unlimited', credits: 0, groupAutocreate: true });
+    await markSandbox(work, row.organisation_id, id);
+    await auditInside(work.tx, {
+      organisationId: id,
+      atMs: work.nowMs,
+      ...by,
+      resource: row.public_id,
+      status: null,
+    });
+    return { made: true, sandbox: row };
+  });
+  if (made) {
+    const plan = planSandbox({ seed: `sandbox of ${organisation.public_id}`, learners, nowMs: app.clock.nowMs() });
+    for await (const _ of seedOrganisation(app, sandbox, plan, 0));
+  }
+  return sandbox.public_id;
+}
+
+/** The sandbox goes with its keys and endpoints, and another one begins. @returns the new one's public id */
+export async function resetOwnSandbox(app: App, organisation: Organisation, by: By): Promise<string> {
+  const { organisation_id: sandboxId } = await findSandbox(app.db, organisation.organisation_id);
+  if (sandboxId !== null) await emptyOrganisation(app, sandboxId);
+  return grantSandbox(app, organisation, by);
+}
+
+/** Makes a result of a test learner happen as if it had just been finished, events included. @returns its id */
+export async function makeTestResult(
+  work: Work,
+  sandbox: { organisation_id: number; public_id: string },
+  given: { learnerId: string; subject: Subject; actor: string },
+): Promise<string | null> {
+  const [learner] = await findLearnersByIds(work.tx, sandbox.organisation_id, [given.learnerId]);
+  if (learner?.ref == null) return null;
+  const assessmentId = work.uuid();
+  const record = {
+    assessment_id: assessmentId,
+    learner: { ref: learner.ref, full_name: learner.full_name },
+    assessed_at: formatMs(work.nowMs),
+    ...outcomeAt(given.subject, normal(work.random), work.random.float()),
+  };
+  await importRecords(work, sandbox.organisation_id, [readyRecord(record, sandbox.public_id, work.nowMs)], {
+    events: true,
+    actor: given.actor,
+  });
+  return assessmentId;
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { createKey } from '../../src/keys/keys.ts';
+import { systemRandom } from '../../src/random.ts';
+import { grantSandbox } from '../../src/sandbox/own.ts';
+import { readOrganisation } from '../../src/organisations/organisations.ts';
+import { withService } from '../service.ts';
+import { personOf } from './visitor.ts';
+
+const service = await withService({ settings: { ARS_SANDBOXES: 'at_once', ARS_RATE_LIMIT: '1000000' } });
+const patient = await service.sibling({ settings: { ARS_SANDBOXES: 'ask' } });
+const ticked = (text: string) => (text.match(/class="tick"/g) ?? []).length;
+
+suite('getting started', () => {
+  test('ticks itself: key, request, 304; what was seen stays', async () => {
+    const org = await service.organisation();
+    const owner = await personOf(service, org.id, 'owner');
+    const page = async () => (await owner.get(`/console/${org.publicId}`)).text;
+    assert.equal(ticked(await page()), 1, 'the key of the test');
+    const first = await org.get('/assessments');
+    await org.get('/assessments', { 'if-none-match': first.headers.etag! });
+    // Uses of keys are written soon after the reply.
+    for (let i = 0; i < 100 && ticked(await page()) < 2; i++);
+    const before = ticked(await page());
+    assert.ok(before >= 3, 'key, request and 304');
+    await service.app.db.query('delete from audit where organisation_id = $1', [org.id]);
+    assert.equal(ticked(await page()), before);
+    // Who reads results has no such list.
+    const auditor = await personOf(service, org.id, 'auditor');
+    assert.equal(ticked((await auditor.get(`/console/${org.publicId}`)).text), 0);
+  });
+});
+
+suite('a sandbox', () => {
+  test('is asked for, granted by the operator, and used by the same people in their roles', async () => {
+    const org = await patient.organisation({ name: 'Asking College' });
+    const base = `/console/${org.publicId}`;
+    const owner = await personOf(patient, org.id, 'owner');
+    const developer = await personOf(patient, org.id, 'developer');
+    const tutor = await personOf(patient, org.id, 'tutor');
+    const asked = await owner.follow(await owner.post(`${base}/sandbox`));
+    assert.match(asked.text, /Asked for on/);
+    const by = { actor: 'operator', action: 'sandbox grant', requestId: systemRandom.uuid() };
+    const organisation = await readOrganisation(patient.app.db, org.id);
+    const ids = await Promise.all([1, 2].map(() => grantSandbox(patient.app, organisation, by)));
+    assert.equal(ids[0], ids[1], 'one, however often it is granted');
+    const sandbox = `/console/${ids[0]!}`;
+    assert.match((await owner.get(base)).text, new RegExp(sandbox));
+    for (const [person, status] of [
+      [owner, 200],
+      [developer, 200],
+      [tutor, 404],
+    ] as const)
+      assert.equal((await person.get(sandbox)).status, status);
+    // Its people are those of the organisation: nobody is invited into it, and whoever is removed there is gone here.
+    assert.equal((await owner.get(`${sandbox}/people`)).status, 404);
+    await owner.post(`${base}/people/${developer.userId}/remove`);
+    assert.equal((await developer.get(sandbox)).status, 303);
+    const stranger = await personOf(patient, (await patient.organisation()).id, 'owner');
+    assert.equal((await stranger.get(sandbox)).status, 404);
+  });
+
+  test('a test learner’s result happens: in the feed, at the endpoint, and the list ticks', async () => {
+    const org = await service.organisation({ name: 'Quick College' });
+    const base = `/console/${org.publicId}`;
+    const owner = await personOf(service, org.id, 'owner');
+    assert.equal((await owner.post(`${base}/test-result`, { subject: 'maths' })).headers.location, base, 'not here');
+    const to = (await owner.post(`${base}/sandbox`)).headers.location!;
+    const page = (await owner.get(`${to}/test-result`)).text;
+    const learner = /<option value="([\w-]{36})">/.exec(page)![1]!;
+    const [{ organisation_id: id }] = (await service.app.db.query<{ organisation_id: number }>(
+      'select organisation_id from organisation where sandbox_of = $1',
+      [org.id],
+    )) as [{ organisation_id: number }];
+    const key = await service.inWork((work) => createKey(work, id, { label: null, kind: 'test' }));
+    const platform = service.client(key);
+    const all = async (): Promise<any[]> => (await platform.get('/assessments?limit=500')).body.data;
+    const held = new Set((await all()).map((one) => one.assessment_id));
+    const refused: Record<string, string>[] = [
+      {},
+      { learner, subject: 'cookery' },
+      { learner: org.publicId, subject: 'maths' },
+    ];
+    for (const fields of refused) assert.equal((await owner.post(`${to}/test-result`, fields)).status, 422);
+    assert.equal(
+      (await owner.post(`${to}/test-result`, { learner, subject: 'maths' })).headers.location,
+      `${to}?did=made`,
+    );
+    assert.doesNotMatch((await owner.get(to)).text, /✓<\/span> A test learner/);
+    const fresh = (await all()).filter((one) => !held.has(one.assessment_id));
+    assert.equal(fresh.length, 1);
+    assert.equal(fresh[0].subject, 'maths');
+    assert.equal(fresh[0].learner.learner_id, learner);
+    assert.match((await owner.get(to)).text, /✓<\/span> A test learner/);
+    // Anew: other data, other keys, the organisation itself as it was.
+    const again = (await owner.post(`${base}/sandbox/reset`)).headers.location!;
+    assert.notEqual(again, `${to}?did=reset`);
+    assert.equal((await owner.get(to)).status, 404);
+    assert.equal((await platform.get('/health')).status, 401);
+    assert.equal((await owner.follow({ ...(await owner.get(again)) })).status, 200);
+  });
+});
