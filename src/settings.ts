@@ -224,7 +224,7 @@ export const settingsTable: Row[] = [
     name: 'ARS_SANDBOXES',
     default: 'ask',
     meaning:
-      "ask: people of an organisation ask for a sandbox, which `ars sandbox grant` makes; at_once: they get it by themselves.",
+      'ask: people of an organisation ask for a sandbox, which `ars sandbox grant` makes; at_once: they get it by themselves.',
     read: (text, s) => {
       if (text !== 'ask' && text !== 'at_once') throw new Error('must be ask or at_once');
       s.sandboxes = text;
