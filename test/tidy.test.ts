@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { basename } from 'node:path';
 import type { Import } from './source-tree.ts';
+import { writers } from './table-owners.ts';
 import { code, cycles, importsOf, read, sources, projectFiles } from './source-tree.ts';
 
 /** The order of the source tree, kept by reading it. */
@@ -204,61 +205,6 @@ suite('the graph by folder', () => {
     );
   });
 });
-
-/** Which folder or file may write a table; after the first, which is its owner, each with its reason. */
-const writers: Record<string, [owner: string, ...others: [file: string, why: string][]]> = {
-  access_key: ['src/keys', ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away']],
-  key_use: ['src/keys'],
-  key_link: ['src/keys'],
-  assessment: ['src/assessments'],
-  assessment_change: ['src/assessments'],
-  assessment_feed: ['src/assessments', ['src/feed/stamp.ts', 'a cascade gives rows new positions']],
-  audit: ['src/audit', ['src/api/admission.ts', 'a remembered read is admitted and audited by one statement']],
-  audit_begun: ['src/db'],
-  audit_block: ['src/audit'],
-  audit_chain: ['src/audit'],
-  audit_hour: ['src/audit'],
-  bank_version: ['src/sittings'],
-  delivery: [
-    'src/webhooks',
-    ['src/events/emit.ts', 'an event and its deliveries are one statement of their cause'],
-    ['src/events/cancel.ts', 'what is withdrawn is cancelled in the statement that empties its events'],
-  ],
-  delivery_attempt: ['src/webhooks'],
-  event: ['src/events', ['src/webhooks/prune.ts', 'an event goes with the last of its deliveries']],
-  evidence: ['src/evidence'],
-  feed: ['src/feed', ['src/organisations/organisations.ts', 'the row is made with its organisation']],
-  group_set: ['src/feed'],
-  group_set_group: ['src/feed'],
-  scope_exit: ['src/feed'],
-  idempotency: ['src/api'],
-  invitation: ['src/invitations'],
-  learner: ['src/learners'],
-  learner_change: ['src/learners'],
-  learner_feed: ['src/feed', ['src/learners/store.ts', 'the row is made, and ends, with its learner']],
-  learner_group: ['src/groups'],
-  learner_leaving: ['src/learners'],
-  membership: ['src/groups'],
-  migration: ['src/db'],
-  milestone: ['src/console'],
-  organisation: ['src/organisations', ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away']],
-  refused_calls: ['src/audit'],
-  rate_window: [
-    'src/api',
-    ['src/keys/keys.ts', 'the row is made with its key'],
-    ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away'],
-  ],
-  sandbox_request: ['src/organisations'],
-  service_secret: ['src/service-secret.ts'],
-  sitting: ['src/sittings'],
-  sitting_item: ['src/sittings'],
-  sign_in_attempts: ['src/users'],
-  user_account: ['src/users'],
-  user_invitation: ['src/users'],
-  user_membership: ['src/users'],
-  user_session: ['src/users'],
-  webhook_endpoint: ['src/webhooks'],
-};
 
 suite('every table has one owner', () => {
   const tables = [...read('src/db/schema.sql').matchAll(/create (?:unlogged )?table (?:public\.)?(\w+)/gi)].map(
