@@ -26,7 +26,10 @@ function readLine(text: string): Line | string {
   return value as Line;
 }
 
-/** Field names as the form sends them; a task's fields, an ordering's options and a matching's left sides go by their ids. */
+/**
+ * Field names as the form sends them; a task's fields, an ordering's options and a matching's left sides go by their
+ * ids.
+ */
 function formAnswer(item: RenderedItem, answer: Line['answer']): Answer {
   if (typeof answer === 'string') return { [fieldNames.answer]: answer };
   const named = { task: fieldNames.task, ordering: fieldNames.position, matching: fieldNames.match } as const;

@@ -31,7 +31,10 @@ export async function readWholeFile(file: string): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-/** The text of a file; in another encoding it would come in with its accents and pound signs replaced. @throws Failure */
+/**
+ * The text of a file; in another encoding it would come in with its accents and pound signs replaced.
+ * @throws Failure
+ */
 export async function readTextFile(file: string): Promise<string> {
   const bytes = await readWholeFile(file);
   if (!isUtf8(bytes)) throw new Failure(`${file} is not text in UTF-8: save it as “CSV UTF-8”, or convert it.`);

@@ -38,7 +38,10 @@ function metered(onBytes: (total: number) => void): Transform {
   });
 }
 
-/** The file of refused lines, begun with the first of them; what an earlier run left there goes when this one ends without any. */
+/**
+ * The file of refused lines, begun with the first of them; what an earlier run left there goes when this one ends
+ * without any.
+ */
 async function rejectsFile(path: string | null, isNamed: boolean) {
   // Before anything is imported: later, nobody would learn what was rejected.
   if (path !== null)

@@ -12,8 +12,8 @@ export class JsonFault extends Error {
 }
 
 /**
- * Reads JSON that somebody gave: a request, a file, a cell. An object that has a name twice is refused, because RFC 8259
- * leaves its meaning open, so that two readers could see two things.
+ * Reads JSON that somebody gave: a request, a file, a cell. An object that has a name twice is refused, because RFC
+ * 8259 leaves its meaning open, so that two readers could see two things.
  * @throws JsonFault
  */
 export function parseJson(text: string): unknown {

@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import type { Random } from './random.ts';
 
 /**
- * Signing secrets of webhook endpoints are encrypted at rest: AES-256-GCM (NIST SP 800-38D) under a key that HKDF-SHA256
- * (RFC 5869) derives from the service's secret.
+ * Signing secrets of webhook endpoints are encrypted at rest: AES-256-GCM (NIST SP 800-38D) under a key that
+ * HKDF-SHA256 (RFC 5869) derives from the service's secret.
  */
 
 export type Keyring = {

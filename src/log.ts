@@ -37,7 +37,10 @@ export function streamLog(
   };
 }
 
-/** What may be said of an unexpected error: its class, its code and where it was thrown, never its message, which can hold data. */
+/**
+ * What may be said of an unexpected error: its class, its code and where it was thrown, never its message, which can
+ * hold data.
+ */
 export function errorFields(error: unknown): LogFields {
   if (!(error instanceof Error)) return { error: typeof error };
   const code = (error as { code?: unknown }).code;

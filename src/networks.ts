@@ -16,7 +16,10 @@ export function parseIp(text: string): Ip {
   return ipaddr.parse(isIP(text) === 6 ? new URL(`http://[${text}]/`).hostname.slice(1, -1) : text);
 }
 
-/** Reads a list such as `10.0.0.0/8, fd12::/16`; an empty text opens nothing. Throws a RangeError that says what is wrong. */
+/**
+ * Reads a list such as `10.0.0.0/8, fd12::/16`; an empty text opens nothing. Throws a RangeError that says what is
+ * wrong.
+ */
 export function parseNetworks(text: string): Network[] {
   const items = text
     .split(',')

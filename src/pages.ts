@@ -33,7 +33,8 @@ export async function registerPages(app: App, fastify: FastifyInstance): Promise
   }, Infinity);
   await fastify.register(async (probes) => {
     limitByAddress(app, probes, limits.probesPerAddress);
-    // For the operator's probes: without credentials, without audit, and it says no more than that the database answers.
+    // For the operator's probes: without credentials, without audit, and it says no more than that the database
+    // answers.
     probes.route({
       method: ['GET', 'HEAD'],
       url: '/healthz',

@@ -2,11 +2,11 @@ import { limits } from './limits.ts';
 import { latinLookOf } from './look-alikes.ts';
 
 /**
- * A National Insurance number anywhere in a text: two letters, six digits, a letter A to D, whatever stands between them
- * that is neither letter nor digit, and bounded by the ends or by the like. Every two letters count, not only the prefixes
- * that are issued: refusing too much costs a clear message, storing one breaks the contract (the specification, What
- * the service does, 7). What is glued to further letters, or has lost its last letter, is not taken for one: one random UUID in twenty
- * would be (docs/decisions/0030-one-reader-of-national-insurance-numbers.md).
+ * A National Insurance number anywhere in a text: two letters, six digits, a letter A to D, whatever stands between
+ * them that is neither letter nor digit, and bounded by the ends or by the like. Every two letters count, not only the
+ * prefixes that are issued: refusing too much costs a clear message, storing one breaks the contract (the
+ * specification, What the service does, 7). What is glued to further letters, or has lost its last letter, is not taken
+ * for one: one random UUID in twenty would be (docs/decisions/0030-one-reader-of-national-insurance-numbers.md).
  *
  * No separator is a letter or a digit, so there is one way to read any text and the time is linear in its length.
  */
@@ -24,7 +24,8 @@ function decoded(text: string): string {
 /** Text as an eye reads it: look-alike letters are the Latin ones, without marks and without what has no width. */
 function asSeen(text: string): string {
   if (/^[\0-\x7f]*$/.test(text)) return text;
-  // Some look-alikes decompose to letters that no longer look alike, others only to letters that do: once on either side.
+  // Some look-alikes decompose to letters that no longer look alike, others only to letters that do: once on either
+  // side.
   const folded = text.replace(/[^\0-\x7f]/gu, latinLookOf).normalize('NFKD');
   return folded.replace(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[^\0-\x7f]/gu, latinLookOf);
 }
@@ -65,8 +66,8 @@ function redactWithin(value: unknown): unknown {
 }
 
 /**
- * The text with a mark in the place of National Insurance numbers; the very same text where it holds none. What is JSON,
- * or the inside of a JSON object, stays so: what only its punctuation joins is no number.
+ * The text with a mark in the place of National Insurance numbers; the very same text where it holds none. What is
+ * JSON, or the inside of a JSON object, stays so: what only its punctuation joins is no number.
  */
 export function withoutNationalInsuranceNumbers(text: string): string {
   if (!holdsNationalInsuranceNumber(text)) return text;
@@ -106,7 +107,10 @@ export function isNameOf(ref: string, fullName: string): boolean {
   return name !== '' && letters(ref) === name;
 }
 
-/** True for text that can be stored and shown on one line: not blank or invisible, no control characters, no lone surrogates. */
+/**
+ * True for text that can be stored and shown on one line: not blank or invisible, no control characters, no lone
+ * surrogates.
+ */
 export function isPlainText(text: string, mostChars: number): boolean {
   return (
     !/^[\s\p{Default_Ignorable_Code_Point}]*$/u.test(text) &&

@@ -112,8 +112,8 @@ export function fastRandom(seed: string): Random {
 }
 
 /**
- * Draws for simulations of millions, from the small fast counter generator sfc32 (Doty-Humphrey, PractRand); three draws
- * of the source seed it. Never for secrets.
+ * Draws for simulations of millions, from the small fast counter generator sfc32 (Doty-Humphrey, PractRand); three
+ * draws of the source seed it. Never for secrets.
  */
 export function simulationRandom(source: Uniform): Uniform {
   const word = () => Math.floor(source.float() * 2 ** 32) | 0;

@@ -37,8 +37,8 @@ const overwrite: Redaction = async (work, _, place) => {
 };
 
 /**
- * How the text of a column is redacted. What payloads show goes through verbs that stamp it (law 2). What isn't here only
- * machines write: hashes, codes, sealed secrets, and addresses that must stay what they are to be called.
+ * How the text of a column is redacted. What payloads show goes through verbs that stamp it (law 2). What isn't here
+ * only machines write: hashes, codes, sealed secrets, and addresses that must stay what they are to be called.
  */
 export const redactions: Record<string, Redaction> = {
   'access_key.contact': overwrite,

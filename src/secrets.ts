@@ -1,7 +1,10 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { Random } from './random.ts';
 
-/** What keys are derived for; each purpose has its own key (HKDF, RFC 5869), so that one use can't be turned into another. */
+/**
+ * What keys are derived for; each purpose has its own key (HKDF, RFC 5869), so that one use can't be turned into
+ * another.
+ */
 export type Purpose =
   'address' | 'cursor' | 'invitation' | 'idempotency' | 'key_link' | 'result' | 'session' | 'sign-in';
 

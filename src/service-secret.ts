@@ -25,7 +25,10 @@ const accept = statement(
   on conflict (one) do update set fingerprint = excluded.fingerprint, since = excluded.since`,
 );
 
-/** The service's secret: from its setting, or generated once beside the embedded database. Two processes that generate it at once agree. */
+/**
+ * The service's secret: from its setting, or generated once beside the embedded database. Two processes that generate
+ * it at once agree.
+ */
 export async function serviceSecret(settings: Settings, random: Random): Promise<string> {
   if (settings.secret !== undefined) return settings.secret;
   const path = join(settings.dataDir, 'secret');

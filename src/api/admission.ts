@@ -22,16 +22,19 @@ export type Admission = Caller & {
   answered: boolean;
 };
 
-/** Above this limit, times are kept in steps of a second, so that a key's row fits a page of the database whatever the limit is. */
+/**
+ * Above this limit, times are kept in steps of a second, so that a key's row fits a page of the database whatever the
+ * limit is.
+ */
 const exactUpTo = 400;
 const coarseMs = 1000;
 
 /**
  * The window after one more batch, out of the row `w` as it is when the batch gets it: admitted_ms rises, and
- * admitted_total is the running total at each of these times, so what has left the window is found by one binary search.
- * An admitted time counts for a millisecond longer than the window, because times are cut to milliseconds. A clock that is
- * behind the last time waits there; more than a window behind, it is that time which was wrong, and all that is still in
- * the window of then counts as admitted now (docs/decisions/0005).
+ * admitted_total is the running total at each of these times, so what has left the window is found by one binary
+ * search. An admitted time counts for a millisecond longer than the window, because times are cut to milliseconds. A
+ * clock that is behind the last time waits there; more than a window behind, it is that time which was wrong, and all
+ * that is still in the window of then counts as admitted now (docs/decisions/0005).
  */
 function countedBy(asked: string, nowMs: string, limit: string, stepMs: string): string {
   return `(last_ms, granted, used, total, gone_total, admitted_ms, admitted_total) = (
@@ -67,8 +70,8 @@ const admitOne = `
               f.position, f.state, ${result})`;
 
 /**
- * Several keys, or addresses of one: rows are locked in the order of their keys, so that two processes can't deadlock. What
- * one key asks from several addresses is counted together, and shared out in the order of the rows.
+ * Several keys, or addresses of one: rows are locked in the order of their keys, so that two processes can't deadlock.
+ * What one key asks from several addresses is counted together, and shared out in the order of the rows.
  */
 const admitMany = `
   asked as materialized (
@@ -97,7 +100,9 @@ const answered = (reads: string) => `
       from ${reads} as p
       join admitted a on a.pair = p.pair and a.all_granted and a.organisation_id = p.organisation_id and a.position = p.position and a.state = p.state)`;
 
-/** All of one key and one request, as most batches are: each array beyond the ids would cost as much as several rows. */
+/**
+ * All of one key and one request, as most batches are: each array beyond the ids would cost as much as several rows.
+ */
 const readsAlike = `
   (select 1::int8 as pair, request_id, $10::int8 as organisation_id, $11::int8 as position, $12::int8 as state,
           $13::text as action, $14::text as resource, $15::int2 as status, $16::text as detail
@@ -163,7 +168,8 @@ export type Admit = (asked: Asked) => Promise<Admission | null>;
  * Credentials, rate limit and feed state of all requests that wait, by one statement, always fresh: nothing can go
  * stale. A read that was answered before is answered by the same statement if the feed is still where it was: that
  * statement then writes its audit row, too.
- * @param relaxed a connection of its own that commits asynchronously: an admission needn't survive a crash of the database
+ * @param relaxed a connection of its own that commits asynchronously: an admission needn't survive a crash of the
+ * database
  * @param durable another one, for batches with audit rows
  */
 export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admit {

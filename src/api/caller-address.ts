@@ -33,7 +33,9 @@ function addressOf(request: IncomingMessage, trusted: readonly Network[]): Ip | 
   return address;
 }
 
-/** Where a request comes from, for counting: an IPv4 address, or an IPv6 network of 64 bits; empty when it isn't known. */
+/**
+ * Where a request comes from, for counting: an IPv4 address, or an IPv6 network of 64 bits; empty when it isn't known.
+ */
 export function callerAddress(request: IncomingMessage, trusted: readonly Network[]): string {
   const address = addressOf(request, trusted);
   if (address === null) return '';

@@ -51,7 +51,10 @@ const unreadable: Record<string, string> = {
   [noProxy]: 'The service is no proxy.',
 };
 
-/** The reply to what couldn't be read as a request, as it goes over the wire: the one error shape, with a line in the log. */
+/**
+ * The reply to what couldn't be read as a request, as it goes over the wire: the one error shape, with a line in the
+ * log.
+ */
 export function connectionRefusal(app: App, code: string | undefined): string {
   const refusal = new ApiError('bad_request', unreadable[code ?? '']);
   const requestId = app.random.uuid();

@@ -156,7 +156,10 @@ async function startIdempotent(
   return claimKey(app, caller.organisationId, key, requestText);
 }
 
-/** Parameters out of the raw path, decoded once; ids in lower case, as they are shown. Broken percent-encoding names nothing. */
+/**
+ * Parameters out of the raw path, decoded once; ids in lower case, as they are shown. Broken percent-encoding names
+ * nothing.
+ */
 function pathParams(route: Route, path: string): Record<string, string> {
   const found = /\{(\w+)\}/.exec(route.path);
   if (found === null) return {};

@@ -12,8 +12,8 @@ const mostKnown = 1000;
 type Use = { organisationId: number; keyId: string; address: string | null; client: string | undefined; atMs: number };
 
 /**
- * From where and by what keys are used, gathered in this process: a key at a new place is written down at once, one that
- * goes on from where it was every few seconds. A crash loses no more than that; the time of a key's last use isn't
+ * From where and by what keys are used, gathered in this process: a key at a new place is written down at once, one
+ * that goes on from where it was every few seconds. A crash loses no more than that; the time of a key's last use isn't
  * among it (rate_window has it).
  */
 export class KeyUses {

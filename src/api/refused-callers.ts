@@ -13,8 +13,8 @@ export type Refused = {
 };
 
 /**
- * Counts calls that proved no organisation, by address and in this process only: it slows guessing, and bounds what such
- * calls can write. Valid credentials pass whatever others at their address do.
+ * Counts calls that proved no organisation, by address and in this process only: it slows guessing, and bounds what
+ * such calls can write. Valid credentials pass whatever others at their address do.
  */
 export class RefusedCallers {
   #windows: AddressWindows;

@@ -105,7 +105,8 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) =>
     done(null, request.is404 ? body : unsupported),
   );
-  // Node would answer other expectations than 100-continue with an empty 417; they are ignored instead (RFC 9110, 10.1.1).
+  // Node would answer other expectations than 100-continue with an empty 417; they are ignored instead (RFC 9110,
+  // 10.1.1).
   fastify.server.on('checkExpectation', (request, reply) => {
     fastify.server.emit('request', request, reply);
   });
@@ -137,8 +138,8 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
 }
 
 /**
- * Builds the HTTP server; nothing listens yet. Order of every API call: credentials, rate limit, route, shape, existence,
- * rule, conflict, credits, commit, audit, reply.
+ * Builds the HTTP server; nothing listens yet. Order of every API call: credentials, rate limit, route, shape,
+ * existence, rule, conflict, credits, commit, audit, reply.
  * @param pages registers what is served beside the API
  */
 export async function buildServer(

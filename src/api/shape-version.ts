@@ -44,9 +44,9 @@ export function splicedSamples(): string[] {
 }
 
 /**
- * Changes whenever the same rows would be sent as other bytes, so that an ETag of an older release never matches a newer
- * one's reply. Nobody has to remember it: it is made of what the reads answer, as OpenAPI tells it, and of samples of what
- * is spliced.
+ * Changes whenever the same rows would be sent as other bytes, so that an ETag of an older release never matches a
+ * newer one's reply. Nobody has to remember it: it is made of what the reads answer, as OpenAPI tells it, and of
+ * samples of what is spliced.
  */
 export function shapeVersion(routes: readonly Route[], samples: readonly string[]): string {
   const schemas = routes

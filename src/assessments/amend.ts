@@ -48,7 +48,10 @@ export async function amendAssessment(
   return true;
 }
 
-/** Puts amended texts in the place of those before, which are kept with who changed them and why; the feed's lock is held. */
+/**
+ * Puts amended texts in the place of those before, which are kept with who changed them and why; the feed's lock is
+ * held.
+ */
 export async function replaceContents(
   work: Work,
   feed: Feed,
@@ -62,7 +65,9 @@ export async function replaceContents(
   await stampLearners(work, feed, [...new Set(rows.map((row) => row.learner_id))]);
 }
 
-/** Leaves of a live result nothing but its tombstone in the feed, and who withdrew it and why; the feed's lock is held. */
+/**
+ * Leaves of a live result nothing but its tombstone in the feed, and who withdrew it and why; the feed's lock is held.
+ */
 export async function removeContent(
   work: Work,
   feed: Feed,

@@ -2,9 +2,10 @@ import { Shape, fromOrganisation, positionBound, residual } from './page-sql.ts'
 import type { Walk } from './walk.ts';
 
 /**
- * Scope exits: results whose learner left one of the requested groups at or after `since` and is in none of them now, and
- * what was withdrawn while the learner was away. They stand in a stream of their own in the order of positions (written by
- * src/feed/scope-exits.ts), one for each group that was left; the newest among the requested groups is told.
+ * Scope exits: results whose learner left one of the requested groups at or after `since` and is in none of them now,
+ * and what was withdrawn while the learner was away. They stand in a stream of their own in the order of positions
+ * (written by src/feed/scope-exits.ts), one for each group that was left; the newest among the requested groups is
+ * told.
  */
 export type Scope = { groupIds: readonly string[]; learnerId: string | null };
 
@@ -48,8 +49,8 @@ function storedExits(shape: Shape, scope: Scope, { groups, bound, rest, limit }:
 }
 
 /**
- * Exits by leaves that a version from before the stored stream wrote: they stand where the result stands. "offset 0" keeps
- * the planner from scanning the feed and looking for leavers, instead of the other way round.
+ * Exits by leaves that a version from before the stored stream wrote: they stand where the result stands. "offset 0"
+ * keeps the planner from scanning the feed and looking for leavers, instead of the other way round.
  */
 function exitsOfBefore(shape: Shape, walk: Walk, scope: Scope, { groups, bound, rest, limit }: Parts): string {
   const of = scope.learnerId === null ? '' : ` and m.learner_id = ${shape.bind(scope.learnerId)}`;

@@ -1,7 +1,9 @@
 import { rqfLevels, subjects } from '../scoring/levels.ts';
 import type { Subject } from '../scoring/levels.ts';
 
-/** The combinations of rqf_level, its code and below_level_1 that a result can have, in the order of the stored facet. */
+/**
+ * The combinations of rqf_level, its code and below_level_1 that a result can have, in the order of the stored facet.
+ */
 export const levels = [{ rqf_level: null, rqf_level_code: null, below_level_1: null }, ...rqfLevels] as const;
 
 export const levelCodes = rqfLevels.flatMap(({ rqf_level_code: code }) => (code === null ? [] : [code]));

@@ -4,7 +4,10 @@ import { statement } from '../db/database.ts';
 /** What was amended: a field as the API names it, before and after. */
 export type FieldChange = { field: string; before: unknown; after: unknown };
 
-/** One amendment or withdrawal of a result; a withdrawal deletes what stood before, so it and those before it show no fields. */
+/**
+ * One amendment or withdrawal of a result; a withdrawal deletes what stood before, so it and those before it show no
+ * fields.
+ */
 export type HistoryEntry = {
   at: string;
   kind: 'amended' | 'withdrawn';
@@ -39,7 +42,8 @@ export async function historyOf(
   organisationId: number,
   assessmentId: string,
 ): Promise<HistoryEntry[] | undefined> {
-  // Changes first: one that comes in between makes the last entry show more than it did, never a change without its entry.
+  // Changes first: one that comes in between makes the last entry show more than it did, never a change without its
+  // entry.
   const rows = await tx.query<{
     at: Date;
     kind: 'amended' | 'withdrawn';

@@ -14,7 +14,8 @@ const between = '\u001f';
 /**
  * Wraps a stream of narrow rows: the page's limit, the bodies, and the groups' version in the same snapshot. A row
  * travels as one text, which costs driver and database a third less than ten columns (bench/pages.ts); a tombstone's
- * and an exit's lack the last two parts. "offset 0" keeps the planner from reading every body and joining them to the page.
+ * and an exit's lack the last two parts. "offset 0" keeps the planner from reading every body and joining them to the
+ * page.
  */
 export function wrap(stream: string, order: string, limit: string): string {
   return `

@@ -52,7 +52,8 @@ export function residual(
   }
   if (options.groupSets !== null) {
     shape.note('gs');
-    // Behind "is true" it stays a hash table that each row is looked up in: sets can be thousands, and "any" tries one by one.
+    // Behind "is true" it stays a hash table that each row is looked up in: sets can be thousands, and "any" tries one
+    // by one.
     sql += ` and (f.group_set_id in (select unnest(${shape.bind(options.groupSets)}::uuid[]))) is true`;
   }
   if (options.learnerId !== null) {
@@ -78,7 +79,9 @@ export function positionBound(shape: Shape, walk: Walk): string {
   return `${from} and f.position ${descending ? '>=' : '<='} ${shape.bind(walk.to)}`;
 }
 
-/** Arms of a merge; a longer list of keys is probed by a lateral join instead, which can't stop early but plans at once. */
+/**
+ * Arms of a merge; a longer list of keys is probed by a lateral join instead, which can't stop early but plans at once.
+ */
 export const mostArms = 32;
 
 /** A merge of ordered scans, one for each key. */

@@ -16,8 +16,8 @@ export function reportBase(baseUrl: string): string {
 
 /**
  * Records completed results: into the feed, onto their learners and, where wanted, into events, in one unit of work
- * whose feed lock is held. The learners exist; `madeLearners` were made in this unit of work, so nobody has seen them at
- * the position that they got then, and they need no newer one.
+ * whose feed lock is held. The learners exist; `madeLearners` were made in this unit of work, so nobody has seen them
+ * at the position that they got then, and they need no newer one.
  */
 export async function recordAssessments(
   work: Work,

@@ -11,7 +11,10 @@ export type AssessmentFilter = {
   sort: 'updated_at' | '-updated_at' | 'assessed_at' | '-assessed_at';
 };
 
-/** One entry of a page, in the page's order. A body of null belongs to a tombstone; `exit` to a learner that left the requested groups. */
+/**
+ * One entry of a page, in the page's order. A body of null belongs to a tombstone; `exit` to a learner that left the
+ * requested groups.
+ */
 export type FeedRow = {
   position: number;
   assessment_id: string;

@@ -58,7 +58,9 @@ export function auditor(connection: Dedicated): Audit {
   }, 1000);
 }
 
-/** Writes an entry in the transaction of its cause: what the command line does is in the log exactly when it happened. */
+/**
+ * Writes an entry in the transaction of its cause: what the command line does is in the log exactly when it happened.
+ */
 export async function auditInside(tx: Tx, entry: AuditEntry): Promise<void> {
   await tx.query(insert, values([entry]));
 }

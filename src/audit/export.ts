@@ -4,7 +4,9 @@ import type { SealedRow } from './line.ts';
 import { blockHash, rowLine } from './line.ts';
 import type { Block } from './verify.ts';
 
-/** The log as it leaves the service: one JSON object for each row, and with a proof one before the rows of each block. */
+/**
+ * The log as it leaves the service: one JSON object for each row, and with a proof one before the rows of each block.
+ */
 
 export type ExportedRow = {
   id: number;
@@ -96,9 +98,9 @@ export type ExportVerdict = {
 const atOnce = 1000;
 
 /**
- * Compares an export with the log: rows of a block by its hash, and the hash with the one that the log has; other rows, and
- * those of exports from before there were blocks, one by one. Blocks that went with their months are held by the next
- * hash that stayed, so a file that reaches it proves them.
+ * Compares an export with the log: rows of a block by its hash, and the hash with the one that the log has; other rows,
+ * and those of exports from before there were blocks, one by one. Blocks that went with their months are held by the
+ * next hash that stayed, so a file that reaches it proves them.
  */
 export async function verifyExport(
   app: App,

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 
 /**
- * What is hashed of the audit log: one line for each row, its columns between unit separators, which none of them holds.
- * The sealer makes the same text in the database (`lineOf`), so that no row has to leave it to be sealed.
+ * What is hashed of the audit log: one line for each row, its columns between unit separators, which none of them
+ * holds. The sealer makes the same text in the database (`lineOf`), so that no row has to leave it to be sealed.
  */
 
 /** A row as it was sealed: absent columns are empty. */

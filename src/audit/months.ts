@@ -53,8 +53,8 @@ function keptFrom(nowMs: number, months: number): Date {
 }
 
 /**
- * Drops the months that are older than the setting keeps, once all their rows are sealed. The hashes of their blocks stay:
- * the last of each run of blocks, from which the chain goes on and to which an export of the month leads.
+ * Drops the months that are older than the setting keeps, once all their rows are sealed. The hashes of their blocks
+ * stay: the last of each run of blocks, from which the chain goes on and to which an export of the month leads.
  */
 export async function dropMonths(app: App): Promise<void> {
   const months = app.settings.auditMonths;

@@ -35,8 +35,8 @@ const count = statement(
 );
 
 /**
- * Returns once the call is in the log, by its row or by its count, and that is committed. Calls that wait at the same time
- * are one statement of each kind, so however fast somebody knocks, the database writes a row a batch.
+ * Returns once the call is in the log, by its row or by its count, and that is committed. Calls that wait at the same
+ * time are one statement of each kind, so however fast somebody knocks, the database writes a row a batch.
  */
 export function refusedCalls(connection: Dedicated): (call: RefusedCall) => Promise<void> {
   return batcher<RefusedCall, void>(async (calls) => {
@@ -102,7 +102,10 @@ const foldCounted = statement(
 
 const foldRows = 5000;
 
-/** Folds the oldest refused calls, once they are sealed, into one row for each day, so that neither table can grow without end. */
+/**
+ * Folds the oldest refused calls, once they are sealed, into one row for each day, so that neither table can grow
+ * without end.
+ */
 export async function foldRefused(app: App, signal?: AbortSignal, kept = refusedKept): Promise<void> {
   for (const [sql, most] of [
     [foldListed, kept.listed],

@@ -6,9 +6,10 @@ import { limits } from '../limits.ts';
 import { hashOf, lineOf } from './line.ts';
 
 /**
- * Sealing: rows of the log are put into blocks after their commit, in an order that the sealer fixes, and each block's hash
- * goes over its rows and the block before. A row's number is drawn before its commit, so a row may turn up below what is
- * sealed already: it gets into a later block. A block has the rows of one organisation, of at most a minute and of one month.
+ * Sealing: rows of the log are put into blocks after their commit, in an order that the sealer fixes, and each block's
+ * hash goes over its rows and the block before. A row's number is drawn before its commit, so a row may turn up below
+ * what is sealed already: it gets into a later block. A block has the rows of one organisation, of at most a minute and
+ * of one month.
  */
 
 type Chain = {
@@ -52,7 +53,8 @@ const late = `not exists (select from (select unnest(ids) as id from audit_block
 
 /**
  * Seals the first rows of a range of numbers, as many as fit into one block.
- * $1 organisation, $2 and $3 the range, $4 number and $5 hash of the block before, $6 now, $7 most rows, $8 floor's block.
+ * $1 organisation, $2 and $3 the range, $4 number and $5 hash of the block before, $6 now, $7 most rows, $8 floor's
+ * block.
  */
 const seal = (which: 'next' | 'late') => `
   with found as materialized (
@@ -188,7 +190,10 @@ const waiting = statement(
    order by 1`,
 );
 
-/** How old the first row that isn't sealed has to be: what came later goes into the same block. A clock that was ahead is no reason to wait. */
+/**
+ * How old the first row that isn't sealed has to be: what came later goes into the same block. A clock that was ahead
+ * is no reason to wait.
+ */
 const youngMs = limits.auditBlockMs / 2;
 
 /** A round of every process's housekeeping; an organisation that another process is at is passed over. */

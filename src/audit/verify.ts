@@ -52,7 +52,8 @@ const rowsOf = statement(
   select ${columns} from audit where organisation_id = $1 and audit_id = any($2) and at >= $3 and at <= $4 order by audit_id`,
 );
 const sealed = 'select unnest(ids) as id from audit_block where organisation_id = $1';
-// The sealer says what it looked at last before it says that nothing can come below: its row is read in the same snapshot.
+// The sealer says what it looked at last before it says that nothing can come below: its row is read in the same
+// snapshot.
 const loose = statement(
   'audit.loose',
   `

@@ -43,8 +43,8 @@ export function foreignDefaults(place: { subject: Subject; level: Level; domain:
 }
 
 /**
- * An item of another system gets the next free id of its place, the c that the bank's rule fixes, and a word for each wrong
- * option that its source doesn't explain.
+ * An item of another system gets the next free id of its place, the c that the bank's rule fixes, and a word for each
+ * wrong option that its source doesn't explain.
  */
 function adopt(item: Item, taken: ReadonlySet<string>): Item {
   if (typeof item.id === 'string' && ownId.test(item.id)) return item;
@@ -104,7 +104,9 @@ function merge<T extends Entry>(
   }
 }
 
-/** Merges what was read into a bank's files; pure. Items of a wrong shape or with a wrong key are rejected one by one. */
+/**
+ * Merges what was read into a bank's files; pure. Items of a wrong shape or with a wrong key are rejected one by one.
+ */
 export function mergeBank(
   files: BankFiles,
   read: Exchanged,
@@ -192,7 +194,10 @@ export function writeBankFiles(directory: URL, files: BankFiles): void {
   writeJson(new URL('bank.json', directory), { number: files.number });
 }
 
-/** Reads a bank's directory for an import. A directory without a bank is an empty one. Throws if its own files have faults. */
+/**
+ * Reads a bank's directory for an import. A directory without a bank is an empty one. Throws if its own files have
+ * faults.
+ */
 export function bankToExtend(directory: URL): BankFiles {
   if (!existsSync(new URL('bank.json', directory))) return { number: 0, items: [], passages: [] };
   const { files, faults } = scanBankFiles(directory);

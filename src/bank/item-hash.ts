@@ -15,8 +15,8 @@ function question(item: RenderedItem): object {
 export const hashedSeeds = ['1', '2', '3', '4'];
 
 /**
- * A hash of what a learner sees, passage included, and of the key: the same in every version of the bank while the question
- * is the same. Readings refer to it, so a changed question has to be read again.
+ * A hash of what a learner sees, passage included, and of the key: the same in every version of the bank while the
+ * question is the same. Readings refer to it, so a changed question has to be read again.
  */
 export function itemHash(item: Item, passage: Passage | null): string {
   const shown =

@@ -93,8 +93,8 @@ function arrayIn(directory: URL, path: string): unknown[] {
 export type FileFault = { id: string; fault: string };
 
 /**
- * Reads every file of a bank's directory. Items and passages of a wrong shape, with another's id or in the wrong file are
- * left out and reported. Throws `BankFileFault` where a file is not a JSON array at all.
+ * Reads every file of a bank's directory. Items and passages of a wrong shape, with another's id or in the wrong file
+ * are left out and reported. Throws `BankFileFault` where a file is not a JSON array at all.
  */
 export function scanBankFiles(directory: URL = itemsDirectory): { files: BankFiles; faults: FileFault[] } {
   const faults: FileFault[] = [];
@@ -137,7 +137,9 @@ export function readBankFiles(directory: URL = itemsDirectory): BankFiles {
 
 const fingerprintSeeds = ['1', '2', '3', '4'];
 
-/** The content's SHA-256: independent of the order of files, of white space, and of the order of an object's members. */
+/**
+ * The content's SHA-256: independent of the order of files, of white space, and of the order of an object's members.
+ */
 export function contentHash(files: Pick<BankFiles, 'items' | 'passages'>): string {
   const hash = createHash('sha256');
   const byId = <T extends { id: string }>(list: readonly T[]) => [...list].sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -213,8 +215,8 @@ export function loadBank(): Bank {
 }
 
 /**
- * What one learner is shown: the item itself, or what its template makes of `seed`. Store the seed and the outcome with the
- * answer, and mark the stored outcome, so that a later change of a template changes no result.
+ * What one learner is shown: the item itself, or what its template makes of `seed`. Store the seed and the outcome with
+ * the answer, and mark the stored outcome, so that a later change of a template changes no result.
  */
 export function renderItem(item: Item, seed: string): RenderedItem {
   if (item.type !== 'template') return item;

@@ -1,7 +1,7 @@
 /**
  * The bank's markup, parsed to plain data so that no page, package or check ever handles markup as HTML:
- * `**important**`, `` `exact text` ``, `____` (a gap), and in a hotspot's lines `[[id|words]]`. A paragraph that begins with
- * `- ` is a list item, one that begins with `> ` is quoted.
+ * `**important**`, `` `exact text` ``, `____` (a gap), and in a hotspot's lines `[[id|words]]`. A paragraph that begins
+ * with `- ` is a list item, one that begins with `> ` is quoted.
  */
 export type Inline =
   | { kind: 'text' | 'strong' | 'exact'; text: string }

@@ -48,7 +48,10 @@ const vulgar: Record<string, string> = {
   '⅒': '1/10',
 };
 
-/** One spelling for what keyboards and copied text spell in many ways: spaces, minus signs, fraction characters, full-width digits. */
+/**
+ * One spelling for what keyboards and copied text spell in many ways: spaces, minus signs, fraction characters,
+ * full-width digits.
+ */
 export function plainSigns(text: string): string {
   return text
     .replace(/[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]/gu, (sign) => ` ${vulgar[sign]!}`)

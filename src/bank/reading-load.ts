@@ -37,8 +37,8 @@ export function shownTexts(item: RenderedItem): string[] {
 const words = (text: string): number => text.split(/\s+/u).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
 
 /**
- * How many words have to be read to answer the item. A passage counts in full with each of its items: it is read, or read
- * again, for each.
+ * How many words have to be read to answer the item. A passage counts in full with each of its items: it is read, or
+ * read again, for each.
  */
 export function readingLoad(item: RenderedItem, passage: Passage | null): number {
   const own = shownTexts(item).reduce((sum, text) => sum + words(text), 0);

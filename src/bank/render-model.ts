@@ -5,8 +5,8 @@ import type { Domain, Figure, Item, Passage, RenderedItem, TaskBlock, TaskField 
 import type { Level, Subject } from '../scoring/levels.ts';
 
 /**
- * An item as the player, the checks and the exports see it: parsed text and form fields, without key or rationale. A page
- * that shows every part of it and sends every field under its name can deliver any item.
+ * An item as the player, the checks and the exports see it: parsed text and form fields, without key or rationale. A
+ * page that shows every part of it and sends every field under its name can deliver any item.
  */
 export type RenderModel = {
   id: string;

@@ -16,9 +16,9 @@ export const needs = {
 } as const;
 
 /**
- * A statement of the Functional Skills subject content (DfE 2018) or of the national standards for essential digital skills
- * (DfE 2019), in our words. `reference` is its number there; `extension` marks the statements above the standards, which
- * are our own.
+ * A statement of the Functional Skills subject content (DfE 2018) or of the national standards for essential digital
+ * skills (DfE 2019), in our words. `reference` is its number there; `extension` marks the statements above the
+ * standards, which are our own.
  */
 const Statement = Type.Object(
   {

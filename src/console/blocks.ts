@@ -95,7 +95,9 @@ export function progress(label: string, done: number, total: number, here: strin
   return html`<div class="field"><label for="progress">${label}</label><progress${attributes({ id: 'progress', value: done, max: Math.max(1, total) })}>${done} of ${total}</progress><p class="hint">${done.toLocaleString('en-GB')} of ${total.toLocaleString('en-GB')}. <a href="${here}">Look again</a>, or leave this page: the work goes on.</p></div>`;
 }
 
-/** What has just been done, by the word that the redirect put into `?did=`; only words of the page's own table count. */
+/**
+ * What has just been done, by the word that the redirect put into `?did=`; only words of the page's own table count.
+ */
 export function notice(query: URLSearchParams, sentences: Record<string, Content>): Markup | null {
   const did = query.get('did') ?? '';
   return Object.hasOwn(sentences, did) ? html`<div class="done" role="status"><p>${sentences[did]}</p></div>` : null;

@@ -31,8 +31,8 @@ const gone: Answer = {
 };
 
 /**
- * The page says the same whether the address has an account or not: whoever made the link can open it, and must not learn
- * where else its reader belongs.
+ * The page says the same whether the address has an account or not: whoever made the link can open it, and must not
+ * learn where else its reader belongs.
  */
 function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults): Answer {
   const { path, session, form: sent } = visit;

@@ -91,8 +91,8 @@ async function showSignIn(visit: OpenVisit): Promise<Answer> {
 const wrong = 'The e-mail address or the password is not right.';
 
 /**
- * An unknown address takes as long as a wrong password, and is told the same. Attempts are counted before they are made:
- * any number at once are no more than are allowed.
+ * An unknown address takes as long as a wrong password, and is told the same. Attempts are counted before they are
+ * made: any number at once are no more than are allowed.
  */
 async function signIn(visit: OpenVisit): Promise<Answer> {
   const { app, form: sent } = visit;

@@ -9,8 +9,8 @@ export function arrayLiteral(values: readonly (number | string | null)[]): strin
 const uuidOid = 2950;
 
 /**
- * A uuid[] in PostgreSQL's binary format (array_recv: dimensions, nulls, type; length and lower bound; each element after its
- * length), which takes a tenth of the time that reading it from text does: for long lists.
+ * A uuid[] in PostgreSQL's binary format (array_recv: dimensions, nulls, type; length and lower bound; each element
+ * after its length), which takes a tenth of the time that reading it from text does: for long lists.
  */
 export function uuidArray(ids: readonly string[]): Buffer {
   const bytes = Buffer.allocUnsafe(20 + 20 * ids.length);
@@ -27,16 +27,16 @@ export function uuidArray(ids: readonly string[]): Buffer {
 const between = '\x1e';
 
 /**
- * Texts that travel as one, which costs less than an array whose elements are escaped. None of them may hold the character
- * between: JSON and whatever is written on one line have no control characters.
+ * Texts that travel as one, which costs less than an array whose elements are escaped. None of them may hold the
+ * character between: JSON and whatever is written on one line have no control characters.
  */
 export function joinedTexts(texts: readonly string[]): string {
   return texts.join(between);
 }
 
 /**
- * The texts that a parameter joins, in SQL: `joinedTextsOf('$3')`. One empty text alone becomes no element at all, so the
- * statement fills it in. With `emptyAsNull` an empty text is null.
+ * The texts that a parameter joins, in SQL: `joinedTextsOf('$3')`. One empty text alone becomes no element at all, so
+ * the statement fills it in. With `emptyAsNull` an empty text is null.
  */
 export function joinedTextsOf(parameter: `$${number}`, emptyAsNull: 'emptyAsNull' | null = null): string {
   return `string_to_array(${parameter}, E'\\x1e'${emptyAsNull === null ? '' : ", ''"})`;

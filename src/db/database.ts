@@ -8,7 +8,10 @@ import { limits } from '../limits.ts';
 import type { Lane } from './turns.ts';
 import { createTurns } from './turns.ts';
 
-/** A prepared statement: PostgreSQL parses and plans it once per connection under its name. `arrays`: rows come as arrays of their columns. */
+/**
+ * A prepared statement: PostgreSQL parses and plans it once per connection under its name. `arrays`: rows come as
+ * arrays of their columns.
+ */
 export type Statement = { name: string; text: string; arrays?: boolean };
 
 /** PostgreSQL cuts longer names, and two statements would then share one. */
@@ -109,8 +112,9 @@ async function run<R>(
 }
 
 /**
- * Where code runs inside a transaction, and whether that one still holds its connection. Whoever holds one connection and
- * waits for a second can wait for ever, once enough others do the same; so asking for one is a fault, wherever it is done.
+ * Where code runs inside a transaction, and whether that one still holds its connection. Whoever holds one connection
+ * and waits for a second can wait for ever, once enough others do the same; so asking for one is a fault, wherever it
+ * is done.
  */
 const holding = new AsyncLocalStorage<{ connectionOf: object | null }>();
 
@@ -123,18 +127,20 @@ function refuseSecondConnection(database: object): void {
 export type Database = Tx & {
   /**
    * Runs `inside` in one transaction; commits when it returns, rolls back when it throws.
-   * @param turn what to wait for before a connection is taken, and that a lock is waited for `limits.lockWaitMs` at most.
-   * Without it, the transaction shares the connections of the reads.
+   * @param turn what to wait for before a connection is taken, and that a lock is waited for `limits.lockWaitMs` at
+   * most. Without it, the transaction shares the connections of the reads.
    */
   transaction<T>(inside: (tx: Tx) => Promise<T>, turn?: Turn): Promise<T>;
   /**
-   * Runs reads in one snapshot, so that several statements see the same state. The first of them travels together with the
-   * snapshot's beginning, and nobody waits for its end.
+   * Runs reads in one snapshot, so that several statements see the same state. The first of them travels together with
+   * the snapshot's beginning, and nobody waits for its end.
    */
   snapshot<T>(inside: (tx: Tx) => Promise<T>): Promise<T>;
   /** A connection of its own for one hot statement or for notifications; it reconnects by itself. */
   dedicated(options?: { synchronousCommit?: boolean }): Dedicated;
-  /** Refuses the changes that wait for a turn, and those that come: the service stops, and has time for an answer only. */
+  /**
+   * Refuses the changes that wait for a turn, and those that come: the service stops, and has time for an answer only.
+   */
   refuseWaiting(): void;
   close(): Promise<void>;
 };
@@ -146,7 +152,10 @@ export type Turn = { lane: Lane; signal: AbortSignal; again: boolean };
 export const lockHeld = '55P03';
 
 export type Dedicated = Tx & {
-  /** Calls back on every notification of the channel, and with null whenever the connection is up: what came before may have been missed. */
+  /**
+   * Calls back on every notification of the channel, and with null whenever the connection is up: what came before may
+   * have been missed.
+   */
   listen(channel: string, onNotify: (payload: string | null) => void): Promise<void>;
   close(): Promise<void>;
 };
@@ -238,8 +247,8 @@ async function runSnapshot<T>(client: pg.PoolClient, database: object, inside: (
 }
 
 /**
- * Opens the pools; nothing is connected before the first statement. Reads and changes have pools of their own, so that no
- * number of changes keeps a read waiting, and changes wait in lanes before they take a connection.
+ * Opens the pools; nothing is connected before the first statement. Reads and changes have pools of their own, so that
+ * no number of changes keeps a read waiting, and changes wait in lanes before they take a connection.
  * @param url a postgres:// address
  * @param size connections for reads and single statements at most; those for changes and dedicated ones not counted
  */

@@ -5,12 +5,16 @@ export type Place = { table: string; column: string; key: Record<string, string>
 
 export type StoredText = Place & { value: string };
 
-/** How the bytes of a column are read as text; null for bytes that hold none: hashes, and what is made from another column. */
+/**
+ * How the bytes of a column are read as text; null for bytes that hold none: hashes, and what is made from another
+ * column.
+ */
 export type ByteReaders = Record<string, ((bytes: Buffer) => string | null) | null>;
 
 type Column = { part_name: string; table_name: string; column_name: string; type: string; is_key: boolean };
 
-// A partition's rows are those of its table, by whose name they are known and changed; they are read one partition after the other.
+// A partition's rows are those of its table, by whose name they are known and changed; they are read one partition
+// after the other.
 const columns = `
   select c.relname as part_name, coalesce(t.relname, c.relname) as table_name, a.attname as column_name, format_type(a.atttypid, null) as type,
          coalesce(a.attnum = any(p.conkey), false) as is_key
@@ -29,8 +33,8 @@ const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 const isText = (type: string) => /^(text|character varying|character|json|jsonb|name|xml|citext)(\[\])?$/.test(type);
 
 /**
- * Every text that the database holds, from every column that can hold one: columns come from the schema, so a new one can't
- * be forgotten.
+ * Every text that the database holds, from every column that can hold one: columns come from the schema, so a new one
+ * can't be forgotten.
  * @param organisationId null: of all organisations, and what belongs to none
  * @throws Error for a column of bytes that `readers` doesn't know
  */
@@ -91,8 +95,8 @@ async function* textsOfTable(
 }
 
 /**
- * Changes the value in one place, if there still is one; nobody else changes its row meanwhile. What `change` gives back as
- * it was is left alone.
+ * Changes the value in one place, if there still is one; nobody else changes its row meanwhile. What `change` gives
+ * back as it was is left alone.
  */
 export async function changeStoredText(
   tx: Tx,

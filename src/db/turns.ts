@@ -1,4 +1,7 @@
-/** Where units of work wait for their turn: those of one lane in the order in which they came, `atOnce` of them under way. */
+/**
+ * Where units of work wait for their turn: those of one lane in the order in which they came, `atOnce` of them under
+ * way.
+ */
 export type Lane = { readonly name: string; readonly atOnce: number };
 
 /** No turn came: too many wait in the lane, the wait was too long or was given up, or the service stops. */
@@ -29,9 +32,9 @@ type Waiting = { start(leave: Leave): void; refuse(error: unknown): void };
 type Line = { lane: Lane; underWay: number; waiting: Waiting[] };
 
 /**
- * Hands out turns, fairly between lanes: each lane that can go on gets one in its turn, however many wait in the others.
- * A turn that lasts long makes room for another one, so that it takes as many slow lanes as there is such room, and then
- * all quick turns as well, to keep the others waiting.
+ * Hands out turns, fairly between lanes: each lane that can go on gets one in its turn, however many wait in the
+ * others. A turn that lasts long makes room for another one, so that it takes as many slow lanes as there is such room,
+ * and then all quick turns as well, to keep the others waiting.
  * @param quick turns under way at once
  * @param slow turns that have lasted longer than `slowMs` and no longer count as quick
  * @param most who may wait in one lane

@@ -17,8 +17,8 @@ type Passed = { random: Random; settings: Settings; secrets: Secrets; keyring: K
 type Opener = Passed & { db: Database; clock: Clock };
 
 /**
- * The unit of work: one transaction, one instant, one maker of ids. Only edges open one; every writer takes it first. What
- * it has can't reach the database: whoever holds one connection must never wait for a second.
+ * The unit of work: one transaction, one instant, one maker of ids. Only edges open one; every writer takes it first.
+ * What it has can't reach the database: whoever holds one connection must never wait for a second.
  */
 export type Work = {
   tx: Tx;

@@ -9,10 +9,13 @@ export const eventTypes = ['assessment.completed', 'learner.groups.updated'] as 
 
 export type EventType = (typeof eventTypes)[number];
 
-/** The channel that wakes the delivery workers; the payload is the organisation whose endpoints have something to do. */
+/**
+ * The channel that wakes the delivery workers; the payload is the organisation whose endpoints have something to do.
+ */
 export const deliveryChannel = 'ars_delivery';
 
-// The groups of an event travel as one array literal each, so that an endpoint's scope is one overlap of two short arrays.
+// The groups of an event travel as one array literal each, so that an endpoint's scope is one overlap of two short
+// arrays.
 const insert = statement(
   'event.insert',
   `
@@ -53,9 +56,9 @@ function wakerOf(db: Database): (organisationId: number) => Promise<void> {
 }
 
 /**
- * Wakes the workers after the commit: there may be something to deliver, or an endpoint has changed. Not within the transaction,
- * because PostgreSQL commits transactions that notify one at a time, over all organisations; those who wait share a notification.
- * Should the process die in between, the workers' own look finds what there is.
+ * Wakes the workers after the commit: there may be something to deliver, or an endpoint has changed. Not within the
+ * transaction, because PostgreSQL commits transactions that notify one at a time, over all organisations; those who
+ * wait share a notification. Should the process die in between, the workers' own look finds what there is.
  */
 export function wakeWorkers(work: Work, organisationId: number): void {
   const once = `${deliveryChannel}:${organisationId}`;
@@ -67,8 +70,8 @@ export function wakeWorkers(work: Work, organisationId: number): void {
 type Occurrence = { payload: string; groupIds: string[] };
 
 /**
- * Writes events and one delivery for each subscribed endpoint, by one statement, in the transaction of their cause, whose
- * feed lock is held. A paused or disabled endpoint gets its rows too: they wait, and can be sent later.
+ * Writes events and one delivery for each subscribed endpoint, by one statement, in the transaction of their cause,
+ * whose feed lock is held. A paused or disabled endpoint gets its rows too: they wait, and can be sent later.
  */
 async function emit(work: Work, organisationId: number, type: EventType, occurrences: Occurrence[]): Promise<void> {
   if (occurrences.length === 0) return;

@@ -4,7 +4,10 @@ import { DatabaseUnavailable, statement } from '../db/database.ts';
 
 export type FollowedEvent = { number: number; event_id: string; type: string; occurred_at: Date; payload: string };
 
-/** Events that a follower knows by their ids, and so the most that a failover may lose without its missing what comes instead. */
+/**
+ * Events that a follower knows by their ids, and so the most that a failover may lose without its missing what comes
+ * instead.
+ */
 const mostKnown = 1000;
 
 const newest = statement(
@@ -35,10 +38,10 @@ export async function lastEvent(tx: Tx, organisationId: number): Promise<number>
 }
 
 /**
- * An organisation's events after a number, in the order of their commits. Events are numbered under the feed's lock, so none
- * appears behind one that was seen before and none is missed. A failover that lost commits gives their numbers out again:
- * where the last event is another one now, or none, the follower looks again from the oldest that it knows, by ids. Goes
- * on over interruptions of the database; ends with the signal.
+ * An organisation's events after a number, in the order of their commits. Events are numbered under the feed's lock, so
+ * none appears behind one that was seen before and none is missed. A failover that lost commits gives their numbers out
+ * again: where the last event is another one now, or none, the follower looks again from the oldest that it knows, by
+ * ids. Goes on over interruptions of the database; ends with the signal.
  */
 export async function* followEvents(
   tx: Tx,

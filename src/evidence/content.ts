@@ -53,7 +53,9 @@ export function shortLevel(level: string): string {
   return level.replace(/^Entry Level (\d)$/, 'Entry $1').replace(/^Entry Level$/, 'Entry');
 }
 
-/** Full levels between what the two engines found (Entry sub-levels don't count), or null when one of them found none. */
+/**
+ * Full levels between what the two engines found (Entry sub-levels don't count), or null when one of them found none.
+ */
 export function levelsApart(one: string, other: string): number | null {
   const [a, b] = [order(one), order(other)];
   return a === null || b === null ? null : Math.abs(a - b);

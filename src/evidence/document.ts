@@ -21,7 +21,10 @@ export type { EvidenceInput, EvidenceSigns, EvidenceSitting } from './input.ts';
 /** The version of the content model: it rises when the same input would say something else. */
 export const documentVersion = 3;
 
-/** Builds the content of the evidence pack. Pure: no clock, no locale. Throws RangeError for a malformed date-time or address. */
+/**
+ * Builds the content of the evidence pack. Pure: no clock, no locale. Throws RangeError for a malformed date-time or
+ * address.
+ */
 export function buildDocument(input: EvidenceInput): EvidenceDocument {
   if (!/^https?:\/\/[\x21-\x7e]+$/.test(input.verify_url))
     throw new RangeError('verify_url must be a plain ASCII http or https address');

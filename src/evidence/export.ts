@@ -49,9 +49,9 @@ export type ExportCounts = {
 /**
  * Writes the evidence of every live result assessed at or after `since`, one file each, and a manifest as CSV and JSON.
  * Killed and run again it continues: a file that is there with the right bytes is not written again, and every file
- * appears under its name whole or not at all. The manifests of an earlier export go at the beginning and new ones appear at
- * the end. Holds one page of ids and one PDF at a time. Two exports into one folder would mix their files, so the second is
- * refused.
+ * appears under its name whole or not at all. The manifests of an earlier export go at the beginning and new ones
+ * appear at the end. Holds one page of ids and one PDF at a time. Two exports into one folder would mix their files, so
+ * the second is refused.
  */
 export async function exportEvidence(
   app: App,

@@ -50,7 +50,9 @@ export type EvidenceSitting = {
   ci: readonly [number, number];
   /** One cut for each level, rising. */
   cuts: readonly { level: string; theta: number }[];
-  /** The rule engine's table: answers right, questions given in the band, and the number needed (null: too few given). */
+  /**
+   * The rule engine's table: answers right, questions given in the band, and the number needed (null: too few given).
+   */
   levels: readonly { level: string; right: number; given: number; needed: number | null }[];
   /** Every answer right, every answer wrong, or neither. */
   extreme: 'all_right' | 'all_wrong' | null;

@@ -87,8 +87,8 @@ function makeOnce(app: App, organisationId: number, assessmentId: string): Promi
 }
 
 /**
- * Rendering holds the event loop for some milliseconds: a burst of first reads must leave enough of it to other requests,
- * and one organisation's burst must leave turns to others.
+ * Rendering holds the event loop for some milliseconds: a burst of first reads must leave enough of it to other
+ * requests, and one organisation's burst must leave turns to others.
  */
 const renderings = createTurns({ quick: 2, slow: 0, slowMs: 60_000, most: Infinity });
 
@@ -116,8 +116,8 @@ export async function storeEdition(work: Work, organisationId: number, { input, 
 }
 
 /**
- * Takes National Insurance numbers out of an edition: its file goes, its content stays without them, for the editions to
- * come. @returns the hash of the file that is gone; null when it held none
+ * Takes National Insurance numbers out of an edition: its file goes, its content stays without them, for the editions
+ * to come. @returns the hash of the file that is gone; null when it held none
  */
 export async function redactEdition(
   tx: Tx,
@@ -134,7 +134,10 @@ export async function redactEdition(
   return row.sha256;
 }
 
-/** Of the editions of a withdrawn result only hashes and dates stay, so that a file of it is still told from a forged one. */
+/**
+ * Of the editions of a withdrawn result only hashes and dates stay, so that a file of it is still told from a forged
+ * one.
+ */
 export async function emptyEditions(work: Work, organisationId: number, assessmentId: string): Promise<void> {
   await work.tx.query(empty, [organisationId, assessmentId, new Date(work.nowMs)]);
 }

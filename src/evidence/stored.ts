@@ -21,7 +21,10 @@ const current = statement(
    where a.report_sha256 is not null`,
 );
 
-/** What stands in the place of the renderer's version once an edition's file is gone, because it held what must not be stored. */
+/**
+ * What stands in the place of the renderer's version once an edition's file is gone, because it held what must not be
+ * stored.
+ */
 export const redactedRenderer = 'redacted';
 
 type Asked = { organisationId: number; assessmentId: string };

@@ -43,8 +43,8 @@ code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:
 `;
 
 /**
- * Computes the hash in the browser and goes to the page that answers for it: the file itself is never sent. A file may be
- * dropped anywhere on the page; without this, the browser would open it instead.
+ * Computes the hash in the browser and goes to the page that answers for it: the file itself is never sent. A file may
+ * be dropped anywhere on the page; without this, the browser would open it instead.
  */
 const script = `(function(){
 var choose=document.getElementById('choose'),input=document.getElementById('file'),state=document.getElementById('state');

@@ -7,7 +7,8 @@ import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf/pdf.ts';
 import { redactedRenderer } from './stored.ts';
 
-// Two organisations may hold the same result under one id, and so the same file: it is current while it is current anywhere.
+// Two organisations may hold the same result under one id, and so the same file: it is current while it is current
+// anywhere.
 const byHash = statement(
   'evidence.by_hash',
   `
@@ -35,8 +36,8 @@ type Found = {
 /** What the service knows of a file by its hash; it says nothing of any person. */
 export type Vouching = {
   /**
-   * `current` edition of a live result · `superseded`: a later edition exists, or is due · `withdrawn`: ours, but its result
-   * was withdrawn since · `unknown`: no file of ours.
+   * `current` edition of a live result · `superseded`: a later edition exists, or is due · `withdrawn`: ours, but its
+   * result was withdrawn since · `unknown`: no file of ours.
    */
   verdict: 'current' | 'superseded' | 'withdrawn' | 'unknown';
   edition: number | null;
@@ -74,8 +75,8 @@ export type Inspection = Vouching & {
   /** Whose file it is; null for an unknown one. */
   holder: { organisationId: number; assessmentId: string } | null;
   /**
-   * Whether today's renderer makes the same bytes from the stored content; null when it can't read that content, and for
-   * an unknown, withdrawn or redacted file.
+   * Whether today's renderer makes the same bytes from the stored content; null when it can't read that content, and
+   * for an unknown, withdrawn or redacted file.
    */
   reproducible: boolean | null;
   /** Whether the file was made by the same version of the renderer. */
@@ -84,7 +85,9 @@ export type Inspection = Vouching & {
   redacted: boolean;
 };
 
-/** For the operator: whose file it is, and whether today's renderer still makes the same bytes from the stored content. */
+/**
+ * For the operator: whose file it is, and whether today's renderer still makes the same bytes from the stored content.
+ */
 export async function inspect(app: App, sha256: string): Promise<Inspection> {
   const row = await find(app, sha256);
   if (row === undefined)

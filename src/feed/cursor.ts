@@ -1,6 +1,9 @@
 import type { Secrets } from '../secrets.ts';
 
-/** Where a walk stands: the last record's sort value (a position or assessed_at, in microseconds) and id, and what the walk's first page promised. */
+/**
+ * Where a walk stands: the last record's sort value (a position or assessed_at, in microseconds) and id, and what the
+ * walk's first page promised.
+ */
 export type Cursor = { value: number; id: string; throughUs: number };
 
 /** What a cursor is bound to: it works nowhere else. */

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 
 /**
- * Which state of an organisation's feed: how far it went, and what the last unit of work drew. Positions alone can be given
- * out again, when commits are lost in a failover or a backup comes back; the two together can't.
+ * Which state of an organisation's feed: how far it went, and what the last unit of work drew. Positions alone can be
+ * given out again, when commits are lost in a failover or a backup comes back; the two together can't.
  */
 export type FeedState = { position: number; state: number };
 

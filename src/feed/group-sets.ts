@@ -97,8 +97,8 @@ export class SetCache {
   #organisations = new Map<number, { version: number; sets: Map<string, RenderedSet> }>();
 
   /**
-   * Reads rows together with what their sets looked like in the rows' own snapshot. When a group changes between the two
-   * reads both are done again: rows from before a rename would show the new name under their old updated_at (law 2,
+   * Reads rows together with what their sets looked like in the rows' own snapshot. When a group changes between the
+   * two reads both are done again: rows from before a rename would show the new name under their old updated_at (law 2,
    * test/laws/order.test.ts).
    */
   async with<T>(

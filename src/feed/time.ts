@@ -16,7 +16,8 @@ export function formatPosition(us: number): string {
 const dateTime = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)$/;
 
 /**
- * An RFC 3339 date-time with a zone as milliseconds since 1970 with their fraction kept apart, so that nothing is rounded.
+ * An RFC 3339 date-time with a zone as milliseconds since 1970 with their fraction kept apart, so that nothing is
+ * rounded.
  * @returns null when the text isn't one, or names a day or time that doesn't exist
  */
 function parse(text: string): { ms: number; beyond: boolean } | null {
@@ -44,13 +45,18 @@ function parse(text: string): { ms: number; beyond: boolean } | null {
   return { ms: next.getTime() + millis, beyond: /[1-9]/.test(fraction.slice(3)) };
 }
 
-/** Microseconds since 1970, cut to the millisecond: what is stored, `since`, and upper bounds (stored instants are whole milliseconds). */
+/**
+ * Microseconds since 1970, cut to the millisecond: what is stored, `since`, and upper bounds (stored instants are whole
+ * milliseconds).
+ */
 export function parseInstant(text: string): number | null {
   const parsed = parse(text);
   return parsed === null ? null : parsed.ms * 1000;
 }
 
-/** Microseconds since 1970 of the first whole millisecond at or after the date-time: lower bounds on stored instants. */
+/**
+ * Microseconds since 1970 of the first whole millisecond at or after the date-time: lower bounds on stored instants.
+ */
 export function parseLowerBound(text: string): number | null {
   const parsed = parse(text);
   return parsed === null ? null : (parsed.ms + (parsed.beyond ? 1 : 0)) * 1000;

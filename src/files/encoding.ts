@@ -12,8 +12,8 @@ const mark = Buffer.from('\uFEFF');
 export const lost = '\uFFFD';
 
 /**
- * Recognises the encoding of a file by its first bytes; null while they are all ASCII, so that any line to come may say it.
- * A line that is UTF-8 beyond ASCII is hardly ever anything else, so one decides against any number that aren't.
+ * Recognises the encoding of a file by its first bytes; null while they are all ASCII, so that any line to come may say
+ * it. A line that is UTF-8 beyond ASCII is hardly ever anything else, so one decides against any number that aren't.
  * @throws UnreadableFile for UTF-16
  */
 export function recogniseEncoding(head: Buffer): { encoding: Encoding | null; markBytes: number } {

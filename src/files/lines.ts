@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
 
-/** A line as bytes, without its line feed; null when it is longer than it may be, and then it was never held as a whole. */
+/**
+ * A line as bytes, without its line feed; null when it is longer than it may be, and then it was never held as a whole.
+ */
 export type ByteLine = Buffer | null;
 
 const lineFeed = 10;

@@ -43,7 +43,10 @@ export async function leaveEveryGroup(work: Work, feed: Feed, learnerIds: string
     await recomputeSets(work.tx, feed.organisationId, [...new Set(left.map((row) => row.learner_id))]);
 }
 
-/** Makes learners active members; the pairs that were already are left out of the answer. Group sets follow, positions don't. */
+/**
+ * Makes learners active members; the pairs that were already are left out of the answer. Group sets follow, positions
+ * don't.
+ */
 export async function joinGroups(work: Work, feed: Feed, pairs: Pair[]): Promise<Pair[]> {
   if (pairs.length === 0) return [];
   const joined = await work.tx.query<Pair>(join, [

@@ -16,8 +16,8 @@ function hasShape(schema: Type.TSchema, value: unknown): boolean {
 }
 
 /**
- * Reads a body by its schema: fields in the schema's order, which is that of the specification's table; the first fault is
- * told. Repeated members of a list collapse before they are counted.
+ * Reads a body by its schema: fields in the schema's order, which is that of the specification's table; the first fault
+ * is told. Repeated members of a list collapse before they are counted.
  * @throws ApiError invalid_<field>, then unknown_field, then invalid_body when nothing is given and something must be
  */
 export function readBody<T extends Type.TObject>(
@@ -67,7 +67,9 @@ function collapsed(value: unknown): unknown {
   return Array.isArray(value) && value.every((one) => typeof one === 'string') ? [...new Set(value)] : value;
 }
 
-/** What is wrong with a value that hasn't the shape: where it is a list of objects, the first fault inside one of them. */
+/**
+ * What is wrong with a value that hasn't the shape: where it is a list of objects, the first fault inside one of them.
+ */
 function faultInside(name: string, field: Field, value: unknown): string {
   const { items } = field;
   if (!Array.isArray(value) || items?.properties === undefined) return messageOf(name, field.expected!);

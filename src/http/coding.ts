@@ -20,8 +20,8 @@ type Coding = keyof typeof codings;
 const preferred = Object.keys(codings) as Coding[];
 
 /**
- * The coding that Accept-Encoding likes best (RFC 9110, 12.5.3), of equals the cheapest; null for none of ours. `*` stands
- * for none: whoever names no coding need not know any of them.
+ * The coding that Accept-Encoding likes best (RFC 9110, 12.5.3), of equals the cheapest; null for none of ours. `*`
+ * stands for none: whoever names no coding need not know any of them.
  */
 export function chooseCoding(header: string | undefined): Coding | null {
   if (header === undefined) return null;
@@ -39,12 +39,16 @@ export function chooseCoding(header: string | undefined): Coding | null {
   return best;
 }
 
-/** Whether the reply is one that varies with Accept-Encoding: what an organisation reads, and never a secret just made. */
+/**
+ * Whether the reply is one that varies with Accept-Encoding: what an organisation reads, and never a secret just made.
+ */
 function varies({ status, headers, body }: Reply): boolean {
   return status === 200 && body !== null && headers?.vary !== undefined && headers['accept-ranges'] === undefined;
 }
 
-/** The reply in the coding that is asked for, where that makes it smaller. Its weak ETag is the same in every coding. */
+/**
+ * The reply in the coding that is asked for, where that makes it smaller. Its weak ETag is the same in every coding.
+ */
 export async function encoded(reply: Reply, acceptEncoding: string | undefined): Promise<Reply> {
   const coding = varies(reply) ? chooseCoding(acceptEncoding) : null;
   if (coding === null || reply.body!.length < limits.compressFromBytes) return reply;

@@ -3,7 +3,9 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as Listener } from 'node:net';
 
-/** How long a connection without a request under way stays open when the service stops: its next one may be on its way. */
+/**
+ * How long a connection without a request under way stays open when the service stops: its next one may be on its way.
+ */
 const idleGraceMs = 1000;
 
 /** How long a refused connection is read on, so that the refusal reaches who is still sending (RFC 9112, 9.6). */
@@ -46,7 +48,9 @@ export class Connections {
     return this.#stopping;
   }
 
-  /** HTTP that couldn't be read as a request: after the replies under way the one error shape, then the connection ends. */
+  /**
+   * HTTP that couldn't be read as a request: after the replies under way the one error shape, then the connection ends.
+   */
   refuse(error: NodeJS.ErrnoException, socket: Socket): void {
     if (this.#refused.has(socket)) return;
     if (error.code === 'ECONNRESET') {
@@ -75,8 +79,8 @@ export class Connections {
   }
 
   /**
-   * Takes no more connections and waits for those there are: each ends with its next reply, or when it has been idle for
-   * a moment. What is still open after `withinMs` is cut off, whatever it does.
+   * Takes no more connections and waits for those there are: each ends with its next reply, or when it has been idle
+   * for a moment. What is still open after `withinMs` is cut off, whatever it does.
    */
   async drain(withinMs: number): Promise<void> {
     this.#stopping = true;

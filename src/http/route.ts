@@ -37,7 +37,10 @@ export type Call = {
   /** Of a GET only: no other method has ranges (RFC 9110, 14.2). */
   range: string | undefined;
   ifRange: string | undefined;
-  /** Runs a change in one unit of work and keeps its reply for the Idempotency-Key, where the request has one, in the same transaction. */
+  /**
+   * Runs a change in one unit of work and keeps its reply for the Idempotency-Key, where the request has one, in the
+   * same transaction.
+   */
   change(inside: (work: Work) => Promise<Reply>): Promise<Reply>;
 };
 
@@ -45,8 +48,8 @@ export type Call = {
 export type KeptReply = { status: number; body: string; headers: Record<string, string> };
 
 /**
- * What the audit log keeps of a list: times are microseconds since 1970, a cursor and the page's ends are values of what the
- * list is sorted by. A learner stands in it by id, never by reference.
+ * What the audit log keeps of a list: times are microseconds since 1970, a cursor and the page's ends are values of
+ * what the list is sorted by. A learner stands in it by id, never by reference.
  */
 export type Recorded = {
   /** Every parameter but limit and cursor, in one spelling. */

@@ -78,7 +78,8 @@ export async function importRecords(
       outcomes[entry.index] = done[i]!;
     });
   }
-  // A result that was amended, or whose learner was renamed, by a later record of the same unit of work is told of as it is in the end.
+  // A result that was amended, or whose learner was renamed, by a later record of the same unit of work is told of as
+  // it is in the end.
   if (options.events)
     await tellOfAssessments(
       work,
@@ -222,7 +223,10 @@ type Learners = {
   renamed: string[];
 };
 
-/** A learner without a reference can't be recognised: each such result has a learner of its own, the same at every import. */
+/**
+ * A learner without a reference can't be recognised: each such result has a learner of its own, the same at every
+ * import.
+ */
 function ownLearnerId(organisationId: number, record: ReadyRecord): string {
   return uuidOf(`${organisationId}:learner-of`, record.assessmentId);
 }

@@ -42,7 +42,10 @@ export const csvColumns = [
   'groups',
 ] as const;
 
-/** Why a record was refused: in a file of refused records beside what stood there, and passed over when that is imported. */
+/**
+ * Why a record was refused: in a file of refused records beside what stood there, and passed over when that is
+ * imported.
+ */
 const reasonColumn = 'rejected_because';
 
 /** Enough of a file to see how it is encoded, before anything of it is read. */

@@ -1,7 +1,9 @@
 import type { Work } from '../db/work.ts';
 import type { ReadyRecord } from './record.ts';
 
-/** The tables of an import that no learner's rows are in, which are copied as a whole: an organisation has few of each. */
+/**
+ * The tables of an import that no learner's rows are in, which are copied as a whole: an organisation has few of each.
+ */
 const ofOrganisation = ['feed', 'learner_group', 'group_set', 'group_set_group'];
 /** What an import only adds to. */
 const addedTo = ['assessment_change'];
@@ -10,10 +12,10 @@ const addedTo = ['assessment_change'];
 export type Rehearsal = { takeIn(records: readonly ReadyRecord[]): Promise<void> };
 
 /**
- * Puts copies in front of the tables that an import writes, for the rest of this unit of work, which must be rolled back:
- * temporary tables of the same names, which hold an organisation's groups and what a batch takes in. The verbs then do
- * in them what they would do, one batch upon the other, and hold no lock that another writer could wait for. What is
- * copied is of one moment.
+ * Puts copies in front of the tables that an import writes, for the rest of this unit of work, which must be rolled
+ * back: temporary tables of the same names, which hold an organisation's groups and what a batch takes in. The verbs
+ * then do in them what they would do, one batch upon the other, and hold no lock that another writer could wait for.
+ * What is copied is of one moment.
  */
 export async function openRehearsal({ tx }: Work, organisationId: number): Promise<Rehearsal> {
   await tx.query('set transaction isolation level repeatable read');

@@ -12,8 +12,9 @@ function minutesAhead(ms: number): number {
 }
 
 /**
- * DD/MM/YYYY, with or without HH:MM or HH:MM:SS, in Europe/London with its summer time, as microseconds since 1970; a day
- * alone is its midnight. A time that the clocks leave out in spring is `never`, one that they show twice in autumn `twice`.
+ * DD/MM/YYYY, with or without HH:MM or HH:MM:SS, in Europe/London with its summer time, as microseconds since 1970; a
+ * day alone is its midnight. A time that the clocks leave out in spring is `never`, one that they show twice in autumn
+ * `twice`.
  * @returns null when the text is anything else, or names a day or time that doesn't exist
  */
 export function parseUkInstant(text: string): number | 'never' | 'twice' | null {

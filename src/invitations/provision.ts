@@ -16,7 +16,8 @@ export type ProvisionRequest = { full_name: string; email: string | null; ref: s
 
 /**
  * POST /learners: the learner, its groups, its invitation and the credit, all or nothing. A learner whose reference
- * exists is updated; groups are added, never removed. An invitation that is still open is given again, without a credit.
+ * exists is updated; groups are added, never removed. An invitation that is still open is given again, without a
+ * credit.
  * @throws ApiError group_autocreate_disabled, group_limit_exceeded, insufficient_credits
  */
 export async function provisionLearner(work: Work, organisationId: number, request: ProvisionRequest) {

@@ -34,9 +34,9 @@ export function hashSecret(secret: string): Buffer {
 }
 
 /**
- * What access_key k holds of a secret with this hash, in SQL. Of a key with bounds or networks it is hashed once more: a
- * version of the service that doesn't know them takes the key for an unknown one, instead of showing it everything; and
- * so does this one if somebody takes them away in the database.
+ * What access_key k holds of a secret with this hash, in SQL. Of a key with bounds or networks it is hashed once more:
+ * a version of the service that doesn't know them takes the key for an unknown one, instead of showing it everything;
+ * and so does this one if somebody takes them away in the database.
  */
 export function storedHash(given: string): string {
   return `case when k.networks is null and k.group_ids is null and k.subjects is null then ${given} else sha256(${given}) end`;

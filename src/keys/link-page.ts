@@ -108,7 +108,9 @@ function sendClosed(reply: FastifyReply, status: Exclude<LinkStatus, 'open'> | '
     : send(reply, 410, page('This link does not work any more', html`<p>${closed[status]}</p>`));
 }
 
-/** The pages of set-up links: what is offered, and the key, once. Programs that look at links ahead only see the offer. */
+/**
+ * The pages of set-up links: what is offered, and the key, once. Programs that look at links ahead only see the offer.
+ */
 export function registerKeyLinks(app: App, fastify: FastifyInstance): void {
   const url = '/setup/:token';
   const linkOf = (params: unknown) => openLink(app.db, app.secrets, (params as { token: string }).token);

@@ -111,7 +111,10 @@ export async function revokeLink(work: Work, organisationId: number, linkId: str
   return (await work.tx.query(revoke, [organisationId, linkId, new Date(work.nowMs)])).length === 1;
 }
 
-/** Makes the key that a link offers; of several who try at once, for one. @returns null when the link offers nothing (more) */
+/**
+ * Makes the key that a link offers; of several who try at once, for one.
+ * @returns null when the link offers nothing (more)
+ */
 export async function takeKey(work: Work, organisationId: number, linkId: string): Promise<KeyPair | null> {
   const link = read((await work.tx.query<StoredLink>(lock, [organisationId, linkId]))[0]);
   if (link === undefined || linkStatus(link, work.nowMs) !== 'open') return null;

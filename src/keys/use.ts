@@ -29,7 +29,8 @@ export function clientOf(userAgent: string | undefined): string {
   return holdsNationalInsuranceNumber(kept) ? '' : kept;
 }
 
-// A key may have gone meanwhile, with the sandbox that it belonged to. Rows are written in one order, whoever writes them.
+// A key may have gone meanwhile, with the sandbox that it belonged to. Rows are written in one order, whoever writes
+// them.
 const record = statement(
   'key_use.record',
   `

@@ -53,8 +53,8 @@ export async function correctName(
 }
 
 /**
- * Takes National Insurance numbers out of a learner's name and reference, also inside every live assessment. A reference
- * must stay one of its own: it is made from the learner's id.
+ * Takes National Insurance numbers out of a learner's name and reference, also inside every live assessment. A
+ * reference must stay one of its own: it is made from the learner's id.
  */
 export async function redactLearner(work: Work, organisationId: number, learnerId: string): Promise<void> {
   const feed = await lockFeed(work, organisationId);

@@ -16,7 +16,9 @@ export type Shown = {
   error: string | null;
   /** The id of what asks the question, for assistive technology. */
   describedBy: string | null;
-  /** Whether every option gets the class `spot-n`, so that the style sheet can light up its place in a picture or text. */
+  /**
+   * Whether every option gets the class `spot-n`, so that the style sheet can light up its place in a picture or text.
+   */
   spots?: boolean;
 };
 

@@ -48,7 +48,10 @@ function stepFor(span: number): number {
 const round = (value: number): number => Math.round(value * 100) / 100;
 const short = (value: number): string => String(round(value));
 
-/** Bars or a line over labelled points, with a scale at the left. Drawn 320 wide, so that text stays readable on a phone. */
+/**
+ * Bars or a line over labelled points, with a scale at the left. Drawn 320 wide, so that text stays readable on a
+ * phone.
+ */
 function axes(figure: Chart): Markup {
   const values = figure.points.map((point) => point.value);
   const least = Math.min(0, ...values);

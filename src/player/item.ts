@@ -9,7 +9,9 @@ import { blocksHtml, dataTable, inlineHtml, marked } from './text.ts';
 
 const stemId = 'question-text';
 
-/** A question with its form controls, any type. `given` fills them in; `errorId` names the message that belongs to them. */
+/**
+ * A question with its form controls, any type. `given` fills them in; `errorId` names the message that belongs to them.
+ */
 export function itemHtml(model: RenderModel, given: Answer | null, errorId: string | null): Markup {
   const field = (name: string): Markup => {
     const index = model.fields.findIndex((one) => one.name === name);
@@ -80,8 +82,8 @@ function screenPart(part: ScreenPart, field: (name: string) => Markup): Markup {
 }
 
 /**
- * The picture or text of a hotspot. Touching a place in it chooses the option of the list that stands below. A picture is
- * shown as its rows of boxes, so that it grows with the text and fits a phone.
+ * The picture or text of a hotspot. Touching a place in it chooses the option of the list that stands below. A picture
+ * is shown as its rows of boxes, so that it grows with the text and fits a phone.
  */
 function surfaceHtml(surface: NonNullable<RenderModel['surface']>): Markup {
   if (surface.kind === 'picture') {

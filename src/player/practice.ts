@@ -18,8 +18,8 @@ type Practice = { item: RenderedItem; answer: string };
 const why = { rationale: 'A practice question.', distractor_rationales: {} };
 
 /**
- * One easy question for each subject, to learn how questions are answered. It is no item of the bank: it measures nothing,
- * nothing of it is stored, and it can be answered as often as one likes.
+ * One easy question for each subject, to learn how questions are answered. It is no item of the bank: it measures
+ * nothing, nothing of it is stored, and it can be answered as often as one likes.
  */
 const practices: Record<Subject, Practice> = {
   digital: {

@@ -42,7 +42,10 @@ import { practicePage, practised } from './practice.ts';
 import { questionPage, skipPage } from './question-page.ts';
 import { resultWords } from './words.ts';
 
-/** What a handler answers: a page, or the address to go on to (303, so that going back or reloading sends nothing again). */
+/**
+ * What a handler answers: a page, or the address to go on to (303, so that going back or reloading sends nothing
+ * again).
+ */
 type Answered = { status?: number; page: Page } | { to: string };
 
 type Visit = { app: App; base: string; link: Link; sent: Sent };
@@ -53,7 +56,8 @@ const warmUpAfterMs = 2000;
 /** The pages of a learner's sittings, under the learner's link. */
 export function registerPlayer(app: App, fastify: FastifyInstance): void {
   registerPlayerAssets(fastify);
-  // Making the bank ready takes half a second of one core: it is done soon after the start, so that no learner waits for it.
+  // Making the bank ready takes half a second of one core: it is done soon after the start, so that no learner waits
+  // for it.
   let warmUp: NodeJS.Timeout | undefined;
   fastify.addHook('onListen', async () => {
     warmUp = setTimeout(() => {
@@ -92,7 +96,8 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
           },
         });
       on('GET', '', home);
-      // Mail programs add a slash, and browsers ask by GET for an address that answered a form when they load a tab again.
+      // Mail programs add a slash, and browsers ask by GET for an address that answered a form when they load a tab
+      // again.
       for (const path of ['/', '/start', '/continue', '/finish']) on('GET', path, async ({ base }) => ({ to: base }));
       on('POST', '/start', async ({ app, base, link }) => {
         const { organisation_id } = link.invitation;

@@ -45,8 +45,8 @@ const tidy = (text: string): string =>
 const chosenNext = 'Chosen: ';
 
 /**
- * The words of a page in reading order, one sentence or part a line. It is made from the markup that is shown, so whatever
- * stands on a page is read: tables with the heads of their columns, what is chosen, and what can be chosen.
+ * The words of a page in reading order, one sentence or part a line. It is made from the markup that is shown, so
+ * whatever stands on a page is read: tables with the heads of their columns, what is chosen, and what can be chosen.
  */
 export function spokenText(content: Markup): string {
   const lines: string[] = [];

@@ -38,7 +38,10 @@ export function marked(text: string): Markup {
   return inlineHtml(parseInline(text));
 }
 
-/** A table that may be wider than a phone: it scrolls by itself, the keyboard can scroll it, and the script says so where it is. */
+/**
+ * A table that may be wider than a phone: it scrolls by itself, the keyboard can scroll it, and the script says so
+ * where it is.
+ */
 export function dataTable(
   caption: string,
   header: readonly Content[],

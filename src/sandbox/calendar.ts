@@ -34,7 +34,10 @@ function lastWeekday(year: number, month: number, weekday: number): number {
   return last - ((new Date(last).getUTCDay() - weekday + 7) % 7) * dayMs;
 }
 
-/** Whether training providers in England work on that day (midnight UTC): no weekends, bank holidays, 23 December to 2 January. */
+/**
+ * Whether training providers in England work on that day (midnight UTC): no weekends, bank holidays, 23 December to 2
+ * January.
+ */
 export function isWorkingDay(midnightMs: number): boolean {
   const date = new Date(midnightMs);
   const weekday = date.getUTCDay();

@@ -9,7 +9,10 @@ import type { AmendableFields, PlannedRecord } from './results.ts';
 import { subjects } from '../scoring/levels.ts';
 import type { Subject } from '../scoring/levels.ts';
 
-/** What a change needs to know of a learner: active memberships of client-managed groups, completed results oldest first. */
+/**
+ * What a change needs to know of a learner: active memberships of client-managed groups, completed results oldest
+ * first.
+ */
 export type KnownLearner = {
   ref: string | null;
   full_name: string;
@@ -17,7 +20,10 @@ export type KnownLearner = {
   results: readonly PlannedRecord[];
 };
 
-/** The part of the sandbox that the next change is chosen from. `learners` is a fresh sample; 20 or so are enough at any size. */
+/**
+ * The part of the sandbox that the next change is chosen from. `learners` is a fresh sample; 20 or so are enough at any
+ * size.
+ */
 export type SandboxState = {
   /** The instant of the change, milliseconds since 1970. */
   nowMs: number;

@@ -343,7 +343,9 @@ const otherScripts: readonly NameStock[] = [
   written('Hangul', 4, 'fg', '민지 서연 지은 수진 은영 하윤', '민준 지훈 성호 동현 영수 준서', '김 이 박 최 정 남궁'),
 ];
 
-/** Weights add up to about 1,100, a tenth of it in other scripts than Latin, as in a provider with many ESOL learners. */
+/**
+ * Weights add up to about 1,100, a tenth of it in other scripts than Latin, as in a provider with many ESOL learners.
+ */
 export const nameStocks: readonly NameStock[] = [
   english,
   irish,

@@ -70,7 +70,8 @@ function ordinaryName(random: Random): string {
 /**
  * A plausible learner's name at a UK training provider: mostly Latin script, about a tenth in 13 others, with
  * apostrophes, hyphens, particles, single names, names over 60 characters and combining marks (some names are
- * in decomposed form, as some source systems send them). No leading, trailing or doubled spaces. At most 200 characters.
+ * in decomposed form, as some source systems send them). No leading, trailing or doubled spaces. At most 200
+ * characters.
  */
 export function fullName(random: Random): string {
   const shape = random.float();

@@ -58,7 +58,8 @@ function refOf(salt: number, number: number): string | null {
 }
 
 function planLearner(seed: string, salt: number, number: number, calendar: WorkingCalendar): PlannedLearner {
-  // A stream for each part of the learner, so that more names or another rule for groups leave the results as they were.
+  // A stream for each part of the learner, so that more names or another rule for groups leave the results as they
+  // were.
   const ref = refOf(salt, number);
   const full_name = fullName(fastRandom(`${seed}\0name\0${number}`));
   const { startMs, results } = resultsOf(fastRandom(`${seed}\0results\0${number}`), calendar, seed, number, {

@@ -73,7 +73,10 @@ const growing = {
   employer: { first: 6, most: 60, perGroup: 25 },
 } as const;
 
-/** How many groups of a growing type exist once there are `learners`; learner k sees only those that exist at k, so its groups don't depend on the total. */
+/**
+ * How many groups of a growing type exist once there are `learners`; learner k sees only those that exist at k, so its
+ * groups don't depend on the total.
+ */
 const countAt = (type: keyof typeof growing, learners: number): number => {
   const { first, most, perGroup } = growing[type];
   return Math.min(most, first + Math.floor(learners / perGroup));
@@ -187,7 +190,9 @@ export function plannedGroups(seed: string, learners: number, calendar: WorkingC
 
 const below = (random: Random, count: number): number => Math.floor(random.float() * count);
 
-/** Another active index of a growing type that exists at learner number `number`, apart from `current`; null if none. */
+/**
+ * Another active index of a growing type that exists at learner number `number`, apart from `current`; null if none.
+ */
 function otherActive(random: Random, type: keyof typeof growing, number: number, current: number): number | null {
   const count = countAt(type, number);
   const start = below(random, count);
@@ -203,7 +208,10 @@ export type PlannedMove = { remove: GroupKey[]; add: GroupKey[] };
 
 const movedShare = 0.14;
 
-/** From one class to another, with the course, curriculum area and campus that come with it; nobody joins an archived group. */
+/**
+ * From one class to another, with the course, curriculum area and campus that come with it; nobody joins an archived
+ * group.
+ */
 function classMove(from: number, to: number): PlannedMove {
   const keysOf = (index: number): [keyof typeof refOf, number][] => {
     const course = courseOfClass(index);

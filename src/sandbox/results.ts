@@ -128,7 +128,10 @@ const withdrawalReasons = [
 export const withdrawalReason = (random: Random): string =>
   withdrawalReasons[Math.floor(random.float() * withdrawalReasons.length)]!;
 
-/** A later correction that keeps the placement: a review closed, a borderline flag settled, a rung within Entry Level, a domain re-marked. */
+/**
+ * A later correction that keeps the placement: a review closed, a borderline flag settled, a rung within Entry Level, a
+ * domain re-marked.
+ */
 export function amendmentOf(random: Random, record: Outcome): NonNullable<PlannedResult['amend']> {
   const choice = random.float();
   if (record.needs_review && choice < 0.7) {

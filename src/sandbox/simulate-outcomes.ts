@@ -30,7 +30,10 @@ export const outcomeSources = (files: BankFiles): OutcomeSources => ({
   engines: engineVersions,
 });
 
-/** Delivers and scores simulated sittings of one subject by number; each has a stream of its own, so any can be made alone. */
+/**
+ * Delivers and scores simulated sittings of one subject by number; each has a stream of its own, so any can be made
+ * alone.
+ */
 export function outcomeMaker(files: BankFiles, subject: Subject): (number: number) => OutcomeRow {
   const { version } = bankOf(files).subjects[subject];
   const pool = preparePool(version);

@@ -1,10 +1,10 @@
 import type { EapEstimate, Posterior } from './irt.ts';
 
 /**
- * The error that difficulties judged by authors add to a result, in logits, until they are measured on answers. Reported standard
- * errors, intervals, flags and probabilities of levels are widened by it; when a sitting ends is decided by the model's own
- * error, which further questions can lower. Found by simulation as the least that holds 93 % at every cut
- * (docs/decisions/0053).
+ * The error that difficulties judged by authors add to a result, in logits, until they are measured on answers.
+ * Reported standard errors, intervals, flags and probabilities of levels are widened by it; when a sitting ends is
+ * decided by the model's own error, which further questions can lower. Found by simulation as the least that holds 93 %
+ * at every cut (docs/decisions/0053).
  */
 export const calibrationSd = 0.16;
 
@@ -16,7 +16,10 @@ export function widened({ theta, sd }: EapEstimate): EapEstimate {
 /** e^−12.5 of the height is nothing beside the posterior's own tails. */
 const reach = 5;
 
-/** The posterior of an ability that is only known through difficulties which may be off: its convolution with that error. */
+/**
+ * The posterior of an ability that is only known through difficulties which may be off: its convolution with that
+ * error.
+ */
 export function widenedPosterior({ theta, logWeights }: Posterior): Posterior {
   const step = theta[1]! - theta[0]!;
   const most = Math.ceil((reach * calibrationSd) / step);

@@ -3,7 +3,8 @@
  * Logistic metric with D = 1. `c = 0` is the two-parameter model; `a = 1, c = 0` is the Rasch model.
  *
  * Sources
- * - Birnbaum (1968), in Lord & Novick, Statistical Theories of Mental Test Scores: the model, its information, maximum likelihood.
+ * - Birnbaum (1968), in Lord & Novick, Statistical Theories of Mental Test Scores: the model, its information, maximum
+ * likelihood.
  * - Bock & Mislevy (1982), Applied Psychological Measurement 6(4): expected a posteriori (EAP) estimation.
  * - Samejima (1969), Psychometrika Monograph 17: the posterior mode (MAP).
  * - Warm (1989), Psychometrika 54(3): weighted likelihood (WLE).
@@ -34,7 +35,8 @@ export type MapEstimate = { theta: number; se: number };
 
 /**
  * `interior`: the only finite maximum, inside [−6, 6]. `plus_infinity`, `minus_infinity`: all right, all wrong.
- * `excluded`: the maximum lies outside [−6, 6], or there is more than one (possible with c > 0). `no_answers`: nothing to go by.
+ * `excluded`: the maximum lies outside [−6, 6], or there is more than one (possible with c > 0). `no_answers`: nothing
+ * to go by.
  */
 export type MleEstimate =
   | { status: 'interior'; theta: number; se: number }
@@ -195,7 +197,8 @@ export function map(
 
 /**
  * Where every mode of the posterior lies. The prior's pull is linear and the items' bounded by Σa, so it is within
- * prior.sd²·Σa of the mean. Forty logits from an item nothing is left of its pull, which bounds the search under a wide prior.
+ * prior.sd²·Σa of the mean. Forty logits from an item nothing is left of its pull, which bounds the search under a wide
+ * prior.
  */
 function modeRange(answered: readonly ItemParameters[], prior: Prior): [number, number] {
   const reach = prior.sd ** 2 * answered.reduce((sum, item) => sum + item.a, 0);

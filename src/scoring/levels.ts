@@ -59,8 +59,8 @@ export function levelName(level: Level): string {
 export const belowEntry = 'Working towards Entry Level';
 
 /**
- * The published levels, lowest first, with their ILR PriorLevel numbers, which report assessed skill, not qualifications
- * held.
+ * The published levels, lowest first, with their ILR PriorLevel numbers, which report assessed skill, not
+ * qualifications held.
  */
 export const rqfLevels = [
   { rqf_level: null, rqf_level_code: null, below_level_1: true },

@@ -2,19 +2,23 @@ import { probability } from './irt.ts';
 import type { ScoredAnswer } from './rules.ts';
 
 /**
- * Whether the answers in their order fit one ability. Someone who is helped from some question on, or gives up there, answers like
- * two people: the two statistics look for a change in the middle, and say nothing about somebody who was helped all along.
+ * Whether the answers in their order fit one ability. Someone who is helped from some question on, or gives up there,
+ * answers like two people: the two statistics look for a change in the middle, and say nothing about somebody who was
+ * helped all along.
  *
- * Sources: Page (1954) for cumulative sums, van Krimpen-Stoop & Meijer (2000), in Computerized Adaptive Testing, 201–219, for
- * those of residuals, here each with its item's weight in the estimate; Rao (1948) for the halves, a score test of one ability
- * against two. Limits from simulation: `docs/bank-simulation.md` has false alarms and power.
+ * Sources: Page (1954) for cumulative sums, van Krimpen-Stoop & Meijer (2000), in Computerized Adaptive Testing,
+ * 201–219, for those of residuals, here each with its item's weight in the estimate; Rao (1948) for the halves, a score
+ * test of one ability against two. Limits from simulation: `docs/bank-simulation.md` has false alarms and power.
  */
 export type PersonFit = {
   /** Ability in the second half less that in the first, in its standard errors. */
   halves: number;
   /** The greatest cumulative sum, upwards or downwards, in standard errors of the whole sum. */
   sum: number;
-  /** `better`, `worse`: beyond what the answers of one ability show in 97 of 100 sittings. Null with too few answers to tell. */
+  /**
+   * `better`, `worse`: beyond what the answers of one ability show in 97 of 100 sittings. Null with too few answers to
+   * tell.
+   */
   change: 'none' | 'better' | 'worse' | null;
 };
 
@@ -62,7 +66,9 @@ function greatestSum(parts: readonly Part[]): number {
   return most;
 }
 
-/** At the estimate all parts add up to about nothing, so a path that rises late fell before: the halves say which way. */
+/**
+ * At the estimate all parts add up to about nothing, so a path that rises late fell before: the halves say which way.
+ */
 function changeOf({ halves, sum }: Pick<PersonFit, 'halves' | 'sum'>): 'none' | 'better' | 'worse' {
   if (Math.abs(halves) <= halvesMost && sum <= sumMost) return 'none';
   return halves > 0 ? 'better' : 'worse';

@@ -45,7 +45,8 @@ function massesBelow({ theta, logWeights }: Posterior, cuts: readonly Cut[]): nu
 
 /**
  * The integral of a density on equally spaced nodes up to `x`, in steps. Nodes are 0.08 apart where a posterior is 0.25
- * wide, so counting the nodes below a cut errs by up to 0.06; the cubic through four neighbouring nodes by less than 0.0001.
+ * wide, so counting the nodes below a cut errs by up to 0.06; the cubic through four neighbouring nodes by less than
+ * 0.0001.
  */
 function integralTo(density: Float64Array, x: number): number {
   const at = (k: number) => density[k] ?? 0;

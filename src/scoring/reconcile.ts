@@ -53,9 +53,9 @@ function placementAt(subject: Subject, order: Order, irt: Placement): Placement 
 }
 
 /**
- * Of the cuts on either side of the placement, the one passed and the one not passed, the nearer to the ability; at equal
- * distance the one that was passed. All levels count, Entry sub-levels and the lowest included, so that every placement can
- * be told to be close to a boundary.
+ * Of the cuts on either side of the placement, the one passed and the one not passed, the nearer to the ability; at
+ * equal distance the one that was passed. All levels count, Entry sub-levels and the lowest included, so that every
+ * placement can be told to be close to a boundary.
  */
 export function decidingRule(
   cuts: readonly Cut[],

@@ -58,9 +58,9 @@ export type Counts = {
 export type VoidSitting = { outcome: 'void'; reason: 'too_few_answers' | 'too_few_domains'; counts: Counts };
 
 /**
- * `ceiling`, `floor`: every scored item right, or wrong; the estimate is then bounded by the prior more than by answers.
- * `rules_silent`: a sitting so short that no level had enough items for the rule engine. `person_fit`: the answers changed in
- * the middle more than those of one ability do.
+ * `ceiling`, `floor`: every scored item right, or wrong; the estimate is then bounded by the prior more than by
+ * answers. `rules_silent`: a sitting so short that no level had enough items for the rule engine. `person_fit`: the
+ * answers changed in the middle more than those of one ability do.
  */
 export type ResultFlag = 'needs_review' | 'borderline' | 'ceiling' | 'floor' | 'rules_silent' | 'person_fit';
 
@@ -92,7 +92,10 @@ export type ScoredResult = {
   rules: RulePlacement;
   cuts: Cut[];
   tau: number;
-  /** What the domains are judged at: the level met, the lowest where none is. Before version 1.2.0 it was the deciding rule's. */
+  /**
+   * What the domains are judged at: the level met, the lowest where none is. Before version 1.2.0 it was the deciding
+   * rule's.
+   */
   domainLevel?: Level;
   domains: DomainResult[];
   flags: ResultFlag[];

@@ -104,7 +104,10 @@ export function answerQuestion(
   });
 }
 
-/** Ends the questions when the working time is over; the one on the screen doesn't count. @returns whether it was over */
+/**
+ * Ends the questions when the working time is over; the one on the screen doesn't count.
+ * @returns whether it was over
+ */
 export function endWhenTimeIsUp(app: App, key: SittingKey): Promise<boolean> {
   return withCurrent(app, key, false, async (work, sitting, history) => {
     if (sitting.on_screen_since === null || remainingMs(sitting, work.nowMs) > 0) return false;
@@ -139,7 +142,10 @@ export function pauseSitting(
   });
 }
 
-/** Keeps what was filled in so far while the learner thinks about skipping. @returns false when the question is not the current one */
+/**
+ * Keeps what was filled in so far while the learner thinks about skipping.
+ * @returns false when the question is not the current one
+ */
 export function keepDraft(app: App, key: SittingKey, given: { position: number; answer: Answer }): Promise<boolean> {
   return withCurrent(app, key, false, async (work, sitting, history) => {
     const current = history.at(-1)!;
@@ -174,7 +180,9 @@ export function resumePaused(app: App, key: SittingKey): Promise<void> {
   });
 }
 
-/** Holds the sitting's row while `inside` works on a question that waits for an answer; otherwise answers `otherwise`. */
+/**
+ * Holds the sitting's row while `inside` works on a question that waits for an answer; otherwise answers `otherwise`.
+ */
 function withCurrent<T>(
   app: App,
   key: SittingKey,
@@ -223,8 +231,8 @@ async function closeQuestion(
 }
 
 /**
- * An answer as it is kept: the question's own fields only. A National Insurance number that somebody types into a box is
- * never stored, not even as a wrong answer.
+ * An answer as it is kept: the question's own fields only. A National Insurance number that somebody types into a box
+ * is never stored, not even as a wrong answer.
  */
 function draftText(current: HistoryRow, answer: Answer): string {
   const rendered = JSON.parse(current.rendered!) as RenderedItem;

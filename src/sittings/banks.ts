@@ -52,7 +52,10 @@ function shippedBank(): ReadyBank {
   return (shipped ??= ready(loadBank()));
 }
 
-/** The banks that sittings run on: the shipped one for new sittings, stored versions for those that began before an upgrade. */
+/**
+ * The banks that sittings run on: the shipped one for new sittings, stored versions for those that began before an
+ * upgrade.
+ */
 export class Banks {
   #ready = new Map<string, ReadyBank>();
   #pools = new Map<string, DeliveryPool>();

@@ -5,9 +5,9 @@ import { domainNeeds } from './choice.ts';
 import type { BestOfChoice, DeliverySettings } from './settings.ts';
 
 /**
- * The choice of sittings that began before content was controlled: the domain furthest below its share (Kingsbury & Zara
- * 1989, Applied Measurement in Education 2(4)), then one of its most informative items, drawn. Sittings under way go on by
- * it, and stored ones are replayed by it.
+ * The choice of sittings that began before content was controlled: the domain furthest below its share (Kingsbury &
+ * Zara 1989, Applied Measurement in Education 2(4)), then one of its most informative items, drawn. Sittings under way
+ * go on by it, and stored ones are replayed by it.
  */
 export function chooseBestOf(
   state: SittingState,

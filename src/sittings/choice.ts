@@ -14,8 +14,8 @@ export type Choice = {
   domains: { name: string; share: number; given: number; need: number; available: number }[];
   domain: string;
   /**
-   * The items that it was chosen among, the first one first, with their information at `theta` (at `target`, where there is
-   * one): the best of the domain, or those that the rest of the test has of the domain or the text.
+   * The items that it was chosen among, the first one first, with their information at `theta` (at `target`, where
+   * there is one): the best of the domain, or those that the rest of the test has of the domain or the text.
    */
   candidates: { itemId: string; information: number }[];
   /** The uniform draws used, in order; none where all chance was drawn when the sitting began. */

@@ -8,8 +8,8 @@ import { banksOf } from './banks.ts';
 import { nilUuid } from '../uuid.ts';
 
 /**
- * How an item has done in completed sittings. Expectations are the model's at each learner's final estimate, so they lean
- * a little towards the answers that made the estimate: read them as a reason to look, not as proof.
+ * How an item has done in completed sittings. Expectations are the model's at each learner's final estimate, so they
+ * lean a little towards the answers that made the estimate: read them as a reason to look, not as proof.
  */
 export type ItemFit = {
   item_id: string;

@@ -20,7 +20,9 @@ export type Link = {
   next: Subject | null;
   /** Nothing can be begun any more; a sitting under way can still be finished. */
   expired: boolean;
-  /** Whether results can be read: until the link expires, and for 48 hours after a sitting that ended later than that. */
+  /**
+   * Whether results can be read: until the link expires, and for 48 hours after a sitting that ended later than that.
+   */
   readable: boolean;
 };
 

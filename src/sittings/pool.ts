@@ -48,7 +48,10 @@ export type Content = {
   control: ContentControl;
   /** Questions of each domain in a sitting of full length. */
   planned: readonly number[];
-  /** Response types, skill groups and statements alike are kinds, with the most questions that a full sitting has of each. */
+  /**
+   * Response types, skill groups and statements alike are kinds, with the most questions that a full sitting has of
+   * each.
+   */
   kindsOfItem: readonly (readonly number[])[];
   kindMost: Float64Array;
   /** The kind that is the item's response type; −1 where it has none. */

@@ -1,9 +1,9 @@
 import type { Content, DeliveryPool } from './pool.ts';
 
 /**
- * A shadow test (van der Linden & Reese 1998, Applied Psychological Measurement 22(3)): before every question the whole rest of
- * the sitting is put together, so that whatever comes next belongs to a test that keeps to the content from its first question
- * to its last.
+ * A shadow test (van der Linden & Reese 1998, Applied Psychological Measurement 22(3)): before every question the whole
+ * rest of the sitting is put together, so that whatever comes next belongs to a test that keeps to the content from its
+ * first question to its last.
  *
  * Put together by exchange, not by an integer programme: texts with their sets of questions by dynamic programming, the
  * other items by weight, then the cheapest exchanges until no kind has too many, and any exchange that gains. Against
@@ -222,7 +222,10 @@ class Draft {
     }
   }
 
-  /** The exchange of two items in the same place of the test that loses least, by `price` if given, and less than `below`. */
+  /**
+   * The exchange of two items in the same place of the test that loses least, by `price` if given, and less than
+   * `below`.
+   */
   #cheapest(
     mayGo: (out: number) => boolean,
     mayCome: (out: number, into: number) => boolean,

@@ -12,7 +12,9 @@ const leastMs = 1500;
 const wordMs = 1000 / 12;
 /** However long a text is, an answer after this may come from somebody who looked for one thing in it. */
 const mostMs = 10_000;
-/** Single quick answers happen: those who guess through a sitting give a tenth of their answers so (Wise & Kong 2005). */
+/**
+ * Single quick answers happen: those who guess through a sitting give a tenth of their answers so (Wise & Kong 2005).
+ */
 const fastShare = 0.1;
 const fastLeast = 3;
 

@@ -15,9 +15,10 @@ export const learnerActor = 'learner';
 
 /**
  * Begins the link's next subject, or does nothing where a sitting is under way, everything is done or the link has
- * expired. Of two requests at once, one begins it: a learner has one open sitting in a subject, whatever the links. Bank
- * version, delivery settings, time limit, all chance and the items that the learner saw lately are frozen here.
- * @returns the invitation under which the subject is under way: another one than the link's, where it was begun with that
+ * expired. Of two requests at once, one begins it: a learner has one open sitting in a subject, whatever the links.
+ * Bank version, delivery settings, time limit, all chance and the items that the learner saw lately are frozen here.
+ * @returns the invitation under which the subject is under way: another one than the link's, where it was begun with
+ * that
  */
 export async function startSitting(app: App, link: Link): Promise<string> {
   const { invitation, next: subject } = link;

@@ -11,7 +11,10 @@ import { resumeSitting } from './selection.ts';
 import type { DeliverySettings } from './settings.ts';
 import type { NewItem, SittingRow } from './store.ts';
 
-/** What is frozen when a sitting begins. `seed`, all chance of its delivery, is missing where that is drawn at each step. */
+/**
+ * What is frozen when a sitting begins. `seed`, all chance of its delivery, is missing where that is drawn at each
+ * step.
+ */
 export type FrozenSettings = { delivery: DeliverySettings; extra_time_pct: number; seed?: string };
 
 /** Why no further question is asked. `idle`: nobody touched the sitting for 48 hours. */
@@ -29,8 +32,8 @@ export async function deliveryOf(
 }
 
 /**
- * What is this sitting's own. Items that the learner saw lately are worth less to one that has a seed; one without was never to
- * give what `withheld` names.
+ * What is this sitting's own. Items that the learner saw lately are worth less to one that has a seed; one without was
+ * never to give what `withheld` names.
  */
 export function individualOf(sitting: Pick<SittingRow, 'settings' | 'withheld'>): Individual {
   const { seed } = JSON.parse(sitting.settings) as FrozenSettings;
@@ -38,9 +41,9 @@ export function individualOf(sitting: Pick<SittingRow, 'settings' | 'withheld'>)
 }
 
 /**
- * Chooses what comes after `history`: the next question, or the end of the questions. The sitting's row is changed in place
- * and stored by the caller, with the question. Every choice is kept with its reasons, so that the sitting can be replayed
- * from what is stored.
+ * Chooses what comes after `history`: the next question, or the end of the questions. The sitting's row is changed in
+ * place and stored by the caller, with the question. Every choice is kept with its reasons, so that the sitting can be
+ * replayed from what is stored.
  * @returns the question, or null at the end
  */
 export function takeStep(

@@ -277,7 +277,9 @@ export function findItems(tx: Tx, { organisation_id, sitting_id }: SittingKey): 
   return tx.query<SittingItemRow>(items, [organisation_id, sitting_id]);
 }
 
-/** What selection and marking need of a sitting: every item with its outcome, and the rendered form of the current one. */
+/**
+ * What selection and marking need of a sitting: every item with its outcome, and the rendered form of the current one.
+ */
 export type HistoryRow = { position: number; item_id: string; outcome: ItemOutcome | null; rendered: string | null };
 
 export function findHistory(tx: Tx, sitting: SittingKey): Promise<HistoryRow[]> {

@@ -14,7 +14,9 @@ export const seenForMs = 365 * 24 * 3600_000;
 
 type Timed = Pick<SittingRow, 'used_ms' | 'on_screen_since' | 'time_limit_ms'>;
 
-/** Working time of the question that is on the screen now; none while the sitting is paused or the clock was set back. */
+/**
+ * Working time of the question that is on the screen now; none while the sitting is paused or the clock was set back.
+ */
 export function displayMs(sitting: Timed, nowMs: number): number {
   if (sitting.on_screen_since === null) return 0;
   return Math.min(displayMsMost, Math.max(0, nowMs - sitting.on_screen_since.getTime()));

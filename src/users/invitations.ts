@@ -71,8 +71,9 @@ const hashOf = (token: string) => hash('sha256', token, 'buffer');
 export type Invited = { token: string; invitationId: string } | 'member' | 'full';
 
 /**
- * Makes an invitation; an open one for the same address ends. To somebody who belongs to the organisation already it is a
- * way back in for who lost their password or second factor: a new account takes the place of theirs, in the same role.
+ * Makes an invitation; an open one for the same address ends. To somebody who belongs to the organisation already it is
+ * a way back in for who lost their password or second factor: a new account takes the place of theirs, in the same
+ * role.
  * @param invitedBy a user's id, or `operator`
  */
 export async function inviteUser(
@@ -130,8 +131,8 @@ type Accepting = { userId: string; email: string } | { fullName: string; passwor
 
 /**
  * Uses an invitation up.
- * @returns who belongs to the organisation from now on; null when the invitation is used, withdrawn, expired, not theirs,
- * or overtaken by a change of role
+ * @returns who belongs to the organisation from now on; null when the invitation is used, withdrawn, expired, not
+ * theirs, or overtaken by a change of role
  */
 export async function acceptInvitation(
   work: Work,

@@ -78,8 +78,8 @@ export async function hashPassword(password: string, random: Random, like?: stri
 const nobody: Parameters = { ...current, salt: Buffer.alloc(saltBytes) };
 
 /**
- * Which of several hashes are the password's. It takes as long for none of them as for one, and for several that share a
- * salt, so that time doesn't tell how many accounts an address has.
+ * Which of several hashes are the password's. It takes as long for none of them as for one, and for several that share
+ * a salt, so that time doesn't tell how many accounts an address has.
  */
 export async function matching(password: string, stored: readonly (string | null)[]): Promise<boolean[]> {
   const known = stored.map((one) => (one === null ? null : parsed(one)));
@@ -122,8 +122,8 @@ function unit(text: string): string {
 }
 
 /**
- * What is wrong with a new password, as the end of a sentence; null when nothing is. No rules of composition: length, and
- * nothing that stands on top of every attacker's list, with digits and signs around it or not.
+ * What is wrong with a new password, as the end of a sentence; null when nothing is. No rules of composition: length,
+ * and nothing that stands on top of every attacker's list, with digits and signs around it or not.
  * @param known what an attacker knows: the e-mail address, names
  */
 export function passwordFault(password: string, known: readonly string[]): string | null {

@@ -1,4 +1,7 @@
-/** What a person may be in an organisation, the most powerful first. Which page each may open stands in console/routes.ts. */
+/**
+ * What a person may be in an organisation, the most powerful first. Which page each may open stands in
+ * console/routes.ts.
+ */
 export const roles = ['owner', 'admin', 'developer', 'tutor', 'auditor'] as const;
 
 export type Role = (typeof roles)[number];

@@ -1,7 +1,10 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { Random } from '../random.ts';
 
-/** Codes of authenticator apps: TOTP (RFC 6238) with SHA-1, six digits and steps of 30 seconds, which is what all of them can. */
+/**
+ * Codes of authenticator apps: TOTP (RFC 6238) with SHA-1, six digits and steps of 30 seconds, which is what all of
+ * them can.
+ */
 
 const stepMs = 30_000;
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';

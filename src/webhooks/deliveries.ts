@@ -65,7 +65,8 @@ const lists = {
   cancelled: listOf('cancelled'),
 };
 
-// A fresh schedule; attempts before it stay listed. What is under way is not sent twice unless it fails: its own outcome comes first.
+// A fresh schedule; attempts before it stay listed. What is under way is not sent twice unless it fails: its own
+// outcome comes first.
 const again = `status = 'pending', next_attempt_at = $3, finished_at = null, resent_after = d.attempts`;
 // Events that are sent again are locked first, and only then is it asked whether they were emptied: see cancelEvents.
 const emptiedOf = statement(
@@ -135,8 +136,8 @@ export async function listDeliveries(
 
 /**
  * Sends one delivery again, whatever became of it; it keeps its id, and waits while its endpoint is paused or disabled.
- * @returns null, or why nothing is sent: the organisation has no such delivery or has removed its endpoint (`unknown`), or
- * what it told of is gone
+ * @returns null, or why nothing is sent: the organisation has no such delivery or has removed its endpoint (`unknown`),
+ * or what it told of is gone
  */
 export async function redeliverOne(
   work: Work,
@@ -152,8 +153,8 @@ export async function redeliverOne(
 }
 
 /**
- * Sends an endpoint every event of the range, from inclusive and to exclusive, that it has had or that it is subscribed to
- * now; what it has had keeps its delivery id. Subscribed events of before its registration are among them, those of
+ * Sends an endpoint every event of the range, from inclusive and to exclusive, that it has had or that it is subscribed
+ * to now; what it has had keeps its delivery id. Subscribed events of before its registration are among them, those of
  * withdrawn results and erased learners are not.
  * @returns how many
  */

@@ -13,7 +13,8 @@ import {
 
 /**
  * Forwarding to a developer's own machine. Unlike the sender of deliveries it takes plain http and private addresses,
- * because a person at the command line names the one address; http only on this machine, because events hold personal data.
+ * because a person at the command line names the one address; http only on this machine, because events hold personal
+ * data.
  */
 
 export type Forwarded = { deliveryId: string; statusCode: number | null; durationMs: number; error: string | null };

@@ -14,9 +14,10 @@ function informationalEnd(bytes: Buffer): number {
 }
 
 /**
- * Makes a connection pass over the informational answers before the final one. A client has to bear them though it asked
- * for none (RFC 9110, 15.2), and undici ends the connection at a `100 Continue`. There is one request at a time on a
- * connection, so what arrives first after a request was written is the head of its answer; the rest passes untouched.
+ * Makes a connection pass over the informational answers before the final one. A client has to bear them though it
+ * asked for none (RFC 9110, 15.2), and undici ends the connection at a `100 Continue`. There is one request at a time
+ * on a connection, so what arrives first after a request was written is the head of its answer; the rest passes
+ * untouched.
  */
 export function passOverInformational(socket: Socket): void {
   const { read, write } = socket;

@@ -12,7 +12,10 @@ const beginsToReadAt = 8;
 export type LaneIo = {
   /** Reads what is due; waits while the database is away. */
   fetch(endpoint: LaneEndpoint, after: After, limit: number): Promise<DueDelivery[]>;
-  /** Makes one attempt, tells how it ended, and resolves when its outcome is recorded. `dropped` when nothing was attempted. */
+  /**
+   * Makes one attempt, tells how it ended, and resolves when its outcome is recorded. `dropped` when nothing was
+   * attempted.
+   */
   attempt(
     lane: Lane,
     delivery: DueDelivery,
@@ -110,7 +113,8 @@ export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: n
   const backlog = createBacklog((after, limit) => io.fetch(endpoint, after, limit));
   let inFlight = 0;
   let unrecorded = 0;
-  // Grows by one with each success and halves with each failure, so that a backlog never rushes at an endpoint that hangs or fails.
+  // Grows by one with each success and halves with each failure, so that a backlog never rushes at an endpoint that
+  // hangs or fails.
   let atOnce = given.failing_since === null ? inFlightPerEndpoint : 1;
   let closed = false;
   let done = false;

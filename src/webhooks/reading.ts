@@ -8,7 +8,10 @@ const retryMs = 500;
 
 /** What one worker reads from a database that may restart under it. */
 export type Reading = {
-  /** The connection is up, perhaps because the database has restarted: outcomes that it may have forgotten are written again. */
+  /**
+   * The connection is up, perhaps because the database has restarted: outcomes that it may have forgotten are written
+   * again.
+   */
   begin(): void;
   /** Resolves once they are; nothing may be claimed or read before. */
   recovered(): Promise<void>;

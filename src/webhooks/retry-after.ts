@@ -28,7 +28,10 @@ function parseHttpDate(text: string, nowMs: number): number | null {
   return null;
 }
 
-/** `Retry-After` (RFC 9110, 10.2.3), in seconds or as a date, as a wait from now of at most a day; null if it can't be read. */
+/**
+ * `Retry-After` (RFC 9110, 10.2.3), in seconds or as a date, as a wait from now of at most a day; null if it can't be
+ * read.
+ */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null;
   const text = value.trim();

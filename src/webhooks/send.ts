@@ -9,7 +9,10 @@ import { passOverInformational } from './informational.ts';
 import { createResolver, DnsError, type Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry-after.ts';
 
-/** How an attempt ended; `secret_unreadable` before anything was sent. `aborted` is the worker's own doing (it is stopping) and says nothing about the endpoint. */
+/**
+ * How an attempt ended; `secret_unreadable` before anything was sent. `aborted` is the worker's own doing (it is
+ * stopping) and says nothing about the endpoint.
+ */
 export type Outcome =
   | 'succeeded'
   | 'http_error'
@@ -45,13 +48,18 @@ export type SendRequest = {
 export type Sender = {
   /** Makes one POST and never throws. The response's body is read to its end, bounded, and thrown away. */
   send(request: SendRequest): Promise<Attempt>;
-  /** Waits for the attempts under way, each of which ends by its time limit or its signal, and closes all connections. */
+  /**
+   * Waits for the attempts under way, each of which ends by its time limit or its signal, and closes all connections.
+   */
   close(): Promise<void>;
 };
 
 class AddressRefusedError extends Error {}
 
-/** A connection stays at the address that was checked when it was made; after this long a new one asks the name server again. */
+/**
+ * A connection stays at the address that was checked when it was made; after this long a new one asks the name server
+ * again.
+ */
 const connectionLifetimeMs = 5 * 60_000;
 const idleConnectionMs = 10_000;
 const maxIdleConnectionMs = 60_000;
@@ -207,7 +215,10 @@ function openAgent(resolve: Resolve, networks: readonly Network[], timeoutMs: nu
   });
 }
 
-/** A URL's verdict depends on nothing else, so it is remembered; the addresses behind a name are judged at each connection. */
+/**
+ * A URL's verdict depends on nothing else, so it is remembered; the addresses behind a name are judged at each
+ * connection.
+ */
 function createJudge(allowNetworks: readonly Network[]): (url: string) => UrlVerdict {
   const verdicts = new Map<string, UrlVerdict>();
   return (url) => {

@@ -83,7 +83,10 @@ function malformed(cause: string): SignatureError {
   return new SignatureError('malformed_header', `The ${signatureHeader} header can't be read: ${cause}`);
 }
 
-/** The header's one time (as text, because the text is what was signed) and its `v1` values; unknown names are passed over. */
+/**
+ * The header's one time (as text, because the text is what was signed) and its `v1` values; unknown names are passed
+ * over.
+ */
 function parseHeader(header: string | undefined | null): { t: string; values: string[] } {
   if (typeof header !== 'string' || header === '') {
     throw malformed('it is missing. Read it from the request without regard to upper and lower case.');

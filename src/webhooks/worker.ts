@@ -52,8 +52,8 @@ function createQuiet(isQuiet: () => boolean) {
 }
 
 /**
- * Delivers what is due, woken by notifications. Any number of workers share the work: each leases endpoints' lanes, and an
- * endpoint that hangs or fails occupies nothing but its own lane.
+ * Delivers what is due, woken by notifications. Any number of workers share the work: each leases endpoints' lanes, and
+ * an endpoint that hangs or fails occupies nothing but its own lane.
  */
 export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWorker {
   const { clock, log } = app;

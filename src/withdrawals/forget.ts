@@ -19,7 +19,8 @@ import { emptySittingOfResult, emptySittingsOfLearners, hasOpenSitting } from '.
 
 /**
  * Turns learners into tombstones in the feed of learners, for good: name, reference and address are gone, memberships
- * and invitations end, and so does what they typed in sittings. Their results are deleted or another learner's by now, and no sitting of theirs is open.
+ * and invitations end, and so does what they typed in sittings. Their results are deleted or another learner's by now,
+ * and no sitting of theirs is open.
  */
 export async function forgetLearners(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
   if (learnerIds.length === 0) return;

@@ -9,8 +9,8 @@ import { stampLearners } from '../feed/stamp.ts';
 import { settleWithdrawal } from './forget.ts';
 
 /**
- * Withdraws a live result for good: a tombstone takes its place in the feed, its content is deleted, and what was told of it
- * is not sent again. With the last result of a learner without a reference the learner goes too.
+ * Withdraws a live result for good: a tombstone takes its place in the feed, its content is deleted, and what was told
+ * of it is not sent again. With the last result of a learner without a reference the learner goes too.
  * @throws ApiError not_found, also when it is withdrawn already
  */
 export async function withdrawAssessment(

@@ -325,7 +325,10 @@ function describedHeaders(rateLimit: number) {
   };
 }
 
-/** The OpenAPI 3.1 document of the whole API, made from the route table: the same bytes for the same origin and rate limit. */
+/**
+ * The OpenAPI 3.1 document of the whole API, made from the route table: the same bytes for the same origin and rate
+ * limit.
+ */
 export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit): Promise<OpenApiDocument> {
   const components = new Components();
   const { paths, replies } = await operationsOf(components);

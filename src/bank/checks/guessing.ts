@@ -8,7 +8,9 @@ function spotCount(item: Extract<RenderedItem, { type: 'hotspot' }>): number {
 
 const factorial = (n: number): number => (n <= 1 ? 1 : n * factorial(n - 1));
 
-/** The chance that somebody who fills in everything at random is right; text that must be typed counts as never guessed. */
+/**
+ * The chance that somebody who fills in everything at random is right; text that must be typed counts as never guessed.
+ */
 export function guessChance(item: RenderedItem): number {
   switch (item.type) {
     case 'single_choice':

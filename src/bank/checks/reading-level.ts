@@ -27,7 +27,9 @@ export const passageGradeLimit: Record<Level, number> = {
   level3: 16,
 };
 
-/** The most words that a question of a level may have, its passage apart: more would measure reading, whatever is asked. */
+/**
+ * The most words that a question of a level may have, its passage apart: more would measure reading, whatever is asked.
+ */
 const wordLimit: Record<Level, number> = {
   entry: 95,
   entry1: 45,

@@ -43,8 +43,8 @@ function* seedFaults(item: RenderedItem, c: number): Generator<string> {
 }
 
 /**
- * Proves a template over many seeds: every rendering is well formed, has one right key that is marked right, named errors
- * that are marked wrong, distinct options of distinct value, and the same seed gives the same question.
+ * Proves a template over many seeds: every rendering is well formed, has one right key that is marked right, named
+ * errors that are marked wrong, distinct options of distinct value, and the same seed gives the same question.
  */
 export function proveTemplate(template: Template, seeds: number = proofSeeds): TemplateProof {
   const faults = new Map<string, string>();

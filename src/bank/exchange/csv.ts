@@ -118,7 +118,10 @@ function rowOf(entry: object, type: string): string[] {
   return columns.map((name) => cells.get(name) ?? '');
 }
 
-/** UTF-8 with a byte order mark, because the commonest spreadsheet reads it as something else without. Lines end in CRLF (RFC 4180). */
+/**
+ * UTF-8 with a byte order mark, because the commonest spreadsheet reads it as something else without. Lines end in CRLF
+ * (RFC 4180).
+ */
 export function toCsv(bank: Exchanged): string {
   const rows = [
     [...columns],

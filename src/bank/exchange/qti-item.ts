@@ -7,8 +7,8 @@ import { readNative } from './qti-read.ts';
 
 /**
  * Items as QTI 3.0 assessment items. What QTI has words for is written in them: text, interaction, right response,
- * marking, rationale. The rest (level, parameters, enemies, units …) stands as JSON in the root's `data-ars` attribute, which QTI
- * allows; reading puts the two together again, so that an item survives the way out and back unchanged.
+ * marking, rationale. The rest (level, parameters, enemies, units …) stands as JSON in the root's `data-ars` attribute,
+ * which QTI allows; reading puts the two together again, so that an item survives the way out and back unchanged.
  */
 export const qtiNamespace = 'http://www.imsglobal.org/xsd/imsqtiasi_v3p0';
 const schemaLocation = `${qtiNamespace} https://purl.imsglobal.org/spec/qti/v3p0/schema/xsd/imsqti_asiv3p0_v1p0.xsd`;

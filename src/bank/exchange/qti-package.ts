@@ -148,8 +148,8 @@ function parse(path: string, text: string): XmlElement {
 }
 
 /**
- * Reads a QTI 3.0 package, or a single item's XML. Only files that the manifest lists are read, and only from the package.
- * `defaults` stand in for what another tool's items can't say.
+ * Reads a QTI 3.0 package, or a single item's XML. Only files that the manifest lists are read, and only from the
+ * package. `defaults` stand in for what another tool's items can't say.
  */
 export function fromQti(content: Uint8Array, defaults: Record<string, unknown> = {}): Exchanged {
   if (!(content[0] === 0x50 && content[1] === 0x4b))

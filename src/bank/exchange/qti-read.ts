@@ -140,8 +140,8 @@ function own(xml: XmlElement): Members {
 }
 
 /**
- * An item of a QTI 3.0 document. `defaults` fill what another tool's item can't say (subject, level, domain, parameters). The
- * outcome is not validated here.
+ * An item of a QTI 3.0 document. `defaults` fill what another tool's item can't say (subject, level, domain,
+ * parameters). The outcome is not validated here.
  */
 export function itemFromXml(xml: XmlElement, defaults: Members = {}): Item {
   if (localName(xml) !== 'qti-assessment-item')

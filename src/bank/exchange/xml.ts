@@ -1,6 +1,6 @@
 /**
- * XML, as much as QTI packages need: elements, attributes, text, CDATA, comments and character references. No document type
- * is read, so there are no entities to expand and nothing outside the file is ever fetched.
+ * XML, as much as QTI packages need: elements, attributes, text, CDATA, comments and character references. No document
+ * type is read, so there are no entities to expand and nothing outside the file is ever fetched.
  */
 export type XmlElement = { name: string; attributes: Record<string, string>; children: XmlNode[] };
 export type XmlNode = XmlElement | string;
@@ -104,7 +104,10 @@ function attributesOf(text: string): Record<string, string> {
   return out;
 }
 
-/** Reads a well-formed document. Throws `XmlFault` with the reason for anything else, and for a document type declaration. */
+/**
+ * Reads a well-formed document. Throws `XmlFault` with the reason for anything else, and for a document type
+ * declaration.
+ */
 export function readXml(text: string): XmlElement {
   const source = text.replace(/^\ufeff/u, '').replace(/\r\n?/gu, '\n');
   if (/<!DOCTYPE/iu.test(source)) throw new XmlFault('A document type declaration is refused.');

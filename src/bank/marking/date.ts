@@ -26,7 +26,10 @@ function yearOf(text: string | undefined): number | null {
   return text.length === 2 ? (Number(text) > 50 ? 1900 : 2000) + Number(text) : Number(text);
 }
 
-/** Reads a date: 16/06/2026, 16.6.26, 2026-06-16, 16 June, June 16th, Tuesday the 16th of June. @returns null if it is none */
+/**
+ * Reads a date: 16/06/2026, 16.6.26, 2026-06-16, 16 June, June 16th, Tuesday the 16th of June.
+ * @returns null if it is none
+ */
 export function readDate(text: string): TypedDate | null {
   if (text.length > 60) return null;
   const plain = digitsForWords(

@@ -21,8 +21,8 @@ const trials = 24;
 const copies = [0, 1, 2];
 
 /**
- * Whether a typed formula is as good as an accepted one: on sheets with other amounts, and wherever it is copied to, both
- * show the same.
+ * Whether a typed formula is as good as an accepted one: on sheets with other amounts, and wherever it is copied to,
+ * both show the same.
  */
 export function formulaMatches(text: string, accepted: readonly string[], wanted: FormulaWanted): boolean {
   const given = readFormula(text);
@@ -68,7 +68,10 @@ function sameCell(a: Cell, b: Cell): boolean {
   return a === b;
 }
 
-/** The first trial is the sheet as shown; the others have other numbers, and other words where a column repeats its words. */
+/**
+ * The first trial is the sheet as shown; the others have other numbers, and other words where a column repeats its
+ * words.
+ */
 function trialSheet(wanted: FormulaWanted, literals: number[], key: Formula, trial: number, copied: number): Sheet {
   const random = seededRandom(`formula ${trial}`);
   const fixed = cellNamed(wanted.cell ?? '');

@@ -1,6 +1,6 @@
 /**
- * Spreadsheet formulas as learners type them into a cell: read into a tree. Separators are commas or semicolons; letters
- * of either case; brackets left open at the end are closed, as spreadsheet programs do.
+ * Spreadsheet formulas as learners type them into a cell: read into a tree. Separators are commas or semicolons;
+ * letters of either case; brackets left open at the end are closed, as spreadsheet programs do.
  */
 export type Reference = { column: number; row: number; fixedColumn: boolean; fixedRow: boolean };
 

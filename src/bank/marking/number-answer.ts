@@ -14,7 +14,10 @@ export type Surroundings = {
   /** Stems of the words of the question. */
   words: ReadonlySet<string>;
   text: string;
-  /** The question's paragraphs that have a gap, or words in bold that are to be replaced, as `____`; and its quoted ones. */
+  /**
+   * The question's paragraphs that have a gap, or words in bold that are to be replaced, as `____`; and its quoted
+   * ones.
+   */
   sentences: readonly string[];
 };
 
@@ -90,7 +93,9 @@ function near(value: Fraction, key: NumericKey): boolean {
   return atMost(difference(value, fractionOf(key.value)), fractionOf(key.tolerance ?? '0'));
 }
 
-/** The typed value in the unit of the key; `other` where it measures something else, `strange` where that can't be told. */
+/**
+ * The typed value in the unit of the key; `other` where it measures something else, `strange` where that can't be told.
+ */
 function inUnitOf(
   read: Quantity,
   key: NumericKey,

@@ -31,8 +31,8 @@ const number =
 type Part = { kind: 'number'; text: string } | { kind: 'unit'; unit: Unit } | { kind: 'word'; text: string };
 
 /**
- * Reads a typed quantity, whatever stands around it. @returns null where there is no number, or more than one that don't
- * make one quantity ("7 or 8", "3,5")
+ * Reads a typed quantity, whatever stands around it. @returns null where there is no number, or more than one that
+ * don't make one quantity ("7 or 8", "3,5")
  */
 export function readQuantity(text: string): Quantity | null {
   if (text.length > longest) return null;

@@ -5,7 +5,10 @@ import { digitsForWords } from './number-words.ts';
 
 const invisible = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad]/gu;
 
-/** Unicode NFC, straight quotes, one kind of hyphen, single spaces, no invisible characters, case folded unless it counts. */
+/**
+ * Unicode NFC, straight quotes, one kind of hyphen, single spaces, no invisible characters, case folded unless it
+ * counts.
+ */
 export function comparable(text: string, options: { case_sensitive?: boolean; ignore_spaces?: boolean } = {}): string {
   const out = text
     .normalize('NFC')
@@ -86,7 +89,8 @@ export function isEnglishWord(word: string): boolean {
 
 /**
  * Whether `typed` is `meant` with a slip of spelling or typing: one letter added, missing, wrong or two in the wrong
- * order (two such slips from eight letters on), in a word of at least four letters that begins alike; and no word of its own.
+ * order (two such slips from eight letters on), in a word of at least four letters that begins alike; and no word of
+ * its own.
  */
 export function isSlipOf(typed: string, meant: string): boolean {
   if (typed === meant) return true;

@@ -8,7 +8,10 @@ const unit = (dimension: string, n: number | bigint, d: number | bigint = 1): Un
   factor: { n: BigInt(n), d: BigInt(d) },
 });
 
-/** Each unit with every way in which it is written, in small letters, without spaces, full stops and the sign of a power. */
+/**
+ * Each unit with every way in which it is written, in small letters, without spaces, full stops and the sign of a
+ * power.
+ */
 const spellings: readonly [Unit, string][] = [
   [unit('money', 100), '£ gbp pound pounds quid poundsterling'],
   [unit('money', 1), 'p pence penny pennies'],

@@ -27,7 +27,9 @@ import type { Account } from './system-account.ts';
 
 const run = promisify(execFile);
 
-/** A PostgreSQL data folder and what is needed to run a server on it. `path` is real: processes are recognised by it. */
+/**
+ * A PostgreSQL data folder and what is needed to run a server on it. `path` is real: processes are recognised by it.
+ */
 export type Cluster = { base: string; path: string; account: Account | null; binaries: Binaries };
 
 /** What a running server says about itself in its `postmaster.pid`. */
@@ -81,7 +83,9 @@ const fixedSettings: Record<string, string> = {
   log_error_verbosity: 'terse',
 };
 
-/** The environment without the variables by which PostgreSQL's programs would take settings from the operator's shell. */
+/**
+ * The environment without the variables by which PostgreSQL's programs would take settings from the operator's shell.
+ */
 function environment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('PG') && !name.startsWith('LC_'));
   return { ...Object.fromEntries(kept), LANG: 'C', LC_ALL: 'C' };

@@ -60,7 +60,9 @@ function permits(entry: Stats, account: Account, bit: 1 | 4): boolean {
   return (entry.mode & (bit << shift)) !== 0;
 }
 
-/** Whether the account can pass through every folder down to `path` and open what is there; access lists are not read. */
+/**
+ * Whether the account can pass through every folder down to `path` and open what is there; access lists are not read.
+ */
 export async function reaches(account: Account, path: string, use: 'enter' | 'read' = 'enter'): Promise<boolean> {
   const real = await realpath(path);
   if (use === 'read' && !permits(await stat(real), account, 4)) return false;

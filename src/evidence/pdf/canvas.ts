@@ -204,7 +204,9 @@ export class Canvas {
 
 const rgb = (colour: Colour): string => colour.map(pdfNumber).join(' ');
 
-/** The operators that show glyphs in one text object: adjustments in thousandths of the size, marks raised and lowered. */
+/**
+ * The operators that show glyphs in one text object: adjustments in thousandths of the size, marks raised and lowered.
+ */
 function pushGlyphs(out: string[], glyphs: readonly Glyph[], font: SubsetFont, size: number): void {
   let array = '';
   let hex = '';

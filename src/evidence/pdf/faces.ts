@@ -166,8 +166,8 @@ function open(name: string): Face {
 }
 
 /**
- * A font may have no place for a mark of one class on some letter or mark. The package fails there; by OpenType the rule
- * then doesn't apply, and the next one is tried.
+ * A font may have no place for a mark of one class on some letter or mark. The package fails there; by OpenType the
+ * rule then doesn't apply, and the next one is tried.
  */
 function skipMissingAnchors(font: Font): void {
   const processor = font._layoutEngine.engine?.GPOSProcessor;

@@ -72,7 +72,9 @@ export function firstLine(box: TextBox): number {
   return box.height / Math.max(1, box.lines.length);
 }
 
-/** Draws the lines with their top at `y` and their left or right ends at `x`; call inside tagged or artifact content. */
+/**
+ * Draws the lines with their top at `y` and their left or right ends at `x`; call inside tagged or artifact content.
+ */
 export function drawText(
   canvas: Canvas,
   box: TextBox,

@@ -34,8 +34,8 @@ export function layOut(document: EvidenceDocument, canvas: Canvas, root: Element
   document.blocks.forEach((block, index) => {
     if (block.kind === 'heading') {
       section = root.add('Sect');
-      // A short section stays together; a long one has at least its beginning under its heading. The last one never stands
-      // alone on its page: the one before it goes with it.
+      // A short section stays together; a long one has at least its beginning under its heading. The last one never
+      // stands alone on its page: the one before it goes with it.
       const next = document.blocks.findIndex((later, i) => i > index && later.kind === 'heading');
       const isSecondLast = next > 0 && !document.blocks.slice(next + 1).some((later) => later.kind === 'heading');
       const room = 26 + Math.min(200, sectionHeight(document.blocks, index + 1));
@@ -138,7 +138,9 @@ function codeAndAddress(
   return y;
 }
 
-/** Text in the first of the sizes that takes at most two lines, else in the last on as many as it needs: none is cut. */
+/**
+ * Text in the first of the sizes that takes at most two lines, else in the last on as many as it needs: none is cut.
+ */
 function fitted(text: string, width: number, sizes: readonly number[], last: number, weight: Weight): TextBox {
   return (
     sizes.map((size) => textBox(text, width, size, weight)).find((box) => box.lines.length <= 2) ??

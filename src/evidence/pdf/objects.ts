@@ -65,7 +65,8 @@ export class PdfFile {
   setStream(ref: Ref, entries: string, data: Uint8Array, compress = true): void {
     // Deflating a few bytes makes them more.
     const deflate = compress && data.length > 64;
-    // The size of the compressor's table is fixed here: its default takes a logarithm, which platforms may round differently.
+    // The size of the compressor's table is fixed here: its default takes a logarithm, which platforms may round
+    // differently.
     const payload = deflate ? zlibSync(data, { level: 6, mem: 2 }) : data;
     const filter = deflate ? '/Filter/FlateDecode' : '';
     this.#fill(

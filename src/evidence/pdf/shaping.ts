@@ -248,9 +248,9 @@ function splitAm(text: string): string {
 }
 
 /**
- * The order in which a Burmese syllable is drawn: the vowel E and the medial R stand before the letter that they follow in
- * the text, and what was written above the letter's left comes after it. The shaper leaves that to its caller too, and
- * the features that a shaper for Burmese would ask for.
+ * The order in which a Burmese syllable is drawn: the vowel E and the medial R stand before the letter that they follow
+ * in the text, and what was written above the letter's left comes after it. The shaper leaves that to its caller too,
+ * and the features that a shaper for Burmese would ask for.
  */
 function inBurmeseOrder(text: string): string {
   return text.replace(
@@ -336,7 +336,10 @@ function linesOf(text: string, weight: Weight, maxWidth: number): Line[] {
   });
 }
 
-/** The line with a space behind it that has no width: what reads the content finds the word's end at the end of the line. */
+/**
+ * The line with a space behind it that has no width: what reads the content finds the word's end at the end of the
+ * line.
+ */
 export function followedBySpace(line: Line, weight: Weight): Line {
   return { ...line, runs: [...line.runs, ...shapeLine(' ', weight, false).runs] };
 }
