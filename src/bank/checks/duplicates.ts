@@ -1,6 +1,7 @@
 import { comparable } from '../marking/text.ts';
 import { shownTexts } from '../reading-load.ts';
 import { error, warning } from './finding.ts';
+import { isLive } from './statements.ts';
 import type { CheckedBank, Finding } from './finding.ts';
 
 /** Share of three-word runs in common from which two questions are near-duplicates, and from which a person should look. */
@@ -23,10 +24,11 @@ function similarity(a: Set<string>, b: Set<string>): number {
 
 /** Equal and nearly equal questions. Items that are enemies may be alike: they never meet. */
 export function duplicateFindings(bank: CheckedBank): Finding[] {
-  const texts = bank.shown.map(({ rendered }) => shownTexts(rendered).map((text) => comparable(text)));
+  const shown = bank.shown.filter(({ item }) => isLive(item));
+  const texts = shown.map(({ rendered }) => shownTexts(rendered).map((text) => comparable(text)));
   const uses = new Map<string, number>();
   for (const list of texts) for (const text of new Set(list)) uses.set(text, (uses.get(text) ?? 0) + 1);
-  const entries = bank.shown.map(({ item }, at) => ({
+  const entries = shown.map(({ item }, at) => ({
     item,
     whole: [item.type === 'template' ? item.template : '', ...texts[at]!].join('\u0000'),
     shingles: shingles(texts[at]!.filter((text) => uses.get(text)! < instructionFrom)),

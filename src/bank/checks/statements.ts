@@ -4,7 +4,7 @@ import { skillGroupsOf } from '../schema.ts';
 import type { Item } from '../schema.ts';
 import { needs, statements } from '../standards.ts';
 import type { Statement } from '../standards.ts';
-import { error, warning } from './finding.ts';
+import { error } from './finding.ts';
 import type { Finding } from './finding.ts';
 
 /** Fewer items than this show little of a statement, and are soon used up. */
@@ -52,7 +52,7 @@ export function statementFindings(items: readonly Item[]): Finding[] {
   const short = statementCounts(items)
     .filter((statement) => statement.needs === undefined && statement.items.length < leastPerStatement)
     .map(({ id, text, items: own }) =>
-      warning('coverage', id, `“${text}” has ${own.length} of at least ${leastPerStatement} items`),
+      error('coverage', id, `“${text}” has ${own.length} of at least ${leastPerStatement} items`),
     );
   return [...faults, ...short];
 }
