@@ -45,6 +45,8 @@ export type ContentControl = {
   /** A text comes with so many questions, one after the other. */
   setLeast: number;
   setMost: number;
+  /** At least so large a share of the questions of a domain that has texts is on texts; none in the first of these sittings. */
+  onTextsLeast?: number;
   /** Of the questions on a text of one of these levels at least this share is of these skill groups. */
   textFloor: { groups: readonly string[]; levels: readonly Level[]; share: number };
   /** How far below the estimate, in logits, the first questions aim. */
@@ -80,6 +82,7 @@ export function defaultSettings(subject: Subject): DeliverySettings & CurtailedS
       wordsMost: wordsMost[subject],
       setLeast: 2,
       setMost: 3,
+      onTextsLeast: 0.5,
       textFloor: { groups: ['inference', 'purpose', 'language'], levels: ['level1', 'level2'], share: 0.4 },
       easing: [0.9, 0.6, 0.3],
       spread: spread[subject],

@@ -132,14 +132,25 @@ class Draft {
         }
       }
     }
+    const possible = through.findLastIndex((sets) => sets !== undefined);
     let most = -Infinity;
     let found: QuestionSet[] = [];
-    for (let j = 0; j <= slots; j++) {
+    for (let j = Math.max(0, Math.min(this.#stillOnTexts(d), possible)); j <= slots; j++) {
       if (through[j] === undefined || best[j]! + worth[slots - j]! <= most) continue;
       most = best[j]! + worth[slots - j]!;
       found = through[j]!;
     }
     return found;
+  }
+
+  /** How many more questions on texts the domain is to have. */
+  #stillOnTexts(d: number): number {
+    const { control, planned } = this.content;
+    const given = this.pool.passages.reduce(
+      (sum, { domain }, p) => sum + (domain === d ? this.#passageCounts[p]! : 0),
+      0,
+    );
+    return Math.ceil((control.onTextsLeast ?? 0) * planned[d]! - noGain) - given;
   }
 
   /** The best set of each possible size; not optional while a text that was begun has too few questions. */

@@ -150,7 +150,7 @@ suite('what the learner saw within a year', () => {
   });
 
   test('includes the other questions on a text that was read', () => {
-    const passage = english.passages[10]!;
+    const passage = english.passages[english.passageOfItem[english.indexById.get('eng-l1-read-006')!]!]!;
     const seen = [english.bank.items[passage.items[0]!]!.id];
     const count = (lately: string[]) => {
       let given = 0;
