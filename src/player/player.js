@@ -16,7 +16,7 @@
     fetch(sent.action, { method: 'POST', body: new URLSearchParams(new FormData(sent)), redirect: 'manual', signal: over.signal })
       .then((reply) => {
         if (reply.status > 501) throw 0
-        if (reply.type == 'opaqueredirect') location = sent.action
+        if (reply.type == 'opaqueredirect') location = sent.action.replace(/.(start|continue|finish)$/, '')
         else sent.submit()
       })
       .catch(() => {
@@ -32,10 +32,11 @@
     if (href && !e.target.hash) setTimeout(tell, 700, 'wait')
   }
   d.onsubmit = (e) => {
+    if (!window.AbortController) return
     e.preventDefault()
     if (!busy) busy = 1, send(e.target)
   }
-  onpageshow = (e) => { if (e.persisted) location.reload() }
+  onpageshow = (e) => { if (e.persisted) location = location.pathname }
   if (print) {
     print.hidden = false
     print.onclick = () => window.print()

@@ -55,7 +55,9 @@ function markMeaning(text: string, key: TextKey, question: Question): TextVerdic
       return key.accept.some((accepted) => sameWords(text, accepted, question)) ? 'right' : 'wrong';
     case 'time': {
       const at = readTime(key.accept[0]!)!;
-      const told = timeOnItsDay(text, isPastMidnight(at, question.text));
+      // A calculation is written out: its result counts.
+      const result = text.slice(text.lastIndexOf('=') + 1);
+      const told = timeOnItsDay(result, isPastMidnight(at, question.text));
       return told === null ? null : markTime(told, at, key.clock ?? 'any');
     }
     case 'date':
@@ -165,7 +167,7 @@ function placeFor(answer: readonly string[], words: readonly string[]): number {
 }
 
 const functionWords = new Set(
-  "a an the at by on in to of for from with and it is was are were be been he she they i you we his her its their my your this that there will would should could can has have had like only just some about over up it's he's she's they're one do does did go goes went get gets want wants need needs put say says said called place places people answer word".split(
+  "a an the at by on in to of for from with and it is was are were be been he she they i you we his her its their my your this that there will would should could can has have had like only just some about over up it's he's she's they're one do does did go goes went get gets want wants need needs put say says said called place places people answer word until till latest".split(
     ' ',
   ),
 );
