@@ -29,6 +29,7 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   sittings: () => import('./sittings.ts'),
   secret: () => import('./secret.ts'),
   check: () => import('./check.ts'),
+  'verify-sync': () => import('./verify-sync.ts'),
 };
 
 async function overview(): Promise<string> {

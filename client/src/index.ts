@@ -24,3 +24,5 @@ export type { Report } from './sync/poll.ts';
 export type { Row, Store, StoreTransaction } from './sync/store.ts';
 export { openMirror, sync } from './sync/sync.ts';
 export type { MirrorHandle, Sync, SyncOptions } from './sync/sync.ts';
+export { compare } from './sync/compare.ts';
+export type { Cause, CausedDifference, Comparison } from './sync/compare.ts';

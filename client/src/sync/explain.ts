@@ -2,6 +2,7 @@ import { ArsError } from '../errors.ts';
 import type { Assessment } from '../openapi.ts';
 import { checkOf } from './digest.ts';
 import type { Mirror } from './mirror.ts';
+import type { Served } from './repair.ts';
 import { outcomeOf } from './outcome.ts';
 
 /** Why a result is, or isn't, in the mirror. */
@@ -111,8 +112,11 @@ async function isWithinFilters(mirror: Mirror, record: Assessment): Promise<bool
   return false;
 }
 
-async function tombstoneOf(mirror: Mirror, id: string): Promise<string | null> {
-  const { client, signal } = mirror;
+/** When a result was withdrawn; null where its tombstone is not among the newer ones. */
+export async function tombstoneOf(
+  { client, signal }: Pick<Served, 'client' | 'signal'>,
+  id: string,
+): Promise<string | null> {
   const walk = client.assessments.list({ status: ['deleted'], sort: '-updated_at', limit: 500 }, { signal });
   let pages = 0;
   for await (const { entries } of walk.pages()) {

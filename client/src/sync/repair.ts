@@ -1,7 +1,9 @@
+import type { Client } from '../client.ts';
 import { ApiError, ArsError, UnexpectedReplyError } from '../errors.ts';
 import type { Assessment } from '../openapi.ts';
 import type { Digest } from './digest.ts';
 import { bucketOf, emptyDigest, plus, sameDigest } from './digest.ts';
+import type { Filters } from './filters.ts';
 import type { Mirror } from './mirror.ts';
 import { stride } from './mirror.ts';
 import { outcomeOf, SyncStopped } from './outcome.ts';
@@ -76,8 +78,13 @@ async function readRecord(mirror: Mirror, id: string): Promise<Assessment | null
   }
 }
 
-async function ask(mirror: Mirror, query: Record<string, unknown>): Promise<Record<string, unknown> | null> {
-  const { client, filters, signal } = mirror;
+/** Whose results are compared, through which filters. */
+export type Served = { client: Client; filters: Filters; signal?: AbortSignal };
+
+async function ask(
+  { client, filters, signal }: Served,
+  query: Record<string, unknown>,
+): Promise<Record<string, unknown> | null> {
   try {
     const { body } = await client.read('/assessments/digest', { ...filters, ...query }, { signal });
     return (body as { data: Record<string, unknown> }).data;
@@ -89,8 +96,9 @@ async function ask(mirror: Mirror, query: Record<string, unknown>): Promise<Reco
   }
 }
 
-async function serviceBuckets(mirror: Mirror): Promise<{ bits: number; buckets: Digest[] } | null> {
-  const data = await ask(mirror, { bits: usualBits });
+/** @returns null where the service has no digest */
+export async function serviceBuckets(service: Served): Promise<{ bits: number; buckets: Digest[] } | null> {
+  const data = await ask(service, { bits: usualBits });
   if (data === null) return null;
   const { bits, buckets } = data as { bits?: unknown; buckets?: unknown };
   if (typeof bits !== 'number' || !Array.isArray(buckets) || buckets.length !== 2 ** bits)
@@ -98,11 +106,15 @@ async function serviceBuckets(mirror: Mirror): Promise<{ bits: number; buckets: 
   return { bits, buckets: (buckets as [number, number, number][]).map(([n, w1, w2]) => ({ n, w1, w2 })) };
 }
 
-async function serviceResults(mirror: Mirror, buckets: number[], bits: number): Promise<Map<string, string> | null> {
+export async function serviceResults(
+  service: Served,
+  buckets: number[],
+  bits: number,
+): Promise<Map<string, string> | null> {
   const results = new Map<string, string>();
   for (let at = 0; at < buckets.length; at += bucketsPerRequest) {
     const some = buckets.slice(at, at + bucketsPerRequest);
-    const data = await ask(mirror, { bits, buckets: some });
+    const data = await ask(service, { bits, buckets: some });
     if (data === null) return null;
     for (const { assessment_id, updated_at } of data.assessments as { assessment_id: string; updated_at: string }[])
       results.set(assessment_id, updated_at);

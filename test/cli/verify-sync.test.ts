@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { parseArgs } from 'node:util';
+import type { Call } from '../../cli/command.ts';
+import { Misuse } from '../../cli/command.ts';
+import { commands } from '../../cli/verify-sync.ts';
+import type { Assessment } from '../../client/src/index.ts';
+import { digestService } from '../client/digest-service.ts';
+import { clientOf, truth } from '../client/mirrors.ts';
+import { freshDatabase, withDatabase } from '../postgres.ts';
+import { scenario } from '../scenario.ts';
+import { thisServer, withService } from '../service.ts';
+
+const [command] = commands;
+const { signal } = new AbortController();
+const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+
+suite('ars verify-sync', async () => {
+  const service = await withService({ settings: { ARS_BASE_URL: 'http://results.test' } });
+  const scene = await scenario(service);
+  const front = await digestService(service.url, true);
+  const client = clientOf(service.url, scene.org.key);
+  const folder = await mkdtemp(join(tmpdir(), 'ars-verify-'));
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  const keys = { ACCESS_KEY_ID: scene.org.key.access_key_id, SECRET_ACCESS_KEY: scene.org.key.secret_access_key };
+  type Called = { code: number; said: string; json: any };
+  /** The command as the command line runs it, in this process. */
+  const call = async (environment: Record<string, string>, ...words: string[]): Promise<Called> => {
+    Object.assign(process.env, keys, { DATABASE_URL: '' }, environment);
+    const { values } = parseArgs({ args: words, options: command!.options });
+    const given: Call = { options: values, positionals: [], json: true, progress() {}, step() {}, signal };
+    try {
+      const { json, exitCode = 0 } = await command!.run(given);
+      return { code: exitCode, said: '', json };
+    } catch (error) {
+      return { code: error instanceof Misuse ? 2 : 1, said: (error as Error).message, json: null };
+    }
+  };
+  const causes = ({ json }: Called): Record<string, string> =>
+    Object.fromEntries(json.differences.map((one: { id: string; cause: string }) => [one.id, one.cause]));
+
+  const ana = await scene.learner('ana-1');
+  const results = [];
+  for (let i = 0; i < 6; i++) results.push(await ana.completes());
+  const [lost, outdated, kept, ahead, , newest] = results as [any, any, any, any, any, any];
+  const before = await truth(client);
+  await outdated.isAmended();
+  await kept.isWithdrawn();
+  await newest.isAmended();
+  const now = await truth(client);
+  /** What a careless consumer holds: each fault once, and the newest change. */
+  const faulty = new Map<string, Assessment>(now);
+  faulty.delete(lost.id);
+  faulty.set(outdated.id, before.get(outdated.id)!);
+  faulty.set(kept.id, before.get(kept.id)!);
+  faulty.set(ahead.id, {
+    ...now.get(ahead.id)!,
+    updated_at: new Date(Date.parse(now.get(newest.id)!.updated_at) - 1).toISOString(),
+  });
+  const found = { [lost.id]: 'lost', [outdated.id]: 'outdated', [kept.id]: 'kept', [ahead.id]: 'ahead' };
+  const ndjson = (held: Map<string, Assessment>) =>
+    [...held.values()].map((one) => `${JSON.stringify(one)}\n`).join('');
+
+  for (const [by, api] of [
+    ['walk', service.url],
+    ['digest', front.url],
+  ] as const) {
+    test(`names what differs in a file, and the cause, and repairs it (by ${by})`, async () => {
+      const file = join(folder, `${by}.ndjson`);
+      await writeFile(file, ndjson(faulty));
+      const words = ['--api', api, '--mirror', file];
+      const first = await call({}, ...words);
+      assert.deepEqual([first.code, first.json.by, first.json.service, first.json.mirror], [1, by, 5, 5], first.said);
+      assert.deepEqual(causes(first), found);
+      const repairing = await call({}, ...words, '--repair');
+      assert.deepEqual([repairing.code, repairing.json.repaired], [0, 4], repairing.said);
+      const again = await call({}, ...words);
+      assert.deepEqual([again.code, again.json.differences], [0, []]);
+      const held = (await readFile(file, 'utf8'))
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Assessment);
+      assert.deepEqual(new Map(held.map((one) => [one.assessment_id, one]).sort() as never), new Map([...now].sort()));
+    });
+  }
+
+  test('says in words what people need', async () => {
+    const file = join(folder, 'words.ndjson');
+    await writeFile(file, ndjson(faulty));
+    const all = [ars, 'verify-sync', '--api', service.url, '--mirror', file];
+    const said = await new Promise<string>((resolve) => {
+      execFile(process.execPath, all, { env: { ...process.env, ...keys } }, (_error, out) => resolve(out));
+    });
+    assert.match(said, /The service shows 5 results, the mirror holds 5 \(compared by walk\)/);
+    assert.match(said, /1 lost: never came.*clock/);
+    assert.match(said, /1 kept: was withdrawn.*tombstones/);
+  });
+
+  test('takes what has changed since for no fault', async () => {
+    const file = join(folder, 'behind.ndjson');
+    await writeFile(file, ndjson(before).replace(/^.*"assessment_id":"x".*$/m, ''));
+    const other = await call({}, '--api', service.url, '--mirror', file);
+    const [coming] = [outdated.id];
+    assert.equal(causes(other)[coming], 'coming');
+    assert.equal(causes(other)[kept.id], 'kept');
+  });
+
+  for (const [type, value] of [
+    ['timestamptz', 'timestamptz'],
+    ['text', 'text'],
+    ['timestamp', 'timestamp'],
+  ] as const) {
+    test(`reads and repairs a table whose times are ${type}`, async () => {
+      const database = await freshDatabase(await thisServer(), { migrated: false });
+      await withDatabase(database.url, async (db) => {
+        await db.query(`create schema mine`);
+        await db.query(`create table mine."Results" (the_id uuid primary key, changed ${value}, body jsonb)`);
+        for (const one of faulty.values())
+          await db.query('insert into mine."Results" values ($1, $2, $3)', [
+            one.assessment_id,
+            one.updated_at,
+            JSON.stringify(one),
+          ]);
+      });
+      const words = ['--api', front.url, '--mirror', 'table:mine.Results', '--id-column', 'the_id'];
+      const columns = ['--updated-at-column', 'changed', '--record-column', 'body'];
+      const environment = { DATABASE_URL: database.url };
+      const first = await call(environment, ...words, ...columns);
+      assert.deepEqual(causes(first), found, first.said);
+      assert.equal((await call(environment, ...words, ...columns, '--repair')).code, 0);
+      assert.equal((await call(environment, ...words, ...columns)).code, 0);
+      await withDatabase(database.url, async (db) => {
+        const rows = await db.query<{ body: Assessment }>('select body from mine."Results" order by the_id');
+        assert.deepEqual(
+          rows.map(({ body }) => body),
+          [...now].sort().map(([, record]) => record),
+        );
+      });
+      await database.drop();
+    });
+  }
+
+  test('compares through the filters of the mirror', async () => {
+    await ana.completes({ subject: 'english' });
+    const file = join(folder, 'maths.ndjson');
+    await writeFile(file, ndjson(now));
+    const words = ['--api', front.url, '--mirror', file];
+    assert.equal((await call({}, ...words, '--filters', 'subject=maths')).code, 0);
+    const unfiltered = await call({}, ...words);
+    assert.equal(Object.values(causes(unfiltered)).join(), 'coming');
+    assert.equal((await call({}, ...words, '--filters', 'status=completed')).code, 2);
+  });
+
+  test('is told in a sentence what is missing or wrong', async () => {
+    const file = join(folder, 'broken.ndjson');
+    await writeFile(file, '{"assessment_id": "x"}\n');
+    const api = ['--api', service.url];
+    for (const [environment, words, code, says] of [
+      [{ ACCESS_KEY_ID: '' }, [...api, '--mirror', file], 2, /ACCESS_KEY_ID/],
+      [{}, ['--mirror', file], 2, /--api is required/],
+      [{}, ['--api', 'nowhere', '--mirror', file], 2, /--api must be/],
+      [{}, [...api, '--mirror', file], 1, /Line 1 .* no id of a result/],
+      [{}, [...api, '--mirror', join(folder, 'nothing')], 1, /no file/],
+      [{ DATABASE_URL: '' }, [...api, '--mirror', 'table:t'], 2, /DATABASE_URL/],
+      [{}, [...api, '--mirror', 'table:t', '--repair'], 2, /--record-column/],
+      [
+        { SECRET_ACCESS_KEY: 'ars_test_wrong' },
+        [...api, '--mirror', join(folder, 'walk.ndjson')],
+        1,
+        /refuses the key pair/,
+      ],
+    ] as const) {
+      const called = await call(environment, ...words);
+      assert.equal(called.code, code, called.said);
+      assert.match(called.said, says);
+      assert.doesNotMatch(called.said, /\n/);
+    }
+  });
+});
