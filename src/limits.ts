@@ -103,6 +103,12 @@ export const limits = {
   sessionsPerUser: 20,
   /** Bytes of a form of the console. */
   formBytes: 256 * 1024,
+  /** How long a provider of sign-ins may take to answer. */
+  providerMs: 5000,
+  /** Bytes of a provider's answer. */
+  providerBytes: 1024 * 1024,
+  /** Characters of what a provider gives out: client id, secret, tenant. */
+  clientSecretChars: 500,
   /** Rows of one page of a table in the console. */
   consoleRows: 50,
   /** Probes of /healthz that one address gets in a window. */

@@ -34,6 +34,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   membership: ['src/groups'],
   migration: ['src/db'],
   milestone: ['src/console'],
+  organisation_sso: ['src/users'],
   organisation: ['src/organisations', ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away']],
   refused_calls: ['src/audit'],
   rate_window: [
@@ -47,6 +48,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   sitting_item: ['src/sittings'],
   sign_in_attempts: ['src/users'],
   user_account: ['src/users'],
+  user_identity: ['src/users'],
   user_invitation: ['src/users'],
   user_membership: ['src/users'],
   user_session: ['src/users'],

@@ -9,7 +9,8 @@ import { listMemberships } from '../users/members.ts';
 import { hashPassword, passwordFault } from '../users/password.ts';
 import { needsSecondFactor } from '../users/roles.ts';
 import { pendingSecret, proposeSecondFactor, setSecondFactor } from '../users/second-factor.ts';
-import type { ListedSession } from '../users/sessions.ts';
+import { findProvider } from '../users/single-sign-on.ts';
+import type { ListedSession, Membership } from '../users/sessions.ts';
 import { endSession, endSessions, keepPendingSecret, listSessions, renewSession } from '../users/sessions.ts';
 import { totpAddress } from '../users/totp.ts';
 import { facts, moment, notice, table } from './blocks.ts';
@@ -24,12 +25,19 @@ import { passwordFaultOf } from './sign-in.ts';
 /** What a person may see and change of themselves, whatever organisations they belong to. */
 export const accountRoutes: ConsoleRoute[] = [
   { for: 'person', method: 'GET', path: '/console/account', handle: account },
-  { for: 'person', method: 'GET', path: '/console/account/password', handle: showPassword },
-  { for: 'person', method: 'POST', path: '/console/account/password', handle: setPassword },
-  { for: 'person', proof: true, method: 'GET', path: '/console/account/second-factor', handle: showSecondFactor },
-  { for: 'person', proof: true, method: 'POST', path: '/console/account/second-factor', handle: turnOn },
-  { for: 'person', method: 'POST', path: '/console/account/sessions/end-others', handle: endOthers },
-  { for: 'person', method: 'POST', path: '/console/account/sessions/{session_id}/end', handle: endOne },
+  { for: 'person', own: true, method: 'GET', path: '/console/account/password', handle: showPassword },
+  { for: 'person', own: true, method: 'POST', path: '/console/account/password', handle: setPassword },
+  {
+    for: 'person',
+    own: true,
+    proof: true,
+    method: 'GET',
+    path: '/console/account/second-factor',
+    handle: showSecondFactor,
+  },
+  { for: 'person', own: true, proof: true, method: 'POST', path: '/console/account/second-factor', handle: turnOn },
+  { for: 'person', method: 'POST', own: true, path: '/console/account/sessions/end-others', handle: endOthers },
+  { for: 'person', method: 'POST', own: true, path: '/console/account/sessions/{session_id}/end', handle: endOne },
 ];
 
 /** An act on oneself stands in the log of every organisation that one belongs to. */
@@ -43,6 +51,17 @@ const zoneOf = ({ session }: PersonVisit) => session.memberships[0]?.time_zone ?
 
 async function account(visit: PersonVisit): Promise<Answer> {
   const { app, session, query } = visit;
+  if (session.sso_organisation_id !== null)
+    return {
+      page: {
+        title: 'Your account',
+        main: html`${facts([
+          ['Name', name(session.full_name)],
+          ['E-mail address', session.email],
+        ])}<p>You signed in at your organisation’s provider, which keeps your password. This session opens this organisation only.</p>`,
+      },
+    };
+  const providers = await withProviders(visit);
   const sessions = await listSessions(app.db, session.user_id, app.clock.nowMs());
   const zone = zoneOf(visit);
   const isThis = (one: ListedSession) => one.session_id === session.session_id;
@@ -52,6 +71,7 @@ async function account(visit: PersonVisit): Promise<Answer> {
       main: html`${notice(query, {
         password: 'The password is changed. Other sessions of yours have ended.',
         'second-factor': 'The second factor is on.',
+        connected: 'From now on you can sign in at your organisation’s provider, too.',
         ended: 'The session has ended.',
       })}${facts([
         ['Name', name(session.full_name)],
@@ -61,6 +81,13 @@ async function account(visit: PersonVisit): Promise<Answer> {
           'Second factor',
           html`${session.has_second_factor ? 'On. ' : 'Off. '}<a href="/console/account/second-factor">${session.has_second_factor ? 'Set it up anew' : 'Set it up'}</a>`,
         ],
+        ...providers.map(
+          (one) =>
+            [
+              'Single sign-on',
+              html`<a href="/console/sso/connect/${one.public_id}">Connect with ${name(one.name)}</a>`,
+            ] as const,
+        ),
       ])}<h2>Where you are signed in</h2>${table<ListedSession>({
         caption: 'Your sessions',
         columns: [
@@ -80,6 +107,12 @@ async function account(visit: PersonVisit): Promise<Answer> {
       })}${sessions.length > 1 ? buttonForm('/console/account/sessions/end-others', 'End all others') : null}`,
     },
   };
+}
+
+/** Organisations of theirs that have a provider of their own. */
+async function withProviders({ app, session: { memberships } }: PersonVisit): Promise<Membership[]> {
+  const found = await Promise.all(memberships.map((one) => findProvider(app.db, app.keyring, one.organisation_id)));
+  return memberships.filter((_, i) => found[i] !== undefined);
 }
 
 async function endOne(visit: PersonVisit): Promise<Answer> {

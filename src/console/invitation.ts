@@ -7,6 +7,7 @@ import type { UserInvitation } from '../users/invitations.ts';
 import { acceptInvitation, findUserInvitation } from '../users/invitations.ts';
 import { hashPassword, passwordFault } from '../users/password.ts';
 import { roleMeanings, roleNames } from '../users/roles.ts';
+import { findProvider } from '../users/single-sign-on.ts';
 import { openSession } from '../users/sessions.ts';
 import { messagePage } from './blocks.ts';
 import type { Faults } from './form.ts';
@@ -34,8 +35,9 @@ const gone: Answer = {
  * The page says the same whether the address has an account or not: whoever made the link can open it, and must not
  * learn where else its reader belongs.
  */
-function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults): Answer {
-  const { path, session, form: sent } = visit;
+async function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Faults): Promise<Answer> {
+  const { app, path, params, session, form: sent } = visit;
+  const provider = await findProvider(app.db, app.keyring, invitation.organisation_id);
   const isTheirs = session?.stage === 'full' && session.email === invitation.email;
   const joined = isTheirs
     ? html`<h2>Join as ${name(session.full_name)}</h2><p>You are signed in with this address. The organisation is added to those you have.</p>${buttonForm(`${path}/join`, 'Join')}<h2>Or make a separate account</h2>`
@@ -44,7 +46,11 @@ function invitationPage(visit: OpenVisit, invitation: UserInvitation, faults: Fa
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'You are invited',
-      main: html`<p>${name(invitation.organisation_name)} invites ${invitation.email} as <strong>${roleNames[invitation.role]}</strong>: ${roleMeanings[invitation.role]}</p>${joined}${form(
+      main: html`<p>${name(invitation.organisation_name)} invites ${invitation.email} as <strong>${roleNames[invitation.role]}</strong>: ${roleMeanings[invitation.role]}</p>${
+        provider === undefined
+          ? null
+          : html`<h2>With your organisation’s sign-in</h2><div class="actions"><a class="button" href="/console/sso/invitation/${params.token!}">Sign in at ${new URL(provider.issuer).host}</a></div>`
+      }${joined}${form(
         path,
         [
           textField({

@@ -15,6 +15,8 @@ export type Answer = (
 ) & {
   /** The session's new token, or null when it ended. */
   token?: string | null;
+  /** What the browser keeps while its person is at a provider of sign-ins, sealed; null when they are back. */
+  errand?: string | null;
 };
 
 /** What every handler gets; before somebody has signed in, nothing more. */
@@ -30,6 +32,8 @@ export type OpenVisit = {
   query: URLSearchParams;
   form: Form;
   session: Session | null;
+  /** What the browser kept while its person was at a provider of sign-ins. */
+  sealed: string | null;
 };
 
 /** Somebody is signed in. */
@@ -56,10 +60,11 @@ type Handled<V> = { method: 'GET' | 'POST'; path: string; handle(visit: V): Prom
  * One row of the table of pages. `for` says who may open it: anyone, any person who has signed in, or the people of an
  * organisation in these roles; paths of the last are under `/console/ID`. `proof`: only within ten minutes of a password
  * or a code. `menu`: the word under which it stands in the navigation. `live`: not in an organisation's own sandbox.
+ * `own`: not for sessions that began at an organisation's provider, because the account may belong to others as well.
  */
 export type ConsoleRoute =
   | ({ for: 'anyone' } & Handled<OpenVisit>)
-  | ({ for: 'person'; proof?: true } & Handled<PersonVisit>)
+  | ({ for: 'person'; proof?: true; own?: true } & Handled<PersonVisit>)
   | ({ for: readonly Role[]; proof?: true; menu?: string; live?: true } & Handled<Visit>);
 
 /** A page that isn't there: raised for ids that name nothing, too, so that all of them look alike. */

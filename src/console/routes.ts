@@ -7,6 +7,7 @@ import { peopleRoutes } from './people.ts';
 import type { ConsoleRoute } from './route.ts';
 import { sandboxRoutes } from './sandbox.ts';
 import { signInRoutes } from './sign-in.ts';
+import { ssoRoutes } from './sso.ts';
 
 /**
  * Every page of the console with who may open it, in the order of the navigation: the server, the menus and the test of
@@ -18,6 +19,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...keyRoutes,
   ...keyLinkRoutes,
   ...sandboxRoutes,
+  ...ssoRoutes,
   ...signInRoutes,
   ...invitationRoutes,
   ...accountRoutes,

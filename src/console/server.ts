@@ -104,6 +104,7 @@ async function answer(
     query: new URLSearchParams(question < 0 ? '' : url.slice(question + 1)),
     form: new Form(request.body),
     session,
+    sealed: readCookie(request.headers, cookieName(baseUrl, 'errand')),
   };
   if (session !== null && app.clock.nowMs() - session.last_seen_at.getTime() > touchMs)
     await inWork(app, null, async (work) => {
@@ -125,13 +126,15 @@ async function handled(route: ConsoleRoute, visit: OpenVisit): Promise<{ answere
   const proof = route.proof === true && !isProved(session, visit.app.clock.nowMs());
   const confirm = () => ({ to: detour('/console/confirm', route, visit) });
   if (route.for === 'person') {
+    if (route.own === true && session.sso_organisation_id !== null) return { answered: notFound, frame: noFrame };
     const answered = proof ? confirm() : await route.handle({ ...visit, session });
     return { answered, frame: frameOf(session) };
   }
   const id = visit.params.organisation!.toLowerCase();
   const organisation = session.memberships.find((one) => one.public_id === id);
   if (organisation === undefined || !isFor(route, organisation)) return { answered: notFound, frame: noFrame };
-  if (needsSecondFactor(organisation.role) && !session.has_second_factor)
+  const isEnough = session.has_second_factor || session.sso_organisation_id !== null;
+  if (needsSecondFactor(organisation.role) && !isEnough)
     return { answered: { to: detour('/console/account/second-factor', route, visit) }, frame: noFrame };
   const base = `/console/${organisation.public_id}`;
   const within: Visit = {
@@ -195,7 +198,13 @@ function detour(through: string, route: ConsoleRoute, { path, query, app }: Open
 function send(app: App, reply: FastifyReply, answered: Answer, frame: Frame): FastifyReply {
   reply.headers(pageHeaders);
   const { baseUrl } = app.settings;
-  if (answered.token !== undefined) reply.header('set-cookie', cookieHeader(baseUrl, 'session', answered.token));
+  const cookies = [
+    ...(answered.token === undefined ? [] : [cookieHeader(baseUrl, 'session', answered.token)]),
+    ...(answered.errand === undefined
+      ? []
+      : [cookieHeader(baseUrl, 'errand', answered.errand, limits.sessionCodeMs / 1000)]),
+  ];
+  if (cookies.length > 0) reply.header('set-cookie', cookies);
   if ('to' in answered) return reply.code(303).header('location', answered.to).send('');
   if ('file' in answered) {
     const { type, name, body } = answered.file;

@@ -238,6 +238,16 @@ async function signOut({ app, session }: PersonVisit): Promise<Answer> {
 
 function confirmPage(visit: PersonVisit, faults: Faults): Answer {
   const { session } = visit;
+  if (session.sso_organisation_id !== null) {
+    const to = new URLSearchParams({ to: wanted(visit) }).toString();
+    return {
+      status: Object.keys(faults).length === 0 ? 200 : 422,
+      page: {
+        title: 'Confirm that it is you',
+        main: html`<p>What comes next needs a fresh proof: sign in again at your organisation’s provider. It counts for ten minutes.</p><div class="actions"><a class="button" href="/console/sso/confirm?${to}">Sign in again</a><a href="/console">Cancel</a></div>`,
+      },
+    };
+  }
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
@@ -278,6 +288,7 @@ async function showConfirm(visit: PersonVisit): Promise<Answer> {
 /** The second factor where there is one, otherwise the password; the session goes on under a new token. */
 async function confirm(visit: PersonVisit): Promise<Answer> {
   const { app, session } = visit;
+  if (session.sso_organisation_id !== null) return confirmPage(visit, { code: 'Sign in again at the provider.' });
   if (session.has_second_factor) {
     const wrongCode = await codeFault(visit, session.user_id);
     if (wrongCode !== null) return refusedCode(confirmPage(visit, { code: wrongCode.fault }), wrongCode.seconds);

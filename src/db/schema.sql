@@ -400,6 +400,17 @@ create table organisation (
 );
 CREATE UNIQUE INDEX organisation_sandbox_of ON public.organisation USING btree (sandbox_of) WHERE (sandbox_of IS NOT NULL);
 
+create table organisation_sso (
+  changed_at timestamp with time zone not null,
+  client_id text not null,
+  client_secret text not null,
+  issuer text not null,
+  organisation_id bigint not null,
+  tenant text,
+  constraint organisation_sso_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
+  constraint organisation_sso_pkey PRIMARY KEY (organisation_id)
+);
+
 create table rate_window (
   admitted_ms bigint[] storage plain not null default '{}'::bigint[],
   admitted_total bigint[] storage plain not null default '{}'::bigint[],
@@ -524,6 +535,18 @@ create table user_account (
 );
 CREATE INDEX user_account_email ON public.user_account USING btree (email);
 
+create table user_identity (
+  created_at timestamp with time zone not null,
+  issuer text not null,
+  organisation_id bigint not null,
+  subject text not null,
+  user_id uuid not null,
+  constraint user_identity_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
+  constraint user_identity_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(user_id),
+  constraint user_identity_pkey PRIMARY KEY (organisation_id, issuer, subject)
+);
+CREATE INDEX user_identity_user ON public.user_identity USING btree (user_id);
+
 create table user_invitation (
   created_at timestamp with time zone not null,
   email text not null,
@@ -559,6 +582,7 @@ create table user_session (
   pending_totp text,
   proved_at timestamp with time zone not null,
   session_id uuid not null,
+  sso_organisation_id bigint,
   stage text not null,
   token_sha256 bytea not null,
   user_id uuid not null,

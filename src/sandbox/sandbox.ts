@@ -109,6 +109,8 @@ const tables = [
   'audit_chain',
   'audit_hour',
   'user_invitation',
+  'user_identity',
+  'organisation_sso',
   'sandbox_request',
   'milestone',
   'feed',

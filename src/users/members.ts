@@ -4,6 +4,7 @@ import type { Work } from '../db/work.ts';
 import { removeAccountIfNowhere } from './accounts.ts';
 import type { Role } from './roles.ts';
 import { mayGive } from './roles.ts';
+import { disconnectIdentity } from './single-sign-on.ts';
 import type { Membership } from './sessions.ts';
 import { belonging, endSessions } from './sessions.ts';
 
@@ -126,6 +127,7 @@ export async function removeMember(
 /** The membership alone: whoever calls sees to it that an owner is left. */
 export async function leave(work: Work, organisationId: number, userId: string): Promise<void> {
   await endSessions(work, userId);
+  await disconnectIdentity(work, organisationId, userId);
   await work.tx.query(remove, [organisationId, userId]);
   await removeAccountIfNowhere(work, userId);
 }

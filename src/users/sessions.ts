@@ -30,6 +30,8 @@ export type Session = {
   full_name: string;
   has_password: boolean;
   has_second_factor: boolean;
+  /** Where it began at an organisation's provider: it opens that organisation alone. */
+  sso_organisation_id: number | null;
   memberships: Membership[];
 };
 
@@ -48,12 +50,13 @@ const bounds = (nowMs: number) =>
 const find = statement(
   'session.find',
   `
-  select s.session_id, s.user_id, s.stage, s.created_at, s.last_seen_at, s.proved_at, s.client, s.pending_totp,
+  select s.session_id, s.user_id, s.stage, s.created_at, s.last_seen_at, s.proved_at, s.client, s.pending_totp, s.sso_organisation_id,
          u.email, u.full_name, u.password is not null as has_password, u.totp_secret is not null as has_second_factor,
          coalesce((select json_agg(json_build_object('organisation_id', o.organisation_id, 'public_id', o.public_id,
                                    'name', o.name, 'time_zone', o.time_zone, 'is_sandbox', o.sandbox_of is not null,
                                    'role', m.role) order by o.name, o.public_id)
-                     from (${belonging}) m join organisation o using (organisation_id) where m.user_id = s.user_id), '[]') as memberships
+                     from (${belonging}) m join organisation o using (organisation_id) where m.user_id = s.user_id
+                      and (s.sso_organisation_id is null or s.sso_organisation_id in (o.organisation_id, o.sandbox_of))), '[]') as memberships
     from user_session s join user_account u using (user_id)
    where s.token_sha256 = $1 and ${alive}`,
 );
@@ -66,8 +69,8 @@ const list = statement(
 const insert = statement(
   'session.insert',
   `
-  insert into user_session (session_id, token_sha256, user_id, stage, created_at, last_seen_at, proved_at, client)
-  values ($1, $2, $3, $4, $5, $5, $5, $6)`,
+  insert into user_session (session_id, token_sha256, user_id, stage, created_at, last_seen_at, proved_at, client, sso_organisation_id)
+  values ($1, $2, $3, $4, $5, $5, $5, $6, $7)`,
 );
 const endOldest = statement(
   'session.end_oldest',
@@ -104,7 +107,7 @@ export async function findSession(tx: Tx, token: string, nowMs: number): Promise
 /** @returns the token, which only its cookie holds */
 export async function openSession(
   work: Work,
-  given: { userId: string; stage: Session['stage']; client: string },
+  given: { userId: string; stage: Session['stage']; client: string; ssoOrganisationId?: number },
 ): Promise<string> {
   const token = newToken(work);
   await work.tx.query(insert, [
@@ -114,6 +117,7 @@ export async function openSession(
     given.stage,
     new Date(work.nowMs),
     given.client,
+    given.ssoOrganisationId ?? null,
   ]);
   await work.tx.query(endOldest, [given.userId, limits.sessionsPerUser]);
   return token;

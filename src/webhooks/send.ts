@@ -187,8 +187,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** The connections of one sender; `timeoutMs` bounds the making of one. */
-function openAgent(resolve: Resolve, networks: readonly Network[], timeoutMs: number): Agent {
+/** Connections whose addresses are checked; `timeoutMs` bounds the making of one. */
+export function openAgent(resolve: Resolve, networks: readonly Network[], timeoutMs: number): Agent {
   const connect = buildConnector({
     allowH2: false,
     lookup: checkedLookup(resolve, networks),

@@ -83,9 +83,10 @@ const machineText = `
   assessment.source assessment_change.kind audit_block.counters audit_hour.action audit_hour.actor audit_hour.code bank_version.content bank_version.version delivery.status event.emptied
   event.type evidence.renderer evidence.sha256 invitation.status invitation.subjects key_link.created_by key_link.key_id
   key_use.key_id key_use.network learner_change.kind learner_group.type milestone.kind migration.name organisation.default_subjects
-  organisation.plan organisation.time_zone organisation.ukprn rate_window.key_id service_secret.fingerprint sitting.bank_version sitting.status
+  organisation.plan organisation.time_zone organisation_sso.client_id
+  organisation_sso.client_secret organisation_sso.issuer organisation_sso.tenant organisation.ukprn rate_window.key_id service_secret.fingerprint sitting.bank_version sitting.status
   sitting.stop sitting.subject sitting.withheld sitting_item.item_id sitting_item.outcome sitting_item.seed
-  user_account.password user_account.recovery_codes user_account.totp_secret user_invitation.invited_by
+  user_account.password user_account.recovery_codes user_account.totp_secret user_identity.issuer user_identity.subject user_invitation.invited_by
   user_invitation.role user_membership.role user_session.client user_session.pending_totp user_session.stage
   webhook_endpoint.earlier_secrets webhook_endpoint.event_types webhook_endpoint.previous_secret webhook_endpoint.secret
   webhook_endpoint.status webhook_endpoint.url`

@@ -23,6 +23,7 @@ export type Visitor = {
 };
 
 export function visitor(service: TestService, cookie: string | null = null): Visitor {
+  const others = new Map<string, string>();
   const self: Visitor = {
     cookie,
     get: (path, headers) => request('GET', path, undefined, headers),
@@ -39,12 +40,16 @@ export function visitor(service: TestService, cookie: string | null = null): Vis
       body,
       headers: {
         ...headers,
-        ...(self.cookie === null ? {} : { cookie: self.cookie }),
+        cookie: [...(self.cookie === null ? [] : [self.cookie]), ...others.values()].join('; '),
         ...(body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
       },
     });
-    const set = /^([\w-]+=)([^;]*)/.exec(answer.headers['set-cookie'] ?? '');
-    if (set !== null) self.cookie = set[2] === '' ? null : set[0];
+    for (const line of (answer.headers['set-cookie'] ?? '').split(/, (?=[\w-]+=)/)) {
+      const set = /^([\w-]+)=([^;]*)/.exec(line);
+      if (set === null) continue;
+      if (set[1]!.startsWith('session')) self.cookie = set[2] === '' ? null : set[0];
+      else others.set(set[1]!, set[0]);
+    }
     assert.ok(
       answer.status < 500,
       `${method} ${path}: ${answer.status} ${service.logged.filter((line) => line.includes('failed')).join('')}`,

@@ -1,0 +1,130 @@
+import * as oidc from 'openid-client';
+import { fetch } from 'undici';
+import type { App } from '../app.ts';
+import { limits } from '../limits.ts';
+import type { Provider } from '../users/single-sign-on.ts';
+import { checkUrl } from '../webhooks/address.ts';
+import { createResolver } from '../webhooks/resolve.ts';
+import { openAgent } from '../webhooks/send.ts';
+
+/** Talking to an organisation's provider, lazily: nothing is asked before somebody signs in there. */
+
+/** Where providers send people back to: one address for all of them, which is registered there. */
+export const callbackOf = (baseUrl: string): string => `${baseUrl}/console/sso/callback`;
+
+/** What stands between leaving for a provider and coming back; the browser keeps it, sealed. */
+export type Journey = { state: string; nonce: string; verifier: string };
+
+/** Somebody as the provider knows them. */
+export type Somebody = { subject: string; name: string | null };
+
+/** The provider can't be reached, or said something that doesn't hold. */
+export class ProviderFailed extends Error {}
+
+/**
+ * The provider's addresses come from an organisation's settings and from the provider itself: the rules of webhook
+ * endpoints hold for them, redirects are not followed, and answers are bounded in time and size.
+ */
+function boundedFetch(app: App): oidc.CustomFetch {
+  const allowNetworks = app.settings.webhookAllowNetworks;
+  return async (url, options) => {
+    const verdict = checkUrl(url, { allowNetworks });
+    if (!verdict.ok) throw new ProviderFailed(verdict.reason);
+    const agent = openAgent(createResolver(), allowNetworks, limits.providerMs);
+    try {
+      const reply = await fetch(verdict.url, {
+        ...(options as object),
+        redirect: 'manual',
+        dispatcher: agent,
+        signal: AbortSignal.timeout(limits.providerMs),
+      });
+      const parts: Uint8Array[] = [];
+      let bytes = 0;
+      for await (const part of reply.body ?? []) {
+        bytes += (part as Uint8Array).length;
+        if (bytes > limits.providerBytes) throw new ProviderFailed('the answer is too large');
+        parts.push(part as Uint8Array);
+      }
+      const empty = [101, 204, 205, 304].includes(reply.status);
+      const headers = Object.fromEntries(reply.headers);
+      // The body is read, and decoded, already.
+      delete headers['content-encoding'];
+      return new Response(empty ? null : Buffer.concat(parts), { status: reply.status, headers });
+    } finally {
+      await agent.destroy();
+    }
+  };
+}
+
+async function configurationOf(app: App, provider: Provider): Promise<oidc.Configuration> {
+  return oidc.discovery(
+    new URL(provider.issuer),
+    provider.client_id,
+    { client_secret: provider.client_secret },
+    undefined,
+    { [oidc.customFetch]: boundedFetch(app), timeout: limits.providerMs / 1000 },
+  );
+}
+
+/** Whatever goes wrong on the way is one failure, whose text stays here: it may hold what the provider said. */
+async function orFailed<T>(app: App, event: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    app.log.error(event, { code: (error as { code?: string }).code ?? (error as Error).name });
+    throw new ProviderFailed('the provider failed', { cause: error });
+  }
+}
+
+/** @param fresh the provider asks for the password again, however lately it has seen the person */
+export function leaveFor(app: App, provider: Provider, fresh: boolean): Promise<{ to: string; journey: Journey }> {
+  return orFailed(app, 'sso.discovery_failed', async () => {
+    const configuration = await configurationOf(app, provider);
+    const text = () => app.random.bytes(32).toString('base64url');
+    const journey = { state: text(), nonce: text(), verifier: text() };
+    const to = oidc.buildAuthorizationUrl(configuration, {
+      redirect_uri: callbackOf(app.settings.baseUrl),
+      scope: 'openid profile',
+      state: journey.state,
+      nonce: journey.nonce,
+      code_challenge: await oidc.calculatePKCECodeChallenge(journey.verifier),
+      code_challenge_method: 'S256',
+      ...(fresh ? { prompt: 'login', max_age: '0' } : {}),
+    });
+    return { to: to.href, journey };
+  });
+}
+
+/** How long ago at most the provider may have seen the password, where a fresh proof was asked for. */
+const freshSeconds = 120;
+
+/** Exchanges the code of a person who has come back. @throws ProviderFailed when anything doesn't hold */
+export function comeBack(
+  app: App,
+  provider: Provider,
+  journey: Journey,
+  query: URLSearchParams,
+  fresh: boolean,
+): Promise<Somebody> {
+  return orFailed(app, 'sso.failed', async () => {
+    const configuration = await configurationOf(app, provider);
+    const here = new URL(callbackOf(app.settings.baseUrl));
+    here.search = query.toString();
+    const tokens = await oidc.authorizationCodeGrant(configuration, here, {
+      expectedState: journey.state,
+      expectedNonce: journey.nonce,
+      pkceCodeVerifier: journey.verifier,
+      idTokenExpected: true,
+      ...(fresh ? { maxAge: freshSeconds } : {}),
+    });
+    const claims = tokens.claims()!;
+    // openid-client has compared it with what was discovered; what counts is what the organisation has set.
+    if (claims.iss.replace(/\/$/, '') !== provider.issuer.replace(/\/$/, ''))
+      throw new ProviderFailed('another issuer');
+    if (provider.tenant !== null && claims.tid !== provider.tenant && claims.hd !== provider.tenant)
+      throw new ProviderFailed('another tenant');
+    if (typeof claims.sub !== 'string' || claims.sub === '' || claims.sub.length > 255)
+      throw new ProviderFailed('no subject');
+    return { subject: claims.sub, name: typeof claims.name === 'string' ? claims.name : null };
+  });
+}

@@ -1,0 +1,94 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import type { Keyring } from '../keyring.ts';
+
+/** An organisation's own provider of sign-ins (OpenID Connect). */
+export type Provider = {
+  issuer: string;
+  client_id: string;
+  client_secret: string;
+  /** What the claim tid or hd must be; null where the issuer is the organisation's alone. */
+  tenant: string | null;
+};
+
+const find = statement(
+  'sso.find',
+  `select issuer, client_id, client_secret, tenant from organisation_sso where organisation_id = $1`,
+);
+const put = statement(
+  'sso.put',
+  `
+  insert into organisation_sso (organisation_id, issuer, client_id, client_secret, tenant, changed_at)
+  values ($1, $2, $3, $4, $5, $6)
+  on conflict (organisation_id) do update
+     set issuer = excluded.issuer, client_id = excluded.client_id, client_secret = excluded.client_secret,
+         tenant = excluded.tenant, changed_at = excluded.changed_at`,
+);
+const drop = statement('sso.drop', `delete from organisation_sso where organisation_id = $1`);
+const endSessions = statement('sso.end_sessions', `delete from user_session where sso_organisation_id = $1`);
+const identity = statement(
+  'sso.identity',
+  `
+  select i.user_id from user_identity i join user_membership m using (organisation_id, user_id)
+   where i.organisation_id = $1 and i.issuer = $2 and i.subject = $3`,
+);
+const connect = statement(
+  'sso.connect',
+  `
+  insert into user_identity (organisation_id, issuer, subject, user_id, created_at) values ($1, $2, $3, $4, $5)
+  on conflict (organisation_id, issuer, subject) do nothing returning user_id`,
+);
+const disconnect = statement('sso.disconnect', `delete from user_identity where organisation_id = $1 and user_id = $2`);
+
+const contextOf = (organisationId: number) => `sso ${organisationId}`;
+
+export async function findProvider(tx: Tx, keyring: Keyring, organisationId: number): Promise<Provider | undefined> {
+  const [row] = await tx.query<Provider>(find, [organisationId]);
+  return row === undefined
+    ? undefined
+    : { ...row, client_secret: keyring.decrypt(row.client_secret, contextOf(organisationId)) };
+}
+
+/** Sessions that began at the provider of before end: what it said doesn't count any more. */
+export async function setProvider(work: Work, organisationId: number, provider: Provider): Promise<void> {
+  await work.tx.query(put, [
+    organisationId,
+    provider.issuer,
+    provider.client_id,
+    work.keyring.encrypt(provider.client_secret, contextOf(organisationId)),
+    provider.tenant,
+    new Date(work.nowMs),
+  ]);
+  await work.tx.query(endSessions, [organisationId]);
+}
+
+export async function dropProvider(work: Work, organisationId: number): Promise<void> {
+  await work.tx.query(drop, [organisationId]);
+  await work.tx.query(endSessions, [organisationId]);
+}
+
+/** Whose account it is, by issuer and subject alone; nobody's once the person doesn't belong there any more. */
+export async function findByIdentity(
+  tx: Tx,
+  organisationId: number,
+  issuer: string,
+  subject: string,
+): Promise<string | undefined> {
+  return (await tx.query<{ user_id: string }>(identity, [organisationId, issuer, subject]))[0]?.user_id;
+}
+
+/** @returns false when the identity is somebody else's already */
+export async function connectIdentity(
+  work: Work,
+  organisationId: number,
+  given: { issuer: string; subject: string; userId: string },
+): Promise<boolean> {
+  await work.tx.query(disconnect, [organisationId, given.userId]);
+  const values = [organisationId, given.issuer, given.subject, given.userId, new Date(work.nowMs)];
+  return (await work.tx.query(connect, values)).length === 1;
+}
+
+export async function disconnectIdentity(work: Work, organisationId: number, userId: string): Promise<void> {
+  await work.tx.query(disconnect, [organisationId, userId]);
+}

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { after, suite, test } from 'node:test';
+import { inviteUser } from '../../src/users/invitations.ts';
+import type { Role } from '../../src/users/roles.ts';
+import { withService } from '../service.ts';
+import { fileURLToPath } from 'node:url';
+import { trustTestAuthority } from '../webhooks/receiver.ts';
+import type { Visitor } from './visitor.ts';
+import { password, personOf, visitor } from './visitor.ts';
+
+/** Sign-in at a real OpenID provider, which runs in a process of its own. */
+
+trustTestAuthority();
+const service = await withService({ settings: { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8, ::1/128' } });
+const script = new URL('provider-process.ts', import.meta.url).pathname;
+const child = spawn(
+  process.execPath,
+  [
+    script,
+    fileURLToPath(new URL('../webhooks/tls/localhost.pem', import.meta.url)),
+    `${service.url}/console/sso/callback`,
+  ],
+  {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  },
+);
+after(() => child.kill());
+const issuer = await new Promise<string>((resolve) => createInterface(child.stdout).once('line', resolve));
+
+const org = await service.organisation({ name: 'Northfield College' });
+const base = `/console/${org.publicId}`;
+const owner = await personOf(service, org.id, 'owner');
+const settings = { issuer, client_id: 'console', client_secret: 'secret-of-the-console', tenant: '' };
+
+/** A browser's way through the provider's pages, from the address that the service sent it to. @returns the way back */
+async function throughProvider(to: string, login: string): Promise<string> {
+  const jar = new Map<string, string>();
+  let next = to;
+  let body: URLSearchParams | undefined;
+  for (let i = 0; i < 12; i++) {
+    const reply = await fetch(next, {
+      method: body === undefined ? 'GET' : 'POST',
+      redirect: 'manual',
+      headers: { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') },
+      ...(body === undefined ? {} : { body }),
+    });
+    for (const line of reply.headers.getSetCookie()) {
+      const [, name, value] = /^([^=]+)=([^;]*)/.exec(line)!;
+      jar.set(name!, value!);
+    }
+    const text = await reply.text();
+    const location = reply.headers.get('location');
+    if (location !== null) {
+      next = new URL(location, next).href;
+      if (next.startsWith(service.url)) return next.slice(service.url.length);
+      body = undefined;
+      continue;
+    }
+    const action = /<form[^>]*action="([^"]+)"/.exec(text)![1]!;
+    const prompt = /name="prompt" value="(\w+)"/.exec(text)![1]!;
+    next = new URL(action, next).href;
+    body = new URLSearchParams({ prompt, login, password: 'any' });
+  }
+  throw new Error('no way back');
+}
+
+async function by(one: Visitor, path: string, login: string) {
+  const left = await one.get(path);
+  assert.equal(left.status, 303, left.text);
+  assert.ok(left.headers.location!.startsWith(issuer));
+  return one.get(await throughProvider(left.headers.location!, login));
+}
+
+const linkFor = async (email: string, role: Role = 'admin') => {
+  const made = await service.inWork((work) =>
+    inviteUser(work, org.id, { email, role, invitedBy: 'operator', again: true }),
+  );
+  return `/console/sso/invitation/${(made as { token: string }).token}`;
+};
+
+suite('single sign-on', () => {
+  test('is set up by an owner; addresses of this machine, shared issuers and a missing tenant are refused', async () => {
+    const admin = await personOf(service, org.id, 'admin');
+    assert.equal((await admin.get(`${base}/sso`)).status, 404);
+    for (const wrong of [
+      { issuer: 'http://id.college.example' },
+      { issuer: 'https://169.254.169.254/' },
+      { issuer: 'javascript:alert(1)' },
+      { issuer: 'https://login.microsoftonline.com/common/v2.0', tenant: 'x' },
+      { issuer: 'https://accounts.google.com' },
+      { client_id: '' },
+      { client_secret: '' },
+    ])
+      assert.equal((await owner.post(`${base}/sso`, { ...settings, ...wrong })).status, 422, JSON.stringify(wrong));
+    assert.equal((await visitor(service).get(`/console/sso/sign-in/${org.publicId}`)).status, 404);
+    assert.equal((await owner.post(`${base}/sso`, settings)).status, 303);
+    const shown = (await owner.get(`${base}/sso`)).text;
+    assert.match(shown, /console\/sso\/callback/);
+    assert.doesNotMatch(shown, /secret-of-the-console/);
+    const [{ text }] = (await service.app.db.query<{ text: string }>(
+      'select s::text as text from organisation_sso s',
+    )) as [{ text: string }];
+    assert.doesNotMatch(text, /secret-of-the-console/);
+  });
+
+  test('an invitation is accepted there, and the person signs in again without password or code', async () => {
+    const ana = visitor(service);
+    const accepted = await by(ana, await linkFor('ana@college.example'), 'ana');
+    assert.equal(accepted.headers.location, base, accepted.text);
+    const people = await ana.get(`${base}/people`);
+    assert.match(people.text, /Name of ana/);
+    const again = visitor(service);
+    const signed = await by(again, `/console/sso/sign-in/${org.publicId}`, 'ana');
+    assert.equal(signed.status, 303, signed.text);
+    assert.equal((await again.get(`${base}/people`)).status, 200);
+    // Nobody who wasn't invited, whatever address the provider says is theirs.
+    const eve = visitor(service);
+    assert.equal((await by(eve, `/console/sso/sign-in/${org.publicId}`, 'eve')).status, 403);
+    assert.equal((await eve.get(base)).status, 303);
+  });
+
+  test('a session that began there opens this organisation only, and changes no password', async () => {
+    const elsewhere = await service.organisation({ name: 'Elsewhere College' });
+    const bo = await personOf(service, org.id, 'tutor');
+    await service.app.db.query(`insert into user_membership values ($1, $2, 'owner', now())`, [
+      elsewhere.id,
+      bo.userId,
+    ]);
+    assert.equal((await bo.get(`/console/${elsewhere.publicId}`)).status, 200);
+    const connected = await by(bo, `/console/sso/connect/${org.publicId}`, 'bo');
+    assert.equal(connected.headers.location, '/console/account?did=connected', connected.text);
+    const there = visitor(service);
+    await by(there, `/console/sso/sign-in/${org.publicId}`, 'bo');
+    assert.equal((await there.get(base)).status, 200);
+    for (const path of [
+      `/console/${elsewhere.publicId}`,
+      '/console/account/password',
+      '/console/account/second-factor',
+    ])
+      assert.equal((await there.get(path)).status, 404, path);
+    assert.equal((await there.post('/console/account/sessions/end-others')).status, 404);
+    // An identity is one person's.
+    const cy = await personOf(service, org.id, 'tutor');
+    assert.equal((await by(cy, `/console/sso/connect/${org.publicId}`, 'bo')).status, 403);
+  });
+
+  test('a fresh proof is asked of the provider', async () => {
+    const ana = visitor(service);
+    await by(ana, `/console/sso/sign-in/${org.publicId}`, 'ana');
+    await service.app.db.query(
+      `update user_session set proved_at = proved_at - interval '11 minutes' where sso_organisation_id is not null`,
+    );
+    assert.match((await ana.get(`${base}/people/invite`)).headers.location!, /^\/console\/confirm/);
+    assert.match((await ana.get('/console/confirm')).text, /\/console\/sso\/confirm/);
+    // Neither a password of theirs nor somebody else's sign-in will do.
+    assert.equal((await ana.post('/console/confirm', { password })).status, 422);
+    assert.equal((await by(ana, '/console/sso/confirm', 'bo')).status, 403);
+    const before = ana.cookie;
+    assert.equal((await by(ana, '/console/sso/confirm', 'ana')).status, 303);
+    assert.notEqual(ana.cookie, before);
+    assert.equal((await ana.get(`${base}/people/invite`)).status, 200);
+  });
+
+  test('a way back counts once, in the browser that left, with its own state, within ten minutes', async () => {
+    const ana = visitor(service);
+    const left = await ana.get(`/console/sso/sign-in/${org.publicId}`);
+    const back = await throughProvider(left.headers.location!, 'ana');
+    // Login CSRF: somebody else's way back in my browser.
+    assert.equal((await visitor(service).get(back)).status, 403);
+    const mine = visitor(service);
+    await mine.get(`/console/sso/sign-in/${org.publicId}`);
+    assert.equal((await mine.get(back)).status, 403);
+    assert.equal((await ana.get(back.replace(/state=[^&]*/, 'state=other'))).status, 403);
+    const fresh = visitor(service);
+    const address = (await fresh.get(`/console/sso/sign-in/${org.publicId}`)).headers.location!;
+    const way = await throughProvider(address, 'ana');
+    assert.equal((await fresh.get(way)).status, 303);
+    assert.equal((await fresh.get(way)).status, 403, 'used');
+    for (const query of ['', '?code=x', '?error=access_denied', '?code=x&state=y&iss=https://elsewhere.example'])
+      assert.equal((await visitor(service).get(`/console/sso/callback${query}`)).status, 403);
+  });
+
+  test('another tenant is refused, and a provider that does not answer is said to', async () => {
+    await owner.post(`${base}/sso`, { ...settings, tenant: 'ours' });
+    const dan = visitor(service);
+    assert.equal((await by(dan, await linkFor('dan@college.example', 'tutor'), 'dan@theirs')).status, 403);
+    assert.equal((await by(dan, await linkFor('dan@college.example', 'tutor'), 'dan')).status, 303);
+    assert.equal((await dan.get(base)).status, 200);
+    await owner.post(`${base}/sso`, { ...settings, issuer: `${issuer}/none` });
+    assert.equal((await dan.get(base)).status, 303, 'sessions of the provider of before have ended');
+    assert.equal((await visitor(service).get(`/console/sso/sign-in/${org.publicId}`)).status, 502);
+    await owner.post(`${base}/sso/off`);
+    assert.equal((await visitor(service).get(`/console/sso/sign-in/${org.publicId}`)).status, 404);
+  });
+});
