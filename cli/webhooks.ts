@@ -2,13 +2,11 @@ import { emptiedWords } from '../src/events/cancel.ts';
 import type { App } from '../src/app.ts';
 import type { Work } from '../src/db/work.ts';
 import { parseInstant } from '../src/feed/time.ts';
-import { attemptDelivery } from '../src/webhooks/attempt.ts';
 import type { DeliveryStatus, ListedDelivery } from '../src/webhooks/deliveries.ts';
 import { deliveryStatuses, listDeliveries, redeliverOne, replayRange } from '../src/webhooks/deliveries.ts';
 import { endpointWarning } from '../src/webhooks/health.ts';
 import { pauseEndpoint, resumeEndpoint, rotateSecret, rotationMs, SecretsHeldError } from '../src/webhooks/manage.ts';
-import { testEvent } from '../src/webhooks/samples.ts';
-import { createSender } from '../src/webhooks/send.ts';
+import { sendTest } from '../src/webhooks/test-event.ts';
 import type { EndpointRow } from '../src/webhooks/webhooks.ts';
 import { countUndelivered, endpointPayload, findEndpoint, listEndpoints } from '../src/webhooks/webhooks.ts';
 import type { Call, Command } from './command.ts';
@@ -95,21 +93,20 @@ const test: Command = {
       const endpointId = call.positionals[0]!.toLowerCase();
       const endpoint = isUuid(endpointId) ? await findEndpoint(app.db, organisationId, endpointId) : undefined;
       if (endpoint === undefined) throw noEndpoint(endpointId);
-      const deliveryId = app.random.uuid();
       await act(app, organisationId, 'webhooks test', async () => ({ result: null, resource: endpointId }));
-      const sender = createSender({ clock: app.clock, allowNetworks: app.settings.webhookAllowNetworks });
-      const made = await attemptDelivery(
-        app,
-        sender,
-        endpoint,
-        { delivery_id: deliveryId, payload: testEvent(app.clock.nowMs()) },
-        call.signal,
-      );
-      await sender.close();
+      const made = await sendTest(app, endpoint, call.signal);
       const succeeded = made.outcome === 'succeeded';
       const { outcome, status_code, duration_ms, error } = made;
       return {
-        json: { delivery_id: deliveryId, event: 'webhook.test', succeeded, outcome, status_code, duration_ms, error },
+        json: {
+          delivery_id: made.deliveryId,
+          event: 'webhook.test',
+          succeeded,
+          outcome,
+          status_code,
+          duration_ms,
+          error,
+        },
         text: succeeded
           ? `The endpoint answered ${status_code} in ${duration_ms} ms.`
           : `${error} (${outcome}, ${duration_ms} ms)`,

@@ -9,6 +9,7 @@ import { forgetLeavingLearners } from './withdrawals/forget.ts';
 import { pruneUserInvitations } from './users/invitations.ts';
 import { pruneSessions } from './users/sessions.ts';
 import { pruneAttempts } from './users/throttle.ts';
+import { runResends } from './webhooks/resend.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
 
 const everyMs = 60_000;
@@ -49,6 +50,7 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
     tidyAudit(app, signal),
     closeIdleSittings(app),
     forgetLeavingLearners(app),
+    runResends(app, signal),
     inWork(app, null, async (work) => {
       await pruneSessions(work);
       await pruneAttempts(work);

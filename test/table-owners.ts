@@ -53,4 +53,6 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   user_membership: ['src/users'],
   user_session: ['src/users'],
   webhook_endpoint: ['src/webhooks'],
+  webhook_resend: ['src/webhooks'],
+  endpoint_notice: ['src/webhooks'],
 };

@@ -2,6 +2,9 @@ import { accountRoutes } from './account.ts';
 import { homeRoutes } from './home.ts';
 import { keyLinkRoutes } from './key-links.ts';
 import { keyRoutes } from './keys.ts';
+import { deliveryRoutes } from './deliveries.ts';
+import { resendRoutes } from './resends.ts';
+import { webhookRoutes } from './webhooks.ts';
 import { invitationRoutes } from './invitation.ts';
 import { peopleRoutes } from './people.ts';
 import type { ConsoleRoute } from './route.ts';
@@ -18,6 +21,9 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...peopleRoutes,
   ...keyRoutes,
   ...keyLinkRoutes,
+  ...webhookRoutes,
+  ...deliveryRoutes,
+  ...resendRoutes,
   ...sandboxRoutes,
   ...ssoRoutes,
   ...signInRoutes,

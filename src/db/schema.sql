@@ -166,9 +166,22 @@ create table delivery_attempt (
   error text,
   number integer not null,
   organisation_id bigint not null,
+  sent text,
   status_code smallint,
   constraint delivery_attempt_pkey PRIMARY KEY (organisation_id, delivery_id, number)
 );
+
+create table endpoint_notice (
+  at timestamp with time zone not null,
+  endpoint_id uuid not null,
+  kind text not null,
+  notice_id uuid not null,
+  organisation_id bigint not null,
+  since timestamp with time zone,
+  constraint endpoint_notice_kind_check CHECK ((kind = ANY (ARRAY['failing'::text, 'recovered'::text, 'disabled'::text]))),
+  constraint endpoint_notice_pkey PRIMARY KEY (organisation_id, notice_id)
+);
+CREATE INDEX endpoint_notice_at ON public.endpoint_notice USING btree (organisation_id, at);
 
 create table event (
   emptied text,
@@ -604,6 +617,7 @@ create table webhook_endpoint (
   group_ids uuid[],
   leased_by uuid,
   leased_until timestamp with time zone,
+  noticed_at timestamp with time zone,
   organisation_id bigint not null,
   previous_secret text,
   previous_secret_until timestamp with time zone,
@@ -616,6 +630,25 @@ create table webhook_endpoint (
   constraint webhook_endpoint_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint webhook_endpoint_pkey PRIMARY KEY (organisation_id, endpoint_id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, fillfactor = 50);
+
+create table webhook_resend (
+  created_at timestamp with time zone not null,
+  created_by text not null,
+  delivery_ids uuid[],
+  endpoint_id uuid,
+  failed_since timestamp with time zone,
+  finished_at timestamp with time zone,
+  organisation_id bigint not null,
+  reached_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  reached_id uuid not null default '00000000-0000-0000-0000-000000000000'::uuid,
+  resend_id uuid not null,
+  resent integer not null default 0,
+  total integer not null,
+  constraint webhook_resend_check CHECK (((failed_since IS NULL) <> (delivery_ids IS NULL))),
+  constraint webhook_resend_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
+  constraint webhook_resend_pkey PRIMARY KEY (organisation_id, resend_id)
+);
+CREATE INDEX webhook_resend_open ON public.webhook_resend USING btree (created_at) WHERE (finished_at IS NULL);
 
 CREATE OR REPLACE FUNCTION public.make_audit_month(month timestamp with time zone)
  RETURNS void

@@ -3,6 +3,7 @@ import type { LaneEndpoint } from './claim.ts';
 import { secretContext } from './register.ts';
 import { SecretUnreadableError } from '../keyring.ts';
 import type { Attempt, Sender } from './send.ts';
+import { sentText } from './sent.ts';
 import { deliveryHeaders } from './signing.ts';
 
 type Secrets = Pick<
@@ -54,7 +55,7 @@ export async function attemptDelivery(
   endpoint: Secrets & { url: string },
   delivery: { delivery_id: string; payload: string },
   signal?: AbortSignal,
-): Promise<Attempt> {
+): Promise<Attempt & { sent: string | null }> {
   const nowMs = app.clock.nowMs();
   let secrets: string[];
   try {
@@ -67,8 +68,10 @@ export async function attemptDelivery(
       duration_ms: 0,
       error: error.message,
       retry_after_ms: null,
+      sent: null,
     };
   }
   const headers = deliveryHeaders({ deliveryId: delivery.delivery_id, secrets, body: delivery.payload, nowMs });
-  return sender.send({ url: endpoint.url, headers, body: delivery.payload, signal });
+  const attempt = await sender.send({ url: endpoint.url, headers, body: delivery.payload, signal });
+  return { ...attempt, sent: sentText(endpoint.url, headers) };
 }

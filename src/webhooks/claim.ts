@@ -22,6 +22,7 @@ export type LaneEndpoint = Pick<
   | 'earlier_secrets'
   | 'failing_since'
   | 'warned_at'
+  | 'noticed_at'
 >;
 
 /** A delivery that is due. */
@@ -37,7 +38,7 @@ export type DueDelivery = {
 
 export type Lease = { workerId: string; nowMs: number; untilMs: number };
 
-const endpoint = `w.organisation_id, w.endpoint_id, w.url, w.secret, w.previous_secret, w.previous_secret_until, w.earlier_secrets, w.failing_since, w.warned_at`;
+const endpoint = `w.organisation_id, w.endpoint_id, w.url, w.secret, w.previous_secret, w.previous_secret_until, w.earlier_secrets, w.failing_since, w.warned_at, w.noticed_at`;
 
 // One index probe for each endpoint that has anything pending, however many deliveries wait for it.
 const waiting = `

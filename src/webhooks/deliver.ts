@@ -25,7 +25,13 @@ const mostAskedAtOnce = 200;
 
 type Finished = Exclude<Verdict, 'unfinished'>;
 /** One attempt that came to an end, and what follows from it. */
-type Made = Attempt & { verdict: Finished; startedMs: number; endedMs: number; retryInMs: number | null };
+type Made = Attempt & {
+  sent: string | null;
+  verdict: Finished;
+  startedMs: number;
+  endedMs: number;
+  retryInMs: number | null;
+};
 
 /** What the attempts of one worker are made with. */
 type Means = {
@@ -118,7 +124,7 @@ async function makeAttempt(
     lane.slow = true;
     leave();
   }, slowAfterMs);
-  let attempt: Attempt;
+  let attempt: Attempt & { sent: string | null };
   try {
     attempt = await attemptDelivery(app, sender, lane.endpoint, delivery, breakOff);
     lane.slow = attempt.duration_ms >= slowAfterMs;
@@ -175,5 +181,6 @@ function outcomeOf(lane: Lane, delivery: DueDelivery, made: Made): Outcome {
     statusCode: made.status_code,
     durationMs: made.duration_ms,
     error: made.error,
+    sent: made.sent,
   };
 }

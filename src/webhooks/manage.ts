@@ -20,7 +20,7 @@ const pause = statement(
 const resume = statement(
   'webhook.resume',
   `
-  update webhook_endpoint set status = 'active', disabled_reason = null, failing_since = null, warned_at = null,
+  update webhook_endpoint set status = 'active', disabled_reason = null, failing_since = null, warned_at = null, noticed_at = null,
          updated_at = case when status = 'active' then updated_at else $3 end
    where organisation_id = $1 and endpoint_id = $2 returning ${endpointColumns}`,
 );
@@ -71,6 +71,13 @@ export async function resumeEndpoint(
   const [row] = await work.tx.query<EndpointRow>(resume, [organisationId, endpointId, new Date(work.nowMs)]);
   wakeWorkers(work, organisationId);
   return row;
+}
+
+/** When each secret of an endpoint ends, the current one first, which has no end. None of them is shown. */
+export function secretEnds(row: HeldSecrets, nowMs: number): (Date | null)[] {
+  const { previous_secret_until: previous, earlier_secrets: earlier } = row;
+  const ends = [...(previous === null ? [] : [previous]), ...earlier.map((one) => new Date(one.until))];
+  return [null, ...ends.filter((end) => end.getTime() > nowMs)];
 }
 
 /** So many secrets sign already that one more would only make the header longer: no rotation needs it. */

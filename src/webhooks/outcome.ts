@@ -18,6 +18,8 @@ export type Outcome = {
   statusCode: number | null;
   durationMs: number;
   error: string | null;
+  /** Address and signatures, as sent.ts keeps them. */
+  sent: string | null;
 };
 
 // A failure must not put off or end what was to be sent again in the meantime, nor bring back what was cancelled.
@@ -30,9 +32,10 @@ const record = statement(
   `
   with outcome as materialized (
     select organisation_id, delivery_id, before, resent_after, status, to_timestamp(next_ms / 1000) as next_attempt_at, to_timestamp(at_ms / 1000) as at,
-           to_timestamp(ended_ms / 1000) as ended_at, status_code, duration_ms, error
-      from unnest($1::int8[], $2::uuid[], $3::int4[], $4::int4[], $5::text[], $6::float8[], $7::float8[], $8::float8[], $9::int2[], $10::int4[], ${joinedTextsOf('$11', 'emptyAsNull')})
-        as o(organisation_id, delivery_id, before, resent_after, status, next_ms, at_ms, ended_ms, status_code, duration_ms, error)
+           to_timestamp(ended_ms / 1000) as ended_at, status_code, duration_ms, error, sent
+      from unnest($1::int8[], $2::uuid[], $3::int4[], $4::int4[], $5::text[], $6::float8[], $7::float8[], $8::float8[], $9::int2[], $10::int4[], ${joinedTextsOf('$11', 'emptyAsNull')},
+             ${joinedTextsOf('$12', 'emptyAsNull')})
+        as o(organisation_id, delivery_id, before, resent_after, status, next_ms, at_ms, ended_ms, status_code, duration_ms, error, sent)
      order by delivery_id),
   moved as (
     update delivery d set attempts = o.before + 1,
@@ -43,8 +46,8 @@ const record = statement(
      where d.organisation_id = o.organisation_id and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')
     returning d.organisation_id, d.delivery_id, d.attempts),
   listed as (
-    insert into delivery_attempt (organisation_id, delivery_id, number, at, status_code, duration_ms, error)
-    select organisation_id, delivery_id, m.attempts, o.at, o.status_code, o.duration_ms, o.error
+    insert into delivery_attempt (organisation_id, delivery_id, number, at, status_code, duration_ms, error, sent)
+    select organisation_id, delivery_id, m.attempts, o.at, o.status_code, o.duration_ms, o.error, o.sent
       from moved m join outcome o using (organisation_id, delivery_id)
     returning 1)
   select (select count(*) from listed) as written,
@@ -80,7 +83,7 @@ type Entry = { outcome: Outcome; sent(): void; written(): void; failed(error: un
 /** `reached` is where the log ended after the batch, known from the statement behind it. */
 type Batch = { entries: Entry[]; answered: boolean; reached: bigint | null };
 
-/** Errors travel joined by a control character, which none of them holds. */
+/** Errors, and what was sent, travel joined by a control character, which none of them holds. */
 function values(entries: Entry[]): string[] {
   const array = (of: (outcome: Outcome) => string | number | null) =>
     arrayLiteral(entries.map(({ outcome }) => of(outcome)));
@@ -96,6 +99,7 @@ function values(entries: Entry[]): string[] {
     array((o) => o.statusCode),
     array((o) => o.durationMs),
     joinedTexts(entries.map(({ outcome }) => outcome.error ?? '')),
+    joinedTexts(entries.map(({ outcome }) => outcome.sent ?? '')),
   ];
 }
 

@@ -1,7 +1,9 @@
 import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
 import { keepMs } from './deliveries.ts';
+import { pruneNotices } from './notices.ts';
 import { secretContext } from './register.ts';
+import { pruneResends } from './resend.ts';
 import { SecretUnreadableError } from '../keyring.ts';
 import type { EarlierSecret } from './store.ts';
 import { nilUuid } from '../uuid.ts';
@@ -104,6 +106,8 @@ export async function pruneDeliveries(app: App): Promise<{ deliveries: number; e
       if (row!.count < stepRows) return total;
     }
   };
+  await pruneNotices(app.db, before);
+  await pruneResends(app.db, before);
   const deliveries = (await all(orphaned, [stepRows])) + (await all(finished, [before, stepRows]));
   return { deliveries, events: await all(events, [before, stepRows]) };
 }

@@ -20,7 +20,7 @@ export function secretContext(organisationId: number, endpointId: string): strin
 export async function registerEndpoint(
   work: Work,
   organisationId: number,
-  given: { url: string; eventTypes: string[]; groupIds: string[] | null },
+  given: { url: string; eventTypes: string[]; groupIds: string[] | null; endpointId?: string },
 ): Promise<{ row: EndpointRow; secret: string }> {
   await lockFeed(work, organisationId);
   if (
@@ -30,11 +30,11 @@ export async function registerEndpoint(
     throw new ApiError('unknown_group');
   if ((await countEndpoints(work.tx, organisationId)) >= limits.webhooksPerOrganisation)
     throw new ApiError('webhook_limit_exceeded');
-  const endpointId = work.uuid();
+  const endpointId = given.endpointId ?? work.uuid();
   const secret = newSecret(work.random);
   const row = await insertEndpoint(work.tx, organisationId, {
-    endpointId,
     ...given,
+    endpointId,
     secret: work.keyring.encrypt(secret, secretContext(organisationId, endpointId)),
     at: new Date(work.nowMs),
   });

@@ -20,6 +20,8 @@ export type EndpointRow = {
   earlier_secrets: EarlierSecret[];
   failing_since: Date | null;
   warned_at: Date | null;
+  /** When it was said that it fails. */
+  noticed_at: Date | null;
   created_at: Date;
   updated_at: Date;
 };
@@ -39,7 +41,7 @@ export function endpointPayload(row: EndpointRow) {
 }
 
 export const endpointColumns = `organisation_id, endpoint_id, url, event_types, group_ids, status, disabled_reason, secret, previous_secret,
-  previous_secret_until, earlier_secrets, failing_since, warned_at, created_at, updated_at`;
+  previous_secret_until, earlier_secrets, failing_since, warned_at, noticed_at, created_at, updated_at`;
 
 const list = statement(
   'webhook.list',

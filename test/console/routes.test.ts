@@ -15,8 +15,14 @@ const other = await service.organisation({ name: 'Elsewhere College' });
 const stranger = await personOf(service, other.id, 'owner');
 const nowhere = '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d';
 
+const theirEndpoint: string = (await other.post('/webhooks', { url: 'https://elsewhere.example/hook' })).body.data.id;
+
 /** Ids of the other organisation's things, by the parameter that they stand in. */
-const theirs: Record<string, string> = { user_id: stranger.userId, key_id: other.key.access_key_id };
+const theirs: Record<string, string> = {
+  user_id: stranger.userId,
+  key_id: other.key.access_key_id,
+  endpoint_id: theirEndpoint,
+};
 
 const filled = (route: ConsoleRoute, ids: Record<string, string> = {}, organisation = org.publicId) =>
   addressOf(route)

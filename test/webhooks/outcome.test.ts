@@ -21,6 +21,7 @@ suite('a recorder of outcomes', async () => {
       statusCode: 204,
       durationMs: 7,
       error: null,
+      sent: null,
       ...given,
     };
   };

@@ -1,0 +1,189 @@
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import { emptiedWords } from '../events/cancel.ts';
+import { eventTypes } from '../events/emit.ts';
+import { limits } from '../limits.ts';
+import { isUuid } from '../uuid.ts';
+import type { BrowsedDelivery, DeliveryFilter, KeptAttempt } from '../webhooks/browse.ts';
+import { browseDeliveries, findDelivery } from '../webhooks/browse.ts';
+import type { DeliveryStatus } from '../webhooks/deliveries.ts';
+import { deliveryStatuses, redeliverOne } from '../webhooks/deliveries.ts';
+import { sentRequest } from '../webhooks/sent.ts';
+import type { EndpointRow } from '../webhooks/webhooks.ts';
+import { listEndpoints } from '../webhooks/webhooks.ts';
+import { empty, facts, filters, moment, notice, pager, table, withQuery } from './blocks.ts';
+import { buttonForm, form, selectField, textField } from './form.ts';
+import { keyKeepers } from './key-links.ts';
+import { payloadFor } from './payload.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
+import { eventNames } from './webhooks.ts';
+import { endOfDay } from './zone.ts';
+
+/** Deliveries over all endpoints, and one with every attempt and what it sent. */
+export const deliveryRoutes: ConsoleRoute[] = [
+  { for: keyKeepers, method: 'GET', path: '/deliveries', handle: deliveries },
+  { for: keyKeepers, method: 'GET', path: '/deliveries/{delivery_id}', handle: delivery },
+  { for: keyKeepers, method: 'POST', path: '/deliveries/{delivery_id}/resend', handle: resend },
+];
+
+export const deliveryWords: Record<DeliveryStatus, string> = {
+  pending: 'Waiting',
+  succeeded: 'Delivered',
+  dead: 'Finally failed',
+  cancelled: 'Cancelled',
+};
+
+const dayMs = 24 * 3600_000;
+
+/** What the address filters by; what it says wrongly filters nothing. */
+function readFilter({ query, organisation }: Visit): DeliveryFilter {
+  const id = (name: string) => {
+    const given = query.get(name) ?? '';
+    return isUuid(given) ? given.toLowerCase() : null;
+  };
+  const endOf = (name: string) => endOfDay(query.get(name) ?? '', organisation.time_zone);
+  const from = endOf('from');
+  const [, ms, deliveryId] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(query.get('after') ?? '') ?? [];
+  return {
+    endpointId: id('endpoint'),
+    status: deliveryStatuses.find((one) => one === query.get('status')) ?? null,
+    type: eventTypes.find((one) => one === query.get('type')) ?? null,
+    from: from === null ? null : new Date(from.getTime() - dayMs),
+    to: endOf('to'),
+    after:
+      ms === undefined || !isUuid(deliveryId!) ? null : { createdAt: new Date(Number(ms)), deliveryId: deliveryId! },
+  };
+}
+
+function filterForm({ base, query }: Visit, endpoints: EndpointRow[]): Content {
+  const given = (name: string) => query.get(name) ?? '';
+  const any = { value: '', label: 'Any' };
+  return filters(`${base}/deliveries`, [
+    selectField({
+      name: 'endpoint',
+      label: 'Endpoint',
+      choices: [any, ...endpoints.map((row) => ({ value: row.endpoint_id, label: row.url.slice(0, 60) }))],
+      chosen: given('endpoint'),
+    }),
+    selectField({
+      name: 'status',
+      label: 'State',
+      choices: [any, ...deliveryStatuses.map((value) => ({ value, label: deliveryWords[value] }))],
+      chosen: given('status'),
+    }),
+    selectField({
+      name: 'type',
+      label: 'Event',
+      choices: [any, ...eventTypes.map((value) => ({ value, label: eventNames[value]! }))],
+      chosen: given('type'),
+    }),
+    textField({ name: 'from', label: 'From', type: 'date', value: given('from'), width: 20 }),
+    textField({ name: 'to', label: 'To', type: 'date', value: given('to'), width: 20 }),
+  ]);
+}
+
+function lastWords(row: { last_status: number | null; last_error: string | null; last_ms: number | null }): Content {
+  if (row.last_ms === null) return 'Not tried yet';
+  return html`${row.last_error ?? `Answered ${row.last_status}`} <span class="hint">${row.last_ms} ms</span>`;
+}
+
+async function deliveries(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, query } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const filter = readFilter(visit);
+  const [endpoints, found] = await Promise.all([
+    listEndpoints(app.db, id),
+    browseDeliveries(app.db, id, filter, limits.consoleRows + 1),
+  ]);
+  const rows = found.slice(0, limits.consoleRows);
+  const last = found.length > rows.length ? rows.at(-1)! : null;
+  const here = `${base}/deliveries`;
+  const shown = table<BrowsedDelivery>({
+    caption: 'The newest first',
+    rows,
+    columns: [
+      {
+        head: 'Event',
+        cell: (row) => html`<a href="${here}/${row.delivery_id}">${eventNames[row.type] ?? row.type}</a>`,
+      },
+      { head: 'Made', cell: (row) => moment(row.created_at, zone) },
+      { head: 'Endpoint', cell: (row) => new URL(row.url).host },
+      { head: 'State', cell: (row) => (row.emptied === null ? deliveryWords[row.status] : emptiedWords[row.emptied]) },
+      { head: 'Attempts', number: true, cell: (row) => row.attempts },
+      { head: 'Last attempt', cell: lastWords },
+      {
+        head: 'Send again',
+        cell: (row) =>
+          row.emptied === null && (row.status === 'dead' || row.status === 'succeeded')
+            ? html`<label class="tick"><input type="checkbox" name="delivery" value="${row.delivery_id}"><span class="unseen">Choose ${row.delivery_id}</span></label>`
+            : '',
+      },
+    ],
+  });
+  return {
+    page: {
+      title: 'Deliveries',
+      back: { to: `${base}/webhooks`, label: 'Webhooks' },
+      main: html`${filterForm(visit, endpoints)}${
+        rows.length === 0
+          ? empty('There are none like this. Deliveries are kept for 30 days.')
+          : form(`${base}/resends/chosen`, shown, 'Send the chosen ones again')
+      }${pager({
+        first: filter.after === null ? null : withQuery(here, query, { after: null }),
+        next:
+          last === null ? null : withQuery(here, query, { after: `${last.created_at.getTime()}.${last.delivery_id}` }),
+      })}`,
+    },
+  };
+}
+
+async function delivery(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, params, query } = visit;
+  const { time_zone: zone } = organisation;
+  const id = params.delivery_id!.toLowerCase();
+  const found = isUuid(id) ? await findDelivery(app.db, organisation.organisation_id, id) : undefined;
+  if (found === undefined) throw new NoSuchPage();
+  const { delivery: one, attempts } = found;
+  const gone = one.emptied === null ? null : emptiedWords[one.emptied];
+  const body = gone ?? payloadFor(organisation.role, one.payload);
+  const mayResend = gone === null && one.status !== 'pending';
+  return {
+    page: {
+      title: eventNames[one.type] ?? one.type,
+      back: { to: `${base}/deliveries`, label: 'Deliveries' },
+      main: html`${notice(query, { resent: 'It is being sent again, under the same delivery id.' })}${facts([
+        ['State', gone ?? deliveryWords[one.status]],
+        ['Endpoint', html`<a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a>`],
+        ['Happened', moment(one.occurred_at, zone)],
+        ...(one.next_attempt_at === null ? [] : [['Next attempt', moment(one.next_attempt_at, zone)] as const]),
+        ['Delivery id', html`<code>${one.delivery_id}</code>`],
+      ])}${mayResend ? buttonForm(`${base}/deliveries/${one.delivery_id}/resend`, 'Send it again') : null}<h2>Attempts</h2>${
+        attempts.length === 0
+          ? empty('There was none yet.')
+          : attempts.map((attempt) => attemptPart(attempt, one.delivery_id, one.payload, zone))
+      }<h2>Body</h2><p class="hint">${gone === null ? 'The same in every attempt, byte for byte.' : 'What it told of is gone, and nothing of it is kept.'}${body === one.payload || gone !== null ? null : ' Names, scores and levels are not shown to your role.'}</p><pre tabindex="0"><code>${body}</code></pre>`,
+    },
+  };
+}
+
+function attemptPart(attempt: KeptAttempt, deliveryId: string, payload: string, zone: string): Content {
+  const sent = sentRequest(attempt.sent, deliveryId, payload);
+  return html`<h3>${attempt.number}. ${moment(attempt.at, zone)}</h3><p>${attempt.error ?? `Answered ${attempt.status_code}`} <span class="hint">${attempt.duration_ms} ms</span></p>${
+    sent === null
+      ? html`<p class="hint">What was sent was not kept.</p>`
+      : html`<details><summary>What was sent</summary><p class="hint">To ${sent.url}, before the body:</p><pre tabindex="0"><code>${sent.head}</code></pre></details>`
+  }`;
+}
+
+async function resend(visit: Visit): Promise<Answer> {
+  const { base, organisation, params, change } = visit;
+  const id = params.delivery_id!.toLowerCase();
+  if (!isUuid(id)) throw new NoSuchPage();
+  const refused = await change(async (work) => {
+    const result = await redeliverOne(work, organisation.organisation_id, id);
+    return result === null ? { result, resource: id } : { result };
+  });
+  if (refused === 'unknown') throw new NoSuchPage();
+  return { to: `${base}/deliveries/${id}${refused === null ? '?did=resent' : ''}` };
+}

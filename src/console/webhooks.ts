@@ -1,0 +1,443 @@
+import type { Content } from '../html.ts';
+import { attributes, html } from '../html.ts';
+import { eventTypes } from '../events/emit.ts';
+import { allGroups } from '../groups/list.ts';
+import { limits } from '../limits.ts';
+import { ApiError } from '../errors.ts';
+import { isUuid } from '../uuid.ts';
+import type { Hour } from '../webhooks/browse.ts';
+import { hoursOf } from '../webhooks/browse.ts';
+import type { WrittenEndpoint } from '../webhooks/description.ts';
+import { readEndpoint } from '../webhooks/description.ts';
+import { editEndpoint } from '../webhooks/edit.ts';
+import { endpointWarning, noticeAfterMs } from '../webhooks/health.ts';
+import {
+  pauseEndpoint,
+  removeEndpoint,
+  resumeEndpoint,
+  rotateSecret,
+  rotationMs,
+  secretEnds,
+  SecretsHeldError,
+} from '../webhooks/manage.ts';
+import type { Notice } from '../webhooks/notices.ts';
+import { latestNotices } from '../webhooks/notices.ts';
+import { registerEndpoint } from '../webhooks/register.ts';
+import { sendTest } from '../webhooks/test-event.ts';
+import type { EndpointRow } from '../webhooks/webhooks.ts';
+import { countUndelivered, findEndpoint, listEndpoints } from '../webhooks/webhooks.ts';
+import { confirmPage, empty, facts, messagePage, moment, notice, table } from './blocks.ts';
+import type { Faults } from './form.ts';
+import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts';
+import { keyKeepers } from './key-links.ts';
+import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
+
+/** Webhook endpoints: registered, edited, tried out, paused, rotated, removed, and how each fares. */
+export const webhookRoutes: ConsoleRoute[] = [
+  { for: keyKeepers, method: 'GET', path: '/webhooks', menu: 'Webhooks', handle: webhooks },
+  { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/create', handle: (visit) => createPage(visit, {}) },
+  { for: keyKeepers, proof: true, method: 'POST', path: '/webhooks/create', handle: create },
+  { for: keyKeepers, method: 'GET', path: '/webhooks/{endpoint_id}', handle: webhook },
+  { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/{endpoint_id}/edit', handle: showEdit },
+  { for: keyKeepers, proof: true, method: 'POST', path: '/webhooks/{endpoint_id}/edit', handle: edit },
+  { for: keyKeepers, method: 'POST', path: '/webhooks/{endpoint_id}/test', handle: test },
+  { for: keyKeepers, method: 'POST', path: '/webhooks/{endpoint_id}/pause', handle: pause },
+  { for: keyKeepers, method: 'POST', path: '/webhooks/{endpoint_id}/resume', handle: resume },
+  { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/{endpoint_id}/rotate', handle: showRotate },
+  { for: keyKeepers, proof: true, method: 'POST', path: '/webhooks/{endpoint_id}/rotate', handle: rotate },
+  { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/{endpoint_id}/remove', handle: showRemove },
+  { for: keyKeepers, proof: true, method: 'POST', path: '/webhooks/{endpoint_id}/remove', handle: remove },
+];
+
+export const eventNames: Record<string, string> = {
+  'assessment.completed': 'A result is completed',
+  'learner.groups.updated': 'A learner joins or leaves groups',
+};
+
+const noticeWords: Record<Notice['kind'], string> = {
+  failing: 'has begun to fail',
+  recovered: 'has recovered',
+  disabled: 'was disabled',
+};
+
+/** Notices of the last days. */
+const noticeDaysMs = 7 * 24 * 3600_000;
+const hoursShown = 24;
+
+function health(row: EndpointRow, nowMs: number, zone: string): Content {
+  if (row.status === 'disabled') return row.disabled_reason;
+  if (row.failing_since !== null && nowMs - row.failing_since.getTime() >= noticeAfterMs)
+    return html`<strong>Failing</strong> since ${moment(row.failing_since, zone)}`;
+  return row.failing_since === null ? 'Well' : html`Failed at ${moment(row.failing_since, zone)}, is tried again`;
+}
+
+const statusWords: Record<EndpointRow['status'], string> = {
+  active: 'Active',
+  paused: 'Paused',
+  disabled: 'Disabled',
+};
+
+async function webhooks(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, query } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const nowMs = app.clock.nowMs();
+  const [rows, undelivered, notices] = await Promise.all([
+    listEndpoints(app.db, id),
+    countUndelivered(app.db, id),
+    latestNotices(app.db, id, new Date(nowMs - noticeDaysMs), 10),
+  ]);
+  const waiting = (row: EndpointRow) => undelivered.get(row.endpoint_id)?.pending ?? 0;
+  const dead = (row: EndpointRow) => undelivered.get(row.endpoint_id)?.dead ?? 0;
+  return {
+    page: {
+      title: 'Webhooks',
+      main: html`${notice(query, { removed: 'The endpoint is removed. Nothing is sent to it any more.' })}${
+        notices.length === 0
+          ? null
+          : html`<div class="note"><h2>In the last seven days</h2><ul>${notices.map(
+              (one) =>
+                html`<li>${moment(one.at, zone)}: <a href="${base}/webhooks/${one.endpoint_id}">${one.url}</a> ${noticeWords[one.kind]}${one.since === null || one.kind === 'failing' ? null : html`, after it had failed since ${moment(one.since, zone)}`}</li>`,
+            )}</ul></div>`
+      }<div class="actions"><a class="button" href="${base}/webhooks/create">Register an endpoint</a><a href="${base}/deliveries">All deliveries</a><a href="${base}/resends/create">Send failed ones again</a></div>${
+        rows.length === 0
+          ? empty('No endpoint is registered. The feed tells the same, at the next poll.')
+          : table<EndpointRow>({
+              caption: 'Endpoints, the oldest first',
+              rows,
+              columns: [
+                { head: 'Address', cell: (row) => html`<a href="${base}/webhooks/${row.endpoint_id}">${row.url}</a>` },
+                { head: 'State', cell: (row) => statusWords[row.status] },
+                { head: 'Health', cell: (row) => health(row, nowMs, zone) },
+                { head: 'Waiting', number: true, cell: (row) => waiting(row).toLocaleString('en-GB') },
+                {
+                  head: 'Finally failed',
+                  number: true,
+                  cell: (row) =>
+                    dead(row) === 0
+                      ? '0'
+                      : html`<a href="${base}/deliveries?endpoint=${row.endpoint_id}&status=dead">${dead(row).toLocaleString('en-GB')}</a>`,
+                },
+              ],
+            })
+      }`,
+    },
+  };
+}
+
+/** The endpoint of the address; somebody else's, or nobody's, is the same page that isn't there. */
+async function endpointOf({ app, organisation, params }: Visit): Promise<EndpointRow> {
+  const id = params.endpoint_id!.toLowerCase();
+  const found = isUuid(id) ? await findEndpoint(app.db, organisation.organisation_id, id) : undefined;
+  if (found === undefined) throw new NoSuchPage();
+  return found;
+}
+
+async function webhook(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, query } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const row = await endpointOf(visit);
+  const here = `${base}/webhooks/${row.endpoint_id}`;
+  const nowMs = app.clock.nowMs();
+  const hours = await hoursOf(app.db, id, row.endpoint_id, nowMs, hoursShown);
+  const groups = row.group_ids === null ? [] : await allGroups(app.db, id);
+  const warning = row.status === 'disabled' ? null : endpointWarning(row, nowMs);
+  return {
+    page: {
+      title: new URL(row.url).host,
+      back: { to: `${base}/webhooks`, label: 'Webhooks' },
+      main: html`${notice(query, {
+        edited: 'The endpoint is changed. What waits for it goes to its new address.',
+        paused: 'The endpoint is paused. What comes meanwhile waits.',
+        resumed: 'The endpoint is active. What waited is being sent.',
+      })}${warning === null ? null : html`<div class="error"><p>${warning}</p></div>`}${facts([
+        ['Address', row.url],
+        ['State', statusWords[row.status]],
+        ['Health', health(row, nowMs, zone)],
+        ['Told of', row.event_types.map((type) => eventNames[type] ?? type).join('; ')],
+        [
+          'Groups',
+          row.group_ids === null
+            ? 'All'
+            : groups
+                .filter((group) => row.group_ids!.includes(group.group_id))
+                .map((group) => group.name)
+                .join('; '),
+        ],
+        ['Registered', moment(row.created_at, zone)],
+        ['Endpoint id', html`<code>${row.endpoint_id}</code>`],
+      ])}<div class="actions"><a class="button" href="${here}/edit">Edit</a><a href="${base}/deliveries?endpoint=${row.endpoint_id}">Deliveries</a><a href="${base}/resends/create?endpoint=${row.endpoint_id}">Send failed ones again</a></div>${buttonForm(`${here}/test`, 'Send a test event')}${
+        row.status === 'active'
+          ? buttonForm(`${here}/pause`, 'Pause')
+          : buttonForm(`${here}/resume`, row.status === 'paused' ? 'Resume' : 'Enable again')
+      }<h2>Signing secrets</h2>${table<Date | null>({
+        caption: 'Each of them signs; none is shown again',
+        rows: secretEnds(row, nowMs),
+        columns: [
+          { head: 'Secret', cell: (end) => (end === null ? 'The current one' : 'An earlier one') },
+          { head: 'Signs until', cell: (end) => (end === null ? 'It is rotated' : moment(end, zone)) },
+        ],
+      })}<p><a href="${here}/rotate">Rotate the secret</a></p><h2>The last ${hoursShown} hours</h2>${chart(hours, zone)}<h2>Remove</h2><p><a href="${here}/remove">Remove the endpoint</a></p>`,
+    },
+  };
+}
+
+/** A bar in a cell, for the eye: its number stands beside it. */
+export const bar = (value: number, most: number): Content =>
+  html`<progress${attributes({ class: 'bar', value, max: Math.max(1, most), 'aria-hidden': 'true', tabindex: '-1' })}></progress>`;
+
+function chart(hours: Hour[], zone: string): Content {
+  if (hours.length === 0) return empty('Nothing was sent.');
+  const [most, slowest] = [
+    Math.max(...hours.map((one) => one.succeeded + one.failed)),
+    Math.max(...hours.map((one) => one.median_ms)),
+  ];
+  return table<Hour>({
+    caption: 'Attempts by hour: what came of them, and how long the endpoint took',
+    rows: hours,
+    columns: [
+      { head: 'Hour from', cell: (one) => moment(one.hour, zone) },
+      { head: 'Succeeded', number: true, cell: (one) => html`${one.succeeded}${bar(one.succeeded, most)}` },
+      { head: 'Failed', number: true, cell: (one) => html`${one.failed}${bar(one.failed, most)}` },
+      { head: 'Median, ms', number: true, cell: (one) => html`${one.median_ms}${bar(one.median_ms, slowest)}` },
+      { head: 'Slowest, ms', number: true, cell: (one) => one.slowest_ms },
+    ],
+  });
+}
+
+function written({ form: sent }: Visit): WrittenEndpoint {
+  return { url: sent.text('url'), eventTypes: sent.all('eventTypes'), groups: sent.all('groups') };
+}
+
+async function endpointFields(visit: Visit, shown: WrittenEndpoint, faults: Faults): Promise<Content> {
+  const groups = await allGroups(visit.app.db, visit.organisation.organisation_id);
+  return [
+    textField({
+      name: 'url',
+      label: 'Address',
+      hint: 'https, reachable from the internet.',
+      type: 'url',
+      value: shown.url,
+      width: 40,
+      fault: faults.url,
+    }),
+    choiceField({
+      name: 'eventTypes',
+      label: 'What it is told of',
+      choices: eventTypes.map((value) => ({ value, label: eventNames[value]!, hint: value })),
+      chosen: shown.eventTypes,
+      many: true,
+      fault: faults.eventTypes,
+    }),
+    groups.length === 0
+      ? null
+      : choiceField({
+          name: 'groups',
+          label: 'Only of learners in these groups',
+          hint: 'None ticked: all.',
+          choices: groups.map((group) => ({
+            value: group.group_id,
+            label: `${group.name} (${group.type} ${group.ref})`,
+          })),
+          chosen: shown.groups,
+          many: true,
+          fault: faults.groups,
+        }),
+  ];
+}
+
+async function createPage(visit: Visit, faults: Faults): Promise<Answer> {
+  const { app, base, form: sent } = visit;
+  const shown = written(visit);
+  if (sent.text('once') === '') shown.eventTypes = ['assessment.completed'];
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Register an endpoint',
+      back: { to: `${base}/webhooks`, label: 'Webhooks' },
+      main: form(
+        `${base}/webhooks/create`,
+        [await endpointFields(visit, shown, faults), hiddenField('once', sent.text('once') || app.random.uuid())],
+        'Register it and show its secret',
+        { faults, cancel: `${base}/webhooks` },
+      ),
+    },
+  };
+}
+
+function shownSecret({ base }: Visit, endpointId: string, secret: string | null, title: string, also: Content): Answer {
+  return {
+    page: {
+      title,
+      back: { to: `${base}/webhooks/${endpointId}`, label: 'The endpoint' },
+      main: html`${also}${
+        secret === null
+          ? html`<p>It was made before, and shown then. If it is lost, rotate it.</p>`
+          : html`<p>Copy it now: <strong>it is not shown again.</strong> Your endpoint checks every delivery with it.</p>${textField(
+              { name: 'secret', label: 'Signing secret', value: secret, readonly: true, width: 40 },
+            )}`
+      }`,
+    },
+  };
+}
+
+async function create(visit: Visit): Promise<Answer> {
+  const { app, organisation, form: sent, change } = visit;
+  const { organisation_id: id } = organisation;
+  const read = await readEndpoint(app.db, id, written(visit), app.settings);
+  if ('faults' in read) return createPage(visit, read.faults);
+  const once = sent.text('once').toLowerCase();
+  if (!isUuid(once)) throw new NoSuchPage();
+  try {
+    // The form names its endpoint: sent again, there is one all the same.
+    const secret = await change(async (work): Promise<Acted<string | null>> => {
+      if ((await findEndpoint(work.tx, id, once)) !== undefined) return { result: null };
+      const made = await registerEndpoint(work, id, { ...read.description, endpointId: once });
+      return { result: made.secret, resource: once };
+    });
+    return shownSecret(visit, once, secret, 'The endpoint is registered', null);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'webhook_limit_exceeded') throw error;
+    return createPage(visit, {
+      url: `There are ${limits.webhooksPerOrganisation} endpoints already, as many as there may be: remove one first.`,
+    });
+  }
+}
+
+async function showEdit(visit: Visit): Promise<Answer> {
+  const row = await endpointOf(visit);
+  return editPage(visit, row, { url: row.url, eventTypes: row.event_types, groups: row.group_ids ?? [] }, {});
+}
+
+async function editPage(visit: Visit, row: EndpointRow, shown: WrittenEndpoint, faults: Faults): Promise<Answer> {
+  const here = `${visit.base}/webhooks/${row.endpoint_id}`;
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Edit the endpoint',
+      back: { to: here, label: 'The endpoint' },
+      main: form(`${here}/edit`, await endpointFields(visit, shown, faults), 'Save', { faults, cancel: here }),
+    },
+  };
+}
+
+async function edit(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, change } = visit;
+  const { organisation_id: id } = organisation;
+  const row = await endpointOf(visit);
+  const read = await readEndpoint(app.db, id, written(visit), app.settings);
+  if ('faults' in read) return editPage(visit, row, written(visit), read.faults);
+  const edited = await change(async (work) => {
+    const result = await editEndpoint(work, id, row.endpoint_id, read.description);
+    return result === undefined ? { result: false } : { result: true, resource: row.endpoint_id };
+  });
+  if (!edited) throw new NoSuchPage();
+  return { to: `${base}/webhooks/${row.endpoint_id}?did=edited` };
+}
+
+async function test(visit: Visit): Promise<Answer> {
+  const { app, base, change } = visit;
+  const row = await endpointOf(visit);
+  await change(async () => ({ result: null, resource: row.endpoint_id }));
+  const made = await sendTest(app, row);
+  const here = `${base}/webhooks/${row.endpoint_id}`;
+  return {
+    page: {
+      ...messagePage(
+        made.outcome === 'succeeded' ? 'The endpoint has taken the test event' : 'The test event failed',
+        made.outcome === 'succeeded'
+          ? `It answered ${made.status_code} in ${made.duration_ms} ms.`
+          : `${made.error} (${made.duration_ms} ms)`,
+        html`The event is <code>webhook.test</code>, with the delivery id <code>${made.deliveryId}</code>. It is signed like any other, and is not tried again.`,
+      ),
+      back: { to: here, label: 'The endpoint' },
+    },
+  };
+}
+
+async function pause(visit: Visit): Promise<Answer> {
+  const row = await endpointOf(visit);
+  await visit.change(async (work) => {
+    const result = await pauseEndpoint(work, row.organisation_id, row.endpoint_id);
+    return result === undefined ? { result } : { result, resource: row.endpoint_id };
+  });
+  return { to: `${visit.base}/webhooks/${row.endpoint_id}?did=paused` };
+}
+
+async function resume(visit: Visit): Promise<Answer> {
+  const row = await endpointOf(visit);
+  await visit.change(async (work) => {
+    const result = await resumeEndpoint(work, row.organisation_id, row.endpoint_id);
+    return result === undefined ? { result } : { result, resource: row.endpoint_id };
+  });
+  return { to: `${visit.base}/webhooks/${row.endpoint_id}?did=resumed` };
+}
+
+async function showRotate(visit: Visit): Promise<Answer> {
+  const row = await endpointOf(visit);
+  const here = `${visit.base}/webhooks/${row.endpoint_id}`;
+  return {
+    page: confirmPage({
+      title: 'Rotate the signing secret?',
+      says: [
+        `A new secret is made and shown once. The one of now signs beside it for ${rotationMs / 3600_000} hours: put the new one into your endpoint within that time.`,
+      ],
+      action: `${here}/rotate`,
+      button: 'Make a new secret and show it',
+      cancel: here,
+      danger: false,
+    }),
+  };
+}
+
+async function rotate(visit: Visit): Promise<Answer> {
+  const { base, organisation, change } = visit;
+  const row = await endpointOf(visit);
+  try {
+    const made = await change(async (work) => {
+      const result = await rotateSecret(work, row.organisation_id, row.endpoint_id);
+      return result === undefined ? { result } : { result, resource: row.endpoint_id };
+    });
+    if (made === undefined) throw new NoSuchPage();
+    return shownSecret(
+      visit,
+      row.endpoint_id,
+      made.secret,
+      'The new secret',
+      html`<p>The one before signs too until ${moment(made.row.previous_secret_until!, organisation.time_zone)}.</p>`,
+    );
+  } catch (error) {
+    if (!(error instanceof SecretsHeldError)) throw error;
+    const back = { to: `${base}/webhooks/${row.endpoint_id}`, label: 'The endpoint' };
+    return { status: 422, page: { ...messagePage('Not yet', error.message), back } };
+  }
+}
+
+async function showRemove(visit: Visit): Promise<Answer> {
+  const { app, base, organisation } = visit;
+  const row = await endpointOf(visit);
+  const here = `${base}/webhooks/${row.endpoint_id}`;
+  const { pending = 0, dead = 0 } =
+    (await countUndelivered(app.db, organisation.organisation_id)).get(row.endpoint_id) ?? {};
+  return {
+    page: confirmPage({
+      title: 'Remove the endpoint?',
+      says: [
+        row.url,
+        `${pending.toLocaleString('en-GB')} deliveries that wait for it are dropped, and ${dead.toLocaleString('en-GB')} that finally failed can’t be sent again. The feed still tells everything.`,
+      ],
+      action: `${here}/remove`,
+      button: 'Remove the endpoint',
+      cancel: here,
+    }),
+  };
+}
+
+async function remove(visit: Visit): Promise<Answer> {
+  const row = await endpointOf(visit);
+  await visit.change(async (work) => {
+    const result = await removeEndpoint(work, row.organisation_id, row.endpoint_id);
+    return result ? { result, resource: row.endpoint_id } : { result };
+  });
+  return { to: `${visit.base}/webhooks?did=removed` };
+}

@@ -1,0 +1,169 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Emptied } from '../events/cancel.ts';
+import type { DeliveryStatus } from './deliveries.ts';
+
+/** Deliveries over all endpoints, page by page, and one with every attempt. */
+
+export type BrowsedDelivery = {
+  delivery_id: string;
+  endpoint_id: string;
+  url: string;
+  type: string;
+  status: DeliveryStatus;
+  attempts: number;
+  created_at: Date;
+  next_attempt_at: Date | null;
+  emptied: Emptied | null;
+  last_at: Date | null;
+  last_status: number | null;
+  last_ms: number | null;
+  last_error: string | null;
+};
+
+export type DeliveryFilter = {
+  endpointId: string | null;
+  status: DeliveryStatus | null;
+  type: string | null;
+  from: Date | null;
+  /** Exclusive. */
+  to: Date | null;
+  /** The last row of the page before. */
+  after: { createdAt: Date; deliveryId: string } | null;
+};
+
+// One walk down an index for each endpoint; the status stands in the text so that its own index is used.
+const pageOf = (status: DeliveryStatus | 'any') =>
+  statement(
+    `delivery.browse_${status}`,
+    `
+  select p.*, t.at as last_at, t.status_code as last_status, t.duration_ms as last_ms, t.error as last_error
+    from (select d.organisation_id, d.delivery_id, d.endpoint_id, w.url, d.type, d.status, d.attempts, d.created_at, d.next_attempt_at, d.emptied
+            from webhook_endpoint w cross join lateral (
+              select d.*, e.type, e.emptied from delivery d
+                join event e on e.organisation_id = d.organisation_id and e.event_id = d.event_id
+               where d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id ${status === 'any' ? '' : `and d.status = '${status}'`}
+                 and ($3::text is null or e.type = $3) and ($4::timestamptz is null or d.created_at >= $4)
+                 and ($5::timestamptz is null or d.created_at < $5)
+                 and ($6::timestamptz is null or (d.created_at, d.delivery_id) < ($6, $7::uuid))
+               order by d.created_at desc, d.delivery_id desc limit $8) d
+           where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)
+           order by d.created_at desc, d.delivery_id desc limit $8) p
+    left join lateral (
+      select * from delivery_attempt t where t.organisation_id = p.organisation_id and t.delivery_id = p.delivery_id
+       order by t.number desc limit 1) t on true
+   order by p.created_at desc, p.delivery_id desc`,
+  );
+const pages = {
+  any: pageOf('any'),
+  pending: pageOf('pending'),
+  succeeded: pageOf('succeeded'),
+  dead: pageOf('dead'),
+  cancelled: pageOf('cancelled'),
+};
+
+/** The newest first. */
+export function browseDeliveries(
+  tx: Tx,
+  organisationId: number,
+  { endpointId, status, type, from, to, after }: DeliveryFilter,
+  limit: number,
+): Promise<BrowsedDelivery[]> {
+  return tx.query<BrowsedDelivery>(pages[status ?? 'any'], [
+    organisationId,
+    endpointId,
+    type,
+    from,
+    to,
+    after?.createdAt ?? null,
+    after?.deliveryId ?? null,
+    limit,
+  ]);
+}
+
+export type KeptAttempt = {
+  number: number;
+  at: Date;
+  status_code: number | null;
+  duration_ms: number;
+  error: string | null;
+  sent: string | null;
+};
+
+export type WholeDelivery = {
+  delivery_id: string;
+  endpoint_id: string;
+  url: string;
+  event_id: string;
+  type: string;
+  status: DeliveryStatus;
+  created_at: Date;
+  occurred_at: Date;
+  next_attempt_at: Date | null;
+  emptied: Emptied | null;
+  payload: string;
+};
+
+const byId = statement(
+  'delivery.whole',
+  `
+  select d.delivery_id, d.endpoint_id, w.url, d.event_id, e.type, d.status, d.created_at, e.occurred_at, d.next_attempt_at, e.emptied, e.payload
+    from delivery d
+    join webhook_endpoint w on w.organisation_id = d.organisation_id and w.endpoint_id = d.endpoint_id
+    join event e on e.organisation_id = d.organisation_id and e.event_id = d.event_id
+   where d.organisation_id = $1 and d.delivery_id = $2`,
+);
+const attemptsOf = statement(
+  'delivery.attempts_of',
+  `
+  select number, at, status_code, duration_ms, error, sent from delivery_attempt
+   where organisation_id = $1 and delivery_id = $2 order by number`,
+);
+
+/** @returns undefined when the organisation has no such delivery, or has removed its endpoint */
+export async function findDelivery(
+  tx: Tx,
+  organisationId: number,
+  deliveryId: string,
+): Promise<{ delivery: WholeDelivery; attempts: KeptAttempt[] } | undefined> {
+  const [delivery] = await tx.query<WholeDelivery>(byId, [organisationId, deliveryId]);
+  if (delivery === undefined) return undefined;
+  return { delivery, attempts: await tx.query<KeptAttempt>(attemptsOf, [organisationId, deliveryId]) };
+}
+
+/** What came of an endpoint's attempts in an hour. */
+export type Hour = {
+  hour: Date;
+  succeeded: number;
+  failed: number;
+  median_ms: number;
+  slowest_ms: number;
+};
+
+const hours = statement(
+  'delivery.hours',
+  `
+  select date_bin('1 hour', t.at, '2000-01-01 00:00:00+00') as hour,
+         count(*) filter (where t.error is null) as succeeded, count(*) filter (where t.error is not null) as failed,
+         (percentile_disc(0.5) within group (order by t.duration_ms))::int4 as median_ms, max(t.duration_ms) as slowest_ms
+    from delivery d join delivery_attempt t on t.organisation_id = d.organisation_id and t.delivery_id = d.delivery_id
+   where d.organisation_id = $1 and d.endpoint_id = $2 and d.created_at >= $3 and t.at >= $4
+   group by 1 order by 1 desc`,
+);
+
+/** Attempts of deliveries that are younger than three days, in the last so many hours. */
+export function hoursOf(
+  tx: Tx,
+  organisationId: number,
+  endpointId: string,
+  nowMs: number,
+  back: number,
+): Promise<Hour[]> {
+  const hourMs = 3600_000;
+  return tx.query<Hour>(hours, [
+    organisationId,
+    endpointId,
+    new Date(nowMs - 72 * hourMs),
+    new Date(nowMs - back * hourMs),
+  ]);
+}

@@ -1,0 +1,46 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+
+/** What is told of endpoints: that one has begun to fail, that it has recovered, that it was disabled. */
+
+export type Notice = {
+  notice_id: string;
+  endpoint_id: string;
+  url: string;
+  at: Date;
+  kind: 'failing' | 'recovered' | 'disabled';
+  /** Since when it had failed. */
+  since: Date | null;
+};
+
+const insert = statement(
+  'notice.insert',
+  `
+  insert into endpoint_notice (organisation_id, notice_id, endpoint_id, at, kind, since) values ($1, $2, $3, $4, $5, $6)`,
+);
+const latest = statement(
+  'notice.latest',
+  `
+  select n.notice_id, n.endpoint_id, w.url, n.at, n.kind, n.since
+    from endpoint_notice n join webhook_endpoint w on w.organisation_id = n.organisation_id and w.endpoint_id = n.endpoint_id
+   where n.organisation_id = $1 and n.at >= $2 order by n.at desc, n.notice_id limit $3`,
+);
+const prune = statement('notice.prune', 'delete from endpoint_notice where at < $1');
+
+export async function noteEndpoint(
+  tx: Tx,
+  organisationId: number,
+  noticeId: string,
+  notice: Pick<Notice, 'endpoint_id' | 'at' | 'kind' | 'since'>,
+): Promise<void> {
+  await tx.query(insert, [organisationId, noticeId, notice.endpoint_id, notice.at, notice.kind, notice.since]);
+}
+
+/** The newest first. */
+export function latestNotices(tx: Tx, organisationId: number, since: Date, most: number): Promise<Notice[]> {
+  return tx.query<Notice>(latest, [organisationId, since, most]);
+}
+
+export async function pruneNotices(tx: Tx, before: Date): Promise<void> {
+  await tx.query(prune, [before]);
+}

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { Answer } from '../contract/client.ts';
+import { Scenario } from '../scenario.ts';
+import { answer } from '../webhooks/receiver.ts';
+import { withScene } from '../webhooks/scene.ts';
+import { personOf } from './visitor.ts';
+
+/** The pages of webhooks and deliveries, as an integration developer and an admin use them. */
+
+const scene = await withScene({ ARS_WEBHOOK_RETRY_SCHEDULE: '1s' });
+const { service, organisation: org } = scene;
+const base = `/console/${org.publicId}`;
+const worker = scene.worker();
+const developer = await personOf(service, org.id, 'developer');
+const admin = await personOf(service, org.id, 'admin');
+const hostile = '"><script>alert(1)</script>';
+
+const onceOf = ({ text }: Answer) => /name="once" value="([\w-]+)"/.exec(text)![1]!;
+const idOf = ({ headers }: Answer) => headers.location!.split(/[/?]/).at(-1)!;
+
+suite('webhooks in the console', () => {
+  test('one is registered, edited, tried out, paused, resumed, rotated and removed', async () => {
+    const endpoint = await scene.endpoint();
+    const fields = {
+      once: onceOf(await developer.get(`${base}/webhooks/create`)),
+      url: endpoint.receiver.url,
+      eventTypes: 'learner.groups.updated',
+    };
+    const made = await developer.post(`${base}/webhooks/create`, fields);
+    const secret = /whsec_[\w-]+/.exec(made.text)![0];
+    const again = await developer.post(`${base}/webhooks/create`, fields);
+    assert.doesNotMatch(again.text, /whsec_/);
+    const here = `${base}/webhooks/${fields.once}`;
+    const tested = await developer.post(`${here}/test`);
+    assert.match(tested.text, /has taken the test event/);
+    assert.match((await developer.follow(await developer.post(`${here}/pause`))).text, /Paused/);
+    await scene.emit(['ana']);
+    await scene.settle(worker);
+    assert.match((await developer.follow(await developer.post(`${here}/resume`))).text, /is active/);
+    const edited = await developer.post(`${here}/edit`, {
+      url: 'https://elsewhere.example/x?y=1',
+      eventTypes: 'assessment.completed',
+    });
+    assert.match((await developer.follow(edited)).text, /https:\/\/elsewhere\.example\/x\?y=1/);
+    const rotated = await developer.post(`${here}/rotate`);
+    assert.notEqual(/whsec_[\w-]+/.exec(rotated.text)![0], secret);
+    const page = await developer.get(here);
+    assert.match(page.text, /The current one.*An earlier one/s);
+    assert.doesNotMatch(page.text, /whsec_/);
+    for (let i = 0; i < 3; i++) await developer.post(`${here}/rotate`);
+    assert.equal((await developer.post(`${here}/rotate`)).status, 422);
+    assert.match((await developer.get(`${here}/remove`)).text, /deliveries that wait for it are dropped/);
+    await developer.post(`${here}/remove`);
+    assert.equal((await developer.get(here)).status, 404);
+  });
+
+  test('what is wrong with a form stands at its fields', async () => {
+    const once = onceOf(await developer.get(`${base}/webhooks/create`));
+    const wrong = await developer.post(`${base}/webhooks/create`, {
+      once,
+      url: `http://10.0.0.1/${hostile}`,
+      eventTypes: 'no.such',
+      groups: org.publicId,
+    });
+    assert.equal(wrong.status, 422);
+    for (const field of ['url', 'eventTypes', 'groups']) assert.match(wrong.text, new RegExp(`<a href="#${field}">`));
+    assert.ok(!wrong.text.includes('<script>'));
+  });
+
+  test('a delivery that finally failed is found, read as it was sent, and sent again', async () => {
+    const endpoint = await scene.endpoint({ behaviour: answer(500) });
+    const story = new Scenario(service, org);
+    const ana = await story.learner('ana', 'Ana Silva');
+    await ana.completes();
+    for (let i = 0; i < 2; i++) {
+      await scene.settle(worker);
+      scene.clock.advance(60_000);
+    }
+    const list = await developer.get(`${base}/deliveries?status=dead&endpoint=${endpoint.id}`);
+    const id = new RegExp(`${base}/deliveries/([0-9a-f-]{36})"`).exec(list.text)![1]!;
+    const shown = await admin.get(`${base}/deliveries/${id}`);
+    const [received] = endpoint.receiver.received;
+    assert.ok(shown.text.includes(received!.headers['x-svc-signature-256']!));
+    assert.ok(shown.text.includes('Ana Silva'));
+    const masked = await developer.get(`${base}/deliveries/${id}`);
+    for (const personal of ['Ana Silva', 'Level 1', '&quot;score_pct&quot;: 60'])
+      assert.ok(!masked.text.includes(personal));
+    assert.match(masked.text, /are not shown to your role/);
+    for (const { text } of [shown, masked]) assert.ok(!text.includes(endpoint.secret));
+    endpoint.receiver.behave(answer(204));
+    await developer.post(`${base}/deliveries/${id}/resend`);
+    await scene.settle(worker);
+    assert.match((await developer.get(`${base}/deliveries/${id}`)).text, /Delivered/);
+  });
+
+  test('all that failed since a day is counted, confirmed, and sent again in the background', async () => {
+    const endpoint = await scene.endpoint({ behaviour: answer(500) });
+    await scene.emit(['a', 'b', 'c']);
+    for (let i = 0; i < 2; i++) {
+      await scene.settle(worker);
+      scene.clock.advance(60_000);
+    }
+    const since = new Date(scene.clock.nowMs()).toISOString().slice(0, 10);
+    const counted = await developer.post(`${base}/resends/failed`, { since, endpoint: endpoint.id });
+    assert.match(counted.text, /Send 3 deliveries again\?/);
+    const fields = { since, endpoint: endpoint.id, once: onceOf(counted) };
+    // The worker may be at it before the page is there.
+    endpoint.receiver.behave(answer(204));
+    const ordered = await developer.post(`${base}/resends/create`, fields);
+    assert.equal(ordered.status, 303);
+    assert.equal(idOf(await developer.post(`${base}/resends/create`, fields)), idOf(ordered));
+    let text = '';
+    while (!text.includes('3 of 3')) ({ text } = await developer.get(ordered.headers.location!));
+    await scene.settle(worker);
+    assert.equal((await scene.deliveries(endpoint)).filter(({ status }) => status === 'succeeded').length, 3);
+    assert.match(
+      (await developer.post(`${base}/resends/failed`, { since, endpoint: endpoint.id })).text,
+      /nothing to send again/,
+    );
+    // A selection may hold what has succeeded, too.
+    const [one] = await scene.deliveries(endpoint);
+    assert.match(
+      (await developer.post(`${base}/resends/chosen`, { delivery: one!.id })).text,
+      /Send 1 delivery again\?/,
+    );
+    assert.equal((await developer.post(`${base}/resends/chosen`)).status, 422);
+  });
+
+  test('another organisation’s endpoints, deliveries and orders are not there', async () => {
+    const theirs = await service.organisation();
+    const stranger = await personOf(service, theirs.id, 'owner');
+    const at = `/console/${theirs.publicId}`;
+    const missing = (await stranger.get(`${at}/no-such-page`)).text;
+    const endpoint = await scene.endpoint();
+    await scene.emit(['ana']);
+    await scene.settle(worker);
+    const [delivery] = await scene.deliveries(endpoint);
+    assert.match((await developer.get(`${base}/deliveries/${delivery!.id}`)).text, /Delivered/);
+    for (const path of [`webhooks/${endpoint.id}`, `webhooks/${endpoint.id}/edit`, `deliveries/${delivery!.id}`])
+      assert.equal((await stranger.get(`${at}/${path}`)).text, missing);
+    for (const path of ['test', 'pause', 'rotate', 'remove'])
+      assert.equal((await stranger.post(`${at}/webhooks/${endpoint.id}/${path}`)).text, missing);
+    assert.equal((await stranger.post(`${at}/deliveries/${delivery!.id}/resend`)).text, missing);
+    assert.match(
+      (await stranger.post(`${at}/resends/chosen`, { delivery: delivery!.id })).text,
+      /nothing to send again/,
+    );
+    assert.equal((await scene.row(endpoint)).status, 'active');
+  });
+});
