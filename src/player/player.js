@@ -16,7 +16,7 @@
     fetch(sent.action, { method: 'POST', body: new URLSearchParams(new FormData(sent)), redirect: 'manual', signal: over.signal })
       .then((reply) => {
         if (reply.status > 501) throw 0
-        if (reply.type == 'opaqueredirect') location = sent.action.replace(/.(start|continue|finish)$/, '')
+        if (reply.type == 'opaqueredirect') location = sent.action
         else sent.submit()
       })
       .catch(() => {
