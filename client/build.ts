@@ -1,4 +1,4 @@
-// Builds dist/ from src/: JavaScript as ECMAScript modules and as CommonJS, each with its declarations.
+// Builds dist/, or the folder that is named, from src/: JavaScript as ECMAScript modules and as CommonJS, each with its declarations.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,12 +7,14 @@ import { dirname, join } from 'node:path';
 const folder = import.meta.dirname;
 const compiler = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc');
 
-rmSync(join(folder, 'dist'), { recursive: true, force: true });
+const dist = process.argv[2] ?? join(folder, 'dist');
+
+rmSync(dist, { recursive: true, force: true });
 for (const [name, type, ...options] of [
   ['esm', 'module', '--module', 'nodenext'],
   ['cjs', 'commonjs', '--module', 'commonjs', '--moduleResolution', 'bundler', '--verbatimModuleSyntax', 'false'],
 ]) {
-  const out = join(folder, 'dist', name!);
+  const out = join(dist, name!);
   execFileSync(process.execPath, [compiler, '-p', join(folder, 'tsconfig.json'), '--outDir', out, ...options], {
     stdio: 'inherit',
   });

@@ -131,7 +131,14 @@ export const documents: { path: string; make(): Promise<string> }[] = [
     path: 'client/src/openapi.ts',
     make: async () => clientTypes(openApiText(await makeOpenApi(exampleOrigin))),
   },
-  { path: 'README.md', make: () => filled('README.md', { sync: () => example('examples/sync/sync.ts') }) },
+  {
+    path: 'README.md',
+    make: () =>
+      filled('README.md', {
+        sync: () => example('examples/sync/sync.ts'),
+        mirror: () => example('examples/client/mirror.ts'),
+      }),
+  },
   {
     path: 'docs/integrator.md',
     make: () =>

@@ -1,0 +1,25 @@
+// Keeps the service's results in an SQLite file until it is stopped, whatever happens meanwhile. In this repository:
+//   npm run build -w client
+//   API=http://127.0.0.1:8080 ACCESS_KEY_ID=… SECRET_ACCESS_KEY=… npx node examples/client/mirror.ts results.sqlite
+import { DatabaseSync } from 'node:sqlite';
+import { Client, sync } from '@ars/client';
+import { sqliteStore } from '@ars/client/sqlite';
+
+const { API = '', ACCESS_KEY_ID = '', SECRET_ACCESS_KEY = '' } = process.env;
+const stopping = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => stopping.abort());
+
+// README begins
+const client = new Client({ baseUrl: API, accessKeyId: ACCESS_KEY_ID, secretAccessKey: SECRET_ACCESS_KEY });
+const mirror = sync({
+  client,
+  store: sqliteStore(new DatabaseSync(process.argv[2] ?? 'results.sqlite')),
+  onChange: (changes) => {
+    for (const { kind, id } of changes) console.log(kind, id);
+  },
+  onReport: (report) =>
+    console.log('failed' in report ? 'later' : `${report.results} results, through ${report.since}`),
+  signal: stopping.signal,
+});
+await mirror.done;
+// README ends
