@@ -5,9 +5,10 @@ import { factsOfItem } from '../../src/bank/checks/facts.ts';
 import { readingsFindings, unread } from '../../src/bank/checks/readings.ts';
 import type { Readings } from '../../src/bank/checks/readings.ts';
 import { itemHash } from '../../src/bank/item-hash.ts';
-import { loadBank } from '../../src/bank/load.ts';
+import { loadBank, readBankFiles } from '../../src/bank/load.ts';
 import type { Item } from '../../src/bank/schema.ts';
 import { examples, guideItems } from './examples.ts';
+import shipped from './readings.json' with { type: 'json' };
 
 /** Rules about what an item measures, which statement it asks for, and whether a second reader agrees. */
 
@@ -145,6 +146,12 @@ suite('readings', () => {
       } as Readings['readings'][number];
       assert.deepEqual(messages(readings(reading), { items: [one], passages: [] }), [], type);
     }
+  });
+  test('of the shipped bank agree with its keys', () => {
+    const errors = readingsFindings(readBankFiles(), shipped as unknown as Readings).filter(
+      ({ severity }) => severity === 'error',
+    );
+    assert.deepEqual(errors, []);
   });
   test('the export shows the question and neither key nor reasons', () => {
     const [shown] = unread(files, readings()) as Record<string, unknown>[];
