@@ -135,8 +135,9 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems }: DeliverySettin
   const groups = bank.domains.map(
     ({ name }) => new Set(bank.items.flatMap((item) => (item.domain === name ? (item.skillGroup ?? []) : []))).size,
   );
+  // One less than its share of a full sitting: the questions of an open text can't wait for their turn.
   const typeOfItem = Int16Array.from(bank.items, ({ type }) =>
-    type === undefined ? -1 : kind(`type ${type}`, Math.floor(control.typeShareMost * maxItems)),
+    type === undefined ? -1 : kind(`type ${type}`, Math.floor(control.typeShareMost * maxItems) - 1),
   );
   const statements = Map.groupBy(bank.items, ({ domain, level }) => `${domain} ${level}`);
   const kindsOfItem = bank.items.map(({ domain, level, skillGroup, statement, passage }, i) => {
