@@ -19,10 +19,10 @@ export const homeRoutes: ConsoleRoute[] = [
   { for: 'person', method: 'GET', path: '/console/organisations', handle: organisations },
 ];
 
-/** Straight into the organisation where there is one only. */
+/** Straight into the organisation where there is one only; its sandbox is reached from there. */
 async function entrance(visit: PersonVisit): Promise<Answer> {
-  const { memberships } = visit.session;
-  return memberships.length === 1 ? { to: `/console/${memberships[0]!.public_id}` } : organisations(visit);
+  const live = visit.session.memberships.filter((one) => !one.is_sandbox);
+  return live.length === 1 ? { to: `/console/${live[0]!.public_id}` } : organisations(visit);
 }
 
 async function organisations({ session: { memberships } }: PersonVisit): Promise<Answer> {

@@ -106,7 +106,7 @@ export async function readDescribed({
       label,
       purpose: sent.text('purpose'),
       contact: sent.text('contact'),
-      test: false,
+      test: organisation.is_test,
       expires: lastDay === '' ? '' : (endOfDay(lastDay, organisation.time_zone)?.toISOString() ?? lastDay),
       networks: sent
         .raw('networks')

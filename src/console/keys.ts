@@ -240,7 +240,10 @@ async function roll(visit: Visit): Promise<Answer> {
   if (until === null || until.getTime() <= app.clock.nowMs())
     return rollPage(visit, one, { until: 'Choose a day from today on, such as 2027-01-31.' });
   const rolled = await change(async (work): Promise<Acted<Rolled>> => {
-    const result = await rollKey(work, id, one.key_id, { until, kind: 'live' });
+    const result = await rollKey(work, id, one.key_id, {
+      until,
+      kind: organisation.is_test ? 'test' : 'live',
+    });
     return typeof result === 'string' ? { result } : { result, resource: result.pair.access_key_id };
   });
   if (rolled === 'unknown') throw new NoSuchPage();

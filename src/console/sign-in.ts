@@ -1,5 +1,7 @@
 import { inWork } from '../db/work.ts';
 import { html } from '../html.ts';
+import { limits } from '../limits.ts';
+import { isPlainText } from '../personal-data.ts';
 import type { Account } from '../users/accounts.ts';
 import { findAccounts, plainEmail } from '../users/accounts.ts';
 import { matching } from '../users/password.ts';
@@ -99,7 +101,7 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
   const email = plainEmail(sent.text('email'));
   const password = sent.raw('password');
   const faults: Faults = {};
-  if (email === '' || email.length > 254) faults.email = 'Enter your e-mail address.';
+  if (!isPlainText(email, limits.emailChars)) faults.email = 'Enter your e-mail address.';
   if (password === '') faults.password = 'Enter your password.';
   if (Object.keys(faults).length > 0) return signInPage(visit, sent.text('email'), faults);
   const subjects: Subject[] = [

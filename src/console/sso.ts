@@ -1,6 +1,7 @@
 import { inWork } from '../db/work.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
+import { isPlainText } from '../personal-data.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { findOrganisation, readOrganisation } from '../organisations/organisations.ts';
 import { acceptInvitation, findUserInvitation } from '../users/invitations.ts';
@@ -134,9 +135,10 @@ async function change(visit: Visit): Promise<Answer> {
     ['client_id', 'client id'],
     ['client_secret', 'client secret'],
   ] as const)
-    if (provider[name] === '' || provider[name].length > limits.clientSecretChars) faults[name] = `Enter the ${label}.`;
+    if (!isPlainText(provider[name], limits.clientSecretChars)) faults[name] = `Enter the ${label}.`;
   if (needsTenant.test(provider.issuer) && provider.tenant === null) faults.tenant = 'Enter the tenant.';
-  if ((provider.tenant?.length ?? 0) > limits.clientSecretChars) faults.tenant = 'Enter the tenant.';
+  if (provider.tenant !== null && !isPlainText(provider.tenant, limits.clientSecretChars))
+    faults.tenant = 'Enter the tenant.';
   if (Object.keys(faults).length > 0) return settingsPage(visit, undefined, faults);
   await visit.change(async (work) => {
     await setProvider(work, id, provider);

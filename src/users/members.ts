@@ -55,7 +55,7 @@ const remove = statement('member.remove', `delete from user_membership where org
 const ofUser = statement(
   'member.of_user',
   `
-  select o.organisation_id, o.public_id, o.name, o.time_zone, o.sandbox_of is not null as is_sandbox, m.role
+  select o.organisation_id, o.public_id, o.name, o.time_zone, o.sandbox as is_test, o.sandbox_of is not null as is_sandbox, m.role
     from (${belonging}) m join organisation o using (organisation_id) where m.user_id = $1 order by o.name, o.public_id`,
 );
 

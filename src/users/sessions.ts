@@ -11,6 +11,8 @@ export type Membership = {
   public_id: string;
   name: string;
   time_zone: string;
+  /** Its data is made up: its keys are test keys. */
+  is_test: boolean;
   /** The sandbox of an organisation: its people are those of that one. */
   is_sandbox: boolean;
   role: Role;
@@ -53,7 +55,7 @@ const find = statement(
   select s.session_id, s.user_id, s.stage, s.created_at, s.last_seen_at, s.proved_at, s.client, s.pending_totp, s.sso_organisation_id,
          u.email, u.full_name, u.password is not null as has_password, u.totp_secret is not null as has_second_factor,
          coalesce((select json_agg(json_build_object('organisation_id', o.organisation_id, 'public_id', o.public_id,
-                                   'name', o.name, 'time_zone', o.time_zone, 'is_sandbox', o.sandbox_of is not null,
+                                   'name', o.name, 'time_zone', o.time_zone, 'is_test', o.sandbox, 'is_sandbox', o.sandbox_of is not null,
                                    'role', m.role) order by o.name, o.public_id)
                      from (${belonging}) m join organisation o using (organisation_id) where m.user_id = s.user_id
                       and (s.sso_organisation_id is null or s.sso_organisation_id in (o.organisation_id, o.sandbox_of))), '[]') as memberships

@@ -112,6 +112,29 @@ suite('who may open which page', () => {
   });
 });
 
+suite('what nobody types', () => {
+  const texts = ['\0', 'a\0b@college.example', '\ud800', '%', '\u202e', 'x'.repeat(20_000), '__proto__', '-1', '{}'];
+
+  test('every form takes or refuses any text in any field, and never fails', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const names =
+      'to email password present account code role full_name issuer client_id client_secret tenant learner subject label purpose contact networks groups subjects expires once until';
+    for (const route of consoleRoutes) {
+      if (route.method !== 'POST' || /sign-out|remove|reset|end|off$|\/sandbox/.test(route.path)) continue;
+      for (const text of texts) {
+        const fields = Object.fromEntries(names.split(' ').map((name) => [name, text]));
+        const answer = await owner.post(filled(route), fields);
+        assert.ok(answer.status < 500, `${addressOf(route)} ${JSON.stringify(text).slice(0, 20)}: ${answer.status}`);
+        assert.doesNotMatch(answer.headers.location ?? '', /[\r\n\0]/);
+      }
+    }
+    for (const text of texts) {
+      const address = `/console/${org.publicId}?did=${encodeURIComponent(text.toWellFormed()).slice(0, 2000)}`;
+      assert.equal((await owner.get(address)).status, 200);
+    }
+  });
+});
+
 suite('what browsers are told', () => {
   test('every page forbids frames, foreign content and being kept', async () => {
     const owner = await personOf(service, org.id, 'owner');

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { suite, test } from 'node:test';
+import { password, personOf, visitor } from '../console/visitor.ts';
+import { withService } from '../service.ts';
+
+const service = await withService();
+const org = await service.organisation({ name: 'Northfield College' });
+const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+
+function run(...words: string[]): Promise<{ code: number; said: string; json: any }> {
+  const env = {
+    ...process.env,
+    DATABASE_URL: service.databaseUrl,
+    ARS_SECRET: service.app.settings.secret,
+    ARS_BASE_URL: service.url,
+  };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [ars, ...words, '--organisation', org.publicId, '--json'], { env }, (error, out, said) =>
+      resolve({ code: Number(error?.code ?? 0), said, json: out === '' ? undefined : JSON.parse(out) }),
+    );
+  });
+}
+
+suite('ars user', () => {
+  test('invites the first owner, whose link opens the console; lists and removes, but never the last owner', async () => {
+    const { json } = await run('user', 'invite', '--email', 'ana@college.example', '--role', 'owner');
+    assert.ok(json.url.startsWith(`${service.url}/console/invitation/`));
+    const ana = visitor(service);
+    await ana.post(new URL(json.url).pathname, { full_name: 'Ana Silva', password });
+    assert.match((await ana.follow(await ana.get('/console'))).text, /Set up a second factor/);
+    const tutor = await personOf(service, org.id, 'tutor');
+    const listed = (await run('user', 'list')).json.data;
+    assert.deepEqual(listed.map((one: any) => one.role).sort(), ['owner', 'tutor']);
+    const owner = listed.find((one: any) => one.role === 'owner').user_id;
+    const kept = await run('user', 'remove', owner);
+    assert.equal(kept.code, 1);
+    assert.match(kept.said, /keeps at least one owner/);
+    assert.equal((await run('user', 'remove', tutor.userId)).code, 0);
+    assert.equal((await tutor.get(`/console/${org.publicId}`)).status, 303);
+    const audited = await service.app.db.query<{ actor: string; action: string }>(
+      `select actor, action from audit where organisation_id = $1 and action like 'user %' order by audit_id`,
+      [org.id],
+    );
+    assert.deepEqual(audited, [
+      { actor: 'operator', action: 'user invite' },
+      { actor: 'operator', action: 'user remove' },
+    ]);
+  });
+
+  test('refuses what it can not use, in a sentence', async () => {
+    for (const [words, code] of [
+      [['invite', '--email', 'nobody', '--role', 'owner'], 2],
+      [['invite', '--email', 'a@college.example', '--role', 'king'], 2],
+      [['invite', '--email', 'ana@college.example', '--role', 'tutor'], 1],
+      [['remove', org.publicId], 1],
+    ] as const) {
+      const refused = await run('user', ...words);
+      assert.equal(refused.code, code, words.join(' '));
+      assert.match(refused.said, /^ars: [^\n]+\n$/);
+    }
+  });
+});
