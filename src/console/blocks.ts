@@ -80,6 +80,10 @@ export function pager(to: { first: string | null; next: string | null }): Markup
   return html`<nav class="pager" aria-label="More rows"><ul>${to.first === null ? null : html`<li><a href="${to.first}">First page</a></li>`}${to.next === null ? null : html`<li><a rel="next" href="${to.next}">Next page</a></li>`}</ul></nav>`;
 }
 
+/** A bar in a cell, for the eye: its number stands beside it. */
+export const bar = (value: number, most: number): Content =>
+  html`<progress${attributes({ class: 'bar', value, max: Math.max(1, most), 'aria-hidden': 'true', tabindex: '-1' })}></progress>`;
+
 /** Names and values, one under the other. */
 export function facts(rows: readonly (readonly [string, Content])[]): Markup {
   return html`<dl class="facts">${rows.map(([head, value]) => html`<div><dt>${head}</dt><dd>${value}</dd></div>`)}</dl>`;

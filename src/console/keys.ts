@@ -12,6 +12,7 @@ import { isUuid } from '../uuid.ts';
 import { confirmPage, day, empty, facts, moment, notice, table } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { form, hiddenField, textField } from './form.ts';
+import { keyHours } from './key-hours.ts';
 import { describedFields, readDescribed } from './key-form.ts';
 import { keyKeepers, linkTable } from './key-links.ts';
 import { shownPair } from './key-pair.ts';
@@ -106,7 +107,11 @@ async function key(visit: Visit): Promise<Answer> {
   const { organisation_id: id, time_zone: zone } = organisation;
   const one = await keyOf(visit);
   const here = `${base}/keys/${one.key_id}`;
-  const [sight, places] = await Promise.all([sightOf(visit, one), placesOf(app.db, id, one.key_id)]);
+  const [sight, places, requests] = await Promise.all([
+    sightOf(visit, one),
+    placesOf(app.db, id, one.key_id),
+    keyHours(visit, one.key_id),
+  ]);
   const active = statusOf(one, app.clock.nowMs()) === 'active';
   return {
     page: {
@@ -131,7 +136,7 @@ async function key(visit: Visit): Promise<Answer> {
           : null
       }<a href="${here}/receipt">Receipt (PDF)</a></div>
 <h2>What it may see and do</h2><ul>${sight.may.map((sentence) => html`<li>${sentence}</li>`)}</ul>${groupList(sight)}
-<h2>Where it was used</h2>${
+<h2>The last 24 hours</h2>${requests}<h2>Where it was used</h2>${
         places.length === 0
           ? empty('Nowhere yet.')
           : table<KeyPlace>({

@@ -1,5 +1,5 @@
 import type { Content } from '../html.ts';
-import { attributes, html } from '../html.ts';
+import { html } from '../html.ts';
 import { eventTypes } from '../events/emit.ts';
 import { allGroups } from '../groups/list.ts';
 import { limits } from '../limits.ts';
@@ -26,7 +26,7 @@ import { registerEndpoint } from '../webhooks/register.ts';
 import { sendTest } from '../webhooks/test-event.ts';
 import type { EndpointRow } from '../webhooks/webhooks.ts';
 import { countUndelivered, findEndpoint, listEndpoints } from '../webhooks/webhooks.ts';
-import { confirmPage, empty, facts, messagePage, moment, notice, table } from './blocks.ts';
+import { bar, confirmPage, empty, facts, messagePage, moment, notice, table } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts';
 import { keyKeepers } from './key-links.ts';
@@ -181,10 +181,6 @@ async function webhook(visit: Visit): Promise<Answer> {
     },
   };
 }
-
-/** A bar in a cell, for the eye: its number stands beside it. */
-export const bar = (value: number, most: number): Content =>
-  html`<progress${attributes({ class: 'bar', value, max: Math.max(1, most), 'aria-hidden': 'true', tabindex: '-1' })}></progress>`;
 
 function chart(hours: Hour[], zone: string): Content {
   if (hours.length === 0) return empty('Nothing was sent.');

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { sealOrganisation } from '../../src/audit/seal.ts';
 import { endOfDay } from '../../src/console/zone.ts';
 import type { Answer } from '../contract/client.ts';
 import { ask } from '../contract/client.ts';
@@ -89,6 +90,17 @@ suite('keys in the console', async () => {
       acts.map(({ action }) => action),
       ['POST /console/keys/create', 'POST /console/keys/{key_id}/roll', 'POST /console/keys/{key_id}/revoke'],
     );
+  });
+
+  test('its requests are counted by the hour, by what came of them', async () => {
+    const key = await org.another();
+    const { etag } = (await key.get('/assessments')).headers;
+    for (let i = 0; i < 3; i++) await key.get('/assessments', { 'if-none-match': etag! });
+    await key.get('/assessments?sort=up');
+    await sealOrganisation(service.app, org.id);
+    const { text } = await person.get(`${base}/keys/${key.key.access_key_id}`);
+    const row = text.slice(text.indexOf('Requests by hour')).replace(/<[^>]+>/g, ' ');
+    assert.match(row, /5 +1 +1 +0 +0 +60 % +100 %/);
   });
 
   test('what is wrong with a form stands at its fields, and nothing is made', async () => {

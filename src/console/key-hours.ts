@@ -1,0 +1,50 @@
+import type { KeyHour } from '../audit/hours.ts';
+import { hoursOfKey } from '../audit/hours.ts';
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import { bar, empty, moment, table } from './blocks.ts';
+import type { Visit } from './route.ts';
+
+const hoursShown = 24;
+const hourMs = 3600_000;
+
+const totalOf = (one: KeyHour) => one.answered + one.unchanged + one.refused + one.limited + one.failed;
+const percent = (part: number, whole: number) => (whole === 0 ? '0 %' : `${Math.round((100 * part) / whole)} %`);
+
+/** Requests of a key by the hour: what came of them, how many found nothing new, and how much room the rate limit leaves. */
+export async function keyHours({ app, organisation }: Visit, keyId: string): Promise<Content> {
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const rows = await hoursOfKey(app.db, id, keyId, new Date(app.clock.nowMs() - hoursShown * hourMs));
+  if (rows.length === 0) return empty('No request yet. The latest minute is not counted.');
+  const hourlyLimit = app.settings.rateLimit * 60;
+  const most = Math.max(...rows.map(totalOf));
+  return table<KeyHour>({
+    caption: `Requests by hour; ${app.settings.rateLimit} a minute are allowed. The latest minute is not counted.`,
+    rows,
+    columns: [
+      { head: 'Hour from', cell: (one) => moment(one.hour, zone) },
+      {
+        head: 'Requests',
+        number: true,
+        cell: (one) => html`${totalOf(one).toLocaleString('en-GB')}${bar(totalOf(one), most)}`,
+      },
+      { head: 'Answered', number: true, cell: (one) => one.answered.toLocaleString('en-GB') },
+      { head: 'Refused', number: true, cell: (one) => one.refused.toLocaleString('en-GB') },
+      { head: 'Over the limit', number: true, cell: (one) => one.limited.toLocaleString('en-GB') },
+      { head: 'Our faults', number: true, cell: (one) => one.failed.toLocaleString('en-GB') },
+      {
+        head: 'Nothing new (304)',
+        number: true,
+        cell: (one) => html`${percent(one.unchanged, totalOf(one))}${bar(one.unchanged, totalOf(one))}`,
+      },
+      {
+        head: 'Room under the limit',
+        number: true,
+        cell: (one) => {
+          const room = Math.max(0, hourlyLimit - totalOf(one));
+          return html`${percent(room, hourlyLimit)}${bar(room, hourlyLimit)}`;
+        },
+      },
+    ],
+  });
+}
