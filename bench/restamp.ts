@@ -5,7 +5,8 @@ import { currentShape } from '../src/db/shape.ts';
 import { lockFeed } from '../src/feed/position.ts';
 import { ensureGroups } from '../src/groups/create.ts';
 import { openApp } from '../src/main.ts';
-import { restampNext, restampPauseMs } from '../src/restamp.ts';
+import { restampNext } from '../src/restamp.ts';
+import { upgradePauseMs } from '../src/upgrade.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillOrganisation } from './data.ts';
 
@@ -52,7 +53,7 @@ try {
     while (!over) {
       const began = performance.now();
       if ((await restampNext(app, doing)) === 'nothing left') break;
-      await pause(restampPauseMs(performance.now() - began));
+      await pause(upgradePauseMs(performance.now() - began));
     }
     const [row] = await app.db.query<{ moved: number }>(
       `select (select count(*) from assessment_feed f where f.organisation_id = v.organisation_id and f.position > v.shape_position)

@@ -30,6 +30,7 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   secret: () => import('./secret.ts'),
   check: () => import('./check.ts'),
   'verify-sync': () => import('./verify-sync.ts'),
+  digest: () => import('./digest.ts'),
 };
 
 async function overview(): Promise<string> {

@@ -26,6 +26,11 @@ export const errorTable = {
   invalid_status: [400, 'status must be one or more of completed, deleted.'],
   invalid_group_id: [400, 'group_id must be one or more group UUIDs.'],
   too_many_groups: [400, `group_id takes at most ${limits.filterGroups} group ids.`],
+  invalid_bits: [400, `bits must be a whole number from 0 to ${limits.digestBits}.`],
+  invalid_buckets: [
+    400,
+    `buckets must be at most ${limits.digestBuckets} whole numbers, each below 2 to the power of bits.`,
+  ],
   invalid_sort: [400, 'sort must be one of updated_at, -updated_at, assessed_at, -assessed_at.'],
   sort_with_since: [400, 'sort cannot be combined with since: a delta feed is ordered by updated_at.'],
   invalid_type: [400, 'type must be one or more of the group types.'],

@@ -1,6 +1,7 @@
 import { pruneIdempotency } from './api/idempotency.ts';
 import type { App } from './app.ts';
 import { dropMonths, makeMonths } from './audit/months.ts';
+import { scrubDigest } from './digest.ts';
 import { foldRefused } from './audit/refused.ts';
 import { sealAudit } from './audit/seal.ts';
 import { inWork } from './db/work.ts';
@@ -51,6 +52,7 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
     closeIdleSittings(app),
     forgetLeavingLearners(app),
     runResends(app, signal),
+    scrubDigest(app),
     inWork(app, null, async (work) => {
       await pruneSessions(work);
       await pruneAttempts(work);

@@ -154,16 +154,23 @@ export const limits = {
   changeRetrySeconds: 5,
   /** How long an invitation can be opened. */
   invitationMs: 28 * 24 * 3600_000,
+  /** Records that one transaction counts for the digest, about. */
+  digestFillRecords: 500,
+  /** Records that a round of housekeeping recounts, about. */
+  digestScrubRecords: 50_000,
+  /** Buckets whose members one request may ask for, and the bits of an id that buckets are told apart by, at most. */
+  digestBuckets: 64,
+  digestBits: 16,
   /** Records that one transaction of a restamp moves. */
   restampRecords: 50,
   /** The least pause between two slices of a restamp, and the pause as a multiple of what the slice took. */
-  restampPauseMs: 20,
-  restampPauseShare: 10,
+  upgradePauseMs: 20,
+  upgradePauseShare: 10,
   /** How often it is looked whether older processes serve, and whether there is anything to restamp. */
-  restampLookMs: 5000,
-  restampIdleMs: 60_000,
+  upgradeLookMs: 5000,
+  upgradeIdleMs: 60_000,
   /** For how long no older process must have been seen: an idle one of the first release connects every minute, for 30 s. */
-  restampAloneMs: 45_000,
+  upgradeAloneMs: 45_000,
   /** Microseconds between two records' positions, so that one millisecond never holds more than 50. */
   positionStepUs: 20,
 } as const;

@@ -15,7 +15,7 @@ import type { Random } from './random.ts';
 import { systemRandom } from './random.ts';
 import { deriveSecrets } from './secrets.ts';
 import { acceptSecret, proveSecret, serviceSecret } from './service-secret.ts';
-import { startRestamp } from './restamp.ts';
+import { startUpgrade } from './upgrade.ts';
 import type { Settings } from './settings.ts';
 import { countLostSecrets } from './webhooks/lost-secrets.ts';
 import { createKeyring } from './keyring.ts';
@@ -106,7 +106,7 @@ export async function startService(opened: OpenApp, role: Role): Promise<Service
       // With port 0 the public origin is known only now; it is settled before anything is answered with it.
       if (app.settings.baseUrl === '') app.settings.baseUrl = url;
     }
-    const restamp = startRestamp(app);
+    const restamp = startUpgrade(app);
     stops.push(() => restamp.stop());
     const housekeeping = startHousekeeping(app);
     stops.push(() => housekeeping.stop());

@@ -3,10 +3,9 @@ import { cancelEventsOfWithdrawn } from './withdrawals/withdraw.ts';
 import { feedLane, inWork } from './db/work.ts';
 import { lockFeed } from './feed/position.ts';
 import type { RestampedThrough } from './feed/restamp.ts';
-import { findRestamp, olderProcessServes, restampSlice, takeRestampTurn } from './feed/restamp.ts';
+import { findRestamp, restampSlice, takeRestampTurn } from './feed/restamp.ts';
 import { forgetStranded } from './withdrawals/forget.ts';
 import { limits } from './limits.ts';
-import { errorFields } from './log.ts';
 
 /** What a process knows of a restamp. All of it may be lost: the positions tell what is left to do. */
 export type Restamping = { organisationId: number; through: RestampedThrough };
@@ -35,52 +34,4 @@ export async function restampNext(app: App, doing: Restamping): Promise<RestampS
   doing.organisationId = organisationId;
   doing.through = through;
   return step;
-}
-
-/** How long others are left alone after a slice. */
-export function restampPauseMs(tookMs: number): number {
-  return Math.max(limits.restampPauseMs, tookMs * limits.restampPauseShare);
-}
-
-/** Looks for records in an older shape, waits until no older process serves, and moves them beside the other work. */
-export function startRestamp(app: App): { stop(): Promise<void> } {
-  // An idle process must be seen too: this connection stays, with the name that tells its shape.
-  const presence = app.db.dedicated();
-  void presence.listen('ars_presence', () => {});
-  const doing: Restamping = { organisationId: 0, through: { results: 0, learners: 0 } };
-  let aloneSinceMs: number | null = null;
-  let stopping = false;
-  let timer: NodeJS.Timeout;
-
-  /** @returns how long to wait for the next one */
-  async function round(): Promise<number> {
-    if ((await findRestamp(app.db)) === null) return limits.restampIdleMs;
-    const startedMs = app.clock.monotonicMs();
-    if (await olderProcessServes(app.db)) aloneSinceMs = null;
-    else aloneSinceMs ??= startedMs;
-    if (aloneSinceMs === null || startedMs - aloneSinceMs < limits.restampAloneMs) return limits.restampLookMs;
-    const step = await restampNext(app, doing);
-    if (step === 'nothing left') app.log.info('restamp.finished', {});
-    return restampPauseMs(app.clock.monotonicMs() - startedMs);
-  }
-  let running = Promise.resolve();
-  function next(afterMs: number): void {
-    if (stopping) return;
-    timer = setTimeout(() => {
-      running = round().then(next, (error: unknown) => {
-        app.log.error('restamp.failed', errorFields(error));
-        next(limits.restampLookMs);
-      });
-    }, afterMs);
-    timer.unref();
-  }
-  next(0);
-  return {
-    async stop() {
-      stopping = true;
-      clearTimeout(timer);
-      await running;
-      await presence.close();
-    },
-  };
 }

@@ -79,6 +79,30 @@ export type Pagination = {
   next: string | null;
 };
 
+export type DigestBuckets = {
+  bits: number;
+  /** How far the feed went at the moment that this shows. */
+  through: string;
+  /** Live results. */
+  n: number;
+  /** The sum of their first words modulo 2^32. */
+  w1: number;
+  /** The sum of their second words modulo 2^32. */
+  w2: number;
+  /** For each bucket, from 0 on, n, w1 and w2 of the results whose ids end in its bits. The first 8 bytes of SHA-256(the 16 bytes of the id, then updated_at in milliseconds since 1970 as 8 bytes, big-endian) are the two words of a result. */
+  buckets: number[][];
+};
+
+export type DigestMembers = {
+  bits: number;
+  /** How far the feed went at the moment that this shows. */
+  through: string;
+  assessments: {
+    assessment_id: string;
+    updated_at: string;
+  }[];
+};
+
 export type Learner = {
   /** Opaque; the same for as long as the learner exists. */
   learner_id: string;
@@ -278,7 +302,9 @@ export type ErrorCode =
   | 'invalid_assessed_from'
   | 'invalid_assessed_to'
   | 'invalid_below_level_1'
+  | 'invalid_bits'
   | 'invalid_body'
+  | 'invalid_buckets'
   | 'invalid_credentials'
   | 'invalid_cursor'
   | 'invalid_email'
@@ -397,6 +423,48 @@ export type Operations = {
       cursor?: string;
       /** Size of the page. A number outside its range is moved to the nearest end, and anything else means the default; pagination.limit tells what was used. */
       limit?: number;
+    };
+    body: undefined;
+    reply: undefined;
+  };
+  /** Find what a copy lacks */
+  getAssessmentDigest: {
+    path: {};
+    query: {
+      /** One or more subjects. */
+      subject?: readonly ('digital' | 'english' | 'maths')[];
+      /** One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3). */
+      rqf_level_code?: readonly (1 | 2 | 3 | 5)[];
+      /** Whether the result is below Level 1. */
+      below_level_1?: boolean;
+      /** At most 20 group ids: assessments of the groups' active members. Mutable: with since, scope exits tell what left. */
+      group_id?: readonly string[];
+      /** How many of an id's trailing bits tell its bucket: 2 to the power of it are the buckets. Without it 16. */
+      bits?: number;
+      /** The buckets whose results are wanted, instead of sums. */
+      buckets?: readonly number[];
+    };
+    body: undefined;
+    reply: {
+      data: DigestBuckets | DigestMembers;
+    };
+  };
+  /** Find what a copy lacks: headers alone */
+  getAssessmentDigestHead: {
+    path: {};
+    query: {
+      /** One or more subjects. */
+      subject?: readonly ('digital' | 'english' | 'maths')[];
+      /** One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3). */
+      rqf_level_code?: readonly (1 | 2 | 3 | 5)[];
+      /** Whether the result is below Level 1. */
+      below_level_1?: boolean;
+      /** At most 20 group ids: assessments of the groups' active members. Mutable: with since, scope exits tell what left. */
+      group_id?: readonly string[];
+      /** How many of an id's trailing bits tell its bucket: 2 to the power of it are the buckets. Without it 16. */
+      bits?: number;
+      /** The buckets whose results are wanted, instead of sums. */
+      buckets?: readonly number[];
     };
     body: undefined;
     reply: undefined;
@@ -683,6 +751,8 @@ export const operations = {
   healthHead: { method: 'HEAD', path: '/health' },
   listAssessments: { method: 'GET', path: '/assessments' },
   listAssessmentsHead: { method: 'HEAD', path: '/assessments' },
+  getAssessmentDigest: { method: 'GET', path: '/assessments/digest' },
+  getAssessmentDigestHead: { method: 'HEAD', path: '/assessments/digest' },
   getAssessment: { method: 'GET', path: '/assessments/{id}' },
   getAssessmentHead: { method: 'HEAD', path: '/assessments/{id}' },
   getReport: { method: 'GET', path: '/assessments/{id}/report.pdf' },

@@ -144,6 +144,18 @@ function nearer(walk: Walk, endUs: number | null): number | null {
   return Math.min(endUs, walk.to);
 }
 
+/** Nothing but positions: one statement reads the page. */
+function isPlain(filter: AssessmentFilter): boolean {
+  return (
+    filter.learnerRef === null &&
+    filter.facets === null &&
+    filter.groupIds === null &&
+    filter.assessedFromUs === null &&
+    filter.assessedToUs === null &&
+    direction(filter).by === 'position'
+  );
+}
+
 /**
  * One page of the feed.
  * @param limit entries at most; ask for one more than the page to learn whether there are more
@@ -155,21 +167,24 @@ export async function listAssessments(
   after: Walk['after'],
   limit: number,
 ): Promise<ListedPage> {
-  const walk: Walk = { organisationId, filter, after, to: null, limit };
-  const plain =
-    filter.learnerRef === null &&
-    filter.facets === null &&
-    filter.groupIds === null &&
-    filter.assessedFromUs === null &&
-    filter.assessedToUs === null;
-  if (plain && direction(filter).by === 'position')
-    return { ...(await runPlan(db, positionPlan(walk, { by: 'position' }, null))), passedUs: null };
+  if (isPlain(filter)) return listWithin(db, organisationId, filter, after, limit);
   // Several statements make such a page; one snapshot keeps them from passing over a record that moves between them.
-  return db.snapshot(async (tx) => {
-    const bounds = await boundsOf(tx, walk);
-    if (direction(filter).by === 'assessed_at')
-      return { ...(await assessedPage(tx, walk, bounds.groupSets, bounds.learnerId)), passedUs: null };
-    const page = await positionPage(tx, { ...walk, to: bounds.passedUs }, bounds);
-    return { ...page, passedUs: page.rows.length === limit ? null : bounds.passedUs };
-  });
+  return db.snapshot((tx) => listWithin(tx, organisationId, filter, after, limit));
+}
+
+/** The same within a snapshot that is open. */
+export async function listWithin(
+  tx: Tx,
+  organisationId: number,
+  filter: AssessmentFilter,
+  after: Walk['after'],
+  limit: number,
+): Promise<ListedPage> {
+  const walk: Walk = { organisationId, filter, after, to: null, limit };
+  if (isPlain(filter)) return { ...(await runPlan(tx, positionPlan(walk, { by: 'position' }, null))), passedUs: null };
+  const bounds = await boundsOf(tx, walk);
+  if (direction(filter).by === 'assessed_at')
+    return { ...(await assessedPage(tx, walk, bounds.groupSets, bounds.learnerId)), passedUs: null };
+  const page = await positionPage(tx, { ...walk, to: bounds.passedUs }, bounds);
+  return { ...page, passedUs: page.rows.length === limit ? null : bounds.passedUs };
 }

@@ -1,22 +1,33 @@
 import Type from 'typebox';
-import { within } from '../bounds.ts';
 import { ApiError } from '../errors.ts';
 import type { Cursor } from '../feed/cursor.ts';
-import { listReply, singleReply } from '../http/list-reply.ts';
+import { cacheHeaders, listReply, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
-import { groupIds, instant, learnerRef, oneOf, readQuery, someOf } from '../http/query.ts';
+import type { Parameter } from '../http/query.ts';
+import { groupIds, instant, learnerRef, oneOf, readQuery, someOf, wholeNumbers } from '../http/query.ts';
+import { limits } from '../limits.ts';
+import { subjects } from '../scoring/levels.ts';
+import type { Bounds } from '../bounds.ts';
+import { within } from '../bounds.ts';
 import { isUuid } from '../uuid.ts';
 import type { Call, Reply, Route } from '../http/route.ts';
 import { jsonText } from '../http/route.ts';
 import { assessmentJson, scopeExitJson, tombstoneJson } from './body.ts';
+import { digestJson, digestText, listWithDigest } from './digest.ts';
 import { facetsMatching, levelCodes } from './facet.ts';
-import { findLearnerId, listAssessments } from './list.ts';
+import { findLearnerId } from './list.ts';
 import { reportBase } from './record.ts';
-import { Assessment, exampleProbabilities, ScopeExitTombstone, Tombstone } from './schema.ts';
+import {
+  Assessment,
+  BucketMembers,
+  BucketSums,
+  exampleProbabilities,
+  ScopeExitTombstone,
+  Tombstone,
+} from './schema.ts';
 import { findLiveWithin } from './store.ts';
 import type { AssessmentFilter } from './walk.ts';
 import { nilUuid } from '../uuid.ts';
-import { subjects } from '../scoring/levels.ts';
 import { exampleOrigin } from '../settings.ts';
 
 const example = {
@@ -41,6 +52,36 @@ const example = {
   groups: [{ id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d', ref: 'C-2026-01', name: 'January cohort', type: 'cohort' }],
 };
 
+/** The filters by what a result is; its fields never change, so they are the digest's, too. */
+const facetQuery = {
+  subject: someOf('subject', 'invalid_subject', 'One or more subjects.', subjects),
+  level: someOf(
+    'rqf_level_code',
+    'invalid_rqf_level_code',
+    'One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3).',
+    levelCodes.map(String),
+  ),
+  belowLevel1: oneOf('below_level_1', 'invalid_below_level_1', 'Whether the result is below Level 1.', [
+    'true',
+    'false',
+  ]),
+};
+
+/** The facets and groups that the parameters name, within what the key may see. */
+function digestFilter(
+  values: Record<string, any>,
+  bounds: Bounds | null,
+): Pick<AssessmentFilter, 'facets' | 'groupIds'> {
+  return {
+    facets: facetsMatching({
+      subject: within(values.subject ?? null, bounds?.subjects ?? null),
+      rqf_level_code: values.rqf_level_code?.map(Number) ?? null,
+      below_level_1: values.below_level_1 === undefined ? null : values.below_level_1 === 'true',
+    }),
+    groupIds: within(values.group_id ?? null, bounds?.groupIds ?? null),
+  };
+}
+
 /** In the order of the specification's list of codes, which decides between several faults. */
 const assessmentQuery = [
   instant(
@@ -50,16 +91,11 @@ const assessmentQuery = [
     'upper',
   ),
   learnerRef(),
-  someOf('subject', 'invalid_subject', 'One or more subjects.', subjects),
+  facetQuery.subject,
   instant('assessed_from', 'invalid_assessed_from', 'Assessed at or after.', 'lower'),
   instant('assessed_to', 'invalid_assessed_to', 'Assessed at or before.', 'upper'),
-  someOf(
-    'rqf_level_code',
-    'invalid_rqf_level_code',
-    'One or more of 1 (Entry), 2 (Level 1), 3 (Level 2), 5 (Level 3).',
-    levelCodes.map(String),
-  ),
-  oneOf('below_level_1', 'invalid_below_level_1', 'Whether the result is below Level 1.', ['true', 'false']),
+  facetQuery.level,
+  facetQuery.belowLevel1,
   someOf(
     'status',
     'invalid_status',
@@ -85,15 +121,10 @@ async function list(call: Call): Promise<Reply> {
   const filter: AssessmentFilter = {
     sinceUs: values.since ?? null,
     learnerRef: values.learner_ref ?? null,
-    facets: facetsMatching({
-      subject: within(values.subject ?? null, caller.bounds?.subjects ?? null),
-      rqf_level_code: values.rqf_level_code?.map(Number) ?? null,
-      below_level_1: values.below_level_1 === undefined ? null : values.below_level_1 === 'true',
-    }),
+    ...digestFilter(values, caller.bounds),
     assessedFromUs: values.assessed_from ?? null,
     assessedToUs: values.assessed_to ?? null,
     status: values.status === undefined || values.status.length === 2 ? null : values.status[0],
-    groupIds: within(values.group_id ?? null, caller.bounds?.groupIds ?? null),
     sort: values.sort ?? 'updated_at',
   };
   const base = reportBase(app.settings.baseUrl);
@@ -101,11 +132,12 @@ async function list(call: Call): Promise<Reply> {
   const { learnerRef: ref } = filter;
   const learnerId = ref === null ? null : () => findLearnerId(app.db, caller.organisationId, ref);
   const page = async (after: Cursor | null, limit: number) => {
-    const { rows: found, sets: shown } = await sets.with(app.db, caller.organisationId, async () => {
-      const read = await listAssessments(app.db, caller.organisationId, filter, after, limit);
-      const live = read.rows.filter((row) => !row.exit && !row.deleted);
-      return { rows: read, groupsVersion: read.groupsVersion, setIds: live.map((row) => row.group_set_id) };
+    const { rows, sets: shown } = await sets.with(app.db, caller.organisationId, async () => {
+      const read = await listWithDigest(app.db, caller, filter, after, limit);
+      const live = read.page.rows.filter((row) => !row.exit && !row.deleted);
+      return { rows: read, groupsVersion: read.page.groupsVersion, setIds: live.map((row) => row.group_set_id) };
     });
+    const { page: found, digest } = rows;
     const entries = found.rows.map((row) => ({
       json: row.deleted
         ? tombstoneJson(row.assessment_id, row.position)
@@ -116,9 +148,45 @@ async function list(call: Call): Promise<Reply> {
       id: row.assessment_id,
     }));
     // The place of no record: positions alone tell where a walk in their order goes on.
-    return { entries, passed: found.passedUs === null ? null : { value: found.passedUs, id: nilUuid } };
+    return {
+      entries,
+      passed: found.passedUs === null ? null : { value: found.passedUs, id: nilUuid },
+      headers: digest === null ? undefined : { 'x-sync-digest': digestText(digest) },
+    };
   };
   return listReply(call, query, page, learnerId);
+}
+
+const digestQuery: readonly Parameter[] = [
+  facetQuery.subject,
+  facetQuery.level,
+  facetQuery.belowLevel1,
+  groupIds(),
+  wholeNumbers(
+    'bits',
+    'invalid_bits',
+    `How many of an id's trailing bits tell its bucket: 2 to the power of it are the buckets. Without it ${limits.digestBits}.`,
+    { least: 0, most: limits.digestBits, members: 1 },
+  ),
+  wholeNumbers('buckets', 'invalid_buckets', 'The buckets whose results are wanted, instead of sums.', {
+    least: 0,
+    most: 2 ** limits.digestBits - 1,
+    members: limits.digestBuckets,
+  }),
+];
+
+async function readDigest(call: Call): Promise<Reply> {
+  const { values } = readQuery(call.rawQuery, digestQuery, { paged: false });
+  const bits: number = values.bits?.[0] ?? limits.digestBits;
+  const buckets: number[] | undefined = values.buckets;
+  if (buckets?.some((bucket) => bucket >= 2 ** bits)) throw new ApiError('invalid_buckets');
+  const question = { ...digestFilter(values, call.caller.bounds), bits, buckets };
+  const data = await digestJson(call.app.db, call.caller, question);
+  if (data === null)
+    throw new ApiError('service_unavailable', 'After an upgrade, what is stored is still being counted.', {
+      'retry-after': '60',
+    });
+  return jsonText(200, data, { headers: { ...cacheHeaders } });
 }
 
 /** The parameter of every address of a result. */
@@ -161,6 +229,7 @@ export const assessmentRoutes: Route[] = [
     answers: {
       200: {
         description: 'A page of the feed.',
+        headers: ['X-Sync-Digest'],
         schema: Type.Object({
           data: Type.Array(Type.Union([Assessment, Tombstone, ScopeExitTombstone])),
           pagination: PaginationSchema,
@@ -179,6 +248,48 @@ export const assessmentRoutes: Route[] = [
       },
     },
     handle: list,
+  },
+  {
+    method: 'GET',
+    path: '/assessments/digest',
+    id: 'getAssessmentDigest',
+    tag: 'Assessments',
+    summary: 'Find what a copy lacks',
+    description:
+      'When your own sums differ from the X-Sync-Digest of a walk: the sums of buckets tell which of them differ, and with buckets the results in those are listed, to be read again by id. A result that is in no bucket any more was withdrawn or has left the groups.',
+    query: digestQuery,
+    bounded: true,
+    codes: [
+      'unknown_parameter',
+      'invalid_subject',
+      'invalid_rqf_level_code',
+      'invalid_below_level_1',
+      'invalid_group_id',
+      'too_many_groups',
+      'invalid_bits',
+      'invalid_buckets',
+    ],
+    answers: {
+      200: {
+        description: 'Sums of every bucket, or with buckets the results in them.',
+        schema: Type.Object({ data: Type.Union([BucketSums, BucketMembers]) }),
+        headers: ['Cache-Control', 'Vary'],
+        example: {
+          data: {
+            bits: 1,
+            through: '2026-01-31T09:41:00.000Z',
+            n: 2,
+            w1: 1042,
+            w2: 17,
+            buckets: [
+              [2, 1042, 17],
+              [0, 0, 0],
+            ],
+          },
+        },
+      },
+    },
+    handle: readDigest,
   },
   {
     method: 'GET',

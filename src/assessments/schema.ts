@@ -1,3 +1,4 @@
+import { limits } from '../limits.ts';
 import Type from 'typebox';
 import { nullable, sha256Pattern } from '../fields.ts';
 import { GroupSummary } from '../groups/schema.ts';
@@ -128,4 +129,41 @@ export const LastAssessed = Type.Object(
     ...level,
   },
   { $id: 'LastAssessed' },
+);
+
+const whole = { type: 'integer', minimum: 0 } as const;
+const sums = {
+  n: Type.Integer({ ...whole, description: 'Live results.' }),
+  w1: Type.Integer({ ...whole, description: 'The sum of their first words modulo 2^32.' }),
+  w2: Type.Integer({ ...whole, description: 'The sum of their second words modulo 2^32.' }),
+};
+const head = {
+  bits: Type.Integer({ minimum: 0, maximum: limits.digestBits }),
+  through: Type.String({ format: 'date-time', description: 'How far the feed went at the moment that this shows.' }),
+};
+
+/** Level 1 of the digest: sums of every bucket. */
+export const BucketSums = Type.Object(
+  {
+    ...head,
+    ...sums,
+    buckets: Type.Array(Type.Array(Type.Integer(whole), { minItems: 3, maxItems: 3 }), {
+      description:
+        'For each bucket, from 0 on, n, w1 and w2 of the results whose ids end in its bits. The first 8 bytes of SHA-256(the 16 bytes of the id, then updated_at in milliseconds since 1970 as 8 bytes, big-endian) are the two words of a result.',
+    }),
+  },
+  { $id: 'DigestBuckets' },
+);
+/** Level 2: the results of some buckets. */
+export const BucketMembers = Type.Object(
+  {
+    ...head,
+    assessments: Type.Array(
+      Type.Object({
+        assessment_id: Type.String({ format: 'uuid' }),
+        updated_at: Type.String({ format: 'date-time' }),
+      }),
+    ),
+  },
+  { $id: 'DigestMembers' },
 );

@@ -3,7 +3,8 @@ import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../db/array
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
-import type { Feed } from '../feed/position.ts';
+import { counted, counting, tokenOf } from '../feed/digest.ts';
+import type { CountedRow, Feed } from '../feed/position.ts';
 import { moveExits } from '../feed/scope-exits.ts';
 import { shapeAt } from '../db/shape.ts';
 import { limits } from '../limits.ts';
@@ -27,7 +28,7 @@ const insert = statement(
   'assessment.insert',
   `
   with given as materialized (
-    select g.*, l.group_set_id
+    select g.*, l.group_set_id, ${tokenOf('g.assessment_id', `($10::int8 + ${step} * (g.n - 1))`)} as token
       from unnest($2::uuid[], $3::uuid[], $4::text[], $5::int8[], $6::int2[], ${joinedTextsOf('$7')}, ${joinedTextsOf('$8')}, $9::text[])
         with ordinality as g(assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256, n)
       join learner_feed l on l.organisation_id = $1 and l.learner_id = g.learner_id),
@@ -35,9 +36,10 @@ const insert = statement(
     insert into assessment (organisation_id, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256)
     select $1, assessment_id, learner_id, source, assessed_at, facet, learner, body, report_sha256 from given),
   fed as (
-    insert into assessment_feed (organisation_id, position, assessment_id, learner_id, group_set_id, assessed_at, assessed_day, facet)
-    select $1, $10 + ${step} * (n - 1), assessment_id, learner_id, group_set_id, assessed_at, assessed_at / 86400000000, facet from given)
-  select count(*) as count from given`,
+    insert into assessment_feed (organisation_id, position, assessment_id, learner_id, group_set_id, assessed_at, assessed_day, facet, token)
+    select $1, $10 + ${step} * (n - 1), assessment_id, learner_id, group_set_id, assessed_at, assessed_at / 86400000000, facet, token from given),
+  ${counting(null, 'select group_set_id, facet, token from given where learner_id <= $11')}
+  select (select count(*) from given) as count, ${counted}`,
 );
 
 /** Stores results in the given order, at the positions from `first` on; the feed's lock is held. */
@@ -46,7 +48,7 @@ export async function insertAssessments(work: Work, feed: Feed, rows: NewAssessm
     arrayLiteral(rows.map((row) => row[key]));
   const uuids = (key: 'assessment_id' | 'learner_id') => uuidArray(rows.map((row) => row[key]));
   const texts = (key: 'learner' | 'body') => joinedTexts(rows.map((row) => row[key]));
-  const [row] = await work.tx.query<{ count: number }>(insert, [
+  const [row] = await work.tx.query<{ count: number } & CountedRow>(insert, [
     feed.organisationId,
     uuids('assessment_id'),
     uuids('learner_id'),
@@ -57,7 +59,9 @@ export async function insertAssessments(work: Work, feed: Feed, rows: NewAssessm
     texts('body'),
     array('report_sha256'),
     first,
+    feed.digestThrough,
   ]);
+  feed.counted(row!);
   if (row!.count !== rows.length) throw new Error('a result has no learner to belong to');
 }
 
@@ -184,18 +188,34 @@ const setReport = statement(
 const stampThese = statement(
   'assessment.stamp',
   `
-  with given as (select assessment_id, learner_id, row_number() over () - 1 as n from unnest($2::uuid[], $3::uuid[]) as g(assessment_id, learner_id))
-  update assessment_feed f set position = $4 + ${step} * g.n
-    from given g where f.organisation_id = $1 and f.learner_id = g.learner_id and f.assessment_id = g.assessment_id`,
+  with given as materialized (
+    select f.learner_id, f.assessment_id, f.group_set_id, f.facet, f.token as had, $4 + ${step} * (g.n - 1) as position,
+           ${tokenOf('f.assessment_id', `($4::int8 + ${step} * (g.n - 1))`)} as token
+      from unnest($2::uuid[], $3::uuid[]) with ordinality as g(assessment_id, learner_id, n)
+      join assessment_feed f on f.organisation_id = $1 and f.learner_id = g.learner_id and f.assessment_id = g.assessment_id),
+  moved as (
+    update assessment_feed f set position = g.position, token = g.token
+      from given g where f.organisation_id = $1 and f.learner_id = g.learner_id and f.assessment_id = g.assessment_id),
+  ${counting(
+    'select group_set_id, facet, had as token from given where learner_id <= $5',
+    'select group_set_id, facet, token from given where learner_id <= $5',
+  )}
+  select ${counted}`,
 );
 const empty = statement(
   'assessment.empty',
   `
-  with emptied as (
+  with was as materialized (
+    select learner_id, group_set_id, facet, token from assessment_feed
+     where organisation_id = $1 and learner_id = $3 and assessment_id = $2 and not deleted),
+  emptied as (
     update assessment set learner = null, body = null, report_sha256 = null where organisation_id = $1 and assessment_id = $2),
   forgotten as (
-    update assessment_change set before = null where organisation_id = $1 and assessment_id = $2)
-  update assessment_feed set deleted = true, position = $4 where organisation_id = $1 and learner_id = $3 and assessment_id = $2`,
+    update assessment_change set before = null where organisation_id = $1 and assessment_id = $2),
+  gone as (
+    update assessment_feed set deleted = true, position = $4 where organisation_id = $1 and learner_id = $3 and assessment_id = $2),
+  ${counting('select group_set_id, facet, token from was where learner_id <= $5', null)}
+  select ${counted}`,
 );
 // Under the feed's lock. A result's changes are told apart, and ordered, by their times: one that comes in the same
 // millisecond as the last, or by a clock that stepped back, stands a microsecond behind it.
@@ -243,12 +263,14 @@ export async function stampAssessments(
   rows: { assessment_id: string; learner_id: string }[],
 ): Promise<void> {
   if (rows.length === 0) return;
-  await work.tx.query(stampThese, [
+  const [row] = await work.tx.query<CountedRow>(stampThese, [
     feed.organisationId,
     rows.map((r) => r.assessment_id),
     rows.map((r) => r.learner_id),
     feed.next(),
+    feed.digestThrough,
   ]);
+  feed.counted(row!);
   feed.used(rows.length);
 }
 
@@ -258,7 +280,14 @@ export async function emptyAssessment(
   feed: Feed,
   row: { assessment_id: string; learner_id: string },
 ): Promise<void> {
-  await work.tx.query(empty, [feed.organisationId, row.assessment_id, row.learner_id, feed.next()]);
+  const [out] = await work.tx.query<CountedRow>(empty, [
+    feed.organisationId,
+    row.assessment_id,
+    row.learner_id,
+    feed.next(),
+    feed.digestThrough,
+  ]);
+  feed.counted(out!);
   await moveExits(work.tx, feed.organisationId, row, feed.next());
   feed.used(1);
 }

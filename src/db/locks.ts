@@ -1,2 +1,7 @@
 /** Advisory locks, each held by one process at a time: any constants that nothing else in the database uses. */
-export const advisoryLocks = { migration: 4_152_901, auditMonths: 4_152_902, restamp: 4_152_906 } as const;
+export const advisoryLocks = {
+  migration: 4_152_901,
+  auditMonths: 4_152_902,
+  restamp: 4_152_906,
+  digest: 4_152_907,
+} as const;

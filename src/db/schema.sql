@@ -60,6 +60,7 @@ create table assessment_feed (
   learner_id uuid not null,
   organisation_id bigint not null,
   position bigint not null,
+  token bigint,
   constraint assessment_feed_pkey PRIMARY KEY (organisation_id, learner_id, assessment_id)
 ) with (autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_scale_factor = 0.01, fillfactor = 90);
 CREATE INDEX assessment_feed_day ON public.assessment_feed USING btree (organisation_id, assessed_day, "position");
@@ -171,6 +172,16 @@ create table delivery_attempt (
   constraint delivery_attempt_pkey PRIMARY KEY (organisation_id, delivery_id, number)
 );
 
+create table digest_cell (
+  facet smallint not null,
+  group_set_id uuid not null,
+  n bigint not null,
+  organisation_id bigint not null,
+  s1 bigint not null,
+  s2 bigint not null,
+  constraint digest_cell_pkey PRIMARY KEY (organisation_id, group_set_id, facet)
+) with (fillfactor = 50);
+
 create table endpoint_notice (
   at timestamp with time zone not null,
   endpoint_id uuid not null,
@@ -215,6 +226,10 @@ create table evidence (
 CREATE INDEX evidence_sha256 ON public.evidence USING btree (sha256);
 
 create table feed (
+  digest_n bigint not null default 0,
+  digest_through uuid not null default '00000000-0000-0000-0000-000000000000'::uuid,
+  digest_w1 bigint not null default 0,
+  digest_w2 bigint not null default 0,
   groups_version bigint not null default 0,
   organisation_id bigint not null,
   position bigint not null,

@@ -13,12 +13,18 @@ export function shapeAt(position: string, v = 'v'): string {
   return `${v}.shape - (${position} <= ${v}.shape_position)::int4`;
 }
 
-/** The name under which every connection tells which shape its process writes and shows. */
-export const applicationName = `ars/${currentShape}`;
+/** The name under which every connection tells which shape its process writes and shows, and that it keeps the digest. */
+export const applicationName = `ars/${currentShape}.digest`;
 
 /** SQL: whether a process that shows an older shape is connected. Those of before there were shapes call themselves ars. */
 export const olderProcesses = `
   select from pg_stat_activity
    where datname = current_database()
-     and (application_name = 'ars' or substring(application_name from '^ars/(\\d{1,4})$')::int4 < ${currentShape})
+     and (application_name = 'ars' or substring(application_name from '^ars/(\\d{1,4})(?:\\.|$)')::int4 < ${currentShape})
+   limit 1`;
+
+/** SQL: whether a process that doesn't keep the digest is connected: its name ends with its shape, or is from before those. */
+export const processesWithoutDigest = `
+  select from pg_stat_activity
+   where datname = current_database() and application_name ~ '^ars(/\\d{1,4})?$'
    limit 1`;

@@ -19,14 +19,27 @@ export type Feed = {
   next(): number;
   /** A statement took `count` positions from `next` on; none leaves the feed, and so every ETag, as it was. */
   used(count: number): void;
+  /** Learners up to this one are counted in the digest (src/feed/digest.ts). */
+  readonly digestThrough: string;
+  /** A statement put results into the digest, and took some out. */
+  counted(row: CountedRow): void;
   /** What a group set renders to has changed (rename, archive, reactivation). */
   groupsChanged(): void;
 };
 
-const lock = statement('feed.lock', 'select position, shape from feed where organisation_id = $1 for update');
+/** What a statement's counting gave: `digest_w1` and `digest_w2` modulo 2^32. */
+export type CountedRow = { digest_n: number; digest_w1: number; digest_w2: number };
+
+const lock = statement(
+  'feed.lock',
+  'select position, shape, digest_through from feed where organisation_id = $1 for update',
+);
 const move = statement(
   'feed.move',
-  'update feed set position = $2, state = $3, groups_version = case when $4 then $3 else groups_version end where organisation_id = $1',
+  `
+  update feed set position = $2, state = $3, groups_version = case when $4 then $3 else groups_version end, digest_n = digest_n + $5,
+         digest_w1 = (digest_w1 + $6) & 4294967295, digest_w2 = (digest_w2 + $7) & 4294967295
+   where organisation_id = $1`,
 );
 
 /** 48 random bits: what a process or a client remembers under them is never taken for another state (decision 0018). */
@@ -42,19 +55,28 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   // Whoever waits for the lock with a connection in hand keeps it from others; the lane is where to wait.
   if (work.lane !== null && work.lane.name !== feedLane(organisationId).name)
     throw new Error('a writer of the feed must wait in its lane');
-  const [row] = await work.tx.query<{ position: number; shape: number }>(lock, [organisationId]);
+  const [row] = await work.tx.query<{ position: number; shape: number; digest_through: string }>(lock, [
+    organisationId,
+  ]);
   if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
   // A unit of work begins in a millisecond of its own: two changes of a record never show the same updated_at. The
   // instant is the unit's own: clocks step back, and those of two processes differ, so none is asked again in between.
   const begun = Math.max((Math.floor(row.position / 1000) + 1) * 1000, work.nowMs * 1000);
   let free = begun;
   let groups = false;
+  const digest: CountedRow = { digest_n: 0, digest_w1: 0, digest_w2: 0 };
   const feed: Feed = {
     organisationId,
     shape: row.shape,
     next: () => free,
     used(count) {
       free += count * limits.positionStepUs;
+    },
+    digestThrough: row.digest_through,
+    counted({ digest_n, digest_w1, digest_w2 }) {
+      digest.digest_n += digest_n;
+      digest.digest_w1 += digest_w1;
+      digest.digest_w2 += digest_w2;
     },
     groupsChanged() {
       groups = true;
@@ -63,7 +85,8 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   work.opened.set(key, feed);
   work.beforeCommit(async () => {
     const last = free === begun ? row.position : free - limits.positionStepUs;
-    if (last !== row.position || groups) await work.tx.query(move, [organisationId, last, draw(work), groups]);
+    if (last !== row.position || groups)
+      await work.tx.query(move, [organisationId, last, draw(work), groups, ...Object.values(digest)]);
   });
   return feed;
 }

@@ -4,7 +4,8 @@ import { advisoryLocks } from '../db/locks.ts';
 import { currentShape, olderProcesses } from '../db/shape.ts';
 import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
-import type { Feed } from './position.ts';
+import { counted, counting, tokenOf } from './digest.ts';
+import type { CountedRow, Feed } from './position.ts';
 
 /** How the records of an organisation come to be shown in a newer shape; see src/db/shape.ts. */
 
@@ -25,25 +26,35 @@ const begin = statement(
 );
 const end = statement('restamp.end', 'update feed set shape_position = 0 where organisation_id = $1');
 
-function sliceOf(table: 'assessment_feed' | 'learner_feed', key: string, same: string) {
-  return statement(
-    `restamp.${table}`,
-    `
-    with moving as materialized (
-      select ${key}, position, row_number() over (order by position) - 1 as n from ${table}
-       where organisation_id = $1 and position > $2 and position <= $3 and not deleted
-       order by position limit $4),
-    moved as (
-      update ${table} f set position = $5 + ${step} * m.n from moving m where f.organisation_id = $1 and ${same})
-    select learner_id, position from moving`,
-  );
-}
-const results = sliceOf(
-  'assessment_feed',
-  'learner_id, assessment_id',
-  'f.learner_id = m.learner_id and f.assessment_id = m.assessment_id',
+const next = 'organisation_id = $1 and position > $2 and position <= $3 and not deleted order by position limit $4';
+const results = statement(
+  'restamp.assessment_feed',
+  `
+  with moving as materialized (
+    select learner_id, assessment_id, group_set_id, facet, position, token as had,
+           $5 + ${step} * (row_number() over (order by position) - 1) as next
+      from assessment_feed where ${next}),
+  named as materialized (select m.*, ${tokenOf('m.assessment_id', 'm.next')} as token from moving m),
+  moved as (
+    update assessment_feed f set position = m.next, token = m.token
+      from named m where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id),
+  ${counting(
+    'select group_set_id, facet, had as token from named where learner_id <= $6',
+    'select group_set_id, facet, token from named where learner_id <= $6',
+  )}
+  select count(*) as count, max(position) as through, '{}'::uuid[] as learner_ids, ${counted} from moving`,
 );
-const learners = sliceOf('learner_feed', 'learner_id', 'f.learner_id = m.learner_id');
+const learners = statement(
+  'restamp.learner_feed',
+  `
+  with moving as materialized (
+    select learner_id, position, row_number() over (order by position) - 1 as n from learner_feed where ${next}),
+  moved as (
+    update learner_feed f set position = $5 + ${step} * m.n from moving m where f.organisation_id = $1 and f.learner_id = m.learner_id)
+  select count(*) as count, max(position) as through, array_agg(learner_id) as learner_ids from moving`,
+);
+
+type Moved = { count: number; through: number; learner_ids: string[] } & CountedRow;
 
 /** An organisation with records in an older shape than the current one. */
 export async function findRestamp(tx: Tx): Promise<number | null> {
@@ -82,22 +93,24 @@ export async function restampSlice(
     await work.tx.query(begin, [organisationId]);
     return 'begun';
   }
-  for (const [of, sql] of [
-    ['results', results],
-    ['learners', learners],
+  for (const [of, sql, more] of [
+    ['results', results, [feed.digestThrough]],
+    ['learners', learners, []],
   ] as const) {
-    const moved = await work.tx.query<{ learner_id: string; position: number }>(sql, [
+    const [moved] = await work.tx.query<Moved>(sql, [
       organisationId,
       through[of],
       shape_position,
       most,
       feed.next(),
+      ...more,
     ]);
-    if (moved.length === 0) continue;
-    feed.used(moved.length);
+    if (moved!.count === 0) continue;
+    feed.used(moved!.count);
+    if (of === 'results') feed.counted(moved!);
     // Kept by the caller only once this is committed.
-    through[of] = Math.max(...moved.map((one) => one.position));
-    return of === 'learners' ? moved.map((one) => one.learner_id) : [];
+    through[of] = moved!.through;
+    return moved!.learner_ids;
   }
   await work.tx.query(end, [organisationId]);
   return [];

@@ -1,8 +1,10 @@
 import { uuidArray } from '../db/arrays.ts';
+import type { Statement } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
-import type { Feed } from './position.ts';
+import { counted, counting, tokenOf } from './digest.ts';
+import type { CountedRow, Feed } from './position.ts';
 
 /**
  * Gives new positions to what a change shows up in. Each statement runs after the lock, so that it reads the newest
@@ -17,16 +19,22 @@ function assessmentsWhere(name: string, whose: string) {
     `feed.stamp_assessments_${name}`,
     `
     with moving as materialized (
-      select f.learner_id, f.assessment_id, l.group_set_id, row_number() over (order by f.position) - 1 as n
+      select f.learner_id, f.assessment_id, l.group_set_id, f.facet, f.group_set_id as had_set, f.token as had,
+             $3 + ${step} * (row_number() over (order by f.position) - 1) as position
         from assessment_feed f
         join learner_feed l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
        where f.organisation_id = $1 and not f.deleted and f.learner_id ${whose}),
+    named as materialized (select m.*, ${tokenOf('m.assessment_id', 'm.position')} as token from moving m),
     moved as (
-      update assessment_feed f set position = $3 + ${step} * m.n, group_set_id = m.group_set_id
-        from moving m
+      update assessment_feed f set position = m.position, group_set_id = m.group_set_id, token = m.token
+        from named m
        where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id
-      returning 1)
-    select count(*) as count from moved`,
+      returning 1),
+    ${counting(
+      'select had_set as group_set_id, facet, had as token from named where learner_id <= $4',
+      'select group_set_id, facet, token from named where learner_id <= $4',
+    )}
+    select (select count(*) from moved) as count, ${counted}`,
   );
 }
 
@@ -61,19 +69,25 @@ const assessmentsOfMembers = assessmentsWhere('members', members);
 async function stamp(
   work: Work,
   feed: Feed,
-  statements: ReturnType<typeof statement>[],
+  { assessments, learners }: { assessments: Statement; learners: Statement },
   whose: string | string[],
 ): Promise<void> {
   if (whose.length === 0) return;
-  for (const sql of statements) {
-    const [row] = await work.tx.query<{ count: number }>(sql, [feed.organisationId, whose, feed.next()]);
-    feed.used(row!.count);
-  }
+  const given = [feed.organisationId, whose];
+  const [results] = await work.tx.query<{ count: number } & CountedRow>(assessments, [
+    ...given,
+    feed.next(),
+    feed.digestThrough,
+  ]);
+  feed.used(results!.count);
+  feed.counted(results!);
+  const [row] = await work.tx.query<{ count: number }>(learners, [...given, feed.next()]);
+  feed.used(row!.count);
 }
 
 /** These learners' payloads changed, and with them the payloads of all their live assessments. */
 export function stampLearnersAndAssessments(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
-  return stamp(work, feed, [assessmentsOfThese, learnersThese], learnerIds);
+  return stamp(work, feed, { assessments: assessmentsOfThese, learners: learnersThese }, learnerIds);
 }
 
 /**
@@ -89,5 +103,5 @@ export async function stampLearners(work: Work, feed: Feed, learnerIds: string[]
 
 /** A group that is shown with its active members changed. */
 export function stampMembers(work: Work, feed: Feed, groupId: string): Promise<void> {
-  return stamp(work, feed, [assessmentsOfMembers, learnersMembers], groupId);
+  return stamp(work, feed, { assessments: assessmentsOfMembers, learners: learnersMembers }, groupId);
 }

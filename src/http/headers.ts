@@ -49,6 +49,12 @@ export const replyHeaders = {
     example: '2026-01-31T09:41:00.000Z',
     meaning: 'The since of your next walk, once this walk is finished. Every page of a walk carries the same value.',
   },
+  'X-Sync-Digest': {
+    schema: text,
+    example: 'n=1042;w1=2869453210;w2=311871200',
+    meaning:
+      'On the last page of a walk by ascending updated_at: how many results the filters let through now, and two sums over them, so that a copy can be compared. Absent with learner_ref, assessed_from, assessed_to or status, with group_id unless since is there too, and while an upgrade counts what is stored.',
+  },
   Link: {
     schema: text,
     example: `<${exampleOrigin}${apiBase}/assessments?limit=100&cursor=AAAA>; rel="next"`,

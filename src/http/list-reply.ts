@@ -57,7 +57,10 @@ function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery, b
 export async function listReply(
   call: Call,
   query: ParsedQuery,
-  fetch: (after: Cursor | null, limit: number) => Promise<{ entries: Entry[]; passed?: Place | null }>,
+  fetch: (
+    after: Cursor | null,
+    limit: number,
+  ) => Promise<{ entries: Entry[]; passed?: Place | null; headers?: Record<string, string> }>,
   learnerId: (() => Promise<string | null>) | null = null,
 ): Promise<Reply> {
   const { app, caller } = call;
@@ -81,7 +84,8 @@ export async function listReply(
     ...(after === null ? {} : { cursor: after.value }),
   };
   if (!noneMatch(call.ifNoneMatch, etag)) return { status: 304, body: null, headers, recorded, repeatable: true };
-  const { entries, passed = null } = await fetch(after, query.limit + 1);
+  const { entries, passed = null, headers: more } = await fetch(after, query.limit + 1);
+  Object.assign(headers, more);
   const isFull = entries.length > query.limit;
   const page = isFull ? entries.slice(0, query.limit) : entries;
   const last: Place | null = isFull ? page.at(-1)! : passed;

@@ -215,6 +215,30 @@ export function someOf(
   };
 }
 
+/** Whole numbers up to `most`, in one list or several. */
+export function wholeNumbers(
+  name: string,
+  code: ErrorCode,
+  description: string,
+  { least, most, members: atMost }: { least: number; most: number; members: number },
+): Parameter<number[]> {
+  return {
+    name,
+    code,
+    description,
+    list: atMost > 1,
+    most: atMost,
+    schema: { type: 'integer', minimum: least, maximum: most },
+    parse: (values) => {
+      const list = members(values);
+      const isFine = (one: string) => /^\d{1,9}$/.test(one) && Number(one) >= least && Number(one) <= most;
+      if (list === undefined || list.length > atMost || !list.every(isFine)) return undefined;
+      const numbers = list.map(Number);
+      return { value: numbers, canonical: numbers.join(',') };
+    },
+  };
+}
+
 export function groupIds(): Parameter<string[]> {
   return {
     name: 'group_id',

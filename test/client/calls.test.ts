@@ -48,6 +48,8 @@ suite('the client against the service', async () => {
       listWebhooksHead: {},
       registerWebhook: { body: { url: 'https://portfolio.example.org/other' } },
       removeWebhook: { path: { id: endpoint.id } },
+      getAssessmentDigest: { query: { bits: 4 } },
+      getAssessmentDigestHead: {},
     };
     assert.deepEqual(Object.keys(inputs).sort(), Object.keys(operations).sort());
     for (const [operation, input] of Object.entries(inputs)) {

@@ -95,7 +95,8 @@ function answerHeaders(route: Route, status: number): ReplyHeader[] {
     ...(route.paged === true && status === 200 ? (['Link'] as const) : []),
     ...(isConditional(route) || isList(route) ? (['Cache-Control', 'Vary'] as const) : []),
     ...(status === 200 && isEncoded(route) ? (['Content-Encoding'] as const) : []),
-    ...(answer.headers ?? []),
+    // A 304 confirms the digest that came with the reply before it.
+    ...(answer.headers ?? []).filter((name) => status !== 304 || name !== 'X-Sync-Digest'),
     ...(route.method === 'POST' ? (['Idempotency-Replayed'] as const) : []),
     ...rate,
   ];

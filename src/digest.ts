@@ -1,0 +1,58 @@
+import type { App } from './app.ts';
+import { feedLane, inWork } from './db/work.ts';
+import { statement } from './db/database.ts';
+import { advisoryLocks } from './db/locks.ts';
+import type { DifferingCell } from './feed/digest.ts';
+import { clearDigest, fillSlice, nextCountedSet, recountDigest } from './feed/digest.ts';
+import { limits } from './limits.ts';
+import { nilUuid } from './uuid.ts';
+
+/** How it is made sure that the digest is what the results say: recounts beside the other work, and at the command line. */
+
+const start = { organisationId: 0, groupSetId: nilUuid };
+const scrubbedThrough = new WeakMap<App, typeof start>();
+
+// One process at a time; which one doesn't matter.
+const turn = statement('digest.turn', `select pg_try_advisory_xact_lock(${advisoryLocks.digest}) as mine`);
+
+/** Recounts the next group sets, over all organisations in turn. A difference is an error in the log. */
+export async function scrubDigest(app: App): Promise<void> {
+  await app.db.transaction(async (tx) => {
+    const [row] = await tx.query<{ mine: boolean }>(turn);
+    if (!row!.mine) return;
+    let at = scrubbedThrough.get(app) ?? start;
+    for (let seen = 0; seen < limits.digestScrubRecords;) {
+      const set = await nextCountedSet(tx, at);
+      if (set === null) {
+        scrubbedThrough.set(app, start);
+        return;
+      }
+      const differing = await recountDigest(tx, set.organisationId, set.groupSetId);
+      if (differing !== null && differing.length > 0)
+        app.log.error('digest.differs', {
+          organisation: set.organisationId,
+          group_set: set.groupSetId,
+          cells: differing.length,
+          hint: 'ars digest verify --repair counts it again',
+        });
+      at = set;
+      scrubbedThrough.set(app, at);
+      // A set costs something, however few results it has.
+      seen += Math.max(set.n, limits.digestScrubRecords / 100);
+    }
+  });
+}
+
+/** Recounts all results of the organisation; null while they are being counted after an upgrade. */
+export function verifyDigest(app: App, organisationId: number): Promise<DifferingCell[] | null> {
+  return app.db.snapshot((tx) => recountDigest(tx, organisationId));
+}
+
+/** Counts everything again, in slices that keep no writer waiting for long. Stopped on the way, the service goes on with it. */
+export async function repairDigest(app: App, organisationId: number, signal: AbortSignal): Promise<void> {
+  await inWork(app, feedLane(organisationId), (work) => clearDigest(work, organisationId));
+  while (
+    !signal.aborted &&
+    (await inWork(app, feedLane(organisationId), (work) => fillSlice(work, organisationId, limits.digestFillRecords)))
+  );
+}

@@ -1,0 +1,267 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import type { FeedState } from './etag.ts';
+import { lockFeed } from './position.ts';
+
+/**
+ * The digest of an organisation's live results (docs/decisions/0061): how many they are, and two sums of words that stand
+ * for each one's id and `updated_at`. It is kept by every statement that writes the feed, under the feed's lock.
+ */
+
+/** As a mirror computes it; `w1` and `w2` are modulo 2^32. */
+export type Digest = { n: number; w1: number; w2: number };
+
+/** The learner up to whom everybody is counted. */
+export const everyLearner = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/** SQL: the first 8 bytes of SHA-256(id, `updated_at` in milliseconds as 8 bytes). */
+export function tokenOf(id: string, position: string): string {
+  return `('x' || encode(substr(sha256(uuid_send(${id}) || int8send(${position} / 1000)), 1, 8), 'hex'))::bit(64)::int8`;
+}
+
+/**
+ * SQL: a token's two words. Signed, so that their sums are whole numbers of 8 bytes; modulo 2^32 it makes no difference.
+ */
+const w1 = (token: string) => `(${token} >> 32)::int4`;
+const w2 = (token: string) => `((${token} << 32) >> 32)::int4`;
+const modulo = (sum: string) => `((${sum})::int8 & 4294967295)`;
+
+/**
+ * CTEs that take rows out of their cells and put rows in. Each of the two is a query of group_set_id, facet and token, and
+ * gives only what is counted: learners up to `digestThrough` of the feed.
+ */
+export function counting(out: string | null, into: string | null): string {
+  const rows = [
+    ...(out === null ? [] : [`select o.group_set_id, o.facet, o.token, false as counts from (${out}) o`]),
+    ...(into === null ? [] : [`select i.group_set_id, i.facet, i.token, true as counts from (${into}) i`]),
+  ];
+  const sum = (word: string) =>
+    `coalesce(sum(${word}) filter (where counts), 0) - coalesce(sum(${word}) filter (where not counts), 0)`;
+  return `
+  digest_delta as materialized (
+    select group_set_id, facet, count(*) filter (where counts) - count(*) filter (where not counts) as n,
+           ${sum(w1('token'))} as s1, ${sum(w2('token'))} as s2
+      from (${rows.join(' union all ')}) r group by 1, 2),
+  digest_kept as (
+    insert into digest_cell as c (organisation_id, group_set_id, facet, n, s1, s2)
+    select $1, group_set_id, facet, n, s1, s2 from digest_delta
+    on conflict (organisation_id, group_set_id, facet)
+    do update set n = c.n + excluded.n, s1 = c.s1 + excluded.s1, s2 = c.s2 + excluded.s2)`;
+}
+
+/** SQL: what `counting` counted, as columns of a row for `Feed.counted`. */
+export const counted = `
+  (select coalesce(sum(n), 0)::int8 from digest_delta) as digest_n,
+  (select ${modulo('coalesce(sum(s1), 0)')} from digest_delta) as digest_w1,
+  (select ${modulo('coalesce(sum(s2), 0)')} from digest_delta) as digest_w2`;
+
+/** Which results a digest is asked of; null: all. */
+export type DigestFilter = { facets: readonly number[] | null; groupIds: readonly string[] | null };
+
+const ofAll = statement(
+  'digest.of_all',
+  `
+  select position, state, digest_through, digest_n as n, digest_w1 as w1, digest_w2 as w2 from feed where organisation_id = $1`,
+);
+const ofCells = statement(
+  'digest.of_cells',
+  `
+  select v.position, v.state, v.digest_through, c.n, c.w1, c.w2
+    from feed v,
+    lateral (select coalesce(sum(n), 0)::int8 as n, ${modulo('coalesce(sum(s1), 0)')} as w1, ${modulo('coalesce(sum(s2), 0)')} as w2
+               from digest_cell c
+              where c.organisation_id = $1 and ($2::int2[] is null or c.facet = any($2))
+                and ($3::uuid[] is null or c.group_set_id in
+                     (select g.group_set_id from group_set_group g where g.organisation_id = $1 and g.group_id = any($3)))) c
+   where v.organisation_id = $1`,
+);
+
+/** The digest of what the filter lets through, with the state of the feed in the same snapshot; null while it is being filled. */
+export async function findDigest(
+  tx: Tx,
+  organisationId: number,
+  { facets, groupIds }: DigestFilter,
+): Promise<{ digest: Digest | null; feed: FeedState }> {
+  const all = facets === null && groupIds === null;
+  const [row] = await tx.query<FeedState & Digest & { digest_through: string }>(
+    all ? ofAll : ofCells,
+    all ? [organisationId] : [organisationId, facets, groupIds],
+  );
+  const { position, state, digest_through, n, w1, w2 } = row!;
+  return { digest: digest_through === everyLearner ? { n, w1, w2 } : null, feed: { position, state } };
+}
+
+/** The results that a filter lets through, by the trailing bits of their ids. */
+const liveOnes = `
+  f.organisation_id = $1 and not f.deleted and ($2::int2[] is null or f.facet = any($2))
+    and ($3::uuid[] is null or f.group_set_id in
+         (select g.group_set_id from group_set_group g where g.organisation_id = $1 and g.group_id = any($3)))`;
+const bucketOf =
+  '((get_byte(uuid_send(f.assessment_id), 14) << 8 | get_byte(uuid_send(f.assessment_id), 15)) & $4::int4)';
+const bucketSums = statement(
+  'digest.buckets',
+  `
+  select ${bucketOf} as bucket, count(*) as n, ${modulo(`sum(${w1('f.token')})`)} as w1, ${modulo(`sum(${w2('f.token')})`)} as w2
+    from assessment_feed f where ${liveOnes} group by 1`,
+);
+const bucketMembers = statement(
+  'digest.members',
+  `
+  select f.assessment_id, f.position from assessment_feed f where ${liveOnes} and ${bucketOf} = any($5::int4[])
+   order by f.assessment_id`,
+);
+
+/** The digest of each bucket that isn't empty: of the results whose ids end in the same `bits` bits. */
+export async function findBuckets(
+  tx: Tx,
+  organisationId: number,
+  { facets, groupIds }: DigestFilter,
+  bits: number,
+): Promise<(Digest & { bucket: number })[]> {
+  const rows = await tx.query<[bucket: number, n: number, w1: number, w2: number]>({ ...bucketSums, arrays: true }, [
+    organisationId,
+    facets,
+    groupIds,
+    2 ** bits - 1,
+  ]);
+  return rows.map(([bucket, n, w1, w2]) => ({ bucket, n, w1, w2 }));
+}
+
+/** The results in these buckets, by id. */
+export function findBucketMembers(
+  tx: Tx,
+  organisationId: number,
+  { facets, groupIds }: DigestFilter,
+  bits: number,
+  buckets: number[],
+): Promise<{ assessment_id: string; position: number }[]> {
+  return tx.query(bucketMembers, [organisationId, facets, groupIds, 2 ** bits - 1, buckets]);
+}
+
+const unfilled = statement(
+  'digest.unfilled',
+  `select organisation_id from feed where digest_through < '${everyLearner}' order by organisation_id limit 1`,
+);
+const through = statement('digest.through', 'select digest_through from feed where organisation_id = $1');
+/** The last learner of the next slice: a learner's results are counted all together. */
+const sliceEnd = statement(
+  'digest.slice_end',
+  `
+  select learner_id from assessment_feed where organisation_id = $1 and learner_id > $2
+   order by learner_id, assessment_id offset $3 limit 1`,
+);
+const fill = statement(
+  'digest.fill',
+  `
+  with slice as materialized (
+    select f.learner_id, f.assessment_id, f.group_set_id, f.facet, f.deleted, f.token as had, ${tokenOf('f.assessment_id', 'f.position')} as token
+      from assessment_feed f where f.organisation_id = $1 and f.learner_id > $2 and f.learner_id <= $3),
+  named as (
+    update assessment_feed f set token = s.token from slice s
+     where f.organisation_id = $1 and f.learner_id = s.learner_id and f.assessment_id = s.assessment_id and s.had is distinct from s.token),
+  ${counting(null, 'select group_set_id, facet, token from slice where not deleted')}
+  update feed set digest_through = $3, digest_n = feed.digest_n + d.digest_n,
+         digest_w1 = (feed.digest_w1 + d.digest_w1) & 4294967295, digest_w2 = (feed.digest_w2 + d.digest_w2) & 4294967295
+    from (select ${counted}) d
+   where feed.organisation_id = $1`,
+);
+
+/** An organisation whose results aren't all counted yet. */
+export async function findUnfilled(tx: Tx): Promise<number | null> {
+  return (await tx.query<{ organisation_id: number }>(unfilled))[0]?.organisation_id ?? null;
+}
+
+/**
+ * Counts the next learners' results. What changes meanwhile counts itself, as far as its learners are counted.
+ * @param most results, about
+ * @returns whether more are left
+ */
+export async function fillSlice(work: Work, organisationId: number, most: number): Promise<boolean> {
+  await lockFeed(work, organisationId);
+  const [row] = await work.tx.query<{ digest_through: string }>(through, [organisationId]);
+  if (row!.digest_through === everyLearner) return false;
+  const [last] = await work.tx.query<{ learner_id: string }>(sliceEnd, [organisationId, row!.digest_through, most]);
+  await work.tx.query(fill, [organisationId, row!.digest_through, last?.learner_id ?? everyLearner]);
+  return last !== undefined;
+}
+
+const clearCells = statement('digest.clear_cells', 'delete from digest_cell where organisation_id = $1');
+const clear = statement(
+  'digest.clear',
+  `update feed set digest_through = default, digest_n = 0, digest_w1 = 0, digest_w2 = 0 where organisation_id = $1`,
+);
+
+/** Forgets what was counted: until it is filled again there is no digest. */
+export async function clearDigest(work: Work, organisationId: number): Promise<void> {
+  await lockFeed(work, organisationId);
+  await work.tx.query(clearCells, [organisationId]);
+  await work.tx.query(clear, [organisationId]);
+}
+
+const recount = (where: string) => `
+  select coalesce(c.group_set_id, r.group_set_id) as group_set_id, coalesce(c.facet, r.facet) as facet
+    from (select * from digest_cell c where c.organisation_id = $1${where}) c
+    full join (
+      select f.group_set_id, f.facet, count(*) as n, sum(${w1('t.token')}) as s1, sum(${w2('t.token')}) as s2,
+             bool_and(f.token is not distinct from t.token) as named
+        from assessment_feed f, lateral (select ${tokenOf('f.assessment_id', 'f.position')} as token offset 0) t
+       where f.organisation_id = $1 and not f.deleted${where.replaceAll('c.', 'f.')} group by 1, 2) r
+      on r.group_set_id = c.group_set_id and r.facet = c.facet
+   where (coalesce(c.n, 0), coalesce(c.s1, 0), coalesce(c.s2, 0)) <> (coalesce(r.n, 0), coalesce(r.s1, 0), coalesce(r.s2, 0))
+      or not coalesce(r.named, true)`;
+const differing = statement('digest.differing', recount(''));
+const differingInSet = statement('digest.differing_in_set', recount(' and c.group_set_id = $2'));
+const totalDiffers = statement(
+  'digest.total_differs',
+  `
+  select from feed v, lateral (
+    select coalesce(sum(n), 0) as n, ${modulo('coalesce(sum(s1), 0)')} as w1, ${modulo('coalesce(sum(s2), 0)')} as w2
+      from digest_cell where organisation_id = $1) c
+   where v.organisation_id = $1 and (v.digest_n, v.digest_w1, v.digest_w2) <> (c.n, c.w1, c.w2)`,
+);
+
+/** Where what is kept differs from what a recount gives; the cell of null is the organisation's sum. */
+export type DifferingCell = { group_set_id: string | null; facet: number | null };
+
+/**
+ * Recounts every result of the organisation, or of one group set, from its id and position, in one snapshot. Nobody waits
+ * for it.
+ * @returns null while the digest is being filled
+ */
+export async function recountDigest(
+  tx: Tx,
+  organisationId: number,
+  groupSetId: string | null = null,
+): Promise<DifferingCell[] | null> {
+  const [row] = await tx.query<{ digest_through: string }>(through, [organisationId]);
+  if (row?.digest_through !== everyLearner) return null;
+  const cells = await tx.query<DifferingCell>(
+    ...((groupSetId === null ? [differing, [organisationId]] : [differingInSet, [organisationId, groupSetId]]) as [
+      typeof differing,
+      unknown[],
+    ]),
+  );
+  const total = await tx.query(totalDiffers, [organisationId]);
+  return [...cells, ...total.map(() => ({ group_set_id: null, facet: null }))];
+}
+
+const nextSet = statement(
+  'digest.next_set',
+  `
+  select organisation_id, group_set_id, sum(n)::int8 as n from digest_cell
+   where (organisation_id, group_set_id) > ($1, $2)
+   group by 1, 2 order by 1, 2 limit 1`,
+);
+
+/** The group set behind this one, over all organisations: how a scrub goes round. */
+export async function nextCountedSet(
+  tx: Tx,
+  after: { organisationId: number; groupSetId: string },
+): Promise<{ organisationId: number; groupSetId: string; n: number } | null> {
+  const [row] = await tx.query<{ organisation_id: number; group_set_id: string; n: number }>(nextSet, [
+    after.organisationId,
+    after.groupSetId,
+  ]);
+  return row === undefined ? null : { organisationId: row.organisation_id, groupSetId: row.group_set_id, n: row.n };
+}
