@@ -64,9 +64,8 @@ function menu({ menu: entries }: Frame): Markup | null {
 }
 
 export function documentOf(page: Page, frame: Frame): string {
-  const title = [page.title, ...(frame.organisation === null ? [] : [frame.organisation.name]), consoleName].join(
-    ' – ',
-  );
+  const of = frame.organisation === null || frame.organisation.name === page.title ? [] : [frame.organisation.name];
+  const title = [page.title, ...of, consoleName].join(' – ');
   return `<!doctype html>\n${
     html`<html lang="en-GB" class="schemes"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark"><title>${title}</title>
 <link rel="stylesheet" href="${consoleStyle.path}"></head>

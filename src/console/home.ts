@@ -41,36 +41,37 @@ async function organisations({ session: { memberships } }: PersonVisit): Promise
 }
 
 /** What there is to reach, in its order, and what helps to get there. */
-const steps: { kind: Milestone; what: string; how: Content; inSandboxes?: true }[] = [
+const steps: { kind: Milestone; what: string; how(base: string): Content; inSandboxes?: true }[] = [
   {
     kind: 'key',
     what: 'A key is made',
-    how: 'A key pair is what a platform signs its requests with. It belongs to one platform only.',
+    how: (base) =>
+      html`<a href="${base}/keys">Make one</a> for each platform: it is what the platform proves itself with.`,
   },
   {
     kind: 'request',
     what: 'The first request has come',
-    how: html`<a href="/docs#health">GET /health</a> is the shortest one.`,
+    how: () => html`<a href="/docs#health">GET /health</a> is the shortest one.`,
   },
   {
     kind: 'walk',
     what: 'A whole walk: every page of a list, to the last',
-    how: html`Follow <code>pagination.next</code> until it is null.`,
+    how: () => html`Follow <code>pagination.next</code> until it is null.`,
   },
   {
     kind: 'not_modified',
     what: 'The first 304: a poll that costs nothing',
-    how: html`Send the <code>ETag</code> of a first page back in <code>If-None-Match</code>.`,
+    how: () => html`Send the <code>ETag</code> of a first page back in <code>If-None-Match</code>.`,
   },
   {
     kind: 'webhook',
     what: 'A webhook is verified: an event was sent, and answered with 2xx',
-    how: html`<a href="/docs#registerWebhook">POST /webhooks</a> makes an endpoint.`,
+    how: (base) => html`<a href="${base}/webhooks">Make an endpoint</a>, and send it a test event.`,
   },
   {
     kind: 'received',
     what: 'A test learner’s result is received',
-    how: 'Make one happen below, and see it arrive.',
+    how: (base) => html`<a href="${base}/test-result">Make one happen</a>, and see it arrive.`,
     inSandboxes: true,
   },
 ];
@@ -108,7 +109,7 @@ async function gettingStarted(visit: Visit, sandbox: SandboxState): Promise<Cont
       const at = reached[kind];
       return html`<li>${
         at === undefined
-          ? html`<span aria-hidden="true">○</span> ${what}<p class="hint">${how}</p>`
+          ? html`<span aria-hidden="true">○</span> ${what}<p class="hint">${how(visit.base)}</p>`
           : html`<span class="tick" aria-hidden="true">✓</span> ${what} <span class="hint">(done, ${moment(at, organisation.time_zone)})</span>`
       }</li>`;
     },
