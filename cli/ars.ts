@@ -22,6 +22,7 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   webhooks: () => import('./webhooks.ts'),
   listen: () => import('./listen.ts'),
   audit: () => import('./audit.ts'),
+  trace: () => import('./trace.ts'),
   evidence: () => import('./evidence.ts'),
   score: () => import('./score.ts'),
   bank: () => import('./bank.ts'),

@@ -3,13 +3,14 @@ import type { App } from '../src/app.ts';
 import { readAudit } from '../src/audit/audit.ts';
 import type { ExportedBlock, ExportedRow } from '../src/audit/export.ts';
 import { exportedBlock, exportedRow, verifyExport } from '../src/audit/export.ts';
+import { findCalls, groupErrors } from '../src/audit/log.ts';
 import type { Anchor, Block, Verdict } from '../src/audit/verify.ts';
 import { readBlockRows, readBlocks, readUnsealed, verifyAudit } from '../src/audit/verify.ts';
 import { limits } from '../src/limits.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { fileLines } from './file.ts';
-import { option, organisationOf, requiredOption, table, timeOption, withApp } from './open.ts';
+import { numberOption, option, organisationOf, requiredOption, table, timeOption, withApp } from './open.ts';
 
 function time(call: Call, name: string): Date | null {
   const us = timeOption(call, name);
@@ -176,6 +177,63 @@ async function verify(call: Call) {
   });
 }
 
+const dayMs = 86_400_000;
+
+async function showLog(call: Call) {
+  const id = requiredOption(call, 'organisation');
+  const statusClass = option(call, 'status');
+  if (statusClass !== undefined && !/^[2-5]xx$/.test(statusClass))
+    throw new Misuse('--status must be 2xx, 3xx, 4xx or 5xx');
+  const limit = numberOption(call, 'limit', 50, 1, 1000);
+  return withApp(async (app) => {
+    const organisationId = await internalId(app, id);
+    const nowMs = app.clock.nowMs();
+    const filter = {
+      actor: option(call, 'key') ?? null,
+      action: option(call, 'route') ?? null,
+      statusClass: statusClass === undefined ? null : Number(statusClass[0]),
+      code: option(call, 'code') ?? null,
+      from: time(call, 'from') ?? new Date(nowMs - 90 * dayMs),
+      to: time(call, 'to') ?? new Date(nowMs + dayMs),
+    };
+    if (call.options.errors === true) {
+      const groups = await groupErrors(app.db, organisationId, filter);
+      const rows = groups.map(({ code, action, status, calls, last_at: last, fix }) => [
+        String(calls),
+        String(status),
+        code,
+        action,
+        last.toISOString(),
+        fix,
+      ]);
+      return {
+        json: { data: groups },
+        text:
+          rows.length === 0
+            ? 'No call was refused.'
+            : table([['calls', 'status', 'code', 'route', 'last', 'fix'], ...rows]),
+      };
+    }
+    const { calls } = await findCalls(app.db, organisationId, filter, null, limit);
+    const rows = calls.map(({ audit_id: row, at, actor, action, status, detail }) => [
+      String(row),
+      at.toISOString(),
+      actor,
+      action,
+      String(status ?? ''),
+      detail?.code ?? (detail?.rows === undefined ? '' : `${detail.rows} rows`),
+      detail?.query ?? '',
+    ]);
+    return {
+      json: { data: calls },
+      text:
+        rows.length === 0
+          ? 'There are no such calls.'
+          : table([['id', 'at', 'key', 'route', 'status', 'answer', 'query'], ...rows]),
+    };
+  });
+}
+
 const period = { organisation: { type: 'string' }, from: { type: 'string' }, to: { type: 'string' } } as const;
 
 export const commands: Command[] = [
@@ -185,6 +243,22 @@ export const commands: Command[] = [
     summary: 'Write the audit log as JSON lines; with --proof by blocks, each with its hash',
     options: { ...period, proof: { type: 'boolean' } },
     run: exportLog,
+  },
+  {
+    name: 'audit log',
+    usage:
+      "--organisation ID [--key KEY_ID] [--route 'GET /assessments'] [--status 4xx] [--code CODE] [--from T] [--to T] [--limit N] [--errors]",
+    summary: 'Show the last calls, or with --errors what was refused and how to mend it',
+    options: {
+      ...period,
+      key: { type: 'string' },
+      route: { type: 'string' },
+      status: { type: 'string' },
+      code: { type: 'string' },
+      limit: { type: 'string' },
+      errors: { type: 'boolean' },
+    },
+    run: showLog,
   },
   {
     name: 'audit anchors',

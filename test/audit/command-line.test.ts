@@ -38,6 +38,17 @@ suite('ars audit', async () => {
     assert.match(stdout, /^\d+ .* GET \/learners +200$/m);
   });
 
+  test('log shows calls by filter, and refused ones with what to do', async () => {
+    await org.get('/assessments?foo=1');
+    const { stdout } = run('log', '--status', '4xx', '--json');
+    assert.deepEqual(
+      JSON.parse(stdout).data.map((one: any) => [one.action, one.status, one.detail.code]),
+      [['GET /assessments', 400, 'unknown_parameter']],
+    );
+    assert.match(run('log', '--errors').stdout, /^1 +400 +unknown_parameter +GET \/assessments .* does not know\.$/m);
+    assert.equal(run('log', '--status', '7xx').status, 2);
+  });
+
   test('an export with its proof is compared as a file, and so is a plain one; a changed one fails', async () => {
     const [proof, anchors] = [join(folder, 'log.jsonl'), join(folder, 'anchors.jsonl')];
     await writeFile(proof, run('export', '--proof').stdout);
@@ -47,7 +58,7 @@ suite('ars audit', async () => {
     const good = run('verify', proof, '--json');
     assert.deepEqual(
       [good.status, JSON.parse(good.stdout)],
-      [0, { valid: true, faults: [], rows: 4, blocks: 1, no_longer_kept: 0 }],
+      [0, { valid: true, faults: [], rows: 5, blocks: 1, no_longer_kept: 0 }],
     );
     await writeFile(proof, (await readFile(proof, 'utf8')).replace('"status":200', '"status":404'));
     const bad = run('verify', proof);

@@ -1,0 +1,221 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import { errorTable } from '../errors.ts';
+import type { Recorded } from '../http/route.ts';
+
+/**
+ * The log as people read it: calls by time, the newest first. Hours that hold any are found in what the sealer counted; between
+ * its numbers stand the rows. What isn't sealed yet, of the last minutes, is read as it is.
+ */
+
+/** What a call was, beside its columns. */
+export type Detail = Recorded & { code?: string; bytes?: number; ms?: number };
+
+export type LoggedCall = {
+  audit_id: number;
+  at: Date;
+  request_id: string;
+  actor: string;
+  action: string;
+  resource: string | null;
+  status: number | null;
+  detail: Detail | null;
+};
+
+export type LogFilter = {
+  actor?: string | null;
+  action?: string | null;
+  /** 2 to 5: 304 is a 3. */
+  statusClass?: number | null;
+  code?: string | null;
+  from: Date;
+  /** Exclusive. */
+  to: Date;
+};
+
+/** Where a page ended. */
+export type LogPlace = { at: Date; id: number };
+
+type Row = Omit<LoggedCall, 'detail'> & { detail: string | null };
+
+const columns = 'audit_id, at, request_id, actor, action, resource, status, detail';
+const fits = `($4::text is null or actor = $4) and ($5::text is null or action = $5)
+     and ($6::int4 is null or coalesce(status, 0) / 100 = $6)`;
+
+// By the key's order, backwards, so that it reads no further than it must.
+const hours = statement(
+  'audit.log_hours',
+  `
+  select hour, min(lowest_id) as lowest, max(highest_id) as highest, sum(calls)::int8 as calls from audit_hour
+   where organisation_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3 and ${fits}
+     and ($7::text is null or code = $7)
+   group by hour order by hour desc limit 24`,
+);
+const within = `organisation_id = $1 and at >= $2 and at < $3 and ${fits}
+     and ($7::text is null or detail like '%"code":"' || $7 || '"%')
+     and ($8::timestamptz is null or (at, audit_id) < ($8, $9::int8))`;
+const ofHours = statement(
+  'audit.log_rows',
+  `
+  select ${columns} from audit where ${within} and audit_id between $11 and $12 order by at desc, audit_id desc limit $10`,
+);
+const unsealed = statement(
+  'audit.log_unsealed',
+  `
+  select ${columns} from audit
+   where ${within} and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)
+   order by at desc, audit_id desc limit $10`,
+);
+const one = statement('audit.log_one', `select ${columns} from audit where organisation_id = $1 and audit_id = $2`);
+
+function readCall(row: Row): LoggedCall {
+  return { ...row, detail: row.detail === null ? null : (JSON.parse(row.detail) as Detail) };
+}
+
+/** A page of calls, the newest first, and where the next one goes on; null at the end. */
+export async function findCalls(
+  tx: Tx,
+  organisationId: number,
+  filter: LogFilter,
+  after: LogPlace | null,
+  limit: number,
+): Promise<{ calls: LoggedCall[]; next: LogPlace | null }> {
+  const { from, actor = null, action = null, statusClass = null, code = null } = filter;
+  const chosen = [actor, action, statusClass, code];
+  const place = [after?.at ?? null, after?.id ?? null, limit + 1];
+  const found = await tx.query<Row>(unsealed, [organisationId, from, filter.to, ...chosen, ...place]);
+  let to = after === null || after.at >= filter.to ? filter.to : new Date(after.at.getTime() + 1);
+  // Whatever stands at or after this time has been read.
+  let readFrom = to;
+  const complete = () => found.filter((row) => row.at >= readFrom).length > limit;
+  while (!complete()) {
+    const batch = await tx.query<{ hour: Date; lowest: number; highest: number; calls: number }>(hours, [
+      organisationId,
+      from,
+      to,
+      ...chosen,
+    ]);
+    for (const { hour, lowest, highest } of batch) {
+      const start = hour < from ? from : hour;
+      const end = new Date(Math.min(to.getTime(), hour.getTime() + 3600_000));
+      found.push(...(await tx.query<Row>(ofHours, [organisationId, start, end, ...chosen, ...place, lowest, highest])));
+      readFrom = start;
+      if (complete()) break;
+    }
+    if (batch.length < 24) {
+      readFrom = from;
+      break;
+    }
+    to = batch.at(-1)!.hour;
+  }
+  // An hour's rows that weren't sealed a moment ago may be found twice.
+  const rows = [...new Map(found.map((row) => [row.audit_id, row])).values()]
+    .filter((row) => row.at >= readFrom)
+    .sort((a, b) => b.at.getTime() - a.at.getTime() || b.audit_id - a.audit_id);
+  const calls = rows.slice(0, limit).map(readCall);
+  const last = calls.at(-1);
+  return { calls, next: rows.length > limit && last !== undefined ? { at: last.at, id: last.audit_id } : null };
+}
+
+export async function findCall(tx: Tx, organisationId: number, id: number): Promise<LoggedCall | undefined> {
+  const [row] = await tx.query<Row>(one, [organisationId, id]);
+  return row === undefined ? undefined : readCall(row);
+}
+
+export type ErrorGroup = {
+  code: string;
+  action: string;
+  status: number;
+  calls: number;
+  keys: number;
+  last_at: Date;
+  /** What to do about it. */
+  fix: string;
+};
+
+const errors = statement(
+  'audit.log_errors',
+  `
+  select code, action, status, sum(calls)::int8 as calls, count(distinct actor)::int4 as keys, max(last_at) as last_at from (
+    select code, action, status, calls, actor, last_at from audit_hour
+     where organisation_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3 and status >= 400
+       and ($4::text is null or actor = $4)
+    union all
+    select coalesce(substring(detail from '"code":"([a-z_]+)"'), ''), action, status, 1, actor, at from audit
+     where organisation_id = $1 and at >= $2 and at < $3 and status >= 400 and ($4::text is null or actor = $4)
+       and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) e
+   group by code, action, status order by calls desc, code, action`,
+);
+
+/** Calls that were refused or failed, by code and route, the most frequent first. */
+export async function groupErrors(
+  tx: Tx,
+  organisationId: number,
+  { actor = null, from, to }: Pick<LogFilter, 'actor' | 'from' | 'to'>,
+): Promise<ErrorGroup[]> {
+  const rows = await tx.query<Omit<ErrorGroup, 'fix'>>(errors, [organisationId, from, to, actor]);
+  return rows.map((row) => ({ ...row, fix: fixOf(row.code) }));
+}
+
+/** What the API says to whoever meets the error. */
+export function fixOf(code: string): string {
+  const known = Object.entries(errorTable).find(([name]) => name === code);
+  if (known !== undefined) return known[1][1];
+  const field = /^invalid_([a-z_]+)$/.exec(code)?.[1];
+  return field === undefined ? '' : `${field} in the body is not as the reference says.`;
+}
+
+export type Hour = { hour: Date; sent: number; unchanged: number; refused: number; failed: number };
+
+const series = statement(
+  'audit.log_series',
+  `
+  select hour, sum(calls) filter (where status between 200 and 299)::int8 as sent,
+         sum(calls) filter (where status = 304)::int8 as unchanged,
+         sum(calls) filter (where status between 400 and 499)::int8 as refused,
+         sum(calls) filter (where status >= 500)::int8 as failed
+    from (
+      select hour, status, calls from audit_hour
+       where organisation_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3 and ($4::text is null or actor = $4)
+      union all
+      select date_trunc('hour', at, 'UTC'), status, 1 from audit
+       where organisation_id = $1 and at >= $2 and at < $3 and ($4::text is null or actor = $4)
+         and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) c
+   group by hour order by hour`,
+);
+
+/** Calls by the hour and the class of their status; hours without any are left out. */
+export async function hourlySeries(
+  tx: Tx,
+  organisationId: number,
+  { actor = null, from, to }: Pick<LogFilter, 'actor' | 'from' | 'to'>,
+): Promise<Hour[]> {
+  const rows = await tx.query<Record<keyof Hour, any>>(series, [organisationId, from, to, actor]);
+  return rows.map(({ hour, sent, unchanged, refused, failed }) => ({
+    hour,
+    sent: sent ?? 0,
+    unchanged: unchanged ?? 0,
+    refused: refused ?? 0,
+    failed: failed ?? 0,
+  }));
+}
+
+/** The call as a command line; what the log doesn't keep stands in capitals. */
+export function asCurl(baseUrl: string, call: LoggedCall): string | null {
+  const match = /^(GET|POST|PATCH|DELETE) (\/\S*)$/.exec(call.action);
+  if (match === null) return null;
+  const [, method, path] = match;
+  const filled = path!.replace('{id}', call.resource ?? 'ID').replace('{ref}', 'LEARNER_REF');
+  const { query, limit, cursor } = call.detail ?? {};
+  const parts = [
+    ...(query === undefined ? [] : [query.replace(/learner_id=[^&]*/, 'learner_ref=LEARNER_REF')]),
+    ...(limit === undefined ? [] : [`limit=${limit}`]),
+    ...(cursor === undefined ? [] : ['cursor=CURSOR']),
+  ];
+  return [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}'${baseUrl}${filled}${parts.length === 0 ? '' : `?${parts.join('&')}`}'`,
+    `  -H 'X-Access-Key-Id: ${call.actor}'`,
+    `  -H "X-Secret-Access-Key: $SECRET_ACCESS_KEY"`,
+    ...(method === 'POST' || method === 'PATCH' ? [`  -H 'Content-Type: application/json' -d 'BODY'`] : []),
+  ].join(' \\\n');
+}

@@ -1,0 +1,235 @@
+import type { Detail } from '../audit/log.ts';
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+
+/** What the service knows of one result's way: read here, explained in the other files of this folder. */
+
+export type TracedResult = {
+  learner_id: string;
+  learner_ref: string | null;
+  position: number;
+  deleted: boolean;
+  assessed_at: number;
+  facet: number;
+  /** The learner's groups: whenever they change, so does the position. */
+  group_ids: string[];
+  completed_at: Date | null;
+  changes: { at: Date; kind: string }[];
+};
+
+export type TracedKey = {
+  key_id: string;
+  label: string | null;
+  created_at: Date;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+  group_ids: string[] | null;
+  subjects: string[] | null;
+  /** Of GET /assessments, whatever was answered. */
+  last_poll_at: Date | null;
+};
+
+export type Poll = { audit_id: number; at: Date; action: string; status: number; detail: Detail | null };
+
+export type TracedEndpoint = {
+  endpoint_id: string;
+  host: string;
+  status: 'active' | 'paused' | 'disabled';
+  created_at: Date;
+  event_types: string[];
+  group_ids: string[] | null;
+  delivery: {
+    delivery_id: string;
+    status: 'pending' | 'succeeded' | 'dead' | 'cancelled';
+    attempts: number;
+    next_attempt_at: Date | null;
+    finished_at: Date | null;
+    last_error: string | null;
+    last_status: number | null;
+  } | null;
+};
+
+/** From when on the log tells what calls asked for and got. */
+export type LogBounds = { recorded_from: Date };
+
+const result = statement(
+  'trace.result',
+  `
+  select f.learner_id, l.ref as learner_ref, f.position, f.deleted, f.assessed_at, f.facet, coalesce(g.group_ids, '{}') as group_ids,
+         coalesce((select min(e.occurred_at) from event e
+                    where e.organisation_id = $1 and e.type = 'assessment.completed' and e.emptied is null
+                      and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') = $2::text),
+                  (select min(v.created_at) from evidence v where v.organisation_id = $1 and v.assessment_id = $2::uuid)) as completed_at
+    from assessment a
+    join assessment_feed f on f.organisation_id = $1 and f.learner_id = a.learner_id and f.assessment_id = a.assessment_id
+    left join learner l on l.organisation_id = $1 and l.learner_id = f.learner_id
+    left join group_set g on g.organisation_id = $1 and g.group_set_id = f.group_set_id
+   where a.organisation_id = $1 and a.assessment_id = $2::uuid`,
+);
+const changes = statement(
+  'trace.changes',
+  'select at, kind from assessment_change where organisation_id = $1 and assessment_id = $2 order by at',
+);
+
+export async function readResult(tx: Tx, organisationId: number, id: string): Promise<TracedResult | undefined> {
+  const [row] = await tx.query<Omit<TracedResult, 'changes'>>(result, [organisationId, id]);
+  if (row === undefined) return undefined;
+  return { ...row, changes: await tx.query(changes, [organisationId, id]) };
+}
+
+const list = `action = 'GET /assessments'`;
+const keys = statement(
+  'trace.keys',
+  `
+  with polled as materialized (
+    select actor, max(last_at) as at from audit_hour where organisation_id = $1 and ${list} group by actor),
+  lately as materialized (
+    select actor, max(at) as at from audit
+     where organisation_id = $1 and ${list} and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)
+     group by actor)
+  select k.key_id, k.label, k.created_at, k.expires_at, k.revoked_at, k.group_ids, k.subjects, greatest(p.at, n.at) as last_poll_at
+    from access_key k left join polled p on p.actor = k.key_id left join lately n on n.actor = k.key_id
+   where k.organisation_id = $1 order by k.created_at, k.key_id`,
+);
+
+export function readKeys(tx: Tx, organisationId: number): Promise<TracedKey[]> {
+  return tx.query<TracedKey>(keys, [organisationId]);
+}
+
+const bounds = statement(
+  'trace.log_bounds',
+  `
+  select greatest(b.at, c.dropped_before) as recorded_from from audit_begun b left join audit_chain c on c.organisation_id = $1`,
+);
+
+export async function readLogBounds(tx: Tx, organisationId: number): Promise<LogBounds> {
+  const [row] = await tx.query<LogBounds>(bounds, [organisationId]);
+  return row!;
+}
+
+/** Hours of a key in which pages were sent whose ends lie around a position, and as many as are looked through. */
+const hoursLooked = 6;
+const columns = 'audit_id, at, action, status, detail';
+const around = `status = 200 and substring(detail from '"first":(\\d+)')::int8 <= $2 and substring(detail from '"last":(\\d+)')::int8 >= $2`;
+const pages = statement(
+  'trace.pages',
+  `
+  select actor, ${columns} from (
+    select h.actor, a.* from (
+      select actor, lowest_id, highest_id, row_number() over (partition by actor order by hour) as n from audit_hour
+       where organisation_id = $1 and hour >= $3 and ${list} and status = 200 and first_position <= $2 and last_position >= $2) h
+      cross join lateral (
+        select ${columns} from audit a
+         where a.organisation_id = $1 and a.audit_id between h.lowest_id and h.highest_id and a.at >= $3 and a.actor = h.actor
+           and ${list} and ${around}
+         order by a.audit_id limit 5) a
+     where h.n <= ${hoursLooked}
+    union all
+    select actor, ${columns} from audit
+     where organisation_id = $1 and ${list} and ${around}
+       and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) found
+   order by at, audit_id`,
+);
+const reads = statement(
+  'trace.reads',
+  `
+  select actor, ${columns} from audit
+   where organisation_id = $1 and at >= $2 and status = 200
+     and ((resource = $3 and action in ('GET /assessments/{id}', 'GET /assessments/{id}/report.pdf'))
+       or (resource = $4 and action = 'GET /learners/{ref}'))
+   order by at, audit_id limit 100`,
+);
+
+type Found = Omit<Poll, 'detail'> & { actor: string; detail: string | null };
+
+const asPoll = ({ actor: _, detail, ...rest }: Found): Poll => ({
+  ...rest,
+  detail: detail === null ? null : (JSON.parse(detail) as Detail),
+});
+
+function byKey(found: Found[]): Map<string, Poll[]> {
+  const map = new Map<string, Poll[]>();
+  for (const row of found) map.set(row.actor, [...(map.get(row.actor) ?? []), asPoll(row)]);
+  return map;
+}
+
+/** Pages whose ends lie around the position, of each key, the first ones first. */
+export async function readPages(tx: Tx, organisationId: number, position: number, from: Date) {
+  return byKey(await tx.query<Found>(pages, [organisationId, position, from]));
+}
+
+/** Reads of the result by its id, and of its learner, of each key. */
+export async function readReads(tx: Tx, organisationId: number, from: Date, id: string, learnerId: string) {
+  return byKey(await tx.query<Found>(reads, [organisationId, from, id, learnerId]));
+}
+
+const polls = (order: 'asc' | 'desc', limit: number) =>
+  statement(
+    `trace.polls_${order}`,
+    `
+  select actor, ${columns} from (
+    select a.* from (
+      select lowest_id, highest_id, hour from audit_hour
+       where organisation_id = $1 and actor = $2 and hour >= date_trunc('hour', $3::timestamptz, 'UTC') and ${list}
+       order by hour ${order} limit 8) h
+      cross join lateral (
+        select actor, ${columns} from audit a
+         where a.organisation_id = $1 and a.audit_id between h.lowest_id and h.highest_id and a.at >= $3 and a.actor = $2 and ${list}
+         order by a.audit_id ${order} limit ${limit}) a
+    union
+    select actor, ${columns} from audit
+     where organisation_id = $1 and actor = $2 and at >= $3 and ${list}
+       and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) found
+   order by at ${order}, audit_id ${order} limit ${limit}`,
+  );
+const firstPolls = polls('asc', 40);
+const lastPolls = polls('desc', 20);
+
+/** The first and the last polls of a key since a time, in their order. */
+export async function readPolls(tx: Tx, organisationId: number, keyId: string, from: Date): Promise<Poll[]> {
+  const values = [organisationId, keyId, from];
+  const found = [...(await tx.query<Found>(firstPolls, values)), ...(await tx.query<Found>(lastPolls, values))];
+  const unique = [...new Map(found.map((row) => [row.audit_id, row])).values()];
+  return unique.sort((a, b) => a.at.getTime() - b.at.getTime() || a.audit_id - b.audit_id).map(asPoll);
+}
+
+// A delivery's id comes from its event's and its endpoint's.
+const endpoints = statement(
+  'trace.endpoints',
+  `
+  select w.endpoint_id, coalesce(substring(w.url from '^https?://([^/?#]+)'), '') as host, w.status, w.created_at, w.event_types, w.group_ids, d.*
+    from webhook_endpoint w
+    left join lateral (
+      select json_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempts', d.attempts,
+               'next_attempt_at', d.next_attempt_at, 'finished_at', d.finished_at, 'last_error', t.error, 'last_status', t.status_code) as delivery
+        from event e
+        join delivery d on d.organisation_id = $1
+                       and d.delivery_id = md5(e.event_id::text || w.endpoint_id)::uuid
+        left join lateral (
+          select error, status_code from delivery_attempt t where t.organisation_id = $1 and t.delivery_id = d.delivery_id
+           order by number desc limit 1) t on true
+       where e.organisation_id = $1 and e.type = 'assessment.completed' and e.emptied is null
+         and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') = $2::text
+       order by e.number desc limit 1) d on true
+   where w.organisation_id = $1 order by w.created_at, w.endpoint_id`,
+);
+
+type Dated = { next_attempt_at: string | null; finished_at: string | null };
+
+export async function readEndpoints(tx: Tx, organisationId: number, id: string): Promise<TracedEndpoint[]> {
+  const rows = await tx.query<
+    Omit<TracedEndpoint, 'delivery'> & { delivery: (TracedEndpoint['delivery'] & Dated) | null }
+  >(endpoints, [organisationId, id]);
+  const date = (text: unknown) => (typeof text === 'string' ? new Date(text) : null);
+  return rows.map(({ delivery, ...row }) => ({
+    ...row,
+    delivery:
+      delivery === null
+        ? null
+        : {
+            ...(delivery as NonNullable<TracedEndpoint['delivery']>),
+            next_attempt_at: date(delivery.next_attempt_at),
+            finished_at: date(delivery.finished_at),
+          },
+  }));
+}
