@@ -155,6 +155,12 @@ export function moment(at: Date, zone: string): Markup {
     .replace(/(?:,| at)? (?=\d\d:\d\d$)/, ' at ')}</time>`;
 }
 
+/** To the second, for what is compared with other logs: `22 Nov 2026, 09:45:07`. */
+export function instant(at: Date, zone: string): Markup {
+  const text = at.toLocaleString('en-GB', { timeZone: zone, dateStyle: 'medium', timeStyle: 'medium' });
+  return html`<time datetime="${at.toISOString()}">${text}</time>`;
+}
+
 export function day(at: Date, zone: string): Markup {
   return html`<time datetime="${at.toISOString()}">${formatOf(zone, false).format(at)}</time>`;
 }

@@ -5,6 +5,8 @@ import { keyRoutes } from './keys.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import { resendRoutes } from './resends.ts';
 import { webhookRoutes } from './webhooks.ts';
+import { logRoutes } from './log.ts';
+import { traceRoutes } from './trace.ts';
 import { invitationRoutes } from './invitation.ts';
 import { peopleRoutes } from './people.ts';
 import type { ConsoleRoute } from './route.ts';
@@ -24,6 +26,8 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...webhookRoutes,
   ...deliveryRoutes,
   ...resendRoutes,
+  ...logRoutes,
+  ...traceRoutes,
   ...sandboxRoutes,
   ...ssoRoutes,
   ...signInRoutes,

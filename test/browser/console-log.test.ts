@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { personOf } from '../console/visitor.ts';
+import { scenario } from '../scenario.ts';
+import { withService } from '../service.ts';
+import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
+
+suite('the request log and the tracer in a browser', { skip: withoutBrowser }, async () => {
+  const service = await withService();
+  const scene = await scenario(service);
+  const { org } = scene;
+  const result = await (await scene.learner('ana')).completes();
+  await org.post('/webhooks', { url: 'https://a-very-long-name-of-a-consumer.platform.example/hook' });
+  await org.get('/assessments?subject=maths,english&since=2026-01-01T00:00:00Z&assessed_from=2026-01-01T00:00:00Z');
+  await org.get('/assessments?foo=1');
+
+  for (const width of [320, 1280])
+    test(`read by keyboard at ${width} px`, async () => {
+      const person = await personOf(service, org.id, 'developer');
+      const { page, complaints } = await openPage({
+        width,
+        script: true,
+        colorScheme: width === 320 ? 'dark' : 'light',
+      });
+      const isSound = async (what: string) => {
+        assert.deepEqual(await overhanging(page), [], `${what}: reaches past the edge`);
+        assert.deepEqual(await axeFaults(page), [], `${what}: axe`);
+      };
+      const [cookie, value] = person.cookie!.split('=') as [string, string];
+      await page.context().addCookies([{ name: cookie, value, url: service.url, httpOnly: true, sameSite: 'Lax' }]);
+      await page.goto(`${service.url}/console/${org.publicId}/log`);
+      await isSound('the log');
+      await page.getByLabel('Status').selectOption('4xx');
+      await page.getByRole('button', { name: 'Filter' }).press('Enter');
+      await page.getByText('unknown_parameter').waitFor();
+      await page.getByRole('link', { name: 'Errors by code' }).press('Enter');
+      await page.getByRole('heading', { name: 'Errors and traffic' }).waitFor();
+      await isSound('errors');
+      await page.goto(`${service.url}/console/${org.publicId}/trace`);
+      await isSound('the empty tracer');
+      await page.getByLabel('Id of the result').fill(result.id);
+      await page.getByRole('button', { name: 'Filter' }).press('Enter');
+      await page.getByRole('heading', { name: /^Fetched at/ }).waitFor();
+      await isSound('a trace');
+      await page.getByRole('link', { name: /^Call \d+/ }).press('Enter');
+      await page.getByRole('heading', { name: 'The same call' }).waitFor();
+      await isSound('a call');
+      // Browsers ask for an icon by themselves.
+      assert.deepEqual(
+        complaints.filter((one) => !one.includes('404')),
+        [],
+      );
+      await page.context().close();
+    });
+});
