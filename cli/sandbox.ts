@@ -163,7 +163,8 @@ async function run(call: Call) {
     access_key_id: sandbox.keyId,
     secret_access_key: sandbox.secret,
     learners: filled,
-    console: { url: `${url}/console`, ...sandbox.owner },
+    console_url: `${url}/console`,
+    owner: sandbox.owner,
   };
   // A script reads one line and then counts on all of it.
   if (call.json) process.stdout.write(`${JSON.stringify(ready)}\n`);

@@ -31,7 +31,7 @@ test('two sandboxes that start at once on the same data are one sandbox', async 
     children.map(async (child) => {
       const ended = once(child, 'exit');
       const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-      const { base_url, ...sandbox } = JSON.parse((await lines.next()).value!);
+      const { base_url, console_url: _, ...sandbox } = JSON.parse((await lines.next()).value!);
       const { access_key_id, secret_access_key } = sandbox;
       const { status } = await fetch(`${base_url}/health`, {
         headers: { 'X-Access-Key-Id': access_key_id, 'X-Secret-Access-Key': secret_access_key },
