@@ -46,11 +46,12 @@ export async function compare(given: {
   const byDigest = await compareBuckets(service, held);
   const { results, within, by } = byDigest ?? { ...(await everything(service)), by: 'walk' as const };
   const newest = [...held.values()].reduce((one, other) => (one > other ? one : other), '');
+  const gone = await goneSince(service, newest);
   const differences: CausedDifference[] = [];
   for (const id of new Set([...results.keys(), ...[...held.keys()].filter(within)])) {
     const difference = { id, mirror: held.get(id) ?? null, service: results.get(id) ?? null };
     if (difference.mirror !== difference.service)
-      differences.push({ ...difference, cause: causeOf(difference, newest) });
+      differences.push({ ...difference, cause: causeOf(difference, newest, gone) });
   }
   const [more, fewer] = [
     differences.filter((one) => one.mirror === null),
@@ -59,11 +60,20 @@ export async function compare(given: {
   return { differences, service: held.size + more.length - fewer.length, mirror: held.size, by };
 }
 
-function causeOf({ mirror, service }: Difference, newest: string): Cause {
-  if (service === null) return 'kept';
+function causeOf({ id, mirror, service }: Difference, newest: string, gone: Set<string>): Cause {
+  if (service === null) return gone.has(id) ? 'coming' : 'kept';
   if (mirror !== null && mirror > service) return 'ahead';
   if (service > newest) return 'coming';
   return mirror === null ? 'lost' : 'outdated';
+}
+
+/** What has been withdrawn, or has left the filters, since the newest change that the mirror holds. */
+async function goneSince({ client, filters, signal }: Served, newest: string): Promise<Set<string>> {
+  const gone = new Set<string>();
+  if (newest === '') return gone;
+  for await (const entry of client.assessments.list({ ...filters, since: newest, limit: 500 }, { signal }))
+    if ('removed' in entry || entry.status === 'deleted') gone.add(entry.assessment_id);
+  return gone;
 }
 
 type Found = { results: Map<string, string>; within: (id: string) => boolean; by: 'digest' | 'walk' };

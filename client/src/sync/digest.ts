@@ -99,9 +99,15 @@ export function checkOf(record: unknown): string {
 }
 
 function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
-  fields.sort(([one], [other]) => (one < other ? -1 : 1));
-  return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${canonical(field)}`).join()}}`;
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value !== 'object' || value === null) return String(value);
+  let text = '';
+  if (Array.isArray(value)) {
+    for (const one of value) text += `${canonical(one)},`;
+    return `[${text}]`;
+  }
+  const fields = value as Record<string, unknown>;
+  for (const name of Object.keys(fields).sort())
+    if (fields[name] !== undefined) text += `${JSON.stringify(name)}:${canonical(fields[name])},`;
+  return `{${text}}`;
 }
