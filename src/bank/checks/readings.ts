@@ -9,7 +9,7 @@ import type { Finding } from './finding.ts';
 import { isLive } from './statements.ts';
 
 /** Whether an item without a reading fails the check. False only while new items wait for their reader. */
-const missingReadingFails = false;
+const missingReadingFails = true;
 
 /**
  * What a second reader answered, who saw the question and not its key. `answer` is an option's or spot's id, a list of
