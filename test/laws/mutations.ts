@@ -35,8 +35,8 @@ const bareClock: Mutation['changes'] = [
 const staleSnapshot: Mutation['changes'] = [
   {
     file: position,
-    from: `'select position, shape from feed where organisation_id = $1 for update'`,
-    to: `'select position, shape, (select jsonb_object_agg(learner_id, group_set_id) from learner_feed where organisation_id = $1) as sets from feed where organisation_id = $1 for update'`,
+    from: `'select position, shape, digest_through from feed where organisation_id = $1 for update'`,
+    to: `'select position, shape, digest_through, (select jsonb_object_agg(learner_id, group_set_id) from learner_feed where organisation_id = $1) as sets from feed where organisation_id = $1 for update'`,
   },
   {
     file: position,
@@ -45,13 +45,13 @@ const staleSnapshot: Mutation['changes'] = [
   },
   {
     file: 'src/assessments/store.ts',
-    from: 'select g.*, l.group_set_id\n',
-    to: 'select g.*, coalesce(($11::jsonb ->> g.learner_id::text)::uuid, l.group_set_id) as group_set_id\n',
+    from: 'select g.*, l.group_set_id,',
+    to: 'select g.*, coalesce(($12::jsonb ->> g.learner_id::text)::uuid, l.group_set_id) as group_set_id,',
   },
   {
     file: 'src/assessments/store.ts',
-    from: `array('report_sha256'), first, ])`,
-    to: `array('report_sha256'), first, (feed as any).sets])`,
+    from: 'first, feed.digestThrough, ])',
+    to: 'first, feed.digestThrough, (feed as any).sets])',
   },
 ];
 
@@ -154,8 +154,8 @@ export const mutations: Mutation[] = [
     changes: [
       {
         file: listReply,
-        from: 'const { entries, passed = null } = await fetch(after, query.limit + 1);',
-        to: `const { entries, passed = null } = await fetch(after, query.limit + 1);
+        from: 'const { entries, passed = null, headers: more } = await fetch(after, query.limit + 1);',
+        to: `const { entries, passed = null, headers: more } = await fetch(after, query.limit + 1);
         if (after === null) headers['x-sync-through'] = formatPosition((await app.db.query<{ position: number }>('select position from feed where organisation_id = $1', [caller.organisationId]))[0]!.position);`,
       },
     ],
@@ -167,11 +167,24 @@ export const mutations: Mutation[] = [
     changes: [
       {
         file: stamp,
-        from: 'return stamp(work, feed, [assessmentsOfThese, learnersThese], learnerIds);',
-        to: 'return stamp(work, feed, [assessmentsOfThese], learnerIds);',
+        from: 'return stamp(work, feed, { assessments: assessmentsOfThese, learners: learnersThese }, learnerIds);',
+        to: `const nobody = statement('feed.nobody', 'select 0::int8 as count where num_nulls($1::int8, $2::uuid[], $3::int8) = 0');
+        return stamp(work, feed, { assessments: assessmentsOfThese, learners: nobody }, learnerIds);`,
       },
     ],
     caughtBy: { file: 'order.test.ts', test: 'law 2: two changes', says: /law 2: two payloads/ },
+  },
+  {
+    name: 'digest-keeps-what-moved',
+    fault: 'a cascade puts results into their new cells and leaves them in their old ones',
+    changes: [
+      {
+        file: stamp,
+        from: "'select had_set as group_set_id, facet, had as token from named where learner_id <= $4'",
+        to: "'select had_set as group_set_id, facet, had as token from named where learner_id <= $4 and false'",
+      },
+    ],
+    caughtBy: { ...history, says: /law 1: the digest of/ },
   },
   {
     name: 'exits-after-limit',
