@@ -4,11 +4,9 @@ import { loadBank } from '../src/bank/load.ts';
 import type { Bank, SubjectBank } from '../src/bank/load.ts';
 import { simulationMarkdown, simulationPlots } from '../src/bank/simulation/report.ts';
 import type { SubjectSimulation } from '../src/bank/simulation/report.ts';
-import type { AtAbility } from '../src/bank/simulation/gaps.ts';
 import { seededRandom } from '../src/random.ts';
 import { BankFault } from '../src/scoring/cuts.ts';
 import { judgeGoals } from '../src/scoring/goals.ts';
-import { information, probability } from '../src/scoring/irt.ts';
 import { simulate } from '../src/scoring/simulate.ts';
 import { preparePool } from '../src/sittings/pool.ts';
 import { deliver, deliverAtRandom } from '../src/sittings/selection.ts';
@@ -19,7 +17,6 @@ import { subjects } from '../src/scoring/levels.ts';
 import type { Subject } from '../src/scoring/levels.ts';
 
 const defaultLearners = 10_000;
-const abilities = Array.from({ length: 13 }, (_, n) => -3 + n / 2);
 
 function text(call: Call, name: string): string | undefined {
   const value = call.options[name];
@@ -27,63 +24,22 @@ function text(call: Call, name: string): string | undefined {
   return value;
 }
 
-/** Sittings of learners of one ability each: the error against θ that the population's averages hide. */
-function atAbilities({ version }: SubjectBank, learners: number, seed: string): AtAbility[] {
-  const pool = preparePool(version);
-  return abilities.map((theta) => {
-    const random = seededRandom(`${seed}:${version.subject}:θ ${theta}`);
-    const sums = { squared: 0, error: 0, se: 0, items: 0, information: 0 };
-    for (let k = 0; k < learners; k += 1) {
-      const { given, ability } = deliver(pool, (i) => random.float() < probability(version.items[i]!, theta), random);
-      sums.squared += (ability.theta - theta) ** 2;
-      sums.error += ability.theta - theta;
-      sums.se += ability.sd;
-      sums.items += given.length;
-      sums.information += given.reduce((sum, i) => sum + information(version.items[i]!, theta), 0);
-    }
-    return {
-      theta,
-      learners,
-      rmse: Math.sqrt(sums.squared / learners),
-      bias: sums.error / learners,
-      meanSe: sums.se / learners,
-      meanItems: sums.items / learners,
-      meanInformation: sums.information / learners,
-    };
-  });
-}
-
 function simulateSubject(bank: SubjectBank, learners: number, seed: string, call: Call): SubjectSimulation {
   const { version } = bank;
   const pool = preparePool(version);
-  const counts = version.items.map(() => 0);
-  let condition = '';
   const report = simulate({
     bank: version,
     learners,
     minPerDomain: defaultSettings(version.subject).minPerDomain,
-    adaptive: (answers, random) => {
-      const sitting = deliver(pool, answers, random);
-      if (condition === 'population') for (const i of sitting.given) counts[i]! += 1;
-      return sitting;
-    },
+    adaptive: (answers, random, seen) => deliver(pool, answers, random, seen),
     random: (answers, random, length) => deliverAtRandom(pool, answers, random, length),
     seed: (name) => seededRandom(`${seed}:${name}`),
     progress: (name) => {
-      condition = name;
       if (call.signal.aborted) throw new Failure('Stopped.');
       call.progress(`${version.subject}: ${name}`);
     },
   });
-  const exposure = version.items
-    .map(({ id }, i) => ({ id, share: counts[i]! / learners }))
-    .sort((a, b) => b.share - a.share || (a.id < b.id ? -1 : 1));
-  return {
-    report,
-    goals: judgeGoals(report),
-    abilities: atAbilities(bank, Math.max(20, Math.round(learners / 20)), seed),
-    exposure,
-  };
+  return { report, goals: judgeGoals(report) };
 }
 
 function bankOrFailure(): Bank {
@@ -152,11 +108,7 @@ export const simulateBank: Command = {
         seed,
         goals_met: total - missed.length,
         goals: total,
-        subjects: simulations.map(({ report, goals, abilities: byAbility }) => ({
-          ...report,
-          goals,
-          abilities: byAbility,
-        })),
+        subjects: simulations.map(({ report, goals }) => ({ ...report, goals })),
       },
       text: [
         `Bank ${bank.version}, ${learners} learners a subject: ${total - missed.length} of ${total} goals met.`,

@@ -1,24 +1,31 @@
 import { simulationRandom, standardNormal } from '../random.ts';
 import type { Uniform } from '../random.ts';
+import { widened, widenedPosterior } from './calibration.ts';
 import {
   eapNodes,
   standardPrior,
   confidenceInterval,
+  information,
   logPriorAt,
   logProbabilities,
   momentsOf,
-  probability,
   quadratureNodes,
 } from './irt.ts';
-import type { EapEstimate } from './irt.ts';
-import { levelsOf, orderOf } from './levels.ts';
+import type { EapEstimate, Posterior } from './irt.ts';
+import { orderOf } from './levels.ts';
 import type { Level, Placement, Subject } from './levels.ts';
-import { exposureOf } from './exposure.ts';
-import type { Exposure } from './exposure.ts';
+import { personFit } from './person-fit.ts';
+import { levelProbabilities } from './probabilities.ts';
 import { decidingRule, placeByIrt, reconcile } from './reconcile.ts';
 import { placeByRules } from './rules.ts';
 import { prepareBank } from './score.ts';
 import type { BankVersion, ScoringBank } from './score.ts';
+import { changeConditions, honest, stress, stressConditions } from './simulation/conditions.ts';
+import type { ChangeName, Learner, MakeLearner, SimulatedItem, StressName } from './simulation/conditions.ts';
+import { DeliveredContent, exposureOf, leastGiven, overlapOf } from './simulation/delivered.ts';
+import type { AtAbility, ContentFigures, Exposure } from './simulation/delivered.ts';
+import { figuresOf, meanOf, squaredError, standardErrorOf } from './simulation/figures.ts';
+import type { ConditionFigures, Outcome } from './simulation/figures.ts';
 
 /**
  * Simulation of a bank: learners of known ability answer by the model, and what the engines say is compared with the
@@ -27,13 +34,14 @@ import type { BankVersion, ScoringBank } from './score.ts';
  */
 
 /** A whole sitting: the indices of the items given, in order, and the final estimate. */
-export type Delivered = { given: readonly number[]; ability: EapEstimate };
-export type Deliver = (answers: (index: number) => boolean, random: Uniform) => Delivered;
+export type Delivered = { given: readonly number[]; ability: EapEstimate; posterior: Posterior };
+/** `seen`: ids of items that the learner saw lately. */
+export type Deliver = (answers: (index: number) => boolean, random: Uniform, seen?: Iterable<string>) => Delivered;
 /** The same with the number of items given. */
 export type DeliverLength = (answers: (index: number) => boolean, random: Uniform, length: number) => Delivered;
 
 export type SimulationSetup = {
-  bank: BankVersion;
+  bank: BankVersion<SimulatedItem>;
   /** The delivery to measure, and as its yardstick random choice under the same rules. */
   adaptive: Deliver;
   random: DeliverLength;
@@ -43,41 +51,6 @@ export type SimulationSetup = {
   seed: (name: string) => Uniform;
   /** Called with each condition's name before it runs. */
   progress?: (condition: string) => void;
-};
-
-/** Figures of one condition. Shares are from 0 to 1; an empty base gives null. */
-export type ConditionFigures = {
-  learners: number;
-  meanItems: number;
-  bias: number;
-  rmse: number;
-  meanSe: number;
-  /** Squared correlation of estimate and truth; null where all learners have the same ability. */
-  reliability: number | null;
-  coverage: number;
-  gate: {
-    right: number;
-    /** Among results whose interval does not hold the Level 1 cut. */
-    rightWhenClear: number | null;
-    clear: number;
-    /** Shares of all learners: at Level 1 or above but placed below, and the reverse. */
-    falseBelow: number;
-    falseAbove: number;
-  };
-  rqf: { right: number; withinOne: number; workingLevelRight: number };
-  /** Neither borderline nor for review, and the RQF level right among those. */
-  unflagged: { share: number; right: number | null };
-  reviewRate: number;
-  borderlineRate: number;
-  irtAlone: { rqfRight: number };
-  rulesAlone: { rqfRight: number; belowEntryWrongly: number };
-  blueprintMet: number;
-  /** The Level 1 decision equals that of the whole bank answered; null where that was not asked for. */
-  equalsFullBank: number | null;
-  /** The same among results whose interval does not hold the Level 1 cut. */
-  equalsFullBankWhenClear: number | null;
-  /** Standard errors of those figures that are not shares: shares have √(p(1 − p)/n). */
-  standardErrors: { meanItems: number; rmse: number; reliability: number | null };
 };
 
 export type SimulationReport = {
@@ -92,164 +65,121 @@ export type SimulationReport = {
   rmseGainSe: number;
   randomChoiceRmse: number;
   exposure: Exposure;
-  atCuts: { level: Level; theta: number; learners: number; coverage: number; rmse: number }[];
-  atCutsCoverage: { pooled: number; lowest: number };
-  /** Learners at θ = −2.5 and +2.5 together. */
+  /** The share of sittings that used each item, highest first. */
+  exposures: { id: string; share: number }[];
+  content: ContentFigures;
+  /** Whether a learner meets a level: of everybody, and where the reported interval is clear of the cut. */
+  decisions: { level: Level; right: number; clear: number; rightWhenClear: number | null }[];
+  atCuts: { level: Level; theta: number; learners: number; coverage: number; reportedCoverage: number; rmse: number }[];
+  /** Learners at θ = −2.5 and +2.5 together; of the reported interval. */
   extremes: { coverage: number; low: number; high: number; rmse: number };
+  abilities: AtAbility[];
+  leastGiven: { share: number; item: string; under: string[]; learners: number };
   stress: { name: StressName; note: string; figures: ConditionFigures }[];
+  changes: { name: ChangeName; note: string; learners: number; found: number }[];
+  /** One learner's sittings one after the other, all within a year. */
+  retakes: { sitting: number; learners: number; rmse: number; se: number; meanItems: number; repeated: number }[];
 };
 
-export type StressName = 'b_error' | 'population_lower' | 'population_higher' | 'guessers' | 'skips' | 'skips_blind';
+/** Named by what they are goals for. */
+export const typeShareMost = 0.6;
+export const givenLeast = 0.01;
+const sittingsInARow = 5;
+const gridAbilities = Array.from({ length: 13 }, (_, n) => -3 + n / 2);
 
-export const STRESS = {
-  bErrorSd: 0.4,
-  bErrorBanks: 20,
-  shift: 0.5,
-  guesserShare: 0.1,
-  skipShare: 0.15,
-  extremeTheta: 2.5,
-} as const;
-
-/** The learner of one simulated sitting: ability, and the probability of a right answer to each item. */
-type Learner = { theta: number; chance: (index: number) => number };
-/** `compare` also answers the whole bank, and as many items chosen at random. */
+/** `compare` also answers the whole bank, and as many items chosen at random; `judge` also looks at probabilities and fit. */
 type Condition = {
   name: string;
   learners: number;
   compare?: boolean;
-  learner: (draw: Uniform, index: number) => Learner;
+  judge?: boolean;
+  learner: MakeLearner;
+  each?: (delivered: Delivered) => void;
 };
 
-type Outcome = {
-  theta: number;
-  estimate: number;
-  se: number;
-  items: number;
-  covered: boolean;
-  truth: Placement;
-  placement: Placement;
-  irt: Placement;
-  rules: Placement | null;
-  clear: boolean;
-  borderline: boolean;
-  needsReview: boolean;
-  blueprintMet: boolean;
-  sameAsFullBank: boolean | null;
-  /** The estimate from items chosen at random, where asked for. */
-  atRandom: number | null;
-};
-
-/** Runs every condition. Takes about a millisecond per learner and condition; the same setup gives the same report. */
+/** Runs every condition. Takes some milliseconds per learner and condition; the same setup gives the same report. */
 export function simulate(setup: SimulationSetup): SimulationReport {
   const bench = makeBench(setup);
   const { bank, cuts } = bench.prepared;
+  const { items } = setup.bank;
   const n = setup.learners;
-  const part = Math.max(1, Math.round(n / 5));
-  const honest = (theta: number): Learner => ({ theta, chance: (i) => probability(bank.items[i]!, theta) });
-  const population =
-    (mean: number) =>
-    (draw: Uniform): Learner =>
-      honest(mean + standardNormal(draw));
+  const part = Math.max(Math.min(n, 200), Math.round(n / 8));
+  const plain = honest(items);
+  const runOf = (condition: Condition) => run(bench, condition);
+  const at = (name: string, theta: number) => figuresOf(runOf({ name, learners: part, learner: () => plain(theta) }));
 
-  const exposures = new Float64Array(bank.items.length);
-  const main = run(
-    bench,
-    setup.adaptive,
-    { name: 'population', learners: n, compare: true, learner: population(0) },
-    exposures,
-  );
-  const mainFigures = figuresOf(main);
-  const randomChoiceRmse = Math.sqrt(meanOf(main, (o) => (o.atRandom! - o.theta) ** 2));
-
-  const atCuts = cuts.map((cut) => {
-    const figures = figuresOf(
-      run(bench, setup.adaptive, { name: `at ${cut.level}`, learners: part, learner: () => honest(cut.theta) }),
-    );
-    const { coverage, rmse } = figures;
-    return { level: cut.level, theta: cut.theta, learners: part, coverage, rmse };
+  const counts = new Float64Array(items.length);
+  const content = new DeliveredContent(setup.bank);
+  const main = runOf({
+    name: 'population',
+    learners: n,
+    compare: true,
+    judge: true,
+    learner: (draw) => plain(standardNormal(draw)),
+    each: ({ given }) => {
+      for (const i of given) counts[i]!++;
+      content.add(given, typeShareMost);
+    },
   });
-  const [low, high] = [-STRESS.extremeTheta, STRESS.extremeTheta].map((theta) =>
-    figuresOf(run(bench, setup.adaptive, { name: `at ${theta}`, learners: part, learner: () => honest(theta) })),
-  ) as [ConditionFigures, ConditionFigures];
-
-  const perturbed = perturbedBanks(setup);
-  const stress: [StressName, string, Condition['learner']][] = [
-    [
-      'b_error',
-      `true difficulties differ from the bank's by N(0, ${STRESS.bErrorSd}²), in ${STRESS.bErrorBanks} drawn banks`,
-      (draw, k) => {
-        const theta = standardNormal(draw);
-        const errors = perturbed[k % perturbed.length]!;
-        return { theta, chance: (i) => probability({ ...bank.items[i]!, b: bank.items[i]!.b + errors[i]! }, theta) };
-      },
-    ],
-    ['population_lower', `abilities N(−${STRESS.shift}, 1) under the N(0, 1) prior`, population(-STRESS.shift)],
-    ['population_higher', `abilities N(+${STRESS.shift}, 1) under the N(0, 1) prior`, population(STRESS.shift)],
-    [
-      'guessers',
-      `${STRESS.guesserShare * 100} % of learners pick at random on every choice item`,
-      (draw) => {
-        const { theta, chance } = honest(standardNormal(draw));
-        const guesses = draw.float() < STRESS.guesserShare;
-        return { theta, chance: (i) => (guesses && bank.items[i]!.c > 0 ? bank.items[i]!.c : chance(i)) };
-      },
-    ],
-    [
-      'skips',
-      `${STRESS.skipShare * 100} % of items skipped where the learner would have had to guess, and counted wrong`,
-      (draw) => {
-        const { theta, chance } = honest(standardNormal(draw));
-        // A right answer is knowledge or a lucky guess: 1 − P = (1 − known)(1 − c). Skips use up guesses, never knowledge.
-        return {
-          theta,
-          chance: (i) => {
-            const p = chance(i);
-            const { c } = bank.items[i]!;
-            return p - c * Math.min(STRESS.skipShare, (1 - p) / (1 - c));
-          },
-        };
-      },
-    ],
-    [
-      'skips_blind',
-      `${STRESS.skipShare * 100} % of all items skipped, known or not, and counted wrong`,
-      (draw) => {
-        const { theta, chance } = honest(standardNormal(draw));
-        return { theta, chance: (i) => (1 - STRESS.skipShare) * chance(i) };
-      },
-    ],
-  ];
+  const population = figuresOf(main);
+  const randomChoiceRmse = Math.sqrt(meanOf(main, (o) => (o.atRandom! - o.theta) ** 2));
+  const low = at(`at ${-stress.extremeTheta}`, -stress.extremeTheta);
+  const high = at(`at ${stress.extremeTheta}`, stress.extremeTheta);
+  const grid = gridAbilities.map((theta) => abilityOf(bench, theta, Math.max(20, Math.round(n / 20))));
 
   return {
     subject: bank.subject,
     bankVersion: bank.version,
-    items: bank.items.length,
+    items: items.length,
     learners: n,
     cuts: cuts.map((cut) => ({ ...cut })),
-    population: mainFigures,
-    rmseGain: 1 - mainFigures.rmse / randomChoiceRmse,
+    population,
+    rmseGain: 1 - population.rmse / randomChoiceRmse,
     // The learners are the same, so their two errors are taken together.
     rmseGainSe:
-      (mainFigures.rmse / randomChoiceRmse) *
+      (population.rmse / randomChoiceRmse) *
       standardErrorOf(
         main,
-        (o) => (squaredError(o) / mainFigures.rmse ** 2 - (o.atRandom! - o.theta) ** 2 / randomChoiceRmse ** 2) / 2,
+        (o) => (squaredError(o) / population.rmse ** 2 - (o.atRandom! - o.theta) ** 2 / randomChoiceRmse ** 2) / 2,
       ),
     randomChoiceRmse,
-    exposure: exposureOf(bank, exposures, n),
-    atCuts,
-    atCutsCoverage: { pooled: meanOf(atCuts, (x) => x.coverage), lowest: Math.min(...atCuts.map((x) => x.coverage)) },
+    exposure: exposureOf(bank, counts, n),
+    exposures: items
+      .map(({ id }, i) => ({ id, share: counts[i]! / n }))
+      .sort((a, b) => b.share - a.share || (a.id < b.id ? -1 : 1)),
+    content: content.figures(),
+    decisions: cuts.map((cut) => decisionsAt(cut, main)),
+    atCuts: cuts.map(({ level, theta }) => {
+      const { coverage, reportedCoverage, rmse } = at(`at ${level}`, theta);
+      return { level, theta, learners: part, coverage, reportedCoverage, rmse };
+    }),
     extremes: {
-      coverage: (low.coverage + high.coverage) / 2,
-      low: low.coverage,
-      high: high.coverage,
+      coverage: (low.reportedCoverage + high.reportedCoverage) / 2,
+      low: low.reportedCoverage,
+      high: high.reportedCoverage,
       rmse: Math.sqrt((low.rmse ** 2 + high.rmse ** 2) / 2),
     },
-    stress: stress.map(([name, note, learner]) => ({
+    abilities: grid.map(({ figures }) => figures),
+    leastGiven: {
+      ...leastGiven(
+        bank,
+        grid.map(({ figures, counts: given }) => ({ ...figures, counts: given })),
+        givenLeast,
+      ),
+      learners: grid[0]!.figures.learners,
+    },
+    stress: stressConditions(bank.subject, items, setup.seed).map(({ name, note, learner }) => ({
       name,
       note,
-      figures: figuresOf(run(bench, setup.adaptive, { name, learners: n, learner })),
+      figures: figuresOf(
+        runOf({ name, learners: name === 'harsh' ? 2 * part : part, judge: name === 'harsh', learner }),
+      ),
     })),
+    changes: changeConditions(items).map(({ name, note, learner }) => {
+      const { changed } = figuresOf(runOf({ name, learners: part, judge: true, learner }));
+      return { name, note, learners: part, found: changed! };
+    }),
+    retakes: retakesOf(bench, Math.max(10, Math.round(part / 2))),
   };
 }
 
@@ -258,7 +188,6 @@ type Bench = {
   prepared: ScoringBank;
   gateCut: number;
   domainOf: number[];
-  workingLevels: readonly Level[];
   nodes: Float64Array;
   logPrior: Float64Array;
   logRight: Float64Array[];
@@ -267,7 +196,7 @@ type Bench = {
 
 function makeBench(setup: SimulationSetup): Bench {
   const prepared = prepareBank(setup.bank);
-  const { items, domains, subject } = setup.bank;
+  const { items, domains } = setup.bank;
   const nodes = quadratureNodes(standardPrior, eapNodes);
   const tableOf = (side: 'right' | 'wrong') =>
     items.map((item) => nodes.map((theta) => logProbabilities(item, theta)[side]));
@@ -276,7 +205,6 @@ function makeBench(setup: SimulationSetup): Bench {
     prepared,
     gateCut: prepared.cuts.find((cut) => cut.level === 'level1')!.theta,
     domainOf: items.map((item) => domains.findIndex((domain) => domain.name === item.domain)),
-    workingLevels: levelsOf(subject),
     nodes,
     logPrior: logPriorAt(standardPrior, nodes),
     logRight: tableOf('right'),
@@ -284,27 +212,20 @@ function makeBench(setup: SimulationSetup): Bench {
   };
 }
 
-function perturbedBanks({ bank, seed }: SimulationSetup): Float64Array[] {
-  const draw = simulationRandom(seed(`${bank.subject}:b_error banks`));
-  return Array.from({ length: STRESS.bErrorBanks }, () =>
-    Float64Array.from(bank.items, () => STRESS.bErrorSd * standardNormal(draw)),
-  );
-}
-
-function run(bench: Bench, deliver: Deliver, condition: Condition, exposures?: Float64Array): Outcome[] {
+function run(bench: Bench, condition: Condition): Outcome[] {
   const { setup } = bench;
   setup.progress?.(condition.name);
   const draw = simulationRandom(setup.seed(`${setup.bank.subject}:${condition.name}`));
   const uniforms = new Float64Array(setup.bank.items.length);
   return Array.from({ length: condition.learners }, (_, k) => {
-    const { theta, chance } = condition.learner(draw, k);
-    // Every item's answer is settled beforehand, so that the sitting and the whole bank see the same learner.
+    const learner = condition.learner(draw, k);
+    // Every item's luck is settled beforehand, so that the sitting and the whole bank see the same learner.
     for (let i = 0; i < uniforms.length; i++) uniforms[i] = draw.float();
-    const answers = (i: number) => uniforms[i]! < chance(i);
-    const delivered = deliver(answers, draw);
-    if (exposures) for (const i of delivered.given) exposures[i]!++;
-    const outcome = outcomeOf(bench, theta, answers, delivered);
+    const { delivered, rights } = sit(setup.adaptive, learner, uniforms, draw);
+    condition.each?.(delivered);
+    const outcome = outcomeOf(bench, learner.theta, rights, delivered, condition.judge === true);
     if (!condition.compare) return outcome;
+    const answers = (i: number) => uniforms[i]! < learner.chance(i, 1);
     return {
       ...outcome,
       sameAsFullBank: fullBankTheta(bench, answers) >= bench.gateCut === orderOf(outcome.placement) >= 1,
@@ -313,22 +234,40 @@ function run(bench: Bench, deliver: Deliver, condition: Condition, exposures?: F
   });
 }
 
+/** One sitting with what was right, in order. */
+function sit(
+  deliver: Deliver,
+  { chance }: Learner,
+  uniforms: Float64Array,
+  draw: Uniform,
+  seen: Iterable<string> = [],
+): { delivered: Delivered; rights: boolean[] } {
+  const rights: boolean[] = [];
+  const answers = (i: number) => {
+    const right = uniforms[i]! < chance(i, rights.length + 1);
+    rights.push(right);
+    return right;
+  };
+  return { delivered: deliver(answers, draw, seen), rights };
+}
+
 function outcomeOf(
   bench: Bench,
   theta: number,
-  answers: (i: number) => boolean,
-  { given, ability }: Delivered,
+  rights: readonly boolean[],
+  { given, ability, posterior }: Delivered,
+  judge: boolean,
 ): Outcome {
   const { setup, prepared, gateCut } = bench;
   const { cuts } = prepared;
   const { items, domains, subject } = setup.bank;
-  const ci = confidenceInterval(ability);
+  const answers = given.map((i, k) => ({ item: items[i]!, right: rights[k]! }));
+  const model = confidenceInterval(ability);
+  const ci = confidenceInterval(widened(ability));
   const irt = placeByIrt(cuts, ability.theta);
-  const rules = placeByRules(
-    cuts,
-    given.map((i) => ({ item: items[i]!, right: answers(i) })),
-  ).placement;
+  const rules = placeByRules(cuts, answers).placement;
   const { placement, needsReview } = reconcile(subject, irt, rules);
+  const truth = placeByIrt(cuts, theta);
   const perDomain = domains.map(() => 0);
   for (const i of given) perDomain[bench.domainOf[i]!]!++;
   return {
@@ -336,8 +275,9 @@ function outcomeOf(
     estimate: ability.theta,
     se: ability.sd,
     items: given.length,
-    covered: ci.low <= theta && theta <= ci.high,
-    truth: placeByIrt(cuts, theta),
+    covered: model.low <= theta && theta <= model.high,
+    reportedCovered: ci.low <= theta && theta <= ci.high,
+    truth,
     placement,
     irt,
     rules,
@@ -349,13 +289,106 @@ function outcomeOf(
         perDomain[d]! >= setup.minPerDomain &&
         Math.abs(perDomain[d]! - share * given.length) <= blueprintToleranceItems,
     ),
+    probabilities: judge
+      ? {
+          stated: Object.values(levelProbabilities(subject, cuts, widenedPosterior(posterior))),
+          truth: rungOf(cuts, truth),
+        }
+      : null,
+    changed: judge ? ['better', 'worse'].includes(personFit(answers, ability.theta).change ?? '') : null,
     sameAsFullBank: null,
     atRandom: null,
   };
 }
 
+const rungOf = (cuts: readonly { level: Level }[], placement: Placement): number =>
+  1 + cuts.findIndex(({ level }) => level === placement);
+
 /** A domain's count may differ from its share of the items given by this much, which whole items make unavoidable. */
 export const blueprintToleranceItems = 1.5;
+
+function decisionsAt(
+  { level, theta }: { level: Level; theta: number },
+  outcomes: readonly Outcome[],
+): SimulationReport['decisions'][number] {
+  const clear = outcomes.filter((o) => {
+    const { low, high } = confidenceInterval(widened({ theta: o.estimate, sd: o.se }));
+    return theta < low || theta > high;
+  });
+  const right = (o: Outcome) => (o.estimate >= theta === o.theta >= theta ? 1 : 0);
+  return {
+    level,
+    right: meanOf(outcomes, right),
+    clear: clear.length / outcomes.length,
+    rightWhenClear: clear.length === 0 ? null : meanOf(clear, right),
+  };
+}
+
+function abilityOf(bench: Bench, theta: number, learners: number): { figures: AtAbility; counts: Float64Array } {
+  const { items } = bench.setup.bank;
+  const counts = new Float64Array(items.length);
+  let total = 0;
+  const outcomes = run(bench, {
+    name: `θ ${theta}`,
+    learners,
+    learner: () => honest(items)(theta),
+    each: ({ given }) => {
+      for (const i of given) {
+        counts[i]!++;
+        total += information(items[i]!, theta);
+      }
+    },
+  });
+  const { rmse, bias, meanSe, meanItems } = figuresOf(outcomes);
+  return {
+    counts,
+    figures: {
+      theta,
+      learners,
+      rmse,
+      bias,
+      meanSe,
+      meanItems,
+      meanInformation: total / learners,
+      overlap: overlapOf(counts, learners),
+      highest: Math.max(...counts) / learners,
+    },
+  };
+}
+
+/** Learners who sit again and again within a year, their ability unchanged; luck with an item is drawn anew. */
+function retakesOf({ setup }: Bench, learners: number): SimulationReport['retakes'] {
+  setup.progress?.('retakes');
+  const { items, subject } = setup.bank;
+  const draw = simulationRandom(setup.seed(`${subject}:retakes`));
+  const uniforms = new Float64Array(items.length);
+  const sittings = Array.from({ length: sittingsInARow }, () => ({ squares: [] as number[], items: 0, repeated: 0 }));
+  for (let k = 0; k < learners; k++) {
+    const learner = honest(items)(standardNormal(draw));
+    const seen = new Set<string>();
+    for (const sitting of sittings) {
+      for (let i = 0; i < uniforms.length; i++) uniforms[i] = draw.float();
+      const { given, ability } = sit(setup.adaptive, learner, uniforms, draw, [...seen]).delivered;
+      sitting.squares.push((ability.theta - learner.theta) ** 2);
+      sitting.items += given.length;
+      for (const i of given) {
+        if (seen.has(items[i]!.id)) sitting.repeated++;
+        seen.add(items[i]!.id);
+      }
+    }
+  }
+  return sittings.map(({ squares, items: given, repeated }, n) => {
+    const rmse = Math.sqrt(meanOf(squares, (square) => square));
+    return {
+      sitting: n + 1,
+      learners,
+      rmse,
+      se: standardErrorOf(squares, (square) => square) / (2 * rmse),
+      meanItems: given / learners,
+      repeated: repeated / given,
+    };
+  });
+}
 
 function fullBankTheta(bench: Bench, answers: (i: number) => boolean): number {
   const logPosterior = bench.logPrior.slice();
@@ -364,78 +397,4 @@ function fullBankTheta(bench: Bench, answers: (i: number) => boolean): number {
     for (let k = 0; k < logs.length; k++) logPosterior[k]! += logs[k]!;
   }
   return momentsOf(bench.nodes, logPosterior).theta;
-}
-
-function figuresOf(outcomes: readonly Outcome[]): ConditionFigures {
-  const share = (test: (o: Outcome) => boolean) => meanOf(outcomes, (o) => (test(o) ? 1 : 0));
-  const shareOf = (base: readonly Outcome[], test: (o: Outcome) => boolean) =>
-    base.length === 0 ? null : meanOf(base, (o) => (test(o) ? 1 : 0));
-  const clear = outcomes.filter((o) => o.clear);
-  const unflagged = outcomes.filter((o) => !o.borderline && !o.needsReview);
-  const above = (placement: Placement) => orderOf(placement) >= 1;
-  const gateRight = (o: Outcome) => above(o.placement) === above(o.truth);
-  const rqfRight = (o: Outcome) => orderOf(o.placement) === orderOf(o.truth);
-  const rmse = Math.sqrt(meanOf(outcomes, squaredError));
-  const reliability = squaredCorrelation(outcomes);
-  return {
-    learners: outcomes.length,
-    meanItems: meanOf(outcomes, (o) => o.items),
-    bias: meanOf(outcomes, (o) => o.estimate - o.theta),
-    rmse,
-    meanSe: meanOf(outcomes, (o) => o.se),
-    reliability,
-    coverage: share((o) => o.covered),
-    gate: {
-      right: share(gateRight),
-      rightWhenClear: shareOf(clear, gateRight),
-      clear: clear.length / outcomes.length,
-      falseBelow: share((o) => above(o.truth) && !above(o.placement)),
-      falseAbove: share((o) => !above(o.truth) && above(o.placement)),
-    },
-    rqf: {
-      right: share(rqfRight),
-      withinOne: share((o) => Math.abs(orderOf(o.placement) - orderOf(o.truth)) <= 1),
-      workingLevelRight: share((o) => o.placement === o.truth),
-    },
-    unflagged: { share: unflagged.length / outcomes.length, right: shareOf(unflagged, rqfRight) },
-    reviewRate: share((o) => o.needsReview),
-    borderlineRate: share((o) => o.borderline),
-    irtAlone: { rqfRight: share((o) => orderOf(o.irt) === orderOf(o.truth)) },
-    rulesAlone: {
-      rqfRight: share((o) => o.rules !== null && orderOf(o.rules) === orderOf(o.truth)),
-      belowEntryWrongly: share((o) => o.rules === 'below_entry' && o.truth !== 'below_entry'),
-    },
-    blueprintMet: share((o) => o.blueprintMet),
-    equalsFullBank: outcomes[0]?.sameAsFullBank == null ? null : share((o) => o.sameAsFullBank === true),
-    equalsFullBankWhenClear:
-      clear[0]?.sameAsFullBank == null ? null : meanOf(clear, (o) => (o.sameAsFullBank === true ? 1 : 0)),
-    standardErrors: {
-      meanItems: standardErrorOf(outcomes, (o) => o.items),
-      // By the delta method: of a root of a mean, and of a squared correlation.
-      rmse: standardErrorOf(outcomes, squaredError) / (2 * rmse || 1),
-      reliability: reliability && (2 * Math.sqrt(reliability) * (1 - reliability)) / Math.sqrt(outcomes.length),
-    },
-  };
-}
-
-const squaredError = (o: Outcome) => (o.estimate - o.theta) ** 2;
-
-function meanOf<T>(list: readonly T[], value: (item: T) => number): number {
-  let sum = 0;
-  for (const item of list) sum += value(item);
-  return sum / list.length;
-}
-
-/** The standard error of a mean. */
-function standardErrorOf<T>(list: readonly T[], value: (item: T) => number): number {
-  const mean = meanOf(list, value);
-  return Math.sqrt(meanOf(list, (item) => (value(item) - mean) ** 2) / list.length);
-}
-
-function squaredCorrelation(outcomes: readonly Outcome[]): number | null {
-  const x = meanOf(outcomes, (o) => o.theta);
-  const y = meanOf(outcomes, (o) => o.estimate);
-  const xy = meanOf(outcomes, (o) => (o.theta - x) * (o.estimate - y));
-  const spread = meanOf(outcomes, (o) => (o.theta - x) ** 2) * meanOf(outcomes, (o) => (o.estimate - y) ** 2);
-  return spread < 1e-18 ? null : xy ** 2 / spread;
 }

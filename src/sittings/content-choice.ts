@@ -1,13 +1,15 @@
 import { fastRandom } from '../random.ts';
 import { information } from '../scoring/irt.ts';
+import type { Prior } from '../scoring/irt.ts';
 import type { Choice, SittingState } from './choice.ts';
 import { domainNeeds } from './choice.ts';
 import type { Content, DeliveryPool } from './pool.ts';
 import { assembleTest } from './shadow-test.ts';
+import type { TestState } from './shadow-test.ts';
 
 /** What chance and the learner's earlier sittings make of each item, settled when a sitting begins. */
 export type Worth = {
-  /** Added to the information. */
+  /** From nothing to 1, times the spread, is added to the information. */
   chance: Float64Array;
   /** 1 for the items whose turn it is. */
   isTurn: Uint8Array;
@@ -22,17 +24,20 @@ export type Worth = {
  */
 export function drawWorth(pool: DeliveryPool, { control }: Content, seed: string, seen: Iterable<string>): Worth {
   const random = fastRandom(seed);
-  const { spread, rotation, seenWorth } = control;
+  const { rotation, rest, seenWorth } = control;
   const textChance = pool.passages.map(() => random.float());
   const chance = new Float64Array(pool.bank.items.length);
   const isTurn = new Uint8Array(chance.length);
+  const share = new Float64Array(chance.length).fill(1);
   for (let i = 0; i < chance.length; i++) {
     const own = random.float();
     const text = textChance[pool.passageOfItem[i]!];
-    chance[i] = spread * (text === undefined ? own : (own + text) / 2);
-    isTurn[i] = random.float() < rotation.share ? 1 : 0;
+    chance[i] = text === undefined ? own : (own + text) / 2;
+    // One draw for both: an item whose turn it is doesn't rest.
+    const lot = random.float();
+    if (lot < rotation.share) isTurn[i] = 1;
+    else if (lot > 1 - rest) share[i] = seenWorth;
   }
-  const share = new Float64Array(chance.length).fill(1);
   for (const id of seen) {
     const i = pool.indexById.get(id);
     if (i === undefined) continue;
@@ -42,34 +47,45 @@ export function drawWorth(pool: DeliveryPool, { control }: Content, seed: string
   return { chance, isTurn, share };
 }
 
-/** The first item of what the rest of the test looks like from here. Null where the bank has nothing left. */
-export function chooseByContent(state: SittingState, content: Content, worth: Worth): Choice | null {
+/** What the rest of the test is put together from, with what each item is worth at the ability that the next question aims at. */
+export function testStateOf(
+  state: SittingState,
+  content: Content,
+  worth: Worth,
+): TestState & { target: number; available: number[] } {
   const { pool, ability, given, blocked } = state;
-  const total = given.length;
-  const easing = content.control.easing[total] ?? 0;
-  const target = ability.theta - easing;
+  const { rotation, easing } = content.control;
+  const target = ability.theta - (easing[given.length] ?? 0);
+  const spread = spreadAt(content, target, pool.settings.prior);
   const weights = new Float64Array(blocked.length);
   const free = new Uint8Array(blocked.length);
   const available = pool.bank.domains.map(() => 0);
-  const { rotation } = content.control;
   pool.bank.items.forEach((item, i) => {
     if (blocked[i] === 1) return;
     free[i] = 1;
     available[pool.domainOfItem[i]!]!++;
     const isTurn = worth.isTurn[i] === 1 && Math.abs(item.b - target) <= rotation.within;
-    weights[i] = worth.share[i]! * (information(item, target) + worth.chance[i]! + (isTurn ? rotation.worth : 0));
+    const chance = spread * worth.chance[i]! + (isTurn ? rotation.worth : 0);
+    weights[i] = worth.share[i]! * (information(item, target) + chance);
   });
-  const openPassage = openPassageOf(state, content);
-  const test = assembleTest(pool, content, { free, weights, given, openPassage });
+  return { free, weights, given, openPassage: openPassageOf(state, content), target, available };
+}
+
+/** The first item of what the rest of the test looks like from here. Null where the bank has nothing left. */
+export function chooseByContent(state: SittingState, content: Content, worth: Worth): Choice | null {
+  const { pool, ability, given } = state;
+  const from = testStateOf(state, content, worth);
+  const { target, weights, available, openPassage } = from;
+  const test = assembleTest(pool, content, from);
   test.sort((x, y) => weights[y]! - weights[x]!);
   const next = nextOf(state, content, test, openPassage);
   if (next === null) return null;
   return {
     kind: 'item',
-    position: total + 1,
+    position: given.length + 1,
     theta: ability.theta,
     se: ability.sd,
-    ...(easing === 0 ? {} : { target }),
+    ...(target === ability.theta ? {} : { target }),
     domains: domainNeeds(state, available),
     domain: pool.bank.domains[next.domain]!.name,
     candidates: next.candidates.map((i) => {
@@ -79,6 +95,12 @@ export function chooseByContent(state: SittingState, content: Content, worth: Wo
     draws: [],
     itemId: pool.bank.items[next.candidates[0]!]!.id,
   };
+}
+
+function spreadAt({ control }: Content, theta: number, prior: Prior): number {
+  const { middle, edge } = control.spread;
+  const way = Math.min(1, Math.abs(theta - prior.mean) / (2 * prior.sd));
+  return middle + (edge - middle) * way ** 2;
 }
 
 /** The text whose questions are being asked: that of the last question, while it may have another. */
@@ -99,11 +121,12 @@ export function isMidSet(state: SittingState, content: Content): boolean {
  * Items of a type that would take too large a share now wait; where all do, those of the next domain come.
  */
 function nextOf(
-  { pool, given, perDomain }: SittingState,
+  state: SittingState,
   content: Content,
   test: readonly number[],
   openPassage: number,
 ): { domain: number; candidates: number[] } | null {
+  const { pool, given, perDomain, blocked } = state;
   const { typeShareMost, setMost } = content.control;
   const total = given.length;
   const ofType = (type: number) => given.reduce((n, i) => n + (content.typeOfItem[i] === type ? 1 : 0), 0);
@@ -112,12 +135,12 @@ function nextOf(
     return type < 0 || ofType(type) + 1 <= Math.max(2, typeShareMost * (total + 1));
   };
   if (openPassage >= 0) {
+    const { items, domain } = pool.passages[openPassage]!;
     const onText = test.filter((i) => pool.passageOfItem[i] === openPassage);
-    if (onText.length > 0)
-      return {
-        domain: pool.passages[openPassage]!.domain,
-        candidates: onText.toSorted((x, y) => Number(mayCome(y)) - Number(mayCome(x))),
-      };
+    // Where all that the test has of the text must wait, another question on it comes, and where there is none, none waits.
+    const others = items.filter((i) => blocked[i] === 0 && mayCome(i) && canStandIn(state, content, onText, i));
+    const candidates = [onText.filter(mayCome), others, onText].find((list) => list.length > 0);
+    if (onText.length > 0) return { domain, candidates: candidates! };
   }
   const behind = pool.bank.domains.map(({ share }, d) => {
     // A text brings several questions at once: its domain waits until half of them are due.
@@ -128,8 +151,27 @@ function nextOf(
   for (const only of [mayCome, () => true]) {
     for (const { d } of behind) {
       const candidates = test.filter((i) => pool.domainOfItem[i] === d && only(i));
-      if (candidates.length > 0) return { domain: d, candidates };
+      if (candidates.length > 0) return { domain: d, candidates: textsInTime(state, content, d, candidates) };
     }
   }
   return null;
+}
+
+/** Whether a question can take the place of all those that were meant for its text: as good for the floor, and no kind over. */
+function canStandIn({ given }: SittingState, content: Content, meant: readonly number[], i: number): boolean {
+  const { isFloored, kindsOfItem, kindMost } = content;
+  if (meant.some((one) => isFloored[one]! > isFloored[i]!)) return false;
+  return kindsOfItem[i]!.every((kind) => given.filter((g) => kindsOfItem[g]!.includes(kind)).length < kindMost[kind]!);
+}
+
+/** Questions on texts first while the domain has too few of them, so that a sitting that ends early has its texts too. */
+function textsInTime(
+  { pool, given, perDomain }: SittingState,
+  { control }: Content,
+  d: number,
+  candidates: readonly number[],
+): number[] {
+  const onText = (i: number) => pool.domainOfItem[i] === d && pool.passageOfItem[i]! >= 0;
+  const due = given.filter(onText).length < (control.onTextsLeast ?? 0) * (perDomain[d]! + 1);
+  return candidates.toSorted((x, y) => (due ? Number(onText(y)) - Number(onText(x)) : 0));
 }

@@ -144,7 +144,8 @@ function contentOf(bank: BankVersion<DeliveryItem>, { maxItems }: DeliverySettin
     const d = bank.domains.findIndex(({ name }) => name === domain);
     const own = typeOfItem[i]! < 0 ? [] : [typeOfItem[i]!];
     // What a text is asked about is kept by its floor: the texts of the lowest levels have little but details.
-    if (skillGroup !== undefined && groups[d]! >= 3 && !passage)
+    if (passage) return own;
+    if (skillGroup !== undefined && groups[d]! >= 3)
       own.push(kind(`group ${domain} ${skillGroup}`, Math.ceil(control.groupShareMost * planned[d]!)));
     const beside = new Set(statements.get(`${domain} ${level}`)!.map((item) => item.statement));
     if (statement !== undefined && beside.size >= control.statementsFrom)

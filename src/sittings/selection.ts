@@ -51,7 +51,7 @@ export class AdaptiveSitting {
   readonly #blocked: Uint8Array;
   readonly #perDomain: number[];
   readonly #perPassage: Int16Array;
-  readonly #worth: Worth | null;
+  readonly worth: Worth | null;
 
   constructor(pool: DeliveryPool, { withheld = [], seen = [], seed = '' }: Individual = {}) {
     this.pool = pool;
@@ -60,7 +60,7 @@ export class AdaptiveSitting {
     this.#blocked = new Uint8Array(pool.bank.items.length);
     this.#perDomain = pool.bank.domains.map(() => 0);
     this.#perPassage = new Int16Array(pool.passages.length);
-    this.#worth = pool.content === null ? null : drawWorth(pool, pool.content, seed, seen);
+    this.worth = pool.content === null ? null : drawWorth(pool, pool.content, seed, seen);
     for (const id of withheld) {
       const index = pool.indexById.get(id);
       if (index !== undefined) this.#blocked[index] = 1;
@@ -108,10 +108,10 @@ export class AdaptiveSitting {
     if (this.given.length >= maxItems) return 'max_items';
     if (this.given.length < minItems || this.#perDomain.some((n) => n < minPerDomain)) return null;
     if ('seMost' in settings && this.ability.sd > settings.seMost) return null;
-    if (this.pool.content !== null && isMidSet(this.#state(), this.pool.content)) return null;
+    if (this.pool.content !== null && isMidSet(this.state(), this.pool.content)) return null;
     const reach =
       'seMost' in settings
-        ? z95 * expectedMove(this.ability.sd, this.given.length, settings)
+        ? (settings.reachSds ?? z95) * expectedMove(this.ability.sd, this.given.length, settings)
         : settings.stoppingSds * this.ability.sd;
     return stoppingCuts.some((cut) => Math.abs(cut.theta - this.ability.theta) <= reach) ? null : 'precise';
   }
@@ -134,11 +134,12 @@ export class AdaptiveSitting {
 
   #choose(random: Uniform): Choice | null {
     const { settings, content } = this.pool;
-    if (content !== null) return chooseByContent(this.#state(), content, this.#worth!);
-    return chooseBestOf(this.#state(), settings as DeliverySettings & BestOfChoice, random);
+    if (content !== null) return chooseByContent(this.state(), content, this.worth!);
+    return chooseBestOf(this.state(), settings as DeliverySettings & BestOfChoice, random);
   }
 
-  #state(): SittingState {
+  /** What the next choice goes by. */
+  state(): SittingState {
     return {
       pool: this.pool,
       ability: this.ability,

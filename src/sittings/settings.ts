@@ -15,7 +15,11 @@ export type DeliverySettings = {
  * A sitting ends early once further questions would hardly change its level: every cut is further from the estimate
  * than the estimate is still expected to move up to the last question, and the standard error is at most `seMost`.
  */
-export type CurtailedStopping = { seMost: number };
+export type CurtailedStopping = {
+  seMost: number;
+  /** How many standard deviations of what the estimate will still move a cut has to be away; 1.96 in the first of these sittings. */
+  reachSds?: number;
+};
 
 /**
  * How sittings ended that began before curtailed stopping; kept, because a sitting's settings are frozen. They go on while an
@@ -53,23 +57,33 @@ export type ContentControl = {
   easing: readonly number[];
   /**
    * Chance, drawn once for each sitting and item, is worth up to this much information: the more, the less two learners
-   * of one ability have in common.
+   * of one ability have in common. `middle` near the prior mean, `edge` two logits and more away, where fewer items are near.
    */
-  spread: number;
+  spread: { middle: number; edge: number };
   /** So many of the sittings put an item that information alone would hardly ever choose before all others near its level. */
   rotation: { share: number; within: number; worth: number };
+  /** In so many of the sittings an item rests: it counts like one that was seen, so that none is in nearly all of them. */
+  rest: number;
   /** An item that the learner saw within a year counts as if it were worth this share of what it is. */
   seenWorth: number;
 };
 
 /** Found by simulation of the shipped bank: the error where sittings that end early are no less precise than the goal. */
-const seMost: Record<Subject, number> = { digital: 0.29, english: 0.295, maths: 0.3 };
-const wordsMost: Record<Subject, number> = { digital: 3200, english: 2800, maths: 1800 };
-const spread: Record<Subject, number> = { digital: 0.16, english: 0.16, maths: 0.16 };
+const seMost: Record<Subject, number> = { digital: 0.291, english: 0.2975, maths: 0.298 };
+const wordsMost: Record<Subject, number> = { digital: 3200, english: 3000, maths: 1800 };
+const spread: Record<Subject, ContentControl['spread']> = {
+  digital: { middle: 0.08, edge: 0.33 },
+  english: { middle: 0.025, edge: 0.2 },
+  maths: { middle: 0.05, edge: 0.11 },
+};
+
+/** By simulation of the shipped bank: as little chance as keeps what learners of one ability have in common under 45 %. */
+const rest: Record<Subject, number> = { digital: 0.14, english: 0.08, maths: 0.12 };
 
 export function defaultSettings(subject: Subject): DeliverySettings & CurtailedStopping & ContentChoice {
   return {
     seMost: seMost[subject],
+    reachSds: 1,
     minItems: subject === 'digital' ? 20 : 24,
     maxItems: 40,
     minPerDomain: 3,
@@ -83,10 +97,11 @@ export function defaultSettings(subject: Subject): DeliverySettings & CurtailedS
       setLeast: 2,
       setMost: 3,
       onTextsLeast: 0.5,
-      textFloor: { groups: ['inference', 'purpose', 'language'], levels: ['level1', 'level2'], share: 0.4 },
-      easing: [0.9, 0.6, 0.3],
+      textFloor: { groups: ['inference', 'purpose', 'language'], levels: ['level1', 'level2'], share: 0.33 },
+      easing: [0.9, 0.45],
       spread: spread[subject],
-      rotation: { share: 0.02, within: 0.7, worth: 0.3 },
+      rotation: { share: 0.025, within: 0.6, worth: 0.3 },
+      rest: rest[subject],
       seenWorth: 0.5,
     },
   };

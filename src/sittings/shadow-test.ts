@@ -7,7 +7,7 @@ import type { Content, DeliveryPool } from './pool.ts';
  *
  * Put together by exchange, not by an integer programme: texts with their sets of questions by dynamic programming, the
  * other items by weight, then the cheapest exchanges until no kind has too many, and any exchange that gains. Against
- * the programme's exact optimum it loses less than 1 % (`bench/shadow-test.ts`) and takes a hundredth of its time.
+ * the programme's exact optimum it loses less than 1 % (`test/sittings/shadow-test.test.ts`) and takes a hundredth of its time.
  */
 
 export type TestState = {
@@ -29,6 +29,20 @@ export function assembleTest(pool: DeliveryPool, content: Content, state: TestSt
   draft.mendWords();
   draft.improve();
   return draft.items();
+}
+
+/** Weights to 2⁻³⁰ with the item's index behind them in one number, because numbers alone are sorted ten times as fast. */
+const weightSteps = 2 ** 30;
+const mostItems = 2 ** 12;
+
+function heaviestFirst(items: readonly number[], weights: Float64Array): number[] {
+  const keys = new Float64Array(items.length);
+  for (let k = 0; k < keys.length; k++) {
+    const i = items[k]!;
+    keys[k] = Math.floor(weights[i]! * weightSteps) * mostItems + (mostItems - 1 - i);
+  }
+  keys.sort();
+  return Array.from(keys, (_, k) => mostItems - 1 - (keys[keys.length - 1 - k]! % mostItems));
 }
 
 /** A text's best questions, `count` of them. */
@@ -63,7 +77,10 @@ class Draft {
     }
     const { weights, free } = state;
     this.#singles = pool.itemsByDomain.map((items) =>
-      items.filter((i) => free[i] === 1 && pool.passageOfItem[i]! < 0).sort((x, y) => weights[y]! - weights[x]!),
+      heaviestFirst(
+        items.filter((i) => free[i] === 1 && pool.passageOfItem[i]! < 0),
+        weights,
+      ),
     );
   }
 
@@ -165,7 +182,17 @@ class Draft {
       if (items.length === size - given)
         sets.push({ passage: p, items, weight: items.reduce((sum, i) => sum + this.state.weights[i]!, 0) });
     }
-    return { sets, optional: given === 0 || given >= control.setLeast };
+    const optional = given === 0 || (given >= control.setLeast && this.#floorWanted(p, given) <= 0);
+    return { sets, optional };
+  }
+
+  /** How many more questions of the floor's groups a set of this size asks for on the text. */
+  #floorWanted(p: number, size: number): number {
+    const { content, state, pool } = this;
+    if (content.hasFloor[pool.passages[p]!.items[0]!] === 0) return 0;
+    const own = state.given.filter((i) => pool.passageOfItem[i] === p);
+    const had = own.reduce((sum, i) => sum + content.isFloored[i]!, 0);
+    return Math.ceil(content.control.textFloor.share * size - noGain) - had;
   }
 
   /** The heaviest questions of a text for a set of this size, with as many of the floor's groups as it asks for. */
@@ -173,11 +200,7 @@ class Draft {
     const { content, state, pool } = this;
     const items = pool.passages[p]!.items;
     const free = items.filter((i) => state.free[i] === 1).sort((x, y) => state.weights[y]! - state.weights[x]!);
-    let wanted = 0;
-    if (content.hasFloor[items[0]!] === 1) {
-      wanted = Math.ceil(content.control.textFloor.share * size - noGain);
-      for (const i of state.given) if (pool.passageOfItem[i] === p) wanted -= content.isFloored[i]!;
-    }
+    const wanted = this.#floorWanted(p, size);
     const picked: number[] = [];
     const places = size - this.#passageCounts[p]!;
     const pick = (i: number) => {
@@ -256,7 +279,9 @@ class Draft {
       return true;
     };
     for (const singles of this.#singles) {
-      for (const out of singles) {
+      // The lightest go first: what they lose bounds the search for the others.
+      for (let k = singles.length - 1; k >= 0; k--) {
+        const out = singles[k]!;
         if (this.#chosen[out] === 0 || !mayGo(out)) continue;
         for (const into of singles) {
           if (this.#chosen[into] === 1) continue;

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { readXml, findAll, textIn } from '../../src/bank/exchange/xml.ts';
 import type { SubjectBank } from '../../src/bank/load.ts';
 import { bankInformation, informationGaps, wantedInformation } from '../../src/bank/simulation/gaps.ts';
-import type { AtAbility } from '../../src/bank/simulation/gaps.ts';
+import type { AtAbility } from '../../src/scoring/simulation/delivered.ts';
 import { plotSvg } from '../../src/bank/simulation/plots.ts';
 
 /** A bank of two domains with `perDomain` items each, spread evenly in b. */
@@ -40,6 +40,8 @@ const measured = (meanInformation: number): AtAbility[] =>
     bias: 0,
     meanItems: 40,
     meanInformation,
+    overlap: 0,
+    highest: 0,
   }));
 
 suite('gaps', () => {

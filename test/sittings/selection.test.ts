@@ -44,8 +44,9 @@ function play(pool: DeliveryPool, theta: number, seed: string, withheld: string[
 
 /** Settings as they were frozen before content was controlled. */
 function bestOfSettings(subject: Subject): DeliverySettings & BestOfChoice & CurtailedStopping {
-  const { content: _, ...rest } = defaultSettings(subject);
-  return { ...rest, bestOf: 5, earlyBestOf: 8, earlyItems: 5, maxPerPassage: 3 };
+  const { content: _content, reachSds: _reach, ...rest } = defaultSettings(subject);
+  const seMost = { digital: 0.29, english: 0.295, maths: 0.3 }[subject];
+  return { ...rest, seMost, bestOf: 5, earlyBestOf: 8, earlyItems: 5, maxPerPassage: 3 };
 }
 
 const pools = subjects.map((subject) => preparePool(syntheticBank(subject), bestOfSettings(subject)));

@@ -1,16 +1,6 @@
 import { information } from '../../scoring/irt.ts';
+import type { AtAbility } from '../../scoring/simulation/delivered.ts';
 import type { CountedItem, SubjectBank } from '../load.ts';
-
-/** Sittings of learners of one ability. */
-export type AtAbility = {
-  theta: number;
-  learners: number;
-  rmse: number;
-  meanSe: number;
-  bias: number;
-  meanItems: number;
-  meanInformation: number;
-};
 
 /** An ability at which even a full sitting gives too little information, and what would mend it. */
 export type Gap = {

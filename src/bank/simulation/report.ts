@@ -1,19 +1,14 @@
+import { calibrationSd } from '../../scoring/calibration.ts';
 import type { GoalResult } from '../../scoring/goals.ts';
 import type { SimulationReport } from '../../scoring/simulate.ts';
 import type { SubjectBank } from '../load.ts';
 import { bankInformation, informationGaps, wantedInformation } from './gaps.ts';
-import type { AtAbility, Gap } from './gaps.ts';
+import type { Gap } from './gaps.ts';
 import { plotSvg } from './plots.ts';
 import { levelName } from '../../scoring/levels.ts';
 import type { Subject } from '../../scoring/levels.ts';
 
-export type SubjectSimulation = {
-  report: SimulationReport;
-  goals: GoalResult[];
-  abilities: AtAbility[];
-  /** The share of sittings that used each item, highest first. */
-  exposure: { id: string; share: number }[];
-};
+export type SubjectSimulation = { report: SimulationReport; goals: GoalResult[] };
 
 const percent = (value: number | null, places = 1): string =>
   value === null ? '–' : `${(100 * value).toFixed(places)} %`;
@@ -39,10 +34,8 @@ function goalRow({ goal, figure: value, se, least, most, met }: GoalResult): str
 const curve = Array.from({ length: 61 }, (_, n) => -3 + n / 10);
 
 /** The three plots of a subject, by file name. */
-export function simulationPlots(
-  { report, abilities, exposure }: SubjectSimulation,
-  bank: SubjectBank,
-): Map<string, string> {
+export function simulationPlots({ report }: Pick<SubjectSimulation, 'report'>, bank: SubjectBank): Map<string, string> {
+  const { abilities, exposures: exposure } = report;
   const marks = report.cuts.map((cut) => ({ x: cut.theta, label: levelName(cut.level) }));
   const whole = curve.map((theta) => [theta, bankInformation(bank.version.items, theta)] as const);
   // Room above the highest curve for the names of the cuts.
@@ -134,11 +127,101 @@ function gapLines(gaps: readonly Gap[]): string[] {
   ];
 }
 
+const listed = (ids: readonly string[]): string => (ids.length === 0 ? 'none' : ids.join(', '));
+
+/** A share of so many with its standard error. */
+function shareOf(value: number, base: number): string {
+  return `${percent(value)} (${percent(Math.sqrt((value * (1 - value)) / Math.max(1, base)), 2)})`;
+}
+
+function decisionLines({ decisions, atCuts, learners }: SimulationReport): string[] {
+  return [
+    'Decisions for each cut: of all learners, and where the reported interval is clear of it; what the intervals hold of learners exactly at it. Standard errors in brackets.',
+    '',
+    '| Cut | Right | Clear | Right where clear | Model’s interval holds | Reported interval holds |',
+    '|---|---:|---:|---:|---:|---:|',
+    ...decisions.map(({ level, right, clear, rightWhenClear }, n) => {
+      const at = atCuts[n]!;
+      const whenClear = rightWhenClear === null ? '–' : shareOf(rightWhenClear, clear * learners);
+      return `| ${levelName(level)} | ${shareOf(right, learners)} | ${percent(clear, 0)} | ${whenClear} | ${shareOf(at.coverage, at.learners)} | ${shareOf(at.reportedCoverage, at.learners)} |`;
+    }),
+    '',
+  ];
+}
+
+function probabilityLines({ population, stress }: SimulationReport): string[] {
+  const harsh = stress.find(({ name }) => name === 'harsh')!.figures;
+  const rows = [
+    { name: 'the model', gap: population.probabilityGap!, learners: population.learners },
+    { name: 'the harsh bank', gap: harsh.probabilityGap!, learners: harsh.learners },
+  ];
+  return [
+    'Stated probabilities against what came true: the mean distance over tenths, of all levels’ probabilities and of the likeliest level’s alone; then how often the likeliest level was right, by what was stated of it.',
+    '',
+    '| Learners answer by | All levels | Likeliest level | Stated → came true (results) |',
+    '|---|---:|---:|---|',
+    ...rows.map(({ name, gap }) => {
+      const tenths = gap.likeliest.tenths
+        .filter(({ results }) => results >= 50)
+        .map(({ stated, true: came, results }) => `${percent(stated, 0)} → ${percent(came, 0)} (${results})`);
+      const mean = ({ mean: value, se }: { mean: number; se: number }) => `${percent(value)} (${percent(se, 2)})`;
+      return `| ${name} | ${mean(gap.levels)} | ${mean(gap.likeliest)} | ${tenths.join(', ')} |`;
+    }),
+    '',
+  ];
+}
+
+function stressLines({ stress }: SimulationReport): string[] {
+  return [
+    'Harsh conditions. Standard errors in brackets; of an RMSE about RMSE/√(2n).',
+    '',
+    '| Condition | Learners | Bias | RMSE | Level 1 decision right | Where clear | Model’s interval holds | Reported interval holds |',
+    '|---|---:|---:|---:|---:|---:|---:|---:|',
+    ...stress.map(({ note, figures: f }) => {
+      const { right, rightWhenClear, clear } = f.gate;
+      const whenClear = rightWhenClear === null ? '–' : shareOf(rightWhenClear, clear * f.learners);
+      return `| ${inCell(note)} | ${f.learners} | ${figure(f.bias)} | ${figure(f.rmse)} | ${shareOf(right, f.learners)} | ${whenClear} | ${shareOf(f.coverage, f.learners)} | ${shareOf(f.reportedCoverage, f.learners)} |`;
+    }),
+    '',
+  ];
+}
+
+function deliveredLines({ content }: SimulationReport): string[] {
+  const types = content.types.map(({ type, share }) => `${type.replaceAll('_', ' ')} ${percent(share)}`);
+  return [`What was delivered: ${types.join(', ')}; ${content.statements} statements of the content in the bank.`, ''];
+}
+
+function changeLines({ changes, population }: SimulationReport): string[] {
+  return [
+    'Changes in the middle that person fit finds:',
+    '',
+    '| Learners | Found |',
+    '|---|---:|',
+    `| who answer by one ability (false alarms) | ${shareOf(population.changed!, population.learners)} |`,
+    ...changes.map(({ note, found, learners }) => `| ${note} | ${shareOf(found, learners)} |`),
+    '',
+  ];
+}
+
+function retakeLines({ retakes }: SimulationReport): string[] {
+  return [
+    'Sittings of one learner within a year, the ability unchanged. An item that was seen is taken to be as hard as before.',
+    '',
+    '| Sitting | Items | RMSE of θ | Items seen before |',
+    '|---:|---:|---:|---:|',
+    ...retakes.map(
+      ({ sitting, meanItems, rmse, se, repeated }) =>
+        `| ${sitting} | ${figure(meanItems, 1)} | ${figure(rmse)} (${figure(se)}) | ${percent(repeated)} |`,
+    ),
+    '',
+  ];
+}
+
 const titles: Record<Subject, string> = { digital: 'Digital', english: 'English', maths: 'Maths' };
 
 function subjectLines(simulation: SubjectSimulation, bank: SubjectBank, plots: string): string[] {
-  const { report, goals, abilities } = simulation;
-  const { subject, population: all } = report;
+  const { report, goals } = simulation;
+  const { subject, population: all, abilities } = report;
   const missed = goals.filter((goal) => !goal.met);
   return [
     `## ${titles[subject]}`,
@@ -162,27 +245,30 @@ function subjectLines(simulation: SubjectSimulation, bank: SubjectBank, plots: s
     `| RQF level right, IRT engine alone | ${percent(all.irtAlone.rqfRight)} |`,
     `| RQF level right, rule engine alone | ${percent(all.rulesAlone.rqfRight)} |`,
     `| Level 1 decision equals that of the whole bank, all learners | ${percent(all.equalsFullBank)} |`,
-    ...report.atCuts.map(
-      (cut) => `| coverage at the ${levelName(cut.level)} cut, ${cut.learners} learners | ${percent(cut.coverage)} |`,
-    ),
-    `| items never given | ${report.exposure.neverGiven} |`,
+    `| items never given to these learners | ${report.exposure.neverGiven} |`,
     `| items in more than 40 % of sittings | ${report.exposure.over40Percent} |`,
-    ...report.stress.map(
-      (one) =>
-        `| ${inCell(one.note)}: bias, RMSE, gate right | ${figure(one.figures.bias)}, ${figure(one.figures.rmse)}, ${percent(one.figures.gate.right)} |`,
-    ),
+    `| largest share of one response type in any sitting | ${percent(report.content.highestTypeShare)} |`,
+    `| items given to less than 1 % of learners near their level | ${listed(report.leastGiven.under)} |`,
     '',
+    ...decisionLines(report),
+    ...probabilityLines(report),
+    ...stressLines(report),
+    ...deliveredLines(report),
+    ...changeLines(report),
+    ...retakeLines(report),
     `![Information against ability](${plots}/${subject}-information.svg)`,
     '',
     `![Error against ability](${plots}/${subject}-error.svg)`,
     '',
     `![Exposure of items](${plots}/${subject}-exposure.svg)`,
     '',
-    '| θ | RMSE | mean standard error | bias | items | information |',
-    '|---:|---:|---:|---:|---:|---:|',
+    'Learners of one ability. Overlap: the share of items that two of them have in common.',
+    '',
+    '| θ | RMSE | mean standard error | bias | items | information | overlap | most used item |',
+    '|---:|---:|---:|---:|---:|---:|---:|---:|',
     ...abilities.map(
       (one) =>
-        `| ${figure(one.theta, 1)} | ${figure(one.rmse)} | ${figure(one.meanSe)} | ${figure(one.bias)} | ${figure(one.meanItems, 1)} | ${figure(one.meanInformation, 1)} |`,
+        `| ${figure(one.theta, 1)} | ${figure(one.rmse)} | ${figure(one.meanSe)} | ${figure(one.bias)} | ${figure(one.meanItems, 1)} | ${figure(one.meanInformation, 1)} | ${percent(one.overlap)} | ${percent(one.highest, 0)} |`,
     ),
     '',
     ...gapLines(informationGaps(bank, abilities)),
@@ -204,7 +290,7 @@ export function simulationMarkdown(
     `Made by \`${command}\` from bank version ${version}; the same command on the same bank gives the same figures.`,
     '',
     'Simulated learners answer by the model that scores them, so every figure is a ceiling for real use: real answers fit less well, and the difficulties are provisional until they are calibrated on real answers. ' +
-      'Abilities are drawn from N(0, 1) unless a row says otherwise.',
+      `Abilities are drawn from N(0, 1) unless a row says otherwise. Reported intervals, flags and probabilities hold a calibration error of ${calibrationSd} for that; when a sitting ends goes by the model's own error.`,
     '',
     ...simulations.flatMap((one) => subjectLines(one, banks[one.report.subject], plots)),
   ].join('\n');
