@@ -67,9 +67,9 @@ export const lost = () => client.call('noOperation');
 
 /** The first program of a name in the folder of runtimes that .ci/run fills, or on the path, outside this project's packages. */
 async function found(name: string, ...parameters: string[]): Promise<string[] | null> {
-  const { PATH = '', ARS_CLIENT_RUNTIMES } = process.env;
+  const { PATH = '', CLIENT_RUNTIMES } = process.env;
   const folders = PATH.split(delimiter).filter((one) => !one.includes('node_modules'));
-  for (const folder of ARS_CLIENT_RUNTIMES === undefined ? folders : [ARS_CLIENT_RUNTIMES, ...folders]) {
+  for (const folder of CLIENT_RUNTIMES === undefined ? folders : [CLIENT_RUNTIMES, ...folders]) {
     const path = join(folder, name);
     if (
       await run(path, ['--version']).then(
