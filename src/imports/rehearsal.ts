@@ -6,7 +6,7 @@ import type { ReadyRecord } from './record.ts';
  */
 const ofOrganisation = ['feed', 'learner_group', 'group_set', 'group_set_group'];
 /** What an import only adds to. */
-const addedTo = ['assessment_change'];
+const addedTo = ['assessment_change', 'digest_cell'];
 
 /** Prepares a batch: everything that it could find or change is in the copies afterwards. */
 export type Rehearsal = { takeIn(records: readonly ReadyRecord[]): Promise<void> };

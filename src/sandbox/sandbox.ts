@@ -95,6 +95,7 @@ const tables = [
   'learner_change',
   'learner_leaving',
   'scope_exit',
+  'digest_cell',
   'assessment_feed',
   'assessment',
   'membership',

@@ -3,12 +3,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import { after } from 'node:test';
 import { ask } from '../contract/client.ts';
-import type { Answer } from '../contract/client.ts';
 
 type Result = { assessment_id: string; updated_at: string; status: string };
-
-/** Which filters the service has a digest for. */
-const known = new Set(['subject', 'rqf_level_code', 'below_level_1', 'group_id']);
 
 /** The token as the contract defines it, by the runtime's own hash. */
 function tokenOf({ assessment_id, updated_at }: Result): [number, number] {
@@ -42,10 +38,7 @@ export type DigestService = {
   behind: string | null;
 };
 
-/**
- * Stands before the service and adds the digest as the contract has it, from a walk through everything: right while
- * nobody writes between a request and its answer.
- */
+/** Stands before the service; without a digest, as a service from before there was one. */
 export async function digestService(behind: string, hasDigest = true): Promise<DigestService> {
   const self: DigestService = { url: '', passed: [], interfere: null, behind };
   const server: Server = createServer((request, response) => {
@@ -69,28 +62,10 @@ export async function digestService(behind: string, hasDigest = true): Promise<D
     return rest;
   };
 
-  const everything = async (request: IncomingMessage, filters: URLSearchParams): Promise<Result[]> => {
-    const found: Result[] = [];
-    const { 'if-none-match': _etag, ...headers } = headersOf(request);
-    for (
-      let path: string | null = `/api/v1/assessments?${filters.toString()}&status=completed&limit=500`;
-      path !== null;
-    ) {
-      const page: Answer = await ask(self.behind!, 'GET', path, { headers });
-      found.push(...page.body.data);
-      const next: string | null = page.body.pagination.next;
-      path = next === null ? null : new URL(next).pathname + new URL(next).search;
-    }
-    return found;
-  };
-
   const pass = async (request: IncomingMessage, body: string, response: ServerResponse): Promise<void> => {
-    const url = new URL(request.url!, 'http://a.test');
-    const filters = new URLSearchParams([...url.searchParams].filter(([name]) => known.has(name)));
-    if (hasDigest && url.pathname === '/api/v1/assessments/digest') {
-      const results = await everything(request, filters);
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ data: digestReply(url.searchParams, results) }));
+    if (!hasDigest && request.url!.startsWith('/api/v1/assessments/digest')) {
+      response.writeHead(404, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ error: { code: 'not_found', message: 'There is no such resource.' } }));
       return;
     }
     const answer = await ask(self.behind!, request.method!, request.url!, {
@@ -101,20 +76,7 @@ export async function digestService(behind: string, hasDigest = true): Promise<D
     delete headers['transfer-encoding'];
     delete headers.connection;
     delete headers['keep-alive'];
-    const isWalk = url.pathname === '/api/v1/assessments' && !url.searchParams.has('sort');
-    const has = [...url.searchParams.keys()].every((name) => known.has(name) || /^(since|cursor|limit)$/.test(name));
-    const isWithoutSince = url.searchParams.has('group_id') && !url.searchParams.has('since');
-    if (
-      hasDigest &&
-      isWalk &&
-      has &&
-      !isWithoutSince &&
-      answer.status === 200 &&
-      answer.body.pagination.next === null
-    ) {
-      const [n, w1, w2] = digestOf(await everything(request, filters));
-      headers['x-sync-digest'] = `n=${n};w1=${w1};w2=${w2}`;
-    }
+    if (!hasDigest) delete headers['x-sync-digest'];
     response.writeHead(answer.status, headers);
     response.end(answer.bytes);
   };
@@ -126,25 +88,4 @@ export async function digestService(behind: string, hasDigest = true): Promise<D
   });
   self.url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
   return self;
-}
-
-function digestReply(query: URLSearchParams, results: Result[]): object {
-  const bits = Number(query.get('bits') ?? 16);
-  const bucketOf = ({ assessment_id }: Result) => Number(BigInt(`0x${assessment_id.slice(-12)}`) % 2n ** BigInt(bits));
-  const through =
-    results
-      .map(({ updated_at }) => updated_at)
-      .sort()
-      .at(-1) ?? null;
-  const wanted = query.get('buckets');
-  if (wanted !== null) {
-    const buckets = new Set(wanted.split(',').map(Number));
-    const assessments = results
-      .filter((result) => buckets.has(bucketOf(result)))
-      .map(({ assessment_id, updated_at }) => ({ assessment_id, updated_at }));
-    return { bits, through, assessments };
-  }
-  const byBucket = Map.groupBy(results, bucketOf);
-  const buckets = Array.from({ length: 2 ** bits }, (_, bucket) => digestOf(byBucket.get(bucket) ?? []));
-  return { bits, through, buckets };
 }

@@ -110,7 +110,7 @@ export const mutations: Mutation[] = [
         to: 'next: () => free - (free === begun ? 60_000_000 * asked++ : 0),',
       },
     ],
-    caughtBy: { file: 'order.test.ts', test: 'law 1: a clock that steps back', says: /never reached the feed/ },
+    caughtBy: { file: 'order.test.ts', test: 'law 1: a clock that steps back', says: /law 1: the digest of/ },
   },
   {
     name: 'clock-of-whoever',
@@ -196,7 +196,7 @@ export const mutations: Mutation[] = [
         to: 'from (select * from scope_exit e where e.organisation_id = $1 and ${which}${bound.replaceAll(`f.position`, `e.position`)} order by e.position limit ${limit}) e, ${asOfNow} where true${own}${newest}',
       },
     ],
-    caughtBy: { file: 'bulk.test.ts', test: 'law 1: learners that move', says: /mirror/ },
+    caughtBy: { file: 'bulk.test.ts', test: 'law 1: learners that move', says: /law 1: the digest of/ },
   },
   {
     name: 'exits-not-moved',

@@ -261,12 +261,13 @@ export function isPostmaster(pid: number, path: string): boolean {
   }
 }
 
-/** The server ended before it was ready; `portTaken` says that another port may do. */
+/** The server ended before it was ready; `taken` says that another attempt may do. */
 export class LaunchError extends Error {
-  readonly portTaken: boolean;
-  constructor(message: string, portTaken: boolean) {
+  /** What was in the way, and may be gone at the next attempt: its port, or the memory of a server that is ending. */
+  readonly taken: 'port' | 'memory' | null;
+  constructor(message: string, taken: 'port' | 'memory' | null) {
     super(message);
-    this.portTaken = portTaken;
+    this.taken = taken;
   }
 }
 
@@ -313,7 +314,11 @@ export async function launch(cluster: Cluster, port: number): Promise<Postmaster
   const fatal = /FATAL:\s+(.*)/.exec(written)?.[1] ?? written.split('\n')[0];
   throw new LaunchError(
     `The embedded PostgreSQL did not start (${fatal || ended}): see ${logPath}, or set DATABASE_URL.`,
-    /could not create any TCP\/IP sockets/.test(written),
+    /could not create any TCP\/IP sockets/.test(written)
+      ? 'port'
+      : /pre-existing shared memory block/.test(written)
+        ? 'memory'
+        : null,
   );
 }
 

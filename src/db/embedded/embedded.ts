@@ -43,6 +43,9 @@ type Log = (line: string) => void;
 const role = 'ars';
 const database = 'ars';
 const launchAttempts = 5;
+
+/** Children of a server that was killed hold its memory for a second or two. */
+const memoryPauseMs = 1000;
 const watchMs = 1_000;
 const pollMs = 10;
 /** After a crash PostgreSQL replays at most a few gigabytes of log before it answers. */
@@ -206,8 +209,9 @@ async function launchOnSomePort(cluster: Cluster, credentials: Credentials): Pro
     try {
       return await launch(cluster, port);
     } catch (error) {
-      if (!(error instanceof LaunchError && error.portTaken) || attempt === launchAttempts) throw error;
-      port = await freePort();
+      if (!(error instanceof LaunchError) || error.taken === null || attempt === launchAttempts) throw error;
+      if (error.taken === 'port') port = await freePort();
+      else await delay(memoryPauseMs);
     }
   }
 }
