@@ -54,6 +54,12 @@ export async function registerPages(app: App, fastify: FastifyInstance): Promise
     limitByAddress(app, pages, limits.consolePagesPerAddress);
     registerConsole(app, pages);
   });
+  // Browsers ask for an icon by themselves, and complain of a page that has none.
+  fastify.route({
+    method: ['GET', 'HEAD'],
+    url: '/favicon.ico',
+    handler: (_request, reply) => void reply.code(204).header('cache-control', 'public, max-age=86400').send(),
+  });
   // A class sits behind one address: a learner's pages have no such limit.
   registerPlayer(app, fastify);
 }

@@ -90,8 +90,8 @@ export function facts(rows: readonly (readonly [string, Content])[]): Markup {
 }
 
 /** Filters that stand in the address. Names of people never do. */
-export function filters(action: string, fields: Content): Markup {
-  return html`<form class="filters" method="get" action="${action}">${fields}<div class="actions"><button class="second">Filter</button><a href="${action}">Show all</a></div></form>`;
+export function filters(action: string, fields: Content, verb = 'Filter'): Markup {
+  return html`<form class="filters" method="get" action="${action}">${fields}<div class="actions"><button class="second">${verb}</button>${verb === 'Filter' && html`<a href="${action}">Show all</a>`}</div></form>`;
 }
 
 /** How far long work has come; the page can be left and found again. */

@@ -3,7 +3,7 @@ import type { Invited, UserInvitation } from '../users/invitations.ts';
 import type { Changed, Member } from '../users/members.ts';
 import { changeRole, findMember, listMembers, removeMember } from '../users/members.ts';
 import type { Role } from '../users/roles.ts';
-import { isRole, mayGive, needsSecondFactor, roleMeanings, roleNames, roles } from '../users/roles.ts';
+import { isRole, managers, mayGive, needsSecondFactor, roleMeanings, roleNames, roles } from '../users/roles.ts';
 import { html } from '../html.ts';
 import { isEmailAddress } from '../fields.ts';
 import { limits } from '../limits.ts';
@@ -14,8 +14,6 @@ import { buttonForm, choiceField, form, textField } from './form.ts';
 import { name } from './frame.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
-
-const managers: readonly Role[] = ['owner', 'admin'];
 
 /** The organisation's people: invited, given roles, removed. */
 export const peopleRoutes: ConsoleRoute[] = [

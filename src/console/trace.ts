@@ -20,9 +20,17 @@ async function trace(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Where is this result?',
-      main: html`${filters(`${base}/trace`, textField({ name: 'assessment_id', label: 'Id of the result', value: given, width: 40, hint: 'assessment_id, as platforms show it and exports have it.' }))}${
-        found === null ? null : html`<h2>${found.sentence}</h2>${proof(visit, found)}`
-      }`,
+      main: html`${filters(
+        `${base}/trace`,
+        textField({
+          name: 'assessment_id',
+          label: 'Id of the result',
+          value: given,
+          width: 40,
+          hint: 'assessment_id, as platforms show it and exports have it.',
+        }),
+        'Find it',
+      )}${found === null ? null : html`<h2>${found.sentence}</h2>${proof(visit, found)}`}`,
     },
   };
 }

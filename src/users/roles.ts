@@ -23,6 +23,9 @@ export const roleMeanings: Record<Role, string> = {
   auditor: 'Reads results, evidence and the audit log, and changes nothing.',
 };
 
+/** Who manages an organisation's people, and so knows them by name. */
+export const managers: readonly Role[] = ['owner', 'admin'];
+
 export function isRole(text: string): text is Role {
   return (roles as readonly string[]).includes(text);
 }

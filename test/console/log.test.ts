@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { sealOrganisation } from '../../src/audit/seal.ts';
+import { listMembers } from '../../src/users/members.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';
@@ -42,6 +43,21 @@ suite('the request log', async () => {
       assert.doesNotMatch(one.text, /learner_ref=ana|ars_(live|test)_/);
       assert.match((await person.get(`${base}/log?code=x&day=1999-01-01`)).text, /There are no such calls/);
     });
+
+  test('who acted has a name for those who manage people, and is an id for others', async () => {
+    const admin = await personOf(service, org.id, 'admin');
+    const members = await listMembers(service.app.db, org.id);
+    const { user_id: id } = members.find(({ role }) => role === 'admin')!;
+    await service.app.db.query(`update user_account set full_name = 'Carol Colleague' where user_id = $1`, [id]);
+    await service.app.db.query(
+      `insert into audit (organisation_id, at, request_id, actor, action) values ($1, $2, $3, $4, 'POST /console/sign-in')`,
+      [org.id, new Date(service.app.clock.nowMs()), service.app.random.uuid(), id],
+    );
+    assert.match((await admin.get(`${base}/log`)).text, /<span>Carol Colleague<\/span><\/td>/);
+    const developers = (await person.get(`${base}/log`)).text;
+    assert.ok(developers.includes(`<span>${id}</span></td>`));
+    assert.doesNotMatch(developers, /Carol/);
+  });
 
   test('errors are grouped with what to do, and hours counted', async () => {
     const { text } = await person.get(`${base}/log/errors`);
