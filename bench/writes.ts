@@ -1,3 +1,4 @@
+import { nilUuid } from '../src/uuid.ts';
 import { inWork } from '../src/db/work.ts';
 import type { Work } from '../src/db/work.ts';
 import type { Tx } from '../src/db/database.ts';
@@ -69,10 +70,15 @@ function withoutLock(tx: Tx): Tx {
       const name = typeof sql === 'string' ? '' : sql.name;
       if (name === 'feed.lock') {
         const position = (unlockedPosition += 1000);
-        await tx.query('select position from feed where organisation_id = $1', values);
-        return [{ position }];
+        const [row] = await tx.query<{ shape: number }>(
+          'select position, shape from feed where organisation_id = $1',
+          values,
+        );
+        // The cells of the digest are locked as well.
+        return [{ ...row, position, digest_through: nilUuid }];
       }
-      if (name === 'feed.move') return tx.query('select $1::int8, $2::int8, $3::int8', values);
+      if (name === 'feed.move')
+        return tx.query(`select ${values!.map((_, i) => `$${i + 1}::text`).join()}`, values!.map(String));
       return tx.query(sql, values);
     }) as Tx['query'],
   };

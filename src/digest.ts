@@ -15,9 +15,12 @@ const scrubbedThrough = new WeakMap<App, typeof start>();
 // One process at a time; which one doesn't matter.
 const turn = statement('digest.turn', `select pg_try_advisory_xact_lock(${advisoryLocks.digest}) as mine`);
 
-/** Recounts the next group sets, over all organisations in turn. A difference is an error in the log. */
+/**
+ * Recounts the next group sets, over all organisations in turn, in one snapshot: what is cleared or counted meanwhile makes no
+ * difference. One that is found is an error in the log.
+ */
 export async function scrubDigest(app: App): Promise<void> {
-  await app.db.transaction(async (tx) => {
+  await app.db.snapshot(async (tx) => {
     const [row] = await tx.query<{ mine: boolean }>(turn);
     if (!row!.mine) return;
     let at = scrubbedThrough.get(app) ?? start;

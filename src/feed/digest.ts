@@ -112,6 +112,8 @@ const bucketMembers = statement(
    order by f.assessment_id`,
 );
 
+const bucketMemory = statement('digest.bucket_memory', `set local work_mem = '64MB'`);
+
 /** The digest of each bucket that isn't empty: of the results whose ids end in the same `bits` bits. */
 export async function findBuckets(
   tx: Tx,
@@ -119,6 +121,8 @@ export async function findBuckets(
   { facets, groupIds }: DigestFilter,
   bits: number,
 ): Promise<(Digest & { bucket: number })[]> {
+  // All sums are added up in memory: at the usual setting half of them would be written to disk first.
+  await tx.query(bucketMemory);
   const rows = await tx.query<[bucket: number, n: number, w1: number, w2: number]>({ ...bucketSums, arrays: true }, [
     organisationId,
     facets,
