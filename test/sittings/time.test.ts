@@ -159,11 +159,9 @@ suite('working time', async () => {
     const again = await gil.sits();
     assert.notEqual(again.sitting_id, sitting.sitting_id);
     assert.equal((await resultsOf('gil')).length, 1);
-    const seen = new Set((await findItems(service.app.db, sitting)).map((row) => row.item_id));
-    assert.deepEqual(
-      (await findItems(service.app.db, again)).filter((row) => seen.has(row.item_id)),
-      [],
-    );
+    // What was asked counts as seen; that seen items come back rarely is test/sittings/content-choice.test.ts.
+    const asked = (await findItems(service.app.db, sitting)).map((row) => row.item_id);
+    assert.deepEqual([...again.withheld].sort(), asked.sort());
     assert.equal(await credits(), before);
   });
 
