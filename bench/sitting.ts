@@ -82,12 +82,17 @@ async function send(
 async function sit(n: number): Promise<void> {
   const random = seededRandom(`learner ${n}`);
   const { reply } = await inWork(app, null, (work) =>
-    provisionLearner(work, organisation.organisation_id, {
-      full_name: `Learner ${n}`,
-      email: null,
-      ref: `bench-${n}-${app.random.bytes(4).toString('hex')}`,
-      groups: [],
-    }),
+    provisionLearner(
+      work,
+      organisation.organisation_id,
+      {
+        full_name: `Learner ${n}`,
+        email: null,
+        ref: `bench-${n}-${app.random.bytes(4).toString('hex')}`,
+        groups: [],
+      },
+      'bench',
+    ),
   );
   const invitation = (await findInvitation(app.db, organisation.organisation_id, reply.invitation_id))!;
   const token = new URL(assessmentUrl(origin, app.secrets, invitation)).pathname.slice(3);

@@ -1,26 +1,40 @@
 import type { App } from '../src/app.ts';
 import type { Invitation } from '../src/invitations/invitations.ts';
-import { adjustInvitation, assessmentUrl, findInvitation } from '../src/invitations/invitations.ts';
+import {
+  adjustInvitation,
+  assessmentUrl,
+  findInvitation,
+  listInvitations,
+  setInvitationEnd,
+} from '../src/invitations/invitations.ts';
+import { findBegun } from '../src/sittings/sittings.ts';
+import { cancelInvitation } from '../src/withdrawals/cancel-invitation.ts';
 import { limits } from '../src/limits.ts';
 import type { Command } from './command.ts';
-import { Misuse } from './command.ts';
+import { Failure, Misuse } from './command.ts';
 import {
   act,
   missing,
   numberOption,
+  operator,
   option,
   organisationOf,
+  readReason,
   requiredOption,
   table,
   textOption,
+  timeOption,
   withApp,
 } from './open.ts';
 import { isUuid } from '../src/uuid.ts';
 
+const statusOf = (app: App, { status, expires_at }: Invitation) =>
+  status === 'open' && expires_at.getTime() <= app.clock.nowMs() ? 'expired' : status;
+
 function payload(app: App, row: Invitation) {
   return {
     invitation_id: row.invitation_id,
-    status: row.status === 'open' && row.expires_at.getTime() <= app.clock.nowMs() ? 'expired' : row.status,
+    status: statusOf(app, row),
     subjects: row.subjects,
     extra_time_pct: row.extra_time_pct,
     supervision: row.supervision,
@@ -46,7 +60,52 @@ async function invitationOf(app: App, organisationId: number, id: string): Promi
   return found;
 }
 
+const notOpen = (id: string) => new Failure(`The invitation ${id} is used or withdrawn already.`);
+
 export const commands: Command[] = [
+  {
+    name: 'invitation list',
+    usage: '--organisation ID [--limit N] [--before INVITATION_ID]',
+    summary: 'List invitations, the newest first',
+    options: { organisation: { type: 'string' }, limit: { type: 'string' }, before: { type: 'string' } },
+    run: (call) => {
+      const limit = numberOption(call, 'limit', 100, 1, 1000);
+      const id = option(call, 'before');
+      return withApp(async (app) => {
+        const { organisation_id } = await organisationOf(app, requiredOption(call, 'organisation'));
+        const before = id === undefined ? null : await invitationOf(app, organisation_id, id);
+        const rows = await listInvitations(app.db, organisation_id, { before, limit });
+        const begun = await findBegun(
+          app.db,
+          organisation_id,
+          rows.map((row) => row.invitation_id),
+        );
+        const found = rows.map((row) => ({
+          invitation_id: row.invitation_id,
+          learner_id: row.learner_id,
+          status: statusOf(app, row),
+          begun: begun.has(row.invitation_id),
+          subjects: row.subjects,
+          created_at: row.created_at.toISOString(),
+          expires_at: row.expires_at.toISOString(),
+        }));
+        return {
+          json: { data: found },
+          text: table([
+            ['invitation_id', 'status', 'begun', 'subjects', 'created_at', 'expires_at'],
+            ...found.map((row) => [
+              row.invitation_id,
+              row.status,
+              row.begun ? 'yes' : 'no',
+              row.subjects.join(', '),
+              row.created_at,
+              row.expires_at,
+            ]),
+          ]),
+        };
+      });
+    },
+  },
   {
     name: 'invitation show',
     usage: '--organisation ID INVITATION_ID',
@@ -95,6 +154,54 @@ export const commands: Command[] = [
         });
         const found = payload(app, changed);
         return { json: found, text: text(found) };
+      });
+    },
+  },
+  {
+    name: 'invitation extend',
+    usage: '--organisation ID INVITATION_ID --until TIME',
+    positionals: [1, 1],
+    summary: 'Let an invitation end at another time; one that has expired works again',
+    options: { organisation: { type: 'string' }, until: { type: 'string' } },
+    run: (call) => {
+      const id = requiredOption(call, 'organisation');
+      requiredOption(call, 'until');
+      const until = new Date(timeOption(call, 'until')! / 1000);
+      return withApp(async (app) => {
+        const { organisation_id } = await organisationOf(app, id);
+        const { invitation_id } = await invitationOf(app, organisation_id, call.positionals[0]!);
+        if (until.getTime() <= app.clock.nowMs()) throw new Misuse('--until must be in the future');
+        const row = await act(app, organisation_id, 'invitation extend', async (work) => {
+          const result = await setInvitationEnd(work, organisation_id, invitation_id, until);
+          if (result === undefined) throw notOpen(invitation_id);
+          return { result, resource: invitation_id };
+        });
+        const found = payload(app, row);
+        return { json: found, text: text(found) };
+      });
+    },
+  },
+  {
+    name: 'invitation cancel',
+    usage: '--organisation ID INVITATION_ID --reason R',
+    positionals: [1, 1],
+    summary: 'End an invitation; one under which nothing has begun gives its credit back',
+    options: { organisation: { type: 'string' }, reason: { type: 'string' } },
+    run: (call) => {
+      const id = requiredOption(call, 'organisation');
+      const reason = readReason(call);
+      return withApp(async (app) => {
+        const { organisation_id } = await organisationOf(app, id);
+        const { invitation_id } = await invitationOf(app, organisation_id, call.positionals[0]!);
+        const { creditReturned } = await act(app, organisation_id, 'invitation cancel', async (work) => {
+          const result = await cancelInvitation(work, organisation_id, invitation_id, { actor: operator, reason });
+          if (result === null) throw notOpen(invitation_id);
+          return { result, resource: `${invitation_id}: ${reason}` };
+        });
+        return {
+          json: { invitation_id, status: 'withdrawn', credit_returned: creditReturned },
+          text: `The invitation is withdrawn: its link does not work any more. ${creditReturned ? 'Its credit is returned.' : 'No credit is returned.'}`,
+        };
       });
     },
   },

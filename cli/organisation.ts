@@ -1,21 +1,21 @@
 import type { Organisation, OrganisationChanges, Plan } from '../src/organisations/organisations.ts';
 import {
-  changeCredits,
   createOrganisation,
   listOrganisations,
   plans,
   updateOrganisation,
 } from '../src/organisations/organisations.ts';
+import { grantCredits, listCreditEntries } from '../src/organisations/credits.ts';
 import { limits } from '../src/limits.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import {
   act,
   numberOption,
+  operator,
   option,
   organisationOf,
   readReason,
-  requiredOption,
   requiredText,
   table,
   textOption,
@@ -77,6 +77,35 @@ function readSubjects(value: string): string[] {
   if (!list.every((one) => (subjects as readonly string[]).includes(one)))
     throw new Misuse(`--default-subjects must be a comma-separated list of ${subjects.join(', ')}`);
   return list;
+}
+
+function showLedger(call: Call) {
+  if (option(call, 'reason') !== undefined) throw new Misuse('--reason goes with --add');
+  const limit = numberOption(call, 'limit', 50, 1, 10_000);
+  return withApp(async (app) => {
+    const found = await organisationOf(app, call.positionals[0]!);
+    const entries = await listCreditEntries(app.db, found.organisation_id, { before: null, limit });
+    return {
+      json: {
+        organisation_id: found.public_id,
+        credits: found.credits,
+        entries: entries.map(({ at, ...entry }) => ({ ...entry, at: at.toISOString() })),
+      },
+      text: `${found.name} has ${found.credits} credits.\n\n${table([
+        ['no', 'time', 'kind', 'amount', 'balance', 'actor', 'invitation_id', 'reason'],
+        ...entries.map((entry) => [
+          String(entry.entry_no),
+          entry.at.toISOString(),
+          entry.kind,
+          entry.amount > 0 ? `+${entry.amount}` : String(entry.amount),
+          String(entry.balance),
+          entry.actor,
+          entry.invitation_id ?? '',
+          entry.reason ?? '',
+        ]),
+      ])}`,
+    };
+  });
 }
 
 export const commands: Command[] = [
@@ -178,18 +207,19 @@ export const commands: Command[] = [
   },
   {
     name: 'organisation credits',
-    usage: 'ID --add N --reason R',
-    summary: 'Add credits, or take them back with a negative number',
+    usage: 'ID [--add N --reason R] [--limit N]',
+    summary: 'Show the ledger of credits; add some, or take them back with a negative number',
     positionals: [1, 1],
-    options: { add: { type: 'string' }, reason: { type: 'string' } },
+    options: { add: { type: 'string' }, reason: { type: 'string' }, limit: { type: 'string' } },
     run: async (call) => {
-      const by = requiredOption(call, 'add');
+      const by = option(call, 'add');
+      if (by === undefined) return showLedger(call);
       if (!/^-?\d{1,9}$/.test(by)) throw new Misuse('--add must be a whole number');
       const reason = readReason(call);
       return withApp(async (app) => {
         const found = await organisationOf(app, call.positionals[0]!);
         const credits = await act(app, found.organisation_id, 'organisation credits', async (work) => {
-          const balance = await changeCredits(work.tx, found.organisation_id, Number(by));
+          const balance = await grantCredits(work, found.organisation_id, Number(by), { actor: operator, reason });
           if (balance === undefined) throw new Failure('the organisation has fewer credits than that');
           return { result: balance, resource: `${Number(by) > 0 ? '+' : ''}${Number(by)}: ${reason}` };
         });

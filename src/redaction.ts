@@ -57,6 +57,8 @@ export const redactions: Record<string, Redaction> = {
   'audit.actor': overwrite,
   'audit.detail': overwrite,
   'audit.resource': overwrite,
+  'credit_entry.actor': overwrite,
+  'credit_entry.reason': overwrite,
   'delivery_attempt.error': overwrite,
   'event.payload': overwrite,
   'evidence.input': async (work, id, { key }) => {

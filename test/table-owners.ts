@@ -17,6 +17,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   audit_chain: ['src/audit'],
   audit_hour: ['src/audit'],
   bank_version: ['src/sittings'],
+  credit_entry: ['src/organisations'],
   delivery: [
     'src/webhooks',
     ['src/events/emit.ts', 'an event and its deliveries are one statement of their cause'],

@@ -5,8 +5,7 @@ import type { Content, Markup } from '../html.ts';
 import { html } from '../html.ts';
 import { listKeys } from '../keys/keys.ts';
 import { apiBase } from '../settings.ts';
-import { listMembers } from '../users/members.ts';
-import { managers } from '../users/roles.ts';
+import { actorNames } from './actors.ts';
 import { empty, facts, filters, instant, moment, pager, table, withQuery } from './blocks.ts';
 import { selectField, textField } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
@@ -50,19 +49,6 @@ function readPlace(query: URLSearchParams): { at: Date; id: number } | null {
   return match === null ? null : { at: new Date(Number(match[1])), id: Number(match[2]) };
 }
 
-/** What the log calls those who acted: keys by their labels, and for those who manage people the people by their names. */
-async function actors({ app, organisation }: Visit): Promise<Map<string, string>> {
-  const { organisation_id: id, role } = organisation;
-  const [keys, people] = await Promise.all([
-    listKeys(app.db, id),
-    managers.includes(role) ? listMembers(app.db, id) : [],
-  ]);
-  return new Map([
-    ...keys.map((key) => [key.key_id, key.label ?? key.key_id] as const),
-    ...people.map((one) => [one.user_id, one.full_name] as const),
-  ]);
-}
-
 async function log(visit: Visit): Promise<Answer> {
   const { app, base, organisation, query } = visit;
   const { organisation_id: id, time_zone: zone } = organisation;
@@ -70,7 +56,7 @@ async function log(visit: Visit): Promise<Answer> {
   const [{ calls, next }, keys, names] = await Promise.all([
     findCalls(app.db, id, readFilter(visit), readPlace(query), rowsOnPage),
     listKeys(app.db, id),
-    actors(visit),
+    actorNames(visit),
   ]);
   const choice = (value: string, label = value) => ({ value, label });
   return {
@@ -137,7 +123,7 @@ async function call(visit: Visit): Promise<Answer> {
   const rows: [string, Content][] = [
     ['Time', instant(found.at, zone)],
     ['Request id', html`<code>${found.request_id}</code>`],
-    ['By', html`${(await actors(visit)).get(found.actor)} <code>${found.actor}</code>`],
+    ['By', html`${(await actorNames(visit)).get(found.actor)} <code>${found.actor}</code>`],
     ['Call', html`<code>${found.action}</code>`],
     ['Status', found.status === null ? null : String(found.status)],
     ['Acted on', found.resource === null ? null : html`<code>${found.resource}</code>`],

@@ -5,6 +5,7 @@ import { keyRoutes } from './keys.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import { resendRoutes } from './resends.ts';
 import { webhookRoutes } from './webhooks.ts';
+import { creditRoutes } from './credits.ts';
 import { logRoutes } from './log.ts';
 import { traceRoutes } from './trace.ts';
 import { invitationRoutes } from './invitation.ts';
@@ -28,6 +29,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...resendRoutes,
   ...logRoutes,
   ...traceRoutes,
+  ...creditRoutes,
   ...sandboxRoutes,
   ...ssoRoutes,
   ...signInRoutes,

@@ -142,6 +142,24 @@ create table bank_version (
   constraint bank_version_pkey PRIMARY KEY (version)
 );
 
+create table credit_entry (
+  actor text not null,
+  amount bigint not null,
+  at timestamp with time zone not null,
+  balance bigint not null,
+  entry_no bigint not null,
+  invitation_id uuid,
+  kind text not null,
+  organisation_id bigint not null,
+  reason text,
+  constraint credit_entry_amount_check CHECK ((amount <> 0)),
+  constraint credit_entry_balance_check CHECK ((balance >= 0)),
+  constraint credit_entry_entry_no_check CHECK ((entry_no > 0)),
+  constraint credit_entry_kind_check CHECK ((kind = ANY (ARRAY['opening'::text, 'grant'::text, 'use'::text, 'return'::text, 'correction'::text]))),
+  constraint credit_entry_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
+  constraint credit_entry_pkey PRIMARY KEY (organisation_id, entry_no)
+);
+
 create table delivery (
   attempts integer not null default 0,
   created_at timestamp with time zone not null,
@@ -287,6 +305,7 @@ create table invitation (
   constraint invitation_organisation_id_learner_id_fkey FOREIGN KEY (organisation_id, learner_id) REFERENCES learner(organisation_id, learner_id),
   constraint invitation_pkey PRIMARY KEY (organisation_id, invitation_id)
 );
+CREATE INDEX invitation_created ON public.invitation USING btree (organisation_id, created_at DESC, invitation_id DESC);
 CREATE INDEX invitation_learner ON public.invitation USING btree (organisation_id, learner_id, created_at);
 
 create table key_link (

@@ -4,6 +4,7 @@ import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
 import { linkToken, readLinkToken } from '../link-token.ts';
 import type { Secrets } from '../secrets.ts';
+import { nilUuid } from '../uuid.ts';
 
 export type Invitation = {
   organisation_id: number;
@@ -57,6 +58,27 @@ const extend = statement(
   update invitation set expires_at = greatest(expires_at, $3) where organisation_id = $1 and invitation_id = $2 and status = 'open'`,
 );
 
+const lock = statement(
+  'invitation.lock',
+  `
+  select ${columns} from invitation where organisation_id = $1 and invitation_id = $2 for update`,
+);
+const cancel = statement(
+  'invitation.cancel',
+  `
+  update invitation set status = 'withdrawn' where organisation_id = $1 and invitation_id = $2`,
+);
+const setEnd = statement(
+  'invitation.set_end',
+  `
+  update invitation set expires_at = $3 where organisation_id = $1 and invitation_id = $2 and status = 'open' returning ${columns}`,
+);
+const list = statement(
+  'invitation.list',
+  `
+  select ${columns} from invitation
+   where organisation_id = $1 and (created_at, invitation_id) < ($2, $3) order by created_at desc, invitation_id desc limit $4`,
+);
 const withdraw = statement(
   'invitation.withdraw',
   `
@@ -79,12 +101,12 @@ export async function findOpenInvitation(
 export async function createInvitation(
   work: Work,
   organisationId: number,
-  given: { learnerId: string; subjects: string[]; creditSpent: boolean },
+  given: { invitationId: string; learnerId: string; subjects: string[]; creditSpent: boolean },
 ): Promise<Invitation> {
   return (
     await work.tx.query<Invitation>(insert, [
       organisationId,
-      work.uuid(),
+      given.invitationId,
       given.learnerId,
       given.subjects,
       given.creditSpent,
@@ -92,6 +114,47 @@ export async function createInvitation(
       new Date(work.nowMs + limits.invitationMs),
     ])
   )[0]!;
+}
+
+/** The invitation as it is, and stays until the end of this unit of work. */
+export async function lockInvitation(
+  work: Work,
+  organisationId: number,
+  invitationId: string,
+): Promise<Invitation | undefined> {
+  return (await work.tx.query<Invitation>(lock, [organisationId, invitationId]))[0];
+}
+
+/** Its address leads nowhere any more. */
+export async function markInvitationWithdrawn(tx: Tx, organisationId: number, invitationId: string): Promise<void> {
+  await tx.query(cancel, [organisationId, invitationId]);
+}
+
+/**
+ * Lets the invitation end at another time, later or sooner; one that has expired works again.
+ * @returns undefined where there is none that could be used again
+ */
+export async function setInvitationEnd(
+  work: Work,
+  organisationId: number,
+  invitationId: string,
+  end: Date,
+): Promise<Invitation | undefined> {
+  return (await work.tx.query<Invitation>(setEnd, [organisationId, invitationId, end]))[0];
+}
+
+/** The newest first, those made before `before`. */
+export function listInvitations(
+  tx: Tx,
+  organisationId: number,
+  { before, limit }: { before: Pick<Invitation, 'created_at' | 'invitation_id'> | null; limit: number },
+): Promise<Invitation[]> {
+  return tx.query<Invitation>(list, [
+    organisationId,
+    before?.created_at ?? 'infinity',
+    before?.invitation_id ?? nilUuid,
+    limit,
+  ]);
 }
 
 export async function findInvitation(

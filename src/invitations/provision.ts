@@ -9,7 +9,8 @@ import { joinGroups } from '../groups/members.ts';
 import { groupSetsOf, renderSets } from '../feed/group-sets.ts';
 import type { GroupInput } from '../groups/schema.ts';
 import { findLearner, insertLearners, updateLearner } from '../learners/learners.ts';
-import { readOrganisation, spendCredits } from '../organisations/organisations.ts';
+import { spendCredit } from '../organisations/credits.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
 import { assessmentUrl, createInvitation, findOpenInvitation } from './invitations.ts';
 
 export type ProvisionRequest = { full_name: string; email: string | null; ref: string | null; groups: GroupInput[] };
@@ -18,9 +19,10 @@ export type ProvisionRequest = { full_name: string; email: string | null; ref: s
  * POST /learners: the learner, its groups, its invitation and the credit, all or nothing. A learner whose reference
  * exists is updated; groups are added, never removed. An invitation that is still open is given again, without a
  * credit.
+ * @param actor who invites: the key, or a person's id
  * @throws ApiError group_autocreate_disabled, group_limit_exceeded, insufficient_credits
  */
-export async function provisionLearner(work: Work, organisationId: number, request: ProvisionRequest) {
+export async function provisionLearner(work: Work, organisationId: number, request: ProvisionRequest, actor: string) {
   const feed = await lockFeed(work, organisationId);
   const organisation = await readOrganisation(work.tx, organisationId);
   const known = request.ref === null ? undefined : await findLearner(work.tx, organisationId, request.ref);
@@ -57,9 +59,11 @@ export async function provisionLearner(work: Work, organisationId: number, reque
   let invitation = known === undefined ? undefined : await findOpenInvitation(work, organisationId, learnerId);
   const created = invitation === undefined;
   if (invitation === undefined) {
-    const spent = await spendCredits(work.tx, organisation, 1);
+    const invitationId = work.uuid();
+    const spent = await spendCredit(work, organisation, { actor, invitationId });
     if (spent === null) throw new ApiError('insufficient_credits');
     invitation = await createInvitation(work, organisationId, {
+      invitationId,
       learnerId,
       subjects: organisation.default_subjects,
       creditSpent: spent,

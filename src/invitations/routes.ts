@@ -61,12 +61,14 @@ export const invitationRoutes: Route[] = [
       const { full_name, email = null, ref = null, groups = [] } = readBody(ProvisionInput, call);
       refuseTeams(groups);
       return call.change(async (work) => {
-        const { created, reply } = await provisionLearner(work, call.caller.organisationId, {
-          full_name,
-          email,
-          ref,
-          groups: [...new Map(groups.map((group) => [`${group.type} ${group.ref}`, group])).values()],
-        });
+        const asked = [...new Map(groups.map((group) => [`${group.type} ${group.ref}`, group])).values()];
+        const { organisationId, keyId } = call.caller;
+        const { created, reply } = await provisionLearner(
+          work,
+          organisationId,
+          { full_name, email, ref, groups: asked },
+          keyId,
+        );
         return json(created ? 201 : 200, reply, {
           resource: reply.invitation_id,
           headers: { 'cache-control': 'no-store' },

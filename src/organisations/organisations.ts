@@ -6,6 +6,7 @@ import { insertEmptySet } from '../feed/group-sets.ts';
 import { everyLearner } from '../feed/digest.ts';
 import { nilUuid } from '../uuid.ts';
 import { lockFeed } from '../feed/position.ts';
+import { openLedger } from './credits.ts';
 
 export const plans = ['standard', 'education', 'unlimited'] as const;
 export type Plan = (typeof plans)[number];
@@ -52,17 +53,6 @@ const update = statement(
   update organisation set name = $2, plan = $3, group_autocreate = $4, default_subjects = $5, ukprn = $6, contact = $7
    where organisation_id = $1 returning ${columns}`,
 );
-const addCredits = statement(
-  'organisation.add_credits',
-  `
-  update organisation set credits = credits + $2 where organisation_id = $1 and credits + $2 >= 0 returning credits`,
-);
-const spend = statement(
-  'organisation.spend_credits',
-  `
-  update organisation set credits = credits - $2 where organisation_id = $1 and credits >= $2 returning credits`,
-);
-
 /** Makes an organisation with its feed and its empty group set. */
 export async function createOrganisation(
   work: Work,
@@ -86,6 +76,7 @@ export async function createOrganisation(
   ]);
   await work.tx.query(insertFeed, [row!.organisation_id, work.nowMs * 1000]);
   await insertEmptySet(work.tx, row!.organisation_id);
+  await openLedger(work, row!);
   return row!;
 }
 
@@ -124,18 +115,4 @@ export async function updateOrganisation(
     row.contact,
   ]);
   return changed!;
-}
-
-/** @returns the new balance, or undefined when it would fall below zero */
-export async function changeCredits(tx: Tx, organisationId: number, by: number): Promise<number | undefined> {
-  return (await tx.query<{ credits: number }>(addCredits, [organisationId, by]))[0]?.credits;
-}
-
-/**
- * Spends credits where the plan has them.
- * @returns whether any were spent; null when there aren't enough
- */
-export async function spendCredits(tx: Tx, organisation: Organisation, count: number): Promise<boolean | null> {
-  if (organisation.plan !== 'standard') return false;
-  return (await tx.query(spend, [organisation.organisation_id, count])).length === 1 ? true : null;
 }

@@ -133,12 +133,17 @@ export class Activity {
         await withdrawAssessment(work, id, change.assessment_id, { actor, reason: change.reason });
         break;
       case 'enrolment':
-        await provisionLearner(work, id, {
-          full_name: change.learner.full_name,
-          email: null,
-          ref: change.learner.ref,
-          groups: change.learner.groups,
-        });
+        await provisionLearner(
+          work,
+          id,
+          {
+            full_name: change.learner.full_name,
+            email: null,
+            ref: change.learner.ref,
+            groups: change.learner.groups,
+          },
+          actor,
+        );
         break;
       case 'rename':
         await changeGroup(work, id, await this.#groupId(work, change.group), { name: change.name });

@@ -114,6 +114,7 @@ const tables = [
   'organisation_sso',
   'sandbox_request',
   'milestone',
+  'credit_entry',
   'feed',
 ];
 

@@ -1,2 +1,2 @@
 /** What other nouns may ask of sittings. */
-export { emptySittingOfResult, emptySittingsOfLearners, hasOpenSitting } from './store.ts';
+export { emptySittingOfResult, emptySittingsOfLearners, findBegun, hasOpenSitting } from './store.ts';

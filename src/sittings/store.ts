@@ -104,7 +104,8 @@ const insert = statement(
   'sitting.insert',
   `
   insert into sitting (organisation_id, sitting_id, invitation_id, learner_id, subject, bank_version, settings, time_limit_ms, withheld, on_screen_since, last_seen_at, started_at)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10)
+  select $1, $2, invitation_id, $4, $5, $6, $7, $8, $9, $10, $10, $10 from invitation
+   where organisation_id = $1 and invitation_id = $3 and status <> 'withdrawn' for share
   on conflict do nothing
   returning ${columns}`,
 );
@@ -126,6 +127,11 @@ const history = statement(
   `
   select position, item_id, outcome, case when outcome is null then rendered end as rendered
     from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`,
+);
+const begun = statement(
+  'sitting.begun',
+  `
+  select distinct invitation_id from sitting where organisation_id = $1 and invitation_id = any($2)`,
 );
 const current = statement(
   'sitting.current',
@@ -223,7 +229,13 @@ export async function lockSitting(
   return (await tx.query<SittingRow>(locked, [organisation_id, sitting_id]))[0];
 }
 
-/** @returns undefined when the learner has an open sitting of the subject already, whatever the invitation */
+/** Those of the invitations under which a sitting has begun, void ones included. */
+export async function findBegun(tx: Tx, organisationId: number, invitationIds: string[]): Promise<Set<string>> {
+  const rows = await tx.query<{ invitation_id: string }>(begun, [organisationId, invitationIds]);
+  return new Set(rows.map((row) => row.invitation_id));
+}
+
+/** @returns undefined where the learner has an open sitting in the subject, or the invitation was withdrawn */
 export async function insertSitting(
   tx: Tx,
   row: Pick<

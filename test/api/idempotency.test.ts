@@ -78,7 +78,7 @@ test("a request that lost its key to a repeat undoes what it did, and the repeat
   assert.equal(repeat.status, 201);
   await assert.rejects(
     service.inWork(async (work) => {
-      await provisionLearner(work, org.id, { full_name: 'No Reference', email: null, ref: null, groups: [] });
+      await provisionLearner(work, org.id, { full_name: 'No Reference', email: null, ref: null, groups: [] }, 'test');
       await slow.keep(work.tx, { status: 201, body: '{}', headers: {} });
     }),
     { code: 'idempotency_conflict' },

@@ -102,7 +102,9 @@ export class FeedModel {
 
   async provisions(ref: string, name: string): Promise<void> {
     await this.#act((id) =>
-      this.#service.inWork((work) => provisionLearner(work, id, { ref, full_name: name, email: null, groups: [] })),
+      this.#service.inWork((work) =>
+        provisionLearner(work, id, { ref, full_name: name, email: null, groups: [] }, 'test'),
+      ),
     );
     const known = this.learners.find((learner) => learner.ref === ref);
     if (known === undefined) {

@@ -80,7 +80,7 @@ suite('ars check personal-data', async () => {
 /** Columns of text that only machines write: a number in one of them is listed and left. */
 const machineText = `
   access_key.key_id access_key.networks access_key.replaces access_key.subjects assessment.report_sha256
-  assessment.source assessment_change.kind audit_block.counters audit_hour.action audit_hour.actor audit_hour.code bank_version.content bank_version.version delivery.status delivery_attempt.sent endpoint_notice.kind event.emptied
+  assessment.source assessment_change.kind audit_block.counters audit_hour.action audit_hour.actor audit_hour.code bank_version.content bank_version.version credit_entry.kind delivery.status delivery_attempt.sent endpoint_notice.kind event.emptied
   event.type evidence.renderer evidence.sha256 invitation.status invitation.subjects key_link.created_by key_link.key_id
   key_use.key_id key_use.network learner_change.kind learner_group.type milestone.kind migration.name organisation.default_subjects
   organisation.plan organisation.time_zone organisation_sso.client_id

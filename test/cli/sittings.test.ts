@@ -57,6 +57,39 @@ suite('ars invitation and ars sittings', async () => {
     assert.equal(row!.resource, ana.invitationId);
   });
 
+  test('an invitation: listed, extended, cancelled with its credit, and the ledger shows it', async () => {
+    const poor = await service.organisation({ plan: 'standard', credits: 3 });
+    const of = ['--organisation', poor.publicId];
+    const made = await invited(service, poor);
+    const here = [...of, made.invitationId];
+    assert.deepEqual(
+      (await run('invitation', 'list', ...of)).json.data.map((row: any) => [row.invitation_id, row.status, row.begun]),
+      [[made.invitationId, 'open', false]],
+    );
+    assert.equal(
+      (await run('invitation', 'extend', ...here, '--until', '2099-01-01')).json.expires_at,
+      '2099-01-01T00:00:00.000Z',
+    );
+    assert.equal((await run('invitation', 'extend', ...here, '--until', '2020-01-01')).code, 2);
+    assert.deepEqual((await run('invitation', 'cancel', ...here, '--reason', 'Left')).json, {
+      invitation_id: made.invitationId,
+      status: 'withdrawn',
+      credit_returned: true,
+    });
+    assert.equal((await run('invitation', 'cancel', ...here, '--reason', 'Left')).code, 1);
+    assert.equal((await run('invitation', 'extend', ...here, '--until', '2099-01-01')).code, 1);
+    const { credits, entries } = (await run('organisation', 'credits', poor.publicId)).json;
+    assert.deepEqual(
+      [credits, ...entries.map((one: any) => [one.kind, one.amount, one.actor, one.reason])],
+      [
+        3,
+        ['return', 1, 'operator', 'Left'],
+        ['use', -1, poor.key.access_key_id, null],
+        ['opening', 3, 'service', null],
+      ],
+    );
+  });
+
   test("the provider's UKPRN: given, refused in another form, shown, taken away", async () => {
     const made = await run('organisation', 'create', '--name', 'North', '--ukprn', '10004321');
     const id = made.json.organisation_id as string;

@@ -60,22 +60,32 @@ suite('law 4: a cause and its events are one transaction', () => {
       [
         'a provisioning',
         (work) =>
-          provisionLearner(work, org.id, {
-            full_name: 'Bo Okafor',
-            email: null,
-            ref: 'bo',
-            groups: [{ type: 'cohort', ref: 'C2', name: 'New' }],
-          }),
+          provisionLearner(
+            work,
+            org.id,
+            {
+              full_name: 'Bo Okafor',
+              email: null,
+              ref: 'bo',
+              groups: [{ type: 'cohort', ref: 'C2', name: 'New' }],
+            },
+            'test',
+          ),
       ],
       [
         'a provisioning of somebody known',
         (work) =>
-          provisionLearner(work, org.id, {
-            full_name: 'Ana New',
-            email: null,
-            ref: 'ana',
-            groups: [{ type: 'cohort', ref: 'C1', name: '' }],
-          }),
+          provisionLearner(
+            work,
+            org.id,
+            {
+              full_name: 'Ana New',
+              email: null,
+              ref: 'ana',
+              groups: [{ type: 'cohort', ref: 'C1', name: '' }],
+            },
+            'test',
+          ),
       ],
       ['a team', (work) => ensureTeam(work, org.id, { ref: 'T1', name: 'Team' })],
     ];

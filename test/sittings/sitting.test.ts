@@ -168,7 +168,12 @@ suite('several requests at once', async () => {
     const cho = await invited(service, await service.organisation(), { ref: 'cho', theta: 0.4 });
     const { organisation_id, learner_id } = (await cho.link()).invitation;
     const second = await service.inWork((work) =>
-      createInvitation(work, organisation_id, { learnerId: learner_id, subjects: ['digital'], creditSpent: true }),
+      createInvitation(work, organisation_id, {
+        invitationId: work.uuid(),
+        learnerId: learner_id,
+        subjects: ['digital'],
+        creditSpent: true,
+      }),
     );
     const token = invitationToken(service.app.secrets, organisation_id, second.invitation_id);
     const other = new SimulatedLearner(service, token, 'cho', 0.4);
@@ -319,7 +324,12 @@ test('of sittings that ran beside each other before that was refused, the one to
   const ivo = await invited(service, org);
   const { organisation_id, sitting_id, learner_id } = await ivo.starts();
   const second = await service.inWork((work) =>
-    createInvitation(work, organisation_id, { learnerId: learner_id, subjects: ['digital'], creditSpent: true }),
+    createInvitation(work, organisation_id, {
+      invitationId: work.uuid(),
+      learnerId: learner_id,
+      subjects: ['digital'],
+      creditSpent: true,
+    }),
   );
   await service.app.db.query('drop index sitting_open_of_learner');
   const twin = service.app.random.uuid();

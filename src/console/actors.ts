@@ -1,0 +1,17 @@
+import { listKeys } from '../keys/keys.ts';
+import { listMembers } from '../users/members.ts';
+import { managers } from '../users/roles.ts';
+import type { Visit } from './route.ts';
+
+/** What pages call those who acted: keys by their labels, and for those who manage people the people by their names. */
+export async function actorNames({ app, organisation }: Visit): Promise<Map<string, string>> {
+  const { organisation_id: id, role } = organisation;
+  const [keys, people] = await Promise.all([
+    listKeys(app.db, id),
+    managers.includes(role) ? listMembers(app.db, id) : [],
+  ]);
+  return new Map([
+    ...keys.map((key) => [key.key_id, key.label ?? key.key_id] as const),
+    ...people.map((one) => [one.user_id, one.full_name] as const),
+  ]);
+}

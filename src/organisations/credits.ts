@@ -1,0 +1,122 @@
+import { statement } from '../db/database.ts';
+import type { Tx } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { lockFeed } from '../feed/position.ts';
+
+/**
+ * The credits of an organisation: a balance, and a ledger of every change that made it. Writers hold the feed's lock, so
+ * entries are numbered without gaps and their sum is the balance, whoever comes at once (docs/decisions/0076).
+ */
+
+export const creditKinds = ['opening', 'grant', 'use', 'return', 'correction'] as const;
+export type CreditKind = (typeof creditKinds)[number];
+
+export type CreditEntry = {
+  entry_no: number;
+  at: Date;
+  kind: CreditKind;
+  /** What came (above zero) or went. */
+  amount: number;
+  /** After it. */
+  balance: number;
+  actor: string;
+  invitation_id: string | null;
+  reason: string | null;
+};
+
+/** Who changes credits, and what for. */
+export type CreditCause = { actor: string; invitationId?: string; reason?: string };
+
+const change = statement(
+  'credits.change',
+  `
+  update organisation set credits = credits + $2 where organisation_id = $1 and credits + $2 >= 0 returning credits`,
+);
+const record = statement(
+  'credits.record',
+  // A version from before the ledger changes the balance alone: what it did comes first, as one entry.
+  `
+  with last as (
+    select coalesce(max(entry_no), 0) as entry_no, coalesce(max(balance), 0) as balance
+      from (select entry_no, balance from credit_entry where organisation_id = $1 order by entry_no desc limit 1) l),
+  unlisted as (
+    select $5::int8 - $4::int8 - balance as amount, entry_no from last where $5::int8 - $4::int8 <> balance)
+  insert into credit_entry (organisation_id, entry_no, at, kind, amount, balance, actor, invitation_id, reason)
+  select $1, entry_no + 1, $2::timestamptz, 'correction', amount, $5::int8 - $4::int8, 'service', null::uuid,
+         'Changed by an earlier version of the service'
+    from unlisted
+  union all
+  select $1, last.entry_no + 1 + (select count(*) from unlisted), $2, $3, $4, $5, $6, $7, $8 from last`,
+);
+const page = statement(
+  'credits.page',
+  `
+  select entry_no, at, kind, amount, balance, actor, invitation_id, reason from credit_entry
+   where organisation_id = $1 and entry_no < $2 order by entry_no desc limit $3`,
+);
+
+/** @returns the balance after it; undefined where it would fall below zero, and then nothing is changed */
+async function changeCredits(
+  work: Work,
+  organisationId: number,
+  given: { kind: CreditKind; amount: number } & CreditCause,
+): Promise<number | undefined> {
+  const { kind, amount, actor, invitationId = null, reason = null } = given;
+  await lockFeed(work, organisationId);
+  const [row] = await work.tx.query<{ credits: number }>(change, [organisationId, amount]);
+  if (row === undefined || amount === 0) return row?.credits;
+  const at = new Date(work.nowMs);
+  await work.tx.query(record, [organisationId, at, kind, amount, row.credits, actor, invitationId, reason]);
+  return row.credits;
+}
+
+/** The first entry of a new organisation: what it begins with. */
+export async function openLedger(
+  work: Work,
+  { organisation_id, credits }: { organisation_id: number; credits: number },
+): Promise<void> {
+  if (credits === 0) return;
+  const at = new Date(work.nowMs);
+  await work.tx.query(record, [organisation_id, at, 'opening', credits, credits, 'service', null, null]);
+}
+
+/**
+ * Grants credits, or takes some back, which is a correction.
+ * @returns the balance after it; undefined where it would fall below zero
+ */
+export function grantCredits(
+  work: Work,
+  organisationId: number,
+  amount: number,
+  cause: CreditCause,
+): Promise<number | undefined> {
+  return changeCredits(work, organisationId, { kind: amount < 0 ? 'correction' : 'grant', amount, ...cause });
+}
+
+/**
+ * Spends a credit on an invitation, where the plan has credits.
+ * @returns whether one was spent; null where none is left
+ */
+export async function spendCredit(
+  work: Work,
+  { organisation_id, plan }: { organisation_id: number; plan: 'standard' | 'education' | 'unlimited' },
+  cause: CreditCause,
+): Promise<boolean | null> {
+  if (plan !== 'standard') return false;
+  const balance = await changeCredits(work, organisation_id, { kind: 'use', amount: -1, ...cause });
+  return balance === undefined ? null : true;
+}
+
+/** Gives back the credit of an invitation that came to nothing. */
+export async function returnCredit(work: Work, organisationId: number, cause: CreditCause): Promise<void> {
+  await changeCredits(work, organisationId, { kind: 'return', amount: 1, ...cause });
+}
+
+/** The newest entries first, those below `before`. */
+export function listCreditEntries(
+  tx: Tx,
+  organisationId: number,
+  { before, limit }: { before: number | null; limit: number },
+): Promise<CreditEntry[]> {
+  return tx.query<CreditEntry>(page, [organisationId, before ?? Number.MAX_SAFE_INTEGER, limit]);
+}
