@@ -1,22 +1,26 @@
+import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { basename, dirname, extname, join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { loadBank } from '../src/bank/load.ts';
-import type { Bank, SubjectBank } from '../src/bank/load.ts';
+import type { Bank } from '../src/bank/load.ts';
 import { simulationMarkdown, simulationPlots } from '../src/bank/simulation/report.ts';
 import type { SubjectSimulation } from '../src/bank/simulation/report.ts';
-import { seededRandom } from '../src/random.ts';
+import { systemClock } from '../src/clock.ts';
 import { BankFault } from '../src/scoring/cuts.ts';
 import { judgeGoals } from '../src/scoring/goals.ts';
-import { simulate } from '../src/scoring/simulate.ts';
-import { preparePool } from '../src/sittings/pool.ts';
-import { deliver, deliverAtRandom } from '../src/sittings/selection.ts';
-import { defaultSettings } from '../src/sittings/settings.ts';
+import { reportOf, sittingsOf } from '../src/scoring/simulate.ts';
+import type { ConditionResult } from '../src/scoring/simulate.ts';
+import { simulationOf } from './bank-simulate-thread.ts';
+import type { Asked, Task, Told } from './bank-simulate-thread.ts';
 import { Failure, Misuse } from './command.ts';
 import type { Call, Command } from './command.ts';
 import { subjects } from '../src/scoring/levels.ts';
 import type { Subject } from '../src/scoring/levels.ts';
 
 const defaultLearners = 10_000;
+const toldEveryMs = 30_000;
 
 function text(call: Call, name: string): string | undefined {
   const value = call.options[name];
@@ -24,22 +28,83 @@ function text(call: Call, name: string): string | undefined {
   return value;
 }
 
-function simulateSubject(bank: SubjectBank, learners: number, seed: string, call: Call): SubjectSimulation {
-  const { version } = bank;
-  const pool = preparePool(version);
-  const report = simulate({
-    bank: version,
-    learners,
-    minPerDomain: defaultSettings(version.subject).minPerDomain,
-    adaptive: (answers, random, seen) => deliver(pool, answers, random, seen),
-    random: (answers, random, length) => deliverAtRandom(pool, answers, random, length),
-    seed: (name) => seededRandom(`${seed}:${name}`),
-    progress: (name) => {
-      if (call.signal.aborted) throw new Failure('Stopped.');
-      call.progress(`${version.subject}: ${name}`);
-    },
+/** Says how far a run is and how long it will go on: always on a terminal, elsewhere twice a minute. */
+function progressOf(call: Call, total: number): (sittings: number) => void {
+  const beganMs = systemClock.monotonicMs();
+  let toldMs = beganMs;
+  let done = 0;
+  return (sittings) => {
+    done += sittings;
+    const nowMs = systemClock.monotonicMs();
+    const minutesLeft = Math.ceil((((nowMs - beganMs) / done) * (total - done)) / 60_000);
+    const line = `${counted(done)} of ${counted(total)} sittings, about ${minutesLeft} min left`;
+    if (nowMs - toldMs < toldEveryMs) return call.progress(line);
+    toldMs = nowMs;
+    call.step(line);
+  };
+}
+
+const counted = (n: number): string => n.toLocaleString('en-GB');
+
+function runOn(thread: Worker, task: Task, progress: (sittings: number) => void): Promise<ConditionResult> {
+  return new Promise((resolve, reject) => {
+    const hear = ({ sittings, result }: Told) => {
+      progress(sittings);
+      if (result === undefined) return;
+      thread.off('message', hear);
+      thread.off('error', reject);
+      resolve(result);
+    };
+    thread.on('message', hear);
+    thread.on('error', reject);
+    thread.postMessage(task);
   });
-  return { report, goals: judgeGoals(report) };
+}
+
+/** Runs conditions on as many threads as there are cores. A signal ends them where they are. */
+async function runTasks(tasks: readonly Task[], asked: Asked, call: Call, progress: (sittings: number) => void) {
+  const results = new Map<Task, ConditionResult>();
+  const waiting = [...tasks];
+  const count = Math.min(availableParallelism(), tasks.length);
+  const script = new URL('bank-simulate-thread.ts', import.meta.url);
+  const threads = Array.from({ length: count }, () => new Worker(script, { workerData: asked }));
+  const work = async (thread: Worker) => {
+    for (let task = waiting.shift(); task !== undefined; task = waiting.shift())
+      results.set(task, await runOn(thread, task, progress));
+  };
+  try {
+    if (!call.signal.aborted) await Promise.race([Promise.all(threads.map(work)), once(call.signal, 'abort')]);
+  } finally {
+    await Promise.all(threads.map((thread) => thread.terminate()));
+  }
+  if (call.signal.aborted) throw new Failure('Stopped before the end: there is no report.');
+  return results;
+}
+
+async function simulateSubjects(
+  bank: Bank,
+  chosen: readonly Subject[],
+  asked: Asked,
+  call: Call,
+): Promise<SubjectSimulation[]> {
+  const simulations = chosen.map((subject) => ({ subject, simulation: simulationOf(bank, subject, asked) }));
+  const planned = simulations.flatMap(({ subject, simulation }) =>
+    [...simulation.conditions.values()].map((condition) => ({
+      task: { subject, condition: condition.name },
+      sittings: sittingsOf(condition),
+    })),
+  );
+  // The longest first, so that no thread is left with one at the end.
+  planned.sort((x, y) => y.sittings - x.sittings);
+  const total = planned.reduce((sum, { sittings }) => sum + sittings, 0);
+  call.step(`Simulating ${counted(total)} sittings.`);
+  const tasks = planned.map(({ task }) => task);
+  const results = await runTasks(tasks, asked, call, progressOf(call, total));
+  return simulations.map(({ subject, simulation }) => {
+    const own = tasks.filter((task) => task.subject === subject);
+    const report = reportOf(simulation, new Map(own.map((task) => [task.condition, results.get(task)!])));
+    return { report, goals: judgeGoals(report) };
+  });
 }
 
 function bankOrFailure(): Bank {
@@ -73,7 +138,7 @@ export const simulateBank: Command = {
 
     const bank = bankOrFailure();
     const chosen = subject === undefined ? subjects : [subject as Subject];
-    const simulations = chosen.map((name) => simulateSubject(bank.subjects[name], learners, seed, call));
+    const simulations = await simulateSubjects(bank, chosen, { learners, seed }, call);
     const command = [
       'ars bank simulate',
       ...(subject === undefined ? [] : [`--subject ${subject}`]),

@@ -24,8 +24,8 @@ import { changeConditions, honest, stress, stressConditions } from './simulation
 import type { ChangeName, Learner, MakeLearner, SimulatedItem, StressName } from './simulation/conditions.ts';
 import { DeliveredContent, exposureOf, leastGiven, overlapOf } from './simulation/delivered.ts';
 import type { AtAbility, ContentFigures, Exposure } from './simulation/delivered.ts';
-import { figuresOf, meanOf, squaredError, standardErrorOf } from './simulation/figures.ts';
-import type { ConditionFigures, Outcome } from './simulation/figures.ts';
+import { decisionsAt, figuresOf, meanOf, squaredError, standardErrorOf } from './simulation/figures.ts';
+import type { ConditionFigures, Decisions, Outcome } from './simulation/figures.ts';
 
 /**
  * Simulation of a bank: learners of known ability answer by the model, and what the engines say is compared with the
@@ -49,8 +49,8 @@ export type SimulationSetup = {
   learners: number;
   /** A source of seeds by name: the same name must give the same draws on every run. */
   seed: (name: string) => Uniform;
-  /** Called with each condition's name before it runs. */
-  progress?: (condition: string) => void;
+  /** Called after each sitting. */
+  progress?: () => void;
 };
 
 export type SimulationReport = {
@@ -69,7 +69,7 @@ export type SimulationReport = {
   exposures: { id: string; share: number }[];
   content: ContentFigures;
   /** Whether a learner meets a level: of everybody, and where the reported interval is clear of the cut. */
-  decisions: { level: Level; right: number; clear: number; rightWhenClear: number | null }[];
+  decisions: Decisions[];
   atCuts: { level: Level; theta: number; learners: number; coverage: number; reportedCoverage: number; rmse: number }[];
   /** Learners at θ = −2.5 and +2.5 together; of the reported interval. */
   extremes: { coverage: number; low: number; high: number; rmse: number };
@@ -94,38 +94,88 @@ type Condition = {
   compare?: boolean;
   judge?: boolean;
   learner: MakeLearner;
-  each?: (delivered: Delivered) => void;
 };
 
-/** Runs every condition. Takes some milliseconds per learner and condition; the same setup gives the same report. */
-export function simulate(setup: SimulationSetup): SimulationReport {
+/** What became of one condition's sittings, as plain data: another thread can have run them. */
+export type ConditionResult = {
+  outcomes: Outcome[];
+  /** The indices of the items that each sitting gave, in order. */
+  given: (readonly number[])[];
+  /** Of `retakes` alone, which are sittings in a row. */
+  retakes: SimulationReport['retakes'];
+};
+
+/** A simulation as conditions that need nothing of each other, each with a stream of chance of its own. */
+export type Simulation = { bench: Bench; conditions: ReadonlyMap<string, Condition> };
+
+const retakesName = 'retakes';
+const atName = (place: string | number): string => `at ${place}`;
+const gridName = (theta: number): string => `θ ${theta}`;
+
+export function prepareSimulation(setup: SimulationSetup): Simulation {
   const bench = makeBench(setup);
-  const { bank, cuts } = bench.prepared;
-  const { items } = setup.bank;
+  const { items, subject } = setup.bank;
   const n = setup.learners;
   const part = Math.max(Math.min(n, 200), Math.round(n / 8));
   const plain = honest(items);
-  const runOf = (condition: Condition) => run(bench, condition);
-  const at = (name: string, theta: number) => figuresOf(runOf({ name, learners: part, learner: () => plain(theta) }));
-
-  const counts = new Float64Array(items.length);
-  const content = new DeliveredContent(setup.bank);
-  const main = runOf({
-    name: 'population',
-    learners: n,
-    compare: true,
-    judge: true,
-    learner: (draw) => plain(standardNormal(draw)),
-    each: ({ given }) => {
-      for (const i of given) counts[i]!++;
-      content.add(given, typeShareMost);
-    },
+  const at = (name: string, theta: number, learners: number): Condition => ({
+    name,
+    learners,
+    learner: () => plain(theta),
   });
+  const conditions: Condition[] = [
+    { name: 'population', learners: n, compare: true, judge: true, learner: (draw) => plain(standardNormal(draw)) },
+    ...[-stress.extremeTheta, stress.extremeTheta].map((theta) => at(atName(theta), theta, part)),
+    ...gridAbilities.map((theta) => at(gridName(theta), theta, Math.max(20, Math.round(n / 20)))),
+    ...bench.prepared.cuts.map(({ level, theta }) => at(atName(level), theta, part)),
+    ...stressConditions(subject, items, setup.seed).map(({ name, learner }) => ({
+      name,
+      learners: name === 'harsh' ? 2 * part : part,
+      judge: name === 'harsh',
+      learner,
+    })),
+    ...changeConditions(items).map(({ name, learner }) => ({ name, learners: part, judge: true, learner })),
+    { name: retakesName, learners: Math.max(10, Math.round(part / 2)), learner: (draw) => plain(standardNormal(draw)) },
+  ];
+  return { bench, conditions: new Map(conditions.map((condition) => [condition.name, condition])) };
+}
+
+/** How many sittings a condition has. */
+export const sittingsOf = ({ name, learners }: Condition): number =>
+  name === retakesName ? sittingsInARow * learners : learners;
+
+/** Takes some milliseconds a sitting; the same setup gives the same result. */
+export function runCondition({ bench, conditions }: Simulation, name: string): ConditionResult {
+  const condition = conditions.get(name)!;
+  return name === retakesName
+    ? { outcomes: [], given: [], retakes: retakesOf(bench, condition) }
+    : { ...run(bench, condition), retakes: [] };
+}
+
+/** Runs every condition, one after the other. */
+export function simulate(setup: SimulationSetup): SimulationReport {
+  const simulation = prepareSimulation(setup);
+  const names = [...simulation.conditions.keys()];
+  return reportOf(simulation, new Map(names.map((name) => [name, runCondition(simulation, name)])));
+}
+
+/** What all conditions together say. */
+export function reportOf({ bench }: Simulation, results: ReadonlyMap<string, ConditionResult>): SimulationReport {
+  const { setup, prepared } = bench;
+  const { bank, cuts } = prepared;
+  const { items } = setup.bank;
+  const n = setup.learners;
+  const resultOf = (name: string) => results.get(name)!;
+  const figures = (name: string) => figuresOf(resultOf(name).outcomes);
+  const main = resultOf('population').outcomes;
   const population = figuresOf(main);
+  const counts = countsOf(bench, resultOf('population'));
+  const content = new DeliveredContent(setup.bank);
+  for (const given of resultOf('population').given) content.add(given, typeShareMost);
   const randomChoiceRmse = Math.sqrt(meanOf(main, (o) => (o.atRandom! - o.theta) ** 2));
-  const low = at(`at ${-stress.extremeTheta}`, -stress.extremeTheta);
-  const high = at(`at ${stress.extremeTheta}`, stress.extremeTheta);
-  const grid = gridAbilities.map((theta) => abilityOf(bench, theta, Math.max(20, Math.round(n / 20))));
+  const low = figures(atName(-stress.extremeTheta));
+  const high = figures(atName(stress.extremeTheta));
+  const grid = gridAbilities.map((theta) => abilityOf(bench, theta, resultOf(gridName(theta))));
 
   return {
     subject: bank.subject,
@@ -150,8 +200,8 @@ export function simulate(setup: SimulationSetup): SimulationReport {
     content: content.figures(),
     decisions: cuts.map((cut) => decisionsAt(cut, main)),
     atCuts: cuts.map(({ level, theta }) => {
-      const { coverage, reportedCoverage, rmse } = at(`at ${level}`, theta);
-      return { level, theta, learners: part, coverage, reportedCoverage, rmse };
+      const { learners, coverage, reportedCoverage, rmse } = figures(atName(level));
+      return { level, theta, learners, coverage, reportedCoverage, rmse };
     }),
     extremes: {
       coverage: (low.reportedCoverage + high.reportedCoverage) / 2,
@@ -159,27 +209,25 @@ export function simulate(setup: SimulationSetup): SimulationReport {
       high: high.reportedCoverage,
       rmse: Math.sqrt((low.rmse ** 2 + high.rmse ** 2) / 2),
     },
-    abilities: grid.map(({ figures }) => figures),
+    abilities: grid.map((one) => one.figures),
     leastGiven: {
       ...leastGiven(
         bank,
-        grid.map(({ figures, counts: given }) => ({ ...figures, counts: given })),
+        grid.map((one) => ({ ...one.figures, counts: one.counts })),
         givenLeast,
       ),
       learners: grid[0]!.figures.learners,
     },
-    stress: stressConditions(bank.subject, items, setup.seed).map(({ name, note, learner }) => ({
+    stress: stressConditions(bank.subject, items, setup.seed).map(({ name, note }) => ({
       name,
       note,
-      figures: figuresOf(
-        runOf({ name, learners: name === 'harsh' ? 2 * part : part, judge: name === 'harsh', learner }),
-      ),
+      figures: figures(name),
     })),
-    changes: changeConditions(items).map(({ name, note, learner }) => {
-      const { changed } = figuresOf(runOf({ name, learners: part, judge: true, learner }));
-      return { name, note, learners: part, found: changed! };
+    changes: changeConditions(items).map(({ name, note }) => {
+      const { learners, changed } = figures(name);
+      return { name, note, learners, found: changed! };
     }),
-    retakes: retakesOf(bench, Math.max(10, Math.round(part / 2))),
+    retakes: resultOf(retakesName).retakes,
   };
 }
 
@@ -212,17 +260,18 @@ function makeBench(setup: SimulationSetup): Bench {
   };
 }
 
-function run(bench: Bench, condition: Condition): Outcome[] {
+function run(bench: Bench, condition: Condition): Pick<ConditionResult, 'outcomes' | 'given'> {
   const { setup } = bench;
-  setup.progress?.(condition.name);
-  const draw = simulationRandom(setup.seed(`${setup.bank.subject}:${condition.name}`));
+  const draw = drawsOf(bench, condition);
   const uniforms = new Float64Array(setup.bank.items.length);
-  return Array.from({ length: condition.learners }, (_, k) => {
+  const given: (readonly number[])[] = [];
+  const outcomes = Array.from({ length: condition.learners }, (_, k) => {
     const learner = condition.learner(draw, k);
     // Every item's luck is settled beforehand, so that the sitting and the whole bank see the same learner.
     for (let i = 0; i < uniforms.length; i++) uniforms[i] = draw.float();
     const { delivered, rights } = sit(setup.adaptive, learner, uniforms, draw);
-    condition.each?.(delivered);
+    given.push(delivered.given);
+    setup.progress?.();
     const outcome = outcomeOf(bench, learner.theta, rights, delivered, condition.judge === true);
     if (!condition.compare) return outcome;
     const answers = (i: number) => uniforms[i]! < learner.chance(i, 1);
@@ -232,7 +281,11 @@ function run(bench: Bench, condition: Condition): Outcome[] {
       atRandom: setup.random(answers, draw, delivered.given.length).ability.theta,
     };
   });
+  return { outcomes, given };
 }
+
+const drawsOf = ({ setup }: Bench, { name }: Condition): Uniform =>
+  simulationRandom(setup.seed(`${setup.bank.subject}:${name}`));
 
 /** One sitting with what was right, in order. */
 function sit(
@@ -307,39 +360,19 @@ const rungOf = (cuts: readonly { level: Level }[], placement: Placement): number
 /** A domain's count may differ from its share of the items given by this much, which whole items make unavoidable. */
 export const blueprintToleranceItems = 1.5;
 
-function decisionsAt(
-  { level, theta }: { level: Level; theta: number },
-  outcomes: readonly Outcome[],
-): SimulationReport['decisions'][number] {
-  const clear = outcomes.filter((o) => {
-    const { low, high } = confidenceInterval(widened({ theta: o.estimate, sd: o.se }));
-    return theta < low || theta > high;
-  });
-  const right = (o: Outcome) => (o.estimate >= theta === o.theta >= theta ? 1 : 0);
-  return {
-    level,
-    right: meanOf(outcomes, right),
-    clear: clear.length / outcomes.length,
-    rightWhenClear: clear.length === 0 ? null : meanOf(clear, right),
-  };
+/** How often each item was given. */
+function countsOf({ setup }: Bench, { given }: ConditionResult): Float64Array {
+  const counts = new Float64Array(setup.bank.items.length);
+  for (const items of given) for (const i of items) counts[i]!++;
+  return counts;
 }
 
-function abilityOf(bench: Bench, theta: number, learners: number): { figures: AtAbility; counts: Float64Array } {
+function abilityOf(bench: Bench, theta: number, result: ConditionResult): { figures: AtAbility; counts: Float64Array } {
   const { items } = bench.setup.bank;
-  const counts = new Float64Array(items.length);
+  const counts = countsOf(bench, result);
+  const { learners, rmse, bias, meanSe, meanItems } = figuresOf(result.outcomes);
   let total = 0;
-  const outcomes = run(bench, {
-    name: `θ ${theta}`,
-    learners,
-    learner: () => honest(items)(theta),
-    each: ({ given }) => {
-      for (const i of given) {
-        counts[i]!++;
-        total += information(items[i]!, theta);
-      }
-    },
-  });
-  const { rmse, bias, meanSe, meanItems } = figuresOf(outcomes);
+  for (const given of result.given) for (const i of given) total += information(items[i]!, theta);
   return {
     counts,
     figures: {
@@ -357,18 +390,20 @@ function abilityOf(bench: Bench, theta: number, learners: number): { figures: At
 }
 
 /** Learners who sit again and again within a year, their ability unchanged; luck with an item is drawn anew. */
-function retakesOf({ setup }: Bench, learners: number): SimulationReport['retakes'] {
-  setup.progress?.('retakes');
-  const { items, subject } = setup.bank;
-  const draw = simulationRandom(setup.seed(`${subject}:retakes`));
+function retakesOf(bench: Bench, condition: Condition): SimulationReport['retakes'] {
+  const { setup } = bench;
+  const { items } = setup.bank;
+  const { learners } = condition;
+  const draw = drawsOf(bench, condition);
   const uniforms = new Float64Array(items.length);
   const sittings = Array.from({ length: sittingsInARow }, () => ({ squares: [] as number[], items: 0, repeated: 0 }));
   for (let k = 0; k < learners; k++) {
-    const learner = honest(items)(standardNormal(draw));
+    const learner = condition.learner(draw, k);
     const seen = new Set<string>();
     for (const sitting of sittings) {
       for (let i = 0; i < uniforms.length; i++) uniforms[i] = draw.float();
       const { given, ability } = sit(setup.adaptive, learner, uniforms, draw, [...seen]).delivered;
+      setup.progress?.();
       sitting.squares.push((ability.theta - learner.theta) ** 2);
       sitting.items += given.length;
       for (const i of given) {

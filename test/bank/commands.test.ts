@@ -3,9 +3,13 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { simulationOf } from '../../cli/bank-simulate-thread.ts';
 import { commands } from '../../cli/bank.ts';
 import { Failure, Misuse } from '../../cli/command.ts';
 import type { Output } from '../../cli/command.ts';
+import { loadBank } from '../../src/bank/load.ts';
+import { judgeGoals } from '../../src/scoring/goals.ts';
+import { reportOf, runCondition } from '../../src/scoring/simulate.ts';
 import { guideItems } from './examples.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ars-bank-'));
@@ -162,4 +166,13 @@ suite('bank check', () => {
     await assert.rejects(ars('check', [], { seeds: 'many' }), Misuse);
     await assert.rejects(ars('simulate', [], { learners: '3' }), Misuse);
   });
+});
+
+test('bank simulate reports from many threads what one condition after the other gives', async () => {
+  const simulation = simulationOf(loadBank(), 'digital', { learners: 20, seed: 'threads' });
+  const names = [...simulation.conditions.keys()].toReversed();
+  const report = reportOf(simulation, new Map(names.map((name) => [name, runCondition(simulation, name)])));
+  const { json } = await ars('simulate', [], { subject: 'digital', learners: '20', seed: 'threads' });
+  const { subjects } = json as { subjects: unknown };
+  assert.deepEqual(subjects, [{ ...report, goals: judgeGoals(report) }]);
 });

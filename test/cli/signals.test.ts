@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -101,4 +101,24 @@ suite('Ctrl+C', () => {
     child.kill('SIGINT');
     assert.deepEqual(await ended, [0, null]);
   });
+});
+
+suite('a simulation under way', () => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    test(`ends at ${signal} where it is, and leaves no report`, async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'ars-simulate-'));
+      after(() => rm(folder, { recursive: true }));
+      const out = join(folder, 'report.md');
+      const child = start(process.execPath, ['cli/ars.ts', 'bank', 'simulate', '--learners', '1000000', '--out', out]);
+      const ended = once(child, 'exit');
+      const lines: string[] = [];
+      for await (const line of createInterface({ input: child.stderr! })) {
+        lines.push(line);
+        if (line.startsWith('Simulating')) child.kill(signal);
+      }
+      assert.deepEqual(await ended, [1, null]);
+      assert.match(lines[0]!, /^Simulating [\d,]+ sittings\.$/);
+      assert.equal(lines.at(-1), 'ars: Stopped before the end: there is no report.');
+      assert.deepEqual(await readdir(folder), []);
+    });
 });

@@ -1,4 +1,6 @@
-import type { Placement } from '../levels.ts';
+import { widened } from '../calibration.ts';
+import { confidenceInterval } from '../irt.ts';
+import type { Level, Placement } from '../levels.ts';
 import { orderOf } from '../levels.ts';
 
 /** What became of one simulated sitting. */
@@ -123,6 +125,25 @@ export function figuresOf(outcomes: readonly Outcome[]): ConditionFigures {
       rmse: standardErrorOf(outcomes, squaredError) / (2 * rmse || 1),
       reliability: reliability && (2 * Math.sqrt(reliability) * (1 - reliability)) / Math.sqrt(outcomes.length),
     },
+  };
+}
+
+export type Decisions = { level: Level; right: number; clear: number; rightWhenClear: number | null };
+
+export function decisionsAt(
+  { level, theta }: { level: Level; theta: number },
+  outcomes: readonly Outcome[],
+): Decisions {
+  const clear = outcomes.filter((o) => {
+    const { low, high } = confidenceInterval(widened({ theta: o.estimate, sd: o.se }));
+    return theta < low || theta > high;
+  });
+  const right = (o: Outcome) => (o.estimate >= theta === o.theta >= theta ? 1 : 0);
+  return {
+    level,
+    right: meanOf(outcomes, right),
+    clear: clear.length / outcomes.length,
+    rightWhenClear: clear.length === 0 ? null : meanOf(clear, right),
   };
 }
 
