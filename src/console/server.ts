@@ -4,6 +4,7 @@ import type { App } from '../app.ts';
 import { DatabaseUnavailable } from '../db/database.ts';
 import { NoTurn } from '../db/turns.ts';
 import { inWork } from '../db/work.ts';
+import { compressed } from '../http/coding.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import { registerAssets } from '../look/assets.ts';
@@ -42,6 +43,7 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
         // The route with its parameters' names: an invitation's link is a secret and stays out of the log.
         request.action = `${request.method} ${(request.routeOptions.url ?? '/console').replace(/:(\w+)/g, '{$1}')}`;
       });
+      pages.addHook('onSend', (request, reply, payload) => smaller(request, reply, payload));
       pages.setErrorHandler((error, request, reply) => failure(app, error as Failure, request, reply));
       pages.setNotFoundHandler((_request, reply) => send(app, reply, notFound, noFrame));
       for (const route of consoleRoutes)
@@ -55,6 +57,21 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
     },
     { prefix: '/console' },
   );
+}
+
+/**
+ * A page as its browser wants it, where it was asked for by the person or by a page of ours: the length of a compressed
+ * page can betray what is in it to whoever has it asked for with words of their choice.
+ */
+async function smaller(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+  const isOwn = ['same-origin', 'none'].includes(String(request.headers['sec-fetch-site']));
+  const isPage = request.method !== 'POST' && reply.statusCode === 200 && typeof payload === 'string';
+  if (!isOwn || !isPage) return payload;
+  const found = await compressed(payload, request.headers['accept-encoding']);
+  if (found === null) return payload;
+  reply.headers({ 'content-encoding': found.coding, vary: 'Accept-Encoding, Sec-Fetch-Site' });
+  reply.removeHeader('content-length');
+  return found.bytes;
 }
 
 /** The one page for whatever isn't there, isn't theirs, or isn't for their role. */

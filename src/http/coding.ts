@@ -46,12 +46,19 @@ function varies({ status, headers, body }: Reply): boolean {
   return status === 200 && body !== null && headers?.vary !== undefined && headers['accept-ranges'] === undefined;
 }
 
-/**
- * The reply in the coding that is asked for, where that makes it smaller. Its weak ETag is the same in every coding.
- */
+/** The text in the coding that is asked for, where that makes it smaller; null to send it as it is. */
+export async function compressed(
+  body: string | Buffer,
+  acceptEncoding: string | undefined,
+): Promise<{ coding: Coding; bytes: Buffer } | null> {
+  const coding = body.length < limits.compressFromBytes ? null : chooseCoding(acceptEncoding);
+  if (coding === null) return null;
+  return { coding, bytes: await codings[coding](typeof body === 'string' ? Buffer.from(body) : body) };
+}
+
+/** The reply in the coding that is asked for. Its weak ETag is the same in every coding. */
 export async function encoded(reply: Reply, acceptEncoding: string | undefined): Promise<Reply> {
-  const coding = varies(reply) ? chooseCoding(acceptEncoding) : null;
-  if (coding === null || reply.body!.length < limits.compressFromBytes) return reply;
-  const bytes = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body!;
-  return { ...reply, body: await codings[coding](bytes), headers: { ...reply.headers, 'content-encoding': coding } };
+  const smaller = varies(reply) ? await compressed(reply.body!, acceptEncoding) : null;
+  if (smaller === null) return reply;
+  return { ...reply, body: smaller.bytes, headers: { ...reply.headers, 'content-encoding': smaller.coding } };
 }

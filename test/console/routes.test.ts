@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { get } from 'node:http';
+import { gunzipSync } from 'node:zlib';
 import { suite, test } from 'node:test';
 import type { ConsoleRoute } from '../../src/console/route.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';
@@ -146,6 +148,34 @@ suite('what browsers are told', () => {
       assert.equal(headers['cache-control'], 'no-store');
       assert.equal(headers['x-content-type-options'], 'nosniff');
     }
+  });
+
+  test('a page is compressed for whoever came by themselves, and for nobody else', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const path = `/console/${org.publicId}/keys/create`;
+    const sizeOf = async (headers: Record<string, string>) => {
+      const { raw, coding } = await new Promise<{ raw: Buffer; coding: string | undefined }>((resolve, reject) => {
+        get(service.url + path, { headers: { cookie: owner.cookie!, ...headers } }, (answer) => {
+          const parts: Buffer[] = [];
+          answer.on('data', (part: Buffer) => parts.push(part));
+          answer.on('end', () => resolve({ raw: Buffer.concat(parts), coding: answer.headers['content-encoding'] }));
+        }).on('error', reject);
+      });
+      const plain = coding === 'gzip' ? gunzipSync(raw) : raw;
+      assert.match(plain.toString('utf8'), /<h1>Create a key<\/h1>/);
+      return { coding, bytes: raw.length };
+    };
+    const whole = await sizeOf({});
+    assert.equal(whole.coding, undefined);
+    for (const site of ['same-origin', 'none']) {
+      const small = await sizeOf({ 'accept-encoding': 'gzip', 'sec-fetch-site': site });
+      assert.deepEqual([small.coding, small.bytes < whole.bytes / 2], ['gzip', true], site);
+    }
+    for (const site of ['cross-site', 'same-site', 'Same-Origin', '']) {
+      const sent = await sizeOf({ 'accept-encoding': 'gzip', 'sec-fetch-site': site });
+      assert.equal(sent.coding, undefined, site);
+    }
+    assert.equal((await sizeOf({ 'accept-encoding': 'gzip' })).coding, undefined);
   });
 
   test('a form counts only when the browser says that it is ours', async () => {

@@ -1,0 +1,126 @@
+import type { Tx } from '../src/db/database.ts';
+import type { ConsoleRoute } from '../src/console/route.ts';
+import { consoleRoutes } from '../src/console/routes.ts';
+import { addressOf } from '../src/console/server.ts';
+
+/** The pages that bench/console.ts opens: all of the route table, with parameters and filters as people have them. */
+
+/** One kind of page, and how its n-th opening is asked for. */
+export type BenchPage = {
+  name: string;
+  route: ConsoleRoute;
+  /** Of a form that only shows what it would do. */
+  fields?: Record<string, string>;
+  at(n: number): string;
+};
+
+/** Ids and places to draw from, by the parameter that they stand in. */
+export type Places = Record<string, readonly string[]>;
+
+/** Queries beside the bare page, by path: each is a kind of its own. `{name}` draws from the places. */
+export const queries: Record<string, string[]> = {
+  '/log': [
+    'key={key_id}',
+    'route=GET%20%2Fassessments%2F%7Bid%7D',
+    'status=4xx',
+    'status=5xx',
+    'code=limit_out_of_range',
+    'code=never_seen',
+    'key={idle_key}',
+    'key={key_id}&status=5xx',
+    'day={day}',
+    'after={log_place}',
+    'after={log_place}&key={key_id}&status=4xx',
+  ],
+  '/log/errors': ['key={key_id}'],
+  '/trace': [
+    'assessment_id={assessment_id}',
+    'assessment_id={recent}',
+    'assessment_id={told}',
+    'assessment_id={user_id}',
+  ],
+  '/deliveries': [
+    'status=dead',
+    'status=pending',
+    'endpoint={endpoint_id}',
+    'type=learner.groups.updated',
+    'type=assessment.completed&status=succeeded',
+    'from={late_day}&to={late_day}',
+    'after={delivery_place}',
+    'after={delivery_place}&endpoint={endpoint_id}&status=dead',
+  ],
+  '/resends/create': ['endpoint={endpoint_id}'],
+};
+
+/** Forms that show a page and change nothing. */
+export const forms: Record<string, Record<string, string>> = {
+  '/resends/failed': { since: '2000-01-01', endpoint: '' },
+  '/keys/create': { label: '' },
+  '/webhooks/create': { url: 'http://' },
+};
+
+const sample: Record<string, string> = {
+  key_id:
+    'select key_id as id from access_key where organisation_id = $1 and revoked_at is null order by md5(key_id) limit 40',
+  idle_key: `select 'ARSK0000000000000000' as id where $1::int8 is not null`,
+  endpoint_id: 'select endpoint_id as id from webhook_endpoint where organisation_id = $1',
+  delivery_id: `select delivery_id as id from (select delivery_id from delivery where organisation_id = $1 order by delivery_id limit 60) d
+    union all (select delivery_id from delivery where organisation_id = $1 and status = 'dead' limit 20)`,
+  resend_id: 'select resend_id as id from webhook_resend where organisation_id = $1 limit 20',
+  user_id: 'select user_id as id from user_membership where organisation_id = $1 limit 40',
+  call: `select audit_id::text as id from (
+    select min(audit_id) + n * (max(audit_id) - min(audit_id)) / 60 as near from audit, generate_series(0, 59) n where organisation_id = $1 group by n) w
+    cross join lateral (select audit_id from audit a where a.organisation_id = $1 and a.audit_id >= near order by a.audit_id limit 1) a`,
+  log_place: `select (extract(epoch from at) * 1000)::int8 || '-' || audit_id as id from audit
+    where organisation_id = $1 and audit_id in (
+      select min(audit_id) + n * (max(audit_id) - min(audit_id)) / 20 from audit, generate_series(1, 19) n where organisation_id = $1 group by n)`,
+  day: `select to_char(hour, 'YYYY-MM-DD') as id from (select distinct date_trunc('day', hour, 'UTC') as hour from audit_hour where organisation_id = $1) h limit 60`,
+  late_day: `select distinct to_char(created_at, 'YYYY-MM-DD') as id from delivery where organisation_id = $1 limit 20`,
+  delivery_place: `select (extract(epoch from created_at) * 1000)::int8 || '.' || delivery_id as id from delivery
+    where organisation_id = $1 order by delivery_id limit 30`,
+  assessment_id:
+    'select assessment_id as id from assessment_feed where organisation_id = $1 order by assessment_id limit 60',
+  recent: 'select assessment_id as id from assessment_feed where organisation_id = $1 order by position desc limit 60',
+  told: `select substring(payload from '"assessment_id":"([0-9a-f-]{36})"') as id from event
+    where organisation_id = $1 and type = 'assessment.completed' order by number limit 60`,
+};
+
+/** Draws from what there is; `given` are those that no table shows. */
+export async function readPlaces(tx: Tx, organisationId: number, given: Places): Promise<Places> {
+  const places: Record<string, readonly string[]> = { ...given };
+  for (const [name, text] of Object.entries(sample))
+    places[name] = (await tx.query<{ id: string }>(text, [organisationId])).map((row) => row.id);
+  return places;
+}
+
+function filled(text: string, places: Places, n: number): string {
+  return text.replace(/\{(\w+)\}/g, (_all, name: string) => {
+    const from = places[name];
+    if (from === undefined || from.length === 0)
+      throw new Error(`Nothing to put into {${name}} of ${text}: tell bench/console-pages.ts what to draw from.`);
+    return encodeURIComponent(from[n % from.length]!);
+  });
+}
+
+const isFor = (route: ConsoleRoute, role: string) =>
+  typeof route.for === 'string' ? true : (route.for as readonly string[]).includes(role);
+
+/** Every page that somebody in this role may open. */
+export function pagesFor(role: string, places: Places): BenchPage[] {
+  return consoleRoutes.flatMap((route): BenchPage[] => {
+    if (!isFor(route, role)) return [];
+    const address = addressOf(route);
+    const { path } = route;
+    if (route.method === 'POST') {
+      const fields = forms[path];
+      return fields === undefined
+        ? []
+        : [{ name: `POST ${address}`, route, fields, at: (n) => filled(address, places, n) }];
+    }
+    return ['', ...(queries[path] ?? [])].map((query) => ({
+      name: query === '' ? address : `${address}?${query}`,
+      route,
+      at: (n) => filled(query === '' ? address : `${address}?${query}`, places, n),
+    }));
+  });
+}

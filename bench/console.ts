@@ -1,0 +1,176 @@
+import { parseArgs } from 'node:util';
+import { inWork } from '../src/db/work.ts';
+import { importRecords } from '../src/imports/import.ts';
+import { readyRecord } from '../src/imports/record.ts';
+import { openApp } from '../src/main.ts';
+import { readOrganisation } from '../src/organisations/organisations.ts';
+import { grantSandbox } from '../src/sandbox/own.ts';
+import { readSettings } from '../src/settings.ts';
+import { findAccounts } from '../src/users/accounts.ts';
+import { inviteUser } from '../src/users/invitations.ts';
+import { giveSecondFactor } from '../src/users/second-factor.ts';
+import { makeTotpSecret } from '../src/users/totp.ts';
+import { emailOf, fillConsole, password, wholeSizes } from './console-data.ts';
+import type { Places } from './console-pages.ts';
+import { pagesFor, readPlaces } from './console-pages.ts';
+import { isAnswer, signIn } from './console-visit.ts';
+import { benchRecord } from './data.ts';
+import { firstJson, startNode, stop } from './process.ts';
+
+/**
+ * Every page of the console, as owner and as integration developer, in an organisation of 100,000 learners with a million
+ * results, ten million rows of the log over 90 days and 200,000 deliveries, beside writers: time until the last byte, and
+ * what travels. What is there already is not filled again, so a database can be kept for the next run.
+ * Needs DATABASE_URL (a database of its own) and ARS_SECRET. Usage: node bench/console.ts [--results N] [--rows N]
+ * [--deliveries N] [--samples N] [--only TEXT] [--fill]
+ */
+const { values: given } = parseArgs({
+  options: {
+    results: { type: 'string' },
+    rows: { type: 'string' },
+    deliveries: { type: 'string' },
+    samples: { type: 'string', default: '100' },
+    only: { type: 'string', default: '' },
+    fill: { type: 'boolean', default: false },
+  },
+});
+const sizes = {
+  ...wholeSizes,
+  ...Object.fromEntries(
+    (['results', 'rows', 'deliveries'] as const).flatMap((name) =>
+      given[name] === undefined ? [] : [[name, Number(given[name])]],
+    ),
+  ),
+};
+const samples = Number(given.samples);
+const goals = { ms: 100, traceMs: 300, bytes: 30_000, styleBytes: 15_000, scriptBytes: 3000 };
+
+const opened = await openApp({ ...readSettings(process.env), log: 'none' });
+const { app } = opened;
+const tell = (step: string) => {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${step}`);
+  else process.stderr.write(`${step}\n`);
+};
+const organisation = await fillConsole(app, sizes, tell);
+const id = organisation.organisation_id;
+tell('');
+
+/** An import a second and some provisionings, while pages are opened. */
+async function write(port: number, headers: Record<string, string>, signal: AbortSignal): Promise<void> {
+  for (let n = 0; !signal.aborted; n++) {
+    const records = Array.from({ length: 100 }, (_, i) =>
+      readyRecord(
+        { ...benchRecord((app.clock.nowMs() % 1e9) + i, sizes.results), groups: [] },
+        organisation.public_id,
+        app.clock.nowMs(),
+      ),
+    );
+    await inWork(app, null, (work) => importRecords(work, id, records, { events: true, actor: 'bench' }));
+    for (let i = 0; i < 10; i++) {
+      const address = `http://127.0.0.1:${port}/api/v1`;
+      const learner = {
+        ref: `NEW-${n % 50}-${i}`,
+        full_name: `New ${n} ${i}`,
+        groups: [{ type: 'cohort', ref: `cohort-${i}`, name: `cohort ${i}` }],
+      };
+      await fetch(`${address}/learners`, { method: 'POST', headers, body: JSON.stringify(learner) }).then((r) =>
+        r.text(),
+      );
+      await fetch(`${address}/assessments?since=${new Date(app.clock.nowMs() - 60_000).toISOString()}`, {
+        headers,
+      }).then((r) => r.text());
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+type Line = { name: string; role: string; status: string; p50: number; p99: number; bytes: number; over: string[] };
+
+async function measure(url: string, role: string, places: Places, only = given.only): Promise<Line[]> {
+  const totpSecret = makeTotpSecret(app.random);
+  const [account] = await findAccounts(app.db, emailOf(role));
+  await inWork(app, null, (work) => giveSecondFactor(work, account!.user_id, totpSecret));
+  const visitor = await signIn(url, { email: emailOf(role), password, totpSecret, nowMs: app.clock.nowMs() });
+  const lines: Line[] = [];
+  for (const page of pagesFor(role, places)) {
+    if (!page.name.includes(only)) continue;
+    // A run takes longer than a proof lasts.
+    await app.db.query('update user_session set proved_at = $1, last_seen_at = $1', [new Date(app.clock.nowMs())]);
+    const all = [];
+    await visitor.open(page, 0);
+    for (let n = 0; n < samples; n++) all.push(await visitor.open(page, n));
+    const sorted = all.map(({ ms }) => ms).sort((a, b) => a - b);
+    const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
+    const bytes = Math.max(...all.map((one) => (one.type.startsWith('text/html') ? one.bytes : 0)));
+    const p99 = at(0.99);
+    const statuses = [...new Set(all.map((one) => one.status))].sort();
+    lines.push({
+      name: page.name,
+      role,
+      status: statuses.join(),
+      p50: at(0.5),
+      p99,
+      bytes,
+      over: [
+        ...(all.every((one) => isAnswer(page, one)) ? [] : ['status']),
+        ...(p99 > (page.name.includes('/trace') ? goals.traceMs : goals.ms) ? ['time'] : []),
+        ...(bytes > goals.bytes ? ['bytes'] : []),
+      ],
+    });
+    const line = lines.at(-1)!;
+    console.log(
+      `${line.over.length > 0 ? '!' : ' '} ${role.padEnd(9)} ${line.status.padEnd(4)} p50 ${line.p50.toFixed(1).padStart(7)} ms  p99 ${line.p99.toFixed(1).padStart(7)} ms  ${String(bytes).padStart(6)} B  ${page.name} ${line.over.join(' ')}`,
+    );
+  }
+  for (const { path, bytes } of await visitor.assets()) {
+    const goal = path.endsWith('.css') ? goals.styleBytes : goals.scriptBytes;
+    console.log(`${bytes > goal ? '!' : ' '} ${role.padEnd(9)} ${bytes} B  ${path} (goal ${goal})`);
+  }
+  await visitor.close();
+  return lines;
+}
+
+if (!given.fill) {
+  const by = { actor: 'bench', action: 'sandbox grant', requestId: app.random.uuid() };
+  const sandbox = await grantSandbox(app, await readOrganisation(app.db, id), by);
+  const invited = await inWork(app, null, (work) =>
+    inviteUser(work, id, { email: 'new@bench.example', role: 'tutor', invitedBy: 'operator', again: true }),
+  );
+  const token = typeof invited === 'string' ? '' : invited.token;
+  const service = startNode(0, [new URL('service.ts', import.meta.url).pathname], {
+    ARS_LOG: 'errors',
+    BENCH_ORGANISATION: organisation.public_id,
+  });
+  const { port, ...pair } = await firstJson<{ port: number; access_key_id: string; secret_access_key: string }>(
+    service,
+  );
+  const url = `http://127.0.0.1:${port}`;
+  const writing = new AbortController();
+  const writer = write(
+    port,
+    {
+      'x-access-key-id': pair.access_key_id,
+      'x-secret-access-key': pair.secret_access_key,
+      'content-type': 'application/json',
+    },
+    writing.signal,
+  );
+  try {
+    const lines: Line[] = [];
+    for (const role of ['owner', 'developer']) {
+      const places = await readPlaces(app.db, id, { organisation: [organisation.public_id], token: [token] });
+      lines.push(...(await measure(url, role, places)));
+    }
+    const inSandbox = await readPlaces(app.db, id, { organisation: [sandbox], token: [token] });
+    lines.push(...(await measure(url, 'owner', inSandbox, '/test-result')));
+    const over = lines.filter((line) => line.over.length > 0);
+    console.log(`${lines.length} kinds of page, ${over.length} over a goal`);
+    const worst = (pick: (line: Line) => number) => Math.max(...lines.map(pick));
+    console.log(`largest ${worst(({ bytes }) => bytes)} B, slowest p99 ${worst(({ p99 }) => p99).toFixed(1)} ms`);
+  } finally {
+    writing.abort();
+    await writer;
+    await stop(service);
+  }
+}
+await opened.close();
