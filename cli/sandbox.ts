@@ -45,7 +45,7 @@ One request in ${Math.round(1 / faultShares.reduce((sum, [, share]) => sum + sha
   Organisation       ${sandbox.organisation.public_id}
   Access key id      ${sandbox.keyId}
   Secret access key  ${sandbox.secret}
-  Reference          ${url}/docs
+  Documentation      ${url}/docs/
 
   Console            ${url}/console
   E-mail address     ${sandbox.owner.email}

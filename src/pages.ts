@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { App } from './app.ts';
 import { registerVerify } from './evidence/verify-page.ts';
-import { registerReference } from './api/reference/pages.ts';
+import { registerOpenApi } from './api/reference/pages.ts';
 import { AddressWindows } from './api/address-windows.ts';
 import { callerAddress } from './api/caller-address.ts';
 import { batcher } from './db/batcher.ts';
@@ -10,6 +10,7 @@ import { ApiError } from './errors.ts';
 import { registerKeyLinks } from './keys/link-page.ts';
 import { limits } from './limits.ts';
 import { registerPlayer } from './player/routes.ts';
+import { registerSite } from './site/pages.ts';
 
 /** Refuses whom the pages' limit by address has been used up by; the counts are in this process only. */
 function limitByAddress(app: App, fastify: FastifyInstance, most: number): void {
@@ -46,7 +47,8 @@ export async function registerPages(app: App, fastify: FastifyInstance): Promise
   });
   await fastify.register(async (pages) => {
     limitByAddress(app, pages, limits.pagesPerAddress);
-    registerReference(app, pages);
+    registerOpenApi(app, pages);
+    registerSite(app, pages);
     registerVerify(app, pages);
     registerKeyLinks(app, pages);
   });

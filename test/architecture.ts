@@ -163,8 +163,8 @@ export async function architecturePicture(): Promise<string> {
     const [x, y] = [round(place.x), topOf(place)];
     const box = `x="${round(place.x - place.width / 2)}" y="${y}" width="${round(place.width)}" height="${boxHeight}"`;
     return [
-      `<rect ${box} rx="4" fill="#ddeaf8" stroke="#0a58a8"/>`,
-      `<text x="${x}" y="${y + 21}" text-anchor="middle" fill="#1b1f23">${place.room}</text>`,
+      `<rect ${box} rx="4" class="box"/>`,
+      `<text x="${x}" y="${y + 21}" text-anchor="middle">${place.room}</text>`,
     ];
   });
   const says = [...graph.keys()]
@@ -175,8 +175,11 @@ export async function architecturePicture(): Promise<string> {
     ` role="img" aria-labelledby="t d" font-family="system-ui, sans-serif" font-size="${fontSize}">`,
     '<title id="t">Folders of the service, each above what it imports</title>',
     `<desc id="d">${says.join(' ')}</desc>`,
-    `<rect width="${width}" height="${height}" fill="#fff"/>`,
-    '<g stroke="#6e7781" fill="none">',
+    // Colours follow the reader's scheme, wherever the picture is shown.
+    '<style>text{fill:#1b1f23}.paper{fill:#fff}.box{fill:#ddeaf8;stroke:#0a58a8}.lines{stroke:#6e7781;fill:none}',
+    '@media screen and (prefers-color-scheme:dark){text{fill:#e6e9ec}.paper{fill:#14191d}.box{fill:#1f4460;stroke:#86bdf5}}</style>',
+    `<rect class="paper" width="${width}" height="${height}"/>`,
+    '<g class="lines">',
     ...arrows,
     '</g>',
     ...boxes,

@@ -33,7 +33,10 @@ function table(head: string[], rows: string[][]): string {
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n');
 }
 
-async function errorCodes(): Promise<string> {
+type Told = { status: number; code: string; message: string; where: string };
+
+/** Everything that the API refuses, by status, in the order of the table of codes. */
+function toldErrors(): Told[] {
   const found = new Map<string, { status: number; code: string; message: string; where: string[] }>();
   for (const route of routes) {
     for (const { status, code, message } of refusalsOf(route)) {
@@ -55,13 +58,31 @@ async function errorCodes(): Promise<string> {
   const rows = [...found.values()].sort(
     (a, b) => a.status - b.status || order.indexOf(a.code) - order.indexOf(b.code) || (a.code < b.code ? -1 : 1),
   );
+  return rows.map((row) => ({
+    ...row,
+    where: row.where[0] === 'any address' ? row.where[0] : everywhere(row.where),
+  }));
+}
+
+async function errorCodes(): Promise<string> {
   return table(
     ['Status', 'Code', 'Where', 'What it says'],
-    rows.map((row) => [
-      String(row.status),
-      `\`${row.code}\``,
-      row.where[0] === 'any address' ? row.where[0]! : everywhere(row.where),
-      row.message,
+    toldErrors().map(({ status, code, where, message }) => [
+      String(status),
+      `[\`${code}\`](errors.md#${code})`,
+      where,
+      message,
+    ]),
+  );
+}
+
+/** For each code the part of its section that says when it comes and what it says. */
+function errorParts(): Record<string, () => Promise<string>> {
+  const line = ({ status, where, message }: Told) => `${status}, ${where}: “${message}”`;
+  return Object.fromEntries(
+    [...Map.groupBy(toldErrors(), ({ code }) => code)].map(([code, told]) => [
+      code,
+      async () => told.map((one) => (told.length === 1 ? line(one) : `- ${line(one)}`)).join('\n'),
     ]),
   );
 }
@@ -149,6 +170,7 @@ export const documents: { path: string; make(): Promise<string> }[] = [
         limits: async () => limitTable(),
       }),
   },
+  { path: 'docs/errors.md', make: () => filled('docs/errors.md', errorParts()) },
   { path: 'docs/architecture.svg', make: architecturePicture },
   { path: 'docs/decisions/README.md', make: () => filled('docs/decisions/README.md', { list: decisions }) },
   { path: 'docs/operator.md', make: () => filled('docs/operator.md', { settings: async () => settings() }) },

@@ -31,7 +31,7 @@ const isEdge = (file: string) =>
   /^src\/(main|housekeeping|pages)\.ts$/.test(file) ||
   file.startsWith('src/api/') ||
   file.startsWith('src/http/') ||
-  /^src\/(console|player)\//.test(file) ||
+  /^src\/(console|player|site)\//.test(file) ||
   /\/(routes|worker|[\w-]+-page|pages)\.ts$/.test(file);
 
 suite('layers', () => {

@@ -51,7 +51,7 @@ const steps: { kind: Milestone; what: string; how(base: string): Content; inSand
   {
     kind: 'request',
     what: 'The first request has come',
-    how: () => html`<a href="/docs#health">GET /health</a> is the shortest one.`,
+    how: () => html`<a href="/docs/reference.html#health">GET /health</a> is the shortest one.`,
   },
   {
     kind: 'walk',

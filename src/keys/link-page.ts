@@ -87,7 +87,7 @@ function made(app: App, pair: KeyPair): string {
 <dl><dt>Access key id</dt><dd><code>${pair.access_key_id}</code></dd><dt>Secret access key</dt><dd><code>${pair.secret_access_key}</code></dd></dl>
 <h2>Try it</h2>
 <pre>${testLine(app.settings.baseUrl, pair)}</pre>
-<p>The reference of the API is at <a href="${app.settings.baseUrl}/docs">${app.settings.baseUrl}/docs</a>.</p>`,
+<p>How to go on: <a href="${app.settings.baseUrl}/docs/">${app.settings.baseUrl}/docs/</a>.</p>`,
   );
 }
 

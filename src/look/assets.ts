@@ -17,7 +17,7 @@ function asset(folder: string, file: URL, type: string, make: (source: string) =
 }
 
 /** Colour, spacing and type, which every sheet begins with. */
-const tokens = readFileSync(new URL('tokens.css', import.meta.url), 'utf8').replace(/\/\*[\s\S]*?\*\/\s*/g, '');
+export const tokens = readFileSync(new URL('tokens.css', import.meta.url), 'utf8').replace(/\/\*[\s\S]*?\*\/\s*/g, '');
 
 /** A sheet with the tokens before it. */
 export const styleAsset = (folder: string, file: URL): Asset =>

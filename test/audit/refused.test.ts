@@ -116,7 +116,7 @@ suite('refused calls', () => {
 
 suite('pages without credentials', () => {
   for (const [path, most] of [
-    ['/docs', limits.pagesPerAddress],
+    ['/docs/', limits.pagesPerAddress],
     ['/healthz', limits.probesPerAddress],
   ] as const)
     test(`${path}: ${most} a minute for each address, then 429 in the one error shape`, async () => {

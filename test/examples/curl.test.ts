@@ -22,7 +22,7 @@ test('every command of the reference page works when pasted', { skip: lacksCurl 
   const org = await service.organisation();
   const folder = await mkdtemp(join(tmpdir(), 'ars-curl-'));
   after(() => rm(folder, { recursive: true, force: true }));
-  const page = (await ask(service.url, 'GET', '/docs')).text;
+  const page = (await ask(service.url, 'GET', '/docs/reference.html')).text;
   const commands = [...page.matchAll(/<pre><code>([^<]*curl [^<]*)<\/code><\/pre>/g)].map(([, text]) =>
     text!.replace(/&(amp|lt|gt|quot|#39);/g, (entity) => entities[entity]!),
   );

@@ -1,9 +1,14 @@
-import type { Content } from '../../html.ts';
-import { Markup, html } from '../../html.ts';
-import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiReply } from './openapi-document.ts';
-import type { Schema } from './openapi-schema.ts';
-import { fields, typeOf } from './schema.ts';
-import { referenceStyle } from './style.ts';
+import type {
+  OpenApiDocument,
+  OpenApiOperation,
+  OpenApiParameter,
+  OpenApiReply,
+} from '../api/reference/openapi-document.ts';
+import type { Schema } from '../api/reference/openapi-schema.ts';
+import type { Content, Markup } from '../html.ts';
+import { html } from '../html.ts';
+import type { Heading, Text } from './markdown.ts';
+import { fields, typeOf } from './reference-schema.ts';
 
 type Referable<T> = T | { $ref: string };
 
@@ -97,7 +102,7 @@ ${example === undefined ? null : html`<details><summary>Example of a ${status} r
 }
 
 function refusal(status: string, code: string, example: unknown): Markup {
-  return html`<dt>${status} <code>${code}</code></dt><dd>${(example as { error: { message: string } }).error.message}</dd>`;
+  return html`<dt>${status} <a href="errors.html#${code}"><code>${code}</code></a></dt><dd>${(example as { error: { message: string } }).error.message}</dd>`;
 }
 
 /** What an operation refuses: its own codes with what they say, those of every endpoint by a link. */
@@ -167,37 +172,34 @@ ${parameterList(
 </section>`;
 }
 
-function contents(document: OpenApiDocument): Markup {
+/** The headings that the contents of the page list. */
+function headingsOf(document: OpenApiDocument): Heading[] {
   const all = operations(document);
-  return html`<p><a href="#top">${document.info.title}</a></p>
-${document.tags.map(
-  (tag) =>
-    html`<p><a href="#tag-${tag.name}">${tag.name}</a></p><ul>${all
-      .filter(({ operation }) => operation.tags[0] === tag.name)
-      .map(
-        ({ method, operation }) => html`
-<li><a href="#${operation.operationId}"><span class="method ${method}">${method.toUpperCase()}</span> ${operation.summary}</a></li>`,
-      )}</ul>`,
-)}
-<p><a href="#events">Events</a></p><ul>${Object.entries(document.webhooks).map(([event, methods]) => html`<li><a href="#${methods.post!.operationId}">${event}</a></li>`)}</ul>
-<p><a href="#errors">Errors of every endpoint</a></p><p><a href="#headers">Headers of replies</a></p>
-<p><a href="#objects">Objects</a></p><ul>${Object.keys(document.components.schemas).map((name) => html`<li><a href="#object-${name}">${name}</a></li>`)}</ul>`;
+  const part = (id: string, text: string): Heading => ({ id, depth: 3, text });
+  const section = (id: string, text: string): Heading => ({ id, depth: 2, text });
+  return [
+    ...document.tags.flatMap((tag) => [
+      section(`tag-${tag.name}`, tag.name),
+      ...all
+        .filter(({ operation }) => operation.tags[0] === tag.name)
+        .map(({ method, path, operation }) => part(operation.operationId, `${method.toUpperCase()} ${path}`)),
+    ]),
+    section('events', 'Events'),
+    ...Object.entries(document.webhooks).map(([event, methods]) => part(methods.post!.operationId, event)),
+    section('errors', 'Errors of every endpoint'),
+    section('headers', 'Headers of replies'),
+    section('objects', 'Objects'),
+    ...Object.keys(document.components.schemas).map((name) => part(`object-${name}`, name)),
+  ];
 }
 
-/** The reference as one page without script, made from the document that is served beside it. */
-export function referencePage(document: OpenApiDocument): string {
+/** The reference without script, made from the document that stands beside it. */
+export function referenceText(document: OpenApiDocument): Text {
   const all = operations(document);
   const { components } = document;
   const shared = Object.entries(components.responses).filter(([, reply]) => reply.content !== undefined);
-  return html`<!doctype html>
-<html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${document.info.title}: API reference</title>
-<style>${new Markup(referenceStyle)}</style></head><body>
-<a class="skip" href="#top">Skip to the reference</a>
-<nav class="side" aria-label="Contents">${contents(document)}</nav>
-<main>
-<h1 id="top">${document.info.title}</h1>
-<p class="soft">API ${document.info.version} at <code>${document.servers[0]!.url}</code>. The same as <a href="/openapi.json">OpenAPI 3.1</a>.</p>
-<details class="contents"><summary>Contents</summary><nav aria-label="Contents of the page">${contents(document)}</nav></details>
+  const body = html`<div class="reference"><h1 id="top">API reference</h1>
+<p class="soft">${document.info.title}, API ${document.info.version} at <code>${document.servers[0]!.url}</code>. The same as <a href="openapi.json">OpenAPI 3.1</a>.</p>
 ${paragraphs(document.info.description)}
 <p>The commands on this page expect your key pair in two variables of the shell:</p>
 <pre><code>export ACCESS_KEY_ID='…' SECRET_ACCESS_KEY='…'</code></pre>
@@ -205,9 +207,9 @@ ${document.tags.map(
   (tag) => html`<h2 id="tag-${tag.name}"><a href="#tag-${tag.name}">${tag.name}</a></h2><p>${tag.description}</p>
 ${all.filter(({ operation }) => operation.tags[0] === tag.name).map((listed) => section(document, listed))}`,
 )}
-<h2 id="events"><a href="#events">Events</a></h2><p>Sent to the endpoints that you registered with POST /webhooks, signed with the endpoint's secret.</p>
+<h2 id="events"><a href="#events">Events</a></h2><p>Sent to the endpoints that you registered with POST /webhooks, signed with the endpoint's secret: <a href="webhooks.html">Webhooks</a>.</p>
 ${Object.entries(document.webhooks).map(([event, methods]) => webhookSection(document, event, methods.post!))}
-<h2 id="errors"><a href="#errors">Errors of every endpoint</a></h2>
+<h2 id="errors"><a href="#errors">Errors of every endpoint</a></h2><p>What to do about each code: <a href="errors.html">Errors</a>.</p>
 ${shared.map(
   ([
     name,
@@ -220,7 +222,6 @@ ${shared.map(
 <dt id="${headerAnchor(name)}"><code>${name}</code></dt><dd>${paragraphs(header.description as string)}<p class="soft"><code>${String(header.example)}</code></p></dd>`,
   )}</dl>
 <h2 id="objects"><a href="#objects">Objects</a></h2>
-${Object.entries(components.schemas).map(([name, schema]) => html`<section aria-labelledby="object-${name}"><h3 id="object-${name}"><a href="#object-${name}">${name}</a></h3>${paragraphs(schema.description as string | undefined)}${fields(schema)}</section>`)}
-</main></body></html>
-`.text;
+${Object.entries(components.schemas).map(([name, schema]) => html`<section aria-labelledby="object-${name}"><h3 id="object-${name}"><a href="#object-${name}">${name}</a></h3>${paragraphs(schema.description as string | undefined)}${fields(schema)}</section>`)}</div>`;
+  return { title: 'API reference', body, headings: headingsOf(document), about: '' };
 }

@@ -1,0 +1,351 @@
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
+import { extname, join, posix } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { makeOpenApi, openApiText } from '../api/reference/openapi.ts';
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import { tokens } from '../look/assets.ts';
+import type { Page } from './frame.ts';
+import { frame, relative, siteTitle } from './frame.ts';
+import type { Places, Text } from './markdown.ts';
+import { codeBlock, headingIds, renderMarkdown } from './markdown.ts';
+import { referenceText } from './reference.ts';
+import { searchIndex } from './search-index.ts';
+
+/**
+ * The documentation as a site of files: made from the repository's Markdown and the OpenAPI document, complete in
+ * itself, and the same whether a server sends it or a browser reads it from a folder.
+ */
+
+export type SiteFile = { type: string; body: string | Buffer };
+
+export type Site = {
+  files: Map<string, SiteFile>;
+  /** Links of the sources that lead nowhere. */
+  faults: string[];
+};
+
+const root = join(import.meta.dirname, '../..');
+
+type Entry = {
+  source: string;
+  path: string;
+  name: string;
+  /** Stands for the source's own first heading. */
+  title?: string;
+  about?: string;
+};
+
+/** The pages by hand, in their order. What else is in docs comes after them. */
+const groups: Record<string, Entry[]> = {
+  Begin: [
+    {
+      source: 'README.md',
+      path: 'quick-start.html',
+      name: 'Quick start',
+      title: 'Quick start',
+      about:
+        'From a fresh clone to a copy of every result that stays right while things go wrong, in under 20 minutes.',
+    },
+    {
+      source: 'docs/concepts.md',
+      path: 'concepts.html',
+      name: 'Concepts',
+      about: 'Delta sync, scope exits, cascades and the digest, each with a picture.',
+    },
+  ],
+  Guides: [
+    {
+      source: 'docs/integrator.md',
+      path: 'integrator.html',
+      name: 'For integrators',
+      about: 'How to keep a platform in step with the results, and what it can rely on.',
+    },
+    {
+      source: 'client/README.md',
+      path: 'client.html',
+      name: 'Client library',
+      title: 'The client library',
+      about:
+        'Every endpoint with its types, and a mirror in your own database that proves itself, for JavaScript and TypeScript.',
+    },
+    {
+      source: 'docs/webhooks/README.md',
+      path: 'webhooks.html',
+      name: 'Webhooks',
+      about: 'Events as they happen: what arrives, how to verify it, retries and secrets.',
+    },
+    {
+      source: 'docs/evidence.md',
+      path: 'evidence.html',
+      name: 'Evidence',
+      about: 'The PDF of each result, what it says, and how anybody can check one.',
+    },
+    {
+      source: 'examples/README.md',
+      path: 'examples.html',
+      name: 'Examples',
+      about: 'Programs to begin from, in nine languages, each run by a test against the service.',
+    },
+    {
+      source: 'docs/admin.md',
+      path: 'admin.html',
+      name: 'For organisation admins',
+      about: 'The console: people, keys, learners, results, webhooks, and where a result is.',
+    },
+    {
+      source: 'docs/operator.md',
+      path: 'operator.html',
+      name: 'For operators',
+      about: 'Settings, database, backup, upgrade, secrets, watching.',
+    },
+  ],
+  Reference: [
+    {
+      source: 'docs/openapi.json',
+      path: 'reference.html',
+      name: 'API reference',
+      about: 'Every endpoint with its parameters, fields, headers and codes, and a command to try it.',
+    },
+    {
+      source: 'docs/errors.md',
+      path: 'errors.html',
+      name: 'Errors',
+      about: 'Every error code, what it means, and how to mend what caused it.',
+    },
+    {
+      source: 'docs/versions.md',
+      path: 'versions.html',
+      name: 'Versions',
+      about: 'What may change in the API, what may not, with how much notice, and when what was added.',
+    },
+    {
+      source: 'CHANGELOG.md',
+      path: 'changes.html',
+      name: 'Changes',
+      about: 'What each release of the service brought.',
+    },
+  ],
+  'How it works': [
+    {
+      source: 'docs/assessment.md',
+      path: 'assessment.html',
+      name: 'The assessment',
+      about: 'What the assessment measures, how well, and what nobody knows yet.',
+    },
+    {
+      source: 'docs/bank-simulation.md',
+      path: 'bank-simulation.html',
+      name: 'Simulation of the bank',
+      about: 'How well the shipped questions place simulated learners.',
+    },
+    {
+      source: 'docs/performance.md',
+      path: 'performance.html',
+      name: 'Performance',
+      about: 'What was measured, how, and beside what.',
+    },
+    {
+      source: 'docs/architecture.md',
+      path: 'architecture.html',
+      name: 'Architecture',
+      about: 'The page for developers to read first: what passes through what, and where each law is kept.',
+    },
+    {
+      source: 'CONTRIBUTING.md',
+      path: 'contributing.html',
+      name: 'Contributing',
+      about: 'Where each kind of line lives, and how to add an endpoint, a page, a migration or a setting.',
+    },
+    {
+      source: 'docs/decisions/README.md',
+      path: 'decisions/index.html',
+      name: 'Decisions',
+      about:
+        'What the specification leaves open, or where the design was changed: one page each, with reason, cost and date.',
+    },
+  ],
+};
+
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+
+/** Files under a folder, by their paths in the repository, in the order of their names. */
+function filesUnder(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((one) => one.isFile() && !/node_modules/.test(one.parentPath))
+    .map((one) => posix.join(folder, posix.relative(join(root, folder), posix.join(one.parentPath, one.name))))
+    .sort();
+}
+
+const exampleFolders = () =>
+  readdirSync(join(root, 'examples'), { withFileTypes: true })
+    .filter((one) => one.isDirectory())
+    .map((one) => `examples/${one.name}`)
+    .sort();
+
+/** Every page with its source: those by hand, what else is in docs, and a folder of each example. */
+function entries(): (Entry & { group: string; listed: boolean })[] {
+  const byHand = Object.entries(groups).flatMap(([group, ofGroup]) =>
+    ofGroup.map((one) => ({ ...one, group, listed: true })),
+  );
+  const known = new Set(byHand.map((one) => one.source));
+  const others = filesUnder('docs')
+    .filter((file) => file.endsWith('.md') && !known.has(file))
+    .map((source) => {
+      const isDecision = source.startsWith('docs/decisions/');
+      const path = source.replace(/^docs\//, '').replace(/(?:\/README)?\.md$/, '.html');
+      return { source, path, name: '', group: isDecision ? 'Decisions' : 'More', listed: !isDecision };
+    });
+  const examples = exampleFolders().map((source) => ({
+    source,
+    path: `${source}.html`,
+    name: source,
+    group: 'Sources',
+    listed: false,
+  }));
+  return [...byHand, ...others, ...examples];
+}
+
+const types: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.svg': 'image/svg+xml; charset=utf-8',
+  '.png': 'image/png',
+  '.webp': 'image/webp',
+  '.pdf': 'application/pdf',
+};
+
+const typeOf = (path: string) => types[extname(path)] ?? 'text/plain; charset=utf-8';
+
+/** The size that a drawing states, so that a page doesn't jump when it arrives. */
+function sizeOf(path: string): { width: number | null; height: number | null } {
+  const box = path.endsWith('.svg') ? /viewBox="0 0 ([\d.]+) ([\d.]+)"/.exec(read(path)) : null;
+  return box === null ? { width: null, height: null } : { width: Number(box[1]), height: Number(box[2]) };
+}
+
+/** Finds what texts link to: other pages, sources of examples, and files that the site takes along. */
+class Linker {
+  readonly faults: string[] = [];
+  /** Files that are linked to as they are. */
+  readonly taken = new Set<string>();
+  readonly #pages: Map<string, string>;
+
+  constructor(pages: Map<string, string>) {
+    this.#pages = pages;
+  }
+
+  placesFor(folder: string, path: string): Places {
+    const link = (href: string): string => {
+      if (/^[a-z]+:/i.test(href) || href.startsWith('#')) return href;
+      const [address, anchor] = href.split('#') as [string, string?];
+      const target = posix.join(folder, address).replace(/\/$/, '');
+      const [to, own] = this.#place(target) ?? [null];
+      if (to === null) {
+        this.faults.push(`A page of ${folder} links to ${href}`);
+        return href;
+      }
+      const end = anchor ?? own;
+      return `${relative(path, to)}${end === undefined ? '' : `#${end}`}`;
+    };
+    return {
+      link,
+      picture: (href) => {
+        const target = posix.join(folder, href);
+        const src = link(href);
+        return { src, ...(this.taken.has(target) ? sizeOf(target) : { width: null, height: null }) };
+      },
+    };
+  }
+
+  #place(target: string): [path: string, anchor?: string] | null {
+    const page = this.#pages.get(target) ?? this.#pages.get(posix.join(target, 'README.md'));
+    if (page !== undefined) return [page];
+    const example = /^(examples\/[^/]+)\/(.+)$/.exec(target);
+    if (example !== null && existsSync(join(root, target)))
+      return [this.#pages.get(example[1]!)!, sectionId(example[2]!)];
+    if (!existsSync(join(root, target)) || !statSync(join(root, target)).isFile()) return null;
+    this.taken.add(target);
+    return [filePath(target)];
+  }
+}
+
+const sectionId = (file: string) => headingIds()(file);
+/** Where a file that is taken along stands: docs is the site's own folder. */
+const filePath = (source: string) => source.replace(/^docs\//, '');
+
+/** The sources of an example, after what its README says. */
+function exampleText(folder: string, places: Places): Text {
+  const files = filesUnder(folder);
+  const readme = files.find((file) => file.endsWith('/README.md'));
+  const said = renderMarkdown(readme === undefined ? `# ${folder}\n` : read(readme), places);
+  const headings = [...said.headings];
+  const sections = files
+    .filter((file) => file !== readme)
+    .map((file) => {
+      const name = file.slice(folder.length + 1);
+      headings.push({ id: sectionId(name), depth: 2, text: name });
+      return html`<h2 id="${sectionId(name)}">${name}</h2>${codeBlock(read(file), extname(file).slice(1))}`;
+    });
+  const about = said.about === '' ? `The sources of ${folder}.` : said.about;
+  return { ...said, headings, about, body: html`${said.body}${sections}` };
+}
+
+/** The site's first page: what the service is, and where to go from here. */
+function home(pages: readonly Page[], about: string): Text {
+  const listed = Map.groupBy(
+    pages.filter((one) => one.listed),
+    (one) => one.group,
+  );
+  const headings = [...listed.keys()].map((text) => ({ id: headingIds()(text), depth: 2, text }));
+  const body = html`<h1 id="top">${siteTitle}</h1><p class="lead">${about}</p>
+${[...listed].map(
+  ([group, ofGroup]): Content =>
+    html`<h2 id="${headingIds()(group)}">${group}</h2><ul class="cards">${ofGroup.map((one) => html`<li><a href="${one.path}">${one.name}</a><p>${one.about}</p></li>`)}</ul>`,
+)}`;
+  return { title: siteTitle, body, headings, about };
+}
+
+const ownFiles = ['style.css', 'search.js'];
+
+/** @param origin where the service is that the reference speaks of */
+export async function makeSite(origin: string, rateLimit: number): Promise<Site> {
+  const document = await makeOpenApi(origin, rateLimit);
+  const all = entries();
+  const linker = new Linker(new Map(all.map((one) => [one.source, one.path])));
+  const pages = all.map((entry): Page => {
+    const { source, path, title } = entry;
+    const isFolder = extname(source) === '';
+    const places = linker.placesFor(isFolder ? source : posix.dirname(source), path);
+    let text: Text;
+    if (source === 'docs/openapi.json') text = referenceText(document);
+    else if (isFolder) text = exampleText(source, places);
+    else text = renderMarkdown(read(source), places, title);
+    return { ...text, ...entry, name: entry.name || text.title, about: entry.about ?? text.about };
+  });
+  const about = renderMarkdown(read('README.md'), linker.placesFor('.', 'index.html')).about;
+  pages.unshift({
+    ...home(pages, about),
+    path: 'index.html',
+    name: siteTitle,
+    group: 'Home',
+    listed: false,
+    source: 'README.md',
+  });
+  const files = new Map<string, SiteFile>();
+  const put = (path: string, body: string | Buffer) => files.set(path, { type: typeOf(path), body });
+  for (const page of pages) {
+    put(page.path, frame(pages, page));
+    // Whoever else waits for the service goes first.
+    await setImmediate();
+  }
+  for (const name of ownFiles) put(name, (name === 'style.css' ? tokens : '') + read(`src/site/${name}`));
+  put(
+    'search-index.js',
+    searchIndex(pages.map(({ path, title, group, body }) => ({ path, title, group, body: body.text }))),
+  );
+  for (const source of linker.taken) put(filePath(source), readFileSync(join(root, source)));
+  put('openapi.json', openApiText(document));
+  return { files, faults: linker.faults };
+}

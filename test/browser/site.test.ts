@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import type { Page } from 'playwright-core';
+import { defaultRateLimit, exampleOrigin } from '../../src/settings.ts';
+import { makeSite } from '../../src/site/site.ts';
+import { withService } from '../service.ts';
+import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
+
+const looked = [
+  'index.html',
+  'integrator.html',
+  'concepts.html',
+  'reference.html',
+  'errors.html',
+  'examples/sync.html',
+];
+
+const openDetails = (page: Page) =>
+  page.evaluate(`document.querySelectorAll('details').forEach((one) => { one.open = true; })`);
+
+/** Types into the search, and gives where its first results lead to. */
+async function results(page: Page, words: string): Promise<string[]> {
+  await page.getByRole('searchbox').fill(words);
+  await page.locator('#site-results a, #site-said:text("Nothing")').first().waitFor();
+  return page.evaluate(`[...document.querySelectorAll('#site-results a')].map((one) => one.getAttribute('href'))`);
+}
+
+suite('the documentation in a browser', { skip: withoutBrowser }, async () => {
+  const service = await withService();
+  const folder = await mkdtemp(join(tmpdir(), 'ars-docs-'));
+  after(() => rm(folder, { recursive: true, force: true }));
+  for (const [path, { body }] of (await makeSite(exampleOrigin, defaultRateLimit)).files) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), body);
+  }
+
+  for (const [width, colorScheme] of [
+    [320, 'light'],
+    [1280, 'light'],
+    [1280, 'dark'],
+  ] as const) {
+    test(`${width} px, ${colorScheme}: nothing reaches past the edge, and axe finds nothing`, async () => {
+      const { page, complaints } = await openPage({ width, colorScheme });
+      for (const path of looked) {
+        await page.goto(`${service.url}/docs/${path}`);
+        await openDetails(page);
+        assert.deepEqual(await overhanging(page), [], path);
+        assert.deepEqual(await axeFaults(page), [], path);
+      }
+      assert.deepEqual(complaints, []);
+    });
+  }
+
+  test('it asks for nothing from elsewhere', async () => {
+    const { page } = await openPage({ width: 1280 });
+    const asked = new Set<string>();
+    page.on('request', (request) => asked.add(new URL(request.url()).pathname));
+    await page.goto(`${service.url}/docs/concepts.html`);
+    assert.deepEqual([...asked].filter((path) => path !== '/favicon.ico' && !path.endsWith('.svg')).sort(), [
+      '/docs/concepts.html',
+      '/docs/search.js',
+      '/docs/style.css',
+    ]);
+  });
+
+  test('from a folder, without a server: pictures, links, and the search', async () => {
+    const { page, complaints } = await openPage({ width: 1280 });
+    await page.goto(String(pathToFileURL(join(folder, 'concepts.html'))));
+    await page.waitForFunction(
+      `[...document.images].length >= 4 && [...document.images].every((one) => one.complete && one.naturalWidth > 0)`,
+    );
+    assert.ok((await results(page, 'scope exit')).includes('concepts.html#scope-exit'));
+    await page.goto(String(pathToFileURL(join(folder, 'decisions/index.html'))));
+    assert.ok((await results(page, 'ARS_RATE_LIMIT')).includes('../operator.html#settings'));
+    await page.locator('#site-results a[href="../operator.html#settings"]').click();
+    await page.waitForURL(/operator\.html#settings$/);
+    assert.deepEqual(complaints, []);
+  });
+
+  test('the search finds codes, headers, halves of names, words in the plural, and words misspelt', async () => {
+    const { page } = await openPage({ width: 1280 });
+    await page.goto(`${service.url}/docs/`);
+    assert.equal((await results(page, 'invalid_cursor'))[0], 'errors.html#invalid_cursor');
+    assert.equal((await results(page, 'group_limit'))[0], 'errors.html#group_limit_exceeded');
+    assert.ok((await results(page, 'X-Sync-Digest')).length > 0);
+    assert.ok((await results(page, 'tombstones')).includes('concepts.html#delta-sync'));
+    assert.ok((await results(page, 'ETag 304')).includes('integrator.html#delta-sync'));
+    assert.ok((await results(page, 'tombstnoe')).length > 0);
+    assert.deepEqual(await results(page, 'zzzzqqqq'), []);
+    assert.equal(await page.locator('#site-said').textContent(), 'Nothing is found.');
+  });
+
+  test('the search by keyboard: /, words, down, Enter; Escape closes', async () => {
+    const { page } = await openPage({ width: 1280 });
+    await page.goto(`${service.url}/docs/`);
+    await page.keyboard.press('/');
+    await page.keyboard.type('idempotency_mismatch');
+    await page.locator('#site-results a').first().waitFor();
+    assert.deepEqual(await axeFaults(page), []);
+    await page.keyboard.press('Escape');
+    assert.equal(await page.locator('#site-found').isVisible(), false);
+    assert.equal(await page.evaluate('document.activeElement.id'), 'site-search');
+    await page.keyboard.type(' ');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/errors\.html#idempotency_mismatch$/);
+  });
+
+  test('by keyboard: first the way past the contents', async () => {
+    const { page } = await openPage({ width: 1280 });
+    await page.goto(`${service.url}/docs/reference.html`);
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to the content');
+    await page.keyboard.press('Enter');
+    await page.waitForURL((url) => url.hash === '#site-content');
+  });
+
+  test('without script everything but the search is there', async () => {
+    const { page } = await openPage({ width: 320, script: false });
+    await page.goto(`${service.url}/docs/`);
+    assert.equal(await page.getByRole('search').isVisible(), false);
+    await page.getByText('All pages').first().click();
+    await page.getByRole('navigation').getByRole('link', { name: 'Errors' }).first().click();
+    await page.waitForURL(/errors\.html$/);
+  });
+
+  test('printed: examples are open and the contents are gone', async () => {
+    const { page } = await openPage({ width: 1280 });
+    await page.goto(`${service.url}/docs/reference.html`);
+    await page.emulateMedia({ media: 'print' });
+    assert.equal(await page.locator('nav:visible').count(), 0);
+    assert.equal(await page.locator('section:has(#listAssessments) details pre').first().isVisible(), true);
+  });
+});
