@@ -14,6 +14,7 @@ import { limits } from '../src/limits.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
+import { viewCommand } from './key-view.ts';
 import {
   act,
   missing,
@@ -24,6 +25,7 @@ import {
   requiredOption,
   table,
   timeOption,
+  unknownKey,
   withApp,
 } from './open.ts';
 
@@ -116,8 +118,6 @@ function boundsOf({ group_ids: groupIds, subjects }: AccessKey): string {
     ? 'everything'
     : boundsText({ groupIds, subjects }).trim().replace('\n', ' ');
 }
-
-const unknownKey = (keyId: string) => missing('key', keyId, { hint: '; ars key list shows them' });
 
 export const commands: Command[] = [
   {
@@ -240,6 +240,7 @@ export const commands: Command[] = [
         };
       }),
   },
+  viewCommand,
   {
     name: 'key roll',
     usage: '--organisation ID KEY_ID [--until DATE-TIME] [--expires DATE-TIME] [--test]',

@@ -103,6 +103,9 @@ export function missing(what: string, id: string, { by = 'id', where, hint = '' 
   return new Failure(`No ${what} with ${named}${where ?? ' in this organisation'}${hint}.`);
 }
 
+/** What is said of a key that isn't there. */
+export const unknownKey = (keyId: string): Failure => missing('key', keyId, { hint: '; ars key list shows them' });
+
 /** Says what was looked for, where a verb says that there is nothing. @throws Failure */
 export function orMissing(...what: Parameters<typeof missing>): (error: unknown) => never {
   return (error) => {

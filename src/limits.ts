@@ -111,6 +111,8 @@ export const limits = {
   clientSecretChars: 500,
   /** Rows of one page of a table in the console. */
   consoleRows: 50,
+  /** Changes that are counted of what a key has not had yet; beyond, it is at least so many. */
+  lagCounted: 2000,
   /** Probes of /healthz that one address gets in a window. */
   probesPerAddress: 1200,
   /** Characters of what an access key is for, and of whom to ask about it. */

@@ -22,7 +22,8 @@ import type { RepeatedReads } from './repeated-reads.ts';
 /** Stands for a body of another media type than JSON. */
 export const unsupported = Symbol('unsupported media type');
 
-const shapes = shapeVersion(routes, splicedSamples());
+/** Of everything that reads answer. */
+export const shapes = shapeVersion(routes, splicedSamples());
 const noFields: Record<string, unknown> = {};
 const noParameters: readonly Parameter[] = [];
 

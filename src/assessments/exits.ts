@@ -30,7 +30,7 @@ const asOfNow = `lateral (
 /** Ordered scans of the stored exits, one for each group; of one learner, all that the learner has. */
 function storedExits(shape: Shape, scope: Scope, { groups, bound, rest, limit }: Parts): string {
   const newest =
-    scope.groupIds.length === 1
+    scope.groupIds.length <= 1
       ? ''
       : ` and not exists (select from scope_exit l
            where l.organisation_id = $1 and l.learner_id = e.learner_id and l.assessment_id = e.assessment_id

@@ -1,35 +1,42 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 
-/** What a key asked in an hour, by what came of it, as far as it is sealed: up to a minute ago. */
-export type KeyHour = {
+/** Calls of an hour, by what came of them. */
+export type CallHour = {
   hour: Date;
   answered: number;
+  /** 304. */
   unchanged: number;
   refused: number;
+  /** 429. */
   limited: number;
   failed: number;
 };
 
+const ofCalls = `organisation_id = $1 and ($4::text is null or actor = $4) and ($5::text is null or action = $5)`;
 const hours = statement(
-  'audit.hours_of_key',
+  'audit.calls_by_hour',
   `
-  select hour, (sum(calls) filter (where status between 200 and 299))::int8 as answered,
-         (sum(calls) filter (where status = 304))::int8 as unchanged,
-         (sum(calls) filter (where status between 400 and 499 and status <> 429))::int8 as refused,
-         (sum(calls) filter (where status = 429))::int8 as limited, (sum(calls) filter (where status >= 500))::int8 as failed
-    from audit_hour where organisation_id = $1 and hour >= $2 and actor = $3 group by hour order by hour desc`,
+  select hour, coalesce(sum(calls) filter (where status between 200 and 299), 0)::int8 as answered,
+         coalesce(sum(calls) filter (where status = 304), 0)::int8 as unchanged,
+         coalesce(sum(calls) filter (where status between 400 and 499 and status <> 429), 0)::int8 as refused,
+         coalesce(sum(calls) filter (where status = 429), 0)::int8 as limited,
+         coalesce(sum(calls) filter (where status >= 500), 0)::int8 as failed
+    from (
+      select hour, status, calls from audit_hour
+       where hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3 and ${ofCalls}
+      union all
+      select date_trunc('hour', at, 'UTC'), status, 1 from audit
+       where at >= $2 and at < $3 and ${ofCalls}
+         and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) c
+   where status >= 200 group by hour order by hour desc`,
 );
 
-/** The newest first; hours without a call are left out. */
-export async function hoursOfKey(tx: Tx, organisationId: number, keyId: string, since: Date): Promise<KeyHour[]> {
-  const rows = await tx.query<{ [name in keyof KeyHour]: KeyHour[name] | null }>(hours, [organisationId, since, keyId]);
-  return rows.map(({ hour, answered, unchanged, refused, limited, failed }) => ({
-    hour: hour!,
-    answered: answered ?? 0,
-    unchanged: unchanged ?? 0,
-    refused: refused ?? 0,
-    limited: limited ?? 0,
-    failed: failed ?? 0,
-  }));
+/** The newest hour first; hours without a call are left out. What the sealer hasn't counted yet is read as it is. */
+export function callsByHour(
+  tx: Tx,
+  organisationId: number,
+  { actor = null, action = null, from, to }: { actor?: string | null; action?: string | null; from: Date; to: Date },
+): Promise<CallHour[]> {
+  return tx.query<CallHour>(hours, [organisationId, from, to, actor, action]);
 }

@@ -165,41 +165,6 @@ export function fixOf(code: string): string {
   return field === undefined ? '' : `${field} in the body is not as the reference says.`;
 }
 
-export type Hour = { hour: Date; sent: number; unchanged: number; refused: number; failed: number };
-
-const series = statement(
-  'audit.log_series',
-  `
-  select hour, sum(calls) filter (where status between 200 and 299)::int8 as sent,
-         sum(calls) filter (where status = 304)::int8 as unchanged,
-         sum(calls) filter (where status between 400 and 499)::int8 as refused,
-         sum(calls) filter (where status >= 500)::int8 as failed
-    from (
-      select hour, status, calls from audit_hour
-       where organisation_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3 and ($4::text is null or actor = $4)
-      union all
-      select date_trunc('hour', at, 'UTC'), status, 1 from audit
-       where organisation_id = $1 and at >= $2 and at < $3 and ($4::text is null or actor = $4)
-         and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) c
-   group by hour order by hour`,
-);
-
-/** Calls by the hour and the class of their status; hours without any are left out. */
-export async function hourlySeries(
-  tx: Tx,
-  organisationId: number,
-  { actor = null, from, to }: Pick<LogFilter, 'actor' | 'from' | 'to'>,
-): Promise<Hour[]> {
-  const rows = await tx.query<Record<keyof Hour, any>>(series, [organisationId, from, to, actor]);
-  return rows.map(({ hour, sent, unchanged, refused, failed }) => ({
-    hour,
-    sent: sent ?? 0,
-    unchanged: unchanged ?? 0,
-    refused: refused ?? 0,
-    failed: failed ?? 0,
-  }));
-}
-
 /** The call as a command line; what the log doesn't keep stands in capitals. */
 export function asCurl(baseUrl: string, call: LoggedCall): string | null {
   const match = /^(GET|POST|PATCH|DELETE) (\/\S*)$/.exec(call.action);

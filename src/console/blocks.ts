@@ -161,6 +161,16 @@ export function instant(at: Date, zone: string): Markup {
   return html`<time datetime="${at.toISOString()}">${text}</time>`;
 }
 
+/**
+ * A sentence in which times stand as the service writes them, in UTC: here each is shown by the clocks of a zone.
+ */
+export function told(sentence: string, zone: string): Content {
+  const parts = sentence.split(/(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{3})?(?: UTC|Z))/);
+  return parts.map((part, i) =>
+    i % 2 === 0 ? part : instant(new Date(part.replace(' UTC', 'Z').replace(' ', 'T')), zone),
+  );
+}
+
 export function day(at: Date, zone: string): Markup {
   return html`<time datetime="${at.toISOString()}">${formatOf(zone, false).format(at)}</time>`;
 }

@@ -1,5 +1,5 @@
-import type { KeyHour } from '../audit/hours.ts';
-import { hoursOfKey } from '../audit/hours.ts';
+import type { CallHour } from '../audit/hours.ts';
+import { callsByHour } from '../audit/hours.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { bar, empty, moment, table } from './blocks.ts';
@@ -8,18 +8,25 @@ import type { Visit } from './route.ts';
 const hoursShown = 24;
 const hourMs = 3600_000;
 
-const totalOf = (one: KeyHour) => one.answered + one.unchanged + one.refused + one.limited + one.failed;
+/** Calls of an hour, whatever came of them. */
+export const totalOf = (one: CallHour) => one.answered + one.unchanged + one.refused + one.limited + one.failed;
 const percent = (part: number, whole: number) => (whole === 0 ? '0 %' : `${Math.round((100 * part) / whole)} %`);
 
 /** Requests of a key by the hour: what came of them, how many found nothing new, and how much room the rate limit leaves. */
 export async function keyHours({ app, organisation }: Visit, keyId: string): Promise<Content> {
   const { organisation_id: id, time_zone: zone } = organisation;
-  const rows = await hoursOfKey(app.db, id, keyId, new Date(app.clock.nowMs() - hoursShown * hourMs));
-  if (rows.length === 0) return empty('No request yet. The latest minute is not counted.');
+  const nowMs = app.clock.nowMs();
+  const rows = await callsByHour(app.db, id, {
+    actor: keyId,
+    from: new Date(nowMs - hoursShown * hourMs),
+    // A clock that is ahead doesn't hide its calls.
+    to: new Date(nowMs + hourMs),
+  });
+  if (rows.length === 0) return empty('No request in the last day.');
   const hourlyLimit = app.settings.rateLimit * 60;
   const most = Math.max(...rows.map(totalOf));
-  return table<KeyHour>({
-    caption: `Requests by hour; ${app.settings.rateLimit} a minute are allowed. The latest minute is not counted.`,
+  return table<CallHour>({
+    caption: `Requests by hour; ${app.settings.rateLimit} a minute are allowed.`,
     rows,
     columns: [
       { head: 'Hour from', cell: (one) => moment(one.hour, zone) },

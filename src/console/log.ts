@@ -1,6 +1,7 @@
 import { routes } from '../api/routes.ts';
+import { callsByHour } from '../audit/hours.ts';
 import type { LoggedCall, LogFilter } from '../audit/log.ts';
-import { asCurl, findCall, findCalls, fixOf, groupErrors, hourlySeries } from '../audit/log.ts';
+import { asCurl, findCall, findCalls, fixOf, groupErrors } from '../audit/log.ts';
 import type { Content, Markup } from '../html.ts';
 import { html } from '../html.ts';
 import { listKeys } from '../keys/keys.ts';
@@ -8,6 +9,7 @@ import { apiBase } from '../settings.ts';
 import { actorNames } from './actors.ts';
 import { empty, facts, filters, instant, moment, pager, table, withQuery } from './blocks.ts';
 import { selectField, textField } from './form.ts';
+import { totalOf } from './key-hours.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { endOfDay } from './zone.ts';
@@ -163,8 +165,8 @@ async function errors(visit: Visit): Promise<Answer> {
   const filter = readFilter(visit);
   const now = app.clock.nowMs();
   const lately = { actor: filter.actor ?? null, from: new Date(now - dayMs), to: new Date(now + dayMs) };
-  const [groups, hours] = await Promise.all([groupErrors(app.db, id, filter), hourlySeries(app.db, id, lately)]);
-  const most = Math.max(...hours.map((one) => one.sent + one.unchanged + one.refused + one.failed));
+  const [groups, hours] = await Promise.all([groupErrors(app.db, id, filter), callsByHour(app.db, id, lately)]);
+  const most = Math.max(...hours.map(totalOf));
   const path = `${base}/log`;
   return {
     page: {
@@ -197,15 +199,16 @@ async function errors(visit: Visit): Promise<Answer> {
               rows: hours,
               columns: [
                 { head: 'Hour', cell: (one) => moment(one.hour, zone) },
-                { head: 'Sent', number: true, cell: (one) => bar(one.sent, most) },
+                { head: 'Sent', number: true, cell: (one) => bar(one.answered, most) },
                 { head: 'Unchanged (304)', number: true, cell: (one) => bar(one.unchanged, most) },
                 { head: 'Refused', number: true, cell: (one) => bar(one.refused, most) },
+                { head: 'Over the limit', number: true, cell: (one) => bar(one.limited, most) },
                 { head: 'Failed', number: true, cell: (one) => bar(one.failed, most) },
                 {
                   head: 'Share of 304',
                   number: true,
                   cell: (one) => {
-                    const polls = one.sent + one.unchanged;
+                    const polls = one.answered + one.unchanged;
                     return polls === 0 ? '' : `${Math.round((100 * one.unchanged) / polls)} %`;
                   },
                 },

@@ -2,6 +2,7 @@ import { accountRoutes } from './account.ts';
 import { homeRoutes } from './home.ts';
 import { keyLinkRoutes } from './key-links.ts';
 import { keyRoutes } from './keys.ts';
+import { keyViewRoutes } from './key-view.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import { resendRoutes } from './resends.ts';
 import { webhookRoutes } from './webhooks.ts';
@@ -23,6 +24,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...homeRoutes,
   ...peopleRoutes,
   ...keyRoutes,
+  ...keyViewRoutes,
   ...keyLinkRoutes,
   ...webhookRoutes,
   ...deliveryRoutes,

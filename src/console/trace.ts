@@ -1,7 +1,7 @@
 import { html } from '../html.ts';
 import type { Trace } from '../trace/trace.ts';
 import { traceResult } from '../trace/trace.ts';
-import { empty, facts, filters, instant, table } from './blocks.ts';
+import { empty, facts, filters, instant, table, told } from './blocks.ts';
 import { textField } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 
@@ -30,7 +30,7 @@ async function trace(visit: Visit): Promise<Answer> {
           hint: 'assessment_id, as platforms show it and exports have it.',
         }),
         'Find it',
-      )}${found === null ? null : html`<h2>${found.sentence}</h2>${proof(visit, found)}`}`,
+      )}${found === null ? null : html`<h2>${told(found.sentence, organisation.time_zone)}</h2>${proof(visit, found)}`}`,
     },
   };
 }
@@ -55,9 +55,9 @@ function proof({ base, organisation }: Visit, { result, keys, endpoints }: Trace
           columns: [
             {
               head: 'Key',
-              cell: ({ key }) => html`<a href="${base}/keys/${key.key_id}">${key.label ?? key.key_id}</a>`,
+              cell: ({ key }) => html`<a href="${base}/keys/${key.key_id}/view">${key.label ?? key.key_id}</a>`,
             },
-            { head: 'What became of it', cell: (one) => one.sentence },
+            { head: 'What became of it', cell: (one) => told(one.sentence, zone) },
             {
               head: 'Proof',
               cell: ({ proof: row }) => (row === null ? 'None' : html`<a href="${base}/log/${row}">Call ${row}</a>`),
@@ -72,7 +72,7 @@ function proof({ base, organisation }: Visit, { result, keys, endpoints }: Trace
           rows: endpoints,
           columns: [
             { head: 'Endpoint', cell: ({ endpoint }) => endpoint.host },
-            { head: 'What became of it', cell: (one) => one.sentence },
+            { head: 'What became of it', cell: (one) => told(one.sentence, zone) },
             {
               head: 'Delivery',
               cell: ({ endpoint }) =>

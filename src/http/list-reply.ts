@@ -1,12 +1,12 @@
 import { boundsText } from '../bounds.ts';
 import { ApiError } from '../errors.ts';
-import type { Cursor } from '../feed/cursor.ts';
+import type { Cursor, CursorBinding } from '../feed/cursor.ts';
 import { readCursor, writeCursor } from '../feed/cursor.ts';
 import type { FeedState } from '../feed/etag.ts';
 import { feedETag, noneMatch, sameState, weakETag } from '../feed/etag.ts';
 import { formatPosition } from '../feed/time.ts';
 import type { ParsedQuery } from './query.ts';
-import type { Call, Recorded, Reply } from './route.ts';
+import type { Call, Caller, Recorded, Reply } from './route.ts';
 import { jsonType } from './route.ts';
 import { apiBase } from '../settings.ts';
 
@@ -47,6 +47,12 @@ function etagOf({ app, caller, path, shapeVersion }: Call, query: ParsedQuery, b
   return etag;
 }
 
+/** What a cursor of a list is bound to. @param canonical of the query, without limit and cursor */
+export function bindingOf({ organisationId, bounds }: Caller, path: string, canonical: string): CursorBinding {
+  const text = boundsText(bounds);
+  return { organisationId, path, query: text === '' ? canonical : `${canonical}\n${text}` };
+}
+
 /**
  * Answers a list: 304 from the feed's state alone, or a page with its cursor. That state was read when the
  * request was let in, before the page, so nothing that the page may lack stands below its position: ETag and X-Sync-Through come
@@ -65,11 +71,7 @@ export async function listReply(
 ): Promise<Reply> {
   const { app, caller } = call;
   const bounds = boundsText(caller.bounds);
-  const binding = {
-    organisationId: caller.organisationId,
-    path: call.path,
-    query: bounds === '' ? query.canonical : `${query.canonical}\n${bounds}`,
-  };
+  const binding = bindingOf(caller, call.path, query.canonical);
   const after = query.cursor === null ? null : readCursor(app.secrets, binding, query.cursor);
   if (query.cursor !== null && after === null) throw new ApiError('invalid_cursor');
   // The cursor of a walk that began in a state which was lost since: its X-Sync-Through would pass over what comes now.
@@ -97,12 +99,17 @@ export async function listReply(
     headers.link = `<${next}>; rel="next"`;
   }
   headers['content-type'] = jsonType;
-  if (after === null) recorded.through = throughUs;
+  recorded.through = throughUs;
   if (page.length > 0) Object.assign(recorded, endsOf(page));
   return {
     status: 200,
     headers,
-    recorded: { ...recorded, rows: page.length, more: hasMore },
+    recorded: {
+      ...recorded,
+      rows: page.length,
+      more: hasMore,
+      ...(last === null ? {} : { next: last.value, next_id: last.id }),
+    },
     body: pageBytes(
       page,
       `],"pagination":{"limit":${query.limit},"has_more":${hasMore},"next":${JSON.stringify(next)}}}`,

@@ -56,12 +56,15 @@ export type Recorded = {
   query?: string;
   limit?: number;
   cursor?: number;
-  /** The X-Sync-Through that the first page of a walk gave. */
+  /** The walk's X-Sync-Through, of every page that was sent. */
   through?: number;
   first?: number;
   last?: number;
   rows?: number;
   more?: boolean;
+  /** Where the next page goes on, where there is one: after this value, of the record with this id. */
+  next?: number;
+  next_id?: string;
 };
 
 export type Reply = {

@@ -1,6 +1,7 @@
 import type { Detail } from '../audit/log.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { isUuid } from '../uuid.ts';
 
 /** What the service knows of one result's way: read here, explained in the other files of this folder. */
 
@@ -163,25 +164,27 @@ export async function readReads(tx: Tx, organisationId: number, from: Date, id: 
   return byKey(await tx.query<Found>(reads, [organisationId, from, id, learnerId]));
 }
 
-const polls = (order: 'asc' | 'desc', limit: number) =>
-  statement(
-    `trace.polls_${order}`,
+const polls = (order: 'asc' | 'desc', limit: number, which: 'any' | 'sent' = 'any') => {
+  const sent = which === 'any' ? '' : ' and status = 200';
+  return statement(
+    `trace.polls_${order}_${which}`,
     `
   select actor, ${columns} from (
     select a.* from (
       select lowest_id, highest_id, hour from audit_hour
-       where organisation_id = $1 and actor = $2 and hour >= date_trunc('hour', $3::timestamptz, 'UTC') and ${list}
+       where organisation_id = $1 and actor = $2 and hour >= date_trunc('hour', $3::timestamptz, 'UTC') and ${list}${sent}
        order by hour ${order} limit 8) h
       cross join lateral (
         select actor, ${columns} from audit a
-         where a.organisation_id = $1 and a.audit_id between h.lowest_id and h.highest_id and a.at >= $3 and a.actor = $2 and ${list}
+         where a.organisation_id = $1 and a.audit_id between h.lowest_id and h.highest_id and a.at >= $3 and a.actor = $2 and ${list}${sent}
          order by a.audit_id ${order} limit ${limit}) a
     union
     select actor, ${columns} from audit
-     where organisation_id = $1 and actor = $2 and at >= $3 and ${list}
+     where organisation_id = $1 and actor = $2 and at >= $3 and ${list}${sent}
        and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) found
    order by at ${order}, audit_id ${order} limit ${limit}`,
   );
+};
 const firstPolls = polls('asc', 40);
 const lastPolls = polls('desc', 20);
 
@@ -191,6 +194,27 @@ export async function readPolls(tx: Tx, organisationId: number, keyId: string, f
   const found = [...(await tx.query<Found>(firstPolls, values)), ...(await tx.query<Found>(lastPolls, values))];
   const unique = [...new Map(found.map((row) => [row.audit_id, row])).values()];
   return unique.sort((a, b) => a.at.getTime() - b.at.getTime() || a.audit_id - b.audit_id).map(asPoll);
+}
+
+const lastSent = polls('desc', 20, 'sent');
+
+/** The last polls of a key and, before them, the last pages that were sent to it: the newest first. */
+export async function readLastPolls(tx: Tx, organisationId: number, keyId: string, from: Date): Promise<Poll[]> {
+  const values = [organisationId, keyId, from];
+  const found = [...(await tx.query<Found>(lastPolls, values)), ...(await tx.query<Found>(lastSent, values))];
+  const unique = [...new Map(found.map((row) => [row.audit_id, row])).values()];
+  return unique.sort((a, b) => b.at.getTime() - a.at.getTime() || b.audit_id - a.audit_id).map(asPoll);
+}
+
+const learnerRef = statement(
+  'trace.learner_ref',
+  'select ref from learner where organisation_id = $1 and learner_id = $2',
+);
+
+/** The learner's reference as it is now; null for one that has none, or isn't there. */
+export async function readLearnerRef(tx: Tx, organisationId: number, learnerId: string): Promise<string | null> {
+  if (!isUuid(learnerId)) return null;
+  return (await tx.query<{ ref: string | null }>(learnerRef, [organisationId, learnerId]))[0]?.ref ?? null;
 }
 
 // A delivery's id comes from its event's and its endpoint's.

@@ -78,7 +78,10 @@ export function excludedBy(query: string, result: TracedResult): string | null {
 }
 
 /** What a key with bounds can't see, whatever it asks for. */
-function outsideBounds({ group_ids: groups, subjects }: TracedKey, result: TracedResult): string | null {
+export function outsideBounds(
+  { group_ids: groups, subjects }: Pick<TracedKey, 'group_ids' | 'subjects'>,
+  result: TracedResult,
+): string | null {
   if (groups !== null && !groups.some((id) => result.group_ids.includes(id)))
     return 'the learner is in none of the groups that the key is bounded to';
   const facets = facetsMatching({ subject: subjects, rqf_level_code: null, below_level_1: null });

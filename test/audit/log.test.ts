@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { auditInside } from '../../src/audit/audit.ts';
+import { callsByHour } from '../../src/audit/hours.ts';
 import type { LogFilter } from '../../src/audit/log.ts';
-import { asCurl, findCall, findCalls, groupErrors, hourlySeries } from '../../src/audit/log.ts';
+import { asCurl, findCall, findCalls, groupErrors } from '../../src/audit/log.ts';
 import { sealOrganisation } from '../../src/audit/seal.ts';
 import { manualClock } from '../../src/clock.ts';
 import { withService } from '../service.ts';
@@ -117,9 +118,9 @@ suite('calls', async () => {
 
   test('refused ones are grouped with what to do, and hours are counted by class, sealed and not', async () => {
     const fresh = await organisationWith(...various);
-    const before = [await groupErrors(app.db, fresh.id, whole), await hourlySeries(app.db, fresh.id, whole)];
+    const before = [await groupErrors(app.db, fresh.id, whole), await callsByHour(app.db, fresh.id, whole)];
     await sealOrganisation(app, fresh.id);
-    assert.deepEqual([await groupErrors(app.db, fresh.id, whole), await hourlySeries(app.db, fresh.id, whole)], before);
+    assert.deepEqual([await groupErrors(app.db, fresh.id, whole), await callsByHour(app.db, fresh.id, whole)], before);
     const [groups, hours] = before as [any[], any[]];
     assert.deepEqual(
       groups.map(({ code, action, calls, keys }) => [code, action, calls, keys]),
@@ -134,7 +135,7 @@ suite('calls', async () => {
     );
     assert.match(groups[0].fix, /^since must be an RFC 3339 date-time/);
     const sum = (name: string) => hours.reduce((total, one) => total + one[name], 0);
-    assert.deepEqual(['sent', 'unchanged', 'refused', 'failed'].map(sum), [12, 12, 36, 0]);
+    assert.deepEqual(['answered', 'unchanged', 'refused', 'limited', 'failed'].map(sum), [12, 12, 24, 12, 0]);
   });
 });
 

@@ -14,6 +14,12 @@ suite('the request log and the tracer in a browser', { skip: withoutBrowser }, a
   await org.get('/assessments?subject=maths,english&since=2026-01-01T00:00:00Z&assessed_from=2026-01-01T00:00:00Z');
   await org.get('/assessments?foo=1');
 
+  const bounded = await org.another({ label: 'A platform for apprentices and their employers', subjects: ['maths'] });
+  await bounded.get('/assessments?limit=1');
+  await bounded.get('/assessments?subject=maths');
+  await (await scene.learner('bo')).completes({ subject: 'english' });
+  const fresh = await org.another({ label: null });
+
   for (const width of [320, 1280])
     test(`read by keyboard at ${width} px`, async () => {
       const person = await personOf(service, org.id, 'developer');
@@ -42,9 +48,19 @@ suite('the request log and the tracer in a browser', { skip: withoutBrowser }, a
       await page.getByRole('button', { name: 'Find it' }).press('Enter');
       await page.getByRole('heading', { name: /^Fetched at/ }).waitFor();
       await isSound('a trace');
-      await page.getByRole('link', { name: /^Call \d+/ }).press('Enter');
+      await page
+        .getByRole('link', { name: /^Call \d+/ })
+        .first()
+        .press('Enter');
       await page.getByRole('heading', { name: 'The same call' }).waitFor();
       await isSound('a call');
+      for (const { key } of [org, bounded, fresh]) {
+        await page.goto(`${service.url}/console/${org.publicId}/keys/${key.access_key_id}`);
+        await page.getByRole('link', { name: 'What it receives next' }).press('Enter');
+        await page.getByRole('heading', { name: 'The next request, and its answer' }).waitFor();
+        await page.getByText('The same as a command').press('Enter');
+        await isSound(`what ${key.access_key_id} receives next`);
+      }
       assert.deepEqual(complaints, []);
       await page.context().close();
     });
