@@ -1,4 +1,4 @@
-import { isEmailAddress } from '../src/fields.ts';
+import { isEmailAddress } from '../src/email.ts';
 import type { Invited } from '../src/users/invitations.ts';
 import { dropInvitationsFor, inviteUser } from '../src/users/invitations.ts';
 import { listMembers, removeMember } from '../src/users/members.ts';

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { isEmailAddress } from './email.ts';
 import { limits } from './limits.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText, refPattern } from './personal-data.ts';
 import type { Settings } from './settings.ts';
@@ -34,14 +35,6 @@ export function line(mostChars: number) {
       isPlainText(value, mostChars) &&
       (!holdsNationalInsuranceNumber(value) || `${expected} without a National Insurance number`),
   } satisfies Meaning & Type.TStringOptions);
-}
-
-/** RFC 5321: dots stand between other characters, and labels of the domain hold letters, digits and hyphens. */
-const email =
-  /^(?=[^@]{1,64}@)[^\s\p{C}@<>()[\],;:\\".]+(?:\.[^\s\p{C}@<>()[\],;:\\".]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/u;
-
-export function isEmailAddress(text: string): boolean {
-  return text.length <= limits.emailChars && email.test(text) && !holdsNationalInsuranceNumber(text);
 }
 
 export function emailAddress() {

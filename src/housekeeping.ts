@@ -6,6 +6,7 @@ import { foldRefused } from './audit/refused.ts';
 import { sealAudit } from './audit/seal.ts';
 import { inWork } from './db/work.ts';
 import { errorFields } from './log.ts';
+import { pruneMails } from './mail/outbox.ts';
 import { forgetLeavingLearners } from './withdrawals/forget.ts';
 import { pruneUserInvitations } from './users/invitations.ts';
 import { pruneSessions } from './users/sessions.ts';
@@ -57,6 +58,7 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
       await pruneSessions(work);
       await pruneAttempts(work);
       await pruneUserInvitations(work);
+      await pruneMails(work);
     }),
   ]);
   for (const outcome of done)

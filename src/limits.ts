@@ -87,6 +87,10 @@ export const limits = {
   signInFailuresPerAddress: 50,
   /** For how long failures count, from the first of them. */
   signInFailuresMs: 15 * 60_000,
+  /** How long a mail is tried where nothing makes it useless before. */
+  mailMs: 3 * 24 * 3600_000,
+  /** How long it is known of a mail that it was sent, without its address and its text. */
+  mailKeptMs: 30 * 24 * 3600_000,
   /** How long an invitation to the console can be used. */
   userInvitationMs: 7 * 24 * 3600_000,
   /** People, and open invitations, of one organisation. */
@@ -125,6 +129,8 @@ export const limits = {
   /** Characters that are kept of a client's name, and places (network and client) that are kept of each key. */
   keyClientChars: 60,
   keyUses: 20,
+  /** How long before its end people are written of a key. */
+  keyEndingMs: 14 * 24 * 3600_000,
   /** How long both keys work when one is rolled, unless another end is given. */
   keyOverlapMs: 7 * 24 * 3600_000,
   /** How long a vendor's set-up link can be used, unless less is given. */

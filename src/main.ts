@@ -9,7 +9,9 @@ import { migrate } from './db/migrate.ts';
 import type { HttpServer } from './api/server.ts';
 import { buildServer } from './api/server.ts';
 import { startHousekeeping } from './housekeeping.ts';
+import { writeOfEndingKeys } from './keys/letters.ts';
 import { streamLog } from './log.ts';
+import { startMailer } from './mail/worker.ts';
 import { registerPages } from './pages.ts';
 import type { Random } from './random.ts';
 import { systemRandom } from './random.ts';
@@ -17,6 +19,8 @@ import { deriveSecrets } from './secrets.ts';
 import { acceptSecret, proveSecret, serviceSecret } from './service-secret.ts';
 import { startUpgrade } from './upgrade.ts';
 import type { Settings } from './settings.ts';
+import { SettingsError } from './settings.ts';
+import { writeOfEndpoints } from './webhooks/letters.ts';
 import { countLostSecrets } from './webhooks/lost-secrets.ts';
 import { createKeyring } from './keyring.ts';
 import { startWorker } from './webhooks/worker.ts';
@@ -90,6 +94,8 @@ export async function startService(opened: OpenApp, role: Role): Promise<Service
     await opened.close();
   };
   try {
+    if (role === 'worker' && app.settings.mailServer !== null && app.settings.baseUrl === '')
+      throw new SettingsError('ARS_BASE_URL must be set when ARS_SMTP_URL is: mails lead to it.');
     const { lost } = await countLostSecrets(app.db, app.keyring);
     if (lost > 0)
       app.log.error('webhooks.secrets_lost', {
@@ -113,6 +119,8 @@ export async function startService(opened: OpenApp, role: Role): Promise<Service
     if (role !== 'web') {
       const worker = startWorker(app);
       stops.push(() => worker.stop());
+      const mailer = startMailer(app, [writeOfEndpoints, writeOfEndingKeys]);
+      stops.push(() => mailer.stop());
     }
     app.log.info('service.started', { role, url });
     return { app, http, url, stop };

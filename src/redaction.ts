@@ -9,7 +9,7 @@ import { lockFeed } from './feed/position.ts';
 import { redactGroup } from './groups/change.ts';
 import { redactLearner } from './learners/rename.ts';
 import { withoutNationalInsuranceNumbers } from './personal-data.ts';
-import type { Secrets } from './secrets.ts';
+import type { Purpose, Secrets } from './secrets.ts';
 
 /** How every column of bytes is read; a new one has to say it here before the check runs again. */
 export function byteReaders(secrets: Secrets): ByteReaders {
@@ -22,6 +22,7 @@ export function byteReaders(secrets: Secrets): ByteReaders {
     'idempotency.key_sha256': null,
     'idempotency.request_sha256': null,
     'idempotency.reply': (bytes) => secrets.open('idempotency', bytes),
+    'mail.sealed': (bytes) => secrets.open('mail', bytes),
     'refused_calls.address': null,
     'sign_in_attempts.subject': null,
     'user_invitation.token_sha256': null,
@@ -35,6 +36,15 @@ type Redaction = (work: Work, organisationId: number, place: Place) => Promise<v
 const overwrite: Redaction = async (work, _, place) => {
   await changeStoredText(work.tx, place, (value) => withoutNationalInsuranceNumbers(String(value)));
 };
+
+function overwriteSealed(purpose: Purpose): Redaction {
+  return async (work, _, place) => {
+    await changeStoredText(work.tx, place, (value) => {
+      const text = Buffer.isBuffer(value) ? work.secrets.open(purpose, value) : null;
+      return text === null ? value : work.secrets.seal(purpose, withoutNationalInsuranceNumbers(text), work.random);
+    });
+  };
+}
 
 /**
  * How the text of a column is redacted. What payloads show goes through verbs that stamp it (law 2). What isn't here
@@ -66,13 +76,7 @@ export const redactions: Record<string, Redaction> = {
     const sha256 = await redactEdition(work.tx, id, key.assessment_id!, Number(key.edition));
     if (sha256 !== null) await dropReport(work, id, key.assessment_id!, sha256);
   },
-  'idempotency.reply': async (work, _, place) => {
-    await changeStoredText(work.tx, place, (value) => {
-      const reply = Buffer.isBuffer(value) ? work.secrets.open('idempotency', value) : null;
-      if (reply === null) return value;
-      return work.secrets.seal('idempotency', withoutNationalInsuranceNumbers(reply), work.random);
-    });
-  },
+  'idempotency.reply': overwriteSealed('idempotency'),
   'invitation.supervision': overwrite,
   'invitation.supervisor': overwrite,
   'key_link.description': overwrite,
@@ -84,6 +88,7 @@ export const redactions: Record<string, Redaction> = {
   'learner_change.reason': overwrite,
   'learner_group.name': (work, id, { key }) => redactGroup(work, id, key.group_id!),
   'learner_group.ref': (work, id, { key }) => redactGroup(work, id, key.group_id!),
+  'mail.sealed': overwriteSealed('mail'),
   'organisation.contact': overwrite,
   'organisation.name': overwrite,
   'sitting.result': overwrite,

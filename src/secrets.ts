@@ -6,7 +6,7 @@ import type { Random } from './random.ts';
  * another.
  */
 export type Purpose =
-  'address' | 'cursor' | 'invitation' | 'idempotency' | 'key_link' | 'result' | 'session' | 'sign-in';
+  'address' | 'cursor' | 'invitation' | 'idempotency' | 'key_link' | 'mail' | 'result' | 'session' | 'sign-in';
 
 export type Secrets = {
   /** HMAC-SHA256 of the text, cut to `bytes`. */

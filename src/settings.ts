@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import type { Mailbox, MailServer } from './email.ts';
+import { parseMailbox, parseMailServer } from './email.ts';
 import type { Network } from './networks.ts';
 import { parseNetworks } from './networks.ts';
 import { parseSchedule } from './schedule.ts';
@@ -40,6 +42,9 @@ export type Settings = {
   log: 'all' | 'errors' | 'none';
   /** Whether an organisation's people get a sandbox at once, or ask the operator for it. */
   sandboxes: 'ask' | 'at_once';
+  /** Null: nothing is mailed, and every link is copied by hand. */
+  mailServer: MailServer | null;
+  mailFrom: Mailbox | null;
 };
 
 type Row = {
@@ -231,6 +236,32 @@ export const settingsTable: Row[] = [
     },
   },
   {
+    name: 'ARS_SMTP_URL',
+    secret: true,
+    default: '',
+    meaning:
+      'Mail server, such as smtps://user:password@mail.example.org or smtp://mail.example.org:587. With smtp:// the connection must be upgraded by STARTTLS; ?starttls=off allows a relay on a network that you trust. Without it nothing is mailed, and every link is copied by hand.',
+    read: (text, s) => {
+      s.mailServer = text === '' ? null : parseMailServer(text);
+      if (text !== '' && s.mailServer === null)
+        throw new Error(
+          'must be such as smtps://user:password@host:465 or smtp://host:587, percent-encoded where needed',
+        );
+    },
+  },
+  {
+    name: 'ARS_MAIL_FROM',
+    default: '',
+    meaning: 'Whom mail comes from, such as Assessment Results <results@example.org>. Required with ARS_SMTP_URL.',
+    read: (text, s) => {
+      s.mailFrom = text === '' ? null : parseMailbox(text);
+      if (text !== '' && s.mailFrom === null)
+        throw new Error(
+          'must be an e-mail address, with a name before it or not, such as Results <results@example.org>',
+        );
+    },
+  },
+  {
     name: 'ARS_LOG',
     default: 'all',
     meaning: 'all: a line for every request and delivery attempt; errors: only failures; none.',
@@ -326,5 +357,7 @@ export function readSettings(environment: Environment): Settings {
       'ARS_SECRET must be set when DATABASE_URL is: at least 32 characters, the same for every process.',
     );
   }
+  if (settings.mailServer !== null && settings.mailFrom === null)
+    throw new SettingsError('ARS_MAIL_FROM must be set when ARS_SMTP_URL is: whom mail comes from.');
   return settings as Settings;
 }

@@ -87,3 +87,46 @@ test('earlier secrets are separated by commas or lines, and each is as long as a
     'ARS_PREVIOUS_SECRETS must have at least 32 characters in each of its values.',
   );
 });
+
+suite('mail', () => {
+  const from = { ARS_MAIL_FROM: 'Results <results@example.org>' };
+  const serverOf = (url: string) => readSettings({ ...from, ARS_SMTP_URL: url }).mailServer;
+
+  test('is off without a server', () => assert.equal(readSettings(from).mailServer, null));
+
+  test('the server is read with its port, its login and how it is secured', () => {
+    const host = 'mail.example.org';
+    assert.deepEqual(serverOf(`smtps://${host}`), { host, port: 465, tls: 'always', login: null });
+    assert.deepEqual(serverOf(`smtp://${host}`), { host, port: 587, tls: 'starttls', login: null });
+    assert.deepEqual(serverOf('smtp://[::1]:25/?starttls=off'), { host: '::1', port: 25, tls: 'off', login: null });
+    const login = { user: 'results@example.org', password: 'a:b/@%' };
+    const written = `${encodeURIComponent(login.user)}:${encodeURIComponent(login.password)}`;
+    assert.deepEqual(serverOf(`smtp://${written}@${host}:2525`), { host, port: 2525, tls: 'starttls', login });
+  });
+
+  test('anything else stops the start, without repeating a password', () => {
+    for (const url of [
+      'mail.example.org',
+      'https://mail.example.org',
+      'smtp://',
+      'smtp://user@mail.example.org',
+      'smtp://user:100%@mail.example.org',
+      'smtp://mail.example.org/queue',
+      'smtp://mail.example.org?starttls=maybe',
+      'smtps://mail.example.org?starttls=off',
+      'smtp://mail.example.org:0',
+      'smtp://mail example.org',
+      'smtp://mail.example.org#x',
+    ])
+      refused({ ...from, ARS_SMTP_URL: url }, /^ARS_SMTP_URL must be such as smtps:[^%]*$/);
+    refused({ ARS_SMTP_URL: 'smtp://mail.example.org' }, /^ARS_MAIL_FROM must be set/);
+    for (const wrong of [
+      'results',
+      'a@b',
+      'Name results@example.org',
+      'A "B" <a@b.example>',
+      'a@b.example\r\nBcc: c@d.example',
+    ])
+      refused({ ARS_MAIL_FROM: wrong }, /^ARS_MAIL_FROM must be an e-mail address/);
+  });
+});

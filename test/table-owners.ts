@@ -38,6 +38,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   learner_feed: ['src/feed', ['src/learners/store.ts', 'the row is made, and ends, with its learner']],
   learner_group: ['src/groups'],
   learner_leaving: ['src/learners'],
+  mail: ['src/mail'],
   membership: ['src/groups'],
   migration: ['src/db'],
   milestone: ['src/console'],

@@ -1,7 +1,8 @@
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
+import { isEmailAddress } from '../email.ts';
 import type { KeyLink, LinkStatus } from '../keys/link.ts';
-import { findLink, linkStatus, linkUrl, listLinks, offerKey, revokeLink } from '../keys/link.ts';
+import { findLink, linkStatus, linkUrl, listLinks, mailLink, offerKey, revokeLink } from '../keys/link.ts';
 import { limits } from '../limits.ts';
 import type { Role } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
@@ -82,6 +83,17 @@ async function offerPage(visit: Visit, faults: Faults): Promise<Answer> {
             chosen: [sent.raw('minutes') || '30'],
             fault: faults.minutes,
           }),
+          app.settings.mailServer === null
+            ? null
+            : textField({
+                name: 'email',
+                label: 'Vendor’s e-mail address (optional)',
+                hint: 'The link is mailed there, and the address is then forgotten.',
+                type: 'email',
+                value: sent.text('email'),
+                width: 40,
+                fault: faults.email,
+              }),
           hiddenField('once', sent.text('once') || app.random.uuid()),
         ],
         'Make the link',
@@ -98,25 +110,26 @@ async function offer(visit: Visit): Promise<Answer> {
   const read = await readDescribed(visit);
   const faults: Faults = 'faults' in read ? read.faults : {};
   if (length === undefined) faults.minutes = 'Choose how long the link works.';
-  if ('faults' in read || length === undefined) return offerPage(visit, faults);
+  const address = app.settings.mailServer === null ? '' : sent.text('email');
+  if (address !== '' && !isEmailAddress(address))
+    faults.email = 'Enter an e-mail address, such as name@example.org, or leave it out.';
+  if ('faults' in read || length === undefined || faults.email !== undefined) return offerPage(visit, faults);
   const once = sent.text('once').toLowerCase();
   if (!isUuid(once)) throw new NoSuchPage();
-  await change(async (work) => {
+  const mailed = await change(async (work) => {
     // The form names its link: sent again, it shows the same one.
-    if ((await findLink(work.tx, id, once)) !== undefined) return { result: null };
-    await offerKey(work, id, read.description, {
-      linkId: once,
-      createdBy: session.user_id,
-      lastsMs: Number(length.value) * 60_000,
-    });
-    return { result: null, resource: once };
+    if ((await findLink(work.tx, id, once)) !== undefined) return { result: address !== '' };
+    const lastsMs = Number(length.value) * 60_000;
+    await offerKey(work, id, read.description, { linkId: once, createdBy: session.user_id, lastsMs });
+    const given = { linkId: once, address, organisation: organisation.name, expiresMs: work.nowMs + lastsMs };
+    return { result: address !== '' && (await mailLink(work, id, given)), resource: once };
   });
   const link = (await findLink(app.db, id, once))!;
   return {
     page: {
       title: 'The link is ready',
       back: { to: `${base}/keys`, label: 'Access keys' },
-      main: html`<p>Send it to the vendor, and to nobody else: whoever opens it first gets the key. It works once, until ${moment(link.expires_at, zone)}.</p>${textField(
+      main: html`<p>${mailed ? `It is on its way to ${address} by e-mail. You can hand it over yourself as well, but to nobody else` : 'Send it to the vendor, and to nobody else'}: whoever opens it first gets the key. It works once, until ${moment(link.expires_at, zone)}.</p>${textField(
         {
           name: 'link',
           label: 'Link',

@@ -5,7 +5,7 @@ import { changeRole, findMember, listMembers, removeMember } from '../users/memb
 import type { Role } from '../users/roles.ts';
 import { isRole, managers, mayGive, needsSecondFactor, roleMeanings, roleNames, roles } from '../users/roles.ts';
 import { html } from '../html.ts';
-import { isEmailAddress } from '../fields.ts';
+import { isEmailAddress } from '../email.ts';
 import { limits } from '../limits.ts';
 import { isUuid } from '../uuid.ts';
 import { confirmPage, day, facts, moment, notice, table } from './blocks.ts';
@@ -131,12 +131,12 @@ async function showInvite(visit: Visit): Promise<Answer> {
   return invitePage(visit, {});
 }
 
-function linkPage({ app, base }: Visit, email: string, token: string): Answer {
+function linkPage({ app, base }: Visit, email: string, { token, mailed }: Exclude<Invited, string>): Answer {
   return {
     page: {
       title: 'The link is ready',
       back: { to: `${base}/people`, label: 'People' },
-      main: html`<p>Send it to ${email}, and to nobody else: whoever opens it first has the account. It works once, for ${limits.userInvitationMs / 86_400_000} days, and is shown this once.</p>${textField(
+      main: html`<p>${mailed ? html`It is on its way to ${email} by e-mail. You can hand it over yourself as well, but to nobody else` : html`Send it to ${email}, and to nobody else`}: whoever opens it first has the account. It works once, for ${limits.userInvitationMs / 86_400_000} days, and is shown this once.</p>${textField(
         {
           name: 'link',
           label: 'Link',
@@ -163,6 +163,7 @@ async function invite(visit: Visit): Promise<Answer> {
       role: role as Role,
       invitedBy: session.user_id,
       again: false,
+      mailFrom: organisation.name,
     });
     return typeof result === 'string' ? { result } : { result, resource: result.invitationId };
   });
@@ -172,7 +173,7 @@ async function invite(visit: Visit): Promise<Answer> {
     });
   if (invited === 'full')
     return invitePage(visit, { email: 'There are too many people and open invitations: remove some first.' });
-  return linkPage(visit, email, invited.token);
+  return linkPage(visit, email, invited);
 }
 
 /** The person of the address; somebody else's, or nobody's, is the same page that isn't there. */
@@ -253,12 +254,13 @@ async function inviteAgain(visit: Visit): Promise<Answer> {
       role: member.role,
       invitedBy: session.user_id,
       again: true,
+      mailFrom: organisation.name,
     });
     return typeof result === 'string' ? { result } : { result, resource: result.invitationId };
   });
   if (typeof invited === 'string')
     return personPage(visit, member, { role: 'The link could not be made: the person’s role has just changed.' });
-  return linkPage(visit, member.email, invited.token);
+  return linkPage(visit, member.email, invited);
 }
 
 async function showRemove(visit: Visit): Promise<Answer> {

@@ -5,6 +5,7 @@ import { isPlainText } from '../personal-data.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { findOrganisation, readOrganisation } from '../organisations/organisations.ts';
 import { acceptInvitation, findUserInvitation } from '../users/invitations.ts';
+import { writeOfChange } from '../users/letters.ts';
 import { openSession, endSession, renewSession } from '../users/sessions.ts';
 import type { Provider } from '../users/single-sign-on.ts';
 import { connectIdentity, dropProvider, findByIdentity, findProvider, setProvider } from '../users/single-sign-on.ts';
@@ -312,6 +313,7 @@ async function arrive(visit: OpenVisit, errand: Errand, { subject, name }: Someb
       const { user_id: userId } = session!;
       const done = await inWork(app, null, async (work) => {
         if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) return false;
+        await writeOfChange(work, session!, 'single_sign_on');
         await auditAct(work, { ...audited, userId, action: 'GET /console/sso/connect', resource: userId });
         return true;
       });

@@ -3,6 +3,7 @@
 create table access_key (
   contact text,
   created_at timestamp with time zone not null,
+  ending_told_at timestamp with time zone,
   expires_at timestamp with time zone,
   group_ids uuid[],
   key_id text not null,
@@ -21,6 +22,7 @@ create table access_key (
   constraint access_key_replaces_fkey FOREIGN KEY (replaces) REFERENCES access_key(key_id),
   constraint access_key_pkey PRIMARY KEY (key_id)
 );
+CREATE INDEX access_key_ending ON public.access_key USING btree (expires_at) WHERE ((ending_told_at IS NULL) AND (revoked_at IS NULL));
 CREATE INDEX access_key_organisation ON public.access_key USING btree (organisation_id);
 
 create table assessment (
@@ -207,10 +209,12 @@ create table endpoint_notice (
   notice_id uuid not null,
   organisation_id bigint not null,
   since timestamp with time zone,
+  told_at timestamp with time zone,
   constraint endpoint_notice_kind_check CHECK ((kind = ANY (ARRAY['failing'::text, 'recovered'::text, 'disabled'::text]))),
   constraint endpoint_notice_pkey PRIMARY KEY (organisation_id, notice_id)
 );
 CREATE INDEX endpoint_notice_at ON public.endpoint_notice USING btree (organisation_id, at);
+CREATE INDEX endpoint_notice_untold ON public.endpoint_notice USING btree (at) WHERE (told_at IS NULL);
 
 create table event (
   emptied text,
@@ -392,6 +396,26 @@ create table learner_leaving (
   constraint learner_leaving_pkey PRIMARY KEY (organisation_id, learner_id)
 );
 CREATE INDEX learner_leaving_look_at ON public.learner_leaving USING btree (look_at);
+
+create table mail (
+  attempts integer not null default 0,
+  cause text not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  finished_at timestamp with time zone,
+  held_by uuid,
+  mail_id uuid not null,
+  next_attempt_at timestamp with time zone,
+  organisation_id bigint,
+  sealed bytea,
+  status text not null,
+  constraint mail_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'sending'::text, 'sent'::text, 'refused'::text, 'expired'::text, 'unknown'::text]))),
+  constraint mail_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
+  constraint mail_pkey PRIMARY KEY (mail_id),
+  constraint mail_cause_key UNIQUE (cause)
+);
+CREATE INDEX mail_due ON public.mail USING btree (next_attempt_at) WHERE (status = ANY (ARRAY['waiting'::text, 'sending'::text]));
+CREATE INDEX mail_finished ON public.mail USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 
 create table membership (
   exits_stored boolean not null default false,

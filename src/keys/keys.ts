@@ -4,6 +4,7 @@ import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import type { Random } from '../random.ts';
 import type { KeyDescription } from './description.ts';
+import { writeOfNewKey } from './letters.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
@@ -143,6 +144,7 @@ export async function createKey(work: Work, organisationId: number, given: NewKe
     some(given.subjects),
     given.replaces ?? null,
   ]);
+  await writeOfNewKey(work, organisationId, { key_id: keyId, label: given.label, replaces: given.replaces ?? null });
   return { access_key_id: keyId, secret_access_key: secret };
 }
 

@@ -2,10 +2,12 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { linkToken, readLinkToken } from '../link-token.ts';
+import { cancelLetter, postLetter } from '../mail/outbox.ts';
 import type { Secrets } from '../secrets.ts';
 import type { KeyDescription } from './description.ts';
 import type { KeyPair } from './keys.ts';
 import { createKey } from './keys.ts';
+import { linkLetter } from './letters.ts';
 
 /**
  * Set-up links: whoever holds one makes the key that was described with it, once, within minutes, and alone sees its
@@ -88,7 +90,28 @@ export async function offerKey(
 }
 
 export function linkUrl(baseUrl: string, secrets: Secrets, organisationId: number, linkId: string): string {
-  return `${baseUrl}/setup/${linkToken(secrets, 'key_link', organisationId, linkId)}`;
+  return baseUrl + linkPath(secrets, organisationId, linkId);
+}
+
+function linkPath(secrets: Secrets, organisationId: number, linkId: string): `/${string}` {
+  return `/setup/${linkToken(secrets, 'key_link', organisationId, linkId)}`;
+}
+
+const causeOf = (linkId: string) => `key_link ${linkId}`;
+
+/** @returns false when it isn't mailed, because there is no mail server */
+export async function mailLink(
+  work: Work,
+  organisationId: number,
+  given: { linkId: string; address: string; organisation: string; expiresMs: number },
+): Promise<boolean> {
+  return postLetter(work, {
+    organisationId,
+    cause: causeOf(given.linkId),
+    address: given.address,
+    letter: linkLetter(given.organisation, linkPath(work.secrets, organisationId, given.linkId), given.expiresMs),
+    expiresMs: given.expiresMs,
+  });
 }
 
 /** @returns undefined for a link that this service didn't make, or that has gone with its organisation */
@@ -108,7 +131,9 @@ export async function listLinks(tx: Tx, organisationId: number, most: number): P
 
 /** @returns false when the organisation has no such link */
 export async function revokeLink(work: Work, organisationId: number, linkId: string): Promise<boolean> {
-  return (await work.tx.query(revoke, [organisationId, linkId, new Date(work.nowMs)])).length === 1;
+  if ((await work.tx.query(revoke, [organisationId, linkId, new Date(work.nowMs)])).length === 0) return false;
+  await cancelLetter(work, causeOf(linkId));
+  return true;
 }
 
 /**
@@ -119,6 +144,7 @@ export async function takeKey(work: Work, organisationId: number, linkId: string
   const link = read((await work.tx.query<StoredLink>(lock, [organisationId, linkId]))[0]);
   if (link === undefined || linkStatus(link, work.nowMs) !== 'open') return null;
   const pair = await createKey(work, organisationId, link.description);
+  await cancelLetter(work, causeOf(linkId));
   await work.tx.query(use, [organisationId, linkId, new Date(work.nowMs), pair.access_key_id]);
   return pair;
 }

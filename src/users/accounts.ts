@@ -1,6 +1,7 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
+import { writeOfChange } from './letters.ts';
 
 /** What signing in needs to know of an account. */
 export type Account = {
@@ -23,7 +24,10 @@ const insert = statement(
   'user.insert',
   `insert into user_account (user_id, email, full_name, password, created_at) values ($1, $2, $3, $4, $5)`,
 );
-const setPassword = statement('user.set_password', `update user_account set password = $2 where user_id = $1`);
+const setPassword = statement(
+  'user.set_password',
+  `update user_account set password = $2 where user_id = $1 returning email`,
+);
 const setSecondFactor = statement(
   'user.set_second_factor',
   `update user_account set totp_secret = $2, totp_step = $3, recovery_codes = $4 where user_id = $1`,
@@ -64,7 +68,8 @@ export async function createAccount(
 }
 
 export async function changePassword(work: Work, userId: string, password: string): Promise<void> {
-  await work.tx.query(setPassword, [userId, password]);
+  const [account] = await work.tx.query<{ email: string }>(setPassword, [userId, password]);
+  if (account !== undefined) await writeOfChange(work, account, 'password');
 }
 
 export async function storeSecondFactor(

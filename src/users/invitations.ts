@@ -3,7 +3,9 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
+import { cancelLetter, postLetter } from '../mail/outbox.ts';
 import { createAccount, plainEmail } from './accounts.ts';
+import { invitationLetter, writeOfChange } from './letters.ts';
 import { addMember, leave } from './members.ts';
 import type { Role } from './roles.ts';
 import { mayGive, roles } from './roles.ts';
@@ -29,7 +31,8 @@ const byToken = statement(
 );
 const take = statement(
   'user_invitation.take',
-  `delete from user_invitation where token_sha256 = $1 and expires_at > $2 returning organisation_id, email, role`,
+  `delete from user_invitation where token_sha256 = $1 and expires_at > $2
+   returning organisation_id, invitation_id, email, role`,
 );
 const list = statement(
   'user_invitation.list',
@@ -45,7 +48,7 @@ const insert = statement(
 );
 const dropForEmail = statement(
   'user_invitation.drop_for_email',
-  `delete from user_invitation where organisation_id = $1 and email = $2`,
+  `delete from user_invitation where organisation_id = $1 and email = $2 returning invitation_id`,
 );
 const drop = statement(
   'user_invitation.drop',
@@ -67,28 +70,32 @@ const membersOfEmail = statement(
 
 const hashOf = (token: string) => hash('sha256', token, 'buffer');
 
+const causeOf = (invitationId: string) => `invitation ${invitationId}`;
+
 /** `member`: somebody with this address belongs to the organisation already, in another role than the one given. */
-export type Invited = { token: string; invitationId: string } | 'member' | 'full';
+export type Invited = { token: string; invitationId: string; mailed: boolean } | 'member' | 'full';
 
 /**
  * Makes an invitation; an open one for the same address ends. To somebody who belongs to the organisation already it is
  * a way back in for who lost their password or second factor: a new account takes the place of theirs, in the same
  * role.
  * @param invitedBy a user's id, or `operator`
+ * @param mailFrom the organisation's name, where the link is mailed as well
  */
 export async function inviteUser(
   work: Work,
   organisationId: number,
-  given: { email: string; role: Role; invitedBy: string; again: boolean },
+  given: { email: string; role: Role; invitedBy: string; again: boolean; mailFrom?: string },
 ): Promise<Invited> {
   const email = plainEmail(given.email);
   const there = await work.tx.query<{ role: Role }>(membersOfEmail, [organisationId, email]);
   if (there.length > 0 && !(given.again && there.every(({ role }) => role === given.role))) return 'member';
-  await work.tx.query(dropForEmail, [organisationId, email]);
+  await dropInvitationsFor(work, organisationId, email);
   const [{ count } = { count: 0 }] = await work.tx.query<{ count: number }>(people, [organisationId]);
   if (count >= limits.usersPerOrganisation) return 'full';
   const token = work.random.bytes(32).toString('base64url');
   const invitationId = work.uuid();
+  const expiresMs = work.nowMs + limits.userInvitationMs;
   await work.tx.query(insert, [
     organisationId,
     invitationId,
@@ -97,9 +104,19 @@ export async function inviteUser(
     given.role,
     given.invitedBy,
     new Date(work.nowMs),
-    new Date(work.nowMs + limits.userInvitationMs),
+    new Date(expiresMs),
   ]);
-  return { token, invitationId };
+  const days = limits.userInvitationMs / 86_400_000;
+  const mailed =
+    given.mailFrom !== undefined &&
+    (await postLetter(work, {
+      organisationId,
+      cause: causeOf(invitationId),
+      address: email,
+      letter: invitationLetter(given.mailFrom, given.role, token, days),
+      expiresMs,
+    }));
+  return { token, invitationId, mailed };
 }
 
 export async function findUserInvitation(tx: Tx, token: string, nowMs: number): Promise<UserInvitation | undefined> {
@@ -118,12 +135,15 @@ export async function withdrawUserInvitation(
   by: Role,
 ): Promise<boolean> {
   const givable = roles.filter((role) => mayGive(by, role));
-  return (await work.tx.query(drop, [organisationId, invitationId, givable])).length === 1;
+  if ((await work.tx.query(drop, [organisationId, invitationId, givable])).length === 0) return false;
+  await cancelLetter(work, causeOf(invitationId));
+  return true;
 }
 
 /** After a change of somebody's role: what was promised before doesn't count any more. */
 export async function dropInvitationsFor(work: Work, organisationId: number, email: string): Promise<void> {
-  await work.tx.query(dropForEmail, [organisationId, email]);
+  const dropped = await work.tx.query<{ invitation_id: string }>(dropForEmail, [organisationId, email]);
+  for (const one of dropped) await cancelLetter(work, causeOf(one.invitation_id));
 }
 
 /** Who accepts: an account that is there, or a new one that is made. */
@@ -139,18 +159,20 @@ export async function acceptInvitation(
   token: string,
   accepting: Accepting,
 ): Promise<{ userId: string; organisationId: number } | null> {
-  const [invitation] = await work.tx.query<{ organisation_id: number; email: string; role: Role }>(take, [
-    hashOf(token),
-    new Date(work.nowMs),
-  ]);
+  const [invitation] = await work.tx.query<
+    Pick<UserInvitation, 'organisation_id' | 'invitation_id' | 'email' | 'role'>
+  >(take, [hashOf(token), new Date(work.nowMs)]);
   if (invitation === undefined) return null;
+  await cancelLetter(work, causeOf(invitation.invitation_id));
   const { organisation_id: organisationId, email, role } = invitation;
   if ('userId' in accepting && accepting.email !== email) return null;
   const replaced = await work.tx.query<{ user_id: string; role: Role }>(membersOfEmail, [organisationId, email]);
   if (replaced.some((one) => one.role !== role)) return null;
   const userId = 'userId' in accepting ? accepting.userId : await createAccount(work, { ...accepting, email });
   await addMember(work, organisationId, userId, role);
-  for (const { user_id } of replaced) if (user_id !== userId) await leave(work, organisationId, user_id);
+  const others = replaced.filter((one) => one.user_id !== userId);
+  for (const { user_id } of others) await leave(work, organisationId, user_id);
+  if (others.length > 0) await writeOfChange(work, { email }, 'replaced');
   return { userId, organisationId };
 }
 

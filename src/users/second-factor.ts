@@ -1,6 +1,7 @@
 import type { Work } from '../db/work.ts';
 import type { Keyring } from '../keyring.ts';
 import { lockAccount, storeRecoveryHashes, storeSecondFactor, storeUsedStep } from './accounts.ts';
+import { writeOfChange } from './letters.ts';
 import { makeRecoveryCodes, makeTotpSecret, recoveryHash, totpStep } from './totp.ts';
 
 /** A person's second factor: codes of an authenticator app, and recovery codes for when it is lost. */
@@ -34,6 +35,7 @@ export async function setSecondFactor(
   if (step === null) return null;
   const codes = makeRecoveryCodes(work.random);
   await storeSecondFactor(work, userId, { encrypted, step, recoveryHashes: codes.map((one) => recoveryHash(one)!) });
+  await writeOfChange(work, account, 'second_factor');
   return codes;
 }
 
@@ -56,6 +58,11 @@ export async function useSecondFactor(work: Work, userId: string, given: string)
   const left = account.recovery_codes.filter((one) => !one.equals(hash));
   if (left.length === account.recovery_codes.length) return false;
   await storeRecoveryHashes(work, userId, left);
+  await writeOfChange(work, account, 'recovery_code', [
+    left.length === 0
+      ? 'None is left: set the second factor up anew to get others.'
+      : `${left.length === 1 ? 'One is' : `${left.length} are`} left.`,
+  ]);
   return true;
 }
 

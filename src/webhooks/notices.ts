@@ -1,5 +1,6 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
 
 /** What is told of endpoints: that one has begun to fail, that it has recovered, that it was disabled. */
 
@@ -25,6 +26,20 @@ const latest = statement(
     from endpoint_notice n join webhook_endpoint w on w.organisation_id = n.organisation_id and w.endpoint_id = n.endpoint_id
    where n.organisation_id = $1 and n.at >= $2 order by n.at desc, n.notice_id limit $3`,
 );
+const takeAllUntold = statement(
+  'notice.take_untold',
+  `
+  with untold as (
+    select organisation_id, notice_id from endpoint_notice where told_at is null and at >= $2
+     order by at, notice_id limit 100 for update skip locked),
+  told as (
+    update endpoint_notice n set told_at = $1 from untold
+     where n.organisation_id = untold.organisation_id and n.notice_id = untold.notice_id
+    returning n.organisation_id, n.notice_id, n.endpoint_id, n.at, n.kind, n.since)
+  select t.organisation_id, t.notice_id, t.endpoint_id, w.url, t.at, t.kind, t.since
+    from told t join webhook_endpoint w on w.organisation_id = t.organisation_id and w.endpoint_id = t.endpoint_id
+   order by t.at, t.notice_id`,
+);
 const prune = statement('notice.prune', 'delete from endpoint_notice where at < $1');
 
 export async function noteEndpoint(
@@ -39,6 +54,11 @@ export async function noteEndpoint(
 /** The newest first. */
 export function latestNotices(tx: Tx, organisationId: number, since: Date, most: number): Promise<Notice[]> {
   return tx.query<Notice>(latest, [organisationId, since, most]);
+}
+
+/** Takes the notices that nobody was written of yet; whoever takes them writes in the same unit of work. */
+export function takeUntold(work: Work, sinceMs: number): Promise<(Notice & { organisation_id: number })[]> {
+  return work.tx.query<Notice & { organisation_id: number }>(takeAllUntold, [new Date(work.nowMs), new Date(sinceMs)]);
 }
 
 export async function pruneNotices(tx: Tx, before: Date): Promise<void> {

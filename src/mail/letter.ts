@@ -1,0 +1,33 @@
+import { html } from '../html.ts';
+
+/** Where a letter leads: always to a page of ours, named without its origin. */
+export type Way = { to: `/${string}`; label: string };
+
+/** What a mail says, whoever it goes to: a subject, and paragraphs of plain text or ways. */
+export type Letter = { subject: string; says: readonly (string | Way)[] };
+
+const leastCharsOfHost = /:\/\/|[\p{L}\p{N}-]{2,}\.[\p{L}\p{N}-]{2,}/u;
+
+/**
+ * A name that somebody chose, as a letter may say it. One that mail programs would make a link of is left out: letters
+ * lead to our pages and nowhere else.
+ */
+export function nameInLetter(name: string | null, otherwise: string): string {
+  return name === null || leastCharsOfHost.test(name) ? otherwise : name;
+}
+
+const addressOf = (way: Way, baseUrl: string) => baseUrl + way.to;
+
+export function letterText(letter: Letter, baseUrl: string): string {
+  const paragraphs = letter.says.map((one) =>
+    typeof one === 'string' ? one : `${one.label}:\n${addressOf(one, baseUrl)}`,
+  );
+  return `${paragraphs.join('\n\n')}\n`;
+}
+
+export function letterHtml(letter: Letter, baseUrl: string): string {
+  return html`<!doctype html>
+<html lang="en-GB"><head><meta charset="utf-8"><title>${letter.subject}</title></head><body>
+${letter.says.map((one) => (typeof one === 'string' ? html`<p>${one}</p>\n` : html`<p><a href="${addressOf(one, baseUrl)}">${one.label}</a></p>\n`))}</body></html>
+`.text;
+}

@@ -1,0 +1,131 @@
+import { statement } from '../db/database.ts';
+import type { Tx } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { isEmailAddress } from '../email.ts';
+import { limits } from '../limits.ts';
+import type { Letter } from './letter.ts';
+
+/**
+ * Mails are written in the transaction of what they tell of, and sent by a worker (worker.ts): nobody waits for a mail
+ * server, and nothing is told that did not happen.
+ */
+
+const insert = statement(
+  'mail.insert',
+  `
+  insert into mail (mail_id, organisation_id, cause, sealed, status, next_attempt_at, created_at, expires_at)
+  values ($1, $2, $3, $4, 'waiting', $5, $5, $6) on conflict (cause) do nothing returning mail_id`,
+);
+const cancel = statement('mail.cancel', `delete from mail where cause = $1 and status = 'waiting'`);
+
+// Whoever had it in hand is gone with it: the mail server may have it, and a second one would be worse than none.
+const lose = statement(
+  'mail.lose',
+  `
+  update mail set status = 'unknown', sealed = null, held_by = null, next_attempt_at = null, finished_at = $1
+   where status = 'sending' and next_attempt_at <= $1 returning mail_id`,
+);
+const expire = statement(
+  'mail.expire',
+  `
+  update mail set status = 'expired', sealed = null, held_by = null, next_attempt_at = null, finished_at = $1
+   where status = 'waiting' and next_attempt_at <= $1 and expires_at <= $1 returning mail_id`,
+);
+const take = statement(
+  'mail.take',
+  `
+  with due as (
+    select mail_id from mail where status = 'waiting' and next_attempt_at <= $1
+     order by next_attempt_at, mail_id limit $4 for update skip locked)
+  update mail m set held_by = $2, next_attempt_at = $3 from due where m.mail_id = due.mail_id
+  returning m.mail_id, m.cause, m.sealed, m.attempts, m.created_at`,
+);
+const begin = statement(
+  'mail.begin',
+  `
+  update mail set status = 'sending', attempts = attempts + 1
+   where mail_id = $1 and held_by = $2 and status = 'waiting' and next_attempt_at > $3 returning mail_id`,
+);
+const finish = statement(
+  'mail.finish',
+  `
+  update mail set status = $3, sealed = null, held_by = null, next_attempt_at = null, finished_at = $4
+   where mail_id = $1 and held_by = $2`,
+);
+const putOff = statement(
+  'mail.put_off',
+  `
+  update mail set status = 'waiting', held_by = null, next_attempt_at = $3 where mail_id = $1 and held_by = $2`,
+);
+const prune = statement('mail.prune', 'delete from mail where finished_at < $1');
+
+/** What is sealed. */
+type Sealed = Letter & { address: string };
+
+/**
+ * Has a letter sent, where a mail server is set; `cause` names what it tells of and whom, in ids, and is told of once.
+ * @returns false when nothing is sent, because there is no server, no proper address, or it was told before
+ */
+export async function postLetter(
+  work: Work,
+  given: { organisationId: number | null; cause: string; address: string; letter: Letter; expiresMs?: number },
+): Promise<boolean> {
+  if (work.settings.mailServer === null || !isEmailAddress(given.address)) return false;
+  const sealed: Sealed = { ...given.letter, address: given.address };
+  const rows = await work.tx.query(insert, [
+    work.uuid(),
+    given.organisationId,
+    given.cause,
+    work.secrets.seal('mail', JSON.stringify(sealed), work.random),
+    new Date(work.nowMs),
+    new Date(given.expiresMs ?? work.nowMs + limits.mailMs),
+  ]);
+  return rows.length === 1;
+}
+
+/** What it tells of has been taken back: it isn't sent any more, unless it is gone already. */
+export async function cancelLetter(work: Work, cause: string): Promise<void> {
+  await work.tx.query(cancel, [cause]);
+}
+
+/** A mail in the hands of a worker. */
+export type HeldMail = { mail_id: string; cause: string; sealed: Buffer; attempts: number; created_at: Date };
+
+export type Hold = { by: string; nowMs: number; untilMs: number };
+
+/** Takes what is due, for as long as the hold lasts. */
+export function takeMails(tx: Tx, { by, nowMs, untilMs }: Hold, most: number): Promise<HeldMail[]> {
+  return tx.query<HeldMail>(take, [new Date(nowMs), by, new Date(untilMs), most]);
+}
+
+/** Ends what can't or mustn't be sent any more. */
+export async function endOverdue(tx: Tx, nowMs: number): Promise<{ lost: number; expired: number }> {
+  const lost = await tx.query(lose, [new Date(nowMs)]);
+  const expired = await tx.query(expire, [new Date(nowMs)]);
+  return { lost: lost.length, expired: expired.length };
+}
+
+/** From here on the mail server may have it. @returns false when somebody else has it, or it was taken back */
+export async function beginMail(tx: Tx, mailId: string, by: string, nowMs: number): Promise<boolean> {
+  return (await tx.query(begin, [mailId, by, new Date(nowMs)])).length === 1;
+}
+
+/** Its address and what it says are forgotten. */
+export async function finishMail(
+  tx: Tx,
+  mailId: string,
+  by: string,
+  status: 'sent' | 'refused' | 'unknown',
+  nowMs: number,
+): Promise<void> {
+  await tx.query(finish, [mailId, by, status, new Date(nowMs)]);
+}
+
+/** The mail server certainly doesn't have it: it is tried again. */
+export async function putOffMail(tx: Tx, mailId: string, by: string, untilMs: number): Promise<void> {
+  await tx.query(putOff, [mailId, by, new Date(untilMs)]);
+}
+
+export async function pruneMails(work: Work): Promise<void> {
+  await work.tx.query(prune, [new Date(work.nowMs - limits.mailKeptMs)]);
+}
