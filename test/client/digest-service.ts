@@ -26,8 +26,11 @@ export function digestOf(results: Result[]): [n: number, w1: number, w2: number]
   return [results.length, w1, w2];
 }
 
-/** Looks at, or answers in the place of, a request that passes: true if it has answered. */
-export type Interfere = (request: IncomingMessage, response: ServerResponse) => boolean;
+/**
+ * Looks at, or answers in the place of, a request that passes: true if it has answered. `lost`: the request is carried
+ * out, and the connection ends instead of the answer; `cut`: it ends in the middle of the answer.
+ */
+export type Interfere = (request: IncomingMessage, response: ServerResponse) => boolean | 'lost' | 'cut';
 
 export type DigestService = {
   url: string;
@@ -46,8 +49,10 @@ export async function digestService(behind: string, hasDigest = true): Promise<D
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       self.passed.push(`${request.method} ${request.url}`);
-      if (self.interfere?.(request, response) === true) return;
-      void pass(request, Buffer.concat(chunks).toString('utf8'), response).catch(() => request.socket.destroy());
+      const interfered = self.interfere?.(request, response) ?? false;
+      if (interfered === true) return;
+      const answered = pass(request, Buffer.concat(chunks).toString('utf8'), response, interfered);
+      void answered.catch(() => request.socket.destroy());
     });
   });
 
@@ -62,7 +67,12 @@ export async function digestService(behind: string, hasDigest = true): Promise<D
     return rest;
   };
 
-  const pass = async (request: IncomingMessage, body: string, response: ServerResponse): Promise<void> => {
+  const pass = async (
+    request: IncomingMessage,
+    body: string,
+    response: ServerResponse,
+    broken: false | 'lost' | 'cut',
+  ): Promise<void> => {
     if (!hasDigest && request.url!.startsWith('/api/v1/assessments/digest')) {
       response.writeHead(404, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ error: { code: 'not_found', message: 'There is no such resource.' } }));
@@ -77,8 +87,10 @@ export async function digestService(behind: string, hasDigest = true): Promise<D
     delete headers.connection;
     delete headers['keep-alive'];
     if (!hasDigest) delete headers['x-sync-digest'];
+    if (broken === 'lost') return void request.socket.destroy();
     response.writeHead(answer.status, headers);
-    response.end(answer.bytes);
+    if (broken === 'cut') response.write(answer.bytes.subarray(0, answer.bytes.length >> 1), () => response.destroy());
+    else response.end(answer.bytes);
   };
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

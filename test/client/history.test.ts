@@ -1,22 +1,41 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
 import type { Filters } from '../../client/src/index.ts';
 import { openMirror } from '../../client/src/index.ts';
 import type { Random } from '../../src/random.ts';
 import { pick, seededRandom } from '../../src/random.ts';
+import type { Key } from '../contract/client.ts';
+import { secret } from '../laws/processes.ts';
 import { World } from '../laws/world.ts';
 import { withService } from '../service.ts';
 import type { DigestService } from './digest-service.ts';
 import { digestService } from './digest-service.ts';
+import type { KillableService } from './mirror-process.ts';
+import { heldIn, killableService, mirrorProcess } from './mirror-process.ts';
 import type { TestStore } from './mirrors.ts';
 import { assertSame, clientOf, heldBy, Killed, memoryStore, truth } from './mirrors.ts';
 
 /**
- * Random histories of one organisation, followed by mirrors whose process is killed at any statement and whose service
- * ends in the middle of any answer. CLIENT_HISTORIES says how many, LAW_SEED repeats a run's choices.
+ * Random histories, each followed by a mirror whose process is killed at any statement and whose service ends before,
+ * within or after any answer, while others write. CLIENT_HISTORIES says how many, or which (`2000-2500`), so that a run
+ * that was broken off goes on; LAW_SEED repeats a run's choices. In longer runs, one history in a hundred has processes
+ * that are killed in earnest; kill.test.ts always has.
  */
 const seed = process.env.LAW_SEED ?? String(process.hrtime.bigint());
-const histories = Number(process.env.CLIENT_HISTORIES ?? 8);
+const [first, last] = rangeOf(process.env.CLIENT_HISTORIES ?? '8');
+/** Histories of one organisation, one after the other: it grows, and the next ones get another. */
+const chapter = 20;
+/** Organisations whose histories go on at once. */
+const lanes = 2;
+const inEarnest = 100;
+
+function rangeOf(text: string): [number, number] {
+  const [from, to] = text.split('-').map(Number);
+  return to === undefined ? [0, from!] : [from!, to];
+}
 
 const damages = [
   'delete from ars_assessment where assessment_id = ?',
@@ -40,45 +59,65 @@ function filtersOf(random: Random, world: World): Filters {
   return pick(random, ways)();
 }
 
-/** The service ends before it has heard the request, or after it has answered half of it, now and then. */
+/** The service ends before it has heard the request, after it has carried it out, or in the middle of the answer. */
 function breaking(front: DigestService, random: Random): void {
   front.interfere = (request) => {
-    if (random.float() > 0.15) return false;
+    const at = random.float();
+    if (at < 0.05) return 'lost';
+    if (at < 0.1) return 'cut';
+    if (at > 0.15) return false;
     request.socket.destroy();
     return true;
   };
 }
 
-async function follow(random: Random, world: World, front: DigestService, key: any, hasDigest: boolean): Promise<void> {
+async function changed(world: World, random: Random, most: number): Promise<void> {
+  for (let changes = Math.floor(random.float() * (most + 1)); changes > 0; changes--) await world.change(random);
+}
+
+type History = { random: Random; world: World; key: Key };
+
+async function follow({ random, world, key }: History, front: DigestService, hasDigest: boolean): Promise<void> {
   const store: TestStore = memoryStore();
   const clock = { ms: 1_800_000_000_000 };
   const client = clientOf(front.url, key, { nowMs: () => clock.ms });
   let filters = filtersOf(random, world);
   const pageSize = pick(random, [3, 7, 20, 50, 500]);
-  // What a process knows by heart is gone with it: each poll is one of another process.
-  const mirror = () => openMirror({ client, store, filters, pageSize });
+  // What a process knows by heart is gone with it.
+  const started = () => openMirror({ client, store, filters, pageSize });
+  let mirror = started();
   for (let step = 0; step < 4; step++) {
-    for (let changes = Math.floor(random.float() * 5); changes > 0; changes--) await world.change(random);
+    await changed(world, random, 4);
     const before = heldBy(store);
     const isFiltered = random.float() < 0.1;
     if (isFiltered) filters = filtersOf(random, world);
+    if (isFiltered || random.float() < 0.5) mirror = started();
     store.left = Math.floor(random.float() * (pageSize < 7 ? 120 : 40));
     breaking(front, random);
-    try {
-      await mirror().poll();
-    } catch (error) {
+    const written = world.changes;
+    // Others write meanwhile, and a second engine may be at work on the same mirror.
+    const engines = random.float() < 0.1 ? [mirror, started()] : [mirror];
+    const writing = changed(world, seededRandom(random.uuid()), 2);
+    const ended = await Promise.allSettled(engines.map((one) => one.poll()));
+    await writing;
+    front.interfere = null;
+    for (const one of ended) {
+      if (one.status === 'fulfilled') continue;
+      const { reason } = one;
       // Only what was done to it on purpose may have ended it.
-      assert.ok(error instanceof Killed || (error as Error).name === 'ConnectionError', String((error as Error).stack));
+      assert.ok(reason instanceof Killed || reason.name === 'ConnectionError', String(reason.stack));
+      if (reason instanceof Killed) mirror = started();
     }
     store.left = Infinity;
-    front.interfere = null;
     const now = await truth(client, filters);
     const held = heldBy(store);
+    // Somebody who left the groups and came back while it walked may be between the two.
+    if (isFiltered || world.changes > written) continue;
     for (const id of before.keys())
-      if (now.has(id) && !isFiltered) assert.ok(held.has(id), `law 1: ${id} was lost while a walk was under way`);
+      if (now.has(id)) assert.ok(held.has(id), `law 1: ${id} was lost while a walk was under way`);
   }
-  await mirror().poll();
-  await mirror().poll();
+  await mirror.poll();
+  await started().poll();
   const wanted = await truth(client, filters);
   assertSame(heldBy(store), wanted, `law 1: the mirror of ${JSON.stringify(filters)} by ${pageSize}`);
 
@@ -87,22 +126,75 @@ async function follow(random: Random, world: World, front: DigestService, key: a
   const damage = pick(random, damages);
   store.database.prepare(damage).run(pick(random, [...wanted.keys()]));
   clock.ms += 8 * 86_400_000;
-  const { isProven } = await mirror().poll();
+  const { isProven } = await mirror.poll();
   assert.equal(isProven, true, `law 1: the damage was not seen: ${damage}`);
   assertSame(heldBy(store), await truth(client, filters), `law 1: after ${damage}`);
 }
 
+/** The same with processes: `kill -9` of the mirror at any statement, and of the service within any answer. */
+async function followProcesses({ random, world, key }: History, service: KillableService, file: string): Promise<void> {
+  const filters = filtersOf(random, world);
+  const mirror = { url: service.front.url, key, file, filters, pageSize: pick(random, [3, 7, 50]) };
+  for (let step = 0; step < 3; step++) {
+    await changed(world, random, 5);
+    if (step === 1) service.killAt(Math.floor(random.float() * 3));
+    const writing = changed(world, seededRandom(random.uuid()), 2);
+    const ended = await mirrorProcess({ ...mirror, dieAt: 5 + Math.floor(random.float() * 80) });
+    await writing;
+    await service.settled();
+    assert.ok(ended === 'SIGKILL' || ended === 0, String(ended));
+  }
+  for (let polls = 0; polls < 2; polls++) assert.equal(await mirrorProcess(mirror), 0);
+  const wanted = await truth(clientOf(service.front.url, key), filters);
+  assertSame(heldIn(file), wanted, `law 1: the mirror in ${file} of ${JSON.stringify(filters)}`);
+}
+
 test('law 1: a mirror of the client holds what a sweep shows, wherever its process or its service is killed', async (context) => {
   context.diagnostic(`LAW_SEED=${seed}`);
-  const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' } });
-  const org = await service.organisation();
-  const world = new World(org, [org], [service.inWork]);
-  await world.begin(seededRandom(seed));
-  const fronts = [await digestService(service.url, true), await digestService(service.url, false)];
-  for (let number = 0; number < histories; number++) {
-    const random = seededRandom(`${seed} history ${number}`);
-    const hasDigest = number % 2 === 0;
-    await follow(random, world, fronts[number % 2]!, org.key, hasDigest);
-  }
-  context.diagnostic(`${histories} histories, ${world.changes} changes`);
+  const settings = { ARS_SECRET: secret, ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' };
+  const service = await withService({ settings });
+  const folder = await mkdtemp(join(tmpdir(), 'ars-histories-'));
+  after(() => rm(folder, { recursive: true, force: true }));
+  const killable =
+    last - first < inEarnest ? null : await killableService({ ...settings, DATABASE_URL: service.databaseUrl });
+  let done = 0;
+  let changes = 0;
+  let ofProcesses = 0;
+
+  let next = first;
+  let turn: Promise<unknown> = Promise.resolve();
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    const mine = turn.then(work);
+    turn = mine.catch(() => {});
+    return mine;
+  };
+  const lane = async (): Promise<void> => {
+    // A front of its own, whose faults meet nobody else.
+    const fronts = [await digestService(service.url, true), await digestService(service.url, false)];
+    while (next < last) {
+      const begin = next;
+      const end = Math.min(last, begin + chapter);
+      next = end;
+      const org = await service.organisation();
+      const world = new World(org, [org], [service.inWork]);
+      await world.begin(seededRandom(`${seed} organisation ${begin}`));
+      for (let number = begin; number < end; number++) {
+        const history = { random: seededRandom(`${seed} history ${number}`), world, key: org.key };
+        try {
+          if (killable !== null && number % inEarnest === inEarnest - 1) {
+            ofProcesses++;
+            await inTurn(() => followProcesses(history, killable, join(folder, `${number}.sqlite`)));
+          } else await follow(history, fronts[number % 2]!, number % 2 === 0);
+        } catch (error) {
+          next = last;
+          throw new Error(`history ${number} of LAW_SEED=${seed}`, { cause: error });
+        }
+        if (++done % 500 === 0) console.log(`${done} histories from ${first} on, without a difference`);
+      }
+      changes += world.changes;
+    }
+  };
+  await Promise.all(Array.from({ length: killable === null ? 1 : lanes }, lane));
+  await killable?.end();
+  context.diagnostic(`${done} histories, ${changes} changes, ${ofProcesses} with processes killed by kill -9`);
 });

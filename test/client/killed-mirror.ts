@@ -3,7 +3,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { Client, openMirror } from '../../client/src/index.ts';
 import { sqliteStore } from '../../client/src/stores/sqlite.ts';
 
-const { API, ACCESS_KEY_ID, SECRET_ACCESS_KEY, MIRROR, DIE_AT } = process.env as Record<string, string>;
+const { API, ACCESS_KEY_ID, SECRET_ACCESS_KEY, MIRROR, FILTERS, PAGE_SIZE, DIE_AT } = process.env as Record<
+  string,
+  string
+>;
 const database = new DatabaseSync(MIRROR!);
 let left = DIE_AT === undefined ? Infinity : Number(DIE_AT);
 const counted = new Proxy(database, {
@@ -17,6 +20,7 @@ const counted = new Proxy(database, {
   },
 });
 const client = new Client({ baseUrl: API!, accessKeyId: ACCESS_KEY_ID!, secretAccessKey: SECRET_ACCESS_KEY! });
-const mirror = openMirror({ client, store: sqliteStore(counted), pageSize: 7 });
+const store = sqliteStore(counted);
+const mirror = openMirror({ client, store, filters: JSON.parse(FILTERS!), pageSize: Number(PAGE_SIZE) });
 await mirror.poll();
 process.stdout.write('in step\n');

@@ -86,76 +86,6 @@ suite('a mirror', async () => {
     await assert.rejects(polled({ client: clientOf(front.url, other.org.key) }), SyncStopped);
   });
 
-  suite('that was damaged', () => {
-    for (const [what, sql] of [
-      ['has lost a row', 'delete from ars_assessment where assessment_id = ?'],
-      [
-        'has a row of an older time',
-        "update ars_assessment set updated_at = '2020-01-01T00:00:00.000Z' where assessment_id = ?",
-      ],
-      [
-        'has a row with another content',
-        "update ars_assessment set record = json_set(record, '$.framework', 'x') where assessment_id = ?",
-      ],
-      ['has a row that is no JSON', "update ars_assessment set record = 'x' where assessment_id = ?"],
-      ['has a row under another id', "update ars_assessment set assessment_id = 'x' where assessment_id = ?"],
-      [
-        'has a row of its own beside',
-        "insert into ars_assessment select '10000000-0000-4000-8000-000000000000', updated_at, generation, checksum, record from ars_assessment where assessment_id = ?",
-      ],
-      ['has every time wrong', "update ars_assessment set updated_at = 'never' where ? is not null"],
-      ['has lost everything', 'delete from ars_assessment where ? is not null'],
-    ] as const) {
-      for (const hasDigest of [true, false]) {
-        test(`${what}, is mended by ${hasDigest ? 'id at the next recount' : 'the next whole walk'}`, async () => {
-          const { store, polled, inStep, clock } = await begun(8, hasDigest);
-          await polled();
-          // From here on the feed repeats nothing.
-          await polled();
-          const [id] = heldBy(store).keys();
-          store.database.prepare(sql).run(id!);
-          clock.ms += 8 * 86_400_000;
-          const report = await polled();
-          await inStep(what);
-          const after = store.database
-            .prepare('select count(*) as n from ars_assessment where updated_at like ?')
-            .get('2%');
-          assert.equal(after!.n, 8);
-          if (!hasDigest) return assert.equal(report.wholeWalks, 1);
-          assert.deepEqual([report.isProven, report.wholeWalks], [true, 0]);
-          const damaged = report.repaired;
-          const byBucket = report.requests.filter((one) => one.includes('buckets=')).length;
-          assert.ok(damaged >= 1 && damaged <= 8 && byBucket === 1, String(damaged));
-          // The poll, the buckets, the ids in them, the damaged ones, and the poll that proves it.
-          assert.ok(report.requests.length <= 1 + 2 + byBucket + damaged, report.requests.join('\n'));
-        });
-      }
-    }
-
-    test('in more places than a walk has pages, is walked instead', async () => {
-      const { store, polled, inStep, clock } = await begun(80);
-      await polled({ pageSize: 100 });
-      await polled({ pageSize: 100 });
-      store.database.exec('delete from ars_assessment');
-      clock.ms += 8 * 86_400_000;
-      const report = await polled({ pageSize: 100 });
-      assert.deepEqual([report.isProven, report.wholeWalks, report.added], [true, 1, 80]);
-      await inStep('after the walk');
-    });
-
-    test('is mended when somebody asks for it', async () => {
-      const { store, options, inStep } = await begun();
-      await openMirror(options).poll();
-      await openMirror(options).poll();
-      store.database.exec(
-        'delete from ars_assessment where assessment_id in (select assessment_id from ars_assessment limit 2)',
-      );
-      const report = await openMirror(options).verify();
-      assert.deepEqual([report.isProven, report.repaired], [true, 2]);
-      await inStep('after the verification');
-    });
-  });
-
   suite('whose service has lost its last changes with a backup', () => {
     for (const hasDigest of [true, false]) {
       test(`goes back with it (${hasDigest ? 'by its digest' : 'by its times'})`, async () => {
@@ -181,6 +111,9 @@ suite('a mirror', async () => {
         const report = await polled();
         assert.equal(report.isProven, hasDigest ? true : null);
         assert.equal(report.results, 8);
+        assert.equal(report.wholeWalks, hasDigest ? 0 : 1);
+        // Four results of the learner who had another name by then, and the one that is lost.
+        if (hasDigest) assert.ok(report.requests.length <= 2 + 1 + 5, report.requests.join('\n'));
         await inStep('after the restoration');
       });
     }

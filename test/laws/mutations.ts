@@ -406,7 +406,7 @@ export const mutations: Mutation[] = [
       },
     ],
     caughtBy: {
-      file: '../client/sync.test.ts',
+      file: '../client/damage.test.ts',
       test: 'has lost a row, is mended by id',
       says: /has lost a row: 1 of 8 differ/,
     },

@@ -22,6 +22,7 @@ export function postgresStore(pool: PgPool, { table = 'ars_assessment' }: Postgr
   if (!/^([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]{0,57}$/.test(table))
     throw new TypeError('table must be a name of small letters, digits and _, of at most 58 characters');
   const state = `${table}_sync`;
+  const makeState = `insert into ${state} default values on conflict do nothing`;
   const columns = 'assessment_id as id, updated_at, generation, checksum as check, record';
 
   const within = async <Result>(work: (client: PgClient) => Promise<Result>): Promise<Result> => {
@@ -58,7 +59,7 @@ export function postgresStore(pool: PgPool, { table = 'ars_assessment' }: Postgr
         await client.query(
           `create table if not exists ${state} (only_one boolean primary key default true check (only_one), state text)`,
         );
-        await client.query(`insert into ${state} default values on conflict do nothing`);
+        await client.query(makeState);
       }),
 
     transaction: (work) =>
@@ -66,7 +67,13 @@ export function postgresStore(pool: PgPool, { table = 'ars_assessment' }: Postgr
         work({
           native: client,
           async readState() {
-            const { rows } = await client.query(`select state from ${state} for update`);
+            const sql = `select state from ${state} for update`;
+            let { rows } = await client.query(sql);
+            if (rows.length === 0) {
+              // Somebody has emptied the table: whoever comes next has to wait for something.
+              await client.query(makeState);
+              ({ rows } = await client.query(sql));
+            }
             return (rows[0] as { state: string | null }).state;
           },
           async writeState(text) {

@@ -57,10 +57,11 @@ export function sqliteStore<Database extends SqliteDatabase>(
           work({
             native: database,
             async readState() {
-              return (database.prepare(`select state from ${state}`).all()[0] as { state: string | null }).state;
+              const [row] = database.prepare(`select state from ${state}`).all() as { state: string | null }[];
+              return row?.state ?? null;
             },
             async writeState(text) {
-              database.prepare(`update ${state} set state = ?`).run(text);
+              database.prepare(`insert or replace into ${state} values (1, ?)`).run(text);
             },
             async find(ids) {
               const sql = `select ${columns} from ${table} where assessment_id in (select value from json_each(?))`;

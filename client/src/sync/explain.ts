@@ -2,6 +2,7 @@ import { ArsError } from '../errors.ts';
 import type { Assessment } from '../openapi.ts';
 import { checkOf } from './digest.ts';
 import type { Mirror } from './mirror.ts';
+import { isDamaged } from './mirror.ts';
 import type { Served } from './repair.ts';
 import { outcomeOf } from './outcome.ts';
 
@@ -21,6 +22,8 @@ export type Reason =
   | 'missing'
   /** The mirror shows a state that was replaced before the last walk. */
   | 'outdated'
+  /** The mirror shows a newer state than the service, which has lost that one with a backup. */
+  | 'ahead'
   /** Its content was changed in the mirror, by somebody else than the engine. */
   | 'altered'
   /** It was withdrawn, or has left the filters, before the last walk, and is still here. */
@@ -44,8 +47,10 @@ const sentences: Record<Reason, string> = {
   outside_filters: "The service has it, but the mirror's filters don't let it through.",
   withdrawn: 'It was withdrawn, so it was taken out of the mirror.',
   unknown: 'Neither the service nor the mirror knows this id.',
-  missing: 'The service has it, and the mirror has lost it. A verification brings it back.',
+  missing:
+    'The service has it, and the mirror has not: lost here, or come back there with a backup. A verification brings it back.',
   outdated: 'The mirror holds a state that was replaced before the last walk. A verification mends it.',
+  ahead: 'The mirror holds a newer state than the service, where a backup has come back. A verification mends it.',
   altered: 'Somebody has changed it in the mirror. A verification mends it.',
   kept: 'It has gone from what the mirror is to hold, and is still there. A verification removes it.',
   not_of_the_service:
@@ -82,7 +87,9 @@ export async function explain(mirror: Mirror, id: string): Promise<Explanation> 
   if (record !== null && row !== undefined) {
     if (row.updated_at === record.updated_at)
       return given(checkOf(row.record) === checkOf(record) ? 'in_step' : 'altered');
-    return given(isComing(record.updated_at) ? 'coming' : 'outdated');
+    if (isComing(record.updated_at)) return given('coming');
+    if (isDamaged(row)) return given('altered');
+    return given(row.updated_at > record.updated_at ? 'ahead' : 'outdated');
   }
   if (record !== null) return given(isComing(record.updated_at) ? 'coming' : 'missing');
   const withdrawnAt = await tombstoneOf(mirror, id);

@@ -60,6 +60,7 @@ export class Mirror<Native = unknown> {
   readonly pageSize: number;
   readonly tally: Tally = { added: 0, changed: 0, removed: 0, repaired: 0 };
   #onChange: MirrorOptions<Native>['onChange'];
+  #organisation = '';
   #text: string | null = null;
   #state: State | null = null;
 
@@ -81,30 +82,30 @@ export class Mirror<Native = unknown> {
   async open(): Promise<void> {
     await this.store.open();
     const { organisation_id: organisation } = await this.client.health({ signal: this.signal });
+    this.#organisation = organisation;
     await this.load();
     const filters = filterText(this.filters);
-    if (this.#state === null) {
-      this.#state = newState(organisation, filters);
-      await this.change(async () => {});
-      return;
-    }
-    if (this.#state.version !== 1)
-      throw new SyncStopped('This mirror was written by a newer version of the client: use that one.');
-    if (this.#state.organisation !== organisation)
+    if (this.state.organisation !== organisation)
       throw new SyncStopped(
-        `This mirror holds the results of organisation ${this.#state.organisation}, and the key pair is of ${organisation}: take the key pair that belongs to it, or another place for this mirror.`,
+        `This mirror holds the results of organisation ${this.state.organisation}, and the key pair is of ${organisation}: take the key pair that belongs to it, or another place for this mirror.`,
       );
-    if (this.#state.filters !== filters)
+    if (this.state.filters !== filters)
       await this.change(async (_transaction, next) => {
         next.filters = filters;
         beginWhole(next);
       });
   }
 
-  /** What is stored counts, whoever has written it. */
+  /** What is stored counts, whoever has written it. A state that somebody has removed begins anew, with the rows that are there. */
   async load(): Promise<void> {
-    this.#text = await this.store.transaction((transaction) => transaction.readState());
-    this.#state = this.#text === null ? null : (JSON.parse(this.#text) as State);
+    await this.store.transaction(async (transaction) => {
+      this.#text = await transaction.readState();
+      this.#state =
+        stateOf(this.#text) ??
+        newState(this.#organisation, filterText(this.filters), await highestGeneration(transaction));
+    });
+    if (this.state.version !== 1)
+      throw new SyncStopped('This mirror was written by a newer version of the client: use that one.');
   }
 
   /**
@@ -233,8 +234,28 @@ export class Mirror<Native = unknown> {
   }
 }
 
+/** Null where there is none, or what there is was written by somebody else. */
+function stateOf(text: string | null): State | null {
+  try {
+    const state = JSON.parse(text ?? 'null') as State | null;
+    return typeof state?.version === 'number' ? state : null;
+  } catch {
+    return null;
+  }
+}
+
+async function highestGeneration(transaction: StoreTransaction): Promise<number> {
+  let highest = 0;
+  for (let after: string | null = null; ;) {
+    const rows: Row[] = await transaction.list(after, stride);
+    for (const { generation } of rows) highest = Math.max(highest, generation);
+    if (rows.length < stride) return highest;
+    after = rows.at(-1)!.id;
+  }
+}
+
 /** A row whose parts don't belong together: somebody else has written it. */
-function isDamaged(row: Row): boolean {
+export function isDamaged(row: Row): boolean {
   return (
     !isUuid(row.id) ||
     row.record?.assessment_id !== row.id ||

@@ -130,24 +130,26 @@ async function prove(mirror: Mirror, found: Found): Promise<void> {
   const { client } = mirror;
   const nowMs = client.surroundings.nowMs();
   if (mirror.isProven === null) return;
-  let damaged: string[] = [];
+  let isDamaged = false;
   if (nowMs - mirror.state.recountedAtMs > weekMs) {
-    await mirror.recount((row, isDamaged) => {
-      if (isDamaged) damaged.push(row.id);
+    await mirror.recount((_row, isBad) => {
+      isDamaged ||= isBad;
     });
   }
-  if (mirror.isProven && damaged.length === 0) return;
+  if (mirror.isProven && !isDamaged) return;
   if (nowMs < mirror.state.quietUntilMs) return;
   for (let repairs = 0; repairs < mostRepairs; repairs++) {
     if ((await repair(mirror)) === 'needs a whole walk') break;
-    damaged = [];
-    await walkOnce(mirror, found);
+    // That it is mended shows at once, unless the service has changed meanwhile.
+    if (mirror.isProven === false) await walkOnce(mirror, found);
     if (mirror.isProven !== false) return;
   }
   await mirror.change(async (_transaction, next) => beginWhole(next));
   found.wholeWalks += 1;
   await walkOnce(mirror, found);
-  if (mirror.isProven !== true)
+  // With group_id only a walk with `since` is compared.
+  if (mirror.isProven === null) await walkOnce(mirror, found);
+  if (mirror.isProven === false)
     await mirror.change(async (_transaction, next) => {
       next.quietUntilMs = nowMs + dayMs;
     });

@@ -13,8 +13,7 @@ import type { Row } from './store.ts';
 const usualBits = 16;
 /** Buckets that one request may ask for. */
 const bucketsPerRequest = 64;
-/** Where more buckets than these differ, or more results than a whole walk has pages, that walk is the shorter way. */
-const mostBuckets = 4096;
+/** So many results are always read by id, however few pages a walk through everything has. */
 const fewResults = 64;
 
 /** What a comparison by buckets found. */
@@ -25,11 +24,13 @@ export type Difference = {
   service: string | null;
 };
 
-/** Where service and mirror differ is looked up by buckets of ids, then by id; only that is read again. */
+/**
+ * Where service and mirror differ is looked up by buckets of ids, then by id; only that is read again. It takes a request
+ * for the buckets, one for each 64 that differ, and one for each result.
+ */
 export async function repair(mirror: Mirror): Promise<'repaired' | 'needs a whole walk'> {
   const found = await differences(mirror);
-  if (found === null || found.length > Math.max(fewResults, mirror.state.digest.n / mirror.pageSize))
-    return 'needs a whole walk';
+  if (found === null) return 'needs a whole walk';
   for (const { id, service } of found) {
     mirror.signal?.throwIfAborted();
     // Without filters the result itself says what counts; with filters only their list says whether it belongs here.
@@ -39,30 +40,42 @@ export async function repair(mirror: Mirror): Promise<'repaired' | 'needs a whol
   return 'repaired';
 }
 
-/** @returns null where the service has no digest to compare by, or nearly everything differs */
-export async function differences(mirror: Mirror): Promise<Difference[] | null> {
+/** @returns null where the service has no digest to compare by, or a walk through everything takes fewer requests */
+async function differences(mirror: Mirror): Promise<Difference[] | null> {
   const served = await serviceBuckets(mirror);
   if (served === null) return null;
   const { bits } = served;
   const own = new Map<number, Digest>();
-  const damaged = new Set<string>();
+  const damaged = new Map<string, string>();
   await mirror.recount((row, isDamaged) => {
     const bucket = bucketOf(row.id, bits);
     own.set(bucket, plus(own.get(bucket) ?? emptyDigest, row, 1));
-    if (isDamaged) damaged.add(row.id);
+    if (isDamaged) damaged.set(row.id, row.updated_at);
   });
-  const wanted = new Set([...damaged].map((id) => bucketOf(id, bits)));
-  for (const [bucket, digest] of served.buckets.entries())
+  let results = 0;
+  const wanted = new Set<number>();
+  for (const [bucket, digest] of served.buckets.entries()) {
+    results += digest.n;
     if (!sameDigest(digest, own.get(bucket) ?? emptyDigest)) wanted.add(bucket);
-  if (wanted.size > mostBuckets) return null;
+  }
+  const most = Math.max(fewResults, results / mirror.pageSize);
+  // In each of these buckets one result at least differs.
+  if (Math.max(wanted.size, damaged.size) > most) return null;
 
   const theirs = await serviceResults(mirror, [...wanted], bits);
   if (theirs === null) return null;
-  const mine = await ownResults(mirror, wanted, bits);
-  return [...new Set([...mine.keys(), ...theirs.keys()])].flatMap((id) => {
+  const mine = wanted.size === 0 ? new Map<string, string>() : await ownResults(mirror, wanted, bits);
+  // Where the buckets are the same, the service has the ids and times of what was damaged there, too.
+  for (const [id, updated_at] of damaged)
+    if (!wanted.has(bucketOf(id, bits))) {
+      mine.set(id, updated_at);
+      theirs.set(id, updated_at);
+    }
+  const found = [...new Set([...mine.keys(), ...theirs.keys()])].flatMap((id) => {
     const difference = { id, mirror: mine.get(id) ?? null, service: theirs.get(id) ?? null };
     return difference.mirror === difference.service && !damaged.has(id) ? [] : [difference];
   });
+  return found.length > most ? null : found;
 }
 
 /** What a by-id read gives, null where there is no such result. */

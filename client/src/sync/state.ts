@@ -34,13 +34,14 @@ export type WalkState =
   | { kind: 'whole'; position: Position | null; shown: number }
   | { kind: 'clearing'; checkpoint: Checkpoint; served: Digest | null; after: string | null; sum: Digest };
 
-export function newState(organisation: string, filters: string): State {
+/** @param generation the highest one of rows that are there already */
+export function newState(organisation: string, filters: string, generation: number): State {
   return {
     version: 1,
     serial: 0,
     organisation,
     filters,
-    generation: 0,
+    generation,
     checkpoint: null,
     walk: null,
     digest: emptyDigest,

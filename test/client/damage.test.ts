@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { Filters } from '../../client/src/index.ts';
+import { openMirror } from '../../client/src/index.ts';
+import { bucketOf, checkOf } from '../../client/src/sync/digest.ts';
+import type { Random } from '../../src/random.ts';
+import { pick, seededRandom } from '../../src/random.ts';
+import { recordResults } from '../scenario.ts';
+import { withService } from '../service.ts';
+import type { TestStore } from './mirrors.ts';
+import { clientOf, heldBy, mirrorScene } from './mirrors.ts';
+
+const seed = process.env.LAW_SEED ?? String(process.hrtime.bigint());
+const weekMs = 8 * 86_400_000;
+
+/** What was done to a mirror: the ids that differ by it, and those of them whose id or time does, as buckets show. */
+type Damage = { ids: Set<string>; differing: Set<string> };
+
+/** Ways in which a row is damaged by hand. Each gives the ids that it touches, and whether their ids or times differ. */
+const ways: ((store: TestStore, id: string, other: string, random: Random) => { ids: string[]; differ: boolean })[] = [
+  (store, id) => {
+    store.database.prepare('delete from ars_assessment where assessment_id = ?').run(id);
+    return { ids: [id], differ: true };
+  },
+  (store, id) => {
+    const sql = "update ars_assessment set updated_at = '2020-01-01T00:00:00.000Z' where assessment_id = ?";
+    store.database.prepare(sql).run(id);
+    return { ids: [id], differ: true };
+  },
+  (store, id) => {
+    const sql = "update ars_assessment set record = json_set(record, '$.framework', 'x') where assessment_id = ?";
+    store.database.prepare(sql).run(id);
+    return { ids: [id], differ: false };
+  },
+  (store, id) => {
+    store.database.prepare("update ars_assessment set record = 'x' where assessment_id = ?").run(id);
+    return { ids: [id], differ: false };
+  },
+  (store, id, _other, random) => {
+    const moved = random.uuid();
+    store.database.prepare('update ars_assessment set assessment_id = ? where assessment_id = ?').run(moved, id);
+    return { ids: [id, moved], differ: true };
+  },
+  (store, id, _other, random) => {
+    const own = random.uuid();
+    const sql = `insert into ars_assessment select ?, updated_at, generation, checksum, json_set(record, '$.assessment_id', ?)
+      from ars_assessment where assessment_id = ?`;
+    store.database.prepare(sql).run(own, own, id);
+    return { ids: [own], differ: true };
+  },
+  // An older state with everything that belongs to it, as a restored copy of the mirror has it.
+  (store, id) => {
+    const updated_at = '2021-01-01T00:00:00.000Z';
+    const read = store.database.prepare('select record from ars_assessment where assessment_id = ?');
+    const record = { ...JSON.parse(read.get(id)!.record as string), updated_at, framework: 'older' };
+    const sql = 'update ars_assessment set updated_at = ?, checksum = ?, record = ? where assessment_id = ?';
+    store.database.prepare(sql).run(updated_at, checkOf(record), JSON.stringify(record), id);
+    return { ids: [id], differ: true };
+  },
+  (store, id, other) => {
+    swap(store, id, other, 'updated_at');
+    return { ids: [id, other], differ: true };
+  },
+  (store, id, other) => {
+    swap(store, id, other, 'record');
+    return { ids: [id, other], differ: false };
+  },
+];
+
+function swap(store: TestStore, one: string, other: string, column: 'updated_at' | 'record'): void {
+  const read = store.database.prepare(`select ${column} as it from ars_assessment where assessment_id = ?`);
+  const write = store.database.prepare(`update ars_assessment set ${column} = ? where assessment_id = ?`);
+  const [mine, theirs] = [read.get(one)!.it as string, read.get(other)!.it as string];
+  write.run(theirs, one);
+  write.run(mine, other);
+}
+
+function damage(store: TestStore, random: Random, rows: number): Damage {
+  const left = [...heldBy(store).keys()].sort();
+  const found: Damage = { ids: new Set(), differing: new Set() };
+  const take = () => left.splice(Math.floor(random.float() * left.length), 1)[0]!;
+  while (rows-- > 0 && left.length > 1) {
+    const { ids, differ } = pick(random, ways)(store, take(), take(), random);
+    for (const id of ids) {
+      found.ids.add(id);
+      if (differ) found.differing.add(id);
+    }
+  }
+  return found;
+}
+
+/** The requests that a mirror may take to find and mend this, the poll that finds it among them. */
+function mostRequests({ ids, differing }: Damage): number {
+  const buckets = new Set([...differing].map((id) => bucketOf(id, 16)));
+  return 2 + Math.ceil(buckets.size / 64) + ids.size;
+}
+
+suite('a mirror that was damaged', async () => {
+  const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000', ARS_BASE_URL: 'http://results.test' } });
+
+  for (const [what, sql] of [
+    ['has lost a row', 'delete from ars_assessment where assessment_id = ?'],
+    ['has a row that is no JSON', "update ars_assessment set record = 'x' where assessment_id = ?"],
+    ['has a row under another id', "update ars_assessment set assessment_id = 'x' where assessment_id = ?"],
+    [
+      'has a row of its own beside',
+      "insert into ars_assessment select '10000000-0000-4000-8000-000000000000', updated_at, generation, checksum, record from ars_assessment where assessment_id = ?",
+    ],
+    ['has every time wrong', "update ars_assessment set updated_at = 'never' where ? is not null"],
+    ['has lost everything', 'delete from ars_assessment where ? is not null'],
+  ] as const) {
+    for (const hasDigest of [true, false]) {
+      test(`${what}, is mended by ${hasDigest ? 'id at the next recount' : 'the next whole walk'}`, async () => {
+        const { store, polled, inStep, clock } = await mirrorScene(service, 8, hasDigest);
+        await polled();
+        // From here on the feed repeats nothing.
+        await polled();
+        const [id] = heldBy(store).keys();
+        store.database.prepare(sql).run(id!);
+        clock.ms += weekMs;
+        const report = await polled();
+        await inStep(what);
+        const rows = store.database.prepare('select count(*) as n from ars_assessment where updated_at like ?');
+        assert.equal(rows.get('2%')!.n, 8);
+        if (!hasDigest) return assert.equal(report.wholeWalks, 1);
+        assert.deepEqual([report.isProven, report.wholeWalks], [true, 0]);
+        const byBucket = report.requests.filter((one) => one.includes('buckets=')).length;
+        // The poll, the buckets, the ids in those that differ, and the damaged ones.
+        assert.ok(byBucket <= 1 && report.repaired >= 1, String(report.repaired));
+        assert.ok(report.requests.length <= 2 + byBucket + report.repaired, report.requests.join('\n'));
+      });
+    }
+  }
+
+  test('is mended by 2 requests, one for 64 buckets that differ, and one for each damaged result, whatever was done to it', async (context) => {
+    context.diagnostic(`LAW_SEED=${seed}`);
+    const { scene, ana, store, changes, polled, inStep, clock, front } = await mirrorScene(service, 60);
+    const cohort = await scene.group('C-1');
+    await ana.joins(cohort);
+    await service.inWork((work) =>
+      recordResults(
+        work,
+        scene.org.id,
+        Array.from({ length: 20 }, (_, i) => ({
+          ref: i % 2 === 0 ? 'ana-1' : 'ben-1',
+          subject: 'english' as const,
+          // Two in each bucket.
+          assessment_id: `2000000${i % 2}-0000-4000-8000-${String(i >> 1).padStart(12, '0')}`,
+        })),
+      ),
+    );
+    const bounded = await scene.org.another({ groupIds: [cohort.id], subjects: ['maths', 'english'] });
+    const random = seededRandom(seed);
+    for (const [name, more, filters] of [
+      ['all', {}, {}],
+      ['a subject', {}, { subject: ['english'] }],
+      ['a group', {}, { group_id: [cohort.id] }],
+      ['a bounded key', { client: clientOf(front.url, bounded.key, { nowMs: () => clock.ms }) }, {}],
+    ] as [string, object, Filters][]) {
+      const given = { ...more, filters };
+      await polled(given);
+      await polled(given);
+      await polled(given);
+      const inTruth = () => inStep(name, name === 'a bounded key' ? { group_id: [cohort.id] } : filters);
+      await inTruth();
+      for (const rows of [1, 4, pick(random, [20, 60, 1000])]) {
+        const done = damage(store, random, rows);
+        clock.ms += weekMs;
+        const report = await polled(given);
+        const said = `${name}, ${rows} rows: ${report.requests.length} requests\n${report.requests.join('\n')}`;
+        assert.ok(report.requests.length <= mostRequests(done), `${said}\nat most ${mostRequests(done)}`);
+        assert.equal(report.isProven, true, said);
+        await inTruth();
+        const touched = changes.filter(({ id }) => !done.ids.has(id));
+        assert.deepEqual(touched, [], `${name}: what was not damaged is left alone`);
+        await polled(given);
+        assert.deepEqual(changes, [], `${name}: what was mended is mended`);
+      }
+    }
+  });
+
+  test('in two rows of one bucket that have changed places is mended: a bucket does not cancel out', async () => {
+    const { scene, store, polled, inStep, clock } = await mirrorScene(service, 0);
+    const ids = [1, 2].map((n) => `${n}0000000-0000-4000-8000-00000000beef`);
+    await service.inWork((work) =>
+      recordResults(
+        work,
+        scene.org.id,
+        ids.map((assessment_id) => ({ ref: 'ana-1', assessment_id })),
+      ),
+    );
+    await service.inWork((work) =>
+      recordResults(work, scene.org.id, [{ ref: 'ben-1', assessment_id: ids[0]!.replace('1', '3') }]),
+    );
+    for (const column of ['updated_at', 'record'] as const) {
+      await polled();
+      await polled();
+      swap(store, ids[0]!, ids[0]!.replace('1', '3'), column);
+      clock.ms += weekMs;
+      const { repaired, requests, isProven } = await polled();
+      assert.deepEqual([repaired, isProven], [2, true], column);
+      assert.ok(requests.length <= 2 + 1 + 2, requests.join('\n'));
+      await inStep(column);
+    }
+  });
+
+  for (const filters of [{ learner_ref: 'ana-1' }, { assessed_from: '2025-01-01T00:00:00.000Z' }] as Filters[]) {
+    test(`and has no digest, with ${Object.keys(filters)[0]}, is mended by the next whole walk`, async () => {
+      const { store, polled, inStep, clock } = await mirrorScene(service, 20);
+      assert.equal((await polled({ filters })).isProven, null);
+      for (const way of ways) {
+        const [id, other] = heldBy(store).keys();
+        way(store, id!, other!, seededRandom(seed));
+        clock.ms += weekMs;
+        const report = await polled({ filters });
+        assert.deepEqual([report.wholeWalks, report.isProven], [1, null]);
+        await inStep(way.toString(), filters);
+      }
+    });
+  }
+
+  test('during a walk is mended by the recount that follows', async () => {
+    const { store, polled, inStep, clock, ana } = await mirrorScene(service, 12);
+    const random = seededRandom(seed);
+    for (const whole of [true, false]) {
+      if (!whole) for (let i = 0; i < 9; i++) await ana.completes();
+      store.left = 30;
+      await assert.rejects(polled(), /killed/);
+      store.left = Infinity;
+      assert.ok(heldBy(store).size > 4);
+      damage(store, random, 2);
+      await polled();
+      clock.ms += weekMs;
+      assert.equal((await polled()).isProven, true);
+      await inStep(whole ? 'during the first walk' : 'during a later one');
+    }
+  });
+
+  test('in more places than a walk has pages, is walked instead', async () => {
+    const { store, polled, inStep, clock } = await mirrorScene(service, 80);
+    await polled({ pageSize: 100 });
+    await polled({ pageSize: 100 });
+    store.database.exec('delete from ars_assessment');
+    clock.ms += weekMs;
+    const report = await polled({ pageSize: 100 });
+    assert.deepEqual([report.isProven, report.wholeWalks, report.added], [true, 1, 80]);
+    assert.equal(report.requests.length, 3);
+    await inStep('after the walk');
+  });
+
+  for (const [what, sql] of [
+    ['has lost its state', 'delete from ars_assessment_sync'],
+    ['has a state of somebody else', "update ars_assessment_sync set state = '{}'"],
+    ['has a state that is no JSON', "update ars_assessment_sync set state = 'x'"],
+  ] as const) {
+    test(`${what} begins anew, with the rows that it has`, async () => {
+      const { store, polled, inStep, changes, options, ana } = await mirrorScene(service, 8);
+      await polled();
+      const running = openMirror(options);
+      await running.poll();
+      const one = await ana.completes();
+      store.database.exec(sql);
+      // A row that the service does not have: only the end of the whole walk takes it out.
+      const own = `insert into ars_assessment select '10000000-0000-4000-8000-000000000000', updated_at, generation, checksum, record from ars_assessment limit 1`;
+      store.database.exec(own);
+      changes.length = 0;
+      const report = await running.poll();
+      assert.deepEqual([report.wholeWalks, report.results, report.isProven], [1, 9, true]);
+      assert.deepEqual(changes.map(({ kind }) => kind).sort(), ['added', 'removed']);
+      assert.ok(changes.some(({ id }) => id === one.id));
+      await inStep(what);
+    });
+  }
+
+  test('is mended when somebody asks for it', async () => {
+    const { options, store, inStep } = await mirrorScene(service, 8);
+    await openMirror(options).poll();
+    await openMirror(options).poll();
+    const some = 'select assessment_id from ars_assessment limit 2';
+    store.database.exec(`delete from ars_assessment where assessment_id in (${some})`);
+    const report = await openMirror(options).verify();
+    assert.deepEqual([report.isProven, report.repaired], [true, 2]);
+    await inStep('after the verification');
+  });
+});
