@@ -29,7 +29,7 @@ const [first, last] = rangeOf(process.env.CLIENT_HISTORIES ?? '8');
 /** Histories of one organisation, one after the other: it grows, and the next ones get another. */
 const chapter = 20;
 /** Organisations whose histories go on at once. */
-const lanes = 2;
+const lanes = 4;
 const inEarnest = 100;
 
 function rangeOf(text: string): [number, number] {

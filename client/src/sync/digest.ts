@@ -84,30 +84,73 @@ export function tokenOf({ id, updated_at }: Stamped): [number, number] {
   return [(initial[0]! + a) >>> 0, (initial[1]! + b) >>> 0];
 }
 
-/** A short sum of a record's content, the same whatever order a database gives its fields back in. */
+let high = 0;
+let low = 0;
+
+/**
+ * A short sum of a record's content, the same whatever order a database gives its fields back in. A first walk makes one
+ * for each result, so nothing is sorted or written down for it: an object's fields are added up.
+ */
 export function checkOf(record: unknown): string {
-  const text = canonical(record);
-  let [high, low] = [0xdeadbeef, 0x41c6ce57];
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    high = Math.imul(high ^ unit, 2_654_435_761);
-    low = Math.imul(low ^ unit, 1_597_334_677);
-  }
-  high = Math.imul(high ^ (high >>> 16), 2_246_822_507) ^ Math.imul(low ^ (low >>> 13), 3_266_489_909);
-  low = Math.imul(low ^ (low >>> 16), 2_246_822_507) ^ Math.imul(high ^ (high >>> 13), 3_266_489_909);
-  return (high >>> 0).toString(16).padStart(8, '0') + (low >>> 0).toString(16).padStart(8, '0');
+  begin();
+  mixValue(record);
+  finish();
+  return hexOf(high) + hexOf(low);
 }
 
-function canonical(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value);
-  if (typeof value !== 'object' || value === null) return String(value);
-  let text = '';
-  if (Array.isArray(value)) {
-    for (const one of value) text += `${canonical(one)},`;
-    return `[${text}]`;
+const hexOf = (word: number) => (word >>> 0).toString(16).padStart(8, '0');
+
+function begin(): void {
+  [high, low] = [0xdeadbeef, 0x41c6ce57];
+}
+
+function mix(word: number): void {
+  high = Math.imul(high ^ word, 2_654_435_761);
+  low = Math.imul(low ^ word, 1_597_334_677);
+}
+
+/** Every bit of what was mixed in tells in every bit of both words. */
+function finish(): void {
+  const was = high ^ (high >>> 16);
+  high = Math.imul(was, 2_246_822_507) ^ Math.imul(low ^ (low >>> 13), 3_266_489_909);
+  low = Math.imul(low ^ (low >>> 16), 2_246_822_507) ^ Math.imul(high ^ (high >>> 13), 3_266_489_909);
+}
+
+function mixText(text: string): void {
+  mix(text.length);
+  for (let i = 0; i < text.length; i++) mix(text.charCodeAt(i));
+}
+
+/** Each kind of value begins with a word of its own, so that none is taken for another. */
+function mixValue(value: unknown): void {
+  if (typeof value === 'string') {
+    mix(1);
+    mixText(value);
+  } else if (typeof value !== 'object' || value === null) {
+    mix(2);
+    mixText(String(value));
+  } else if (Array.isArray(value)) {
+    mix(3);
+    mix(value.length);
+    for (const one of value) mixValue(one);
+  } else mixFields(value as Record<string, unknown>);
+}
+
+function mixFields(fields: Record<string, unknown>): void {
+  const [outerHigh, outerLow] = [high, low];
+  let [sumHigh, sumLow] = [0, 0];
+  for (const name in fields) {
+    const value = fields[name];
+    if (value === undefined) continue;
+    begin();
+    mixText(name);
+    mixValue(value);
+    finish();
+    sumHigh = (sumHigh + high) | 0;
+    sumLow = (sumLow + low) | 0;
   }
-  const fields = value as Record<string, unknown>;
-  for (const name of Object.keys(fields).sort())
-    if (fields[name] !== undefined) text += `${JSON.stringify(name)}:${canonical(fields[name])},`;
-  return `{${text}}`;
+  [high, low] = [outerHigh, outerLow];
+  mix(4);
+  mix(sumHigh);
+  mix(sumLow);
 }

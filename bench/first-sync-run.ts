@@ -1,0 +1,128 @@
+import pg from 'pg';
+import { Client, openMirror } from '../client/src/index.ts';
+import { postgresStore } from '../client/src/stores/postgres.ts';
+
+/**
+ * One first sync of everything into PostgreSQL, in a process of its own, by the client's mirror or by a bare COPY of the same
+ * rows from the same pages. Arguments: mirror | copy, the service's port, the key pair. Prints JSON lines: memory on
+ * the way, and the outcome last.
+ */
+const [, , by, port, accessKeyId, secretAccessKey] = process.argv as string[];
+const baseUrl = `http://127.0.0.1:${port}`;
+const table = 'bench_mirror';
+const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 1 });
+const every = 50_000;
+let requests = 0;
+let waitedMs = 0;
+
+function tell(line: object): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+let nextMark = every;
+function mark(results: number): void {
+  if (results < nextMark) return;
+  nextMark += every;
+  tell({ results, mb: Math.round(process.memoryUsage.rss() / 2 ** 20) });
+}
+
+async function byMirror(): Promise<number> {
+  const client = new Client({
+    baseUrl,
+    accessKeyId: accessKeyId!,
+    secretAccessKey: secretAccessKey!,
+    surroundings: {
+      fetch: (address, init) => {
+        requests++;
+        return fetch(address, init);
+      },
+      wait: async (ms) => {
+        waitedMs += ms;
+        await new Promise((resolve) => setTimeout(resolve, ms));
+      },
+    },
+  });
+  let stored = 0;
+  const onChange = (changes: unknown[]) => mark((stored += changes.length));
+  const report = await openMirror({ client, store: postgresStore(pool, { table }), onChange }).poll();
+  if (report.isProven !== true || report.wholeWalks !== 1) throw new Error(`not in step: ${JSON.stringify(report)}`);
+  return report.results;
+}
+
+/** A COPY as the driver lets one be sent, without the package that usually does so. */
+class CopyIn {
+  readonly begun: Promise<any>;
+  readonly done: Promise<void>;
+  #begin!: (connection: any) => void;
+  #end!: () => void;
+  #fail!: (error: Error) => void;
+  #sql: string;
+
+  constructor(sql: string) {
+    this.#sql = sql;
+    this.begun = new Promise((resolve) => (this.#begin = resolve));
+    this.done = new Promise((resolve, reject) => {
+      this.#end = resolve;
+      this.#fail = reject;
+    });
+  }
+
+  submit(connection: any): void {
+    connection.query(this.#sql);
+  }
+  handleCopyInResponse(connection: any): void {
+    this.#begin(connection);
+  }
+  handleCommandComplete(): void {}
+  handleReadyForQuery(): void {
+    this.#end();
+  }
+  handleError(error: Error): void {
+    this.#fail(error);
+  }
+}
+
+async function byCopy(): Promise<number> {
+  const client = await pool.connect();
+  const copy = new CopyIn(`copy ${table} from stdin`);
+  client.query(copy as never);
+  const connection = await copy.begun;
+  const headers = { 'x-access-key-id': accessKeyId!, 'x-secret-access-key': secretAccessKey! };
+  let results = 0;
+  let address: string | null = `${baseUrl}/api/v1/assessments?limit=500`;
+  let coming = fetch(address, { headers }).then((reply) => reply.json());
+  while (address !== null) {
+    requests++;
+    const { data, pagination } = (await coming) as any;
+    const next: string | null =
+      pagination.next === null
+        ? null
+        : `${baseUrl}${new URL(pagination.next).pathname}${new URL(pagination.next).search}`;
+    if (next !== null) coming = fetch(next, { headers }).then((reply) => reply.json());
+    let text = '';
+    for (const one of data)
+      text += `${one.assessment_id}\t${one.updated_at}\t${JSON.stringify(one).replaceAll('\\', '\\\\')}\n`;
+    connection.sendCopyFromChunk(Buffer.from(text));
+    if (connection.stream.writableNeedDrain === true)
+      await new Promise((resolve) => connection.stream.once('drain', resolve));
+    mark((results += data.length));
+    address = next;
+  }
+  connection.endCopyFrom();
+  await copy.done;
+  client.release();
+  return results;
+}
+
+await pool.query(`drop table if exists ${table}, ${table}_sync`);
+if (by === 'copy')
+  await pool.query(
+    `create table ${table} (assessment_id uuid primary key, updated_at text not null, record jsonb not null)`,
+  );
+const started = performance.now();
+const results = by === 'copy' ? await byCopy() : await byMirror();
+const seconds = (performance.now() - started) / 1000;
+const { user, system } = process.cpuUsage();
+await pool.query(`drop table if exists ${table}, ${table}_sync`);
+await pool.end();
+tell({ seconds, results, requests, waited: waitedMs / 1000, cpu: (user + system) / 1e6 });

@@ -1,0 +1,77 @@
+import { createInterface } from 'node:readline';
+import { listOrganisations } from '../src/organisations/organisations.ts';
+import { openApp } from '../src/main.ts';
+import { readSettings } from '../src/settings.ts';
+import { fillOrganisation } from './data.ts';
+import { firstJson, median, startNode, stop } from './process.ts';
+
+/**
+ * The first sync of an organisation's results into PostgreSQL by the client's mirror, with the rate limit raised, beside a bare
+ * COPY of the same rows read from the same pages, in turns. Then one at the default limit, against what that limit allows.
+ * Needs DATABASE_URL (a database of its own; results stay there for the next run) and ARS_SECRET.
+ * Usage: node bench/first-sync.ts [results] [rounds] [results at the default limit; 0: none]
+ */
+const results = Number(process.argv[2] ?? 1_000_000);
+const rounds = Number(process.argv[3] ?? 3);
+const limited = Number(process.argv[4] ?? 225_000);
+const here = (name: string) => new URL(name, import.meta.url).pathname;
+
+type Outcome = { seconds: number; results: number; requests: number; waited: number; cpu: number; mb: number[] };
+
+async function filled(count: number): Promise<string> {
+  const opened = await openApp({ ...readSettings(process.env), log: 'none' });
+  try {
+    const there = (await listOrganisations(opened.app.db)).find(({ name }) => name === `Bench ${count}`);
+    return (there ?? (await fillOrganisation(opened.app, count))).public_id;
+  } finally {
+    await opened.close();
+  }
+}
+
+async function served<T>(organisation: string, limit: number, inside: (given: string[]) => Promise<T>): Promise<T> {
+  const settings = { ARS_LOG: 'errors', BENCH_ORGANISATION: organisation, BENCH_RATE_LIMIT: String(limit) };
+  const service = startNode(0, [here('service.ts')], settings);
+  try {
+    const made = await firstJson<{ port: number; access_key_id: string; secret_access_key: string }>(service);
+    return await inside([String(made.port), made.access_key_id, made.secret_access_key]);
+  } finally {
+    await stop(service);
+  }
+}
+
+async function run(by: 'mirror' | 'copy', given: string[]): Promise<Outcome> {
+  const child = startNode(1, [here('first-sync-run.ts'), by, ...given]);
+  const mb: number[] = [];
+  for await (const line of createInterface({ input: child.stdout! })) {
+    const said = JSON.parse(line) as { mb: number } | Outcome;
+    if ('seconds' in said) return { ...said, mb };
+    mb.push(said.mb);
+  }
+  throw new Error(`the ${by} ended without an outcome`);
+}
+
+const organisation = await filled(results);
+await served(organisation, 1_000_000_000, async (given) => {
+  const ratios: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const copy = await run('copy', given);
+    const mirror = await run('mirror', given);
+    ratios.push(copy.seconds / mirror.seconds);
+    const memory = `${Math.min(...mirror.mb)}–${Math.max(...mirror.mb)} MB, at the end ${mirror.mb.at(-1)}`;
+    console.log(
+      `${mirror.results} results  COPY ${copy.seconds.toFixed(1)} s (CPU ${copy.cpu.toFixed(1)} s)  mirror ${mirror.seconds.toFixed(1)} s (CPU ${mirror.cpu.toFixed(1)} s, ${memory}; ${mirror.requests} requests)  ratio ${(100 * ratios.at(-1)!).toFixed(0)} %`,
+    );
+  }
+  console.log(`median ratio ${(100 * median(ratios)).toFixed(0)} % (goal 50 %, and under 120 s for 1,000,000)`);
+});
+
+if (limited > 0) {
+  const perMinute = 300;
+  await served(await filled(limited), perMinute, async (given) => {
+    const { seconds, requests, waited } = await run('mirror', given);
+    const allowed = (requests * 60) / perMinute;
+    console.log(
+      `at ${perMinute} requests a minute  ${limited} results in ${requests} requests: ${seconds.toFixed(1)} s, ${waited.toFixed(1)} of them waiting; the limit allows ${allowed.toFixed(1)} s: ${(100 * (seconds / allowed)).toFixed(1)} % (goal 105 %)`,
+    );
+  });
+}
