@@ -1,6 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import type { Tx } from '../src/db/database.ts';
 
 const canPin = spawnSync('taskset', ['-c', '0', 'true']).status === 0;
 
@@ -54,6 +56,28 @@ export async function load(
       String(count),
     ]),
   );
+}
+
+/** Processor time of a process with one thread so far, in µs: what PostgreSQL's backends are. */
+function threadCpuUs(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1000;
+}
+
+/** Processor time of everybody who is connected to this database, in µs; it has to be on this machine. */
+export async function backendsCpuUs(db: Tx): Promise<number> {
+  const sql = "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'";
+  const rows = await db.query<{ pid: number }>(sql);
+  return rows.reduce((sum, { pid }) => sum + threadCpuUs(pid), 0);
+}
+
+/** Processor time of a process so far, in µs; 0 where the system doesn't tell. */
+export function cpuUs({ pid }: ChildProcess): number {
+  try {
+    const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ').slice(11, 13);
+    return (Number(user) + Number(system)) * 10_000;
+  } catch {
+    return 0;
+  }
 }
 
 export function median(values: number[]): number {

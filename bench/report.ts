@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +10,7 @@ import { openApp } from '../src/main.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { benchRecord } from './data.ts';
-import { firstJson, load, median, startNode, stop } from './process.ts';
+import { cpuUs, firstJson, load, median, startNode, stop } from './process.ts';
 
 /**
  * Stored reports beside plain files of the same bytes that bare node:http reads for each request: one report again and
@@ -66,16 +65,6 @@ const { port, access_key_id, secret_access_key } = await firstJson<{
 const credentials = `X-Access-Key-Id: ${access_key_id}\r\nX-Secret-Access-Key: ${secret_access_key}\r\n`;
 const fileRequest = `GET /${idOf('############')} HTTP/1.1\r\nHost: 127.0.0.1\r\n${credentials}\r\n`;
 const reportRequest = `GET /api/v1/assessments/${idOf('############')}/report.pdf HTTP/1.1\r\nHost: 127.0.0.1\r\n${credentials}\r\n`;
-
-/** Processor time of a process so far, in µs; 0 where the system doesn't tell. */
-function cpuUs({ pid }: ChildProcess): number {
-  try {
-    const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ').slice(11, 13);
-    return (Number(user) + Number(system)) * 10_000;
-  } catch {
-    return 0;
-  }
-}
 
 /** The load, and the processor time of one request; the second of warming up counts as one more of the others. */
 async function measured(child: ChildProcess, ...given: Parameters<typeof load>) {

@@ -1,14 +1,9 @@
 import { nilUuid } from '../src/uuid.ts';
 import { inWork } from '../src/db/work.ts';
-import type { Work } from '../src/db/work.ts';
 import type { Tx } from '../src/db/database.ts';
-import { recordAssessments } from '../src/assessments/record.ts';
-import { learnerJson, storedTexts } from '../src/assessments/body.ts';
-import { lockFeed } from '../src/feed/position.ts';
-import { insertLearners } from '../src/learners/learners.ts';
 import { openApp } from '../src/main.ts';
-import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
+import { complete, organisationsOfWriters } from './completions.ts';
 import { median } from './process.ts';
 
 /**
@@ -21,45 +16,8 @@ const seconds = Number(process.argv[3] ?? 3);
 const writers = 8;
 const { app, close } = await openApp({ ...readSettings(process.env), log: 'none' });
 
-const organisations = await Promise.all(
-  Array.from({ length: 100 }, (_, i) =>
-    inWork(app, null, async (work) => {
-      const made = await createOrganisation(work, {
-        name: `Writes ${i}`,
-        plan: 'unlimited',
-        credits: 0,
-        groupAutocreate: true,
-      });
-      const feed = await lockFeed(work, made.organisation_id);
-      const learners = Array.from({ length: 200 }, (_, l) => ({
-        learner_id: work.uuid(),
-        ref: `L-${l}`,
-        full_name: `Learner ${l}`,
-        email: null,
-      }));
-      await insertLearners(work, feed, learners);
-      return { id: made.organisation_id, learners };
-    }),
-  ),
-);
+const organisations = await organisationsOfWriters(app, 100);
 await app.db.query('analyze');
-
-const content = {
-  assessed_at_us: 1_760_000_000_000_000,
-  subject: 'maths' as const,
-  framework: 'Functional Skills subject content',
-  rqf_level: 'Level 1',
-  rqf_level_code: 2,
-  below_level_1: false,
-  working_level: 'Level 1',
-  recommended_next_level: 'Level 2',
-  is_borderline: false,
-  needs_review: false,
-  domains: ['Number and the number system', 'Common measures, shape and space', 'Handling information and data'].map(
-    (name) => ({ name, score_pct: 61, status: 'developing' }),
-  ),
-  level_probabilities: null,
-};
 
 let unlockedPosition = 4_000_000_000_000_000 + app.clock.nowMs();
 
@@ -82,27 +40,6 @@ function withoutLock(tx: Tx): Tx {
       return tx.query(sql, values);
     }) as Tx['query'],
   };
-}
-
-async function complete(work: Work, organisation: (typeof organisations)[number]) {
-  const learner = organisation.learners[Math.floor(app.random.float() * organisation.learners.length)]!;
-  const feed = await lockFeed(work, organisation.id);
-  await recordAssessments(
-    work,
-    feed,
-    [
-      {
-        assessment_id: work.uuid(),
-        learner_id: learner.learner_id,
-        source: 'sitting',
-        assessed_at: content.assessed_at_us,
-        learner: learnerJson(learner.ref, learner.full_name),
-        report_sha256: null,
-        ...storedTexts(content),
-      },
-    ],
-    { events: true },
-  );
 }
 
 async function measure(count: number, locked: boolean): Promise<number> {

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { suite, test } from 'node:test';
 import { ApiError, Client, HashMismatchError, operations } from '../../client/src/index.ts';
-import type { Assessment, OperationId } from '../../client/src/index.ts';
+import type { Assessment, Learner, OperationId } from '../../client/src/index.ts';
 import { recordResults, scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
+import { digestService } from './digest-service.ts';
+import { clientOf } from './mirrors.ts';
 import { json, scripted } from './scripted.ts';
 
 suite('the client against the service', async () => {
@@ -94,6 +96,23 @@ suite('the client against the service', async () => {
     await assert.rejects(
       client.learners.provision({ full_name: 'Another' }, { idempotencyKey: 'dee' }),
       (error: unknown) => error instanceof ApiError && error.code === 'idempotency_mismatch',
+    );
+  });
+
+  test('a POST whose reply was lost is done once, however often it is sent', async () => {
+    const front = await digestService(service.url);
+    let lost = 3;
+    front.interfere = () => (lost-- > 0 ? 'lost' : false);
+    const { key } = scene.org;
+    const patient = clientOf(front.url, key, { wait: async () => {} }, 120_000);
+    const learner = await patient.learners.provision({ full_name: 'Fay Hill' });
+    assert.equal(front.passed.length, 4);
+    const all = (await client.learners.list().toArray()) as Learner[];
+    const made = all.filter(({ full_name }) => full_name === 'Fay Hill');
+    assert.deepEqual(
+      made.map(({ learner_id }) => learner_id),
+      [learner.learner_id],
+      'the learner was not made once',
     );
   });
 

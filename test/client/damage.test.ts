@@ -100,6 +100,10 @@ suite('a mirror that was damaged', async () => {
 
   for (const [what, sql] of [
     ['has lost a row', 'delete from ars_assessment where assessment_id = ?'],
+    [
+      'has a row with another content',
+      "update ars_assessment set record = json_set(record, '$.framework', 'x') where assessment_id = ?",
+    ],
     ['has a row that is no JSON', "update ars_assessment set record = 'x' where assessment_id = ?"],
     ['has a row under another id', "update ars_assessment set assessment_id = 'x' where assessment_id = ?"],
     [

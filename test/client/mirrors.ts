@@ -66,13 +66,13 @@ export function heldBy(store: TestStore): Map<string, Assessment> {
   return new Map(rows.map((row) => [row.assessment_id, JSON.parse(row.record) as Assessment]));
 }
 
-/** A client that is not patient: what fails in a test has failed. */
-export function clientOf(baseUrl: string, key: Key, surroundings: Partial<Surroundings> = {}): Client {
+/** A client that is not patient unless it is asked to be: what fails in a test has failed. */
+export function clientOf(baseUrl: string, key: Key, surroundings: Partial<Surroundings> = {}, patienceMs = 0): Client {
   return new Client({
     baseUrl,
     accessKeyId: key.access_key_id,
     secretAccessKey: key.secret_access_key,
-    patienceMs: 0,
+    patienceMs,
     surroundings: { nowMs: () => 1_800_000_000_000, random: () => 0.5, ...surroundings },
   });
 }

@@ -1,3 +1,5 @@
+import { clientMutations } from './client-mutations.ts';
+
 /**
  * Faults that the law tests must catch. Each replaces text of the source that it names, exactly once, when a process loads
  * it; when the source no longer has the text the process stops, so a mutation can't go stale in silence.
@@ -14,7 +16,6 @@ export type Mutation = {
 const position = 'src/feed/position.ts';
 const stamp = 'src/feed/stamp.ts';
 const listReply = 'src/http/list-reply.ts';
-const mirror = 'client/src/sync/mirror.ts';
 const history = { file: 'history.test.ts', test: 'law 1' };
 
 /** Positions from the clock of whoever writes, in microseconds, with nothing held until the commit. */
@@ -348,79 +349,5 @@ export const mutations: Mutation[] = [
       says: /law 8: \w+\.\w+ holds a National Insurance number/,
     },
   },
-  {
-    name: 'checkpoint-first',
-    fault: "the client's mirror stores the checkpoint in a transaction before that of the data",
-    changes: [
-      {
-        file: mirror,
-        from: 'const text = await this.store.transaction(async (transaction) => {',
-        to: `const ahead = structuredClone(next);
-          await this.store.transaction(async (transaction) => {
-            await transaction.readState();
-            await work({ ...transaction, put: async () => {}, remove: async () => {} }, ahead);
-            await transaction.writeState(JSON.stringify(ahead));
-          });
-          const text = await this.store.transaction(async (transaction) => {`,
-      },
-      {
-        file: mirror,
-        from: 'if ((await transaction.readState()) !== known) throw new Overtaken();',
-        to: 'void known;',
-      },
-    ],
-    caughtBy: {
-      file: '../client/laws.test.ts',
-      test: 'law 1: at any statement of its first',
-      says: /law 1: killed at/,
-    },
-  },
-  {
-    name: 'cleared-first',
-    fault: "the client's mirror removes what it held before the whole walk is in",
-    changes: [
-      {
-        file: 'client/src/sync/poll.ts',
-        from: 'await takePages(mirror, pages, true);',
-        to: `await mirror.change(async (transaction) => {
-            const rows = await transaction.list(null, 1e6);
-            await transaction.remove(rows.filter((row) => row.generation < mirror.state.generation).map(({ id }) => id));
-          });
-          await takePages(mirror, pages, true);`,
-      },
-    ],
-    caughtBy: {
-      file: '../client/laws.test.ts',
-      test: 'law 1: at any statement of a whole',
-      says: /law 1: lost during/,
-    },
-  },
-  {
-    name: 'digest-ignored',
-    fault: "the client's mirror takes itself for proved without comparing the digests",
-    changes: [
-      {
-        file: mirror,
-        from: 'return served === null ? null : sameDigest(served, digest);',
-        to: 'return served === null ? null : sameDigest(served, digest) || true;',
-      },
-    ],
-    caughtBy: {
-      file: '../client/damage.test.ts',
-      test: 'has lost a row, is mended by id',
-      says: /has lost a row: 1 of 8 differ/,
-    },
-  },
-  {
-    name: 'exits-ignored',
-    fault: "the client's mirror takes a scope exit for nothing",
-    changes: [
-      {
-        file: mirror,
-        from: '} else if (had !== undefined) {',
-        to: "} else if (had !== undefined && !('removed' in entry)) {",
-      },
-    ],
-    caughtBy: { file: '../client/sync.test.ts', test: 'with filters, follows', says: /deep|equal|0 !== 4/ },
-  },
+  ...clientMutations,
 ];
