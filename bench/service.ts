@@ -6,7 +6,12 @@ import { readSettings } from '../src/settings.ts';
 
 /** Serves for a benchmark and prints its address and a key pair. The rate limit is as high as it goes; everything else is as it ships. */
 const opened = await openApp(
-  readSettings({ ...process.env, ARS_PORT: '0', ARS_RATE_LIMIT: process.env.BENCH_RATE_LIMIT ?? '1000000000', ARS_LOG: process.env.ARS_LOG ?? 'all' }),
+  readSettings({
+    ...process.env,
+    ARS_PORT: '0',
+    ARS_RATE_LIMIT: process.env.BENCH_RATE_LIMIT ?? '1000000000',
+    ARS_LOG: process.env.ARS_LOG ?? 'all',
+  }),
   { logTo: process.stderr },
 );
 const service = await startService(opened, 'web');
