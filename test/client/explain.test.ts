@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { openMirror } from '../../client/src/index.ts';
+import type { ServerResponse } from 'node:http';
+import { ArsError, Client, openMirror, sync } from '../../client/src/index.ts';
+import { levels } from '../../src/assessments/facet.ts';
+import { importRecords } from '../../src/imports/import.ts';
+import { readyRecord } from '../../src/imports/record.ts';
 import { withService } from '../service.ts';
-import { mirrorScene } from './mirrors.ts';
+import type { Interfere } from './digest-service.ts';
+import { memoryStore, mirrorScene } from './mirrors.ts';
 
 suite('a mirror explains a result', async () => {
   const service = await withService({ settings: { ARS_RATE_LIMIT: '1000000' } });
@@ -73,5 +78,124 @@ suite('a mirror explains a result', async () => {
     assert.equal(await reason(inside.id), 'coming');
     await openMirror({ ...options, filters }).poll();
     assert.equal(await reason(inside.id), 'outside_filters');
+  });
+
+  /** Each makes a change, lets something go wrong around it, and says what is to be explained by which reason. */
+  const refuse = (status: number, headers: object) => (_request: unknown, response: ServerResponse) => {
+    const code = status === 429 ? 'rate_limited' : 'service_unavailable';
+    response.writeHead(status, { 'content-type': 'application/json', ...headers });
+    response.end(JSON.stringify({ error: { code, message: 'Later.' } }));
+    return true;
+  };
+  const faults: [string, Interfere][] = [
+    ['429 with Retry-After', refuse(429, { 'retry-after': '7' })],
+    ['503', refuse(503, {})],
+    ['replies that are cut', () => 'cut'],
+    ['replies that are lost', () => 'lost'],
+    ['replies that are too slow', () => true],
+  ];
+  for (const [what, fault] of faults)
+    test(`rightly under ${what}, and not at all while nobody answers`, async () => {
+      const { scene, ana, ben, front, options, clock } = await mirrorScene(service, 2);
+      const times = { nowMs: () => clock.ms, wait: async (ms: number) => void (clock.ms += ms) };
+      const patient = new Client({
+        baseUrl: front.url,
+        accessKeyId: scene.org.key.access_key_id,
+        secretAccessKey: scene.org.key.secret_access_key,
+        timeoutMs: what.endsWith('slow') ? 50 : 30_000,
+        surroundings: { ...times, random: () => 0.5 },
+      });
+      const mirror = openMirror({ ...options, client: patient });
+      await mirror.poll();
+      const [fresh, gone] = [await ana.completes(), await ben.completes()];
+      await mirror.poll();
+      await fresh.isAmended();
+      await gone.isWithdrawn();
+      const another = await ana.completes();
+      let passing = 2;
+      const explained = async (id: string) => {
+        passing = 2;
+        front.interfere = (request, response) => passing-- > 0 && fault(request, response);
+        return (await mirror.explain(id)).reason;
+      };
+      for (const { id } of [fresh, gone, another]) assert.equal(await explained(id), 'coming');
+      passing = 2;
+      await mirror.poll();
+      assert.deepEqual(
+        [await explained(fresh.id), await explained(gone.id), await explained(another.id)],
+        ['in_step', 'withdrawn', 'in_step'],
+      );
+      front.interfere = fault;
+      const thrown = await mirror.explain(fresh.id).catch((error: unknown) => error);
+      assert.ok(thrown instanceof ArsError && thrown.isTransient, String(thrown));
+    });
+
+  test('rightly when events come late, twice and out of order', async () => {
+    const { ana, ben, options } = await mirrorScene(service, 2);
+    const stopping = new AbortController();
+    let told = () => {};
+    const polled = () => new Promise<void>((resolve) => (told = resolve));
+    let next = polled();
+    const mirror = sync({ ...options, everyMs: null, signal: stopping.signal, onReport: () => told() });
+    try {
+      await next;
+      const [result, gone] = [await ana.completes(), await ben.completes()];
+      const reasons = async () => [(await mirror.explain(result.id)).reason, (await mirror.explain(gone.id)).reason];
+      assert.deepEqual(await reasons(), ['coming', 'coming']);
+      await gone.isWithdrawn();
+      await result.isAmended();
+      // The event of the withdrawn one's completion comes last, and twice.
+      for (let event = 0; event < 3; event++) {
+        next = polled();
+        mirror.wake();
+        await next;
+        assert.deepEqual(await reasons(), ['in_step', 'withdrawn']);
+      }
+    } finally {
+      stopping.abort();
+      await mirror.done;
+    }
+  });
+
+  test('rightly with values and fields of tomorrow, with a renamed learner, and without references', async () => {
+    const { scene, ana, ben, front, options } = await mirrorScene(service, 2);
+    const mirror = openMirror(options);
+    const reason = async (id: string) => (await mirror.explain(id)).reason;
+    await mirror.poll();
+    const result = await ana.completes();
+    const [held] = [await ben.completes()];
+    front.rewrite = (one) => Object.assign(one, { news: { more: 1 }, rqf_level: one.rqf_level && 'Level of tomorrow' });
+    assert.equal(await reason(result.id), 'coming');
+    await mirror.poll();
+    assert.equal(await reason(result.id), 'in_step');
+    front.rewrite = (one) => {
+      if (one.assessment_id === held.id) one.status = 'on hold';
+    };
+    assert.equal(await reason(held.id), 'coming');
+    front.rewrite = null;
+
+    await ana.isCalled('Another Name');
+    assert.equal(await reason(result.id), 'coming');
+    await mirror.poll();
+    assert.equal(await reason(result.id), 'in_step');
+
+    const line = {
+      learner: { ref: null, full_name: 'Nobody Known' },
+      assessed_at: '2026-01-10T10:00:00.000Z',
+      subject: 'maths',
+      framework: 'Functional Skills subject content',
+      ...levels[3]!,
+    };
+    const assessment_id = '40000000-0000-4000-8000-000000000000';
+    await service.inWork(async (work) => {
+      const record = readyRecord({ ...line, assessment_id }, scene.org.publicId, work.nowMs);
+      await importRecords(work, scene.org.id, [record], { events: false, actor: 'operator' });
+    });
+    assert.equal(await reason(assessment_id), 'coming');
+    await mirror.poll();
+    assert.equal(await reason(assessment_id), 'in_step');
+    const anas = openMirror({ ...options, store: memoryStore(), filters: { learner_ref: 'ana-1' } });
+    await anas.poll();
+    assert.equal((await anas.explain(assessment_id)).reason, 'outside_filters');
   });
 });

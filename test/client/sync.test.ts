@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { Change, Report } from '../../client/src/index.ts';
 import { openMirror, sync, SyncStopped } from '../../client/src/index.ts';
 import { client as apiClient } from '../contract/client.ts';
-import { recordResults, Scenario, scenario } from '../scenario.ts';
+import { recordResults, Result, Scenario, scenario } from '../scenario.ts';
 import { withDatabase } from '../postgres.ts';
 import { thisServer, withService } from '../service.ts';
 import { assertSame, clientOf, heldBy, mirrorScene, truth } from './mirrors.ts';
@@ -90,7 +90,7 @@ suite('a mirror', async () => {
     for (const hasDigest of [true, false]) {
       test(`goes back with it (${hasDigest ? 'by its digest' : 'by its times'})`, async () => {
         const before = await withService({ settings });
-        const { scene, front, polled, inStep } = await begun(8, hasDigest, before);
+        const { scene, front, polled, inStep, store, options, ben } = await begun(8, hasDigest, before);
         await polled();
         await before.stop();
         const { databaseUrl } = before;
@@ -103,17 +103,26 @@ suite('a mirror', async () => {
         front.behind = now.url;
         const later = new Scenario(now, { ...scene.org, ...apiClient(now.url, scene.org.key), key: scene.org.key });
         const ana = await later.learner('ana-1', 'Another Name');
-        await ana.completes();
+        const lost = await ana.completes();
         await (await ana.completes()).isWithdrawn();
+        const [back] = [...heldBy(store).values()].filter(({ learner }) => learner.ref === 'ben-1');
+        await new Result(later, back!.assessment_id, ben, 'maths').isWithdrawn();
         assert.equal((await polled()).added, 1);
         const url = databaseUrl.replace(copy.slice(0, -7), copy);
         front.behind = (await withService({ settings, database: { url, drop: keep } })).url;
+        const hers = [...heldBy(store).values()].filter(({ learner }) => learner.full_name === 'Another Name');
+        const renamed = hers.find(({ assessment_id }) => assessment_id !== lost.id);
+        const explained = async (id: string) => (await openMirror(options).explain(id)).reason;
+        const ids = [lost.id, renamed!.assessment_id, back!.assessment_id];
+        const reasons = async () => [await explained(ids[0]!), await explained(ids[1]!), await explained(ids[2]!)];
+        assert.deepEqual(await reasons(), ['not_of_the_service', 'ahead', 'missing']);
         const report = await polled();
+        assert.deepEqual(await reasons(), ['unknown', 'in_step', 'in_step']);
         assert.equal(report.isProven, hasDigest ? true : null);
         assert.equal(report.results, 8);
         assert.equal(report.wholeWalks, hasDigest ? 0 : 1);
-        // Four results of the learner who had another name by then, and the one that is lost.
-        if (hasDigest) assert.ok(report.requests.length <= 2 + 1 + 5, report.requests.join('\n'));
+        // Four results of the learner who had another name by then, the one that is lost, and the one that is back.
+        if (hasDigest) assert.ok(report.requests.length <= 2 + 1 + 6, report.requests.join('\n'));
         await inStep('after the restoration');
       });
     }

@@ -101,6 +101,8 @@ export async function explain(mirror: Mirror, id: string): Promise<Explanation> 
 /** Asked of the service, which alone knows the groups of a learner that are archived. */
 async function isWithinFilters(mirror: Mirror, record: Assessment): Promise<boolean> {
   const { filters, client, signal } = mirror;
+  // Completed results are what a mirror holds, whatever else a newer service may know.
+  if ((record.status as string) !== 'completed') return false;
   if (Object.keys(filters).length === 0) return true;
   if (filters.subject?.includes(record.subject) === false) return false;
   const { assessed_from: from, assessed_to: to } = filters;
