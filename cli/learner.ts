@@ -1,11 +1,15 @@
 import type { NamedLearner } from '../src/learners/rename.ts';
 import { correctName } from '../src/learners/rename.ts';
+import { findLearnerAssessments } from '../src/assessments/assessments.ts';
+import { findLearnersByIds, findLearnersByRefs } from '../src/learners/learners.ts';
+import { eraseLearner, isErased } from '../src/withdrawals/erase.ts';
 import { limits } from '../src/limits.ts';
 import { isNameOf, isOpaqueRef } from '../src/personal-data.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import {
   act,
+  missing,
   operator,
   option,
   organisationOf,
@@ -29,6 +33,8 @@ function readLearner(call: Call): NamedLearner {
   if (!isOpaqueRef(ref!)) throw new Misuse('REF must be an opaque reference, never a name or an address');
   return { ref: ref! };
 }
+
+const count = (n: number, one: string) => `${n} ${one}${n === 1 ? '' : 's'}`;
 
 export const commands: Command[] = [
   {
@@ -60,6 +66,44 @@ export const commands: Command[] = [
         return {
           json: { learner_id, ref, changed },
           text: changed ? `${ref ?? learner_id} is renamed.` : `${ref ?? learner_id} already has this name.`,
+        };
+      });
+    },
+  },
+  {
+    name: 'learner erase',
+    usage: '--organisation ID REF|--learner-id ID [--confirm]',
+    summary: 'Erase a learner with all that is held of them; without --confirm, say what would go',
+    positionals: [0, 1],
+    options: { organisation: { type: 'string' }, 'learner-id': { type: 'string' }, confirm: { type: 'boolean' } },
+    run: async (call) => {
+      const id = requiredOption(call, 'organisation');
+      const who = readLearner(call);
+      return withApp(async (app) => {
+        const { organisation_id } = await organisationOf(app, id);
+        const [learner] =
+          'ref' in who
+            ? await findLearnersByRefs(app.db, organisation_id, [who.ref])
+            : await findLearnersByIds(app.db, organisation_id, [who.learnerId]);
+        const gone =
+          'ref' in who ? missing('learner', who.ref, { by: 'reference' }) : missing('learner', who.learnerId);
+        if (learner === undefined || isErased(learner)) throw gone;
+        const { learner_id } = learner;
+        if (call.options.confirm !== true) {
+          const results = (await findLearnerAssessments(app.db, organisation_id, learner_id)).length;
+          return {
+            json: { learner_id, erased: false, results },
+            text: `The learner has ${count(results, 'result')}. With --confirm all of it is erased for good: consumers get tombstones, evidence no longer verifies, and nothing brings it back.`,
+          };
+        }
+        const erasure = await act(app, organisation_id, 'learner erase', async (work) => {
+          const result = await eraseLearner(work, organisation_id, learner_id, { actor: operator });
+          if (result === null) throw gone;
+          return { result, resource: learner_id };
+        });
+        return {
+          json: { learner_id, erased: true, results: erasure.results, open_sittings: erasure.openSittings },
+          text: `The learner ${learner_id} is erased, with ${count(erasure.results, 'result')}.`,
         };
       });
     },

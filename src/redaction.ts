@@ -22,6 +22,7 @@ export function byteReaders(secrets: Secrets): ByteReaders {
     'idempotency.key_sha256': null,
     'idempotency.request_sha256': null,
     'idempotency.reply': (bytes) => secrets.open('idempotency', bytes),
+    'learner.ref_hash': null,
     'mail.sealed': (bytes) => secrets.open('mail', bytes),
     'refused_calls.address': null,
     'sign_in_attempts.subject': null,

@@ -6,11 +6,22 @@ import type { Random } from './random.ts';
  * another.
  */
 export type Purpose =
-  'address' | 'cursor' | 'invitation' | 'idempotency' | 'key_link' | 'mail' | 'result' | 'session' | 'sign-in';
+  | 'address'
+  | 'cursor'
+  | 'invitation'
+  | 'idempotency'
+  | 'key_link'
+  | 'learner_ref'
+  | 'mail'
+  | 'result'
+  | 'session'
+  | 'sign-in';
 
 export type Secrets = {
   /** HMAC-SHA256 of the text, cut to `bytes`. */
   mac(purpose: Purpose, text: string, bytes?: number): Buffer;
+  /** The same under every listed secret, the current one first. */
+  macs(purpose: Purpose, text: string): Buffer[];
   /** True when the MAC is the text's under the current secret or an earlier one, in constant time. */
   check(purpose: Purpose, text: string, mac: Buffer): boolean;
   /** AES-256-GCM: 12 bytes of nonce, 16 of tag, then the text. */
@@ -63,6 +74,7 @@ export function deriveSecrets(current: string, previous: readonly string[] = [])
     createHmac('sha256', key).update(text).digest().subarray(0, bytes);
   return {
     mac: (purpose, text, bytes = 32) => macWith(keysOf(purpose)[0], text, bytes),
+    macs: (purpose, text) => keysOf(purpose).map((key) => macWith(key, text, 32)),
     check: (purpose, text, given) =>
       given.length >= 12 &&
       given.length <= 32 &&

@@ -31,7 +31,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   group_set_group: ['src/feed'],
   scope_exit: ['src/feed'],
   digest_cell: ['src/feed'],
-  idempotency: ['src/api'],
+  idempotency: ['src/api', ['src/withdrawals/kept-replies.ts', 'an erasure takes the replies that name the person']],
   invitation: ['src/invitations'],
   learner: ['src/learners'],
   learner_change: ['src/learners'],

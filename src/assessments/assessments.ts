@@ -5,5 +5,6 @@ export {
   findLearnerAssessments,
   findStored,
   findWithdrawn,
+  forgetReasons,
   replaceLearnerJson,
 } from './store.ts';

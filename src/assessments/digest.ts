@@ -17,7 +17,7 @@ import type { AssessmentFilter, ListedPage, Walk } from './walk.ts';
 function hasDigest(filter: AssessmentFilter): boolean {
   return (
     filter.sort === 'updated_at' &&
-    filter.learnerRef === null &&
+    filter.learner === null &&
     filter.assessedFromUs === null &&
     filter.assessedToUs === null &&
     filter.status === null &&

@@ -7,15 +7,15 @@ import type { Walk } from './walk.ts';
  * (written by src/feed/scope-exits.ts), one for each group that was left; the newest among the requested groups is
  * told.
  */
-export type Scope = { groupIds: readonly string[]; learnerId: string | null };
+export type Scope = { groupIds: readonly string[]; learnerIds: string[] | null };
 
 /** Ordered scans of a page's exits, to be merged with its other rows; `limit` is the bound value of the page's. */
 export function exitScans(shape: Shape, walk: Walk, scope: Scope, limit: string): string {
-  shape.note(scope.learnerId === null ? 'exits' : 'exits_of_learner');
+  shape.note(scope.learnerIds === null ? 'exits' : 'exits_of_learner');
   const groups = `${shape.bind(scope.groupIds)}::uuid[]`;
   // One more condition on the set that the row has, whatever the sets of the groups are: theirs can be thousands.
   const outOfScope = ` and not (select s.group_ids && ${groups} from group_set s where s.organisation_id = $1 and s.group_set_id = f.group_set_id)`;
-  const rest = outOfScope + residual(shape, walk.filter, { facets: true, groupSets: null, learnerId: null });
+  const rest = outOfScope + residual(shape, walk.filter, { facets: true, groupSets: null, learnerIds: null });
   const parts = { groups, bound: positionBound(shape, walk), rest, limit };
   return `${storedExits(shape, scope, parts)} union all ${exitsOfBefore(shape, walk, scope, parts)}`;
 }
@@ -40,8 +40,8 @@ function storedExits(shape: Shape, scope: Scope, { groups, bound, rest, limit }:
   const scan = (which: string) =>
     `(select e.position, e.assessment_id, e.learner_id, e.assessed_at, f.deleted, f.group_set_id, not f.deleted as exit
         from scope_exit e, ${asOfNow} where e.organisation_id = $1 and ${which}${own}${newest} order by e.position limit ${limit})`;
-  if (scope.learnerId !== null)
-    return scan(`e.learner_id = ${shape.bind(scope.learnerId)} and e.group_id = any(${groups})`);
+  if (scope.learnerIds !== null)
+    return scan(`e.learner_id = any(${shape.bind(scope.learnerIds)}::uuid[]) and e.group_id = any(${groups})`);
   let arms = 1;
   while (arms < scope.groupIds.length) arms *= 2;
   shape.note(String(arms));
@@ -53,7 +53,7 @@ function storedExits(shape: Shape, scope: Scope, { groups, bound, rest, limit }:
  * keeps the planner from scanning the feed and looking for leavers, instead of the other way round.
  */
 function exitsOfBefore(shape: Shape, walk: Walk, scope: Scope, { groups, bound, rest, limit }: Parts): string {
-  const of = scope.learnerId === null ? '' : ` and m.learner_id = ${shape.bind(scope.learnerId)}`;
+  const of = scope.learnerIds === null ? '' : ` and m.learner_id = any(${shape.bind(scope.learnerIds)}::uuid[])`;
   return `
     (select e.* from (
       select m.learner_id, min(m.left_position) as left_position from membership m

@@ -5,7 +5,6 @@ import { beginsAt, mostArms } from './page-sql.ts';
 import { assessedPlan, positionPlan, window, windowPlan } from './plans.ts';
 import type { AssessmentFilter, FeedPage, ListedPage, Walk } from './walk.ts';
 import { direction } from './walk.ts';
-import { nilUuid } from '../uuid.ts';
 
 /** Which plan reads a page: chosen by the filters and, where they don't tell, by what a look at the next rows gives. */
 
@@ -44,13 +43,20 @@ const dayRange = statement(
 );
 const learnerByRef = statement(
   'assessment.learner_by_ref',
-  'select learner_id from learner where organisation_id = $1 and ref = $2',
+  `
+  select learner_id from learner where organisation_id = $1 and ref = $2
+  union all
+  select learner_id from learner where organisation_id = $1 and ref_hash = any($3)`,
 );
 
-/** The id of the learner with this reference, if the organisation has one. */
-export async function findLearnerId(tx: Tx, organisationId: number, ref: string): Promise<string | null> {
-  const [row] = await tx.query<{ learner_id: string }>(learnerByRef, [organisationId, ref]);
-  return row?.learner_id ?? null;
+/** The learner with this reference, and those who were erased under it; `null` as a filter: whoever it is. */
+export async function findLearnerIds(
+  tx: Tx,
+  organisationId: number,
+  { ref, hashes }: NonNullable<AssessmentFilter['learner']>,
+): Promise<string[]> {
+  const rows = await tx.query<{ learner_id: string }>(learnerByRef, [organisationId, ref, hashes]);
+  return rows.map((row) => row.learner_id);
 }
 
 async function daysOf(tx: Tx, walk: Walk): Promise<number[] | null> {
@@ -69,9 +75,9 @@ async function assessedPage(
   tx: Tx,
   walk: Walk,
   groupSets: string[] | null,
-  learnerId: string | null,
+  learnerIds: string[] | null,
 ): Promise<FeedPage> {
-  if (learnerId !== null) return runPlan(tx, assessedPlan(walk, groupSets, learnerId, false));
+  if (learnerIds !== null) return runPlan(tx, assessedPlan(walk, groupSets, learnerIds, false));
   const near = await runPlan(tx, assessedPlan(walk, groupSets, null, true));
   const { facets, status } = walk.filter;
   // Nothing but a range of assessed_at: what is near is all there is.
@@ -82,7 +88,7 @@ async function assessedPage(
 /** What a page by position is looked for with, found at once: the group sets, the learner, and how far to look. */
 type Bounds = {
   groupSets: string[] | null;
-  learnerId: string | null;
+  learnerIds: string[] | null;
   /** Where the next rows of the feed end that are looked through first; null when they are all that is left. */
   windowUs: number | null;
   /** Where this page ends, full or not, because there are many exits that it may have to pass over; null: nowhere. */
@@ -95,15 +101,15 @@ type Bounds = {
  */
 async function boundsOf(tx: Tx, walk: Walk): Promise<Bounds> {
   const { organisationId, filter } = walk;
-  const { groupIds, learnerRef } = filter;
+  const { groupIds, learner } = filter;
   const { descending, by } = direction(filter);
-  const [sets, learner, ahead, exits] = await Promise.all([
+  const [sets, learnerIds, ahead, exits] = await Promise.all([
     groupIds === null ? null : tx.query<{ group_set_id: string }>(setsOfGroups, [organisationId, groupIds]),
-    learnerRef === null ? null : tx.query<{ learner_id: string }>(learnerByRef, [organisationId, learnerRef]),
-    by === 'assessed_at' || learnerRef !== null
+    learner === null ? null : findLearnerIds(tx, organisationId, learner),
+    by === 'assessed_at' || learner !== null
       ? null
       : tx.query<{ position: number }>(descending ? windowDown : windowUp, [organisationId, beginsAt(walk)]),
-    groupIds === null || walk.after === null || filter.sinceUs === null || learnerRef !== null
+    groupIds === null || walk.after === null || filter.sinceUs === null || learner !== null
       ? null
       : tx.query<{ position: number | null }>(exitsAhead, [
           organisationId,
@@ -114,17 +120,17 @@ async function boundsOf(tx: Tx, walk: Walk): Promise<Bounds> {
   ]);
   return {
     groupSets: sets?.map((row) => row.group_set_id) ?? null,
-    learnerId: learner === null ? null : (learner[0]?.learner_id ?? nilUuid),
+    learnerIds,
     windowUs: ahead?.[0]?.position ?? null,
     passedUs: exits?.[0]?.position ?? null,
   };
 }
 
-async function positionPage(tx: Tx, walk: Walk, { groupSets, learnerId, windowUs }: Bounds): Promise<FeedPage> {
+async function positionPage(tx: Tx, walk: Walk, { groupSets, learnerIds, windowUs }: Bounds): Promise<FeedPage> {
   const { filter } = walk;
   const { groupIds, facets } = filter;
-  const exits = groupIds === null || filter.sinceUs === null ? null : { groupIds, learnerId };
-  if (learnerId !== null) return runPlan(tx, positionPlan(walk, { by: 'learner', learnerId }, groupSets, exits));
+  const exits = groupIds === null || filter.sinceUs === null ? null : { groupIds, learnerIds };
+  if (learnerIds !== null) return runPlan(tx, positionPlan(walk, { by: 'learner', learnerIds }, groupSets, exits));
   if (groupSets === null && facets !== null && filter.assessedFromUs === null && filter.assessedToUs === null)
     return runPlan(tx, positionPlan(walk, { by: 'facet', keys: facets }, null));
   if (groupSets !== null && groupSets.length <= mostArms)
@@ -147,7 +153,7 @@ function nearer(walk: Walk, endUs: number | null): number | null {
 /** Nothing but positions: one statement reads the page. */
 function isPlain(filter: AssessmentFilter): boolean {
   return (
-    filter.learnerRef === null &&
+    filter.learner === null &&
     filter.facets === null &&
     filter.groupIds === null &&
     filter.assessedFromUs === null &&
@@ -184,7 +190,7 @@ export async function listWithin(
   if (isPlain(filter)) return { ...(await runPlan(tx, positionPlan(walk, { by: 'position' }, null))), passedUs: null };
   const bounds = await boundsOf(tx, walk);
   if (direction(filter).by === 'assessed_at')
-    return { ...(await assessedPage(tx, walk, bounds.groupSets, bounds.learnerId)), passedUs: null };
+    return { ...(await assessedPage(tx, walk, bounds.groupSets, bounds.learnerIds)), passedUs: null };
   const page = await positionPage(tx, { ...walk, to: bounds.passedUs }, bounds);
   return { ...page, passedUs: page.rows.length === limit ? null : bounds.passedUs };
 }

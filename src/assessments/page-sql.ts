@@ -31,7 +31,7 @@ export const narrow =
 export function residual(
   shape: Shape,
   filter: AssessmentFilter,
-  options: { facets: boolean; groupSets: string[] | null; learnerId: string | null },
+  options: { facets: boolean; groupSets: string[] | null; learnerIds: string[] | null },
 ): string {
   let sql = '';
   if (options.facets && filter.facets !== null) {
@@ -56,9 +56,9 @@ export function residual(
     // by one.
     sql += ` and (f.group_set_id in (select unnest(${shape.bind(options.groupSets)}::uuid[]))) is true`;
   }
-  if (options.learnerId !== null) {
+  if (options.learnerIds !== null) {
     shape.note('l');
-    sql += ` and f.learner_id = ${shape.bind(options.learnerId)}`;
+    sql += ` and f.learner_id = any(${shape.bind(options.learnerIds)}::uuid[])`;
   }
   return sql;
 }

@@ -16,7 +16,7 @@ export type Drive =
   | { by: 'facet'; keys: number[] }
   | { by: 'group_set_id'; keys: string[] }
   | { by: 'assessed_day'; keys: number[] }
-  | { by: 'learner'; learnerId: string };
+  | { by: 'learner'; learnerIds: string[] };
 
 /** A stream of a page with the scope exits that belong between its rows. */
 function withExits(shape: Shape, walk: Walk, stream: string, exits: Scope | null, limit: string): string {
@@ -35,7 +35,7 @@ export function positionPlan(walk: Walk, drive: Drive, groupSets: string[] | nul
   const rest = residual(shape, filter, {
     facets: drive.by !== 'facet',
     groupSets: drive.by === 'group_set_id' ? null : groupSets,
-    learnerId: drive.by === 'learner' ? drive.learnerId : null,
+    learnerIds: drive.by === 'learner' ? drive.learnerIds : null,
   });
   let stream: string;
   if (drive.by === 'facet') stream = merged(shape, 'facet', 'int2', drive.keys, bound, rest, order, limit);
@@ -59,7 +59,7 @@ export function windowPlan(walk: Walk, groupSets: string[] | null, exits: Scope 
   shape.note('window');
   const limit = shape.bind(walk.limit);
   const bound = positionBound(shape, walk);
-  const rest = residual(shape, walk.filter, { facets: true, groupSets, learnerId: null });
+  const rest = residual(shape, walk.filter, { facets: true, groupSets, learnerIds: null });
   const order = `position${descending ? ' desc' : ''}`;
   const stream = `(select ${narrow} from (select * from assessment_feed f where ${fromOrganisation}${bound} order by f.${order} limit ${window}) f where true${rest} order by f.${order} limit ${limit})`;
   const sql = wrap(withExits(shape, walk, stream, exits, limit), `s.${order}`, limit);
@@ -70,7 +70,7 @@ export function windowPlan(walk: Walk, groupSets: string[] | null, exits: Scope 
  * A page in the order of assessed_at. `near` looks at the next rows in that order only; without it every row that fits
  * the filter is gathered and sorted, which is right for the filters that let few through.
  */
-export function assessedPlan(walk: Walk, groupSets: string[] | null, learnerId: string | null, near: boolean): Plan {
+export function assessedPlan(walk: Walk, groupSets: string[] | null, learnerIds: string[] | null, near: boolean): Plan {
   const { descending } = direction(walk.filter);
   const way = descending ? ' desc' : '';
   const shape = new Shape(walk.organisationId);
@@ -94,7 +94,7 @@ export function assessedPlan(walk: Walk, groupSets: string[] | null, learnerId: 
     from = `(select f.learner_id, f.assessment_id from assessment f where ${fromOrganisation}${range} order by ${order} limit ${every ? limit : window}) d,
       lateral (select * from assessment_feed n where n.organisation_id = $1 and n.learner_id = d.learner_id and n.assessment_id = d.assessment_id offset 0) f`;
   }
-  const rest = residual(shape, walk.filter, { facets: true, groupSets, learnerId });
+  const rest = residual(shape, walk.filter, { facets: true, groupSets, learnerIds });
   const stream = `select ${narrow} from ${from} where ${fromOrganisation}${bound}${rest} order by ${order} limit ${limit}`;
   return {
     sql: wrap(stream, `s.assessed_at${way}, s.assessment_id${way}`, limit),

@@ -15,7 +15,8 @@ import { jsonText } from '../http/route.ts';
 import { assessmentJson, scopeExitJson, tombstoneJson } from './body.ts';
 import { digestJson, digestText, listWithDigest } from './digest.ts';
 import { facetsMatching, levelCodes } from './facet.ts';
-import { findLearnerId } from './list.ts';
+import { hashesOfRef } from '../learner-ref.ts';
+import { findLearnerIds } from './list.ts';
 import { reportBase } from './record.ts';
 import {
   Assessment,
@@ -118,9 +119,10 @@ async function list(call: Call): Promise<Reply> {
   if (values.sort !== undefined && values.since !== undefined)
     throw new ApiError(query.cursor === null ? 'sort_with_since' : 'invalid_cursor');
   const { app, sets, caller } = call;
+  const ref: string | undefined = values.learner_ref;
   const filter: AssessmentFilter = {
     sinceUs: values.since ?? null,
-    learnerRef: values.learner_ref ?? null,
+    learner: ref === undefined ? null : { ref, hashes: hashesOfRef(app.secrets, caller.organisationId, ref) },
     ...digestFilter(values, caller.bounds),
     assessedFromUs: values.assessed_from ?? null,
     assessedToUs: values.assessed_to ?? null,
@@ -129,8 +131,9 @@ async function list(call: Call): Promise<Reply> {
   };
   const base = reportBase(app.settings.baseUrl);
   const byAssessed = filter.sort.endsWith('assessed_at');
-  const { learnerRef: ref } = filter;
-  const learnerId = ref === null ? null : () => findLearnerId(app.db, caller.organisationId, ref);
+  const { learner } = filter;
+  const learnerId =
+    learner === null ? null : async () => (await findLearnerIds(app.db, caller.organisationId, learner))[0] ?? null;
   const page = async (after: Cursor | null, limit: number) => {
     const { rows, sets: shown } = await sets.with(app.db, caller.organisationId, async () => {
       const read = await listWithDigest(app.db, caller, filter, after, limit);

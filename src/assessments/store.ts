@@ -217,6 +217,12 @@ const empty = statement(
   ${counting('select group_set_id, facet, token from was where learner_id <= $5', null)}
   select ${counted}`,
 );
+const forget = statement(
+  'assessment.forget_reasons',
+  `
+  update assessment_change c set reason = $3, before = null from assessment_feed f
+   where f.organisation_id = $1 and f.learner_id = $2 and c.organisation_id = $1 and c.assessment_id = f.assessment_id`,
+);
 // Under the feed's lock. A result's changes are told apart, and ordered, by their times: one that comes in the same
 // millisecond as the last, or by a clock that stepped back, stands a microsecond behind it.
 const insertChange = statement(
@@ -290,6 +296,11 @@ export async function emptyAssessment(
   feed.counted(out!);
   await moveExits(work.tx, feed.organisationId, row, feed.next());
   feed.used(1);
+}
+
+/** Takes away why the learner's results were changed, and what they were: reasons are free text and may name a person. */
+export async function forgetReasons(tx: Tx, organisationId: number, learnerId: string, instead: string): Promise<void> {
+  await tx.query(forget, [organisationId, learnerId, instead]);
 }
 
 export type Change = { kind: 'amended' | 'withdrawn'; actor: string; reason: string };

@@ -1,7 +1,8 @@
 /** The filters of GET /assessments as the feed reads them; times are microseconds since 1970. */
 export type AssessmentFilter = {
   sinceUs: number | null;
-  learnerRef: string | null;
+  /** A reference, and its hashes, by which the results of those who were erased under it are found. */
+  learner: { ref: string; hashes: Buffer[] } | null;
   facets: number[] | null;
   assessedFromUs: number | null;
   assessedToUs: number | null;

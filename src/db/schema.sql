@@ -346,10 +346,12 @@ create table learner (
   named_at bigint,
   organisation_id bigint not null,
   ref text,
+  ref_hash bytea,
   constraint learner_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint learner_pkey PRIMARY KEY (organisation_id, learner_id)
 );
 CREATE UNIQUE INDEX learner_ref ON public.learner USING btree (organisation_id, ref) WHERE (ref IS NOT NULL);
+CREATE INDEX learner_ref_hash ON public.learner USING btree (organisation_id, ref_hash) WHERE (ref_hash IS NOT NULL);
 
 create table learner_change (
   actor text not null,

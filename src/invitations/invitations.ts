@@ -85,6 +85,19 @@ const withdraw = statement(
   update invitation set status = 'withdrawn' where organisation_id = $1 and learner_id = any($2) and status = 'open'`,
 );
 
+const emptyOf = statement(
+  'invitation.empty_of_learner',
+  `
+  update invitation set status = case when status = 'open' then 'withdrawn' else status end, supervision = '', supervisor = null
+   where organisation_id = $1 and learner_id = $2 returning invitation_id`,
+);
+
+/** Ends a learner's invitations, and takes away what was written about them. @returns their ids */
+export async function emptyInvitations(tx: Tx, organisationId: number, learnerId: string): Promise<string[]> {
+  const rows = await tx.query<{ invitation_id: string }>(emptyOf, [organisationId, learnerId]);
+  return rows.map((row) => row.invitation_id);
+}
+
 /** Ends the learners' invitations: their addresses lead nowhere any more. */
 export async function withdrawInvitations(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
   await tx.query(withdraw, [organisationId, learnerIds]);

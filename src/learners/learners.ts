@@ -10,6 +10,7 @@ export {
   insertLearners,
   lookAgainAt,
   nameInstants,
+  recordErasure,
   recordRename,
   stopLooking,
   updateLearner,

@@ -91,6 +91,16 @@ const insertChange = statement(
   on conflict (organisation_id, learner_id, at, kind) do update
      set reason = concat_ws('; ', learner_change.reason, excluded.reason)`,
 );
+const erased = statement(
+  'learner.erased',
+  `
+  with hashed as (
+    update learner set ref_hash = $5 where organisation_id = $1 and learner_id = $2),
+  silent as (
+    update learner_change set reason = null where organisation_id = $1 and learner_id = $2 and reason is not null)
+  insert into learner_change (organisation_id, learner_id, at, kind, actor) values ($1, $2, $3, 'erased', $4)
+  on conflict do nothing`,
+);
 const stranded = statement(
   'learner.stranded',
   `
@@ -182,6 +192,16 @@ export async function recordRename(
   why: { actor: string; reason: string | null },
 ): Promise<void> {
   await work.tx.query(insertChange, [organisationId, learnerId, new Date(work.nowMs), why.actor, why.reason]);
+}
+
+/** Keeps who erased a learner and when, and the hash of the reference; takes away why the learner was changed before. */
+export async function recordErasure(
+  work: Work,
+  organisationId: number,
+  learnerId: string,
+  { actor, refHash }: { actor: string; refHash: Buffer | null },
+): Promise<void> {
+  await work.tx.query(erased, [organisationId, learnerId, new Date(work.nowMs), actor, refHash]);
 }
 
 /** Leaves of these learners nothing but tombstones in the feed, in the given order; its lock is held. */

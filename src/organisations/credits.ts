@@ -48,6 +48,10 @@ const record = statement(
   union all
   select $1, last.entry_no + 1 + (select count(*) from unlisted), $2, $3, $4, $5, $6, $7, $8 from last`,
 );
+const forget = statement(
+  'credits.forget_reasons',
+  'update credit_entry set reason = null where organisation_id = $1 and invitation_id = any($2) and reason is not null',
+);
 const page = statement(
   'credits.page',
   `
@@ -110,6 +114,11 @@ export async function spendCredit(
 /** Gives back the credit of an invitation that came to nothing. */
 export async function returnCredit(work: Work, organisationId: number, cause: CreditCause): Promise<void> {
   await changeCredits(work, organisationId, { kind: 'return', amount: 1, ...cause });
+}
+
+/** Takes away why credits came and went with these invitations: reasons are free text and may name a person. */
+export async function forgetCreditReasons(tx: Tx, organisationId: number, invitationIds: string[]): Promise<void> {
+  await tx.query(forget, [organisationId, invitationIds]);
 }
 
 /** The newest entries first, those below `before`. */

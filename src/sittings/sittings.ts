@@ -1,2 +1,8 @@
 /** What other nouns may ask of sittings. */
-export { emptySittingOfResult, emptySittingsOfLearners, findBegun, hasOpenSitting } from './store.ts';
+export {
+  emptySittingOfResult,
+  emptySittingsOfLearners,
+  findBegun,
+  hasOpenSitting,
+  voidSittingsOfLearner,
+} from './store.ts';

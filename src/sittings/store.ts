@@ -1,4 +1,5 @@
 import type { Tx } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
 import { statement } from '../db/database.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
 import type { Subject } from '../scoring/levels.ts';
@@ -128,6 +129,12 @@ const history = statement(
   select position, item_id, outcome, case when outcome is null then rendered end as rendered
     from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`,
 );
+const voidOf = statement(
+  'sitting.void_of_learner',
+  `
+  update sitting set status = 'void', void_reason = $3, finished_at = $4 where organisation_id = $1 and learner_id = $2 and status = 'open'
+  returning sitting_id`,
+);
 const begun = statement(
   'sitting.begun',
   `
@@ -227,6 +234,11 @@ export async function lockSitting(
   { organisation_id, sitting_id }: SittingKey,
 ): Promise<SittingRow | undefined> {
   return (await tx.query<SittingRow>(locked, [organisation_id, sitting_id]))[0];
+}
+
+/** Ends the learner's sittings that are under way, without a result. @returns how many there were */
+export async function voidSittingsOfLearner(work: Work, organisationId: number, learnerId: string): Promise<number> {
+  return (await work.tx.query(voidOf, [organisationId, learnerId, 'erased', new Date(work.nowMs)])).length;
 }
 
 /** Those of the invitations under which a sitting has begun, void ones included. */

@@ -20,7 +20,7 @@ function* walks(): Generator<Walk> {
             for (const to of [null, 9]) {
               const filter: AssessmentFilter = {
                 sinceUs: 1,
-                learnerRef: null,
+                learner: null,
                 facets,
                 assessedFromUs: times % 2 === 0 ? null : 1,
                 assessedToUs: times < 2 ? null : 2,
@@ -34,7 +34,7 @@ function* walks(): Generator<Walk> {
 
 const drives: Drive[] = [
   { by: 'position' },
-  { by: 'learner', learnerId: id },
+  { by: 'learner', learnerIds: [id] },
   ...counts.flatMap((n): Drive[] => [
     { by: 'facet', keys: numbers(n) },
     { by: 'group_set_id', keys: ids(n) },
@@ -49,11 +49,14 @@ suite('the statements for pages', () => {
       assert.equal(texts.get(name) ?? sql, sql, name);
       texts.set(name, sql);
     };
-    const scopes = [null, ...counts.flatMap((n) => [null, id].map((learnerId) => ({ groupIds: ids(n), learnerId })))];
+    const scopes = [
+      null,
+      ...counts.flatMap((n) => [null, [id]].map((learnerIds) => ({ groupIds: ids(n), learnerIds }))),
+    ];
     for (const walk of walks())
       for (const groupSets of [null, ids(2)]) {
-        for (const learnerId of [null, id])
-          for (const near of [true, false]) keep(assessedPlan(walk, groupSets, learnerId, near));
+        for (const learnerIds of [null, [id]])
+          for (const near of [true, false]) keep(assessedPlan(walk, groupSets, learnerIds, near));
         for (const exits of scopes) {
           keep(windowPlan(walk, groupSets, exits));
           for (const drive of drives) keep(positionPlan(walk, drive, groupSets, exits));

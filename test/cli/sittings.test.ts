@@ -90,6 +90,26 @@ suite('ars invitation and ars sittings', async () => {
     );
   });
 
+  test('a learner is erased: first said, then done, then unknown', async () => {
+    const gone = await service.organisation();
+    const zoe = await invited(service, gone, { ref: 'zoe-1' });
+    await zoe.sits();
+    const who = ['--organisation', gone.publicId, 'zoe-1'];
+    const said = await run('learner', 'erase', ...who);
+    assert.deepEqual([said.json.erased, said.json.results], [false, 1]);
+    assert.equal((await gone.get('/learners/zoe-1')).status, 200);
+    const done = await run('learner', 'erase', ...who, '--confirm');
+    const id = said.json.learner_id as string;
+    assert.deepEqual(done.json, { learner_id: id, erased: true, results: 1, open_sittings: 0 });
+    assert.equal((await run('learner', 'erase', ...who, '--confirm')).code, 1);
+    assert.equal((await run('learner', 'erase', '--organisation', gone.publicId, '--learner-id', id)).code, 1);
+    const rows = await service.app.db.query<{ actor: string; resource: string }>(
+      "select actor, resource from audit where organisation_id = $1 and action = 'learner erase'",
+      [gone.id],
+    );
+    assert.deepEqual(rows, [{ actor: 'operator', resource: id }]);
+  });
+
   test("the provider's UKPRN: given, refused in another form, shown, taken away", async () => {
     const made = await run('organisation', 'create', '--name', 'North', '--ukprn', '10004321');
     const id = made.json.organisation_id as string;

@@ -12,7 +12,7 @@ import { Model } from './model.ts';
 import { secret, serviceProcess } from './processes.ts';
 import { PositionWatch } from './watch.ts';
 import { unsteadyClock } from './unsteady-clock.ts';
-import { World } from './world.ts';
+import { erasedRefs, World } from './world.ts';
 
 /**
  * Random concurrent histories of every writer, over two processes and three pools of connections. The clocks disagree:
@@ -94,6 +94,7 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
       },
       { path: '/assessments', limit: 100, manner: 'linger', query: `group_id=${world.groups.join(',')}` },
       { path: '/assessments', limit: 7, manner: 'follow', query: `learner_ref=${ref}` },
+      { path: '/assessments', limit: 3, manner: 'linger', query: `learner_ref=${erasedRefs[0]}` },
       { path: '/learners', limit: 7, manner: 'follow' },
       { path: '/learners', limit: 500, manner: 'sweep' },
       { path: '/learners', limit: 100, manner: 'since only' },

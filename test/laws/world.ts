@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { amendAssessment } from '../../src/assessments/amend.ts';
+import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
+import { findLearnersByRefs } from '../../src/learners/learners.ts';
 import { levels } from '../../src/assessments/facet.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { importRecords } from '../../src/imports/import.ts';
@@ -29,6 +31,9 @@ type KnownRecord = {
 
 const surnames = ['Silva', 'Okafor', 'Nguyễn', 'O’Brien', 'Иванова', 'العلي', '王', 'Åkesson'];
 
+/** Of learners who are erased now and then. */
+export const erasedRefs = ['gone-1', 'gone-2'];
+
 /** What the writers of a history know about their organisation, and every way in which they change it. */
 export class World {
   readonly refs: string[] = [];
@@ -41,6 +46,7 @@ export class World {
   #inWork: InWork[];
   #clients: readonly Client[];
   #count = 0;
+  #erasable: string[] = [];
   #waiting: (() => void)[] = [];
   changes = 0;
   over = false;
@@ -279,6 +285,37 @@ export class World {
             reason: 'a history',
           }),
         ),
+    ],
+    [
+      'erase a learner',
+      2,
+      async (random) => {
+        const { id, publicId } = this.organisation;
+        const found = this.#erasable.pop();
+        if (found !== undefined) {
+          await this.#work(random, async (work) => {
+            const [learner] = await findLearnersByRefs(work.tx, id, [found]);
+            // Another writer may have brought them back, and they went with the same erasure.
+            if (learner !== undefined) await eraseLearner(work, id, learner.learner_id, { actor: 'operator' });
+          });
+          return;
+        }
+        // Under the same references again and again, so that others hold them after those who were erased.
+        const ref = pick(random, erasedRefs);
+        await this.#provision(random, ref, this.#name(random), 2);
+        await this.#work(random, (work) =>
+          importRecords(
+            work,
+            id,
+            Array.from({ length: 2 }, () => {
+              const { line } = this.#record(random);
+              return readyRecord({ ...line, learner: { ref, full_name: this.#name(random) } }, publicId, work.nowMs);
+            }),
+            { events: true, actor: 'operator' },
+          ),
+        );
+        if (!this.#erasable.includes(ref)) this.#erasable.unshift(ref);
+      },
     ],
     [
       'complete a sitting',

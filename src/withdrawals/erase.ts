@@ -1,0 +1,63 @@
+import { removeContent } from '../assessments/amend.ts';
+import { findLearnerAssessments, forgetReasons } from '../assessments/assessments.ts';
+import type { Work } from '../db/work.ts';
+import { cancelEvents } from '../events/cancel.ts';
+import { emptyEditions } from '../evidence/evidence.ts';
+import { lockFeed } from '../feed/position.ts';
+import { emptyInvitations } from '../invitations/invitations.ts';
+import { hashOfRef } from '../learner-ref.ts';
+import type { LearnerName } from '../learners/learners.ts';
+import { findLearnersByIds, recordErasure } from '../learners/learners.ts';
+import { forgetCreditReasons } from '../organisations/credits.ts';
+import { voidSittingsOfLearner } from '../sittings/sittings.ts';
+import { forgetLearners } from './forget.ts';
+import { forgetReplies } from './kept-replies.ts';
+
+/** What is erased, in numbers. */
+export type Erasure = { learner_id: string; results: number; openSittings: number };
+
+/** Nothing is left of these but tombstones: a learner always has a name. */
+export const isErased = (learner: LearnerName): boolean => learner.full_name === '';
+
+/** What stands in the place of reasons, which are free text and may name the person. */
+const reason = 'Erased';
+
+/**
+ * Erases a learner (UK GDPR, article 17): results become tombstones, and so does the learner; name, reference, address,
+ * answers, evidence, payloads that wait or were sent, kept replies and the reasons of changes are gone. What stays names
+ * nobody: ids, times, positions, which questions were shown, and a keyed hash of the reference, so that a feed that asks
+ * for it still brings the tombstones (docs/decisions/0077). A sitting that is under way ends without a result.
+ * @returns null where there is no such learner, or it is erased already
+ */
+export async function eraseLearner(
+  work: Work,
+  organisationId: number,
+  learnerId: string,
+  by: { actor: string },
+): Promise<Erasure | null> {
+  const feed = await lockFeed(work, organisationId);
+  const { tx } = work;
+  const [learner] = await findLearnersByIds(tx, organisationId, [learnerId]);
+  if (learner === undefined || isErased(learner)) return null;
+  // In this order: nothing begins once its invitation has ended, and whoever answers at this moment holds the sitting, so
+  // that its result is either seen below or never made.
+  const invitations = await emptyInvitations(tx, organisationId, learnerId);
+  const openSittings = await voidSittingsOfLearner(work, organisationId, learnerId);
+  const results = await findLearnerAssessments(tx, organisationId, learnerId);
+  for (const row of results) {
+    await removeContent(work, feed, row, { ...by, reason });
+    await emptyEditions(work, organisationId, row.assessment_id);
+  }
+  const assessmentIds = results.map((row) => row.assessment_id);
+  const learnerRefs = learner.ref === null ? [] : [learner.ref];
+  await cancelEvents(work, organisationId, { assessmentIds, learnerRefs }, 'erased');
+  await forgetReasons(tx, organisationId, learnerId, reason);
+  await forgetCreditReasons(tx, organisationId, invitations);
+  await forgetReplies(tx, work.secrets, organisationId, learnerId);
+  await recordErasure(work, organisationId, learnerId, {
+    ...by,
+    refHash: learner.ref === null ? null : hashOfRef(work.secrets, organisationId, learner.ref),
+  });
+  await forgetLearners(work, feed, [learnerId]);
+  return { learner_id: learnerId, results: results.length, openSittings };
+}

@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { amendAssessment } from '../../src/assessments/amend.ts';
+import { manualClock } from '../../src/clock.ts';
+import { feedLane, inWork } from '../../src/db/work.ts';
+import { readyRecord } from '../../src/imports/record.ts';
+import { importRecords } from '../../src/imports/import.ts';
+import { adjustInvitation, findInvitation } from '../../src/invitations/invitations.ts';
+import { correctName } from '../../src/learners/rename.ts';
+import { seededRandom } from '../../src/random.ts';
+import { deriveSecrets } from '../../src/secrets.ts';
+import { findSitting } from '../../src/sittings/store.ts';
+import { cancelInvitation } from '../../src/withdrawals/cancel-invitation.ts';
+import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { Mirror, Shown } from '../laws/mirror.ts';
+import type { TestOrganisation } from '../service.ts';
+import { withService } from '../service.ts';
+import { invited } from '../sittings/learner.ts';
+
+const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
+const { app } = service;
+const by = { actor: 'operator' };
+
+/** Tables in which a text stands anywhere, as a dump shows them. */
+async function tablesWith(text: string): Promise<string[]> {
+  const tables = await app.db.query<{ name: string }>(
+    `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const hex = Buffer.from(text).toString('hex');
+    const rows = await app.db.query(
+      `select from "${name}" t where strpos(lower(t::text), lower($1)) > 0 or strpos(t::text, $2) > 0 limit 1`,
+      [text, hex],
+    );
+    if (rows.length > 0) found.push(name);
+  }
+  return found.sort();
+}
+
+const inFeed = <T>(org: TestOrganisation, inside: Parameters<typeof inWork<T>>[2]) =>
+  inWork(app, feedLane(org.id), inside);
+const erase = (org: TestOrganisation, learnerId: string) =>
+  inFeed(org, (work) => eraseLearner(work, org.id, learnerId, by));
+
+async function idOf(org: TestOrganisation, ref: string): Promise<string> {
+  return (await org.get(`/learners/${ref}`)).body.data.learner_id;
+}
+
+async function imports(org: TestOrganisation, ref: string, name: string): Promise<string> {
+  const assessment_id = app.random.uuid();
+  const record = {
+    assessment_id,
+    learner: { ref, full_name: name },
+    assessed_at: '2026-01-10T09:00:00Z',
+    subject: 'maths',
+    framework: 'F',
+    rqf_level: 'Level 1',
+    rqf_level_code: 2,
+    below_level_1: false,
+  };
+  await inFeed(org, (work) =>
+    importRecords(work, org.id, [readyRecord(record, org.publicId, work.nowMs)], { events: true, actor: 'operator' }),
+  );
+  return assessment_id;
+}
+
+suite('an erased learner', () => {
+  test('stands nowhere any more: not in a table, an answer, a payload, a kept reply, a reason', async () => {
+    const org = await service.organisation({ plan: 'standard', credits: 10 });
+    await org.post('/webhooks', { url: 'https://receiver.example/hook' });
+    const kept = { full_name: 'Zebediah Quagmire', ref: 'zq-4471', email: 'zebediah@quagmire.example' };
+    const first = await org.post('/learners', kept, { 'idempotency-key': 'once' });
+    const id = first.body.data.learner_id as string;
+    const sitter = await invited(service, org, { ref: 'zq-4471', name: 'Zebediah Quagmire' });
+    const { assessment_id: sat } = await sitter.sits();
+    const under = await sitter.starts();
+    await sitter.answers('wrong');
+    const imported = await imports(org, 'zq-4471', 'Zebediah Quagmire');
+    const reason = 'Zebediah asked for it';
+    await inFeed(org, (work) =>
+      amendAssessment(work, org.id, imported, { framework: 'G' }, { actor: 'operator', reason }),
+    );
+    await inFeed(org, (work) =>
+      correctName(work, org.id, { ref: 'zq-4471' }, 'Zebediah F. Quagmire', { actor: 'operator', reason }),
+    );
+    const group = await org.post('/groups', { type: 'cohort', ref: 'C1', name: 'Cohort' });
+    await org.post(`/groups/${group.body.data.id}/members`, { learner_refs: ['zq-4471'] });
+    for (const result of [sat, imported]) await org.get(`/assessments/${result}/report.pdf`);
+    const invitation = (await findInvitation(app.db, org.id, sitter.invitationId))!;
+    await adjustInvitation(app.db, { ...invitation, supervision: 'With Zebediah', supervisor: 'Zebediah senior' });
+    await inFeed(org, (work) =>
+      cancelInvitation(work, org.id, sitter.invitationId, { actor: 'operator', reason: 'Zebediah left' }),
+    );
+    const held = await tablesWith('zebediah');
+    for (const table of [
+      'learner',
+      'assessment',
+      'assessment_change',
+      'learner_change',
+      'invitation',
+      'evidence',
+      'event',
+    ])
+      assert.ok(held.includes(table), `${table} in ${held.join()}`);
+
+    assert.deepEqual(await erase(org, id), { learner_id: id, results: 2, openSittings: 1 });
+    for (const text of ['zebediah', 'quagmire', 'zq-4471']) assert.deepEqual(await tablesWith(text), [], text);
+    assert.deepEqual(
+      await app.db.query('select from idempotency where organisation_id = $1 and reply is not null', [org.id]),
+      [],
+    );
+    assert.equal((await findSitting(app.db, under))!.void_reason, 'erased');
+    assert.equal((await fetch(`${service.url}/a/${sitter.token}`)).status, 404);
+    assert.equal((await org.get('/learners/zq-4471')).status, 404);
+    for (const result of [sat, imported]) {
+      assert.equal((await org.get(`/assessments/${result}`)).status, 404);
+      assert.equal((await org.get(`/assessments/${result}/report.pdf`)).status, 404);
+    }
+    const listed = (await org.get('/learners?limit=500')).body.data.find((one: any) => one.learner_id === id);
+    assert.deepEqual([listed.status, listed.full_name, listed.ref], ['deleted', undefined, undefined]);
+    assert.equal(await erase(org, id), null, 'once');
+  });
+
+  test('feeds by the reference still bring the tombstones, also beside who has the reference next', async () => {
+    const org = await service.organisation();
+    const mirror = new Mirror([org], seededRandom('erased'), new Shown(), {
+      path: '/assessments',
+      query: 'learner_ref=same-ref',
+      limit: 1,
+      manner: 'linger',
+    });
+    await org.post('/learners', { ref: 'same-ref', full_name: 'First Holder' });
+    const old = await imports(org, 'same-ref', 'First Holder');
+    await mirror.poll();
+    const id = await idOf(org, 'same-ref');
+    await erase(org, id);
+    await mirror.assertConverged();
+    assert.equal(mirror.held.size, 0);
+    const of = async (query = '') =>
+      (await org.get(`/assessments?learner_ref=same-ref${query}`)).body.data.map((one: any) => [
+        one.assessment_id,
+        one.status,
+      ]);
+    assert.deepEqual(await of(), [[old, 'deleted']]);
+    await org.post('/learners', { ref: 'same-ref', full_name: 'Second Holder' });
+    const next = await imports(org, 'same-ref', 'Second Holder');
+    await mirror.assertConverged();
+    assert.deepEqual(await of(), [
+      [old, 'deleted'],
+      [next, 'completed'],
+    ]);
+    assert.deepEqual((await of('&sort=-assessed_at')).length, 2);
+    assert.deepEqual(await of('&status=deleted'), [[old, 'deleted']]);
+    assert.notEqual(await idOf(org, 'same-ref'), id);
+    const other = await service.organisation();
+    assert.deepEqual((await other.get('/assessments?learner_ref=same-ref')).body.data, []);
+  });
+
+  test('the hash is found under an earlier secret that is still listed, and tells nothing without one', async () => {
+    const [one, other] = [deriveSecrets('a'.repeat(40)), deriveSecrets('b'.repeat(40), ['a'.repeat(40)])];
+    assert.deepEqual(other.macs('learner_ref', '1\nX')[1], one.mac('learner_ref', '1\nX'));
+    assert.notDeepEqual(other.mac('learner_ref', '1\nX'), one.mac('learner_ref', '1\nX'));
+    assert.notDeepEqual(one.mac('learner_ref', '1\nX'), one.mac('learner_ref', '2\nX'));
+  });
+
+  test('of two erasures at once one does it; a sitting that ends at that moment leaves nothing behind', async () => {
+    const org = await service.organisation();
+    for (let n = 0; n < 6; n++) {
+      const ref = `race-${n}`;
+      const one = await invited(service, org, { ref, name: 'Racing Person' });
+      const sitting = await one.starts();
+      while ((await one.answers()) !== null);
+      const id = await idOf(org, ref);
+      const [a, b] = await Promise.all([
+        ...(n % 2 === 0 ? [erase(org, id), erase(org, id)] : [erase(org, id), Promise.resolve(null)]),
+        one.finishes(sitting),
+        one.link().then((link) => link.next),
+      ]);
+      assert.equal([a, b].filter((done) => done !== null && typeof done === 'object').length, 1);
+      assert.notEqual((await findSitting(app.db, sitting))!.status, 'open');
+    }
+    assert.deepEqual(await tablesWith('Racing Person'), []);
+    const { data } = (await org.get('/assessments?limit=500')).body;
+    assert.ok(data.every((row: any) => row.status === 'deleted'));
+  });
+
+  test('who begins a sitting while being erased has none afterwards', async () => {
+    const org = await service.organisation();
+    for (let n = 0; n < 6; n++) {
+      const one = await invited(service, org, { ref: `begin-${n}`, name: 'Beginning Person' });
+      const id = await idOf(org, `begin-${n}`);
+      await Promise.all(
+        n % 2 === 0
+          ? [erase(org, id), one.starts().catch(() => null)]
+          : [one.starts().catch(() => null), erase(org, id)],
+      );
+    }
+    assert.deepEqual(
+      await app.db.query("select from sitting where organisation_id = $1 and status = 'open'", [org.id]),
+      [],
+    );
+    assert.deepEqual(await tablesWith('Beginning Person'), []);
+  });
+});
