@@ -73,7 +73,7 @@ function deliveryGoals(subject: Subject): Goal[] {
     },
     {
       goal: 'learners near its level who are given an item, where it is least',
-      measure: (r) => share(r.leastGiven.share, 3 * r.leastGiven.learners),
+      measure: (r) => share(r.leastGiven.share, r.leastGiven.learners),
       least: givenLeast,
     },
     ...(subject === 'english'

@@ -209,15 +209,12 @@ export function reportOf({ bench }: Simulation, results: ReadonlyMap<string, Con
       high: high.reportedCoverage,
       rmse: Math.sqrt((low.rmse ** 2 + high.rmse ** 2) / 2),
     },
-    abilities: grid.map((one) => one.figures),
-    leastGiven: {
-      ...leastGiven(
-        bank,
-        grid.map((one) => ({ ...one.figures, counts: one.counts })),
-        givenLeast,
-      ),
-      learners: grid[0]!.figures.learners,
-    },
+    abilities: grid,
+    leastGiven: leastGiven(
+      bank,
+      ['population', ...gridAbilities.map(gridName)].flatMap((name) => sittingsWith(resultOf(name))),
+      givenLeast,
+    ),
     stress: stressConditions(bank.subject, items, setup.seed).map(({ name, note }) => ({
       name,
       note,
@@ -360,6 +357,10 @@ const rungOf = (cuts: readonly { level: Level }[], placement: Placement): number
 /** A domain's count may differ from its share of the items given by this much, which whole items make unavoidable. */
 export const blueprintToleranceItems = 1.5;
 
+/** Abilities with what was given. */
+const sittingsWith = ({ outcomes, given }: ConditionResult): { theta: number; given: readonly number[] }[] =>
+  outcomes.map(({ theta }, k) => ({ theta, given: given[k]! }));
+
 /** How often each item was given. */
 function countsOf({ setup }: Bench, { given }: ConditionResult): Float64Array {
   const counts = new Float64Array(setup.bank.items.length);
@@ -367,25 +368,22 @@ function countsOf({ setup }: Bench, { given }: ConditionResult): Float64Array {
   return counts;
 }
 
-function abilityOf(bench: Bench, theta: number, result: ConditionResult): { figures: AtAbility; counts: Float64Array } {
+function abilityOf(bench: Bench, theta: number, result: ConditionResult): AtAbility {
   const { items } = bench.setup.bank;
   const counts = countsOf(bench, result);
   const { learners, rmse, bias, meanSe, meanItems } = figuresOf(result.outcomes);
   let total = 0;
   for (const given of result.given) for (const i of given) total += information(items[i]!, theta);
   return {
-    counts,
-    figures: {
-      theta,
-      learners,
-      rmse,
-      bias,
-      meanSe,
-      meanItems,
-      meanInformation: total / learners,
-      overlap: overlapOf(counts, learners),
-      highest: Math.max(...counts) / learners,
-    },
+    theta,
+    learners,
+    rmse,
+    bias,
+    meanSe,
+    meanItems,
+    meanInformation: total / learners,
+    overlap: overlapOf(counts, learners),
+    highest: Math.max(...counts) / learners,
   };
 }
 

@@ -60,11 +60,12 @@ export function testStateOf(
   const weights = new Float64Array(blocked.length);
   const free = new Uint8Array(blocked.length);
   const available = pool.bank.domains.map(() => 0);
+  const place = (theta: number) => placeOf(theta, content, pool.settings.prior);
   pool.bank.items.forEach((item, i) => {
     if (blocked[i] === 1) return;
     free[i] = 1;
     available[pool.domainOfItem[i]!]!++;
-    const isTurn = worth.isTurn[i] === 1 && Math.abs(item.b - target) <= rotation.within;
+    const isTurn = worth.isTurn[i] === 1 && Math.abs(place(item.b) - place(target)) <= rotation.within;
     const chance = spread * worth.chance[i]! + (isTurn ? rotation.worth : 0);
     weights[i] = worth.share[i]! * (information(item, target) + chance);
   });
@@ -98,9 +99,15 @@ export function chooseByContent(state: SittingState, content: Content, worth: Wo
 }
 
 function spreadAt({ control }: Content, theta: number, prior: Prior): number {
-  const { middle, edge } = control.spread;
+  const { middle, edge, low = edge } = control.spread;
   const way = Math.min(1, Math.abs(theta - prior.mean) / (2 * prior.sd));
-  return middle + (edge - middle) * way ** 2;
+  return middle + ((theta < prior.mean ? low : edge) - middle) * way ** 2;
+}
+
+/** Where an ability or a difficulty stands for rotation. */
+function placeOf(theta: number, { control }: Content, prior: Prior): number {
+  const { edge = Infinity } = control.rotation;
+  return Math.max(prior.mean - edge, Math.min(prior.mean + edge, theta));
 }
 
 /** The text whose questions are being asked: that of the last question, while it may have another. */

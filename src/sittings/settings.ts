@@ -57,11 +57,18 @@ export type ContentControl = {
   easing: readonly number[];
   /**
    * Chance, drawn once for each sitting and item, is worth up to this much information: the more, the less two learners
-   * of one ability have in common. `middle` near the prior mean, `edge` two logits and more away, where fewer items are near.
+   * of one ability have in common. `middle` near the prior mean, `edge` two logits and more away, where fewer items are near,
+   * and `low` as far below it where that is another one.
    */
-  spread: { middle: number; edge: number };
+  spread: { middle: number; edge: number; low?: number };
   /** So many of the sittings put an item that information alone would hardly ever choose before all others near its level. */
-  rotation: { share: number; within: number; worth: number };
+  rotation: {
+    share: number;
+    within: number;
+    worth: number;
+    /** Further than this from the prior mean everything is near: estimates are drawn to it, and few go beyond. */
+    edge?: number;
+  };
   /** In so many of the sittings an item rests: it counts like one that was seen, so that none is in nearly all of them. */
   rest: number;
   /** An item that the learner saw within a year counts as if it were worth this share of what it is. */
@@ -69,21 +76,22 @@ export type ContentControl = {
 };
 
 /** Found by simulation of the shipped bank: the error where sittings that end early are no less precise than the goal. */
-const seMost: Record<Subject, number> = { digital: 0.291, english: 0.2975, maths: 0.298 };
+const seMost: Record<Subject, number> = { digital: 0.295, english: 0.303, maths: 0.3085 };
+const reachSds: Record<Subject, number> = { digital: 1.5, english: 2, maths: 2 };
 const wordsMost: Record<Subject, number> = { digital: 3200, english: 3000, maths: 1800 };
 const spread: Record<Subject, ContentControl['spread']> = {
-  digital: { middle: 0.08, edge: 0.33 },
-  english: { middle: 0.025, edge: 0.2 },
-  maths: { middle: 0.05, edge: 0.11 },
+  digital: { middle: 0.07, edge: 0.32 },
+  english: { middle: 0.03, edge: 0.19, low: 0.07 },
+  maths: { middle: 0.02, edge: 0.08 },
 };
 
 /** By simulation of the shipped bank: as little chance as keeps what learners of one ability have in common under 45 %. */
-const rest: Record<Subject, number> = { digital: 0.14, english: 0.08, maths: 0.12 };
+const rest: Record<Subject, number> = { digital: 0.23, english: 0.08, maths: 0.13 };
 
 export function defaultSettings(subject: Subject): DeliverySettings & CurtailedStopping & ContentChoice {
   return {
     seMost: seMost[subject],
-    reachSds: 1,
+    reachSds: reachSds[subject],
     minItems: subject === 'digital' ? 20 : 24,
     maxItems: 40,
     minPerDomain: 3,
@@ -100,7 +108,7 @@ export function defaultSettings(subject: Subject): DeliverySettings & CurtailedS
       textFloor: { groups: ['inference', 'purpose', 'language'], levels: ['level1', 'level2'], share: 0.33 },
       easing: [0.9, 0.45],
       spread: spread[subject],
-      rotation: { share: 0.025, within: 0.6, worth: 0.3 },
+      rotation: { share: 0.02, within: 0.6, worth: 0.5, edge: 1.8 },
       rest: rest[subject],
       seenWorth: 0.5,
     },

@@ -23,12 +23,57 @@ export type TestState = {
 
 /** The items to come, in no order; fewer than the sitting has room for only where the bank has no more. */
 export function assembleTest(pool: DeliveryPool, content: Content, state: TestState): number[] {
-  const draft = new Draft(pool, content, state);
-  draft.fill();
-  draft.mendKinds();
-  draft.mendWords();
-  draft.improve();
-  return draft.items();
+  const singles = singlesOf(pool, state.free, state.weights);
+  let best = new Draft(pool, content, { state, singles, fillBy: state.weights, fillFrom: singles });
+  const tryAlso = (start: Start): boolean => {
+    const draft = new Draft(pool, content, start);
+    const isBetter = draft.worth > best.worth + noGain && draft.size >= best.size && draft.excess <= best.excess;
+    if (isBetter) best = draft;
+    return isBetter;
+  };
+  if (best.choseTexts && best.prices.some((price) => price > 0)) tryAlso(atPrices(pool, content, best));
+  while (best.inTheWay().some((item) => tryAlso(without(item, pool, best.start))));
+  return best.items();
+}
+
+/** What a test is put together from. The first filling may go by other weights than those that count in the end. */
+type Start = {
+  state: TestState;
+  /** Free items without a text, by domain, the heaviest first: by the weights that count, and by those of the filling. */
+  singles: readonly (readonly number[])[];
+  fillBy: Float64Array;
+  fillFrom: readonly (readonly number[])[];
+};
+
+/**
+ * Once more, with every kind at the price that mending came to: texts are chosen before kinds are mended, and at these prices
+ * others may be worth more (Lagrangian relaxation).
+ */
+function atPrices(pool: DeliveryPool, { kindsOfItem }: Content, { start, prices }: Draft): Start {
+  const fillBy = start.state.weights.map((weight, i) => {
+    let priced = weight;
+    for (const kind of kindsOfItem[i]!) priced -= prices[kind]!;
+    return priced;
+  });
+  return { ...start, fillBy, fillFrom: singlesOf(pool, start.state.free, fillBy) };
+}
+
+/** Once more, without an item. */
+function without(item: number, pool: DeliveryPool, { state, singles, fillBy, fillFrom }: Start): Start {
+  const free = state.free.slice();
+  free[item] = 0;
+  const others = (lists: Start['singles']) =>
+    lists.map((list, d) => (d === pool.domainOfItem[item] ? list.filter((i) => i !== item) : list));
+  return { state: { ...state, free }, singles: others(singles), fillBy, fillFrom: others(fillFrom) };
+}
+
+function singlesOf(pool: DeliveryPool, free: Uint8Array, weights: Float64Array): number[][] {
+  return pool.itemsByDomain.map((items) =>
+    heaviestFirst(
+      items.filter((i) => free[i] === 1 && pool.passageOfItem[i]! < 0),
+      weights,
+    ),
+  );
 }
 
 /** Weights to 2⁻³⁰ with the item's index behind them in one number, because numbers alone are sorted ten times as fast. */
@@ -39,7 +84,8 @@ function heaviestFirst(items: readonly number[], weights: Float64Array): number[
   const keys = new Float64Array(items.length);
   for (let k = 0; k < keys.length; k++) {
     const i = items[k]!;
-    keys[k] = Math.floor(weights[i]! * weightSteps) * mostItems + (mostItems - 1 - i);
+    // Prices can take a weight below nothing, but no lower than one unit.
+    keys[k] = Math.floor((weights[i]! + 1) * weightSteps) * mostItems + (mostItems - 1 - i);
   }
   keys.sort();
   return Array.from(keys, (_, k) => mostItems - 1 - (keys[keys.length - 1 - k]! % mostItems));
@@ -57,16 +103,22 @@ class Draft {
   readonly state: TestState;
   readonly #chosen: Uint8Array;
   readonly #used: Float64Array;
+  readonly start: Start;
   readonly #slots: number[];
-  /** Free items without a text, by domain, the heaviest first. */
-  readonly #singles: number[][];
   readonly #passageCounts: Int16Array;
   #words = 0;
+  /** Whether there was a text to choose. */
+  choseTexts = false;
+  /** By kind, what the last exchange lost that was made because there were too many of it. */
+  readonly prices: Float64Array;
 
-  constructor(pool: DeliveryPool, content: Content, state: TestState) {
+  constructor(pool: DeliveryPool, content: Content, start: Start) {
+    const { state } = start;
     this.pool = pool;
     this.content = content;
+    this.start = start;
     this.state = state;
+    this.prices = new Float64Array(content.kindMost.length);
     this.#chosen = new Uint8Array(pool.bank.items.length);
     this.#used = new Float64Array(content.kindMost.length);
     this.#passageCounts = new Int16Array(pool.passages.length);
@@ -75,13 +127,10 @@ class Draft {
       this.#count(i, 1);
       this.#slots[pool.domainOfItem[i]!]!--;
     }
-    const { weights, free } = state;
-    this.#singles = pool.itemsByDomain.map((items) =>
-      heaviestFirst(
-        items.filter((i) => free[i] === 1 && pool.passageOfItem[i]! < 0),
-        weights,
-      ),
-    );
+    this.#fill();
+    this.#mendKinds();
+    this.#mendWords();
+    this.#improve();
   }
 
   items(): number[] {
@@ -90,8 +139,48 @@ class Draft {
     return list;
   }
 
+  get size(): number {
+    return this.items().length;
+  }
+
+  get worth(): number {
+    return this.items().reduce((sum, i) => sum + this.state.weights[i]!, 0);
+  }
+
+  /** By how much it has too many of some kinds, or words; nothing where a test can keep to everything. */
+  get excess(): number {
+    const { kindMost, control } = this.content;
+    let excess = Math.max(0, this.#words - control.wordsMost);
+    for (let kind = 0; kind < kindMost.length; kind++) excess += Math.max(0, this.#used[kind]! - kindMost[kind]!);
+    return excess;
+  }
+
+  /** Items whose one enemy in another domain would bring more in their stead, the one that costs most first. */
+  inTheWay(): number[] {
+    const { pool, state, start } = this;
+    const { weights } = state;
+    const gains = new Map<number, number>();
+    const heaviestOut = start.singles.map((list) => list.find((i) => this.#chosen[i] === 0));
+    const lightestIn = start.singles.map((list) => list.findLast((i) => this.#chosen[i] === 1));
+    start.singles.forEach((list, d) => {
+      const leaves = lightestIn[d];
+      if (leaves === undefined) return;
+      for (const into of list) {
+        if (weights[into]! <= weights[leaves]!) break;
+        if (this.#chosen[into] === 1) continue;
+        const [enemy, another] = pool.enemies[into]!.filter((i) => this.#chosen[i] === 1);
+        if (enemy === undefined || another !== undefined) continue;
+        const comes = heaviestOut[pool.domainOfItem[enemy]!];
+        if (comes === undefined) continue;
+        const gain = weights[into]! - weights[leaves]! + weights[comes]! - weights[enemy]!;
+        if (gain > noGain) gains.set(enemy, Math.max(gain, gains.get(enemy) ?? 0));
+      }
+    });
+    return [...gains].sort(([i, x], [j, y]) => y - x || i - j).map(([item]) => item);
+  }
+
   /** Every domain's share by weight; what a domain lacks goes to the others. */
-  fill(): void {
+  #fill(): void {
     let left = 0;
     this.#slots.forEach((slots, d) => {
       if (slots > 0) left += slots - this.#fillDomain(d, slots);
@@ -109,7 +198,7 @@ class Draft {
 
   #takeSingles(d: number, count: number): number {
     let taken = 0;
-    for (const i of this.#singles[d]!) {
+    for (const i of this.start.fillFrom[d]!) {
       if (taken >= count) break;
       if (this.#chosen[i] === 1 || !this.#fits(i, -1, true)) continue;
       this.#take(i);
@@ -120,12 +209,13 @@ class Draft {
 
   /** The sets of questions that are worth most together with the best single items for what they leave. */
   #bestSets(d: number, slots: number): QuestionSet[] {
-    const { pool, state } = this;
+    const { pool } = this;
+    const { fillBy, fillFrom } = this.start;
     const worth = new Float64Array(slots + 1);
     let sum = 0;
     for (let k = 0; k < slots; k++) {
-      const i = this.#singles[d]![k];
-      if (i !== undefined) sum += state.weights[i]!;
+      const i = fillFrom[d]![k];
+      if (i !== undefined) sum += fillBy[i]!;
       worth[k + 1] = sum;
     }
     const best = new Float64Array(slots + 1).fill(-Infinity);
@@ -135,6 +225,7 @@ class Draft {
       if (pool.passages[p]!.domain !== d) continue;
       const { sets, optional } = this.#setsOf(p);
       if (sets.length === 0) continue;
+      this.choseTexts = true;
       for (let j = slots; j >= 0; j--) {
         if (!optional) [best[j], through[j]] = [-Infinity, undefined];
         for (const set of sets) {
@@ -180,7 +271,7 @@ class Draft {
     for (let size = Math.max(given + 1, control.setLeast); size <= control.setMost; size++) {
       const items = this.#pickOf(p, size);
       if (items.length === size - given)
-        sets.push({ passage: p, items, weight: items.reduce((sum, i) => sum + this.state.weights[i]!, 0) });
+        sets.push({ passage: p, items, weight: items.reduce((sum, i) => sum + this.start.fillBy[i]!, 0) });
     }
     const optional = given === 0 || (given >= control.setLeast && this.#floorWanted(p, given) <= 0);
     return { sets, optional };
@@ -198,23 +289,31 @@ class Draft {
   /** The heaviest questions of a text for a set of this size, with as many of the floor's groups as it asks for. */
   #pickOf(p: number, size: number): number[] {
     const { content, state, pool } = this;
-    const items = pool.passages[p]!.items;
-    const free = items.filter((i) => state.free[i] === 1).sort((x, y) => state.weights[y]! - state.weights[x]!);
-    const wanted = this.#floorWanted(p, size);
-    const picked: number[] = [];
+    const { fillBy } = this.start;
+    const free = pool.passages[p]!.items.filter((i) => state.free[i] === 1);
     const places = size - this.#passageCounts[p]!;
-    const pick = (i: number) => {
-      if (picked.length < places && !picked.includes(i) && !pool.enemies[i]!.some((e) => picked.includes(e)))
-        picked.push(i);
+    const wanted = Math.max(0, this.#floorWanted(p, size));
+    let best: number[] = [];
+    let [nearest, most] = [-1, -Infinity];
+    // A text has few questions, so all their combinations are looked at: the heaviest may be the enemy of two others.
+    const extend = (picked: number[], from: number, weight: number, floored: number): void => {
+      if (picked.length === places) {
+        const near = Math.min(floored, wanted);
+        if (near > nearest || (near === nearest && weight > most)) [best, nearest, most] = [picked, near, weight];
+        return;
+      }
+      for (let k = from; k < free.length; k++) {
+        const i = free[k]!;
+        if (picked.some((other) => pool.enemies[i]!.includes(other))) continue;
+        extend([...picked, i], k + 1, weight + fillBy[i]!, floored + content.isFloored[i]!);
+      }
     };
-    const floored = free.filter((i) => content.isFloored[i] === 1);
-    for (const i of floored.slice(0, Math.max(0, Math.min(wanted, places)))) pick(i);
-    for (const i of free) pick(i);
-    return picked;
+    extend([], 0, 0, 0);
+    return best;
   }
 
   /** Exchanges, the cheapest first, until no kind has more than it may. */
-  mendKinds(): void {
+  #mendKinds(): void {
     const { kindMost } = this.content;
     for (let kind = 0; kind < kindMost.length; kind++) {
       while (this.#used[kind]! > kindMost[kind]!) {
@@ -223,12 +322,13 @@ class Draft {
           (_out, into) => !this.content.kindsOfItem[into]!.includes(kind),
         );
         if (exchange === null) break;
+        this.prices[kind] = Math.max(0, exchange.loss);
         this.#exchange(exchange);
       }
     }
   }
 
-  mendWords(): void {
+  #mendWords(): void {
     const { words, control } = this.content;
     while (this.#words > control.wordsMost) {
       const over = this.#words - control.wordsMost;
@@ -243,7 +343,7 @@ class Draft {
   }
 
   /** Exchanges that gain, as long as there are any: mending one kind can leave room in another. */
-  improve(): void {
+  #improve(): void {
     for (;;) {
       const exchange = this.#cheapest(
         () => true,
@@ -278,7 +378,7 @@ class Draft {
       best = { out, into, loss };
       return true;
     };
-    for (const singles of this.#singles) {
+    for (const singles of this.start.singles) {
       // The lightest go first: what they lose bounds the search for the others.
       for (let k = singles.length - 1; k >= 0; k--) {
         const out = singles[k]!;

@@ -16,7 +16,7 @@ import type { TestState } from '../../src/sittings/shadow-test.ts';
  * The rest of a test put together by exchange, against the exact optimum of the same integer programme (HiGHS), in states of
  * simulated sittings. Some states in every run; ARS_STATES=1000 for the figures of decision 0052.
  */
-const states = Number(process.env.ARS_STATES ?? 24);
+const states = Number(process.env.ARS_STATES ?? 60);
 
 /** Its types are of a CommonJS module, which it isn't where it is imported. */
 const loadHighs = loader as unknown as typeof loader.default;
@@ -146,7 +146,7 @@ function* recorded(pool: DeliveryPool, count: number): Generator<TestState> {
   }
 }
 
-suite('the rest of the test breaks no constraint and is worth within 1 % of the exact optimum', async () => {
+suite('the rest of every test breaks no constraint and is worth within 1 % of the exact optimum', async () => {
   const highs = await loadHighs();
   const gaps: number[] = [];
   for (const subject of subjects)
@@ -169,7 +169,6 @@ suite('the rest of the test breaks no constraint and is worth within 1 % of the 
         console.log(
           `${subject}: ${gaps.length} states, mean ${mean}, p99 ${gaps[Math.floor(0.99 * gaps.length)]}, most ${most}`,
         );
-      assert.ok(mean <= 0.01, `mean ${mean}`);
-      assert.ok(most <= 0.03, `most ${most}`);
+      assert.ok(most <= 0.01, `most ${most}`);
     });
 });

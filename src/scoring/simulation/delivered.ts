@@ -120,19 +120,27 @@ const near = 0.75;
 /** The least share of learners near its level that any item is given to, and the items given to less than `least` of them. */
 export function leastGiven(
   bank: BankVersion,
-  abilities: readonly { theta: number; learners: number; counts: Float64Array }[],
+  sittings: readonly { theta: number; given: readonly number[] }[],
   least: number,
-): { share: number; item: string; under: string[] } {
-  const shares = bank.items.map(({ id, b }, i) => {
-    const furthest = Math.min(...abilities.map(({ theta }) => Math.abs(theta - b)));
-    const own = abilities.filter(({ theta }) => Math.abs(theta - b) <= Math.max(near, furthest));
-    const learners = own.reduce((sum, one) => sum + one.learners, 0);
-    return { id, share: own.reduce((sum, one) => sum + one.counts[i]!, 0) / learners };
+): { share: number; learners: number; item: string; under: string[] } {
+  const lowest = sittings.reduce((low, { theta }) => Math.min(low, theta), Infinity);
+  const highest = sittings.reduce((high, { theta }) => Math.max(high, theta), -Infinity);
+  const shares = bank.items.map(({ id, b }) => {
+    // Where nobody is near an item, those who are nearest count.
+    const from = Math.min(b, highest) - near;
+    const to = Math.max(b, lowest) + near;
+    return { id, from, to, learners: 0, given: 0, share: 0 };
   });
-  const lowest = shares.reduce((low, one) => (one.share < low.share ? one : low));
+  for (const { theta, given } of sittings) {
+    for (const one of shares) if (one.from <= theta && theta <= one.to) one.learners++;
+    for (const i of given) if (shares[i]!.from <= theta && theta <= shares[i]!.to) shares[i]!.given++;
+  }
+  for (const one of shares) one.share = one.given / one.learners;
+  const rarest = shares.reduce((low, one) => (one.share < low.share ? one : low));
   return {
-    share: lowest.share,
-    item: lowest.id,
+    share: rarest.share,
+    learners: rarest.learners,
+    item: rarest.id,
     under: shares.filter(({ share }) => share < least).map(({ id }) => id),
   };
 }
