@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { Client, openMirror } from '../client/src/index.ts';
 import { postgresStore } from '../client/src/stores/postgres.ts';
+import { backendsCpuUs } from './process.ts';
 
 /**
  * One first sync of everything into PostgreSQL, in a process of its own, by the client's mirror or by a bare COPY of the same
@@ -119,10 +120,13 @@ if (by === 'copy')
   await pool.query(
     `create table ${table} (assessment_id uuid primary key, updated_at text not null, record jsonb not null)`,
   );
+const db = { query: async (sql: unknown) => (await pool.query(sql as string)).rows } as never;
+const before = await backendsCpuUs(db);
 const started = performance.now();
 const results = by === 'copy' ? await byCopy() : await byMirror();
 const seconds = (performance.now() - started) / 1000;
 const { user, system } = process.cpuUsage();
+const postgres = ((await backendsCpuUs(db)) - before) / 1e6;
 await pool.query(`drop table if exists ${table}, ${table}_sync`);
 await pool.end();
-tell({ seconds, results, requests, waited: waitedMs / 1000, cpu: (user + system) / 1e6 });
+tell({ seconds, results, requests, waited: waitedMs / 1000, node: (user + system) / 1e6, postgres });
