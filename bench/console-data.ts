@@ -1,4 +1,5 @@
 import type { App } from '../src/app.ts';
+import { makeAuditIndexes } from '../src/audit/indexes.ts';
 import { sealOrganisation } from '../src/audit/seal.ts';
 import { manualClock } from '../src/clock.ts';
 import { inWork } from '../src/db/work.ts';
@@ -65,6 +66,7 @@ export async function fillConsole(app: App, sizes: Sizes, onStep: (step: string)
       where not exists (select from audit_chain where organisation_id = $2 and blocks > 0)`,
     [from, id],
   );
+  await makeAuditIndexes(app);
   if ((await sealOrganisation(app, id)) > 0) await app.db.query('vacuum analyze');
   return organisation;
 }
@@ -241,7 +243,7 @@ const events = `
   select $1, md5('event ' || assessment_id)::uuid, 'assessment.completed', at,
          format('{"event":"assessment.completed","occurred_at":"%s","data":{"assessment_id":"%s","status":"completed","learner":%s,%s,"groups":[]},"group_ids":[]}',
            to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), assessment_id, learner, body)
-    from (select f.assessment_id, a.learner, a.body, to_timestamp(f.position / 1000000.0) as at, row_number() over (order by f.position) as n
+    from (select f.assessment_id, a.learner, a.body, date_trunc('milliseconds', to_timestamp(f.position / 1000000.0)) as at, row_number() over (order by f.position) as n
             from assessment_feed f join assessment a on a.organisation_id = $1 and a.assessment_id = f.assessment_id
            where f.organisation_id = $1 and to_timestamp(f.position / 1000000.0) >= $3::timestamptz) r
    where n % $2::int8 = 0 order by n limit $4::int8`;

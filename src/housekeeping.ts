@@ -1,5 +1,6 @@
 import { pruneIdempotency } from './api/idempotency.ts';
 import type { App } from './app.ts';
+import { makeAuditIndexes } from './audit/indexes.ts';
 import { dropMonths, makeMonths } from './audit/months.ts';
 import { scrubDigest } from './digest.ts';
 import { foldRefused } from './audit/refused.ts';
@@ -50,6 +51,7 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
   const done = await Promise.allSettled([
     pruneIdempotency(app, signal),
     tidyAudit(app, signal),
+    makeAuditIndexes(app, signal),
     closeIdleSittings(app),
     forgetLeavingLearners(app),
     runResends(app, signal),

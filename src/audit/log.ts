@@ -1,4 +1,5 @@
 import type { Tx } from '../db/database.ts';
+import type { Statement } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { errorTable } from '../errors.ts';
 import type { Recorded } from '../http/route.ts';
@@ -42,15 +43,45 @@ const columns = 'audit_id, at, request_id, actor, action, resource, status, deta
 const fits = `($4::text is null or actor = $4) and ($5::text is null or action = $5)
      and ($6::int4 is null or coalesce(status, 0) / 100 = $6)`;
 
-// By the key's order, backwards, so that it reads no further than it must.
-const hours = statement(
-  'audit.log_hours',
-  `
+type Chosen = Pick<LogFilter, 'actor' | 'action' | 'statusClass' | 'code'>;
+
+/** Conditions of the hours for what is chosen: in the text, so that each has its index, and no hour is read in vain. */
+function conditions({ actor = null, action = null, statusClass = null, code = null }: Chosen): string[] {
+  const classes: Record<number, string> = {
+    2: 'status between 200 and 299',
+    3: 'status = 304',
+    4: 'status >= 400 and status < 500',
+    5: 'status >= 500',
+  };
+  return [
+    ...(actor === null ? [] : ['actor = $4']),
+    ...(action === null ? [] : ['action = $5']),
+    ...(statusClass === null ? [] : [classes[statusClass] ?? 'false']),
+    ...(code === null ? [] : ['status >= 400 and code = $7']),
+  ];
+}
+
+const hoursFor = new Map<string, Statement>();
+
+/** Hours that have such calls, the latest first, by the order of an index, so that it reads no further than it must. */
+function hours(chosen: Chosen): Statement {
+  const which = conditions(chosen).join(' and ');
+  let found = hoursFor.get(which);
+  if (found === undefined) {
+    found = statement(
+      `audit.log_hours ${which}`,
+      `
   select hour, min(lowest_id) as lowest, max(highest_id) as highest, sum(calls)::int8 as calls from audit_hour
-   where organisation_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3 and ${fits}
-     and ($7::text is null or code = $7)
+   where organisation_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3
+     and ($4::text is null or true) and ($5::text is null or true) and ($6::int4 is null or true) and ($7::text is null or true)
+     ${which === '' ? '' : `and ${which}`}
    group by hour order by hour desc limit 24`,
-);
+    );
+    hoursFor.set(which, found);
+  }
+  return found;
+}
+
 const within = `organisation_id = $1 and at >= $2 and at < $3 and ${fits}
      and ($7::text is null or detail like '%"code":"' || $7 || '"%')
      and ($8::timestamptz is null or (at, audit_id) < ($8, $9::int8))`;
@@ -89,7 +120,7 @@ export async function findCalls(
   let readFrom = to;
   const complete = () => found.filter((row) => row.at >= readFrom).length > limit;
   while (!complete()) {
-    const batch = await tx.query<{ hour: Date; lowest: number; highest: number; calls: number }>(hours, [
+    const batch = await tx.query<{ hour: Date; lowest: number; highest: number; calls: number }>(hours(filter), [
       organisationId,
       from,
       to,
@@ -114,7 +145,10 @@ export async function findCalls(
     .sort((a, b) => b.at.getTime() - a.at.getTime() || b.audit_id - a.audit_id);
   const calls = rows.slice(0, limit).map(readCall);
   const last = calls.at(-1);
-  return { calls, next: rows.length > limit && last !== undefined ? { at: last.at, id: last.audit_id } : null };
+  return {
+    calls,
+    next: rows.length > limit && last !== undefined ? { at: last.at, id: last.audit_id } : null,
+  };
 }
 
 export async function findCall(tx: Tx, organisationId: number, id: number): Promise<LoggedCall | undefined> {
@@ -133,19 +167,23 @@ export type ErrorGroup = {
   fix: string;
 };
 
-const errors = statement(
-  'audit.log_errors',
-  `
+const ofKey = (which: 'key' | 'all') => (which === 'all' ? '$4::text is null' : 'actor = $4');
+const errorsOf = (which: 'key' | 'all') =>
+  statement(
+    `audit.log_errors_${which}`,
+    `
   select code, action, status, sum(calls)::int8 as calls, count(distinct actor)::int4 as keys, max(last_at) as last_at from (
-    select code, action, status, calls, actor, last_at from audit_hour
+    select code, action, status, actor, sum(calls) as calls, max(last_at) as last_at from audit_hour
      where organisation_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3 and status >= 400
-       and ($4::text is null or actor = $4)
+       and ${ofKey(which)}
+     group by 1, 2, 3, 4
     union all
-    select coalesce(substring(detail from '"code":"([a-z_]+)"'), ''), action, status, 1, actor, at from audit
-     where organisation_id = $1 and at >= $2 and at < $3 and status >= 400 and ($4::text is null or actor = $4)
+    select coalesce(substring(detail from '"code":"([a-z_]+)"'), ''), action, status, actor, 1, at from audit
+     where organisation_id = $1 and at >= $2 and at < $3 and status >= 400 and ${ofKey(which)}
        and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) e
    group by code, action, status order by calls desc, code, action`,
-);
+  );
+const errors = { key: errorsOf('key'), all: errorsOf('all') };
 
 /** Calls that were refused or failed, by code and route, the most frequent first. */
 export async function groupErrors(
@@ -153,7 +191,12 @@ export async function groupErrors(
   organisationId: number,
   { actor = null, from, to }: Pick<LogFilter, 'actor' | 'from' | 'to'>,
 ): Promise<ErrorGroup[]> {
-  const rows = await tx.query<Omit<ErrorGroup, 'fix'>>(errors, [organisationId, from, to, actor]);
+  const rows = await tx.query<Omit<ErrorGroup, 'fix'>>(errors[actor === null ? 'all' : 'key'], [
+    organisationId,
+    from,
+    to,
+    actor,
+  ]);
   return rows.map((row) => ({ ...row, fix: fixOf(row.code) }));
 }
 

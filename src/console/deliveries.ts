@@ -92,12 +92,10 @@ async function deliveries(visit: Visit): Promise<Answer> {
   const { app, base, organisation, query } = visit;
   const { organisation_id: id, time_zone: zone } = organisation;
   const filter = readFilter(visit);
-  const [endpoints, found] = await Promise.all([
+  const [endpoints, { deliveries: rows, next }] = await Promise.all([
     listEndpoints(app.db, id),
-    browseDeliveries(app.db, id, filter, limits.consoleRows + 1),
+    browseDeliveries(app.db, id, filter, limits.consoleRows),
   ]);
-  const rows = found.slice(0, limits.consoleRows);
-  const last = found.length > rows.length ? rows.at(-1)! : null;
   const here = `${base}/deliveries`;
   const shown = table<BrowsedDelivery>({
     caption: 'The newest first',
@@ -127,12 +125,16 @@ async function deliveries(visit: Visit): Promise<Answer> {
       back: { to: `${base}/webhooks`, label: 'Webhooks' },
       main: html`${filterForm(visit, endpoints)}${
         rows.length === 0
-          ? empty('There are none like this. Deliveries are kept for 30 days.')
+          ? empty(
+              next === null
+                ? 'There are none like this. Deliveries are kept for 30 days.'
+                : html`There are none like this since ${moment(next.createdAt, zone)}. The next page looks further back.`,
+            )
           : form(`${base}/resends/chosen`, shown, 'Send the chosen ones again')
       }${pager({
         first: filter.after === null ? null : withQuery(here, query, { after: null }),
         next:
-          last === null ? null : withQuery(here, query, { after: `${last.created_at.getTime()}.${last.delivery_id}` }),
+          next === null ? null : withQuery(here, query, { after: `${next.createdAt.getTime()}.${next.deliveryId}` }),
       })}`,
     },
   };

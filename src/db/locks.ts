@@ -2,6 +2,7 @@
 export const advisoryLocks = {
   migration: 4_152_901,
   auditMonths: 4_152_902,
+  auditIndexes: 4_152_903,
   restamp: 4_152_906,
   digest: 4_152_907,
 } as const;

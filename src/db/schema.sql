@@ -136,6 +136,11 @@ create table audit_hour (
   status smallint not null,
   constraint audit_hour_pkey PRIMARY KEY (organisation_id, hour, actor, action, status, code)
 ) with (fillfactor = 80);
+CREATE INDEX audit_hour_action ON public.audit_hour USING btree (organisation_id, action, hour);
+CREATE INDEX audit_hour_actor ON public.audit_hour USING btree (organisation_id, actor, hour);
+CREATE INDEX audit_hour_pages ON public.audit_hour USING btree (organisation_id, actor, hour) INCLUDE (first_position, last_position, lowest_id, highest_id) WHERE ((action = 'GET /assessments'::text) AND (status = 200));
+CREATE INDEX audit_hour_refused ON public.audit_hour USING btree (organisation_id, hour) INCLUDE (actor, action, status, code, calls, last_at, lowest_id, highest_id) WHERE (status >= 400);
+CREATE INDEX audit_hour_unchanged ON public.audit_hour USING btree (organisation_id, hour) WHERE (status = 304);
 
 create table bank_version (
   content text not null,
@@ -710,6 +715,35 @@ create table webhook_resend (
 );
 CREATE INDEX webhook_resend_open ON public.webhook_resend USING btree (created_at) WHERE (finished_at IS NULL);
 
+CREATE OR REPLACE FUNCTION public.audit_indexes(partition text)
+ RETURNS TABLE(name text, definition text)
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  return query select partition || '_organisation_id_resource_idx',
+    format('on %I (organisation_id, resource) where resource is not null and status = 200', partition);
+  return query select partition || '_polls',
+    format('on %I (organisation_id, actor, audit_id) where action = ''GET /assessments'' and status <> 304', partition);
+end $function$
+;
+
+CREATE OR REPLACE FUNCTION public.audit_indexes_missing()
+ RETURNS TABLE(partition text, name text, definition text, broken boolean)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return query
+    select c.relname::text, i.name, i.definition, x.indexrelid is not null
+      from pg_inherits h join pg_class c on c.oid = h.inhrelid
+      cross join lateral audit_indexes(c.relname::text) i
+      left join pg_class n on n.relname = i.name and n.relnamespace = c.relnamespace
+      left join pg_index x on x.indexrelid = n.oid
+     where h.inhparent = 'audit'::regclass and coalesce(x.indisvalid, false) = false order by c.relname, i.name;
+end $function$
+;
+
 CREATE OR REPLACE FUNCTION public.make_audit_month(month timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
@@ -717,12 +751,15 @@ CREATE OR REPLACE FUNCTION public.make_audit_month(month timestamp with time zon
 AS $function$
 declare
   name text := to_char(month at time zone 'UTC', '"audit_"YYYY_MM');
+  made record;
 begin
   if to_regclass(name) is not null then
     return;
   end if;
   execute format('create table %I (like audit including defaults, primary key (organisation_id, audit_id))', name);
-  execute format('create index on %I (organisation_id, resource) where resource is not null and status = 200', name);
+  for made in select * from audit_indexes(name) loop
+    execute format('create index %I %s', made.name, made.definition);
+  end loop;
   execute format('with moved as (delete from audit_default where at >= %L and at < %L returning *) insert into %I select * from moved',
     month, month + interval '1 month', name);
   execute format('alter table audit attach partition %I for values from (%L) to (%L)', name, month, month + interval '1 month');

@@ -82,14 +82,17 @@ const list = `action = 'GET /assessments'`;
 const keys = statement(
   'trace.keys',
   `
-  with polled as materialized (
-    select actor, max(last_at) as at from audit_hour where organisation_id = $1 and ${list} group by actor),
-  lately as materialized (
+  with lately as materialized (
     select actor, max(at) as at from audit
      where organisation_id = $1 and ${list} and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)
      group by actor)
   select k.key_id, k.label, k.created_at, k.expires_at, k.revoked_at, k.group_ids, k.subjects, greatest(p.at, n.at) as last_poll_at
-    from access_key k left join polled p on p.actor = k.key_id left join lately n on n.actor = k.key_id
+    from access_key k
+    left join lateral (
+      select max(h.last_at) as at from audit_hour h
+       where h.organisation_id = $1 and h.actor = k.key_id and ${list} and h.hour = (
+         select l.hour from audit_hour l where l.organisation_id = $1 and l.actor = k.key_id and ${list} order by l.hour desc limit 1)) p on true
+    left join lately n on n.actor = k.key_id
    where k.organisation_id = $1 order by k.created_at, k.key_id`,
 );
 
@@ -116,18 +119,21 @@ const pages = statement(
   'trace.pages',
   `
   select actor, ${columns} from (
-    select h.actor, a.* from (
-      select actor, lowest_id, highest_id, row_number() over (partition by actor order by hour) as n from audit_hour
-       where organisation_id = $1 and hour >= $3 and ${list} and status = 200 and first_position <= $2 and last_position >= $2) h
-      cross join lateral (
-        select ${columns} from audit a
-         where a.organisation_id = $1 and a.audit_id between h.lowest_id and h.highest_id and a.at >= $3 and a.actor = h.actor
-           and ${list} and ${around}
-         order by a.audit_id limit 5) a
-     where h.n <= ${hoursLooked}
+    select a.* from access_key k
+     cross join lateral (
+      select lowest_id, highest_id from audit_hour
+       where organisation_id = $1 and actor = k.key_id and hour >= date_trunc('hour', $3::timestamptz, 'UTC')
+         and ${list} and status = 200 and first_position <= $2 and last_position >= $2
+       order by hour limit ${hoursLooked}) h
+     cross join lateral (
+      select actor, ${columns} from audit a
+       where a.organisation_id = $1 and a.actor = k.key_id and a.audit_id between h.lowest_id and h.highest_id and a.at >= $3
+         and ${list} and status <> 304 and ${around}
+       order by a.audit_id limit 5) a
+     where k.organisation_id = $1
     union all
     select actor, ${columns} from audit
-     where organisation_id = $1 and ${list} and ${around}
+     where organisation_id = $1 and ${list} and status <> 304 and ${around}
        and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) found
    order by at, audit_id`,
 );
@@ -150,7 +156,11 @@ const asPoll = ({ actor: _, detail, ...rest }: Found): Poll => ({
 
 function byKey(found: Found[]): Map<string, Poll[]> {
   const map = new Map<string, Poll[]>();
-  for (const row of found) map.set(row.actor, [...(map.get(row.actor) ?? []), asPoll(row)]);
+  for (const row of found) {
+    const polls = map.get(row.actor) ?? [];
+    polls.push(asPoll(row));
+    map.set(row.actor, polls);
+  }
   return map;
 }
 
@@ -164,44 +174,71 @@ export async function readReads(tx: Tx, organisationId: number, from: Date, id: 
   return byKey(await tx.query<Found>(reads, [organisationId, from, id, learnerId]));
 }
 
-const polls = (order: 'asc' | 'desc', limit: number, which: 'any' | 'sent' = 'any') => {
-  const sent = which === 'any' ? '' : ' and status = 200';
-  return statement(
-    `trace.polls_${order}_${which}`,
+// Whoever gets a 304 had a later answer before it: the first poll after a change is never one.
+const polls = (order: 'asc' | 'desc', limit: number) =>
+  statement(
+    `trace.polls_${order}`,
     `
+  select a.* from unnest($2::text[]) as k(key_id)
+   cross join lateral (
+    select coalesce((select min(lowest_id) from (
+             select lowest_id from audit_hour
+              where organisation_id = $1 and actor = k.key_id and hour >= date_trunc('hour', $3::timestamptz, 'UTC') and ${list}
+              order by hour limit 8) h),
+           (select sealed_id + 1 from audit_chain where organisation_id = $1), 0) as id) since
+   cross join lateral (
+    select actor, ${columns} from audit
+     where organisation_id = $1 and actor = k.key_id and audit_id >= since.id and at >= $3 and ${list} and status <> 304
+     order by audit_id ${order} limit ${limit}) a`,
+  );
+const firstPolls = polls('asc', 20);
+const lastPolls = polls('desc', 10);
+
+/** The first and the last polls of each key since a time, in their order; those that found nothing new are left out. */
+export async function readPolls(
+  tx: Tx,
+  organisationId: number,
+  keyIds: string[],
+  from: Date,
+): Promise<Map<string, Poll[]>> {
+  if (keyIds.length === 0) return new Map();
+  const values = [organisationId, keyIds, from];
+  const found = [...(await tx.query<Found>(firstPolls, values)), ...(await tx.query<Found>(lastPolls, values))];
+  const unique = [...new Map(found.map((row) => [row.audit_id, row])).values()];
+  return byKey(unique.sort((a, b) => a.at.getTime() - b.at.getTime() || a.audit_id - b.audit_id));
+}
+
+// By the hours, because no index has the polls that found nothing new.
+const lastOfKey = statement(
+  'trace.last_polls',
+  `
   select actor, ${columns} from (
     select a.* from (
       select lowest_id, highest_id, hour from audit_hour
-       where organisation_id = $1 and actor = $2 and hour >= date_trunc('hour', $3::timestamptz, 'UTC') and ${list}${sent}
-       order by hour ${order} limit 8) h
+       where organisation_id = $1 and actor = $2 and hour >= date_trunc('hour', $3::timestamptz, 'UTC') and ${list}
+       order by hour desc limit 8) h
       cross join lateral (
         select actor, ${columns} from audit a
-         where a.organisation_id = $1 and a.audit_id between h.lowest_id and h.highest_id and a.at >= $3 and a.actor = $2 and ${list}${sent}
-         order by a.audit_id ${order} limit ${limit}) a
+         where a.organisation_id = $1 and a.audit_id between h.lowest_id and h.highest_id and a.at >= $3 and a.actor = $2 and ${list}
+         order by a.audit_id desc limit 20) a
     union
     select actor, ${columns} from audit
-     where organisation_id = $1 and actor = $2 and at >= $3 and ${list}${sent}
+     where organisation_id = $1 and actor = $2 and at >= $3 and ${list}
        and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) found
-   order by at ${order}, audit_id ${order} limit ${limit}`,
-  );
-};
-const firstPolls = polls('asc', 40);
-const lastPolls = polls('desc', 20);
-
-/** The first and the last polls of a key since a time, in their order. */
-export async function readPolls(tx: Tx, organisationId: number, keyId: string, from: Date): Promise<Poll[]> {
-  const values = [organisationId, keyId, from];
-  const found = [...(await tx.query<Found>(firstPolls, values)), ...(await tx.query<Found>(lastPolls, values))];
-  const unique = [...new Map(found.map((row) => [row.audit_id, row])).values()];
-  return unique.sort((a, b) => a.at.getTime() - b.at.getTime() || a.audit_id - b.audit_id).map(asPoll);
-}
-
-const lastSent = polls('desc', 20, 'sent');
+   order by at desc, audit_id desc limit 20`,
+);
+const lastSent = statement(
+  'trace.last_sent',
+  `
+  select actor, ${columns} from audit
+   where organisation_id = $1 and actor = $2 and at >= $3 and ${list} and status = 200
+   order by audit_id desc limit 20`,
+);
 
 /** The last polls of a key and, before them, the last pages that were sent to it: the newest first. */
 export async function readLastPolls(tx: Tx, organisationId: number, keyId: string, from: Date): Promise<Poll[]> {
   const values = [organisationId, keyId, from];
-  const found = [...(await tx.query<Found>(lastPolls, values)), ...(await tx.query<Found>(lastSent, values))];
+  const found = [...(await tx.query<Found>(lastOfKey, values)), ...(await tx.query<Found>(lastSent, values))];
   const unique = [...new Map(found.map((row) => [row.audit_id, row])).values()];
   return unique.sort((a, b) => b.at.getTime() - a.at.getTime() || b.audit_id - a.audit_id).map(asPoll);
 }

@@ -151,7 +151,7 @@ export function explainKey(key: TracedKey, result: TracedResult, log: LogBounds,
           null,
           ended.at,
         );
-  return ofPolls(name, what, result, calls.polls);
+  return ofPolls(name, what, result, calls.polls, key.last_poll_at);
 }
 
 function endOf(key: TracedKey): { reason: 'key_revoked' | 'key_expired'; word: string; at: Date } | null {
@@ -170,11 +170,12 @@ function coveredAll(poll: Poll, result: TracedResult): boolean {
   return walk.rows > 0 && (walk.sinceUs === null || walk.sinceUs <= result.completed_at.getTime() * 1000);
 }
 
-function ofPolls(name: string, what: string, result: TracedResult, polls: Poll[]): KeyVerdict {
+function ofPolls(name: string, what: string, result: TracedResult, polls: Poll[], lastPollAt: Date | null): KeyVerdict {
   const last = polls.at(-1) ?? null;
   if (last === null) return verdict('not_known', `Not known for ${name}: its polls are not in the log.`);
   const answered = polls.filter((poll) => poll.status < 400);
-  if (answered.length === 0)
+  // What found nothing new is not among the polls: then it wasn't refused each time.
+  if (answered.length === 0 && (lastPollAt === null || lastPollAt <= last.at))
     return verdict(
       'polls_refused',
       `${name} has polled since, and was refused each time: ${last.detail?.code ?? last.status}.`,

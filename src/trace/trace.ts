@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import { isUuid } from '../uuid.ts';
 import type { EndpointVerdict } from './endpoint.ts';
 import { explainEndpoint } from './endpoint.ts';
-import type { TracedEndpoint, TracedKey, TracedResult } from './facts.ts';
+import type { Poll, TracedEndpoint, TracedKey, TracedResult } from './facts.ts';
 import { readEndpoints, readKeys, readLogBounds, readPages, readPolls, readReads, readResult } from './facts.ts';
 import type { KeyVerdict } from './key.ts';
 import { explainKey, keyName } from './key.ts';
@@ -43,9 +43,6 @@ const weight = [
   'not_known',
 ];
 
-/** How many keys are looked at at once. */
-const atOnce = 4;
-
 export async function traceResult(app: App, organisationId: number, assessmentId: string): Promise<Trace> {
   const id = assessmentId.toLowerCase();
   const result = isUuid(id) ? await readResult(app.db, organisationId, id) : undefined;
@@ -67,28 +64,26 @@ export async function traceResult(app: App, organisationId: number, assessmentId
     readReads(app.db, organisationId, result.completed_at ?? since, id, result.learner_id),
     readEndpoints(app.db, organisationId, id),
   ]);
-  const traced: Trace['keys'] = [];
   const { completed_at: completed } = result;
   const changed = completed !== null && completed.getTime() + 1 < stood.getTime();
-  for (let from = 0; from < keys.length; from += atOnce)
-    traced.push(
-      ...(await Promise.all(
-        keys.slice(from, from + atOnce).map(async (key) => {
-          const calls = {
-            pages: pages.get(key.key_id) ?? [],
-            reads: reads.get(key.key_id) ?? [],
-            polls: [],
-            earlier: [],
-          };
-          const first = explainKey(key, result, log, calls);
-          const settled = ['fetched', 'read_by_id', 'key_bounded', 'never_polled'];
-          if (settled.includes(first.reason)) return { ...first, key };
-          const polls = await readPolls(app.db, organisationId, key.key_id, stood);
-          const earlier = changed ? await readPolls(app.db, organisationId, key.key_id, completed) : [];
-          return { ...explainKey(key, result, log, { ...calls, polls, earlier }), key };
-        }),
-      )),
-    );
+  const callsOf = (keyId: string) => ({
+    pages: pages.get(keyId) ?? [],
+    reads: reads.get(keyId) ?? [],
+  });
+  const explain = (key: TracedKey, polls: Poll[], earlier: Poll[]) =>
+    explainKey(key, result, log, { ...callsOf(key.key_id), polls, earlier });
+  const settled = ['fetched', 'read_by_id', 'key_bounded', 'never_polled'];
+  const atFirst = new Map(keys.map((key) => [key.key_id, explain(key, [], [])]));
+  const open = keys.map((key) => key.key_id).filter((id) => !settled.includes(atFirst.get(id)!.reason));
+  const [polls, earlier] = await Promise.all([
+    readPolls(app.db, organisationId, open, stood),
+    changed ? readPolls(app.db, organisationId, open, completed) : new Map<string, Poll[]>(),
+  ]);
+  const traced = keys.map((key) => {
+    const { key_id: id } = key;
+    const verdict = open.includes(id) ? explain(key, polls.get(id) ?? [], earlier.get(id) ?? []) : atFirst.get(id)!;
+    return { ...verdict, key };
+  });
   const told = endpoints.map((endpoint) => ({ ...explainEndpoint(endpoint, result), endpoint }));
   return { ...verdictOf(result, traced, told), result, keys: traced, endpoints: told };
 }
@@ -117,9 +112,15 @@ function verdictOf(
         ? `Fetched at ${time(first.at!)} by ${keyName(first.key)}`
         : delivered!.sentence.slice(0, -1);
     if (result.learner_ref === null)
-      return { reason: 'fetched_without_ref', sentence: `${how}; look at their matching: learner_ref is empty.` };
+      return {
+        reason: 'fetched_without_ref',
+        sentence: `${how}; look at their matching: learner_ref is empty.`,
+      };
     const reason = first === undefined ? 'delivered' : 'fetched';
-    return { reason, sentence: `${how}; if it isn't shown there, look at how they match learners.` };
+    return {
+      reason,
+      sentence: `${how}; if it isn't shown there, look at how they match learners.`,
+    };
   }
   const [worst] = [...keys, ...endpoints].sort((a, b) => weight.indexOf(a.reason) - weight.indexOf(b.reason));
   if (worst === undefined)

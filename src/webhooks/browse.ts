@@ -1,4 +1,5 @@
 import type { Tx } from '../db/database.ts';
+import type { Statement } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Emptied } from '../events/cancel.ts';
 import type { DeliveryStatus } from './deliveries.ts';
@@ -21,6 +22,9 @@ export type BrowsedDelivery = {
   last_error: string | null;
 };
 
+/** Where a page ends. */
+export type DeliveryPlace = { createdAt: Date; deliveryId: string };
+
 export type DeliveryFilter = {
   endpointId: string | null;
   status: DeliveryStatus | null;
@@ -28,57 +32,99 @@ export type DeliveryFilter = {
   from: Date | null;
   /** Exclusive. */
   to: Date | null;
-  /** The last row of the page before. */
-  after: { createdAt: Date; deliveryId: string } | null;
+  /** Where the page before ended. */
+  after: DeliveryPlace | null;
 };
 
+const chosenEndpoints = 'w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)';
+const inOrder = 'd.created_at desc, d.delivery_id desc';
+const between = `d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id
+                 and ($3::timestamptz is null or d.created_at >= $3) and ($4::timestamptz is null or d.created_at < $4)
+                 and ($5::timestamptz is null or (d.created_at, d.delivery_id) < ($5, $6::uuid))`;
+
+/**
+ * Deliveries of each endpoint that one page looks through for what no index is ordered by, and from the place where the
+ * first of them has been looked through so far: what lies below it is left to the next page.
+ */
+const looked = 2000;
+const lookedTo = statement(
+  'delivery.looked_to',
+  `
+  select d.created_at as "createdAt", d.delivery_id as "deliveryId" from webhook_endpoint w
+   cross join lateral (
+    select d.created_at, d.delivery_id from delivery d where ${between}
+     order by ${inOrder} offset ${looked - 1} limit 1) d
+   where ${chosenEndpoints} order by ${inOrder} limit 1`,
+);
+
 // One walk down an index for each endpoint; the status stands in the text so that its own index is used.
-const pageOf = (status: DeliveryStatus | 'any') =>
-  statement(
-    `delivery.browse_${status}`,
+const pageOf = (status: DeliveryStatus | 'any', bounded: boolean) => {
+  const ofStatus = status === 'any' ? '' : `and d.status = '${status}'`;
+  // A bounded one reads no more than it may, so its events can be asked before the page is full.
+  const ofType = `exists (select from event e where e.organisation_id = $1 and e.event_id = d.event_id and e.type = $8)`;
+  const bound = `and ($9::timestamptz is null or (d.created_at, d.delivery_id) >= ($9, $10::uuid)) and ($8::text is null or ${ofType})`;
+  return statement(
+    `delivery.browse_${status}_${bounded}`,
     `
-  select p.*, t.at as last_at, t.status_code as last_status, t.duration_ms as last_ms, t.error as last_error
-    from (select d.organisation_id, d.delivery_id, d.endpoint_id, w.url, d.type, d.status, d.attempts, d.created_at, d.next_attempt_at, d.emptied
+  select p.organisation_id, p.delivery_id, p.endpoint_id, p.url, e.type, p.status, p.attempts, p.created_at, p.next_attempt_at, e.emptied,
+         t.at as last_at, t.status_code as last_status, t.duration_ms as last_ms, t.error as last_error
+    from (select d.*, w.url
             from webhook_endpoint w cross join lateral (
-              select d.*, e.type, e.emptied from delivery d
-                join event e on e.organisation_id = d.organisation_id and e.event_id = d.event_id
-               where d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id ${status === 'any' ? '' : `and d.status = '${status}'`}
-                 and ($3::text is null or e.type = $3) and ($4::timestamptz is null or d.created_at >= $4)
-                 and ($5::timestamptz is null or d.created_at < $5)
-                 and ($6::timestamptz is null or (d.created_at, d.delivery_id) < ($6, $7::uuid))
-               order by d.created_at desc, d.delivery_id desc limit $8) d
-           where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)
-           order by d.created_at desc, d.delivery_id desc limit $8) p
+              select d.organisation_id, d.delivery_id, d.endpoint_id, d.event_id, d.status, d.attempts, d.created_at, d.next_attempt_at
+                from delivery d
+               where ${between} ${ofStatus} ${bounded ? bound : ''}
+               order by ${inOrder} limit $7) d
+           where ${chosenEndpoints}
+           order by ${inOrder} limit $7) p
+    join event e on e.organisation_id = $1 and e.event_id = p.event_id
     left join lateral (
       select * from delivery_attempt t where t.organisation_id = p.organisation_id and t.delivery_id = p.delivery_id
        order by t.number desc limit 1) t on true
    order by p.created_at desc, p.delivery_id desc`,
   );
-const pages = {
-  any: pageOf('any'),
-  pending: pageOf('pending'),
-  succeeded: pageOf('succeeded'),
-  dead: pageOf('dead'),
-  cancelled: pageOf('cancelled'),
 };
+const statuses = ['any', 'pending', 'succeeded', 'dead', 'cancelled'] as const;
+const pagesOf = (bounded: boolean) =>
+  Object.fromEntries(statuses.map((status) => [status, pageOf(status, bounded)])) as Record<
+    (typeof statuses)[number],
+    Statement
+  >;
+const pages = { whole: pagesOf(false), bounded: pagesOf(true) };
 
-/** The newest first. */
-export function browseDeliveries(
+/** What has an index of its own, or is nearly all there is: a page of it is full before many were read. */
+const dense: readonly DeliveryFilter['status'][] = [null, 'pending', 'dead'];
+
+/**
+ * A page of deliveries, the newest first, and where the next one goes on; null at the end. A page that looks for what is
+ * rare may be short, or empty, and yet not be the last.
+ */
+export async function browseDeliveries(
   tx: Tx,
   organisationId: number,
   { endpointId, status, type, from, to, after }: DeliveryFilter,
   limit: number,
-): Promise<BrowsedDelivery[]> {
-  return tx.query<BrowsedDelivery>(pages[status ?? 'any'], [
-    organisationId,
-    endpointId,
-    type,
-    from,
-    to,
-    after?.createdAt ?? null,
-    after?.deliveryId ?? null,
-    limit,
-  ]);
+): Promise<{ deliveries: BrowsedDelivery[]; next: DeliveryPlace | null }> {
+  const place = [after?.createdAt ?? null, after?.deliveryId ?? null];
+  const where = [organisationId, endpointId, from, to, ...place];
+  const bounded = type !== null || !dense.includes(status);
+  const [bound] = bounded ? await tx.query<DeliveryPlace>(lookedTo, where) : [];
+  const found = bounded
+    ? await tx.query<BrowsedDelivery>(pages.bounded[status ?? 'any'], [
+        ...where,
+        limit + 1,
+        type,
+        bound?.createdAt ?? null,
+        bound?.deliveryId ?? null,
+      ])
+    : await tx.query<BrowsedDelivery>(pages.whole[status ?? 'any'], [...where, limit + 1]);
+  const deliveries = found.slice(0, limit);
+  const last = deliveries.at(-1);
+  if (found.length > limit && last !== undefined)
+    return {
+      deliveries,
+      next: { createdAt: last.created_at, deliveryId: last.delivery_id },
+    };
+  return { deliveries, next: bound ?? null };
 }
 
 export type KeptAttempt = {

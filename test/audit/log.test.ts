@@ -68,6 +68,10 @@ const filters: [string, Omit<LogFilter, 'from' | 'to'>, string][] = [
     { actor: 'ARSKB', statusClass: 4, code: 'rate_limited' },
     `actor = 'ARSKB' and detail like '%rate_limited%'`,
   ],
+  ['a class that is sent', { statusClass: 2 }, 'status between 200 and 299'],
+  ['a class that is refused', { statusClass: 4, action: 'GET /groups' }, `status >= 400 and action = 'GET /groups'`],
+  ['a class that nobody saw', { statusClass: 5, actor: 'ARSKA' }, 'false'],
+  ['a code that nobody saw', { code: 'never_seen' }, 'false'],
   ['what nobody did', { action: 'GET /nowhere' }, 'false'],
 ];
 

@@ -72,6 +72,11 @@ suite('a log of the version before', async () => {
         { part: 'audit_before', count: 51 },
         { part: 'audit_default', count: 1 },
       ]);
+      assert.deepEqual(
+        await db.query('select * from audit_indexes_missing()'),
+        [],
+        'what was there before is read by index, too',
+      );
     });
   });
 

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { DeliveryFilter, DeliveryPlace } from '../../src/webhooks/browse.ts';
+import { browseDeliveries } from '../../src/webhooks/browse.ts';
+import { registerEndpoint } from '../../src/webhooks/register.ts';
+import { withService } from '../service.ts';
+
+/** Deliveries page by page: each that fits once, the newest first, however rare it is among the others. */
+
+const service = await withService();
+const { db } = service.app;
+const org = await service.organisation();
+const other = await service.organisation();
+const endpoints: string[] = [];
+for (const owner of [org, org, org, other])
+  endpoints.push(
+    (
+      await service.inWork((work) =>
+        registerEndpoint(work, owner.id, {
+          url: 'https://platform.example/hook',
+          eventTypes: ['assessment.completed', 'learner.groups.updated'],
+          groupIds: null,
+        }),
+      )
+    ).row.endpoint_id,
+  );
+// The first endpoint has most of them; many are of one millisecond.
+await db.query(
+  `with told as (
+     insert into event (organisation_id, event_id, type, occurred_at, payload)
+     select o, md5(o || ' ' || n)::uuid, case when n % 1700 = 5 then 'learner.groups.updated' else 'assessment.completed' end,
+            to_timestamp(1766000000 + n / 7), '{}'
+       from generate_series(1, 5000) n, unnest($1::int8[]) o
+     returning organisation_id, event_id, occurred_at, md5(event_id::text) as draw)
+   insert into delivery (organisation_id, delivery_id, endpoint_id, event_id, status, created_at, next_attempt_at, finished_at)
+   select t.organisation_id, md5(t.event_id::text || w.endpoint_id)::uuid, w.endpoint_id, t.event_id, s.status, t.occurred_at,
+          case when s.status = 'pending' then t.occurred_at end, case when s.status <> 'pending' then t.occurred_at end
+     from told t join webhook_endpoint w using (organisation_id),
+          lateral (select case when t.draw < '005' then 'cancelled' when t.draw < '01' then 'dead' when t.draw < '04' then 'pending' else 'succeeded' end as status) s
+    where w.endpoint_id = $2 or t.draw > 'e'`,
+  [[org.id, other.id], endpoints[0]],
+);
+
+const everything: DeliveryFilter = { endpointId: null, status: null, type: null, from: null, to: null, after: null };
+
+async function walk(filter: Partial<DeliveryFilter>, limit: number): Promise<string[]> {
+  const ids: string[] = [];
+  let after: DeliveryPlace | null = null;
+  do {
+    const { deliveries, next } = await browseDeliveries(db, org.id, { ...everything, ...filter, after }, limit);
+    assert.ok(deliveries.length <= limit);
+    ids.push(...deliveries.map((one) => one.delivery_id));
+    after = next;
+  } while (after !== null);
+  return ids;
+}
+
+suite('deliveries page by page', () => {
+  const at = (n: number) => new Date((1766000000 + n / 7) * 1000);
+  const filters: [string, Partial<DeliveryFilter>, string, number][] = [
+    ['all', {}, 'true', 997],
+    ['of one endpoint', { endpointId: endpoints[1]! }, `endpoint_id = '${endpoints[1]}'`, 50],
+    ['that are done', { status: 'succeeded' }, `status = 'succeeded'`, 1500],
+    ['that wait', { status: 'pending' }, `status = 'pending'`, 20],
+    ['that failed', { status: 'dead' }, `status = 'dead'`, 3],
+    ['the rare cancelled', { status: 'cancelled' }, `status = 'cancelled'`, 50],
+    ['of a rare kind', { type: 'learner.groups.updated' }, `type = 'learner.groups.updated'`, 50],
+    [
+      'of a rare kind that are done',
+      { type: 'learner.groups.updated', status: 'succeeded' },
+      `type like 'l%' and status = 'succeeded'`,
+      50,
+    ],
+    [
+      'of some days',
+      { from: at(700), to: at(3500) },
+      `created_at >= to_timestamp(1766000100) and created_at < to_timestamp(1766000500)`,
+      300,
+    ],
+    ['of an endpoint of somebody else', { endpointId: endpoints[3]! }, 'false', 50],
+  ];
+  for (const [name, filter, where, limit] of filters)
+    test(name, async () => {
+      const expected = await db.query<{ delivery_id: string }>(
+        `select delivery_id from delivery d join event e using (organisation_id, event_id)
+          where organisation_id = $1 and ${where} order by created_at desc, delivery_id desc`,
+        [org.id],
+      );
+      assert.deepEqual(
+        await walk(filter, limit),
+        expected.map((row) => row.delivery_id),
+      );
+      if (name !== 'of an endpoint of somebody else') assert.ok(expected.length > 0);
+    });
+});
