@@ -7,6 +7,7 @@ Run it once a minute. Changes and checkpoint are one transaction of the file, so
 service sends its digest, the file is compared with it.
 """
 import hashlib
+import http.client
 import json
 import os
 import random
@@ -51,7 +52,7 @@ def get(search, etag=None):
             if error.code not in (429, 500, 502, 503, 504):
                 sys.exit(f"refused: {error.code} {body} (request {error.headers.get('X-Request-Id')})")
             wait = max(wait, float(error.headers.get("Retry-After") or 0))
-        except (OSError, ValueError):
+        except (OSError, ValueError, http.client.HTTPException):
             pass  # The connection ended, or the reply was cut off.
         time.sleep(wait)
     sys.exit("the service does not answer; nothing is lost, the next run goes on")

@@ -85,7 +85,7 @@ const groups: Record<string, Entry[]> = {
       source: 'examples/README.md',
       path: 'examples.html',
       name: 'Examples',
-      about: 'Programs to begin from, in nine languages, each run by a test against the service.',
+      about: 'Programs to begin from, in seven languages, each run by a test against the service.',
     },
     {
       source: 'docs/admin.md',

@@ -62,6 +62,8 @@ export async function digestService(behind: string, hasDigest = true): Promise<D
     const {
       host: _host,
       connection: _connection,
+      upgrade: _upgrade,
+      'http2-settings': _settings,
       'accept-encoding': _encoding,
       'content-length': _length,
       ...rest

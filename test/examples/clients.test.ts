@@ -145,39 +145,4 @@ suite('the examples with the client', async () => {
     await first.isWithdrawn();
     assert.match((await nightly()).stdout, /^1 results: 0 added, 0 changed, 1 removed/);
   });
-
-  const lacksPython = await run('python3', ['--version']).then(
-    () => false as const,
-    () => 'no python3 on this machine',
-  );
-  test('python/mirror.py holds what a sweep shows, and sees that it does', { skip: lacksPython }, async () => {
-    const { scene, ana, first, environment, truth: wanted } = await begun();
-    const file = join(folder, 'python.sqlite');
-    const env = { ...environment, API: `${front.url}/api/v1` };
-    const mirrored = async () =>
-      (await run('python3', [join(root, 'examples/python/mirror.py'), file], { env })).stdout;
-    const held = () => {
-      const database = new DatabaseSync(file);
-      const rows = database.prepare('select record from result').all();
-      database.close();
-      return new Map(
-        rows.map(({ record }) => JSON.parse(record as string) as Assessment).map((one) => [one.assessment_id, one]),
-      );
-    };
-    assert.match(await mirrored(), /digest is this file's\n2 results/);
-    await first.isWithdrawn();
-    await ana.completes();
-    await ana.joins(await scene.group('C-1'));
-    assert.match(await mirrored(), /digest is this file's/);
-    assert.deepEqual(held(), await wanted());
-    await mirrored();
-    assert.match(await mirrored(), /nothing has changed/);
-    // Damage is seen at the next change, and a walk through everything mends it.
-    const database = new DatabaseSync(file);
-    database.exec('delete from result where rowid = (select min(rowid) from result)');
-    database.close();
-    await ana.completes();
-    assert.match(await mirrored(), /digest is this file's/);
-    assert.deepEqual(held(), await wanted());
-  });
 });
