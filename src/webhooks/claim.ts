@@ -21,8 +21,6 @@ export type LaneEndpoint = Pick<
   | 'previous_secret_until'
   | 'earlier_secrets'
   | 'failing_since'
-  | 'warned_at'
-  | 'noticed_at'
 >;
 
 /** A delivery that is due. */
@@ -38,7 +36,7 @@ export type DueDelivery = {
 
 export type Lease = { workerId: string; nowMs: number; untilMs: number };
 
-const endpoint = `w.organisation_id, w.endpoint_id, w.url, w.secret, w.previous_secret, w.previous_secret_until, w.earlier_secrets, w.failing_since, w.warned_at, w.noticed_at`;
+const endpoint = `w.organisation_id, w.endpoint_id, w.url, w.secret, w.previous_secret, w.previous_secret_until, w.earlier_secrets, w.failing_since`;
 
 // One index probe for each endpoint that has anything pending, however many deliveries wait for it.
 const waiting = `

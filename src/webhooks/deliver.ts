@@ -5,7 +5,7 @@ import { attemptDelivery } from './attempt.ts';
 import type { DueDelivery } from './claim.ts';
 import { stillWanted } from './claim.ts';
 import { createGate } from './gate.ts';
-import { followHealth } from './health.ts';
+import { tellOfEndpoint } from './health.ts';
 import type { Lane, LaneIo } from './lane.ts';
 import type { Outcome, Recorder } from './outcome.ts';
 import type { Verdict } from './retry.ts';
@@ -39,7 +39,6 @@ type Means = {
   sender: Sender;
   recorder: Recorder;
   connection: Dedicated;
-  recordingConnection: Dedicated;
   /** Nothing is begun any more. */
   stopping: AbortSignal;
   /** What is under way is broken off. */
@@ -51,7 +50,7 @@ type Means = {
 
 /** Makes the attempts of one worker: each is begun only where it is still wanted, sent, recorded and told of. */
 export function createDelivering(means: Means): LaneIo['attempt'] {
-  const { app, recorder, recordingConnection, lookIn, failed } = means;
+  const { app, recorder, lookIn, failed } = means;
   const gate = createGate(gateSize);
   const mayBegin = createPermission(means);
 
@@ -71,10 +70,11 @@ export function createDelivering(means: Means): LaneIo['attempt'] {
       await recorded.sent;
       leave();
       ended(made.verdict === 'delivered' ? 'delivered' : 'failed');
-      await recorded.written;
+      const news = await recorded.written;
       if (made.retryInMs !== null) lookIn(made.retryInMs);
       tellOf(app, lane, delivery, made);
-      if (await followHealth(app, recordingConnection, lane.endpoint, made.verdict, made.endedMs)) lane.close();
+      if (news !== null) tellOfEndpoint(app.log, news);
+      if (news !== null && news.reason !== null) lane.close();
     } catch (error) {
       // The delivery stays due; without its lane, and with nobody told of it, it is not tried again before the next look.
       failed(error);
@@ -171,6 +171,7 @@ function statusAfter({ verdict, retryInMs }: Made): Outcome['status'] {
 function outcomeOf(lane: Lane, delivery: DueDelivery, made: Made): Outcome {
   return {
     organisationId: lane.endpoint.organisation_id,
+    endpointId: lane.endpoint.endpoint_id,
     deliveryId: delivery.delivery_id,
     attemptsBefore: delivery.attempts,
     resentAfter: delivery.resent_after,

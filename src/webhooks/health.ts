@@ -1,10 +1,6 @@
-import type { App } from '../app.ts';
 import { formatMs } from '../clock.ts';
-import type { Tx } from '../db/database.ts';
-import { statement } from '../db/database.ts';
-import type { LaneEndpoint } from './claim.ts';
-import type { Notice } from './notices.ts';
-import { noteEndpoint } from './notices.ts';
+import type { Log } from '../log.ts';
+import type { EndpointRow } from './store.ts';
 
 /** Nothing but failures for so long, and the endpoint is disabled; said on the console, the command line and in the log well before. */
 export const disableAfterMs = 5 * 24 * 3600_000;
@@ -12,77 +8,82 @@ export const warnAfterMs = 24 * 3600_000;
 /** Nothing but failures for so long, and the organisation's people are told; a hiccup is no news. */
 export const noticeAfterMs = 15 * 60_000;
 
-const mark = statement(
-  'health.mark',
-  `
-  update webhook_endpoint set failing_since = $3, warned_at = $4, noticed_at = $5 where organisation_id = $1 and endpoint_id = $2`,
-);
-const disable = statement(
-  'health.disable',
-  `
-  update webhook_endpoint set status = 'disabled', disabled_reason = $3, updated_at = $4
-   where organisation_id = $1 and endpoint_id = $2 and status <> 'disabled' returning endpoint_id`,
-);
+const lasting = (sinceAt: string, ms: number) => `t.last_failed_at >= ${sinceAt} + interval '${ms} milliseconds'`;
+const iso = (at: string) => `to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-export type Failing = Pick<LaneEndpoint, 'failing_since' | 'warned_at' | 'noticed_at'>;
+/**
+ * How endpoints fare, followed in the statement that records their attempts (outcome.ts): a worker that dies has told
+ * either both or neither, and workers that share an endpoint go one after the other. It stands behind `outcome` and
+ * `moved`, the attempts that are recorded for the first time. An attempt that began before the endpoint was last changed
+ * says nothing of how it fails now. A notice's id is made from what it tells of.
+ */
+export const followHealth = `
+  attempted as (
+    select m.organisation_id, m.endpoint_id, o.at, o.ended_at, o.status = 'succeeded' as succeeded, o.status_code,
+           max(o.ended_at) filter (where o.status = 'succeeded') over (partition by m.organisation_id, m.endpoint_id) as succeeded_at
+      from moved m join outcome o using (organisation_id, delivery_id)),
+  fared as (
+    select organisation_id, endpoint_id, succeeded_at, min(at) filter (where fails) as began_at, min(ended_at) filter (where fails) as failed_at,
+           max(ended_at) filter (where fails) as last_failed_at, coalesce(bool_or(status_code = 410) filter (where fails), false) as gone
+      from (select *, not succeeded and (succeeded_at is null or ended_at > succeeded_at) as fails from attempted) a
+     group by organisation_id, endpoint_id, succeeded_at),
+  held as (
+    select w.organisation_id, w.endpoint_id, w.status, w.failing_since, w.warned_at, w.noticed_at, f.succeeded_at, f.last_failed_at, f.gone,
+           coalesce(f.succeeded_at >= w.failing_since, false) as recovers, case when f.began_at >= w.updated_at then f.failed_at end as failed_at
+      from fared f join webhook_endpoint w on w.organisation_id = f.organisation_id and w.endpoint_id = f.endpoint_id
+     where f.failed_at is not null or w.failing_since is not null
+     order by w.organisation_id, w.endpoint_id for update of w),
+  -- The record of failures as it was goes on, or begins with the first failure behind a success.
+  became as (
+    select *, case when recovers then failed_at else coalesce(failing_since, failed_at) end as since,
+           not recovers and noticed_at is not null as was_noticed, not recovers and warned_at is not null as was_warned
+      from held),
+  told as (
+    select *, recovers and noticed_at is not null as tells_recovered, disables or fails_on and not was_noticed and ${lasting('since', noticeAfterMs)} as tells_failing,
+           fails_on and not was_warned and ${lasting('since', warnAfterMs)} as warns,
+           case when gone then 'The endpoint answered 410 Gone at ' || ${iso('last_failed_at')} || '.'
+                else 'Every delivery since ' || ${iso('since')} || ' failed.' end as reason
+      from (select *, failed_at is not null and status <> 'disabled' as fails_on,
+                   failed_at is not null and status <> 'disabled' and (gone or ${lasting('since', disableAfterMs)}) as disables from became t) t),
+  marked as (
+    update webhook_endpoint w set failing_since = t.since, noticed_at = case when t.tells_failing then t.last_failed_at when t.was_noticed then t.noticed_at end,
+           warned_at = case when t.warns then t.last_failed_at when t.was_warned then t.warned_at end, status = case when t.disables then 'disabled' else w.status end,
+           disabled_reason = case when t.disables then t.reason else w.disabled_reason end, updated_at = case when t.disables then t.last_failed_at else w.updated_at end
+      from told t
+     where w.organisation_id = t.organisation_id and w.endpoint_id = t.endpoint_id
+       and (t.recovers or t.failing_since is distinct from t.since or t.tells_failing or t.warns)),
+  noted as (
+    insert into endpoint_notice (organisation_id, notice_id, endpoint_id, at, kind, since)
+    select t.organisation_id, substr(encode(sha256(convert_to(concat_ws(' ', t.endpoint_id, n.kind, ${iso('n.at')}), 'UTF8')), 'hex'), 1, 32)::uuid,
+           t.endpoint_id, n.at, n.kind, n.since
+      from told t cross join lateral (values
+        ('recovered', t.tells_recovered, t.succeeded_at, t.failing_since),
+        (case when t.disables then 'disabled' else 'failing' end, t.tells_failing, t.last_failed_at, t.since)) as n(kind, is_so, at, since)
+     where n.is_so
+    on conflict (organisation_id, notice_id) do nothing),
+  news as (
+    select json_agg(json_build_object('endpoint_id', endpoint_id, 'since', (extract(epoch from since) * 1000)::int8, 'warns', warns,
+                                      'reason', case when disables then reason end)) as all
+      from told where warns or disables)`;
+
+/** What an operator hears of an endpoint; `reason`: why it was disabled. */
+export type EndpointNews = { endpoint_id: string; since: number; warns: boolean; reason: string | null };
+
+export function tellOfEndpoint(log: Log, { endpoint_id: endpoint, since, warns, reason }: EndpointNews): void {
+  if (warns)
+    log.error('webhook.failing', {
+      endpoint,
+      failing_since: formatMs(since),
+      disabled_after: formatMs(since + disableAfterMs),
+    });
+  if (reason !== null) log.error('webhook.disabled', { endpoint, reason });
+}
 
 /** The sentence that warns of an endpoint that only fails; null while there is nothing to warn of. */
 export function endpointWarning(
-  { failing_since: since }: Pick<Failing, 'failing_since'>,
+  { failing_since: since }: Pick<EndpointRow, 'failing_since'>,
   nowMs: number,
 ): string | null {
   if (since === null || nowMs - since.getTime() < warnAfterMs) return null;
   return `Every delivery since ${formatMs(since.getTime())} has failed; at the first failure after ${formatMs(since.getTime() + disableAfterMs)} the endpoint is disabled. One success ends this.`;
-}
-
-/**
- * Follows how an endpoint fares; called after each recorded attempt by the one worker that holds its lane. `endpoint` is
- * brought up to date.
- * @returns true when the endpoint has been disabled
- */
-export async function followHealth(
-  app: App,
-  tx: Tx,
-  endpoint: LaneEndpoint,
-  verdict: 'delivered' | 'retry' | 'gone',
-  nowMs: number,
-): Promise<boolean> {
-  const { organisation_id: organisationId, endpoint_id: endpointId } = endpoint;
-  const put = async (failing: Partial<Failing>) => {
-    Object.assign(endpoint, failing);
-    const { failing_since: since, warned_at: warnedAt, noticed_at: noticedAt } = endpoint;
-    await tx.query(mark, [organisationId, endpointId, since, warnedAt, noticedAt]);
-  };
-  const tell = (kind: Notice['kind'], since: Date | null) =>
-    noteEndpoint(tx, organisationId, app.random.uuid(), { endpoint_id: endpointId, at: new Date(nowMs), kind, since });
-  if (verdict === 'delivered') {
-    if (endpoint.noticed_at !== null) await tell('recovered', endpoint.failing_since);
-    if (endpoint.failing_since !== null) await put({ failing_since: null, warned_at: null, noticed_at: null });
-    return false;
-  }
-  if (endpoint.failing_since === null) await put({ failing_since: new Date(nowMs), warned_at: null, noticed_at: null });
-  const failingMs = nowMs - endpoint.failing_since!.getTime();
-  if (failingMs >= noticeAfterMs && endpoint.noticed_at === null) {
-    await tell('failing', endpoint.failing_since);
-    await put({ noticed_at: new Date(nowMs) });
-  }
-  if (failingMs >= warnAfterMs && endpoint.warned_at === null) {
-    await put({ warned_at: new Date(nowMs) });
-    app.log.error('webhook.failing', {
-      endpoint: endpointId,
-      failing_since: formatMs(endpoint.failing_since!.getTime()),
-      disabled_after: formatMs(endpoint.failing_since!.getTime() + disableAfterMs),
-    });
-  }
-  const reason =
-    verdict === 'gone'
-      ? `The endpoint answered 410 Gone at ${formatMs(nowMs)}.`
-      : failingMs >= disableAfterMs
-        ? `Every delivery since ${formatMs(endpoint.failing_since!.getTime())} failed.`
-        : null;
-  if (reason === null) return false;
-  await tx.query(disable, [organisationId, endpointId, reason, new Date(nowMs)]);
-  await tell('disabled', endpoint.failing_since);
-  app.log.error('webhook.disabled', { endpoint: endpointId, reason });
-  return true;
 }

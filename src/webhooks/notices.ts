@@ -14,11 +14,6 @@ export type Notice = {
   since: Date | null;
 };
 
-const insert = statement(
-  'notice.insert',
-  `
-  insert into endpoint_notice (organisation_id, notice_id, endpoint_id, at, kind, since) values ($1, $2, $3, $4, $5, $6)`,
-);
 const latest = statement(
   'notice.latest',
   `
@@ -41,15 +36,6 @@ const takeAllUntold = statement(
    order by t.at, t.notice_id`,
 );
 const prune = statement('notice.prune', 'delete from endpoint_notice where at < $1');
-
-export async function noteEndpoint(
-  tx: Tx,
-  organisationId: number,
-  noticeId: string,
-  notice: Pick<Notice, 'endpoint_id' | 'at' | 'kind' | 'since'>,
-): Promise<void> {
-  await tx.query(insert, [organisationId, noticeId, notice.endpoint_id, notice.at, notice.kind, notice.since]);
-}
 
 /** The newest first. */
 export function latestNotices(tx: Tx, organisationId: number, since: Date, most: number): Promise<Notice[]> {

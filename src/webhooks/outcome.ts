@@ -1,10 +1,13 @@
 import { arrayLiteral, joinedTexts, joinedTextsOf } from '../db/arrays.ts';
 import type { Dedicated } from '../db/database.ts';
 import { DatabaseUnavailable, statement } from '../db/database.ts';
+import type { EndpointNews } from './health.ts';
+import { followHealth } from './health.ts';
 
 /** What one attempt did to its delivery. */
 export type Outcome = {
   organisationId: number;
+  endpointId: string;
   deliveryId: string;
   /** Attempts before this one: the result is written once, whoever writes it again. */
   attemptsBefore: number;
@@ -44,13 +47,14 @@ const record = statement(
            finished_at = case when ${cancelled} then d.finished_at when o.status <> 'pending' and not ${sentAgain} then o.ended_at end
       from outcome o
      where d.organisation_id = o.organisation_id and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')
-    returning d.organisation_id, d.delivery_id, d.attempts),
+    returning d.organisation_id, d.delivery_id, d.endpoint_id, d.attempts),
   listed as (
     insert into delivery_attempt (organisation_id, delivery_id, number, at, status_code, duration_ms, error, sent)
     select organisation_id, delivery_id, m.attempts, o.at, o.status_code, o.duration_ms, o.error, o.sent
       from moved m join outcome o using (organisation_id, delivery_id)
-    returning 1)
-  select (select count(*) from listed) as written,
+    returning 1),
+  ${followHealth}
+  select (select count(*) from listed) as written, (select n.all from news n) as news,
          (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable`,
 );
 
@@ -67,8 +71,8 @@ const passes = (error: unknown) =>
 export type Recording = {
   /** The statement has left for the database, which carries it out even if this process is killed now. */
   sent: Promise<void>;
-  /** The database has the outcome; waits as long as the database is away. */
-  written: Promise<void>;
+  /** The database has the outcome; waits as long as the database is away. One of an endpoint's attempts brings its news. */
+  written: Promise<EndpointNews | null>;
 };
 
 export type Recorder = {
@@ -79,7 +83,7 @@ export type Recorder = {
   stop(): void;
 };
 
-type Entry = { outcome: Outcome; sent(): void; written(): void; failed(error: unknown): void };
+type Entry = { outcome: Outcome; sent(): void; written(news: EndpointNews | null): void; failed(error: unknown): void };
 /** `reached` is where the log ended after the batch, known from the statement behind it. */
 type Batch = { entries: Entry[]; answered: boolean; reached: bigint | null };
 
@@ -112,16 +116,23 @@ function createKept(connection: Dedicated) {
 
   /** Writes a batch, and forgets those that the log on disk is beyond. */
   async function write(batch: Batch): Promise<void> {
-    const [row] = await connection.query<{ written: number; reached: string; durable: string }>(
-      record,
-      values(batch.entries),
-    );
+    const [row] = await connection.query<{
+      written: number;
+      news: EndpointNews[] | null;
+      reached: string;
+      durable: string;
+    }>(record, values(batch.entries));
     // A statement sees the log's end before its own commit, so it bounds the batches before it.
     const [reached, durable] = [BigInt(row!.reached), BigInt(row!.durable)];
     for (const earlier of kept) if (earlier.answered) earlier.reached ??= reached;
     kept = kept.filter((earlier) => earlier.reached === null || earlier.reached > durable);
     batch.answered = true;
-    for (const entry of batch.entries) entry.written();
+    const news = new Map(row!.news?.map((one) => [one.endpoint_id, one]));
+    for (const entry of batch.entries) {
+      const { endpointId } = entry.outcome;
+      entry.written(news.get(endpointId) ?? null);
+      news.delete(endpointId);
+    }
   }
 
   return {
@@ -151,7 +162,7 @@ function createKept(connection: Dedicated) {
 /** An outcome that waits to be written, and what its writer is told. */
 function enter(outcome: Outcome): { entry: Entry; recording: Recording } {
   const sent = Promise.withResolvers<void>();
-  const written = Promise.withResolvers<void>();
+  const written = Promise.withResolvers<EndpointNews | null>();
   const failed = (error: unknown) => {
     sent.resolve();
     written.reject(error);

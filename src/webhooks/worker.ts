@@ -76,7 +76,6 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
   const attempt = createDelivering({
     ...part,
     sender,
-    recordingConnection,
     breakOff: breakOff.signal,
     lookIn: (ms) => lookout.within(ms),
   });

@@ -11,6 +11,7 @@ suite('a recorder of outcomes', async () => {
     const nowMs = scene.clock.nowMs();
     return {
       organisationId: scene.organisation.id,
+      endpointId: '',
       deliveryId,
       attemptsBefore: 0,
       resentAfter: 0,
