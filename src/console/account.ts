@@ -4,7 +4,7 @@ import type { Work } from '../db/work.ts';
 import type { Markup } from '../html.ts';
 import { attributes, html } from '../html.ts';
 import { limits } from '../limits.ts';
-import { changePassword, findAccounts } from '../users/accounts.ts';
+import { changePassword, findAccounts, saltOf } from '../users/accounts.ts';
 import { listMemberships } from '../users/members.ts';
 import { hashPassword, passwordFault } from '../users/password.ts';
 import { needsSecondFactor } from '../users/roles.ts';
@@ -188,7 +188,7 @@ async function setPassword(visit: PersonVisit): Promise<Answer> {
   const refused = await passwordFaultOf(visit, 'present');
   if (refused !== null) return passwordPage({ present: refused.fault });
   const others = (await findAccounts(app.db, session.email)).filter((one) => one.user_id !== session.user_id);
-  const hashed = await hashPassword(password, app.random, others[0]?.password);
+  const hashed = await hashPassword(password, app.random, saltOf(others));
   const token = await inWork(app, null, async (work) => {
     await changePassword(work, session.user_id, hashed);
     await endSessions(work, session.user_id, session.session_id);

@@ -2,7 +2,7 @@ import { inWork } from '../db/work.ts';
 import { html } from '../html.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from '../personal-data.ts';
 import { limits } from '../limits.ts';
-import { findAccounts } from '../users/accounts.ts';
+import { findAccounts, saltOf } from '../users/accounts.ts';
 import type { UserInvitation } from '../users/invitations.ts';
 import { acceptInvitation, findUserInvitation } from '../users/invitations.ts';
 import { hashPassword, passwordFault } from '../users/password.ts';
@@ -109,8 +109,8 @@ async function accept(visit: OpenVisit): Promise<Answer> {
   if (wrongPassword !== null) faults.password = `The password ${wrongPassword}.`;
   if (Object.keys(faults).length > 0) return invitationPage(visit, invitation, faults);
   // Another account of the address lends its salt: one computation then checks a password against both.
-  const [other] = await findAccounts(app.db, invitation.email);
-  const hashed = await hashPassword(password, app.random, other?.password);
+  const others = await findAccounts(app.db, invitation.email);
+  const hashed = await hashPassword(password, app.random, saltOf(others));
   const token = await inWork(app, null, async (work) => {
     const made = await acceptInvitation(work, params.token!, { fullName, password: hashed });
     if (made === null) return null;

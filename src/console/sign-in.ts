@@ -3,7 +3,7 @@ import { html } from '../html.ts';
 import { limits } from '../limits.ts';
 import { isPlainText } from '../personal-data.ts';
 import type { Account } from '../users/accounts.ts';
-import { findAccounts, plainEmail } from '../users/accounts.ts';
+import { findAccounts, lockAccount, plainEmail } from '../users/accounts.ts';
 import { matching } from '../users/password.ts';
 import { useSecondFactor } from '../users/second-factor.ts';
 import type { Membership } from '../users/sessions.ts';
@@ -132,18 +132,22 @@ async function signIn(visit: OpenVisit): Promise<Answer> {
         .flat()
         .sort((a, b) => a.name.localeCompare(b.name)),
     );
-  const stage = account.totp_secret === null ? 'full' : 'code';
-  const token = await inWork(app, null, async (work) => {
+  const opened = await inWork(app, null, async (work) => {
+    // What was checked must still be so: a new password, or a second factor, may have come in the meantime.
+    const present = await lockAccount(work, account.user_id);
+    if (present === undefined || present.password !== account.password) return null;
+    const stage = present.totp_secret === null ? 'full' : 'code';
     await uncountAttempt(work, subjects);
     // Whatever session the browser had, its token is never taken on.
     if (visit.session !== null) await endSession(work, visit.session.user_id, visit.session.session_id);
     if (stage === 'full') await auditSignIn(work, visit, account.user_id);
-    return openSession(work, { userId: account.user_id, stage, client: visit.client });
+    return { stage, token: await openSession(work, { userId: account.user_id, stage, client: visit.client }) };
   });
+  if (opened === null) return signInPage(visit, sent.text('email'), { password: wrong });
   const to = wanted(visit);
-  return stage === 'full'
-    ? { to, token }
-    : { to: `/console/sign-in/code?${new URLSearchParams({ to }).toString()}`, token };
+  return opened.stage === 'full'
+    ? { to, token: opened.token }
+    : { to: `/console/sign-in/code?${new URLSearchParams({ to }).toString()}`, token: opened.token };
 }
 
 /** Two accounts with one address and one password: the organisation says which is meant. */
@@ -200,12 +204,15 @@ async function showCode(visit: OpenVisit): Promise<Answer> {
 
 /** Checks a code under its own throttle. @returns what is wrong with it, or null */
 async function codeFault(
-  { app, form: sent }: OpenVisit,
+  { app, form: sent, address }: OpenVisit,
   userId: string,
 ): Promise<{ fault: string; seconds: number } | null> {
   const code = sent.text('code');
   if (code === '') return { fault: 'Enter a code.', seconds: 0 };
-  const subjects: Subject[] = [{ kind: 'code', value: userId }];
+  const subjects: Subject[] = [
+    { kind: 'code', value: userId },
+    { kind: 'address', value: address },
+  ];
   const seconds = await inWork(app, null, (work) => countAttempt(work, subjects));
   if (seconds > 0) return { fault: waitFault(seconds), seconds };
   return inWork(app, null, async (work) => {

@@ -53,6 +53,11 @@ export function findAccounts(tx: Tx, email: string): Promise<Account[]> {
   return tx.query<Account>(byEmail, [plainEmail(email)]);
 }
 
+/** The first password among an address's accounts, whose salt the others share; accounts of single sign-on have none. */
+export function saltOf(accounts: readonly Account[]): string | null {
+  return accounts.find((one) => one.password !== null)?.password ?? null;
+}
+
 /** Nobody else uses a code of the account before the transaction ends. */
 export async function lockAccount(work: Work, userId: string): Promise<Account | undefined> {
   return (await work.tx.query<Account>(lock, [userId]))[0];

@@ -1,13 +1,12 @@
-import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { Agent } from 'node:http';
 import { after, suite, test } from 'node:test';
 import { routes } from '../../src/api/routes.ts';
 import { apiBase } from '../../src/settings.ts';
-import { seededRandom } from '../../src/random.ts';
 import { credentials } from '../contract/client.ts';
 import { Scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
+import { tellApart } from './interleaved.ts';
 
 /**
  * Law 6 by the clock: another organisation's things take as long as what doesn't exist, on every route that names one,
@@ -18,20 +17,7 @@ import { withService } from '../service.ts';
  * compares the rest. What is beyond the bound is measured once more: chance doesn't repeat itself.
  */
 const samples = Number(process.env.ARS_TIMING ?? 0);
-const mostT = 4;
 const unknown = '00000000-0000-4000-8000-000000000000';
-
-function welch(a: number[], b: number[]): number {
-  const describe = (all: number[]) => {
-    const sorted = [...all].sort((x, y) => x - y);
-    const kept = sorted.slice(sorted.length / 10, (sorted.length * 9) / 10);
-    const mean = kept.reduce((sum, x) => sum + x, 0) / kept.length;
-    const variance = kept.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (kept.length - 1);
-    return { mean, error: variance / kept.length };
-  };
-  const [first, second] = [describe(a), describe(b)];
-  return (first.mean - second.mean) / Math.sqrt(first.error + second.error);
-}
 
 suite('law 6: the same time', { skip: samples === 0 && 'set ARS_TIMING to the number of samples' }, async () => {
   if (samples === 0) return;
@@ -76,19 +62,8 @@ suite('law 6: the same time', { skip: samples === 0 && 'set ARS_TIMING to the nu
         const pair = ids[/^\/\w+/.exec(route.path)![0]]!;
         const body = route.bodyExample === undefined ? undefined : JSON.stringify(route.bodyExample);
         const sent = body === undefined ? headers : { ...headers, 'content-type': 'application/json' };
-        const random = seededRandom(route.path);
-        const measure = async () => {
-          const times: [number[], number[]] = [[], []];
-          for (let i = -20; i < samples; i++)
-            for (const which of random.float() < 0.5 ? [0, 1] : [1, 0]) {
-              const took = await once(route.method, route.path.replace(/\{\w+\}/, pair[which]!), sent, body);
-              if (i >= 0) times[which]!.push(took);
-            }
-          return welch(...times);
-        };
-        const t = await measure();
-        if (Math.abs(t) < mostT) return;
-        const again = await measure();
-        assert.ok(Math.abs(again) < mostT, `t = ${t.toFixed(1)}, and again ${again.toFixed(1)}`);
+        await tellApart(samples, route.path, (which) =>
+          once(route.method, route.path.replace(/\{\w+\}/, pair[which]!), sent, body),
+        );
       });
 });

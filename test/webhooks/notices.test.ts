@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { after, suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { systemClock } from '../../src/clock.ts';
 import { startMailer } from '../../src/mail/worker.ts';
 import { noticeAfterMs } from '../../src/webhooks/health.ts';
 import { editEndpoint } from '../../src/webhooks/edit.ts';
@@ -213,7 +214,7 @@ suite('notices of endpoints', async () => {
 
   test('a worker killed between a delivery and its notice: the recovery is told once', async () => {
     const endpoint = await scene.endpoint();
-    const long = new Date(Date.now() - 4 * noticeAfterMs);
+    const long = new Date(systemClock.nowMs() - 4 * noticeAfterMs);
     // By the clock of a process of its own.
     await app.db.query(
       'update webhook_endpoint set failing_since = $2, noticed_at = $2, updated_at = $2 where endpoint_id = $1',
