@@ -1,5 +1,6 @@
 import type { Assessment, CausedDifference, Cause, Filters } from '../client/src/index.ts';
 import { ApiError, ArsError, Client, compare, SyncStopped } from '../client/src/index.ts';
+import { accessOption } from './access.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import type { ForeignMirror } from './foreign-mirror.ts';
@@ -25,22 +26,6 @@ function filtersOption(call: Call): Filters {
     filters[name] = isList ? value.split(',') : value;
   }
   return filters as Filters;
-}
-
-function clientOption(call: Call): Client {
-  const { ACCESS_KEY_ID = '', SECRET_ACCESS_KEY = '' } = process.env;
-  if (ACCESS_KEY_ID === '' || SECRET_ACCESS_KEY === '')
-    throw new Misuse('the environment must hold ACCESS_KEY_ID and SECRET_ACCESS_KEY, a key pair of the organisation');
-  const given = {
-    baseUrl: requiredOption(call, 'api'),
-    accessKeyId: ACCESS_KEY_ID,
-    secretAccessKey: SECRET_ACCESS_KEY,
-  };
-  try {
-    return new Client(given);
-  } catch (error) {
-    throw new Misuse((error as Error).message.replace('baseUrl', '--api'));
-  }
 }
 
 /** Reads every difference again by its id, and puts the mirror right; what is gone at the service is removed. */
@@ -74,7 +59,7 @@ function report(mirror: { service: number; mirror: number; by: string }, differe
 }
 
 async function run(call: Call) {
-  const client = clientOption(call);
+  const client = new Client(accessOption(call));
   const filters = filtersOption(call);
   const place = requiredOption(call, 'mirror');
   const mirror = await openForeignMirror(place, {
@@ -110,6 +95,7 @@ export const commands: Command[] = [
     summary: "Compare a consumer's mirror with any service by an access key, say what differs and why, and repair it",
     options: {
       api: { type: 'string' },
+      'access-key-id': { type: 'string' },
       mirror: { type: 'string' },
       filters: { type: 'string' },
       'id-column': { type: 'string' },

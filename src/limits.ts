@@ -50,6 +50,10 @@ export const limits = {
   webhookAnswerMs: 15_000,
   /** Bytes of an endpoint's answer that are read: with more, the delivery failed. */
   webhookAnswerBytes: 256 * 1024,
+  /** Requests that listen to events (GET /events) at once, of one organisation and in one process. */
+  listenersPerOrganisation: 10,
+  /** How often who listens hears that the connection is alive: oftener than proxies give up. */
+  listenerHeartbeatMs: 15_000,
   /** Bytes of a request body. */
   bodyBytes: 1024 * 1024,
   /** Bytes from which on a reply is compressed for those who ask for it: less fits into one packet as it is. */

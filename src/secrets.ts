@@ -12,6 +12,7 @@ export type Purpose =
   | 'idempotency'
   | 'key_link'
   | 'learner_ref'
+  | 'listening'
   | 'mail'
   | 'result'
   | 'session'

@@ -117,6 +117,12 @@ function replyOf(operation: Operation): string {
   return [...new Set(types)].join(' | ');
 }
 
+/** A reply that lasts is no answer to a call; it is read by `ars listen`. */
+function lasts({ operationId, responses }: Operation): boolean {
+  const isStream = responses['200']?.content?.['application/x-ndjson'] !== undefined;
+  return isStream || operationId === 'listenToEventsHead';
+}
+
 export async function clientTypes(openApi: string): Promise<string> {
   const document = JSON.parse(openApi) as Document;
   const { schemas, parameters: shared, responses } = document.components;
@@ -125,6 +131,7 @@ export async function clientTypes(openApi: string): Promise<string> {
   const rows: string[] = [];
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
+      if (lasts(operation)) continue;
       const parameters = (operation.parameters ?? []).map((one) =>
         one.$ref === undefined ? one : shared[last(one.$ref)]!,
       );

@@ -183,7 +183,8 @@ export class Client {
   };
 }
 
-function apiAddress(text: string): string {
+/** The address of the API, out of the service's own or its. */
+export function apiAddress(text: string): string {
   let url: URL;
   try {
     url = new URL(text);

@@ -34,6 +34,7 @@ export async function handle(
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
+  stopping: AbortSignal,
 ): Promise<void> {
   const caller = request.caller!;
   const url = request.raw.url!;
@@ -76,6 +77,9 @@ export async function handle(
     ifNoneMatch: request.headers['if-none-match'],
     range: request.method === 'GET' ? request.headers.range : undefined,
     ifRange: request.headers['if-range'] as string | undefined,
+    get over() {
+      return AbortSignal.any([stopping, closedOf(reply)]);
+    },
     change: changer(
       app,
       caller.organisationId,
@@ -106,6 +110,14 @@ export async function handle(
     if (claim !== null) await settle(app, claim, error);
     throw error;
   }
+}
+
+/** Aborted once the reply is sent, or its connection has closed before. */
+function closedOf(reply: FastifyReply): AbortSignal {
+  const closed = new AbortController();
+  if (reply.raw.destroyed) closed.abort();
+  reply.raw.once('close', () => closed.abort());
+  return closed.signal;
 }
 
 /** Aborted once the connection has closed before the reply was sent. */
@@ -183,6 +195,11 @@ function send(reply: FastifyReply, request: FastifyRequest, answer: Reply): void
   reply.code(answer.status);
   if (answer.headers !== undefined) reply.headers(answer.headers);
   if (answer.body !== null && reply.getHeader('content-type') === undefined) reply.header('content-type', jsonType);
+  if (answer.stream !== undefined) {
+    if (request.method === 'HEAD') answer.stream.destroy();
+    reply.send(request.method === 'HEAD' ? undefined : answer.stream);
+    return;
+  }
   if (request.method === 'HEAD' && answer.body !== null) {
     reply.header('content-length', Buffer.byteLength(answer.body));
     reply.send();

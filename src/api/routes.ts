@@ -5,6 +5,7 @@ import { groupRoutes } from '../groups/routes.ts';
 import { invitationRoutes } from '../invitations/routes.ts';
 import { learnerRoutes } from '../learners/routes.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
+import { listenRoutes } from '../webhooks/listen-routes.ts';
 import { webhookRoutes } from '../webhooks/routes.ts';
 import type { Route } from '../http/route.ts';
 import { bareJson } from '../http/route.ts';
@@ -49,4 +50,5 @@ export const routes: readonly Route[] = [
   ...invitationRoutes,
   ...groupRoutes,
   ...webhookRoutes,
+  ...listenRoutes,
 ];

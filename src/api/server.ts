@@ -147,6 +147,7 @@ export async function buildServer(
   pages: (fastify: FastifyInstance) => void | Promise<void>,
 ): Promise<HttpServer> {
   const fastify = openFastify(app, () => connections);
+  const stopping = new AbortController();
   const admitting: Admitting = {
     admit: admitter(app, app.db.dedicated({ synchronousCommit: false }), app.db.dedicated()),
     admissions: new WeakMap(),
@@ -154,13 +155,15 @@ export async function buildServer(
     addressOf: addressReader(app.settings.trustedProxies),
     uses: new KeyUses(app),
   };
-  await fastify.register(async (api) => registerApi(app, api, admitting), { prefix: apiBase });
+  await fastify.register(async (api) => registerApi(app, api, admitting, stopping.signal), { prefix: apiBase });
   await pages(fastify);
   answerRepeatedReads(app, fastify.server, admitting, () => connections.stopping);
   const connections = new Connections(fastify.server, (code) => connectionRefusal(app, code));
   return {
     fastify,
     async stop() {
+      // Replies that last end by themselves, so that nobody has to be cut off.
+      stopping.abort();
       await connections.drain(app.settings.drainMs);
       await admitting.uses.stop();
       await fastify.close();
@@ -181,7 +184,7 @@ function detailOf(app: App, { recorded, code, startedMs }: FastifyRequest, paylo
 }
 
 /** Every call of the API is let in first and audited last, whether its address is one or not. */
-function registerApi(app: App, api: FastifyInstance, admitting: Admitting): void {
+function registerApi(app: App, api: FastifyInstance, admitting: Admitting, stopping: AbortSignal): void {
   const refusedCallers = new RefusedCallers(app.clock, app.secrets);
   const refuse = (request: FastifyRequest) =>
     (request.refused ??= refusedCallers.count(callerAddress(request.raw, app.settings.trustedProxies)));
@@ -199,7 +202,9 @@ function registerApi(app: App, api: FastifyInstance, admitting: Admitting): void
       config: { action: `${route.method} ${route.path}`, bounded: route.bounded === true },
       // A promise returned here would make Fastify watch the end of every reply.
       handler: (request, reply) => {
-        handle(app, sets, admitting.reads, route, request, reply).catch((error: unknown) => reply.send(error));
+        handle(app, sets, admitting.reads, route, request, reply, stopping).catch((error: unknown) =>
+          reply.send(error),
+        );
       },
     });
   }

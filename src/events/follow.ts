@@ -12,7 +12,26 @@ const mostKnown = 1000;
 
 const newest = statement(
   'event.newest',
-  'select coalesce(max(number), 0) as number from event where organisation_id = $1',
+  'select number, event_id, occurred_at from event where organisation_id = $1 order by number desc limit 1',
+);
+const newestOfEach = statement(
+  'event.newest_of_each',
+  `
+  select o.id as organisation_id, coalesce((
+           select e.number from event e where e.organisation_id = o.id order by e.number desc limit 1), 0) as number
+    from unnest($1::int8[]) as o(id)`,
+);
+const numberOf = statement(
+  'event.number_of',
+  `
+  select coalesce(
+    (select number from event where organisation_id = $1 and event_id = $2),
+    (select number - 1 from event where organisation_id = $1 and occurred_at >= $3 order by occurred_at, number limit 1),
+    (select number from event where organisation_id = $1 order by number desc limit 1), 0) as number`,
+);
+const told = statement(
+  'event.still_told',
+  'select from event where organisation_id = $1 and event_id = $2 and emptied is null',
 );
 const later = statement(
   'event.later',
@@ -32,9 +51,71 @@ const stillThere = statement(
 
 const pollMs = 250;
 
-/** The number of the organisation's last event so far: where to follow from. */
-export async function lastEvent(tx: Tx, organisationId: number): Promise<number> {
-  return (await tx.query<{ number: number }>(newest, [organisationId]))[0]!.number;
+type EventPlace = Pick<FollowedEvent, 'number' | 'event_id' | 'occurred_at'>;
+
+/** The organisation's last event so far, whose number says where to follow from; null: there is none yet. */
+export async function newestEvent(tx: Tx, organisationId: number): Promise<EventPlace | null> {
+  return (await tx.query<EventPlace>(newest, [organisationId]))[0] ?? null;
+}
+
+/**
+ * The number to follow from for whoever was told of an event last. Where that is gone (pruned, or lost with a backup
+ * that came back), it is the one before what happened at its time or later.
+ */
+export async function numberAt(
+  tx: Tx,
+  organisationId: number,
+  { eventId, atMs }: { eventId: string; atMs: number },
+): Promise<number> {
+  return (await tx.query<{ number: number }>(numberOf, [organisationId, eventId, new Date(atMs)]))[0]!.number;
+}
+
+/** Whether an event may still be told: neither taken back nor gone. */
+export async function isStillTold(tx: Tx, organisationId: number, eventId: string): Promise<boolean> {
+  return (await tx.query(told, [organisationId, eventId])).length > 0;
+}
+
+/** Waits until the number of an organisation's last event is another one than is known, or the signal is aborted. */
+type Lookout = (organisationId: number, known: number, signal: AbortSignal) => Promise<void>;
+
+const alone: Lookout = async (_organisation, _known, signal) => {
+  await wait(pollMs, undefined, { signal }).catch(() => {});
+};
+
+/** For many followers in one process: one statement looks for all of them. */
+export function createLookout(tx: Tx): Lookout {
+  const waiting = new Set<{ organisationId: number; known: number; go: () => void }>();
+  let timer: NodeJS.Timeout | null = null;
+  const look = async () => {
+    const ids = [...new Set([...waiting].map((one) => one.organisationId))];
+    const rows = await tx.query<{ organisation_id: number; number: number }>(newestOfEach, [ids]).catch(() => []);
+    const numbers = new Map(rows.map((row) => [row.organisation_id, row.number]));
+    for (const one of [...waiting]) if ((numbers.get(one.organisationId) ?? one.known) !== one.known) one.go();
+    timer = null;
+    lookSoon();
+  };
+  const lookSoon = () => {
+    if (timer === null && waiting.size > 0) timer = setTimeout(() => void look(), pollMs);
+  };
+  return (organisationId, known, signal) =>
+    new Promise((resolve) => {
+      const one = {
+        organisationId,
+        known,
+        go() {
+          waiting.delete(one);
+          signal.removeEventListener('abort', one.go);
+          resolve();
+        },
+      };
+      if (signal.aborted) {
+        resolve();
+        return;
+      }
+      waiting.add(one);
+      signal.addEventListener('abort', one.go);
+      lookSoon();
+    });
 }
 
 /**
@@ -49,6 +130,7 @@ export async function* followEvents(
   after: number,
   types: readonly string[],
   signal: AbortSignal,
+  lookout: Lookout = alone,
 ): AsyncGenerator<FollowedEvent> {
   // Ids by numbers, the newest last.
   let seen: Map<number, string> | null = null;
@@ -71,7 +153,7 @@ export async function* followEvents(
       if (seen!.size > mostKnown) seen!.delete(seen!.keys().next().value!);
       if (signal.aborted) return;
     }
-    if (rows.length === 0) await wait(pollMs, undefined, { signal }).catch(() => {});
+    if (rows.length === 0) await lookout(organisationId, [...(seen?.keys() ?? [])].at(-1) ?? after, signal);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type Type from 'typebox';
 import type { App } from '../app.ts';
 import type { Bounds } from '../bounds.ts';
@@ -37,6 +38,8 @@ export type Call = {
   /** Of a GET only: no other method has ranges (RFC 9110, 14.2). */
   range: string | undefined;
   ifRange: string | undefined;
+  /** For a reply that lasts: aborted when it is over, because its reader is gone or the service stops. */
+  over: AbortSignal;
   /**
    * Runs a change in one unit of work and keeps its reply for the Idempotency-Key, where the request has one, in the
    * same transaction.
@@ -71,6 +74,8 @@ export type Reply = {
   status: number;
   /** JSON text, bytes, or nothing. */
   body: string | Buffer | null;
+  /** In the place of a body: what comes over a long time, with its media type among the headers. */
+  stream?: Readable;
   headers?: Record<string, string>;
   /** For the audit log: the id of the thing acted on. */
   resource?: string;

@@ -109,6 +109,18 @@ const end = statement(
   update access_key set expires_at = least(expires_at, $3) where organisation_id = $1 and key_id = $2`,
 );
 
+const good = statement(
+  'key.good',
+  `
+  select from access_key
+   where organisation_id = $1 and key_id = $2 and revoked_at is null and (expires_at is null or expires_at > $3)`,
+);
+
+/** Whether a key that was let in may still be: for what lasts longer than a request. */
+export async function isKeyGood(tx: Tx, organisationId: number, keyId: string, nowMs: number): Promise<boolean> {
+  return (await tx.query(good, [organisationId, keyId, new Date(nowMs)])).length > 0;
+}
+
 export type KeyPair = { access_key_id: string; secret_access_key: string };
 
 /** What is known of a key when it is made; what isn't given is left open. */

@@ -21,9 +21,12 @@ export type Forwarded = { deliveryId: string; statusCode: number | null; duratio
 
 export type Forwarder = {
   /** Signs, verifies its own signature as a receiver would, and posts. */
-  forward(deliveryId: string, body: string): Promise<Forwarded>;
+  forward(secret: string, deliveryId: string, body: string): Promise<Forwarded>;
+  /** Posts what was signed elsewhere. */
+  pass(deliveryId: string, headers: Record<string, string>, body: string): Promise<Forwarded>;
   /** Posts deliveries that a receiver must refuse; answers, for each, whether it did (with any 4xx). */
   probe(
+    secret: string,
     body: string,
     deliveryId: () => string,
   ): Promise<{ probe: string; refused: boolean; statusCode: number | null; error: string | null }[]>;
@@ -53,10 +56,7 @@ export function parseForwardTo(text: string): URL {
   return url;
 }
 
-/** Posts what is signed already. */
-type Post = (deliveryId: string, headers: Record<string, string>, body: string) => Promise<Forwarded>;
-
-function createPost(url: URL, agent: Agent, clock: Clock, signal: AbortSignal): Post {
+function createPost(url: URL, agent: Agent, clock: Clock, signal: AbortSignal): Forwarder['pass'] {
   return async (deliveryId, headers, body) => {
     const startMs = clock.monotonicMs();
     const ended = (statusCode: number | null, error: string | null): Forwarded => ({
@@ -112,11 +112,12 @@ function probesOf(secret: string, body: string, nowMs: number, deliveryId: () =>
 }
 
 /** @param signal breaks off what is under way */
-export function createForwarder(url: URL, secret: string, clock: Clock, signal: AbortSignal): Forwarder {
+export function createForwarder(url: URL, clock: Clock, signal: AbortSignal): Forwarder {
   const agent = new Agent({ allowH2: false });
   const post = createPost(url, agent, clock, signal);
   return {
-    async forward(deliveryId, body) {
+    pass: post,
+    async forward(secret, deliveryId, body) {
       const headers = deliveryHeaders({ deliveryId, secrets: [secret], body, nowMs: clock.nowMs() });
       try {
         verify({ secret, header: headers[signatureHeader], body, nowMs: clock.nowMs() });
@@ -131,7 +132,7 @@ export function createForwarder(url: URL, secret: string, clock: Clock, signal: 
       }
       return post(deliveryId, headers, body);
     },
-    async probe(body, deliveryId) {
+    async probe(secret, body, deliveryId) {
       const answers = [];
       for (const { probe, headers, body: sent } of probesOf(secret, body, clock.nowMs(), deliveryId)) {
         const { statusCode, error } = await post(headers[deliveryIdHeader]!, headers, sent);

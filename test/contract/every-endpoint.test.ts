@@ -18,6 +18,7 @@ const endpoints: [path: string, ...methods: string[]][] = [
   [`/assessments/${id}/report.pdf`, 'GET', 'HEAD'],
   ['/learners', 'GET', 'HEAD', 'POST'],
   ['/learners/someone', 'GET', 'HEAD'],
+  ['/events', 'GET', 'HEAD'],
   ['/webhooks', 'GET', 'HEAD', 'POST'],
   [`/webhooks/${id}`, 'DELETE'],
   ['/groups', 'GET', 'HEAD', 'POST'],

@@ -263,6 +263,8 @@ suite('the service answers what the document says', async () => {
       { body: { learner_refs: ['ana-1', 'nobody'] } },
     ],
     ['listWebhooks', 'GET', '/webhooks', 200],
+    ['listenToEvents', 'GET', '/events?after=yesterday', 400],
+    ['listenToEvents', 'GET', '/events?event_types=all', 400],
     ['registerWebhook', 'POST', '/webhooks', 201, { body: { url: 'https://hooks.example.org/other' } }],
     ['registerWebhook', 'POST', '/webhooks', 422, { body: { url: 'http://hooks.example.org/' } }],
     ['registerWebhook', 'POST', '/webhooks', 422, { body: { url: 'https://hooks.example.org/', group_ids: [absent] } }],

@@ -1,0 +1,179 @@
+import { Readable } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { App } from '../app.ts';
+import { findLiveWithin } from '../assessments/assessments.ts';
+import { within } from '../bounds.ts';
+import { DatabaseUnavailable } from '../db/database.ts';
+import { ApiError } from '../errors.ts';
+import type { EventType } from '../events/emit.ts';
+import { eventTypes } from '../events/emit.ts';
+import type { FollowedEvent } from '../events/follow.ts';
+import { createLookout, followEvents, isStillTold, newestEvent, numberAt } from '../events/follow.ts';
+import type { Caller } from '../http/route.ts';
+import { isKeyGood } from '../keys/keys.ts';
+import { limits } from '../limits.ts';
+import { errorFields } from '../log.ts';
+import { uuidOf } from '../random.ts';
+import { isUuid, nilUuid } from '../uuid.ts';
+import { deliveryHeaders } from './signing.ts';
+
+/**
+ * Listening: a temporary endpoint that lasts as long as one request, for a developer whose machine no delivery reaches
+ * (docs/decisions/0071-listening.md). Each event comes as one line of JSON with the very headers and bytes that an
+ * endpoint gets. Nothing is stored: the place in the events is with whoever listens.
+ */
+
+/** Where a listener stands: the last event that it was told of, and when that was. */
+type Place = { atMs: number; eventId: string };
+
+/** The time stands for the event where that is gone: pruned, or lost with a backup that came back. */
+export function readPlace(text: string): Place | null {
+  const [, at, eventId = ''] = /^(\d{1,15})\.(.{36})$/.exec(text) ?? [];
+  return at !== undefined && isUuid(eventId) ? { atMs: Number(at), eventId } : null;
+}
+
+const placeText = ({ atMs, eventId }: Place): string => `${atMs}.${eventId}`;
+
+/** What a listener asked for. */
+export type Listening = {
+  types: readonly EventType[] | null;
+  groupIds: readonly string[] | null;
+  after: Place | null;
+};
+
+/** Those that listen in this process, by organisation. */
+const listening = new Map<number, number>();
+
+/** @throws ApiError listener_limit_exceeded */
+function takeSeat(organisationId: number, over: AbortSignal): void {
+  const taken = listening.get(organisationId) ?? 0;
+  if (taken >= limits.listenersPerOrganisation) throw new ApiError('listener_limit_exceeded');
+  listening.set(organisationId, taken + 1);
+  const leave = () => {
+    const left = listening.get(organisationId)! - 1;
+    if (left === 0) listening.delete(organisationId);
+    else listening.set(organisationId, left);
+  };
+  if (over.aborted) leave();
+  else over.addEventListener('abort', leave, { once: true });
+}
+
+/** One look at the events for all who listen in this process. */
+const lookouts = new WeakMap<App['db'], ReturnType<typeof createLookout>>();
+
+function lookoutOf({ db }: App): ReturnType<typeof createLookout> {
+  let lookout = lookouts.get(db);
+  if (lookout === undefined) lookouts.set(db, (lookout = createLookout(db)));
+  return lookout;
+}
+
+/**
+ * What the deliveries to a key's listeners are signed with: the same in every process and after every restart, so that
+ * a consumer is set up once. It signs nothing else.
+ */
+function listeningSecret(app: App, { organisationId, keyId }: Caller): string {
+  return `whsec_${app.secrets.mac('listening', `${organisationId}/${keyId}`).toString('base64url')}`;
+}
+
+/**
+ * Opens a stream of lines; it ends with the request, with the service, and with the key.
+ * @param over aborted when the reply is over or the service stops
+ * @throws ApiError invalid_event_types, listener_limit_exceeded
+ */
+export async function listen(app: App, caller: Caller, asked: Listening, over: AbortSignal): Promise<Readable> {
+  // Who joins and leaves groups is told to keys that see every learner.
+  const shown: readonly EventType[] = caller.bounds === null ? eventTypes : ['assessment.completed'];
+  const types = asked.types ?? shown;
+  if (!types.every((type) => shown.includes(type)))
+    throw new ApiError('invalid_event_types', 'A key with bounds is told of assessment.completed only.');
+  takeSeat(caller.organisationId, over);
+  const { organisationId, bounds } = caller;
+  const newest = asked.after === null ? await newestEvent(app.db, organisationId) : null;
+  const from = newest?.number ?? (asked.after === null ? 0 : await numberAt(app.db, organisationId, asked.after));
+  const place = asked.after ?? { atMs: newest?.occurred_at.getTime() ?? 0, eventId: newest?.event_id ?? nilUuid };
+  const groupIds = within(asked.groupIds, bounds?.groupIds ?? null);
+  // Made as it is read: for a slow reader a page of events is held, and no more.
+  return Readable.from(lines(app, caller, { types, groupIds, from, place }, over), {
+    objectMode: false,
+    highWaterMark: 1,
+  });
+}
+
+type Stream = { types: readonly EventType[]; groupIds: readonly string[] | null; from: number; place: Place };
+
+const line = (value: Record<string, unknown>) => `${JSON.stringify(value)}\n`;
+
+async function* lines(
+  app: App,
+  caller: Caller,
+  { types, groupIds, from, place }: Stream,
+  over: AbortSignal,
+): AsyncGenerator<string> {
+  const { organisationId, keyId } = caller;
+  const secret = listeningSecret(app, caller);
+  const ended = new AbortController();
+  const until = AbortSignal.any([over, ended.signal]);
+  const events = followEvents(app.db, organisationId, from, eventTypes, until, lookoutOf(app));
+  let after = placeText(place);
+  let lookedMs = app.clock.monotonicMs();
+  try {
+    yield line({ type: 'open', after, secret, heartbeat_seconds: limits.listenerHeartbeatMs / 1000 });
+    let next = events.next();
+    for (;;) {
+      const resting = new AbortController();
+      const beat = wait(limits.listenerHeartbeatMs, null, { signal: resting.signal }).catch(() => null);
+      const found = await Promise.race([next, beat]);
+      resting.abort();
+      if (over.aborted || found?.done === true) break;
+      if (app.clock.monotonicMs() - lookedMs >= limits.listenerHeartbeatMs) {
+        lookedMs = app.clock.monotonicMs();
+        if (!(await isKeyGood(app.db, organisationId, keyId, app.clock.nowMs()))) {
+          yield line({ type: 'end', after, reason: 'key_gone' });
+          return;
+        }
+      }
+      if (found === null) {
+        yield line({ type: 'heartbeat', after });
+        continue;
+      }
+      const event = found.value;
+      after = placeText({ atMs: event.occurred_at.getTime(), eventId: event.event_id });
+      const body = await toldBody(app, caller, event, types, groupIds);
+      if (body !== null) {
+        const deliveryId = uuidOf('listen', event.event_id);
+        const headers = deliveryHeaders({ deliveryId, secrets: [secret], body, nowMs: app.clock.nowMs() });
+        yield line({ type: 'delivery', after, event: event.type, delivery_id: deliveryId, headers, body });
+      }
+      next = events.next();
+    }
+    yield line({ type: 'end', after, reason: 'stopping' });
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailable)) app.log.error('listening.failed', errorFields(error));
+    throw error;
+  } finally {
+    ended.abort();
+  }
+}
+
+type Told = { group_ids?: string[]; added?: string[]; removed?: string[]; data?: { assessment_id: string } };
+
+/** An event as this listener is told of it; null where it isn't. */
+async function toldBody(
+  app: App,
+  { organisationId, bounds }: Caller,
+  { event_id, type, payload }: FollowedEvent,
+  types: readonly EventType[],
+  groupIds: readonly string[] | null,
+): Promise<string | null> {
+  if (!types.includes(type as EventType)) return null;
+  const told = JSON.parse(payload) as Told;
+  const groups = told.group_ids ?? [...told.added!, ...told.removed!];
+  if (groupIds !== null && !groups.some((id) => groupIds.includes(id))) return null;
+  // Whoever reads slowly, or has come back, is told of nothing that was taken back in the meantime.
+  if (!(await isStillTold(app.db, organisationId, event_id))) return null;
+  if (bounds === null) return payload;
+  // What lies outside the bounds now does not exist, wherever it was when the event happened.
+  if ((await findLiveWithin(app.db, organisationId, told.data!.assessment_id, bounds)) === undefined) return null;
+  const ofKey = groups.filter((id) => bounds.groupIds === null || bounds.groupIds.includes(id));
+  return `${payload.slice(0, payload.lastIndexOf('"group_ids":'))}"group_ids":${JSON.stringify(ofKey)}}`;
+}
