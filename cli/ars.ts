@@ -119,7 +119,7 @@ async function runCommand(command: Command, words: string[]): Promise<number> {
   let parsed;
   try {
     parsed = parseArgs({
-      args: withNegativeNumbers(words),
+      args: withNegativeNumbers(words).map((word) => (command.bare?.includes(word) === true ? `${word}=` : word)),
       allowPositionals: true,
       strict: true,
       options: { ...command.options, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },

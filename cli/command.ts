@@ -12,6 +12,8 @@ export type Command = {
   /** What follows the name in the usage line, such as `--organisation ID FILE|-`. */
   usage: string;
   options?: ParseArgsOptionsConfig;
+  /** Options of text that may stand without one: `--chaos` is `--chaos=`. */
+  bare?: readonly string[];
   /** How many positionals it takes: [least, most]. */
   positionals?: [number, number];
   run(call: Call): Promise<Output>;

@@ -5,10 +5,12 @@ import type { FileLock } from '../src/db/embedded/file-lock.ts';
 import { tryLock, waitForLock } from '../src/db/embedded/file-lock.ts';
 import type { Service } from '../src/main.ts';
 import { openApp, startService } from '../src/main.ts';
-import { fastRandom } from '../src/random.ts';
+import { fastRandom, seededRandom, systemRandom } from '../src/random.ts';
 import { apiBase } from '../src/settings.ts';
 import { Activity } from '../src/sandbox/activity.ts';
-import { disturb, faultShares, repeatDelivery } from '../src/sandbox/chaos.ts';
+import { ChaosChanges } from '../src/sandbox/chaos-changes.ts';
+import type { ChaosKind } from '../src/sandbox/chaos.ts';
+import { disturb, disturbSender, faultShares, readKinds } from '../src/sandbox/chaos.ts';
 import type { Sandbox } from '../src/sandbox/sandbox.ts';
 import { openSandbox, recentSince, resetSandbox, sandboxOwner } from '../src/sandbox/sandbox.ts';
 import { totpCode } from '../src/users/totp.ts';
@@ -16,11 +18,35 @@ import { readSettings } from '../src/settings.ts';
 import { formatMs } from '../src/clock.ts';
 import { errorFields } from '../src/log.ts';
 import type { Call, Command } from './command.ts';
-import { Failure } from './command.ts';
+import { Failure, Misuse } from './command.ts';
 import { numberOption, operator, option, organisationOf, table, withApp } from './open.ts';
 import { findSandbox, listSandboxRequests } from '../src/organisations/sandboxes.ts';
 import { grantSandbox } from '../src/sandbox/own.ts';
+import { createSender } from '../src/webhooks/send.ts';
 import { refuseBusyPort } from './port.ts';
+
+/** What goes wrong on purpose, and the text that makes the same go wrong again. */
+type Chaos = { kinds: ReadonlySet<ChaosKind>; seed: string };
+
+function chaosOption(call: Call): Chaos | null {
+  const text = option(call, 'chaos');
+  if (text === undefined) {
+    if (option(call, 'seed') !== undefined) throw new Misuse('--seed goes with --chaos');
+    return null;
+  }
+  try {
+    return { kinds: readKinds(text), seed: option(call, 'seed') ?? systemRandom.uuid().slice(0, 8) };
+  } catch (error) {
+    if (error instanceof RangeError) throw new Misuse(`--chaos ${error.message}`);
+    throw error;
+  }
+}
+
+function chaosInWords({ kinds, seed }: Chaos): string {
+  const share = faultShares.reduce((sum, [kind, one]) => sum + (kinds.has(kind) ? one : 0), 0);
+  const requests = share === 0 ? '' : `One request in ${Math.round(1 / share)} goes wrong on purpose. `;
+  return `${requests}Chaos: ${[...kinds].join(', ')}. The same again: --seed ${seed}`;
+}
 
 const shown = (count: number): string => count.toLocaleString('en-GB');
 
@@ -30,15 +56,12 @@ function welcome(
   since: string,
   nowMs: number,
   activity: number,
-  chaos: boolean,
+  chaos: Chaos | null,
 ): string {
   const headers = `-H 'X-Access-Key-Id: ${sandbox.keyId}' -H 'X-Secret-Access-Key: ${sandbox.secret}'`;
   return `
 ${sandbox.organisation.name}: ${shown(sandbox.plan.total)} learners${activity > 0 ? `, ${activity} changes a minute` : ''}${
-    chaos
-      ? `
-One request in ${Math.round(1 / faultShares.reduce((sum, [, share]) => sum + share, 0))} goes wrong on purpose: answers come late, as 503, in part, or not at all; events come twice.`
-      : ''
+    chaos === null ? '' : `\n${chaosInWords(chaos)}`
   }
 
   Base address       ${url}${apiBase}
@@ -95,19 +118,22 @@ function beActive(service: Service, sandbox: Sandbox, perMinute: number, signal:
   return keep(service, 60_000 / perMinute, signal, () => activity.step());
 }
 
-const repeatMs = 5000;
+const chaosEveryMs = 5000;
 
-function beChaotic(service: Service, sandbox: Sandbox, signal: AbortSignal): Promise<void> {
+async function beChaotic(service: Service, sandbox: Sandbox, chaos: Chaos, signal: AbortSignal): Promise<void> {
   const { app } = service;
-  disturb(service.http!.fastify.server, apiBase, app.random, (fault) => app.log.info('sandbox.fault', { fault }));
-  return keep(service, repeatMs, signal, async () =>
-    (await repeatDelivery(app, sandbox.organisation.organisation_id, app.random)) ? 'delivery repeated' : null,
+  disturb(service.http!.fastify.server, chaos.kinds, seededRandom(`${chaos.seed} requests`), (fault) =>
+    app.log.info('sandbox.fault', { fault }),
   );
+  const changes = new ChaosChanges(app, sandbox.organisation, chaos.kinds, seededRandom(`${chaos.seed} changes`));
+  if (changes.kinds.length > 0) await keep(service, chaosEveryMs, signal, () => changes.step());
+  await changes.close();
 }
 
 async function run(call: Call) {
   const learners = numberOption(call, 'learners', 2000, 1, 10_000_000);
   const perMinute = numberOption(call, 'activity', 0, 0, 60_000);
+  const chaos = chaosOption(call);
   const settings = readSettings({ ...process.env, ARS_LOG: process.env.ARS_LOG ?? 'errors' });
   await refuseBusyPort(settings);
   call.step('Starting the database …');
@@ -132,16 +158,22 @@ async function run(call: Call) {
     if (call.signal.aborted) return { json: { stopped: true }, text: '' };
     throw error;
   }
-  const service = await startService(opened, 'all');
+  const { app } = opened;
+  const sender = createSender({ clock: app.clock, allowNetworks: settings.webhookAllowNetworks });
+  const service = await startService(opened, 'all', {
+    sender:
+      chaos === null
+        ? sender
+        : disturbSender(sender, chaos.kinds, seededRandom(`${chaos.seed} deliveries`), (kind) =>
+            app.log.info('sandbox.fault', { fault: kind }),
+          ),
+  });
   call.progress('');
   const url = service.app.settings.baseUrl;
   const { total } = sandbox.plan;
   const since =
     (await recentSince(service.app, sandbox.organisation.organisation_id)) ?? formatMs(service.app.clock.nowMs());
-  if (!call.json)
-    process.stdout.write(
-      welcome(url, sandbox, since, service.app.clock.nowMs(), perMinute, call.options.chaos === true),
-    );
+  if (!call.json) process.stdout.write(welcome(url, sandbox, since, service.app.clock.nowMs(), perMinute, chaos));
   // A service that answers shows its first learners while the others are made.
   let filled = 0;
   let made = false;
@@ -170,7 +202,7 @@ async function run(call: Call) {
   if (call.json) process.stdout.write(`${JSON.stringify(ready)}\n`);
   const active = [
     perMinute > 0 ? beActive(service, sandbox, perMinute, call.signal) : null,
-    call.options.chaos === true ? beChaotic(service, sandbox, call.signal) : null,
+    chaos === null ? null : beChaotic(service, sandbox, chaos, call.signal),
   ];
   if (!call.signal.aborted) await once(call.signal, 'abort');
   await Promise.all(active);
@@ -181,15 +213,17 @@ async function run(call: Call) {
 export const commands: Command[] = [
   {
     name: 'sandbox',
-    usage: '[--learners N] [--activity N] [--chaos] [--reset]',
+    usage: '[--learners N] [--activity N] [--chaos[=KIND,…] [--seed TEXT]] [--reset]',
     summary:
-      'Run the service with a plausible organisation in it; --activity makes N changes a minute, --chaos lets requests fail',
+      'Run the service with a plausible organisation in it; --activity makes N changes a minute, --chaos lets things go wrong',
     options: {
       learners: { type: 'string' },
       activity: { type: 'string' },
-      chaos: { type: 'boolean' },
+      chaos: { type: 'string' },
+      seed: { type: 'string' },
       reset: { type: 'boolean' },
     },
+    bare: ['--chaos'],
     run,
   },
   {

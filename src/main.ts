@@ -23,6 +23,7 @@ import { SettingsError } from './settings.ts';
 import { writeOfEndpoints } from './webhooks/letters.ts';
 import { countLostSecrets } from './webhooks/lost-secrets.ts';
 import { createKeyring } from './keyring.ts';
+import type { Sender } from './webhooks/send.ts';
 import { startWorker } from './webhooks/worker.ts';
 
 /** How long the database may take to end its connections. */
@@ -81,8 +82,11 @@ export type Role = 'all' | 'web' | 'worker';
 /** A service that answers. */
 export type Service = { app: App; http: HttpServer | null; url: string; stop(): Promise<void> };
 
-/** Starts what the role asks for on an open app; stops after the requests and deliveries under way. */
-export async function startService(opened: OpenApp, role: Role): Promise<Service> {
+/**
+ * Starts what the role asks for on an open app; stops after the requests and deliveries under way.
+ * @param given `sender`: what makes deliveries, in the place of the ordinary one
+ */
+export async function startService(opened: OpenApp, role: Role, given: { sender?: Sender } = {}): Promise<Service> {
   const { app } = opened;
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
@@ -117,8 +121,11 @@ export async function startService(opened: OpenApp, role: Role): Promise<Service
     const housekeeping = startHousekeeping(app);
     stops.push(() => housekeeping.stop());
     if (role !== 'web') {
-      const worker = startWorker(app);
-      stops.push(() => worker.stop());
+      const worker = startWorker(app, given);
+      stops.push(async () => {
+        await worker.stop();
+        await given.sender?.close();
+      });
       const mailer = startMailer(app, [writeOfEndpoints, writeOfEndingKeys]);
       stops.push(() => mailer.stop());
     }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { refusalsOf } from '../src/api/reference/codes.ts';
 import type { HeaderMeaning } from '../src/http/headers.ts';
 import { replyHeaders, requestHeaders } from '../src/http/headers.ts';
+import { chaosKinds } from '../src/sandbox/chaos.ts';
 import { makeOpenApi, openApiText } from '../src/api/reference/openapi.ts';
 import { routes } from '../src/api/routes.ts';
 import { ApiError, errorTable } from '../src/errors.ts';
@@ -94,6 +95,13 @@ function headerTable(headers: Record<string, HeaderMeaning>): string {
   );
 }
 
+function chaosTable(): string {
+  return table(
+    ['Kind', 'What happens'],
+    Object.entries(chaosKinds).map(([kind, meaning]) => [`\`${kind}\``, meaning]),
+  );
+}
+
 const days = (ms: number) => `${ms / 86_400_000} days`;
 
 function limitTable(): string {
@@ -168,6 +176,7 @@ export const documents: { path: string; make(): Promise<string> }[] = [
         'request headers': async () => headerTable(requestHeaders),
         'reply headers': async () => headerTable(replyHeaders),
         limits: async () => limitTable(),
+        chaos: async () => chaosTable(),
       }),
   },
   { path: 'docs/errors.md', make: () => filled('docs/errors.md', errorParts()) },

@@ -26,7 +26,11 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   delivery_attempt: ['src/webhooks'],
   event: ['src/events', ['src/webhooks/prune.ts', 'an event goes with the last of its deliveries']],
   evidence: ['src/evidence'],
-  feed: ['src/feed', ['src/organisations/organisations.ts', 'the row is made with its organisation']],
+  feed: [
+    'src/feed',
+    ['src/organisations/organisations.ts', 'the row is made with its organisation'],
+    ['src/sandbox/backup.ts', 'a backup of a sandbox comes back'],
+  ],
   group_set: ['src/feed'],
   group_set_group: ['src/feed'],
   scope_exit: ['src/feed'],

@@ -1,92 +1,149 @@
-import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import type { App } from '../app.ts';
 import { inWork, rowsLane } from '../db/work.ts';
-import { errorBody } from '../errors.ts';
 import type { Random } from '../random.ts';
 import { pick } from '../random.ts';
+import { apiBase } from '../settings.ts';
 import { listDeliveries, redeliverOne } from '../webhooks/deliveries.ts';
+import type { Sender } from '../webhooks/send.ts';
+import type { Fault } from './faults.ts';
+import { enact, rewriteReply, standBetween } from './faults.ts';
+import { withUnknown } from './unknown.ts';
 
-/** What goes wrong now and then between a client and any service. */
-export type Fault =
-  /** The answer takes up to three seconds longer. */
-  | 'late'
-  /** 503 with Retry-After, and nothing was done. */
-  | 'unavailable'
-  /** The connection ends before the service has seen the request. */
-  | 'reset'
-  /** The request is carried out, and the connection ends instead of the answer. */
-  | 'lost'
-  /** The connection ends in the middle of the answer's body. */
-  | 'cut';
+/** Every kind of trouble that `ars sandbox --chaos` makes, with what it is: the guide lists them from here. */
+export const chaosKinds = {
+  slow: 'An answer begins up to three seconds late, and comes in pieces.',
+  'rate-limited': '429 with `Retry-After`; nothing was done.',
+  unavailable: '503 with `Retry-After`; nothing was done.',
+  reset: 'The connection ends before the service has seen the request.',
+  lost: 'The request is carried out, and the connection ends instead of the answer.',
+  cut: "The connection ends in the middle of the answer's body.",
+  'unknown-values': 'Fields, group types, domain statuses and events that no version has yet.',
+  'repeated-webhooks': 'An event that has arrived is delivered once more.',
+  'late-webhooks': 'A delivery is held back for some seconds.',
+  'disordered-webhooks': 'A delivery waits until a later one has overtaken it.',
+  amended: 'A result is amended.',
+  withdrawn: 'A result is withdrawn, and a tombstone takes its place.',
+  'renamed-learner': 'A learner gets another name, in all of their results.',
+  'null-references': 'A result of a learner without a reference, which was not placed at any level.',
+  'scope-exits': 'A learner leaves a group, and polls with `group_id` are told so.',
+  'restored-backup': 'The service forgets its last minutes, as after a backup that came back: without tombstones.',
+} as const;
 
-/** Faults with their share of all requests; the rest goes as it should. */
-export const faultShares: readonly (readonly [Fault, number])[] = [
-  ['late', 0.1],
+export type ChaosKind = keyof typeof chaosKinds;
+
+const allKinds = Object.keys(chaosKinds) as ChaosKind[];
+
+/**
+ * The kinds of `--chaos=KIND,…`; every kind where it names none.
+ * @throws RangeError that says which there are
+ */
+export function readKinds(text: string): Set<ChaosKind> {
+  if (text === '') return new Set(allKinds);
+  const kinds = text.split(',').map((kind) => kind.trim());
+  if (!kinds.every((kind) => (allKinds as string[]).includes(kind)))
+    throw new RangeError(`must be one or more of ${allKinds.join(', ')}, with commas between`);
+  return new Set(kinds as ChaosKind[]);
+}
+
+type FaultKind = Fault['kind'];
+
+/** Faults of requests with their share of all; the rest goes as it should. */
+export const faultShares: readonly (readonly [FaultKind, number])[] = [
+  ['slow', 0.08],
+  ['rate-limited', 0.04],
   ['unavailable', 0.04],
   ['reset', 0.03],
   ['lost', 0.03],
   ['cut', 0.03],
 ];
 
-const latestMs = 3000;
+const slowestMs = 3000;
+const longestRefusalSeconds = 3;
 
-function drawFault(random: Random): Fault | null {
+/** How much later a draw makes it is drawn, too: the same seed gives the same faults to the same requests. */
+function drawFault(random: Random, kinds: ReadonlySet<ChaosKind>): Fault | null {
   let at = random.float();
-  for (const [fault, share] of faultShares) {
-    if (at < share) return fault;
+  const size = random.float();
+  for (const [kind, share] of faultShares) {
+    if (at < share) return kinds.has(kind) ? faultOf(kind, size) : null;
     at -= share;
   }
   return null;
 }
 
-/** The answer's end, replaced: writes the first half of the body, or nothing at all, and ends the connection. */
-function breakOff(response: ServerResponse, half: boolean): void {
-  response.end = ((body?: string | Buffer) => {
-    const bytes = Buffer.from(body ?? '');
-    if (half && bytes.length > 1) response.write(bytes.subarray(0, bytes.length >> 1), () => response.destroy());
-    else response.destroy();
-    return response;
-  }) as ServerResponse['end'];
+function faultOf(kind: FaultKind, size: number): Fault {
+  if (kind === 'slow') return { kind, ms: size * slowestMs };
+  if (kind === 'rate-limited' || kind === 'unavailable')
+    return { kind, seconds: 1 + Math.floor(size * longestRefusalSeconds) };
+  return { kind };
 }
 
 /**
- * Lets requests under `base` meet faults, so that an integration can be tried against them: a client that retries with
+ * Lets requests to the API meet faults, so that an integration can be tried against them: a client that retries with
  * care still ends with every record. The service behind is the ordinary one and knows nothing of it.
  * @param tell told of each fault
  */
-export function disturb(server: Server, base: string, random: Random, tell: (fault: Fault) => void): void {
-  const listeners = server.listeners('request') as RequestListener[];
-  server.removeAllListeners('request');
-  server.on('request', (request, response) => {
-    const fault = request.url?.startsWith(base) === true ? drawFault(random) : null;
-    if (fault !== null) tell(fault);
-    const serve = () => {
-      for (const listener of listeners) listener.call(server, request, response);
-    };
-    if (fault === 'late') {
-      setTimeout(serve, random.float() * latestMs);
+export function disturb(
+  server: Server,
+  kinds: ReadonlySet<ChaosKind>,
+  random: Random,
+  tell: (fault: FaultKind) => void,
+): void {
+  standBetween(server, apiBase, (request, response, serve) => {
+    if (kinds.has('unknown-values')) rewriteReply(request, response, withUnknown);
+    const fault = drawFault(random, kinds);
+    if (fault === null) {
+      serve();
       return;
     }
-    if (fault === 'reset') {
-      request.destroy();
-      return;
-    }
-    if (fault === 'unavailable') {
-      request.resume();
-      response
-        .writeHead(503, {
-          'content-type': 'application/json; charset=utf-8',
-          'retry-after': '1',
-          'cache-control': 'no-store',
-        })
-        .end(
-          errorBody('service_unavailable', 'The sandbox was told to fail now and then. Try again after Retry-After.'),
-        );
-      return;
-    }
-    if (fault === 'lost' || fault === 'cut') breakOff(response, fault === 'cut');
-    serve();
+    tell(fault.kind);
+    enact(fault, request, response, serve);
   });
+}
+
+const heldShare = 0.2;
+const longestHoldMs = 5000;
+
+/** Deliveries that are late, or overtaken by later ones to the same endpoint. */
+export function disturbSender(
+  sender: Sender,
+  kinds: ReadonlySet<ChaosKind>,
+  random: Random,
+  tell: (kind: ChaosKind) => void,
+): Sender {
+  const overtakes = new Map<string, Set<() => void>>();
+  const hold = (ms: number, signal: AbortSignal | undefined, url: string | null) =>
+    new Promise<void>((resolve) => {
+      const waiting = url === null ? null : (overtakes.get(url) ?? new Set());
+      const go = () => {
+        clearTimeout(timer);
+        waiting?.delete(go);
+        resolve();
+      };
+      const timer = setTimeout(go, ms);
+      if (url !== null) overtakes.set(url, waiting!.add(go));
+      signal?.addEventListener('abort', go, { once: true });
+      if (signal?.aborted === true) go();
+    });
+  return {
+    async send(request) {
+      const [drawn, size] = [random.float(), random.float()];
+      if (drawn < heldShare && kinds.has('late-webhooks')) {
+        tell('late-webhooks');
+        await hold(size * longestHoldMs, request.signal, null);
+      } else if (drawn >= heldShare && drawn < 2 * heldShare && kinds.has('disordered-webhooks')) {
+        tell('disordered-webhooks');
+        await hold(longestHoldMs, request.signal, request.url);
+        return sender.send(request);
+      }
+      const attempt = await sender.send(request);
+      for (const go of [...(overtakes.get(request.url) ?? [])]) go();
+      overtakes.delete(request.url);
+      return attempt;
+    },
+    close: () => sender.close(),
+  };
 }
 
 const recent = 50;

@@ -95,7 +95,7 @@ export function outcomeAt(subject: Subject, ability: number, luck: number): Outc
 }
 
 /** An outcome with no placement at all, as some imported results are: too little was answered. */
-function notPlaced(subject: Subject): Outcome {
+export function notPlaced(subject: Subject): Outcome {
   return {
     subject,
     framework: frameworkOf(subject, null),

@@ -9,11 +9,20 @@ import type { EndpointRow } from './store.ts';
 export type Tested = Attempt & { deliveryId: string };
 
 /** Sends an endpoint a signed test event, once. Nothing is stored, and nothing follows from how it ends. */
-export async function sendTest(app: App, endpoint: EndpointRow, signal?: AbortSignal): Promise<Tested> {
+export function sendTest(app: App, endpoint: EndpointRow, signal?: AbortSignal): Promise<Tested> {
+  return sendOnce(app, endpoint, testEvent(app.clock.nowMs()), signal);
+}
+
+/** The same with another payload. */
+export async function sendOnce(
+  app: App,
+  endpoint: EndpointRow,
+  payload: string,
+  signal?: AbortSignal,
+): Promise<Tested> {
   const deliveryId = app.random.uuid();
   const sender = createSender({ clock: app.clock, allowNetworks: app.settings.webhookAllowNetworks });
   try {
-    const payload = testEvent(app.clock.nowMs());
     const attempt = await attemptDelivery(app, sender, endpoint, { delivery_id: deliveryId, payload }, signal);
     return { ...attempt, deliveryId };
   } finally {

@@ -1,0 +1,88 @@
+import type { App } from '../app.ts';
+import type { Dedicated } from '../db/database.ts';
+
+/** What a result, a learner and a group are made of, and how the feed shows them; the referring tables first. */
+const tables = [
+  'evidence',
+  'sitting_item',
+  'sitting',
+  'invitation',
+  'assessment_change',
+  'learner_change',
+  'learner_leaving',
+  'scope_exit',
+  'digest_cell',
+  'assessment_feed',
+  'assessment',
+  'membership',
+  'learner_feed',
+  'learner',
+  'group_set_group',
+  'group_set',
+  'learner_group',
+];
+
+const feedColumns =
+  'position, state, groups_version, shape, shape_position, digest_n, digest_through, digest_w1, digest_w2';
+
+/**
+ * A backup of one organisation, and its coming back, as clients see it: the feed stands where it stood, and what came
+ * after is gone without a tombstone. Keys, endpoints and the audit log stay. Only sandboxes have such a thing.
+ */
+export class Backup {
+  #connection: Dedicated;
+  #organisationId: number;
+  #isKept = false;
+
+  constructor({ db }: Pick<App, 'db'>, organisationId: number) {
+    // The copies are its temporary tables, which go with it.
+    this.#connection = db.dedicated();
+    this.#organisationId = organisationId;
+  }
+
+  async #inTransaction(inside: () => Promise<void>): Promise<void> {
+    await this.#connection.query('begin');
+    try {
+      await this.#connection.query('select from feed where organisation_id = $1 for update', [this.#organisationId]);
+      await inside();
+      await this.#connection.query('commit');
+    } catch (error) {
+      await this.#connection.query('rollback').catch(() => {});
+      throw error;
+    }
+  }
+
+  async keep(): Promise<void> {
+    await this.#inTransaction(async () => {
+      for (const table of ['feed', ...tables]) {
+        await this.#connection.query(`drop table if exists pg_temp.kept_${table}`);
+        await this.#connection.query(`create temp table kept_${table} (like ${table})`);
+        await this.#connection.query(
+          `insert into pg_temp.kept_${table} select * from ${table} where organisation_id = $1`,
+          [this.#organisationId],
+        );
+      }
+    });
+    this.#isKept = true;
+  }
+
+  /** @returns whether there was one */
+  async restore(): Promise<boolean> {
+    if (!this.#isKept) return false;
+    await this.#inTransaction(async () => {
+      for (const table of tables)
+        await this.#connection.query(`delete from ${table} where organisation_id = $1`, [this.#organisationId]);
+      for (const table of tables.toReversed())
+        await this.#connection.query(`insert into ${table} select * from pg_temp.kept_${table}`);
+      await this.#connection.query(
+        `update feed set (${feedColumns}) = (select ${feedColumns} from pg_temp.kept_feed) where organisation_id = $1`,
+        [this.#organisationId],
+      );
+    });
+    return true;
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Replies as a later version may send them: new fields everywhere, and values of open enumerations that nobody knows
+ * yet. The same record always becomes the same one, so whoever compares two replies finds no difference.
+ */
+
+/** A type of event, of groups and a status of domains that no version has. */
+export const unknownEvent = 'sandbox.surprised';
+const unknownGroupType = 'sandbox_study_pod';
+const unknownDomainStatus = 'sandbox_emerging';
+
+type Fields = Record<string, unknown>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function surprising(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(surprising);
+  if (!isFields(value)) return value;
+  const out: Fields = {};
+  for (const [name, one] of Object.entries(value)) out[name] = surprising(one);
+  if (typeof out.type === 'string' && typeof out.ref === 'string' && 'id' in out) out.type = unknownGroupType;
+  if (out.status === 'developing' && 'score_pct' in out) out.status = unknownDomainStatus;
+  if ('updated_at' in out) {
+    out.sandbox_note = 'A field of a later version.';
+    out.sandbox_details = { numbers: [1, 2.5], nothing: null };
+  }
+  return out;
+}
+
+/** The JSON of a reply, with what its reader must pass over. */
+export function withUnknown(json: string): string {
+  const body = JSON.parse(json) as Fields;
+  return JSON.stringify({ ...body, data: surprising(body.data), sandbox_meta: { page: 'later' } });
+}
+
+/** An event of a type that no version has. */
+export function unknownEventBody(occurredAt: string): string {
+  return JSON.stringify({ event: unknownEvent, occurred_at: occurredAt, details: { anything: [1, null] } });
+}
