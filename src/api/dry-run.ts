@@ -49,6 +49,7 @@ export function answerTo(app: App, sets: SetCache, caller: Caller, rawQuery: str
     ifNoneMatch: undefined,
     range: undefined,
     ifRange: undefined,
+    over: AbortSignal.abort(),
     change: () => Promise.reject(new Error('a read changes nothing')),
   });
 }
