@@ -8,7 +8,7 @@ import { openApp, startService } from '../src/main.ts';
 import { fastRandom, seededRandom, systemRandom } from '../src/random.ts';
 import { apiBase } from '../src/settings.ts';
 import { Activity } from '../src/sandbox/activity.ts';
-import { ChaosChanges } from '../src/sandbox/chaos-changes.ts';
+import { ChaosChanges } from '../src/sandbox/troubles.ts';
 import type { ChaosKind } from '../src/sandbox/chaos.ts';
 import { disturb, disturbSender, faultShares, readKinds } from '../src/sandbox/chaos.ts';
 import type { Sandbox } from '../src/sandbox/sandbox.ts';

@@ -5,7 +5,6 @@ import { groupRoutes } from '../groups/routes.ts';
 import { invitationRoutes } from '../invitations/routes.ts';
 import { learnerRoutes } from '../learners/routes.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
-import { listenRoutes } from '../webhooks/listen-routes.ts';
 import { webhookRoutes } from '../webhooks/routes.ts';
 import type { Route } from '../http/route.ts';
 import { bareJson } from '../http/route.ts';
@@ -50,5 +49,4 @@ export const routes: readonly Route[] = [
   ...invitationRoutes,
   ...groupRoutes,
   ...webhookRoutes,
-  ...listenRoutes,
 ];

@@ -1,7 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../errors.ts';
 import { ApiError, errorBody } from '../errors.ts';
-import { jsonType } from '../http/route.ts';
 
 /** What goes wrong now and then between a client and any service. */
 export type Fault =
@@ -53,7 +52,11 @@ function refuse(request: IncomingMessage, response: ServerResponse, code: ErrorC
   const { status } = new ApiError(code);
   request.resume();
   response
-    .writeHead(status, { 'content-type': jsonType, 'retry-after': String(seconds), 'cache-control': 'no-store' })
+    .writeHead(status, {
+      'content-type': 'application/json; charset=utf-8',
+      'retry-after': String(seconds),
+      'cache-control': 'no-store',
+    })
     .end(errorBody(code, 'The sandbox was told to refuse now and then. Try again after Retry-After.'));
 }
 
@@ -109,7 +112,8 @@ export function rewriteReply(request: IncomingMessage, response: ServerResponse,
     head = given;
     return response;
   }) as ServerResponse['writeHead'];
-  response.end = ((body?: string | Buffer) => {
+  // A reply without a body ends with null.
+  response.end = ((body?: string | Buffer | null) => {
     response.writeHead = writeHead;
     response.end = end;
     let sent = body;
@@ -119,12 +123,12 @@ export function rewriteReply(request: IncomingMessage, response: ServerResponse,
       if (status === 200 && text.startsWith('{')) sent = Buffer.from(rewrite(text));
       response.writeHead(status, withLength(headers, sent) as never);
     }
-    return sent === undefined ? response.end() : response.end(sent);
+    return sent == null ? response.end() : response.end(sent);
   }) as ServerResponse['end'];
 }
 
-function withLength(headers: Head[1], body: string | Buffer | undefined): Head[1] {
-  const length = String(body === undefined ? 0 : Buffer.byteLength(body));
+function withLength(headers: Head[1], body: string | Buffer | null | undefined): Head[1] {
+  const length = String(body == null ? 0 : Buffer.byteLength(body));
   if (Array.isArray(headers)) {
     const at = headers.findIndex((name, i) => i % 2 === 0 && String(name).toLowerCase() === 'content-length');
     return at < 0 ? headers : headers.toSpliced(at + 1, 1, length);

@@ -13,7 +13,7 @@ import { createKey } from '../../src/keys/keys.ts';
 import { openApp, startService } from '../../src/main.ts';
 import { createOrganisation } from '../../src/organisations/organisations.ts';
 import { seededRandom } from '../../src/random.ts';
-import { ChaosChanges } from '../../src/sandbox/chaos-changes.ts';
+import { ChaosChanges } from '../../src/sandbox/troubles.ts';
 import type { ChaosKind } from '../../src/sandbox/chaos.ts';
 import { chaosKinds, disturb, disturbSender, faultShares, readKinds } from '../../src/sandbox/chaos.ts';
 import type { Fault } from '../../src/sandbox/faults.ts';
@@ -266,6 +266,7 @@ suite('data of a sandbox that was told to be difficult', () => {
     assert.match(JSON.stringify(data), /sandbox_study_pod.*sandbox_emerging|sandbox_emerging.*sandbox_study_pod/);
     const byId = (await org.get(`/assessments/${data[0].assessment_id}`)).body.data;
     assert.deepEqual(byId, data[0], 'the same record is the same, however it is read');
+    assert.equal((await org.get('/assessments', { 'if-none-match': '*' })).status, 304);
     const strange = memoryStore();
     await openMirror({ client: library, store: strange }).poll();
     assert.equal(heldBy(strange).size, heldBy(store).size);

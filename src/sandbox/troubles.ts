@@ -14,7 +14,7 @@ import { findLearnersByIds } from '../learners/learners.ts';
 import type { Random } from '../random.ts';
 import { pick } from '../random.ts';
 import { subjects } from '../scoring/levels.ts';
-import { listEndpoints } from '../webhooks/store.ts';
+import { listEndpoints } from '../webhooks/webhooks.ts';
 import { sendOnce } from '../webhooks/test-event.ts';
 import { withdrawAssessment } from '../withdrawals/withdraw.ts';
 import { Backup } from './backup.ts';
