@@ -31,6 +31,7 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   secret: () => import('./secret.ts'),
   check: () => import('./check.ts'),
   'verify-sync': () => import('./verify-sync.ts'),
+  conform: () => import('./conform.ts'),
   digest: () => import('./digest.ts'),
 };
 

@@ -9,6 +9,8 @@ import { readTextFile } from './file.ts';
 export type ForeignMirror = {
   /** Each id with its `updated_at`, as the service writes it. */
   held: Map<string, string>;
+  /** Ids that stand in it more than once. */
+  repeated: string[];
   put(record: Assessment): Promise<void>;
   remove(id: string): Promise<void>;
   /** Keeps what was put and removed: all of it, or nothing. */
@@ -47,6 +49,7 @@ async function openFile(file: string, { id, updatedAt, willWrite }: Columns): Pr
   if (willWrite && file === '-') throw new Misuse('--repair needs a file that can be written');
   const held = new Map<string, string>();
   const lines = new Map<string, string>();
+  const repeated: string[] = [];
   for (const [number, line] of (await readTextFile(file)).split('\n').entries()) {
     if (line.trim() === '') continue;
     const where = `Line ${number + 1} of ${file}`;
@@ -57,11 +60,13 @@ async function openFile(file: string, { id, updatedAt, willWrite }: Columns): Pr
       throw new Failure(`${where} is not JSON.`);
     }
     const [key, time] = entryOf(found?.[id], found?.[updatedAt], where);
+    if (held.has(key)) repeated.push(key);
     held.set(key, time);
     lines.set(key, line);
   }
   return {
     held,
+    repeated,
     async put(record) {
       lines.set(record.assessment_id, JSON.stringify(record));
     },
@@ -99,13 +104,19 @@ async function openTable(table: string, { id, updatedAt, record, willWrite }: Co
       `declare everything no scroll cursor for select ${idColumn}::text as id, ${timeColumn}::text as time from ${from}`,
     );
     const held = new Map<string, string>();
+    const repeated: string[] = [];
     for (;;) {
       const { rows } = await client.query<{ id: string; time: string }>(`fetch ${fetched} from everything`);
-      for (const row of rows) held.set(...entryOf(row.id, row.time, `A row of ${table}`));
+      for (const row of rows) {
+        const [key, time] = entryOf(row.id, row.time, `A row of ${table}`);
+        if (held.has(key)) repeated.push(key);
+        held.set(key, time);
+      }
       if (rows.length < fetched) break;
     }
     return {
       held,
+      repeated,
       async put(result) {
         const values = [result.assessment_id, result.updated_at, JSON.stringify(result)];
         const changed = await client.query(

@@ -25,7 +25,7 @@ function typesOption(call: Call, name: string): EventType[] | undefined {
   return types as EventType[];
 }
 
-function addressOption(call: Call): URL {
+export function addressOption(call: Call): URL {
   try {
     return parseForwardTo(requiredOption(call, 'forward-to'));
   } catch (error) {

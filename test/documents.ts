@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { refusalsOf } from '../src/api/reference/codes.ts';
 import type { HeaderMeaning } from '../src/http/headers.ts';
 import { replyHeaders, requestHeaders } from '../src/http/headers.ts';
+import { scenarios } from '../src/conform/scenarios.ts';
 import { chaosKinds } from '../src/sandbox/chaos.ts';
 import { makeOpenApi, openApiText } from '../src/api/reference/openapi.ts';
 import { routes } from '../src/api/routes.ts';
@@ -102,6 +103,13 @@ function chaosTable(): string {
   );
 }
 
+function scenarioTable(): string {
+  return table(
+    ['Scenario', 'What happens'],
+    scenarios.map(({ name, summary }) => [`\`${name}\``, `${summary}.`]),
+  );
+}
+
 const days = (ms: number) => `${ms / 86_400_000} days`;
 
 function limitTable(): string {
@@ -177,6 +185,7 @@ export const documents: { path: string; make(): Promise<string> }[] = [
         'reply headers': async () => headerTable(replyHeaders),
         limits: async () => limitTable(),
         chaos: async () => chaosTable(),
+        scenarios: async () => scenarioTable(),
       }),
   },
   { path: 'docs/errors.md', make: () => filled('docs/errors.md', errorParts()) },

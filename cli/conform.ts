@@ -1,0 +1,200 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Clock } from '../src/clock.ts';
+import { systemClock } from '../src/clock.ts';
+import type { Outcome, Setup } from '../src/conform/conform.ts';
+import { conform } from '../src/conform/conform.ts';
+import { scenarios } from '../src/conform/scenarios.ts';
+import type { Held, Runner } from '../src/conform/trial.ts';
+import { openApp, startService } from '../src/main.ts';
+import { readSettings } from '../src/settings.ts';
+import { createForwarder } from '../src/webhooks/forward.ts';
+import type { Call, Command } from './command.ts';
+import { Failure, Misuse } from './command.ts';
+import type { Columns } from './foreign-mirror.ts';
+import { openForeignMirror } from './foreign-mirror.ts';
+import { addressOption } from './listen.ts';
+import { numberOption, option, requiredOption } from './open.ts';
+import { refuseBusyPort } from './port.ts';
+
+/**
+ * The service's clock is behind the consumer's by so much: whoever asks with a clock of their own asks for the future,
+ * and gets nothing.
+ */
+const behindMs = 10 * 60_000;
+
+export const clockBehind: Clock = { ...systemClock, nowMs: () => systemClock.nowMs() - behindMs };
+
+/** A command that is a consumer, run by the shell in a process group of its own, so that all of it can be killed. */
+export function runnerOf(command: string, setup: Setup): Runner {
+  let child: ChildProcess | null = null;
+  const env = {
+    ...process.env,
+    API: setup.api,
+    ACCESS_KEY_ID: setup.accessKeyId,
+    SECRET_ACCESS_KEY: setup.secretAccessKey,
+    WEBHOOK_SECRET: setup.webhookSecret,
+    GROUP_ID: setup.groupId,
+  };
+  return {
+    async start() {
+      child = spawn(command, { shell: true, detached: true, env, stdio: ['ignore', 'ignore', 'inherit'] });
+      child.on('error', () => {});
+    },
+    async kill() {
+      const killed = child;
+      child = null;
+      if (killed === null || killed.pid === undefined || killed.exitCode !== null || killed.signalCode !== null) return;
+      const ended = once(killed, 'exit');
+      try {
+        process.kill(-killed.pid, 'SIGKILL');
+      } catch {
+        return;
+      }
+      await ended;
+    },
+    hasEnded: () => child !== null && (child.exitCode !== null || child.signalCode !== null),
+  };
+}
+
+/** Reads a mirror anew each time; null while it can't be read, because nothing is there yet. */
+export function mirrorReader(place: string, columns: Columns): () => Promise<Held | null> {
+  let wasRead = false;
+  return async () => {
+    try {
+      const mirror = await openForeignMirror(place, columns);
+      await mirror.close();
+      wasRead = true;
+      return mirror;
+    } catch (error) {
+      // A file that is being written, or a table that the consumer makes.
+      if (error instanceof Failure && !wasRead) return null;
+      throw error;
+    }
+  };
+}
+
+function onlyOption(call: Call): string[] | null {
+  const text = option(call, 'only');
+  if (text === undefined) return null;
+  const names = text.split(',').map((name) => name.trim());
+  const known = scenarios.map(({ name }) => name);
+  if (!names.every((name) => known.includes(name)))
+    throw new Misuse(`--only must be one or more of ${known.join(', ')}, with commas between`);
+  return names;
+}
+
+const marks = { passed: 'right ', failed: 'WRONG ', not_played: '  -   ' } as const;
+
+function lines({ name, summary, outcome, because, faults }: Outcome): string {
+  const head = `${marks[outcome]}  ${name.padEnd(16)}  ${summary}`;
+  const why = because === null ? [] : [`          not played: ${because}`];
+  const found = faults.flatMap(({ sentence, ids }) => [
+    `          ${sentence}`,
+    ...(ids.length === 0 ? [] : [`            ${ids.join(' ')}`]),
+  ]);
+  return [head, ...why, ...found].join('\n');
+}
+
+function settingsUp(setup: Setup): string {
+  return `Start your consumer, with nothing stored, and these settings:
+
+  API=${setup.api}
+  ACCESS_KEY_ID=${setup.accessKeyId}
+  SECRET_ACCESS_KEY=${setup.secretAccessKey}
+  WEBHOOK_SECRET=${setup.webhookSecret}
+  GROUP_ID=${setup.groupId}      to follow one group, if it does
+`;
+}
+
+async function run(call: Call) {
+  const place = requiredOption(call, 'mirror');
+  const url = option(call, 'forward-to') === undefined ? null : addressOption(call);
+  const only = onlyOption(call);
+  const patienceMs = numberOption(call, 'patience', 60, 1, 3600) * 1000;
+  const port = numberOption(call, 'port', 0, 0, 65_535);
+  const command = option(call, 'start');
+  const readHeld = mirrorReader(place, {
+    id: option(call, 'id-column') ?? 'assessment_id',
+    updatedAt: option(call, 'updated-at-column') ?? 'updated_at',
+    record: null,
+    willWrite: false,
+  });
+  const say = (text: string) => {
+    (call.json ? process.stderr : process.stdout).write(`${text}\n`);
+  };
+  const folder = await mkdtemp(join(tmpdir(), 'ars-conform-'));
+  try {
+    // Started by root, PostgreSQL runs as a system user, who has to get through to its data.
+    await chmod(folder, 0o755);
+    // Whatever the environment sets is for the consumer and its mirror.
+    const settings = readSettings({
+      ARS_DATA_DIR: join(folder, 'data'),
+      ARS_PORT: String(port),
+      ARS_LOG: 'none',
+      ARS_RATE_LIMIT: '1000000',
+    });
+    await refuseBusyPort(settings);
+    call.step('Starting a service of its own …');
+    const service = await startService(await openApp(settings, { clock: clockBehind }), 'web');
+    const forwarder = url === null ? null : createForwarder(url, systemClock, call.signal);
+    try {
+      const outcomes = await conform({
+        app: service.app,
+        server: service.http!.fastify.server,
+        url: service.url,
+        forwarder,
+        readHeld,
+        prepare(setup) {
+          call.progress('');
+          if (command !== undefined) return runnerOf(command, setup);
+          say(settingsUp(setup));
+          return null;
+        },
+        only,
+        patienceMs,
+        signal: call.signal,
+        tell: (outcome) => say(lines(outcome)),
+      });
+      const wrong = outcomes.filter(({ outcome }) => outcome === 'failed');
+      const isWhole = !call.signal.aborted;
+      return {
+        json: { passed: wrong.length === 0 && isWhole, scenarios: outcomes },
+        text:
+          wrong.length === 0
+            ? `\nThe consumer is right in ${outcomes.filter(({ outcome }) => outcome === 'passed').length} scenarios.`
+            : `\nThe consumer is wrong in ${wrong.length} of ${outcomes.length} scenarios.`,
+        exitCode: wrong.length === 0 && isWhole ? 0 : 1,
+      };
+    } finally {
+      await forwarder?.close();
+      await service.stop();
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+export const commands: Command[] = [
+  {
+    name: 'conform',
+    usage:
+      '--mirror FILE|table:NAME [--forward-to URL] [--start COMMAND] [--id-column C] [--updated-at-column C] [--only SCENARIO,…] [--patience SECONDS] [--port N]',
+    summary: 'Put a consumer through named scenarios on a service of its own, and say in sentences what it does wrong',
+    options: {
+      mirror: { type: 'string' },
+      'forward-to': { type: 'string' },
+      start: { type: 'string' },
+      'id-column': { type: 'string' },
+      'updated-at-column': { type: 'string' },
+      only: { type: 'string' },
+      patience: { type: 'string' },
+      port: { type: 'string' },
+    },
+    run,
+  },
+];

@@ -1,0 +1,153 @@
+import type { Server } from 'node:http';
+import { request } from 'undici';
+import type { App } from '../app.ts';
+import { apiBase } from '../settings.ts';
+import type { Forwarder } from '../webhooks/forward.ts';
+import { newSecret } from '../webhooks/signing.ts';
+import { Front } from './front.ts';
+import type { Scenario } from './scenarios.ts';
+import { NotPlayed, scenarios } from './scenarios.ts';
+import { Stage } from './stage.ts';
+import type { Found, Held, Runner } from './trial.ts';
+import { Trial } from './trial.ts';
+
+/** How one scenario ended. */
+export type Outcome = {
+  name: string;
+  summary: string;
+  outcome: 'passed' | 'failed' | 'not_played';
+  /** Why it was not played. */
+  because: string | null;
+  faults: Found[];
+};
+
+/** What a consumer is to be set up with. */
+export type Setup = {
+  api: string;
+  accessKeyId: string;
+  secretAccessKey: string;
+  webhookSecret: string;
+  groupId: string;
+};
+
+export type ConformOptions = {
+  app: App;
+  server: Server;
+  url: string;
+  forwarder: Forwarder | null;
+  /** Null while there is nothing to read. */
+  readHeld: () => Promise<Held | null>;
+  /** Called once the service is ready for the consumer; null: somebody else starts it. */
+  prepare: (setup: Setup) => Runner | null;
+  only: readonly string[] | null;
+  patienceMs: number;
+  signal: AbortSignal;
+  tell: (outcome: Outcome) => void;
+};
+
+/** Plays every scenario with a consumer, on an organisation of its own. */
+export async function conform(options: ConformOptions): Promise<Outcome[]> {
+  const { app, url, forwarder } = options;
+  const stage = await Stage.open(app, newSecret(app.random), forwarder);
+  const front = new Front(options.server, stage.key.access_key_id, app.clock);
+  const runner = options.prepare({
+    api: `${url}${apiBase}`,
+    accessKeyId: stage.key.access_key_id,
+    secretAccessKey: stage.key.secret_access_key,
+    webhookSecret: stage.secret,
+    groupId: stage.groupId,
+  });
+  const trial = new Trial({ ...options, stage, front, runner, readShown: shownAt(`${url}${apiBase}`, stage) });
+  const outcomes: Outcome[] = [];
+  try {
+    await stage.beginsForwarding();
+    await runner?.start();
+    for (const scenario of scenarios) {
+      const isAsked = options.only?.includes(scenario.name) ?? true;
+      // Without a first walk there is nothing to compare with later.
+      if (!isAsked && scenario !== scenarios[0]) continue;
+      if (options.signal.aborted) break;
+      const outcome = await played(trial, scenario, forwarder);
+      outcomes.push(outcome);
+      options.tell(outcome);
+      if (outcome.faults.some(({ fault }) => fault === 'silent')) break;
+    }
+    return outcomes;
+  } finally {
+    await runner?.kill();
+    await stage.close();
+  }
+}
+
+async function played(trial: Trial, scenario: Scenario, forwarder: Forwarder | null): Promise<Outcome> {
+  const { name, summary } = scenario;
+  const ended = (outcome: Outcome['outcome'], faults: Found[], because: string | null = null): Outcome => ({
+    name,
+    summary,
+    outcome,
+    because,
+    faults,
+  });
+  try {
+    const faults = judged(trial, await scenario.play(trial, forwarder));
+    if (trial.runner?.hasEnded() === true) {
+      faults.unshift({ fault: 'crash', sentence: 'It ended by itself, and was started again.', ids: [] });
+      await trial.starts();
+    }
+    return ended(faults.length === 0 ? 'passed' : 'failed', faults);
+  } catch (error) {
+    if (!(error instanceof NotPlayed)) throw error;
+    return ended('not_played', [], error.message);
+  } finally {
+    trial.front.trouble = null;
+    trial.front.isSurprising = false;
+  }
+}
+
+/** Whoever asks by a clock of their own loses results by that, whatever the scenario was. */
+function judged({ front }: Trial, faults: Found[]): Found[] {
+  if (front.ownClock === null) return faults;
+  const { since, newest } = front.ownClock;
+  const ids = faults.flatMap((one) => one.ids);
+  front.ownClock = null;
+  return [
+    {
+      fault: 'own-clock',
+      sentence: `It asked with since=${since}, and the newest X-Sync-Through that it had been given was ${newest}: since is never a clock of one's own.`,
+      ids,
+    },
+    ...faults.filter((one) => one.ids.length === 0),
+  ];
+}
+
+/** Walks the feed through the consumer's filters with a key of its own. */
+function shownAt(api: string, stage: Stage): (filters: string) => Promise<Map<string, string>> {
+  const headers = {
+    'x-access-key-id': stage.ownKey.access_key_id,
+    'x-secret-access-key': stage.ownKey.secret_access_key,
+  };
+  let known = { filters: '', etag: '', shown: new Map<string, string>() };
+  return async (filters) => {
+    const shown = new Map<string, string>();
+    let next: string | null = `${api}/assessments?limit=500&status=completed${filters === '' ? '' : `&${filters}`}`;
+    let etag = '';
+    while (next !== null) {
+      const isFirst: boolean = etag === '';
+      const reply = await request(next, {
+        headers: isFirst && known.filters === filters ? { ...headers, 'if-none-match': known.etag } : headers,
+      });
+      const text = await reply.body.text();
+      if (reply.statusCode === 304) return known.shown;
+      if (reply.statusCode !== 200) throw new Error(`the service answered ${reply.statusCode}`);
+      if (isFirst) etag = String(reply.headers.etag);
+      const body = JSON.parse(text) as {
+        data: { assessment_id: string; updated_at: string }[];
+        pagination: { next: string | null };
+      };
+      for (const one of body.data) shown.set(one.assessment_id, one.updated_at);
+      ({ next } = body.pagination);
+    }
+    known = { filters, etag, shown };
+    return shown;
+  };
+}

@@ -1,0 +1,149 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Clock } from '../clock.ts';
+import { apiBase } from '../settings.ts';
+import type { Fault } from '../sandbox/faults.ts';
+import { enact, rewriteReply, standBetween } from '../sandbox/faults.ts';
+import { withUnknown } from '../sandbox/unknown.ts';
+
+/** One request for a page of the feed. */
+export type PageRequest = { cursor: string | null; since: string | null };
+
+/** What is done to a request instead of answering it; null: it is answered. `hold`: it gets no answer at all. */
+export type Trouble = (request: PageRequest | null) => Fault | 'hold' | null;
+
+/** Parameters that say where a walk stands, and not what it is about. */
+const notFilters = ['since', 'cursor', 'limit', 'sort', 'status'];
+
+const listPath = `${apiBase}/assessments`;
+
+/**
+ * Stands between the consumer's requests and the service: sees what is asked and answered, and lets it meet trouble.
+ * Requests with other keys pass.
+ */
+export class Front {
+  /** What the consumer follows the feed with, as its last walk says it; null before the first. */
+  filters: string | null = null;
+  /** Requests so far, of any kind. */
+  requests = 0;
+  trouble: Trouble | null = null;
+  isSurprising = false;
+  /** A `since` that is newer than any that the service had given. */
+  ownClock: { since: string; newest: string } | null = null;
+  /** When the request whose page was the last of a walk began, and when that was answered, newest last. */
+  readonly walks: { beganMs: number; endedMs: number }[] = [];
+  /** The most pages that one walk had, and what a page was asked to hold. */
+  pages = 0;
+  #clock: Clock;
+  #newest = '';
+  #begun = new Map<string, { beganMs: number; pages: number }>();
+  #told = new Set<() => void>();
+  #paused: (() => void)[] | null = null;
+
+  constructor(server: Server, keyId: string, clock: Clock) {
+    this.#clock = clock;
+    standBetween(server, apiBase, (request, response, serve) => {
+      if (request.headers['x-access-key-id'] !== keyId) serve();
+      else if (this.#paused === null) this.#meet(request, response, serve);
+      else this.#paused.push(() => this.#meet(request, response, serve));
+    });
+  }
+
+  /** Resolves with the next thing that happens, or after so long. */
+  next(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const go = () => {
+        clearTimeout(timer);
+        this.#told.delete(go);
+        resolve();
+      };
+      const timer = setTimeout(go, ms);
+      this.#told.add(go);
+    });
+  }
+
+  /** Requests wait while something changes, so that the next one to be answered sees all of it. */
+  async whilePaused(change: () => Promise<void>): Promise<void> {
+    this.#paused = [];
+    await change();
+    const waiting = this.#paused;
+    this.#paused = null;
+    for (const go of waiting) go();
+  }
+
+  #tell(): void {
+    for (const go of [...this.#told]) go();
+  }
+
+  #meet(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
+    if (response.destroyed) return;
+    this.requests += 1;
+    const beganMs = this.#clock.monotonicMs();
+    const [path, search = ''] = request.url!.split('?', 2) as [string, string?];
+    const query = new URLSearchParams(search);
+    const page =
+      path === listPath && request.method === 'GET' ? { cursor: query.get('cursor'), since: query.get('since') } : null;
+    if (page !== null && page.cursor === null) this.#judge(page.since, search);
+    const fault = this.trouble?.(page) ?? null;
+    this.#tell();
+    if (fault === 'hold') {
+      request.resume();
+      return;
+    }
+    if (this.isSurprising) rewriteReply(request, response, withUnknown);
+    const answer = () => {
+      if (page !== null) this.#watch(request, response, page, beganMs);
+      serve();
+    };
+    if (fault === null) answer();
+    else enact(fault, request, response, answer);
+  }
+
+  #judge(since: string | null, search: string): void {
+    this.filters = search
+      .split('&')
+      .filter((part) => part !== '' && !notFilters.includes(part.split('=')[0]!))
+      .join('&');
+    const asked = since === null ? Number.NaN : Date.parse(since);
+    if (this.#newest !== '' && asked > Date.parse(this.#newest))
+      this.ownClock ??= { since: since!, newest: this.#newest };
+  }
+
+  /** Reads what the page answered, as it goes by. */
+  #watch(request: IncomingMessage, response: ServerResponse, page: PageRequest, beganMs: number): void {
+    delete request.headers['accept-encoding'];
+    const walk = (page.cursor === null ? undefined : this.#begun.get(page.cursor)) ?? { beganMs, pages: 0 };
+    walk.pages += 1;
+    this.pages = Math.max(this.pages, walk.pages);
+    const end = response.end.bind(response) as (...given: unknown[]) => ServerResponse;
+    response.end = ((body?: string | Buffer, ...rest: unknown[]) => {
+      response.once('finish', () => {
+        const text = String(body ?? '');
+        const next = response.statusCode === 200 ? nextOf(text) : null;
+        if (next !== null) this.#begun.set(next, walk);
+        else if (response.statusCode === 200 || response.statusCode === 304)
+          this.walks.push({ beganMs: walk.beganMs, endedMs: this.#clock.monotonicMs() });
+        this.#tell();
+      });
+      const sent = end(body, ...rest);
+      const through = throughOf(response);
+      if (through !== null && through > this.#newest) this.#newest = through;
+      return sent;
+    }) as ServerResponse['end'];
+  }
+
+  /** Walks that began after an instant, and are over. */
+  walksSince(ms: number): { beganMs: number; endedMs: number }[] {
+    return this.walks.filter((walk) => walk.beganMs >= ms);
+  }
+}
+
+function nextOf(text: string): string | null {
+  const { pagination } = JSON.parse(text) as { pagination?: { next: string | null } };
+  return pagination?.next == null ? null : new URL(pagination.next).searchParams.get('cursor');
+}
+
+/** Of a reply whose head is sent, as it stands in there. */
+function throughOf(response: ServerResponse): string | null {
+  const head = (response as ServerResponse & { _header?: string })._header ?? '';
+  return /^x-sync-through: (\S+)/im.exec(head)?.[1] ?? null;
+}

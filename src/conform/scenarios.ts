@@ -1,0 +1,358 @@
+import { formatMs } from '../clock.ts';
+import { unknownEventBody } from '../sandbox/unknown.ts';
+import type { Forwarder } from '../webhooks/forward.ts';
+import { sampleEvent } from '../webhooks/samples.ts';
+import type { Differences, Found, Trial } from './trial.ts';
+import { faultsOf } from './trial.ts';
+
+/** Why a scenario can't be played with this consumer. */
+export class NotPlayed extends Error {}
+
+export type Scenario = {
+  name: string;
+  /** What happens, in one sentence for people. */
+  summary: string;
+  play(trial: Trial, forwarder: Forwarder | null): Promise<Found[]>;
+};
+
+const all = (fault: string, sentence: string): Partial<Record<keyof Differences, [string, string]>> => ({
+  lost: [fault, sentence],
+  kept: [fault, sentence],
+  outdated: [fault, sentence],
+  ahead: [fault, sentence],
+});
+
+/** Something new, of which an event tells: whoever only reads when it is told reads now. */
+async function marked(trial: Trial): Promise<void> {
+  await trial.stage.completes();
+}
+
+function refused(trial: Trial, before: number): Found[] {
+  const bad = trial.stage.delivered.slice(before).filter(({ forwarded }) => forwarded.error !== null);
+  if (bad.length === 0) return [];
+  const [first] = bad;
+  return [
+    {
+      fault: 'refused-event',
+      sentence: `It did not answer a genuine event with 2xx: ${first!.forwarded.error}.`,
+      ids: [],
+    },
+  ];
+}
+
+async function firstWalk(trial: Trial): Promise<Found[]> {
+  if (!(await trial.until(() => trial.front.requests > 0)))
+    return [{ fault: 'silent', sentence: 'It has not asked the service for anything.', ids: [] }];
+  const differences = await trial.settles();
+  const pages = `its longest walk had ${trial.front.pages} ${trial.front.pages === 1 ? 'page' : 'pages'}`;
+  return faultsOf(differences, {
+    lost: ['lost', `It lost results of its first walk: follow pagination.next to the end (${pages})`],
+  });
+}
+
+async function changes(trial: Trial): Promise<Found[]> {
+  const { stage } = trial;
+  const before = stage.delivered.length;
+  await stage.amends(stage.ids[3]!);
+  await stage.renamesLearner(5);
+  await stage.completes(1, { isNameless: true });
+  await marked(trial);
+  const differences = await trial.settles();
+  return [...faultsOf(differences), ...refused(trial, before)];
+}
+
+async function withdrawn(trial: Trial): Promise<Found[]> {
+  await trial.stage.withdraws(trial.stage.ids[10]!);
+  await marked(trial);
+  return faultsOf(await trial.settles(), {
+    kept: ['kept-withdrawn', 'It kept a result that was withdrawn: a record with status deleted takes it away'],
+  });
+}
+
+async function scopeExit(trial: Trial): Promise<Found[]> {
+  if (!/(^|&)group_id=/.test(trial.front.filters ?? ''))
+    throw new NotPlayed('it follows no group: give its requests group_id, the id is in GROUP_ID');
+  await trial.stage.leaves(11);
+  await marked(trial);
+  return faultsOf(await trial.settles(), {
+    kept: [
+      'scope-exit',
+      "It kept results of a learner who left the group: a record with removed takes them out of the group's view",
+    ],
+  });
+}
+
+const refusalSeconds = 2;
+/** Requests that were on their way when the refusal came. */
+const onTheirWayMs = 150;
+
+async function retryAfter(trial: Trial): Promise<Found[]> {
+  const { front } = trial;
+  let refusedMs: number | null = null;
+  let earlyMs: number | null = null;
+  front.trouble = () => {
+    const nowMs = trial.nowMs();
+    if (refusedMs === null) {
+      refusedMs = nowMs;
+      return { kind: 'rate-limited', seconds: refusalSeconds };
+    }
+    const sinceMs = nowMs - refusedMs;
+    // Timers may go off a little early.
+    if (sinceMs > onTheirWayMs && sinceMs < refusalSeconds * 1000 - 50) earlyMs ??= sinceMs;
+    return null;
+  };
+  await marked(trial);
+  await trial.until(() => refusedMs !== null);
+  await trial.until(() => refusedMs === null || trial.nowMs() - refusedMs > refusalSeconds * 1000);
+  front.trouble = null;
+  const differences = await trial.settles();
+  const early: Found[] =
+    earlyMs === null
+      ? []
+      : [
+          {
+            fault: 'ignored-retry-after',
+            sentence: `It came back ${Math.round(earlyMs)} ms after a 429 whose Retry-After was ${refusalSeconds} seconds.`,
+            ids: [],
+          },
+        ];
+  return [...early, ...faultsOf(differences)];
+}
+
+async function interrupted(trial: Trial): Promise<Found[]> {
+  const { front, stage } = trial;
+  const troubles = [
+    { kind: 'cut' },
+    { kind: 'unavailable', seconds: 1 },
+    { kind: 'lost' },
+    { kind: 'reset' },
+    { kind: 'slow', ms: 200 },
+  ] as const;
+  let met = 0;
+  await front.whilePaused(async () => {
+    await stage.amends(stage.ids[20]!);
+    await stage.withdraws(stage.ids[21]!);
+    await marked(trial);
+    front.trouble = (page) => (page === null || met >= troubles.length ? null : troubles[met++]!);
+  });
+  await trial.until(() => met >= troubles.length);
+  front.trouble = null;
+  return faultsOf(
+    await trial.settles(),
+    all(
+      'interrupted',
+      'After replies that were cut, lost or refused, its mirror differs: take nothing of a reply that is not whole',
+    ),
+  );
+}
+
+const mostResets = 3;
+
+async function brokenWalk(trial: Trial): Promise<Found[]> {
+  const { front, stage } = trial;
+  let resets = 0;
+  let begunAgain = false;
+  front.trouble = (page) => {
+    if (page === null) return null;
+    if (page.cursor === null) {
+      begunAgain ||= resets > 0;
+      return null;
+    }
+    if (begunAgain || resets >= mostResets) return null;
+    resets += 1;
+    return { kind: 'reset' };
+  };
+  await stage.renamesGroup();
+  await marked(trial);
+  await trial.until(() => begunAgain || resets >= mostResets);
+  const differences = await trial.settles();
+  front.trouble = null;
+  return faultsOf(
+    differences,
+    all(
+      'early-checkpoint',
+      'A walk broke off after its first page, and the rest of it never came: store X-Sync-Through when the walk is finished, and not before',
+    ),
+  );
+}
+
+/** How long after the last byte of a page its reader is killed: somewhere in what it does with it. */
+const killsAfterMs = [0, 20, 60, 150, 300];
+
+async function killed(trial: Trial): Promise<Found[]> {
+  const { front, stage, runner } = trial;
+  if (runner === null) throw new NotPlayed('it is not started here: --start COMMAND lets it be killed');
+  const sentence =
+    'It was killed while it stored what it had read, and lost it: store the checkpoint in the same transaction as the records, or after them';
+  let isHeld = false;
+  front.trouble = (page) => {
+    if (page?.cursor == null) return null;
+    isHeld = true;
+    return 'hold';
+  };
+  await stage.renamesGroup();
+  await marked(trial);
+  await trial.until(() => isHeld);
+  await runner.kill();
+  front.trouble = null;
+  await trial.starts();
+  const found = faultsOf(
+    await trial.settles(),
+    all('early-checkpoint', `It was killed in the middle of a walk. ${sentence}`),
+  );
+  for (const afterMs of killsAfterMs) {
+    if (found.length > 0 || trial.signal.aborted) break;
+    let nowMs = 0;
+    await front.whilePaused(async () => {
+      await stage.completes(3);
+      // A later change than these: what has the time of the checkpoint comes once more.
+      await marked(trial);
+      nowMs = trial.nowMs();
+    });
+    if (!(await trial.until(() => front.walksSince(nowMs).length > 0))) break;
+    const endMs = trial.nowMs() + afterMs;
+    await trial.until(() => trial.nowMs() >= endMs, afterMs);
+    await runner.kill();
+    await trial.starts();
+    found.push(...faultsOf(await trial.settles(), all('early-checkpoint', sentence)));
+  }
+  return found;
+}
+
+async function signatures(trial: Trial, forwarder: Forwarder | null): Promise<Found[]> {
+  if (forwarder === null) throw new NotPlayed('it takes no webhooks: --forward-to URL says where');
+  const { app, secret, delivered } = trial.stage;
+  const before = delivered.length;
+  await marked(trial);
+  await trial.until(() => delivered.length > before);
+  const body = sampleEvent('assessment.completed', {
+    nowMs: app.clock.nowMs(),
+    random: app.random,
+    baseUrl: app.settings.baseUrl,
+  });
+  const found: Found[] = [];
+  for (const { probe, refused: isRefused, statusCode, error } of await forwarder.probe(secret, body, () =>
+    app.random.uuid(),
+  )) {
+    if (isRefused) continue;
+    const isOld = probe.includes('six minutes');
+    const answer = statusCode === null ? error : `it answered ${statusCode}`;
+    found.push({
+      fault: isOld ? 'accepted-old-signature' : 'accepted-bad-signature',
+      sentence: `It did not refuse a delivery ${probe}: ${answer}, and must answer 400.`,
+      ids: [],
+    });
+  }
+  const differences = await trial.settles(1);
+  return [
+    ...found,
+    ...refused(trial, before),
+    ...faultsOf(differences, { kept: ['accepted-bad-signature', 'It stored what a forged delivery said'] }),
+  ];
+}
+
+async function repeatedEvent(trial: Trial, forwarder: Forwarder | null): Promise<Found[]> {
+  if (forwarder === null) throw new NotPlayed('it takes no webhooks: --forward-to URL says where');
+  const { stage } = trial;
+  const before = stage.delivered.length;
+  await marked(trial);
+  await trial.until(() => stage.delivered.length > before);
+  const first = await trial.settles();
+  const event = stage.delivered.at(-1);
+  if (event === undefined) return faultsOf(first);
+  const again = stage.delivered.length;
+  await stage.delivers(event);
+  await stage.delivers(event);
+  const refusals = refused(trial, again).map((one) => ({
+    ...one,
+    fault: 'refused-repeat',
+    sentence: one.sentence.replace('a genuine event', 'an event that it had taken before'),
+  }));
+  return [
+    ...refusals,
+    ...faultsOf(await trial.settles(2), {
+      repeated: ['duplicate', 'An event came twice, and its result is there twice: store each under its assessment_id'],
+    }),
+  ];
+}
+
+async function lateEvent(trial: Trial, forwarder: Forwarder | null): Promise<Found[]> {
+  if (forwarder === null) throw new NotPlayed('it takes no webhooks: --forward-to URL says where');
+  const { stage } = trial;
+  stage.isHolding = true;
+  const [id] = (await stage.completes()) as [string];
+  await trial.until(() => stage.held.length > 0);
+  stage.isHolding = false;
+  await stage.amends(id);
+  await marked(trial);
+  const found = faultsOf(await trial.settles());
+  for (const event of stage.held.splice(0)) await stage.delivers(event);
+  const sentence =
+    'An event came after newer news of its result, and the older state took the place of the newer one: read the result again, or compare updated_at';
+  return [...found, ...faultsOf(await trial.settles(2), all('order', sentence))];
+}
+
+async function unknownValues(trial: Trial): Promise<Found[]> {
+  const { stage, front } = trial;
+  const { app } = stage;
+  front.isSurprising = true;
+  const found: Found[] = [];
+  const delivered = await stage.delivers({
+    deliveryId: app.random.uuid(),
+    body: unknownEventBody(formatMs(app.clock.nowMs())),
+  });
+  if (delivered !== null && delivered.error !== null)
+    found.push({
+      fault: 'unknown-event',
+      sentence: `It did not answer an event of a type that it does not know with 2xx: ${delivered.error}.`,
+      ids: [],
+    });
+  await stage.amends(stage.ids[30]!);
+  await marked(trial);
+  const differences = await trial.settles();
+  front.isSurprising = false;
+  return [
+    ...found,
+    ...faultsOf(
+      differences,
+      all(
+        'unknown-values',
+        'It stumbled over a field or a value that it does not know, which a later version may send: pass over it',
+      ),
+    ),
+  ];
+}
+
+async function restoredBackup(trial: Trial): Promise<Found[]> {
+  const { stage } = trial;
+  await marked(trial);
+  await trial.settles();
+  await stage.backup.keep();
+  const lost = await stage.completes(2);
+  await stage.amends(stage.ids[40]!);
+  stage.ids.splice(stage.ids.indexOf(lost[0]!), lost.length);
+  await marked(trial);
+  const before = await trial.settles();
+  await stage.backup.restore();
+  await marked(trial);
+  const sentence =
+    'A backup came back at the service, and its mirror still shows what was lost with it: compare X-Sync-Digest, or sweep without since';
+  return [...faultsOf(before), ...faultsOf(await trial.settles(), all('restored-backup', sentence))];
+}
+
+/** In the order in which they are played. */
+export const scenarios: readonly Scenario[] = [
+  { name: 'first-walk', summary: 'Everything is read, over several pages', play: firstWalk },
+  { name: 'changes', summary: 'Results come, are amended, and learners get other names', play: changes },
+  { name: 'withdrawn', summary: 'A result is withdrawn', play: withdrawn },
+  { name: 'scope-exit', summary: 'A learner leaves the group that is followed', play: scopeExit },
+  { name: 'retry-after', summary: 'A request is refused with 429 and Retry-After', play: retryAfter },
+  { name: 'interrupted', summary: 'Replies are cut, lost, slow, or 503', play: interrupted },
+  { name: 'broken-walk', summary: 'A walk breaks off after its first page', play: brokenWalk },
+  { name: 'killed', summary: 'The consumer is killed while it reads and while it stores', play: killed },
+  { name: 'signatures', summary: 'Deliveries that are forged, changed, too old or from the future', play: signatures },
+  { name: 'repeated-event', summary: 'The same event comes three times', play: repeatedEvent },
+  { name: 'late-event', summary: 'An event comes after newer ones', play: lateEvent },
+  { name: 'unknown-values', summary: 'Fields, values and events that no version has yet', play: unknownValues },
+  { name: 'restored-backup', summary: 'The service comes back from a backup', play: restoredBackup },
+];

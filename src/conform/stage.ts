@@ -1,0 +1,188 @@
+import type { App } from '../app.ts';
+import { amendAssessment } from '../assessments/amend.ts';
+import { formatMs } from '../clock.ts';
+import type { Work } from '../db/work.ts';
+import { feedLane, inWork } from '../db/work.ts';
+import { eventTypes } from '../events/emit.ts';
+import { followEvents, newestEvent } from '../events/follow.ts';
+import { changeGroup } from '../groups/change.ts';
+import { createGroup } from '../groups/create.ts';
+import { removeMembers } from '../groups/members.ts';
+import { importRecords } from '../imports/import.ts';
+import { readyRecord } from '../imports/record.ts';
+import type { KeyPair } from '../keys/keys.ts';
+import { createKey } from '../keys/keys.ts';
+import { correctName } from '../learners/rename.ts';
+import { createOrganisation } from '../organisations/organisations.ts';
+import { seededRandom, uuidOf } from '../random.ts';
+import { Backup } from '../sandbox/backup.ts';
+import { fullName } from '../sandbox/people.ts';
+import { notPlaced, outcomeAt } from '../sandbox/results.ts';
+import type { Forwarded, Forwarder } from '../webhooks/forward.ts';
+import { withdrawAssessment } from '../withdrawals/withdraw.ts';
+
+/** Results that a first walk meets: more than one page of the largest size. */
+export const firstResults = 620;
+const perLearner = 2;
+
+const why = { actor: 'conform', reason: 'A scenario of ars conform' };
+/** A consumer that is started takes so long to listen. */
+const attempts = 15;
+const againMs = 400;
+
+/** An organisation that a consumer is tried with, and what can happen in it. */
+export class Stage {
+  readonly app: App;
+  readonly organisation: { organisation_id: number; public_id: string };
+  /** The consumer's, and one for looking at what the service shows. */
+  readonly key: KeyPair;
+  readonly ownKey: KeyPair;
+  readonly groupId: string;
+  readonly secret: string;
+  readonly backup: Backup;
+  readonly ids: string[] = [];
+  /** Events that were delivered, with what came of them, newest last. */
+  readonly delivered: { deliveryId: string; body: string; forwarded: Forwarded }[] = [];
+  /** Events that are held back while this is true. */
+  isHolding = false;
+  readonly held: { deliveryId: string; body: string }[] = [];
+  #forwarder: Forwarder | null;
+  #random = seededRandom('conform');
+  #number = 0;
+  #isThere = true;
+  #stopping = new AbortController();
+  #forwarding: Promise<void> = Promise.resolve();
+
+  private constructor(
+    app: App,
+    made: Pick<Stage, 'organisation' | 'key' | 'ownKey' | 'groupId' | 'secret'>,
+    forwarder: Forwarder | null,
+  ) {
+    this.app = app;
+    this.organisation = made.organisation;
+    this.key = made.key;
+    this.ownKey = made.ownKey;
+    this.groupId = made.groupId;
+    this.secret = made.secret;
+    this.backup = new Backup(app, made.organisation.organisation_id);
+    this.#forwarder = forwarder;
+  }
+
+  static async open(app: App, secret: string, forwarder: Forwarder | null): Promise<Stage> {
+    const made = await inWork(app, null, async (work) => {
+      const organisation = await createOrganisation(work, {
+        name: 'Conformance College',
+        plan: 'unlimited',
+        credits: 0,
+        groupAutocreate: true,
+      });
+      const id = organisation.organisation_id;
+      const key = await createKey(work, id, { label: 'Consumer', kind: 'test' });
+      const ownKey = await createKey(work, id, { label: 'ars conform', kind: 'test' });
+      return { organisation, key, ownKey };
+    });
+    const { organisation_id: id } = made.organisation;
+    const { row } = await inWork(app, feedLane(id), (work) =>
+      createGroup(work, id, { type: 'cohort', ref: 'conform', name: 'Cohort' }),
+    );
+    const stage = new Stage(app, { ...made, groupId: row.group_id, secret }, forwarder);
+    await stage.completes(firstResults, { isSilent: true });
+    return stage;
+  }
+
+  #change<T>(inside: (work: Work) => Promise<T>): Promise<T> {
+    return inWork(this.app, feedLane(this.organisation.organisation_id), inside);
+  }
+
+  /** New results of new learners of the group. @returns their ids */
+  async completes(count = 1, { isSilent = false, isNameless = false } = {}): Promise<string[]> {
+    const { organisation_id: id, public_id } = this.organisation;
+    const records = Array.from({ length: count }, () => {
+      const number = this.#number++;
+      const ref = `CONFORM-${Math.floor(number / perLearner)}-${isNameless ? 'x' : 'n'}`;
+      const outcome = isNameless ? notPlaced('maths') : outcomeAt('maths', 0.3, this.#random.float());
+      const learner = { ref: isNameless ? null : ref, full_name: `Learner ${Math.floor(number / perLearner)}` };
+      const groups = isNameless ? {} : { groups: [{ type: 'cohort', ref: 'conform', name: 'Cohort' }] };
+      return {
+        assessment_id: this.app.random.uuid(),
+        learner,
+        assessed_at: formatMs(this.app.clock.nowMs()),
+        ...outcome,
+        ...groups,
+      };
+    });
+    await this.#change((work) =>
+      importRecords(
+        work,
+        id,
+        records.map((record) => readyRecord(record, public_id, work.nowMs)),
+        { events: !isSilent, actor: why.actor },
+      ),
+    );
+    const ids = records.map((record) => record.assessment_id);
+    this.ids.push(...ids);
+    return ids;
+  }
+
+  amends(assessmentId: string): Promise<boolean> {
+    const framework = `Framework ${this.app.random.uuid().slice(0, 8)}`;
+    return this.#change((work) =>
+      amendAssessment(work, this.organisation.organisation_id, assessmentId, { framework }, why),
+    );
+  }
+
+  withdraws(assessmentId: string): Promise<void> {
+    return this.#change((work) => withdrawAssessment(work, this.organisation.organisation_id, assessmentId, why));
+  }
+
+  async renamesLearner(number: number): Promise<void> {
+    const ref = `CONFORM-${number}-n`;
+    await this.#change((work) =>
+      correctName(work, this.organisation.organisation_id, { ref }, fullName(this.#random), why),
+    );
+  }
+
+  async leaves(number: number): Promise<void> {
+    await this.#change((work) =>
+      removeMembers(work, this.organisation.organisation_id, this.groupId, [`CONFORM-${number}-n`]),
+    );
+  }
+
+  /** Every result of the group changes. */
+  async renamesGroup(): Promise<void> {
+    const name = `Cohort ${this.app.random.uuid().slice(0, 8)}`;
+    await this.#change((work) => changeGroup(work, this.organisation.organisation_id, this.groupId, { name }));
+  }
+
+  /** Delivers every event from now on, in their order, unless it is held back. */
+  async beginsForwarding(): Promise<void> {
+    const { organisation_id: id } = this.organisation;
+    const from = (await newestEvent(this.app.db, id))?.number ?? 0;
+    this.#forwarding = (async () => {
+      for await (const event of followEvents(this.app.db, id, from, eventTypes, this.#stopping.signal)) {
+        const one = { deliveryId: uuidOf('conform', event.event_id), body: event.payload };
+        if (this.isHolding) this.held.push(one);
+        else await this.delivers(one);
+      }
+    })();
+  }
+
+  /** Delivers an event as the service does, with patience for a consumer that is starting: once, and not each time. */
+  async delivers({ deliveryId, body }: { deliveryId: string; body: string }): Promise<Forwarded | null> {
+    if (this.#forwarder === null) return null;
+    let forwarded = await this.#forwarder.forward(this.secret, deliveryId, body);
+    for (let attempt = 1; this.#isThere && forwarded.statusCode === null && attempt < attempts; attempt++) {
+      await new Promise((resolve) => setTimeout(resolve, againMs));
+      forwarded = await this.#forwarder.forward(this.secret, deliveryId, body);
+    }
+    this.#isThere = forwarded.statusCode !== null;
+    this.delivered.push({ deliveryId, body, forwarded });
+    return forwarded;
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#forwarding;
+    await this.backup.close();
+  }
+}

@@ -1,0 +1,141 @@
+import type { Front } from './front.ts';
+import type { Stage } from './stage.ts';
+
+/** What a consumer holds, as whoever reads its mirror tells. */
+export type Held = {
+  /** Each id with its `updated_at`, as the service writes it. */
+  held: Map<string, string>;
+  /** Ids that stand in it more than once. */
+  repeated: readonly string[];
+};
+
+/** A consumer that is started and killed here; null: it runs by itself. */
+export type Runner = {
+  start(): Promise<void>;
+  /** With nothing said to it before, and waits until it is gone. */
+  kill(): Promise<void>;
+  /** Whether it has ended by itself since it was started. */
+  hasEnded(): boolean;
+};
+
+export type Differences = { lost: string[]; kept: string[]; outdated: string[]; ahead: string[]; repeated: string[] };
+
+/** A fault that was found, by its name, with what the consumer did in one sentence, and some results that show it. */
+export type Found = { fault: string; sentence: string; ids: string[] };
+
+const settleMs = 1500;
+const fairWalks = 3;
+const lookMs = 100;
+const mostIds = 5;
+
+/** One run with one consumer: what scenarios are made of. */
+export class Trial {
+  readonly stage: Stage;
+  readonly front: Front;
+  readonly runner: Runner | null;
+  readonly signal: AbortSignal;
+  readonly patienceMs: number;
+  #readHeld: () => Promise<Held | null>;
+  /** What the service shows through the consumer's filters. */
+  #readShown: (filters: string) => Promise<Map<string, string>>;
+
+  constructor(given: {
+    stage: Stage;
+    front: Front;
+    runner: Runner | null;
+    signal: AbortSignal;
+    patienceMs: number;
+    readHeld: () => Promise<Held | null>;
+    readShown: (filters: string) => Promise<Map<string, string>>;
+  }) {
+    this.stage = given.stage;
+    this.front = given.front;
+    this.runner = given.runner;
+    this.signal = given.signal;
+    this.patienceMs = given.patienceMs;
+    this.#readHeld = given.readHeld;
+    this.#readShown = given.readShown;
+  }
+
+  nowMs(): number {
+    return this.stage.app.clock.monotonicMs();
+  }
+
+  /** Waits until something is so, or patience is over. @returns whether it is */
+  async until(isSo: () => boolean, patienceMs = this.patienceMs): Promise<boolean> {
+    const endMs = this.nowMs() + patienceMs;
+    while (!isSo()) {
+      if (this.signal.aborted || this.nowMs() >= endMs) return false;
+      await this.front.next(lookMs);
+    }
+    return true;
+  }
+
+  /** Starts the consumer, and waits until it asks for something. */
+  async starts(): Promise<void> {
+    const before = this.front.requests;
+    await this.runner?.start();
+    await this.until(() => this.front.requests > before);
+  }
+
+  async differences(): Promise<Differences> {
+    const shown = await this.#readShown(this.front.filters ?? '');
+    const { held, repeated } = (await this.#readHeld()) ?? { held: new Map<string, string>(), repeated: [] };
+    const found: Differences = { lost: [], kept: [], outdated: [], ahead: [], repeated: [...repeated] };
+    for (const [id, updatedAt] of shown) {
+      const own = held.get(id);
+      if (own === undefined) found.lost.push(id);
+      else if (own < updatedAt) found.outdated.push(id);
+      else if (own > updatedAt) found.ahead.push(id);
+    }
+    for (const id of held.keys()) if (!shown.has(id)) found.kept.push(id);
+    return found;
+  }
+
+  /**
+   * Waits until mirror and service are the same, for as long as is fair: until the consumer has ended some walks that
+   * began after now, and has had a moment to store what they brought.
+   * @param walks that it must have ended before being the same counts, so that what it does after an answer is seen
+   */
+  async settles(walks = 0): Promise<Differences> {
+    const beganMs = this.nowMs();
+    for (;;) {
+      const differences = await this.differences();
+      const ended = this.front.walksSince(beganMs);
+      const nowMs = this.nowMs();
+      const waited = nowMs - beganMs;
+      if (isSame(differences) && (ended.length >= walks || waited >= settleMs)) return differences;
+      const fair = ended.at(fairWalks - 1);
+      if (fair !== undefined && nowMs - fair.endedMs >= settleMs) return differences;
+      if (waited >= this.patienceMs || this.signal.aborted) return differences;
+      if (this.runner?.hasEnded() === true) return differences;
+      await this.front.next(lookMs);
+    }
+  }
+}
+
+export function isSame(differences: Differences): boolean {
+  return Object.values(differences).every((ids) => ids.length === 0);
+}
+
+const some = (ids: string[]) => ids.slice(0, mostIds);
+
+/** Faults of a difference: by its own name, or by what a scenario says is behind it. */
+export function faultsOf(
+  differences: Differences,
+  behind: Partial<Record<keyof Differences, [fault: string, sentence: string]>> = {},
+): Found[] {
+  const usual: Record<keyof Differences, [string, string]> = {
+    lost: ['lost', 'It lost results that the service shows'],
+    kept: ['kept', 'It still shows results that the service no longer shows'],
+    outdated: ['outdated', 'It shows results as they were before they changed'],
+    ahead: ['ahead', 'It shows results in a state that the service does not have'],
+    repeated: ['duplicate', 'It holds results more than once: store each under its assessment_id'],
+  };
+  return (Object.keys(usual) as (keyof Differences)[]).flatMap((kind) => {
+    const ids = differences[kind];
+    if (ids.length === 0) return [];
+    const [fault, sentence] = behind[kind] ?? usual[kind];
+    return [{ fault, sentence: `${sentence} (${ids.length}).`, ids: some(ids) }];
+  });
+}

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { clockBehind, mirrorReader, runnerOf } from '../../cli/conform.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { Outcome } from '../../src/conform/conform.ts';
+import { conform } from '../../src/conform/conform.ts';
+import { openApp, startService } from '../../src/main.ts';
+import { readSettings } from '../../src/settings.ts';
+import { createForwarder } from '../../src/webhooks/forward.ts';
+import { hangUp } from '../contract/client.ts';
+import { freshDatabase } from '../postgres.ts';
+import { thisServer } from '../service.ts';
+import type { ConsumerFault } from './consumer.ts';
+import { startConsumer } from './consumer.ts';
+
+/** Consumers that are wrong on purpose: each is told what it does wrong, and nothing else. */
+
+const database = await freshDatabase(await thisServer());
+const service = await startService(
+  await openApp(
+    readSettings({
+      ARS_PORT: '0',
+      DATABASE_URL: database.url,
+      ARS_SECRET: 'a secret of the tests, longer than 32 characters',
+      ARS_LOG: 'none',
+      ARS_RATE_LIMIT: '1000000',
+    }),
+    { clock: clockBehind },
+  ),
+  'web',
+);
+const folder = await mkdtemp(join(tmpdir(), 'ars-conform-'));
+after(async () => {
+  await hangUp(service.url);
+  await service.stop();
+  await database.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const columns = { id: 'assessment_id', updatedAt: 'updated_at', record: null, willWrite: false };
+const program = new URL('./consumer.ts', import.meta.url).pathname;
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Plays scenarios with a consumer, in this process or in one of its own. */
+async function tried(
+  fault: ConsumerFault,
+  only: string[] | null,
+  how: 'here' | 'process' = 'here',
+): Promise<Outcome[]> {
+  const file = join(folder, `${fault}-${how}.ndjson`);
+  const port = await freePort();
+  const { signal } = new AbortController();
+  const forwarder = createForwarder(new URL(`http://127.0.0.1:${port}/`), systemClock, signal);
+  let consumer: Awaited<ReturnType<typeof startConsumer>> | null = null;
+  try {
+    return await conform({
+      app: service.app,
+      server: service.http!.fastify.server,
+      url: service.url,
+      forwarder,
+      readHeld: mirrorReader(file, columns),
+      prepare(setup) {
+        const command = `FAULT=${fault} MIRROR=${file} PORT=${port} exec ${process.execPath} ${program}`;
+        if (how === 'process') return runnerOf(command, setup);
+        return {
+          async start() {
+            consumer = await startConsumer({ ...setup, file, fault, port });
+          },
+          async kill() {
+            await consumer?.stop();
+          },
+          hasEnded: () => false,
+        };
+      },
+      only,
+      patienceMs: 30_000,
+      signal,
+      tell: () => {},
+    });
+  } finally {
+    await forwarder.close();
+  }
+}
+
+const faultsOf = (outcomes: Outcome[]) => [
+  ...new Set(outcomes.flatMap((outcome) => outcome.faults.map(({ fault }) => fault))),
+];
+
+suite('ars conform names what a consumer does wrong', { concurrency: 4 }, () => {
+  for (const [fault, scenario, ...named] of [
+    ['no-next', 'first-walk', 'lost'],
+    ['keeps-withdrawn', 'withdrawn', 'kept-withdrawn'],
+    ['ignores-exits', 'scope-exit', 'scope-exit'],
+    ['own-clock', 'changes', 'own-clock'],
+    ['ignores-retry-after', 'retry-after', 'ignored-retry-after'],
+    ['takes-cut', 'interrupted', 'interrupted'],
+    ['early-checkpoint', 'broken-walk', 'early-checkpoint'],
+    ['no-signature', 'signatures', 'accepted-bad-signature', 'accepted-old-signature'],
+    ['no-timestamp', 'signatures', 'accepted-old-signature'],
+    ['appends-events', 'repeated-event', 'duplicate'],
+    ['refuses-repeats', 'repeated-event', 'refused-repeat'],
+    ['trusts-events', 'late-event', 'order'],
+    ['strict', 'unknown-values', 'unknown-values'],
+    ['strict-events', 'unknown-values', 'unknown-event'],
+    ['no-digest', 'restored-backup', 'restored-backup'],
+  ] as const) {
+    test(`${fault}: ${named.join(', ')}`, async () => {
+      const outcomes = await tried(fault, [scenario]);
+      assert.deepEqual(faultsOf(outcomes), named, JSON.stringify(outcomes));
+    });
+  }
+
+  for (const [fault, scenario, ...named] of [
+    ['checkpoint-first', 'killed', 'early-checkpoint'],
+    ['crashes', 'unknown-values', 'crash'],
+  ] as const) {
+    test(`${fault}: ${named.join(', ')}`, async () => {
+      const outcomes = await tried(fault, [scenario], 'process');
+      assert.ok(faultsOf(outcomes).includes(named[0]), JSON.stringify(outcomes));
+    });
+  }
+
+  test('nothing wrong with one that is right, whatever happens to it', async () => {
+    const outcomes = await tried('none', null, 'process');
+    assert.deepEqual(faultsOf(outcomes), [], JSON.stringify(outcomes));
+    assert.ok(outcomes.every(({ outcome }) => outcome === 'passed'));
+  });
+});
