@@ -24,15 +24,14 @@ function assessmentsWhere(name: string, whose: string) {
         from assessment_feed f
         join learner_feed l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
        where f.organisation_id = $1 and not f.deleted and f.learner_id ${whose}),
-    named as materialized (select m.*, ${tokenOf('m.assessment_id', 'm.position')} as token from moving m),
     moved as (
-      update assessment_feed f set position = m.position, group_set_id = m.group_set_id, token = m.token
-        from named m
+      update assessment_feed f set position = m.position, group_set_id = m.group_set_id, token = ${tokenOf('m.assessment_id', 'm.position')}
+        from moving m
        where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id
-      returning 1),
+      returning f.learner_id, f.group_set_id, f.facet, f.token, m.had_set, m.had),
     ${counting(
-      'select had_set as group_set_id, facet, had as token from named where learner_id <= $4',
-      'select group_set_id, facet, token from named where learner_id <= $4',
+      'select had_set as group_set_id, facet, had as token from moved where learner_id <= $4',
+      'select group_set_id, facet, token from moved where learner_id <= $4',
     )}
     select (select count(*) from moved) as count, ${counted}`,
   );
