@@ -189,6 +189,7 @@ test('law 1: a mirror of the client holds what a sweep shows, wherever its proce
   let ofProcesses = 0;
 
   let next = first;
+  let isOver = false;
   let turn: Promise<unknown> = Promise.resolve();
   const inTurn = (work: () => Promise<void>): Promise<void> => {
     const mine = turn.then(work);
@@ -198,14 +199,14 @@ test('law 1: a mirror of the client holds what a sweep shows, wherever its proce
   const lane = async (): Promise<void> => {
     // A front of its own, whose faults meet nobody else.
     const fronts = [await digestService(service.url, true), await digestService(service.url, false)];
-    while (next < last) {
+    while (next < last && !isOver) {
       const begin = next;
       const end = Math.min(last, begin + chapter);
       next = end;
       const org = await service.organisation();
       const world = new World(org, [repeating(org)], [service.inWork]);
       await world.begin(seededRandom(`${seed} organisation ${begin}`));
-      for (let number = begin; number < end; number++) {
+      for (let number = begin; number < end && !isOver; number++) {
         const history = { random: seededRandom(`${seed} history ${number}`), world, key: org.key };
         try {
           if (killable !== null && number % inEarnest === inEarnest - 1) {
@@ -213,7 +214,7 @@ test('law 1: a mirror of the client holds what a sweep shows, wherever its proce
             await inTurn(() => followProcesses(history, killable, join(folder, `${number}.sqlite`)));
           } else await follow(history, fronts[number % 2]!, number % 2 === 0);
         } catch (error) {
-          next = last;
+          isOver = true;
           throw new Error(`history ${number} of LAW_SEED=${seed}`, { cause: error });
         }
         if (++done % 500 === 0) console.log(`${done} histories from ${first} on, without a difference`);
@@ -221,7 +222,9 @@ test('law 1: a mirror of the client holds what a sweep shows, wherever its proce
       changes += world.changes;
     }
   };
-  await Promise.all(Array.from({ length: killable === null ? 1 : lanes }, lane));
+  // The service is still needed by the others when one has failed.
+  const ended = await Promise.allSettled(Array.from({ length: killable === null ? 1 : lanes }, lane));
   await killable?.end();
+  for (const one of ended) if (one.status === 'rejected') throw one.reason;
   context.diagnostic(`${done} histories, ${changes} changes, ${ofProcesses} with processes killed by kill -9`);
 });
