@@ -7,6 +7,7 @@ import { error, warning } from './checks/finding.ts';
 import type { CheckedBank, Finding } from './checks/finding.ts';
 import { factFindings } from './checks/facts.ts';
 import { itemFindings } from './checks/items.ts';
+import { positionFindings } from './checks/positions.ts';
 import { isLive, statementCounts, statementFindings, statementLines } from './checks/statements.ts';
 import type { StatementCount } from './checks/statements.ts';
 import { meanGrade, readingFindings } from './checks/reading-level.ts';
@@ -138,6 +139,7 @@ export function checkBank(
     ...itemFindings(bank),
     ...readingFindings(bank),
     ...constructFindings(bank),
+    ...positionFindings(bank),
     ...factFindings(bank),
     ...duplicateFindings(bank),
     ...coverageFindings(files.items.filter(isLive)),

@@ -53,6 +53,44 @@ suite('what an item measures', () => {
     assert.equal(found('ordering', ordering('First change the password, then report it, then restore.')).length, 1);
     assert.deepEqual(found('ordering', ordering('Your laptop was stolen. What do you do?')), []);
   });
+  test('keys at one place, the longest option as the key, and one order of the steps are found', () => {
+    const id = (n: number) => `eng-l1-spell-${String(n).padStart(3, '0')}`;
+    const texts = ['one', 'three', 'five', 'seventeen'];
+    const choices = (keyAt: (n: number) => number) =>
+      Array.from({ length: 24 }, (_, n) => {
+        const options = texts.map((text, at) => ({ id: 'abcd'[at]!, text }));
+        const key = options[keyAt(n)]!.id;
+        return changed('single_choice', {
+          id: id(n),
+          options,
+          key,
+          distractor_rationales: {},
+        });
+      });
+    const at = (rule: string) => rule.replace(/^null: /u, '');
+    assert.deepEqual(found('positions', ...choices((n) => n % 4)), []);
+    assert.deepEqual(found('positions', ...choices((n) => (n % 2 === 0 ? 1 : [0, 2, 3][n % 3]!))).map(at), [
+      'english: 12 of 24 single choices of 4 options have option 2 as their key',
+    ]);
+    assert.deepEqual(found('positions', ...choices((n) => (n % 8 < 4 ? 3 : n % 3))).map(at), [
+      'english: 12 of 24 single choices of 4 options have option 4 as their key',
+      'english: 12 of 24 single choices of 4 options have the longest option as their key',
+    ]);
+    const orderings = Array.from({ length: 24 }, (_, n) => {
+      const options = texts.map((text, place) => ({
+        id: 'abcd'[place]!,
+        text,
+      }));
+      const key = n % 3 === 0 ? ['b', 'd', 'a', 'c'] : ['c', ...(n % 2 ? ['a', 'b', 'd'] : ['d', 'b', 'a'])];
+      return changed('ordering', {
+        id: id(n),
+        options,
+        key,
+        distractor_rationales: {},
+      });
+    });
+    assert.match(found('positions', ...orderings)[0]!, /8 of 24 orderings of 4 steps have the solution 2, 4, 1, 3$/u);
+  });
   test('a choice is never harder than its typed twin', () => {
     const typed = changed('short_text', { id: 'eng-l1-spell-001', level: 'level1', statement: 'eng-l1-21', b: 0 });
     const choice = (b: number) =>

@@ -3,7 +3,7 @@ import { atMost, difference, fractionOf } from '../number.ts';
 import type { NumericKey } from '../schema.ts';
 import type { Quantity } from './quantity.ts';
 import { readQuantity } from './quantity.ts';
-import { stemOf, wordsOf } from './text.ts';
+import { isEnglishWord, stemOf, wordsOf } from './text.ts';
 import { markTime, readTime } from './time.ts';
 import type { Unit } from './units.ts';
 import { plainUnit, unitNamed } from './units.ts';
@@ -23,7 +23,7 @@ export type Surroundings = {
 
 /** Words that may stand beside any number without changing what it says. */
 const fillers = new Set(
-  'about approximately approx around roughly exactly only just it is its it’s the a an in all altogether total each more left over answer equals of per and they there are were was cost costs pay pays get gets need needs at i think chance probability'.split(
+  'about approximately approx around roughly exactly only just it is its it’s the a an in all altogether total each more left over answer equals of per and they there are were was cost costs pay pays get gets need needs at i think chance probability inc incl including included with'.split(
     ' ',
   ),
 );
@@ -42,7 +42,9 @@ export function markNumber(text: string, key: NumericKey, around: Surroundings):
   const strange = read.words.filter(
     (word) => !fillers.has(word) && !own.has(plainUnit(word)) && !around.words.has(stemOf(word)),
   );
-  if (strange.length > 0) return 'unreadable';
+  // "34 patients", where the question has no word for what is counted.
+  const isCounted = keyUnit === null && read.unit === null && strange.length === 1 && isCountedThing(strange[0]!, text);
+  if (strange.length > 0 && !isCounted) return 'unreadable';
   if (read.others.some((unit) => unit !== keyUnit && !isMentioned(unit, around.text))) return 'unreadable';
   const value = inUnitOf(read, key, keyUnit, around);
   if (value === 'other' || value === 'strange') return value === 'other' ? 'wrong' : 'unreadable';
@@ -51,6 +53,20 @@ export function markNumber(text: string, key: NumericKey, around: Surroundings):
 }
 
 const thousandPounds = unitNamed('£thousand')!;
+
+/** Words for how many, not of what. */
+const scales =
+  /^(?:dozens|hundreds|thousands|millions|billions|tens|pairs|halves|thirds|quarters|fifths|tenths|times)$/u;
+
+/** A plural at the end of the answer. */
+function isCountedThing(word: string, text: string): boolean {
+  const isLast = text
+    .toLowerCase()
+    .replace(/[.!]+$/u, '')
+    .trimEnd()
+    .endsWith(` ${word}`);
+  return isLast && /^[a-z]{3,}s$/u.test(word) && !scales.test(word) && isEnglishWord(word);
+}
 
 /** What fills the gap, where the whole line is written out: "4 + 7 = 11". */
 function gapFilled(text: string, sentences: readonly string[]): string | null {

@@ -67,6 +67,10 @@ export function digitsForWords(text: string): string {
   return out
     .join(' ')
     .replace(
+      /\b(\d+) point((?: \d)+)\b/giu,
+      (_all, whole: string, places: string) => `${whole}.${places.replaceAll(' ', '')}`,
+    )
+    .replace(
       /\b(\d+) and (?:a|one|1) (half|third|quarter)\b/giu,
       (_all, whole: string, part: string) => `${whole} ${parts[part.toLowerCase()]!}`,
     )

@@ -38,11 +38,21 @@ export function readQuantity(text: string): Quantity | null {
   if (text.length > longest) return null;
   let plain = plainSigns(text)
     .toLowerCase()
+    .trim()
+    // "2 (Ana and Cy)": words that explain the number.
+    .replace(/(?<=\S) ?\([^()\d]*\)\.?$/u, '')
     .replace(/^["'“”‘’(]+|["'“”‘’).!,;]+$/gu, '')
     .trim();
   // A calculation is written out: its result counts.
   if (plain.includes('=')) plain = plain.slice(plain.lastIndexOf('=') + 1).trim();
-  plain = digitsForWords(plain)
+  plain = digitsForWords(
+    plain.replace(/^an? (?=(?:hour|minute|day|week|month|year|metre|mile|kilo|litre|pound)s?\b)/u, '1 '),
+  )
+    // "£4-65" and "£4:65", as on cheques and tills.
+    .replace(/^(£ ?\d+)[-:](?=\d\d$)/u, '$1.')
+    .replace(/(?<![\d.,])(\d{1,6})(?:\.(\d{1,3}))? ?k(?![a-z/])/gu, (_all, whole: string, part = '') =>
+      String(Number(`${whole}.${part || 0}`) * 1000),
+    )
     .replace(/(\d)(?:st|nd|rd|th)\b/gu, '$1')
     .replace(/^(?:no\.?|nr\.?|#) ?(?=\d)/u, '')
     .replace(/^(?:there (?:are|is) )?(?:no|none|nil|nothing|nought)\b(?!.*\d)/u, '0')

@@ -52,7 +52,7 @@ function markMeaning(text: string, key: TextKey, question: Question): TextVerdic
   };
   switch (key.kind) {
     case 'words':
-      return key.accept.some((accepted) => sameWords(text, accepted, question)) ? 'right' : 'wrong';
+      return key.accept.some((accepted) => sameWords(text, accepted, key, question)) ? 'right' : 'wrong';
     case 'time': {
       const at = readTime(key.accept[0]!)!;
       // A calculation is written out: its result counts.
@@ -129,7 +129,18 @@ function sameText(text: string, accepted: string, key: TextKey, sentences: reado
   if (given === form(accepted)) return true;
   if (keepStops) return false;
   const alone = form(given.replace(leadIn, ''));
-  return alone === form(accepted) || sentences.some((sentence) => isPartOf(given, sentence, accepted, key));
+  const mended = form(mendedWord(given, sentences, key) ?? given);
+  return (
+    [alone, mended].includes(form(accepted)) || sentences.some((sentence) => isPartOf(given, sentence, accepted, key))
+  );
+}
+
+/** "becuase = because": what becomes of a word of the question's sentence. */
+function mendedWord(given: string, sentences: readonly string[], key: TextKey): string | null {
+  const found = /^["']?([^\s"']+)["']? ?(?:=|: | - |\/ | should be | becomes | to ) ?(\S+)$/u.exec(given);
+  if (found === null) return null;
+  const [, word, mended] = found as unknown as [string, string, string];
+  return sentences.some((sentence) => plainWords(sentence, key).includes(word)) ? mended : null;
 }
 
 /** Words as they stand, without the stops and quotes at their ends; an apostrophe is part of its word. */
@@ -179,13 +190,15 @@ const denials = new Set(
  * The words of an accepted answer, in their order, with slips of spelling forgiven; beside them only words of the
  * question and such as carry no content. What denies it, or names something else as well, is another answer.
  */
-function sameWords(text: string, accepted: string, question: Question): boolean {
+function sameWords(text: string, accepted: string, key: TextKey, question: Question): boolean {
   const typed = wordsOf(text).map((word) => unitWord(word));
   const acceptedWords = wordsOf(accepted).map((word) => unitWord(word));
   const denied = acceptedWords.some((word) => denials.has(word));
   if (!denied && typed.some((word) => denials.has(word))) return false;
   const content = acceptedWords.filter((word) => !functionWords.has(word));
   const wanted = content.length > 0 ? content : acceptedWords;
+  // A word of another accepted answer, such as "ride" of "a smooth ride", says nothing else.
+  const known = new Set(key.accept.flatMap(wordsOf).map(unitWord));
   let next = 0;
   let namesMore = false;
   for (const word of typed) {
@@ -193,7 +206,7 @@ function sameWords(text: string, accepted: string, question: Question): boolean 
       next++;
       continue;
     }
-    if (functionWords.has(word) || question.words.has(stemOf(word)) || acceptedWords.includes(word)) continue;
+    if (functionWords.has(word) || question.words.has(stemOf(word)) || known.has(word)) continue;
     namesMore = true;
   }
   if (next === wanted.length && !namesMore) return true;
@@ -213,6 +226,9 @@ const unitWords: Record<string, string> = {
   min: 'minute',
   mins: 'minute',
   minutes: 'minute',
+  // A minuet is a dance, and the commonest slip in this word.
+  minuet: 'minute',
+  minuets: 'minute',
   hr: 'hour',
   hrs: 'hour',
   hours: 'hour',

@@ -38,7 +38,7 @@ const spellings: readonly [Unit, string][] = [
   [unit('capacity', 10), 'cl centilitre centilitres'],
   [unit('capacity', 1000), 'l lt ltr ltrs litre litres liter liters'],
   [unit('time', 1), 's sec secs second seconds'],
-  [unit('time', 60), 'min mins minute minutes'],
+  [unit('time', 60), 'min mins minute minutes minuet minuets'],
   [unit('time', 3600), 'h hr hrs hour hours'],
   [unit('time', 86_400), 'd day days'],
   [unit('time', 604_800), 'wk wks week weeks'],

@@ -217,6 +217,40 @@ function retakeLines({ retakes }: SimulationReport): string[] {
   ];
 }
 
+const density = (z: number): number => Math.exp(-(z ** 2) / 2) / Math.sqrt(2 * Math.PI);
+
+/** What errors of this size cost at cuts, and what error a goal would need: no way of choosing or stopping gets round it. */
+function limitLines({ cuts, population, abilities, stress }: SimulationReport): string[] {
+  const gate = cuts.find(({ level }) => level === 'level1')!.theta;
+  const perError = (places: readonly number[]): number =>
+    Math.sqrt(2 / Math.PI) * places.reduce((sum, theta) => sum + density(theta), 0);
+  const atGate = perError([gate]);
+  const atAll = perError(cuts.map(({ theta }) => theta));
+  const guessers = stress.find(({ name }) => name === 'guessers')!.figures;
+  const above = abilities.find(({ theta }) => theta >= gate)!;
+  return [
+    'What the goals for decisions can reach. An error of SE takes φ(c)·√(2/π)·SE of learners with abilities N(0, 1) over a cut at c; neighbouring cuts share some of them, so that the sum over all cuts is an upper bound.',
+    '',
+    '| | Level 1 | All cuts |',
+    '|---|---:|---:|',
+    `| wrong, for each tenth of error | ${percent(0.1 * atGate)} | ${percent(0.1 * atAll)} |`,
+    `| right at the mean standard error of ${figure(population.meanSe)} | ${percent(1 - atGate * population.meanSe)} | ${percent(1 - atAll * population.meanSe)} |`,
+    `| right at ${figure(above.meanSe)}, the mean at θ = ${figure(above.theta, 1)} | ${percent(1 - atGate * above.meanSe)} | ${percent(1 - atAll * above.meanSe)} |`,
+    `| mean standard error that 91 % at Level 1 needs | ${figure(0.09 / atGate)} | |`,
+    '',
+    `Of learners who pick at random on every choice item nothing is known but that: were a tenth of learners such, and all of them placed below Level 1, ${percent(0.9 * population.gate.right + 0.1 * shareBelow(gate))} would be right (simulated: ${percent(guessers.gate.right)}). What else was tried, and what each constraint costs, stands in [decision 0068](decisions/0068-delivery-tuned-to-all-goals-at-once.md).`,
+    '',
+  ];
+}
+
+/** The share of N(0, 1) below z, by the midpoint rule. */
+function shareBelow(z: number): number {
+  const step = 0.001;
+  let share = 0;
+  for (let x = -8 + step / 2; x < z; x += step) share += density(x) * step;
+  return share;
+}
+
 const titles: Record<Subject, string> = { digital: 'Digital', english: 'English', maths: 'Maths' };
 
 function subjectLines(simulation: SubjectSimulation, bank: SubjectBank, plots: string): string[] {
@@ -251,6 +285,7 @@ function subjectLines(simulation: SubjectSimulation, bank: SubjectBank, plots: s
     `| items given to less than 1 % of learners near their level | ${listed(report.leastGiven.under)} |`,
     '',
     ...decisionLines(report),
+    ...limitLines(report),
     ...probabilityLines(report),
     ...stressLines(report),
     ...deliveredLines(report),
