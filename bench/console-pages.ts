@@ -39,6 +39,7 @@ export const queries: Record<string, string[]> = {
     'assessment_id={told}',
     'assessment_id={user_id}',
   ],
+  '/keys/{key_id}/view': ['from=50'],
   '/deliveries': [
     'status=dead',
     'status=pending',
@@ -55,7 +56,8 @@ export const queries: Record<string, string[]> = {
 /** Forms that show a page and change nothing. */
 export const forms: Record<string, Record<string, string>> = {
   '/resends/failed': { since: '2000-01-01', endpoint: '' },
-  '/keys/create': { label: '' },
+  '/keys/create': { label: '', group_search: 'cohort', press: 'find' },
+  '/search': { reference: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d' },
   '/webhooks/create': { url: 'http://' },
 };
 
@@ -67,6 +69,7 @@ const sample: Record<string, string> = {
   delivery_id: `select delivery_id as id from (select delivery_id from delivery where organisation_id = $1 order by delivery_id limit 60) d
     union all (select delivery_id from delivery where organisation_id = $1 and status = 'dead' limit 20)`,
   resend_id: 'select resend_id as id from webhook_resend where organisation_id = $1 limit 20',
+  learner_id: 'select learner_id as id from learner where organisation_id = $1 order by learner_id limit 60',
   user_id: 'select user_id as id from user_membership where organisation_id = $1 limit 40',
   call: `select audit_id::text as id from (
     select min(audit_id) + n * (max(audit_id) - min(audit_id)) / 60 as near from audit, generate_series(0, 59) n where organisation_id = $1 group by n) w

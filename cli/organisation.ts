@@ -6,7 +6,9 @@ import {
   updateOrganisation,
 } from '../src/organisations/organisations.ts';
 import { grantCredits, listCreditEntries } from '../src/organisations/credits.ts';
+import { isEmailAddress } from '../src/email.ts';
 import { limits } from '../src/limits.ts';
+import { isTimeZone } from '../src/organisations/description.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import {
@@ -33,6 +35,8 @@ function payload(row: Organisation) {
     default_subjects: row.default_subjects,
     ukprn: row.ukprn,
     contact: row.contact,
+    time_zone: row.time_zone,
+    notices_email: row.notices_email,
     created_at: row.created_at.toISOString(),
   };
 }
@@ -47,6 +51,8 @@ function text(row: Organisation): string {
     ['default_subjects', row.default_subjects.join(', ')],
     ['ukprn', row.ukprn ?? 'not given'],
     ['contact', row.contact ?? 'not given'],
+    ['time_zone', row.time_zone],
+    ['notices_email', row.notices_email ?? 'not given'],
     ['created_at', row.created_at.toISOString()],
   ]);
 }
@@ -58,6 +64,22 @@ function readUkprn(call: Call): string | null | undefined {
   if (ukprn !== undefined && !/^1[0-9]{7}$/.test(ukprn))
     throw new Misuse('--ukprn must be the eight digits of a UK provider reference number, the first of which is 1');
   return ukprn;
+}
+
+function readZone(call: Call): string | undefined {
+  const zone = option(call, 'time-zone');
+  if (zone !== undefined && !isTimeZone(zone))
+    throw new Misuse('--time-zone must be a name of the IANA database, such as Europe/London');
+  return zone;
+}
+
+/** @returns null where it is taken away, undefined where it is not given */
+function readNoticesEmail(call: Call): string | null | undefined {
+  const address = option(call, 'notices-email');
+  if (address === '') return null;
+  if (address !== undefined && !isEmailAddress(address))
+    throw new Misuse('--notices-email must be an e-mail address, such as data@college.example');
+  return address;
 }
 
 function readPlan(plan: string): Plan {
@@ -166,7 +188,8 @@ export const commands: Command[] = [
   },
   {
     name: 'organisation update',
-    usage: 'ID [--name N] [--plan P] [--group-autocreate on|off] [--default-subjects LIST] [--ukprn N] [--contact C]',
+    usage:
+      'ID [--name N] [--plan P] [--group-autocreate on|off] [--default-subjects LIST] [--ukprn N] [--contact C] [--time-zone Z] [--notices-email E]',
     summary: "Change an organisation's settings",
     positionals: [1, 1],
     options: {
@@ -176,6 +199,8 @@ export const commands: Command[] = [
       'default-subjects': { type: 'string' },
       ukprn: { type: 'string' },
       contact: { type: 'string' },
+      'time-zone': { type: 'string' },
+      'notices-email': { type: 'string' },
     },
     run: async (call) => {
       const name = textOption(call, 'name', limits.organisationNameChars);
@@ -183,6 +208,7 @@ export const commands: Command[] = [
       const autocreate = readSwitch(call, 'group-autocreate');
       const ukprn = readUkprn(call);
       const contact = option(call, 'contact') === '' ? '' : textOption(call, 'contact', limits.contactChars);
+      const [zone, notices] = [readZone(call), readNoticesEmail(call)];
       const changes: OrganisationChanges = {
         ...(name === undefined ? {} : { name }),
         ...(plan === undefined ? {} : { plan: readPlan(plan) }),
@@ -190,10 +216,12 @@ export const commands: Command[] = [
         ...(list === undefined ? {} : { default_subjects: readSubjects(list) }),
         ...(ukprn === undefined ? {} : { ukprn }),
         ...(contact === undefined ? {} : { contact: contact === '' ? null : contact }),
+        ...(zone === undefined ? {} : { time_zone: zone }),
+        ...(notices === undefined ? {} : { notices_email: notices }),
       };
       if (Object.keys(changes).length === 0)
         throw new Misuse(
-          'give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn, --contact',
+          'give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn, --contact, --time-zone, --notices-email',
         );
       return withApp(async (app) => {
         const found = await organisationOf(app, call.positionals[0]!);

@@ -119,6 +119,8 @@ export const limits = {
   clientSecretChars: 500,
   /** Rows of one page of a table in the console. */
   consoleRows: 50,
+  /** Groups that a form lists at once; of more than that it looks for some. */
+  groupsListed: 25,
   /** Changes that are counted of what a key has not had yet; beyond, it is at least so many. */
   lagCounted: 2000,
   /** Probes of /healthz that one address gets in a window. */

@@ -55,6 +55,18 @@ export function uuidOf(namespace: string, name: string): string {
   return uuidFrom(hash('sha256', `${namespace}\0${name}`, 'buffer'), 8);
 }
 
+/** A version 7 UUID (RFC 9562) that begins with its time: what has it as its id is found by time, without an index. */
+export function uuidAt(random: Pick<Random, 'uuid'>, atMs: number): string {
+  const time = atMs.toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.uuid().slice(15)}`;
+}
+
+/** When a version 7 UUID was made, in milliseconds since 1970; null for other texts. */
+export function timeOf(id: string): number | null {
+  const [, high, low] = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i.exec(id) ?? [];
+  return high === undefined ? null : Number.parseInt(high + low!, 16);
+}
+
 /** A standard normal draw (Box & Muller 1958). The bits of its logarithm and cosine may differ between engines. */
 export function standardNormal(random: Uniform): number {
   return Math.sqrt(-2 * Math.log(1 - random.float())) * Math.cos(2 * Math.PI * random.float());

@@ -92,6 +92,7 @@ export const redactions: Record<string, Redaction> = {
   'mail.sealed': overwriteSealed('mail'),
   'organisation.contact': overwrite,
   'organisation.name': overwrite,
+  'organisation.notices_email': overwrite,
   'sitting.result': overwrite,
   'sitting.settings': overwrite,
   'sitting.void_reason': overwrite,

@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { App } from '../app.ts';
 import { hostFault } from '../http/host.ts';
 import { hashSecret } from '../keys/keys.ts';
+import { uuidAt } from '../random.ts';
 import type { Admission, Admit, Presumed } from './admission.ts';
 import { credentialsOf, rateHeaders } from './admission.ts';
 import type { KeyUses } from './key-uses.ts';
@@ -96,7 +97,7 @@ export function answerRepeatedReads(
       return;
     }
     const startedMs = app.clock.monotonicMs();
-    const requestId = app.random.uuid();
+    const requestId = uuidAt(app.random, app.clock.nowMs());
     const address = addressOf(request);
     const admission = admit({ ...credentialsOf(request.headers), address, read: { presumed: unchanged, requestId } });
     const proceed = () => {

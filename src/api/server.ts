@@ -11,6 +11,7 @@ import type { Recorded } from '../http/route.ts';
 import { jsonType } from '../http/route.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
+import { uuidAt } from '../random.ts';
 import { apiBase } from '../settings.ts';
 import type { Admission } from './admission.ts';
 import { admitter, credentialsOf, rateHeaders } from './admission.ts';
@@ -81,7 +82,7 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
     // Fastify's own 503 has another shape; a request that still arrives while the service stops is answered.
     return503OnClosing: false,
     exposeHeadRoutes: false,
-    genReqId: () => app.random.uuid(),
+    genReqId: () => uuidAt(app.random, app.clock.nowMs()),
     frameworkErrors: (error, request, reply) => sendError(app, error, request, reply),
     rewriteUrl: (request) => plainTarget(request.url ?? '/'),
     clientErrorHandler: (error, socket) => connections().refuse(error as NodeJS.ErrnoException, socket),

@@ -3,6 +3,8 @@ import type { Statement } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { errorTable } from '../errors.ts';
 import type { Recorded } from '../http/route.ts';
+import { timeOf } from '../random.ts';
+import { isUuid, nilUuid } from '../uuid.ts';
 
 /**
  * The log as people read it: calls by time, the newest first. Hours that hold any are found in what the sealer counted; between
@@ -149,6 +151,34 @@ export async function findCalls(
     calls,
     next: rows.length > limit && last !== undefined ? { at: last.at, id: last.audit_id } : null,
   };
+}
+
+/** A request takes less than this, and clocks of processes agree within it. */
+const requestMs = 10 * 60_000;
+
+const byRequest = statement(
+  'audit.log_by_request',
+  `
+  select found.audit_id from (
+    select a.audit_id from (
+      select min(lowest_id) as lowest, max(highest_id) as highest from audit_hour
+       where organisation_id = $1 and hour >= date_trunc('hour', $3::timestamptz, 'UTC') and hour <= $4) h
+      cross join lateral (
+        select audit_id from audit
+         where organisation_id = $1 and audit_id between h.lowest and h.highest and at >= $3 and at <= $4 and request_id = $2) a
+    union
+    select audit_id from audit
+     where organisation_id = $1 and at >= $3 and at <= $4 and request_id = $2
+       and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) found
+   order by found.audit_id limit 1`,
+);
+
+/** The call with this X-Request-Id, which says when it was (src/random.ts, uuidAt); null for any other text. */
+export async function findRequest(tx: Tx, organisationId: number, requestId: string): Promise<number | null> {
+  const atMs = timeOf(requestId) ?? 0;
+  const [from, to] = [new Date(atMs - requestMs), new Date(atMs + requestMs)];
+  const id = isUuid(requestId) ? requestId : nilUuid;
+  return (await tx.query<{ audit_id: number }>(byRequest, [organisationId, id, from, to]))[0]?.audit_id ?? null;
 }
 
 export async function findCall(tx: Tx, organisationId: number, id: number): Promise<LoggedCall | undefined> {

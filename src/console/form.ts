@@ -58,9 +58,11 @@ export function textField(
     /** How wide it looks, in characters: what is expected to stand in it. */
     width?: 10 | 20 | 40;
     readonly?: boolean;
+    /** Where typing begins on this page. */
+    autofocus?: boolean;
   },
 ): Markup {
-  const { name, label, value, type = 'text', autocomplete = 'off', inputmode, width, readonly } = field;
+  const { name, label, value, type = 'text', autocomplete = 'off', inputmode, width, readonly, autofocus } = field;
   return html`<div class="field${field.fault === undefined ? '' : ' wrong'}"><label for="${name}">${label}</label>${around(field)}<input${attributes(
     {
       id: name,
@@ -71,6 +73,7 @@ export function textField(
       autocomplete,
       inputmode: inputmode ?? null,
       readonly: readonly ?? false,
+      autofocus: autofocus ?? false,
       class: width === undefined ? null : `w${width}`,
       spellcheck: type === 'text' ? 'false' : null,
       'aria-describedby': described(field),

@@ -36,18 +36,24 @@ export type Frame = {
   organisation: Membership | null;
   /** Where the organisation's pages are, and which of them the person may open. */
   menu: readonly { to: string; label: string; current: boolean }[];
+  /** Where what is typed into the search goes; null for whom there is nothing to find. */
+  search: string | null;
 };
 
-export const noFrame: Frame = { session: null, organisation: null, menu: [] };
+export const noFrame: Frame = { session: null, organisation: null, menu: [], search: null };
 
 /** Names may be written from right to left: each keeps to its own direction. */
 export const name = (text: string): Markup => html`<bdi>${text}</bdi>`;
 
-function header({ session, organisation }: Frame): Markup {
+function header({ session, organisation, search }: Frame): Markup {
   return html`<header class="top"><div class="wide"><p class="name"><a href="/console">${consoleName}</a></p>${
     organisation === null
       ? null
       : html`<p class="organisation">${name(organisation.name)}${session!.memberships.length > 1 ? html` <a href="/console/organisations">Change<span class="unseen"> organisation</span></a>` : null}</p>`
+  }${
+    search === null
+      ? null
+      : html`<form class="find" role="search" method="post" action="${search}"><label class="unseen" for="find">Reference or id</label><input type="search" id="find" name="reference" autocomplete="off" spellcheck="false" placeholder="Reference or id"><button class="plain">Find</button></form>`
   }${
     session === null
       ? null

@@ -1,19 +1,19 @@
 import type { Content } from '../html.ts';
-import { allGroups } from '../groups/list.ts';
 import type { KeyDescription, KeyFault } from '../keys/description.ts';
 import { readDescription } from '../keys/description.ts';
 import { limits } from '../limits.ts';
 import { subjects } from '../scoring/levels.ts';
 import type { Faults } from './form.ts';
 import { choiceField, longTextField, textField } from './form.ts';
+import { enterButton, groupField } from './group-field.ts';
 import type { Visit } from './route.ts';
 import { endOfDay } from './zone.ts';
 
 /** What describes a key, whoever makes it in the end: the admin, or a vendor by a link. */
 export async function describedFields(visit: Visit, faults: Faults): Promise<Content> {
-  const { app, organisation, form: sent } = visit;
-  const groups = await allGroups(app.db, organisation.organisation_id);
+  const { form: sent } = visit;
   return [
+    enterButton(),
     textField({
       name: 'label',
       label: 'Label',
@@ -64,20 +64,12 @@ export async function describedFields(visit: Visit, faults: Faults): Promise<Con
       many: true,
       fault: faults.subjects,
     }),
-    groups.length === 0
-      ? null
-      : choiceField({
-          name: 'groups',
-          label: 'Groups whose members it may see',
-          hint: `None ticked: all. At most ${limits.keyGroups}. A bound makes the key read only, and is fixed for good.`,
-          choices: groups.map((group) => ({
-            value: group.group_id,
-            label: `${group.name} (${group.type} ${group.ref}${group.active ? '' : ', archived'})`,
-          })),
-          chosen: sent.all('groups'),
-          many: true,
-          fault: faults.groups,
-        }),
+    await groupField(visit, {
+      label: 'Groups whose members it may see',
+      hint: `None ticked: all. At most ${limits.keyGroups}. A bound makes the key read only, and is fixed for good.`,
+      chosen: sent.all('groups'),
+      fault: faults.groups,
+    }),
   ];
 }
 

@@ -9,6 +9,7 @@ import { isUuid } from '../uuid.ts';
 import { moment, table } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts';
+import { looksForGroups } from './group-field.ts';
 import { describedFields, readDescribed } from './key-form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
@@ -106,6 +107,7 @@ async function offerPage(visit: Visit, faults: Faults): Promise<Answer> {
 async function offer(visit: Visit): Promise<Answer> {
   const { app, base, organisation, session, form: sent, change } = visit;
   const { organisation_id: id, time_zone: zone } = organisation;
+  if (looksForGroups(sent)) return offerPage(visit, {});
   const length = lengths.find((one) => one.value === sent.raw('minutes'));
   const read = await readDescribed(visit);
   const faults: Faults = 'faults' in read ? read.faults : {};

@@ -17,7 +17,7 @@ import { NoSuchPage } from './route.ts';
 const readers = ['owner', 'admin', 'developer', 'auditor'] as const;
 
 /** Who sees learners' names and levels; developers see references and ids. */
-const seesLearners: readonly Role[] = ['owner', 'admin', 'auditor'];
+export const seesLearners: readonly Role[] = ['owner', 'admin', 'auditor'];
 
 export const keyViewRoutes: ConsoleRoute[] = [
   { for: readers, method: 'GET', path: '/keys/{key_id}/view', handle: view },

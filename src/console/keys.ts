@@ -12,6 +12,7 @@ import { isUuid } from '../uuid.ts';
 import { confirmPage, day, empty, facts, moment, notice, table } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { form, hiddenField, textField } from './form.ts';
+import { looksForGroups } from './group-field.ts';
 import { keyHours } from './key-hours.ts';
 import { describedFields, readDescribed } from './key-form.ts';
 import { keyKeepers, linkTable } from './key-links.ts';
@@ -190,6 +191,7 @@ async function createPage(visit: Visit, faults: Faults): Promise<Answer> {
 async function create(visit: Visit): Promise<Answer> {
   const { app, organisation, form: sent, change } = visit;
   const { organisation_id: id } = organisation;
+  if (looksForGroups(sent)) return createPage(visit, {});
   const read = await readDescribed(visit);
   if ('faults' in read) return createPage(visit, read.faults);
   const once = sent.text('once');

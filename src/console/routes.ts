@@ -12,7 +12,9 @@ import { traceRoutes } from './trace.ts';
 import { invitationRoutes } from './invitation.ts';
 import { peopleRoutes } from './people.ts';
 import type { ConsoleRoute } from './route.ts';
+import { searchRoutes } from './search.ts';
 import { sandboxRoutes } from './sandbox.ts';
+import { settingsRoutes } from './settings.ts';
 import { signInRoutes } from './sign-in.ts';
 import { ssoRoutes } from './sso.ts';
 
@@ -31,7 +33,9 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...resendRoutes,
   ...logRoutes,
   ...traceRoutes,
+  ...searchRoutes,
   ...creditRoutes,
+  ...settingsRoutes,
   ...sandboxRoutes,
   ...ssoRoutes,
   ...signInRoutes,

@@ -21,6 +21,7 @@ import { consoleStyle, documentOf, noFrame, pageHeaders } from './frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, Visit } from './route.ts';
 import { act, actionOf, NoSuchPage } from './route.ts';
 import { consoleRoutes } from './routes.ts';
+import { searchers } from './search.ts';
 
 const touchMs = 60_000;
 const ofOrganisation = ({ for: who }: ConsoleRoute) => Array.isArray(who);
@@ -171,7 +172,8 @@ async function handled(route: ConsoleRoute, visit: OpenVisit): Promise<{ answere
         inside,
       ),
   };
-  const frame: Frame = { session, organisation, menu: menuFor(within) };
+  const search = searchers.includes(organisation.role) ? `${base}/search` : null;
+  const frame: Frame = { session, organisation, menu: menuFor(within), search };
   try {
     return { answered: proof ? confirm() : await route.handle(within), frame };
   } catch (error) {
@@ -194,6 +196,7 @@ const frameOf = (session: Session | null): Frame => ({
   session: session?.stage === 'full' ? session : null,
   organisation: null,
   menu: [],
+  search: null,
 });
 
 function menuFor({ base, path, organisation }: Visit): Frame['menu'] {

@@ -1,7 +1,7 @@
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { eventTypes } from '../events/emit.ts';
-import { allGroups } from '../groups/list.ts';
+import { findGroups } from '../groups/groups.ts';
 import { limits } from '../limits.ts';
 import { ApiError } from '../errors.ts';
 import { isUuid } from '../uuid.ts';
@@ -29,6 +29,7 @@ import { countUndelivered, findEndpoint, listEndpoints } from '../webhooks/webho
 import { bar, confirmPage, empty, facts, messagePage, moment, notice, table } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts';
+import { enterButton, groupField, looksForGroups } from './group-field.ts';
 import { keyKeepers } from './key-links.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
@@ -140,7 +141,7 @@ async function webhook(visit: Visit): Promise<Answer> {
   const here = `${base}/webhooks/${row.endpoint_id}`;
   const nowMs = app.clock.nowMs();
   const hours = await hoursOf(app.db, id, row.endpoint_id, nowMs, hoursShown);
-  const groups = row.group_ids === null ? [] : await allGroups(app.db, id);
+  const groups = row.group_ids === null ? [] : await findGroups(app.db, id, row.group_ids);
   const warning = row.status === 'disabled' ? null : endpointWarning(row, nowMs);
   return {
     page: {
@@ -160,8 +161,8 @@ async function webhook(visit: Visit): Promise<Answer> {
           row.group_ids === null
             ? 'All'
             : groups
-                .filter((group) => row.group_ids!.includes(group.group_id))
                 .map((group) => group.name)
+                .sort()
                 .join('; '),
         ],
         ['Registered', moment(row.created_at, zone)],
@@ -206,8 +207,8 @@ function written({ form: sent }: Visit): WrittenEndpoint {
 }
 
 async function endpointFields(visit: Visit, shown: WrittenEndpoint, faults: Faults): Promise<Content> {
-  const groups = await allGroups(visit.app.db, visit.organisation.organisation_id);
   return [
+    enterButton(),
     textField({
       name: 'url',
       label: 'Address',
@@ -225,20 +226,12 @@ async function endpointFields(visit: Visit, shown: WrittenEndpoint, faults: Faul
       many: true,
       fault: faults.eventTypes,
     }),
-    groups.length === 0
-      ? null
-      : choiceField({
-          name: 'groups',
-          label: 'Only of learners in these groups',
-          hint: 'None ticked: all.',
-          choices: groups.map((group) => ({
-            value: group.group_id,
-            label: `${group.name} (${group.type} ${group.ref})`,
-          })),
-          chosen: shown.groups,
-          many: true,
-          fault: faults.groups,
-        }),
+    await groupField(visit, {
+      label: 'Only of learners in these groups',
+      hint: `None ticked: all. At most ${limits.webhookGroups}.`,
+      chosen: shown.groups,
+      fault: faults.groups,
+    }),
   ];
 }
 
@@ -280,6 +273,7 @@ function shownSecret({ base }: Visit, endpointId: string, secret: string | null,
 async function create(visit: Visit): Promise<Answer> {
   const { app, organisation, form: sent, change } = visit;
   const { organisation_id: id } = organisation;
+  if (looksForGroups(sent)) return createPage(visit, {});
   const read = await readEndpoint(app.db, id, written(visit), app.settings);
   if ('faults' in read) return createPage(visit, read.faults);
   const once = sent.text('once').toLowerCase();
@@ -318,9 +312,10 @@ async function editPage(visit: Visit, row: EndpointRow, shown: WrittenEndpoint, 
 }
 
 async function edit(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, change } = visit;
+  const { app, base, organisation, form: sent, change } = visit;
   const { organisation_id: id } = organisation;
   const row = await endpointOf(visit);
+  if (looksForGroups(sent)) return editPage(visit, row, written(visit), {});
   const read = await readEndpoint(app.db, id, written(visit), app.settings);
   if ('faults' in read) return editPage(visit, row, written(visit), read.faults);
   const edited = await change(async (work) => {

@@ -1,6 +1,5 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import { limits } from '../limits.ts';
 import type { GroupRow } from './store.ts';
 
 const page = statement(
@@ -24,12 +23,33 @@ export function listGroups(
   return tx.query<GroupRow>(page, [organisationId, fromPosition, limit, filter.types, filter.active, filter.groupIds]);
 }
 
-/** Every group, archived ones too, by type and name: as many as an organisation may have. */
-export async function allGroups(tx: Tx, organisationId: number): Promise<GroupRow[]> {
-  const none = { types: null, active: null, groupIds: null };
-  const rows = await listGroups(tx, organisationId, none, 0, mostGroups);
-  return rows.sort((a, b) => (`${a.type} ${a.name}` < `${b.type} ${b.name}` ? -1 : 1));
+const search = statement(
+  'group.search',
+  `
+  select group_id, type, ref, name, active, created_at, position, count(*) over ()::int4 as found from learner_group
+   where organisation_id = $1 and ($2::text is null or type = $2) and group_id <> all($4::uuid[])
+     and (strpos(lower(ref), lower($3)) > 0 or strpos(lower(name), lower($3)) > 0)
+   order by lower(ref) = lower($3) desc, active desc, type, name, ref, group_id limit $5`,
+);
+const types = statement(
+  'group.types',
+  `select type, count(*)::int4 as groups from learner_group where organisation_id = $1 group by type order by type`,
+);
+
+/**
+ * The first groups whose reference or name holds a text, archived ones last; each says how many there are in all.
+ * @param given `not`: groups that are left out
+ */
+export function searchGroups(
+  tx: Tx,
+  organisationId: number,
+  given: { type: string | null; text: string; not: readonly string[] },
+  limit: number,
+): Promise<(GroupRow & { found: number })[]> {
+  return tx.query(search, [organisationId, given.type, given.text, given.not, limit]);
 }
 
-/** Archived ones have no limit of their own. */
-const mostGroups = 4 * limits.groupsPerOrganisation;
+/** Types of groups that the organisation has, with how many of each. */
+export function countGroupTypes(tx: Tx, organisationId: number): Promise<{ type: string; groups: number }[]> {
+  return tx.query(types, [organisationId]);
+}

@@ -23,11 +23,15 @@ export type Organisation = {
   ukprn: string | null;
   /** How learners reach somebody who helps, in the provider's words, such as a telephone number. */
   contact: string | null;
+  /** By whose clocks its people read times: a name of the IANA database. */
+  time_zone: string;
+  /** A mailbox that is told of what goes wrong, beside owners and admins. */
+  notices_email: string | null;
   created_at: Date;
 };
 
 const columns =
-  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, created_at';
+  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, time_zone, notices_email, created_at';
 const insert = statement(
   'organisation.insert',
   `
@@ -50,7 +54,8 @@ const all = statement('organisation.all', `select ${columns} from organisation o
 const update = statement(
   'organisation.update',
   `
-  update organisation set name = $2, plan = $3, group_autocreate = $4, default_subjects = $5, ukprn = $6, contact = $7
+  update organisation set name = $2, plan = $3, group_autocreate = $4, default_subjects = $5, ukprn = $6, contact = $7,
+         time_zone = $8, notices_email = $9
    where organisation_id = $1 returning ${columns}`,
 );
 /** Makes an organisation with its feed and its empty group set. */
@@ -94,7 +99,10 @@ export function listOrganisations(tx: Tx): Promise<Organisation[]> {
 
 /** What can be changed of an organisation. */
 export type OrganisationChanges = Partial<
-  Pick<Organisation, 'name' | 'plan' | 'group_autocreate' | 'default_subjects' | 'ukprn' | 'contact'>
+  Pick<
+    Organisation,
+    'name' | 'plan' | 'group_autocreate' | 'default_subjects' | 'ukprn' | 'contact' | 'time_zone' | 'notices_email'
+  >
 >;
 
 /** Changes what is named and leaves the rest. Two changes at once wait for each other, so neither undoes the other. */
@@ -113,6 +121,8 @@ export async function updateOrganisation(
     row.default_subjects,
     row.ukprn,
     row.contact,
+    row.time_zone,
+    row.notices_email,
   ]);
   return changed!;
 }

@@ -39,12 +39,12 @@ export function nextRequest(last: Poll, polls: readonly Poll[]): NextRequest | n
   const walk = walkOf(last);
   if (walk === null) return null;
   const before = polls.filter((poll) => poll.audit_id <= last.audit_id);
-  if (last.status === 304) return again(walk, before);
+  if (last.status === 304) return again(walk, before, last.at);
   return walk.more ? further(walk) : afterWalk(walk, before);
 }
 
 /** The same request, with the ETag that it sent. */
-function again(walk: RecordedWalk, before: readonly Poll[]): NextRequest | null {
+function again(walk: RecordedWalk, before: readonly Poll[], at: Date): NextRequest | null {
   const { query, limit, cursor } = walk;
   if (cursor !== null && !walk.byPosition) return null;
   const sent = before.filter((poll) => poll.status === 200 && walkOf(poll)?.query === query);
@@ -54,7 +54,8 @@ function again(walk: RecordedWalk, before: readonly Poll[]): NextRequest | null 
     query,
     limit,
     cursor: cursor === null ? null : { value: cursor, id: nilUuid, throughUs: through },
-    hadUs: walk.byPosition ? through : null,
+    // Where the page that the ETag came from is no longer in the log, the 304 says that it has had what was there by then.
+    hadUs: walk.byPosition ? (through ?? at.getTime() * 1000) : null,
     sameSinceUs: cursor === null ? through : null,
   };
 }

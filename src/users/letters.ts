@@ -9,19 +9,25 @@ import { roleNames } from './roles.ts';
 
 /** What people of an organisation are written, and to whom it goes. */
 
-// One letter for each address: somebody may have two accounts here.
+// One letter for each address: somebody may have two accounts here, or the organisation's mailbox be their own.
 const addressees = statement(
   'user.addressees',
   `
-  select distinct on (u.email) u.user_id, u.email, o.name as organisation_name, o.public_id
-    from user_membership m join user_account u using (user_id) join organisation o using (organisation_id)
-   where m.organisation_id = $1 and m.role = any($2) order by u.email, u.user_id`,
+  select distinct on (a.email) a.addressee, a.email, o.name as organisation_name, o.public_id
+    from organisation o cross join lateral (
+      select m.user_id::text as addressee, u.email from user_membership m join user_account u using (user_id)
+       where m.organisation_id = o.organisation_id and m.role = any($2)
+      union all
+      select 'notices', o.notices_email where o.notices_email is not null and 'admin' = any($2)) a
+   where o.organisation_id = $1 order by a.email, a.addressee`,
 );
 
-type Addressee = { user_id: string; email: string; organisation_name: string; public_id: string };
+/** A person by their id, or `notices`: the mailbox that the organisation has set. */
+type Addressee = { addressee: string; email: string; organisation_name: string; public_id: string };
 
 /**
- * Writes to everybody who has one of these roles in the organisation, where a mail server is set.
+ * Writes to everybody who has one of these roles in the organisation, and with the admins to the mailbox that it has set for
+ * notices, where a mail server is set.
  * @param cause what is told of, in ids
  * @param letterOf what it says, from the organisation's name and the address of its pages
  */
@@ -35,7 +41,7 @@ export async function writeToMembers(
   if (work.settings.mailServer === null) return;
   for (const one of await findAddressees(work.tx, organisationId, to)) {
     const letter = letterOf(nameInLetter(one.organisation_name, 'your organisation'), `/console/${one.public_id}`);
-    await postLetter(work, { organisationId, cause: `${cause} ${one.user_id}`, address: one.email, letter });
+    await postLetter(work, { organisationId, cause: `${cause} ${one.addressee}`, address: one.email, letter });
   }
 }
 

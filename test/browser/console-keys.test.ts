@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { personOf } from '../console/visitor.ts';
+import { limits } from '../../src/limits.ts';
 import { withService } from '../service.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
 import { pressByKeyboard } from './keyboard.ts';
@@ -11,6 +12,8 @@ suite('keys in a browser', { skip: withoutBrowser }, async () => {
   const org = await service.organisation({ name: 'Northfield Adult Learning and Skills Service' });
   for (const ref of ['A very long reference of a cohort that nobody would choose', 'C2'])
     await org.post('/groups', { type: 'cohort', ref, name: `The cohort ${ref}` });
+  for (let i = 0; i < limits.groupsListed; i++)
+    await org.post('/groups', { type: 'class', ref: `K${i}`, name: `Class ${i}` });
 
   for (const [width, script] of [
     [320, false],
@@ -33,7 +36,16 @@ suite('keys in a browser', { skip: withoutBrowser }, async () => {
       await page.getByRole('alert').waitFor();
       await isSound('a form with a fault');
       await page.getByLabel('Label').fill(`Platform ${width} ${script}`);
+      // Enter in the search looks for groups, and keeps what was typed.
+      await page.getByLabel('Reference or name').fill('long reference');
+      await page.keyboard.press('Enter');
+      await page.getByLabel(/^The cohort A very long/).press('Space');
+      await page.getByLabel('Type').selectOption('cohort');
+      await page.getByLabel('Reference or name').fill('C2');
+      await pressByKeyboard(page, 'Look for groups');
       await page.getByLabel(/^The cohort C2/).press('Space');
+      await isSound('groups that were found');
+      await page.getByLabel(/^The cohort A very long/).press('Space');
       await pressByKeyboard(page, 'Create the key and show its secret');
       const first = await shownPair(page);
       await isSound('a secret');

@@ -42,6 +42,14 @@ suite('the request log and the tracer in a browser', { skip: withoutBrowser }, a
       await page.getByRole('link', { name: 'Errors by code' }).press('Enter');
       await page.getByRole('heading', { name: 'Errors and traffic' }).waitFor();
       await isSound('errors');
+      await page.getByRole('search').getByLabel('Reference or id').fill('ana');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'A learner’s results' }).waitFor();
+      await isSound('a learner found by reference');
+      await page.getByRole('search').getByLabel('Reference or id').fill('nobody');
+      await page.getByRole('search').getByRole('button', { name: 'Find' }).press('Enter');
+      await page.getByRole('alert').waitFor();
+      await isSound('nothing found');
       await page.goto(`${service.url}/console/${org.publicId}/trace`);
       await isSound('the empty tracer');
       await page.getByLabel('Id of the result').fill(result.id);
@@ -61,7 +69,10 @@ suite('the request log and the tracer in a browser', { skip: withoutBrowser }, a
         await page.getByText('The same as a command').press('Enter');
         await isSound(`what ${key.access_key_id} receives next`);
       }
-      assert.deepEqual(complaints, []);
+      assert.deepEqual(
+        complaints.filter((one) => !/422/.test(one)),
+        [],
+      );
       await page.context().close();
     });
 });

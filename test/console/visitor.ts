@@ -17,7 +17,11 @@ export const password = 'four-short-words-9';
 export type Visitor = {
   cookie: string | null;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
-  post(path: string, fields?: Record<string, string>, headers?: Record<string, string>): Promise<Answer>;
+  post(
+    path: string,
+    fields?: Record<string, string> | [string, string][],
+    headers?: Record<string, string>,
+  ): Promise<Answer>;
   /** Follows redirects to the page where they end. */
   follow(answer: Answer): Promise<Answer>;
 };

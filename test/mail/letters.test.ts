@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { createKey, rollKey } from '../../src/keys/keys.ts';
 import { writeOfEndingKeys } from '../../src/keys/letters.ts';
+import { updateOrganisation } from '../../src/organisations/organisations.ts';
 import { startMailer } from '../../src/mail/worker.ts';
 import { codeNow, password, personOf, visitor } from '../console/visitor.ts';
 import { withService } from '../service.ts';
@@ -118,6 +119,24 @@ suite('letters', async () => {
     assert.equal(rolls.length + ends.length, all.length);
     for (const one of all) assert.ok(waysIn(one).every((way) => way.startsWith(`${base}/keys/`)));
     assert.deepEqual(await told(), []);
+  });
+
+  test('the mailbox that the organisation has set for notices is told with its admins, and once', async () => {
+    const set = (address: string) =>
+      service.inWork((work) => updateOrganisation(work, org.id, { notices_email: address === '' ? null : address }));
+    const made = () => service.inWork((work) => createKey(work, org.id, { label: 'Boxed', kind: 'live' }));
+    await set('data@college.example');
+    await made();
+    assert.deepEqual(
+      (await arrived()).map(({ to }) => to),
+      ['admin@college.example', 'data@college.example', 'owner@college.example'],
+    );
+    await set('owner@college.example');
+    await made();
+    assert.equal((await told()).length, 2, 'one letter for each address');
+    await set('');
+    await made();
+    assert.equal((await told()).length, 2);
   });
 
   test('a person hears of what changed in how they prove who they are, and nobody else does', async () => {

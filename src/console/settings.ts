@@ -1,0 +1,132 @@
+import { html } from '../html.ts';
+import type { SettingFault, WrittenSettings } from '../organisations/description.ts';
+import { isTimeZone, readSettingsOf, timeZones } from '../organisations/description.ts';
+import type { Organisation } from '../organisations/organisations.ts';
+import { readOrganisation, updateOrganisation } from '../organisations/organisations.ts';
+import { subjects } from '../scoring/levels.ts';
+import { managers } from '../users/roles.ts';
+import { facts, notice } from './blocks.ts';
+import type { Faults } from './form.ts';
+import { choiceField, form, selectField, textField } from './form.ts';
+import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
+
+/** What an organisation's own people set of it; plan, credits and UKPRN are the operator's. */
+export const settingsRoutes: ConsoleRoute[] = [
+  { for: managers, method: 'GET', path: '/settings', menu: 'Settings', handle: show },
+  { for: managers, method: 'POST', path: '/settings', handle: save },
+];
+
+const writtenOf = (row: Organisation): WrittenSettings => ({
+  name: row.name,
+  timeZone: row.time_zone,
+  contact: row.contact ?? '',
+  noticesEmail: row.notices_email ?? '',
+  subjects: row.default_subjects,
+  groupAutocreate: row.group_autocreate ? 'on' : 'off',
+});
+
+async function show(visit: Visit): Promise<Answer> {
+  const row = await readOrganisation(visit.app.db, visit.organisation.organisation_id);
+  return settingsPage(visit, row, writtenOf(row), {});
+}
+
+function settingsPage({ app, base, query }: Visit, row: Organisation, shown: WrittenSettings, faults: Faults): Answer {
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Settings',
+      main: html`${notice(query, { saved: 'The settings are saved.' })}${form(
+        `${base}/settings`,
+        [
+          textField({
+            name: 'name',
+            label: 'Name of the organisation',
+            hint: 'Learners see it on their pages, and evidence shows it from then on.',
+            value: shown.name,
+            width: 40,
+            fault: faults.name,
+          }),
+          selectField({
+            name: 'timeZone',
+            label: 'Time zone',
+            hint: 'All times in the console are by its clocks. The API and exports are always in UTC.',
+            choices: [...new Set([...timeZones, ...(isTimeZone(shown.timeZone) ? [shown.timeZone] : [])])].map(
+              (zone) => ({ value: zone, label: zone.replaceAll('_', ' ') }),
+            ),
+            chosen: shown.timeZone,
+            fault: faults.timeZone,
+          }),
+          textField({
+            name: 'contact',
+            label: 'Contact for learners (optional)',
+            hint: 'Whom learners can ask, such as a telephone number and its hours. It stands on every page of theirs.',
+            value: shown.contact,
+            width: 40,
+            fault: faults.contact,
+          }),
+          // Without a mail server nobody could be told.
+          app.settings.mailServer === null
+            ? null
+            : textField({
+                name: 'noticesEmail',
+                label: 'E-mail address for notices (optional)',
+                hint: 'A shared mailbox that is told, beside owners and admins, when a key is made or ends, and when a webhook endpoint begins to fail.',
+                type: 'email',
+                value: shown.noticesEmail,
+                width: 40,
+                fault: faults.noticesEmail,
+              }),
+          choiceField({
+            name: 'subjects',
+            label: 'Subjects of an invitation',
+            hint: 'What a new invitation asks of a learner. Invitations that are open stay as they are.',
+            choices: subjects.map((value) => ({ value, label: value[0]!.toUpperCase() + value.slice(1) })),
+            chosen: shown.subjects,
+            many: true,
+            fault: faults.subjects,
+          }),
+          choiceField({
+            name: 'groupAutocreate',
+            label: 'Groups that do not exist when a platform invites a learner',
+            choices: [
+              { value: 'on', label: 'Are made' },
+              { value: 'off', label: 'Are refused', hint: 'The platform is answered 422 group_autocreate_disabled.' },
+            ],
+            chosen: [shown.groupAutocreate],
+            fault: faults.groupAutocreate,
+          }),
+        ],
+        'Save',
+        { faults },
+      )}<h2>Set by whoever runs the service</h2>${facts([
+        ['Plan', row.plan],
+        ['UKPRN', row.ukprn ?? 'Not recorded'],
+        ['Organisation id', html`<code>${row.public_id}</code>`],
+      ])}`,
+    },
+  };
+}
+
+async function save(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, form: sent, change } = visit;
+  const { organisation_id: id, public_id: publicId } = organisation;
+  const row = await readOrganisation(app.db, id);
+  const written: WrittenSettings = {
+    name: sent.text('name'),
+    timeZone: sent.raw('timeZone'),
+    contact: sent.text('contact'),
+    noticesEmail: app.settings.mailServer === null ? (row.notices_email ?? '') : sent.text('noticesEmail'),
+    subjects: sent.all('subjects'),
+    groupAutocreate: sent.raw('groupAutocreate'),
+  };
+  const read = readSettingsOf(written);
+  if ('faults' in read) return settingsPage(visit, row, written, faultsOf(read.faults));
+  await change(async (work): Promise<Acted<Organisation>> => ({
+    result: await updateOrganisation(work, id, read.changes),
+    resource: publicId,
+  }));
+  return { to: `${base}/settings?did=saved` };
+}
+
+const faultsOf = (faults: SettingFault[]): Faults =>
+  Object.fromEntries(faults.map(({ field, sentence }) => [field, sentence]));

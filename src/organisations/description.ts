@@ -1,0 +1,65 @@
+import { isEmailAddress } from '../email.ts';
+import { limits } from '../limits.ts';
+import { holdsNationalInsuranceNumber, isPlainText } from '../personal-data.ts';
+import type { Subject } from '../scoring/levels.ts';
+import { subjects } from '../scoring/levels.ts';
+import type { OrganisationChanges } from './organisations.ts';
+
+/** What an organisation's own people set of it, as it is written into a form. */
+export type WrittenSettings = {
+  name: string;
+  timeZone: string;
+  contact: string;
+  noticesEmail: string;
+  subjects: readonly string[];
+  groupAutocreate: string;
+};
+
+export type SettingFault = { field: keyof WrittenSettings; sentence: string };
+
+/** Zones to choose from, by their names in the IANA database, the provider's own first. */
+export const timeZones: readonly string[] = [
+  ...new Set(['Europe/London', 'UTC', ...Intl.supportedValuesOf('timeZone')]),
+];
+
+/** Whether it names a zone, by its newer or older name: those to choose from have one of them each. */
+export function isTimeZone(text: string): boolean {
+  if (!/^[A-Z]\w+(\/[\w+-]+)*$/.test(text)) return false;
+  try {
+    return new Intl.DateTimeFormat('en-GB', { timeZone: text }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}
+
+/** @returns the changes, or every fault, in the order of the fields */
+export function readSettingsOf(
+  written: WrittenSettings,
+): { changes: OrganisationChanges } | { faults: SettingFault[] } {
+  const faults: SettingFault[] = [];
+  const fault = (field: keyof WrittenSettings, sentence: string) => void faults.push({ field, sentence });
+  const isLine = (text: string, most: number) => isPlainText(text, most) && !holdsNationalInsuranceNumber(text);
+  const { name, timeZone, contact, noticesEmail, groupAutocreate } = written;
+  if (!isLine(name, limits.organisationNameChars))
+    fault('name', `Enter a name of 1 to ${limits.organisationNameChars} characters.`);
+  if (!isTimeZone(timeZone)) fault('timeZone', 'Choose a time zone.');
+  if (contact !== '' && !isLine(contact, limits.contactChars))
+    fault('contact', `Enter at most ${limits.contactChars} characters on one line, such as a telephone number.`);
+  if (noticesEmail !== '' && !isEmailAddress(noticesEmail))
+    fault('noticesEmail', 'Enter an e-mail address, such as data@college.example, or leave it empty.');
+  const chosen = subjects.filter((one) => written.subjects.includes(one));
+  if (chosen.length === 0 || chosen.length < new Set(written.subjects).size)
+    fault('subjects', 'Choose at least one subject.');
+  if (groupAutocreate !== 'on' && groupAutocreate !== 'off') fault('groupAutocreate', 'Choose one of the two.');
+  if (faults.length > 0) return { faults };
+  return {
+    changes: {
+      name,
+      time_zone: timeZone,
+      contact: contact === '' ? null : contact,
+      notices_email: noticesEmail === '' ? null : noticesEmail,
+      default_subjects: chosen as Subject[],
+      group_autocreate: groupAutocreate === 'on',
+    },
+  };
+}

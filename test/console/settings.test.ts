@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { withService } from '../service.ts';
+import { personOf } from './visitor.ts';
+
+/** What an organisation sets of itself. */
+
+const service = await withService({
+  settings: { ARS_SMTP_URL: 'smtp://127.0.0.1:9', ARS_MAIL_FROM: 'results@example.org' },
+});
+const org = await service.organisation({ name: 'Northfield College' });
+const base = `/console/${org.publicId}`;
+const hostile = '"><script>alert(1)</script>';
+const owner = await personOf(service, org.id, 'owner');
+const admin = await personOf(service, org.id, 'admin');
+
+const fields = (changes: Record<string, string> = {}): [string, string][] =>
+  Object.entries({
+    name: 'Northfield College',
+    timeZone: 'Europe/London',
+    contact: '',
+    noticesEmail: '',
+    subjects: 'digital',
+    groupAutocreate: 'on',
+    ...changes,
+  });
+const stored = async () =>
+  (
+    await service.app.db.query(
+      'select name, time_zone, contact, notices_email, default_subjects, group_autocreate, plan, ukprn from organisation where organisation_id = $1',
+      [org.id],
+    )
+  )[0]!;
+
+suite('settings of an organisation', () => {
+  test('are saved by an admin, and each saving is in the audit log under the person’s id', async () => {
+    const sent = fields({
+      name: `Riverside ${hostile}`,
+      timeZone: 'Asia/Kathmandu',
+      contact: `01632 960 123 ${hostile}`,
+      noticesEmail: 'data@college.example',
+      subjects: 'maths',
+      groupAutocreate: 'off',
+    });
+    const saved = await admin.follow(await admin.post(`${base}/settings`, [...sent, ['subjects', 'english']]));
+    assert.match(saved.text, /The settings are saved/);
+    assert.ok(!saved.text.includes('<script>'));
+    assert.deepEqual(await stored(), {
+      name: `Riverside ${hostile}`,
+      time_zone: 'Asia/Kathmandu',
+      contact: `01632 960 123 ${hostile}`,
+      notices_email: 'data@college.example',
+      default_subjects: ['english', 'maths'],
+      group_autocreate: false,
+      plan: 'unlimited',
+      ukprn: null,
+    });
+    const acts = await service.app.db.query(
+      'select action, resource from audit where organisation_id = $1 and actor = $2',
+      [org.id, admin.userId],
+    );
+    assert.deepEqual(acts, [{ action: 'POST /console/settings', resource: org.publicId }]);
+    // They hold at once: for the API, and for every time in the console.
+    const refused = await org.post('/learners', {
+      full_name: 'Ana Silva',
+      ref: 'ana',
+      groups: [{ type: 'cohort', ref: 'C1', name: 'C1' }],
+    });
+    assert.equal(refused.body.error.code, 'group_autocreate_disabled');
+    const at = new Date(service.app.clock.nowMs());
+    const day = new Intl.DateTimeFormat('en-GB', {
+      timeZone: 'Asia/Kathmandu',
+      dateStyle: 'medium',
+      timeStyle: 'short',
+    });
+    const shown = (await owner.get(`${base}/log`)).text;
+    assert.ok(
+      [at.getTime(), at.getTime() - 60_000].some((ms) => shown.includes(day.format(ms))),
+      day.format(at),
+    );
+  });
+
+  test('no mailbox is asked for, and none taken away, where no mail can be sent', async () => {
+    const quiet = await service.sibling({ settings: {} });
+    const somebody = await personOf(quiet, org.id, 'owner', { email: 'somebody@college.example' });
+    assert.doesNotMatch((await somebody.get(`${base}/settings`)).text, /noticesEmail/);
+    await somebody.post(`${base}/settings`, fields());
+    assert.equal((await stored()).notices_email, 'data@college.example');
+  });
+
+  test('what is wrong stands at its field, and nothing is changed', async () => {
+    await owner.post(`${base}/settings`, fields());
+    const before = await stored();
+    const wrong: [string, string][] = [
+      ['name', ''],
+      ['name', 'x'.repeat(201)],
+      ['name', 'AB 12 34 56 C'],
+      ['timeZone', 'Europe/Atlantis'],
+      ['timeZone', ''],
+      ['contact', 'x'.repeat(201)],
+      ['contact', 'two\nlines'],
+      ['noticesEmail', 'not an address'],
+      ['noticesEmail', 'a@b.example, c@d.example'],
+      ['subjects', 'art'],
+      ['groupAutocreate', 'maybe'],
+    ];
+    for (const [name, value] of wrong) {
+      const answer = await owner.post(`${base}/settings`, fields({ [name]: value }));
+      assert.equal(answer.status, 422, `${name} ${value}`);
+      assert.match(answer.text, new RegExp(`<a href="#${name}">`));
+    }
+    assert.deepEqual(await stored(), before);
+  });
+});
