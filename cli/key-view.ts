@@ -38,7 +38,7 @@ function viewJson(keyId: string, { request, lag, last, refusal, ...seen }: KeyVi
     kept_out: seen.keptOut,
     polls_24h: seen.polls,
     rate: seen.rate,
-    digest_asked_at: seen.digestAsked?.toISOString() ?? null,
+    digest_comparisons_24h: seen.comparisons,
   };
 }
 

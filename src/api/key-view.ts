@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import { callsByHour } from '../audit/hours.ts';
-import { findCalls, fixOf } from '../audit/log.ts';
+import { fixOf } from '../audit/log.ts';
 import { within } from '../bounds.ts';
 import { ApiError } from '../errors.ts';
 import { findDigest } from '../feed/digest.ts';
@@ -18,7 +18,7 @@ import { readLastPolls, readLearnerRef, readLogBounds, readResult } from '../tra
 import { excludedBy, keyName, outsideBounds } from '../trace/key.ts';
 import type { NextRequest } from '../trace/next.ts';
 import { filtersOf, firstRequest, nextRequest } from '../trace/next.ts';
-import { splitList } from '../trace/walk.ts';
+import { splitList, unknownLearner } from '../trace/walk.ts';
 import { time } from '../trace/words.ts';
 import type { SentEntry } from './dry-run.ts';
 import { answerTo, pageOf, rawQueryOf, walkFrom } from './dry-run.ts';
@@ -69,7 +69,8 @@ export type KeyView = {
   others: { call: Poll; filters: string }[];
   polls: { answered: number; unchanged: number };
   rate: { limit: number; used: number };
-  digestAsked: Date | null;
+  /** Looks for differences by the digest's buckets, in the last day: the copy's sums differed. */
+  comparisons: number;
 };
 
 const dayMs = 86_400_000;
@@ -96,16 +97,10 @@ export async function viewKey(
   const last = (of === null ? answered[0] : answered.find((poll) => poll.audit_id === of)) ?? null;
   if (of !== null && last === null) return undefined;
   const day = { from: new Date(nowMs - dayMs), to: new Date(nowMs + hourMs) };
-  const [hours, used, digestCalls] = await Promise.all([
+  const [hours, used, compared] = await Promise.all([
     callsByHour(db, organisationId, { actor: key.key_id, action: 'GET /assessments', ...day }),
     usedOf(db, key.key_id, nowMs),
-    findCalls(
-      db,
-      organisationId,
-      { actor: key.key_id, action: 'GET /assessments/digest', from: new Date(nowMs - 90 * dayMs), to: day.to },
-      null,
-      1,
-    ),
+    callsByHour(db, organisationId, { actor: key.key_id, action: 'GET /assessments/digest', ...day }),
   ]);
   const sum = (name: 'answered' | 'unchanged') => hours.reduce((total, hour) => total + hour[name], 0);
   const beside = {
@@ -114,7 +109,7 @@ export async function viewKey(
     others: othersOf(answered, last),
     polls: { answered: sum('answered'), unchanged: sum('unchanged') },
     rate: { limit: app.settings.rateLimit, used },
-    digestAsked: digestCalls.calls[0]?.at ?? null,
+    comparisons: compared.reduce((total, hour) => total + hour.answered, 0),
   };
   const nothing = { ...beside, request: null, lag: null, keptOut: [] };
   const status = statusOf(key, nowMs);
@@ -167,8 +162,11 @@ async function lookAhead(
   const learnerId = learnerOf(next.query);
   const ref = learnerId === null ? null : await readLearnerRef(app.db, organisationId, learnerId);
   if (learnerId !== null && ref === null) {
-    const sentence = `${name} asks for a learner_ref that no learner has: its pages stay empty.`;
-    return { state: 'filter_excludes', sentence, request: null, lag: null, keptOut: [] };
+    const unknown = learnerId === unknownLearner;
+    const sentence = unknown
+      ? `${name} asks for a learner_ref that no learner had: its pages stay empty until one has.`
+      : `Not known for ${name}: the learner that it asked for has lost the reference, as by an erasure. It receives what that left: tombstones.`;
+    return { state: unknown ? 'filter_excludes' : 'not_known', sentence, request: null, lag: null, keptOut: [] };
   }
   const ask = { ...next, query: ref === null ? next.query : withRef(next.query, encodeURIComponent(ref)) };
   const sets = new SetCache();

@@ -60,7 +60,7 @@ async function view(visit: Visit): Promise<Answer> {
 
 function summary(
   { base, organisation }: Visit,
-  { last, refusal, lag, polls, rate, request, digestAsked }: KeyView,
+  { last, refusal, lag, polls, rate, request, comparisons }: KeyView,
 ): Content {
   const zone = organisation.time_zone;
   const asked = polls.answered + polls.unchanged;
@@ -88,7 +88,10 @@ function summary(
       'Digest of the next page',
       request?.digest == null ? 'None: it stands on the last page of a walk' : html`<code>${request.digest}</code>`,
     ],
-    ['Last look for differences by digest', digestAsked === null ? 'None in 90 days' : instant(digestAsked, zone)],
+    [
+      'Looks for differences by digest, last 24 hours',
+      comparisons === 0 ? 'None' : html`${number(comparisons)}: its copy had differed`,
+    ],
   ];
   return html`${
     refusal === null

@@ -9,7 +9,7 @@ import type { KeyPlace } from '../keys/use.ts';
 import { placesOf } from '../keys/use.ts';
 import { limits } from '../limits.ts';
 import { isUuid } from '../uuid.ts';
-import { confirmPage, day, empty, facts, moment, notice, table } from './blocks.ts';
+import { confirmPage, day, empty, facts, moment, notice, table, told } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { form, hiddenField, textField } from './form.ts';
 import { looksForGroups } from './group-field.ts';
@@ -274,7 +274,7 @@ async function showRevoke(visit: Visit): Promise<Answer> {
       says: [
         'The next request with it is refused. That cannot be undone.',
         html`Last used: ${lastUse(one, organisation.time_zone)}.`,
-        whatStays(one),
+        told(whatStays(one), organisation.time_zone),
       ],
       action: `${here}/revoke`,
       button: 'Revoke this key',

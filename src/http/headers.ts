@@ -35,7 +35,7 @@ export const requestHeaders = {
 export const replyHeaders = {
   'X-Request-Id': {
     schema: { type: 'string', format: 'uuid' },
-    example: '4b1f0c0e-7d0a-4a52-9a63-0d8f0a3b7c21',
+    example: '019c1234-7d0a-7a52-9a63-0d8f0a3b7c21',
     meaning:
       "On every reply: the id under which the service's log and audit trail keep the request. Log it, and quote it when you ask for help.",
   },

@@ -1,5 +1,5 @@
 import { facetsMatching, levelCodes } from '../assessments/facet.ts';
-import { splitList, walkOf } from './walk.ts';
+import { splitList, unknownLearner, walkOf } from './walk.ts';
 import type { LogBounds, Poll, TracedKey, TracedResult } from './facts.ts';
 import { time } from './words.ts';
 
@@ -46,7 +46,7 @@ export function excludedBy(query: string, result: TracedResult): string | null {
   const given = new URLSearchParams(query);
   const list = (name: string) => splitList(given.get(name));
   const learner = given.get('learner_id');
-  if (learner === 'unknown') return 'it asks for a learner_ref that no learner had';
+  if (learner === unknownLearner) return 'it asks for a learner_ref that no learner had';
   if (learner !== null && learner !== result.learner_id) return 'it asks for another learner';
   const facets = facetsMatching({
     subject: list('subject'),

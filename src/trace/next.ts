@@ -55,7 +55,7 @@ function again(walk: RecordedWalk, before: readonly Poll[], at: Date): NextReque
     limit,
     cursor: cursor === null ? null : { value: cursor, id: nilUuid, throughUs: through },
     // Where the page that the ETag came from is no longer in the log, the 304 says that it has had what was there by then.
-    hadUs: walk.byPosition ? (through ?? at.getTime() * 1000) : null,
+    hadUs: sortOf(query) === 'updated_at' ? (through ?? at.getTime() * 1000) : null,
     sameSinceUs: cursor === null ? through : null,
   };
 }

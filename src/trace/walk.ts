@@ -17,6 +17,9 @@ export type RecordedWalk = {
   byPosition: boolean;
 };
 
+/** Stands in the log in the place of a learner's id where no learner had the reference. */
+export const unknownLearner = 'unknown';
+
 export function splitList(text: string | null): string[] | null {
   return text === null ? null : text.split(',');
 }

@@ -24,6 +24,11 @@ suite('the page of what a key receives next', () => {
       assert.equal(status, 200);
       assert.ok(text.includes(result.id) && text.includes('ana-17'));
       assert.ok(!text.includes('<script>'), 'stored script');
+      const asked = (await client.get('/assessments')).body.data.map(
+        (one: { assessment_id: string }) => one.assessment_id,
+      );
+      const listed = [...text.matchAll(/trace\?assessment_id=([0-9a-f-]{36})"><code>/g)].map(([, id]) => id);
+      assert.deepEqual(listed, asked, 'what the page lists is what the key is sent');
       const named = role !== 'developer';
       assert.equal(text.includes('Ana &quot;'), named, role);
       assert.equal(text.includes('maths: Level 1'), named, role);
