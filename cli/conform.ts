@@ -62,9 +62,9 @@ export function runnerOf(command: string, setup: Setup): Runner {
 }
 
 /** Reads a mirror anew each time; null while it can't be read, because nothing is there yet. */
-export function mirrorReader(place: string, columns: Columns): () => Promise<Held | null> {
+export function mirrorReader(place: string, columns: Columns): (isNeeded?: boolean) => Promise<Held | null> {
   let wasRead = false;
-  return async () => {
+  return async (isNeeded = false) => {
     try {
       const mirror = await openForeignMirror(place, columns);
       await mirror.close();
@@ -72,7 +72,7 @@ export function mirrorReader(place: string, columns: Columns): () => Promise<Hel
       return mirror;
     } catch (error) {
       // A file that is being written, or a table that the consumer makes.
-      if (error instanceof Failure && !wasRead) return null;
+      if (error instanceof Failure && !wasRead && !isNeeded) return null;
       throw error;
     }
   };
@@ -115,7 +115,7 @@ async function run(call: Call) {
   const place = requiredOption(call, 'mirror');
   const url = option(call, 'forward-to') === undefined ? null : addressOption(call);
   const only = onlyOption(call);
-  const patienceMs = numberOption(call, 'patience', 60, 1, 3600) * 1000;
+  const patienceMs = numberOption(call, 'patience', 90, 1, 3600) * 1000;
   const port = numberOption(call, 'port', 0, 0, 65_535);
   const command = option(call, 'start');
   const readHeld = mirrorReader(place, {

@@ -35,8 +35,8 @@ export type ConformOptions = {
   server: Server;
   url: string;
   forwarder: Forwarder | null;
-  /** Null while there is nothing to read. */
-  readHeld: () => Promise<Held | null>;
+  /** Null while there is nothing to read, unless it is needed by now: then it says why. */
+  readHeld: (isNeeded?: boolean) => Promise<Held | null>;
   /** Called once the service is ready for the consumer; null: somebody else starts it. */
   prepare: (setup: Setup) => Runner | null;
   only: readonly string[] | null;
@@ -68,6 +68,7 @@ export async function conform(options: ConformOptions): Promise<Outcome[]> {
       if (!isAsked && scenario !== scenarios[0]) continue;
       if (options.signal.aborted) break;
       const outcome = await played(trial, scenario, forwarder);
+      if (trial.front.walks.length > 0) await options.readHeld(true);
       outcomes.push(outcome);
       options.tell(outcome);
       if (outcome.faults.some(({ fault }) => fault === 'silent')) break;
@@ -90,7 +91,8 @@ async function played(trial: Trial, scenario: Scenario, forwarder: Forwarder | n
   });
   try {
     const faults = judged(trial, await scenario.play(trial, forwarder));
-    if (trial.runner?.hasEnded() === true) {
+    const isSilent = faults.some(({ fault }) => fault === 'silent');
+    if (trial.runner?.hasEnded() === true && !isSilent) {
       faults.unshift({ fault: 'crash', sentence: 'It ended by itself, and was started again.', ids: [] });
       await trial.starts();
     }

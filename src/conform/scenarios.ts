@@ -41,8 +41,10 @@ function refused(trial: Trial, before: number): Found[] {
 }
 
 async function firstWalk(trial: Trial): Promise<Found[]> {
-  if (!(await trial.until(() => trial.front.requests > 0)))
-    return [{ fault: 'silent', sentence: 'It has not asked the service for anything.', ids: [] }];
+  if (!(await trial.until(() => trial.front.requests > 0))) {
+    const why = trial.runner?.hasEnded() === true ? 'It ended by itself before it' : 'It has not';
+    return [{ fault: 'silent', sentence: `${why} asked the service for anything.`, ids: [] }];
+  }
   const differences = await trial.settles();
   const pages = `its longest walk had ${trial.front.pages} ${trial.front.pages === 1 ? 'page' : 'pages'}`;
   return faultsOf(differences, {

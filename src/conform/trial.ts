@@ -61,11 +61,11 @@ export class Trial {
     return this.stage.app.clock.monotonicMs();
   }
 
-  /** Waits until something is so, or patience is over. @returns whether it is */
+  /** Waits until something is so, the consumer has ended by itself, or patience is over. @returns whether it is */
   async until(isSo: () => boolean, patienceMs = this.patienceMs): Promise<boolean> {
     const endMs = this.nowMs() + patienceMs;
     while (!isSo()) {
-      if (this.signal.aborted || this.nowMs() >= endMs) return false;
+      if (this.signal.aborted || this.runner?.hasEnded() === true || this.nowMs() >= endMs) return false;
       await this.front.next(lookMs);
     }
     return true;

@@ -27,7 +27,8 @@ export const chaosKinds = {
   'renamed-learner': 'A learner gets another name, in all of their results.',
   'null-references': 'A result of a learner without a reference, which was not placed at any level.',
   'scope-exits': 'A learner leaves a group, and polls with `group_id` are told so.',
-  'restored-backup': 'The service forgets its last minutes, as after a backup that came back: without tombstones.',
+  'restored-backup':
+    'The service forgets its last minutes, as after a backup that came back: without tombstones. In sandboxes of up to 20,000 learners.',
 } as const;
 
 export type ChaosKind = keyof typeof chaosKinds;

@@ -60,9 +60,10 @@ async function tried(
   fault: ConsumerFault,
   only: string[] | null,
   how: 'here' | 'process' = 'here',
+  given: { command?: string; idColumn?: string } = {},
 ): Promise<Outcome[]> {
-  const file = join(folder, `${fault}-${how}.ndjson`);
   const port = await freePort();
+  const file = join(folder, `${fault}-${port}.ndjson`);
   const { signal } = new AbortController();
   const forwarder = createForwarder(new URL(`http://127.0.0.1:${port}/`), systemClock, signal);
   let consumer: Awaited<ReturnType<typeof startConsumer>> | null = null;
@@ -72,10 +73,10 @@ async function tried(
       server: service.http!.fastify.server,
       url: service.url,
       forwarder,
-      readHeld: mirrorReader(file, columns),
+      readHeld: mirrorReader(file, { ...columns, id: given.idColumn ?? columns.id }),
       prepare(setup) {
         const command = `FAULT=${fault} MIRROR=${file} PORT=${port} exec ${process.execPath} ${program}`;
-        if (how === 'process') return runnerOf(command, setup);
+        if (how === 'process') return runnerOf(given.command ?? command, setup);
         return {
           async start() {
             consumer = await startConsumer({ ...setup, file, fault, port });
@@ -133,6 +134,12 @@ suite('ars conform names what a consumer does wrong', { concurrency: 4 }, () => 
       assert.ok(faultsOf(outcomes).includes(named[0]), JSON.stringify(outcomes));
     });
   }
+
+  test('a command that ends at once is told so, and a mirror that is none of results is refused', async () => {
+    const [outcome] = await tried('none', null, 'process', { command: 'exit 3' });
+    assert.match(outcome!.faults[0]!.sentence, /^It ended by itself before it asked/);
+    await assert.rejects(tried('none', ['withdrawn'], 'here', { idColumn: 'nothing' }), /has no id of a result/);
+  });
 
   test('nothing wrong with one that is right, whatever happens to it', async () => {
     const outcomes = await tried('none', null, 'process');
