@@ -55,6 +55,8 @@ export async function openPage(options: {
   colorScheme?: 'light' | 'dark';
   forcedColors?: 'active' | 'none';
   script?: boolean;
+  /** Takes whatever certificate another server shows. */
+  anyCertificate?: boolean;
 }): Promise<{ page: Page; complaints: string[] }> {
   // Chromium's own sandbox doesn't work for root, who runs tests in containers.
   browser ??= chromium.launch({
@@ -68,6 +70,7 @@ export async function openPage(options: {
     forcedColors: options.forcedColors ?? 'none',
     colorScheme: options.colorScheme ?? 'light',
     bypassCSP: false,
+    ignoreHTTPSErrors: options.anyCertificate ?? false,
     javaScriptEnabled: options.script ?? true,
   });
   const page = await context.newPage();

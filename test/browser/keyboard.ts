@@ -11,11 +11,12 @@ type Focused = {
   checked: boolean;
   index: number;
   text: string;
+  label: string;
 };
 
 const describeFocus = `(() => { const e = document.activeElement; return { tag: e.tagName, type: e.type || '', name: e.name || '', value: e.value || '',
   values: e.tagName === 'SELECT' ? [...e.options].map((o) => o.value) : [], checked: !!e.checked, index: e.selectedIndex || 0,
-  text: (e.textContent || e.labels?.[0]?.textContent || '').trim() }; })()`;
+  text: (e.textContent || e.labels?.[0]?.textContent || '').trim(), label: (e.labels?.[0]?.textContent || '').trim() }; })()`;
 
 async function tab(page: Page): Promise<Focused> {
   await page.keyboard.press('Tab');
@@ -65,6 +66,17 @@ async function chooseRadio(page: Page, at: Focused, wanted: string): Promise<voi
     if ((await page.evaluate('document.activeElement.value')) === wanted) return;
   }
   assert.fail(`no radio button ${wanted} by keyboard`);
+}
+
+/** Goes to the field with this label by Tab, and types into it. */
+export async function typeByKeyboard(page: Page, label: string, text: string): Promise<void> {
+  for (let tabs = 0; tabs < 60; tabs++) {
+    if ((await tab(page)).label !== label) continue;
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type(text);
+    return;
+  }
+  assert.fail(`no field ${JSON.stringify(label)} by keyboard`);
 }
 
 /** Goes to the control with this text by Tab and presses a key on it. */

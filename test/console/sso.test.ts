@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
-import { after, suite, test } from 'node:test';
+import { suite, test } from 'node:test';
 import { inviteUser } from '../../src/users/invitations.ts';
 import type { Role } from '../../src/users/roles.ts';
 import { withService } from '../service.ts';
-import { fileURLToPath } from 'node:url';
 import { trustTestAuthority } from '../webhooks/receiver.ts';
+import { startProvider } from './provider.ts';
 import type { Visitor } from './visitor.ts';
 import { password, personOf, visitor } from './visitor.ts';
 
@@ -14,20 +12,7 @@ import { password, personOf, visitor } from './visitor.ts';
 
 trustTestAuthority();
 const service = await withService({ settings: { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8, ::1/128' } });
-const script = new URL('provider-process.ts', import.meta.url).pathname;
-const child = spawn(
-  process.execPath,
-  [
-    script,
-    fileURLToPath(new URL('../webhooks/tls/localhost.pem', import.meta.url)),
-    `${service.url}/console/sso/callback`,
-  ],
-  {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  },
-);
-after(() => child.kill());
-const issuer = await new Promise<string>((resolve) => createInterface(child.stdout).once('line', resolve));
+const issuer = await startProvider(`${service.url}/console/sso/callback`);
 
 const org = await service.organisation({ name: 'Northfield College' });
 const base = `/console/${org.publicId}`;
