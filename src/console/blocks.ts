@@ -174,3 +174,6 @@ export function told(sentence: string, zone: string): Content {
 export function day(at: Date, zone: string): Markup {
   return html`<time datetime="${at.toISOString()}">${formatOf(zone, false).format(at)}</time>`;
 }
+
+/** An error code of the API, leading to what it means and how to mend what caused it. */
+export const codeLink = (code: string): Markup => html`<a href="/docs/errors.html#${code}"><code>${code}</code></a>`;

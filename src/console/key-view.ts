@@ -5,7 +5,7 @@ import { html } from '../html.ts';
 import { sightInWords } from '../keys/sight.ts';
 import { apiBase } from '../settings.ts';
 import type { Role } from '../users/roles.ts';
-import { empty, facts, instant, moment, pager, table, told, withQuery } from './blocks.ts';
+import { codeLink, empty, facts, instant, moment, pager, table, told, withQuery } from './blocks.ts';
 import { name } from './frame.ts';
 import { keyKeepers } from './key-links.ts';
 import { groupList, keyOf } from './keys.ts';
@@ -96,7 +96,7 @@ function summary(
   return html`${
     refusal === null
       ? null
-      : html`<div class="error"><p>Its last call was refused at ${instant(refusal.call.at, zone)} with <code>${refusal.code}</code>. ${refusal.fix} <a href="${base}/log/${refusal.call.audit_id}">The call</a></p></div>`
+      : html`<div class="error"><p>Its last call was refused at ${instant(refusal.call.at, zone)} with ${codeLink(refusal.code)}. ${refusal.fix} <a href="${base}/log/${refusal.call.audit_id}">The call</a></p></div>`
   }${facts(rows)}`;
 }
 

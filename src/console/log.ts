@@ -7,7 +7,7 @@ import { html } from '../html.ts';
 import { listKeys } from '../keys/keys.ts';
 import { apiBase } from '../settings.ts';
 import { actorNames } from './actors.ts';
-import { empty, facts, filters, instant, moment, pager, table, withQuery } from './blocks.ts';
+import { codeLink, empty, facts, filters, instant, moment, pager, table, withQuery } from './blocks.ts';
 import { selectField, textField } from './form.ts';
 import { totalOf } from './key-hours.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
@@ -136,7 +136,7 @@ async function call(visit: Visit): Promise<Answer> {
     ['First position', position(detail?.first)],
     ['Last position', position(detail?.last)],
     ['X-Sync-Through', position(detail?.through)],
-    ['Error', detail?.code === undefined ? null : html`<code>${detail.code}</code>`],
+    ['Error', detail?.code === undefined ? null : codeLink(detail.code)],
     ['What to do', detail?.code === undefined ? null : fixOf(detail.code)],
     ['Bytes', detail?.bytes === undefined ? null : detail.bytes.toLocaleString('en-GB')],
     ['Milliseconds', detail?.ms === undefined ? null : String(detail.ms)],
@@ -188,7 +188,10 @@ async function errors(visit: Visit): Promise<Answer> {
                 { head: 'Calls', number: true, cell: (one) => one.calls.toLocaleString('en-GB') },
                 { head: 'Keys', number: true, cell: (one) => String(one.keys) },
                 { head: 'Last', cell: (one) => moment(one.last_at, zone) },
-                { head: 'What to do', cell: (one) => one.fix },
+                {
+                  head: 'What to do',
+                  cell: (one) => html`${one.fix} ${one.code === '' ? null : codeLink(one.code)}`,
+                },
               ],
             })
       }${

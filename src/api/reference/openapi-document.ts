@@ -37,6 +37,7 @@ export type OpenApiDocument = {
   openapi: string;
   info: Record<string, unknown> & { title: string; version: string; description: string };
   servers: { url: string }[];
+  externalDocs: { description: string; url: string };
   tags: { name: string; description: string }[];
   security: Record<string, string[]>[];
   paths: Record<string, Record<string, OpenApiOperation>>;

@@ -345,6 +345,7 @@ export async function makeOpenApi(origin: string, rateLimit = defaultRateLimit):
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: `${origin}${apiBase}` }],
+    externalDocs: { description: 'Guides, and every error code with its fix', url: `${origin}/docs/` },
     tags,
     security: [{ accessKeyId: [], secretAccessKey: [] }],
     paths,
