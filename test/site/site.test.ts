@@ -11,8 +11,6 @@ import { defaultRateLimit, exampleOrigin } from '../../src/settings.ts';
 import { beginning } from '../../src/site/markdown.ts';
 import { wordsOf } from '../../src/site/search-index.ts';
 import { makeSite } from '../../src/site/site.ts';
-import { ask } from '../contract/client.ts';
-import { withService } from '../service.ts';
 import { projectFiles } from '../source-tree.ts';
 
 type PageTree = { path: string; elements: Tree.Element[]; faults: string[]; text: string };
@@ -160,47 +158,5 @@ suite('the documentation site', async () => {
     );
     assert.equal(beginning('One. Two words. Three more words.', 20), 'One. Two words.');
     assert.equal(beginning('No sentence ends in here', 14), 'No sentence …');
-  });
-});
-
-suite('the site as it is served', async () => {
-  const service = await withService();
-
-  test('/ and /docs lead to it; a page comes once, and is 304 while it stays', async () => {
-    for (const path of ['/', '/docs']) assert.equal((await ask(service.url, 'GET', path)).headers.location, '/docs/');
-    for (const path of [
-      '/docs/',
-      '/docs/reference.html',
-      '/docs/decisions/index.html',
-      '/docs/style.css',
-      '/docs/delta-sync.svg',
-    ]) {
-      const first = await ask(service.url, 'GET', path);
-      assert.equal(first.status, 200, path);
-      assert.match(first.headers['content-security-policy']!, /^default-src 'none'; style-src /);
-      assert.match(first.headers['cache-control']!, /must-revalidate/);
-      const again = await ask(service.url, 'GET', path, { headers: { 'if-none-match': first.headers.etag! } });
-      assert.equal(`${again.status} ${again.text}`, '304 ');
-      assert.equal((await ask(service.url, 'HEAD', path)).headers['content-length'], String(first.bytes.length));
-      const zipped = await fetch(service.url + path, { headers: { 'accept-encoding': 'gzip' } });
-      assert.equal(zipped.headers.get('content-encoding'), 'gzip');
-      assert.equal(await zipped.text(), first.text);
-    }
-  });
-
-  test('the reference speaks of this service', async () => {
-    const { text } = await ask(service.url, 'GET', '/docs/reference.html');
-    assert.ok(text.includes(`${service.url}/api/v1`));
-  });
-
-  test('what is not in it is not found, whatever the path climbs to', async () => {
-    for (const path of [
-      '/docs/none.html',
-      '/docs/../package.json',
-      '/docs/%2e%2e/package.json',
-      '/docs/__proto__',
-      '/docs/site.ts',
-    ])
-      assert.equal((await ask(service.url, 'GET', path)).status, 404, path);
   });
 });
