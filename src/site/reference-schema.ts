@@ -49,14 +49,25 @@ export function typeOf(schema: Schema): Content {
   return html`${[first, ...types.slice(1)].join(' or ')}${limitsOf(schema)}${typeof schema.pattern === 'string' ? html`, matching <code>${schema.pattern}</code>` : null}${byDefault}`;
 }
 
-/** The fields of an object, those of nested objects indented; for anything else its type. */
+/** What has fields of its own in a value without a name: itself, or each thing of a list. */
+function nested(schema: Schema): Schema | null {
+  const items = schema.items as Schema | undefined;
+  if (schema.properties !== undefined) return schema;
+  return items?.properties === undefined ? null : items;
+}
+
+/** The fields of an object, those of nested objects indented; of objects in the alternative each; for anything else its type. */
 export function fields(schema: Schema): Content {
+  const alternatives = (schema.anyOf as Schema[] | undefined) ?? [];
+  if (alternatives.some((one) => one.properties !== undefined))
+    return alternatives.map((one, i) => html`<p>${i === 0 ? 'One of these:' : 'Or:'}</p>${fields(one)}`);
   const properties = schema.properties as Record<string, Schema> | undefined;
   if (properties === undefined) return html`<p>${typeOf(schema)}</p>`;
   const required = new Set(schema.required as string[] | undefined);
-  return html`<dl>${Object.entries(properties).map(
-    ([name, one]) => html`
+  return html`<dl>${Object.entries(properties).map(([name, one]) => {
+    const inside = nested(one);
+    return html`
 <dt><code>${name}</code> <span class="type">${typeOf(one)}${required.has(name) ? null : ', optional'}</span></dt>
-<dd>${typeof one.description === 'string' ? html`<p>${one.description}</p>` : null}${one.properties === undefined ? null : fields(one)}</dd>`,
-  )}</dl>`;
+<dd>${typeof one.description === 'string' ? html`<p>${one.description}</p>` : null}${inside === null || Object.keys(inside.properties as object).length === 0 ? null : fields(inside)}</dd>`;
+  })}</dl>`;
 }

@@ -97,7 +97,8 @@ function success(status: string, reply: OpenApiReply): Markup {
   const [type, content] = Object.entries(reply.content ?? {})[0] ?? [];
   const example = content?.example;
   return html`<h4>${status} <span class="soft">${reply.description}</span></h4>${headerNames(reply)}
-${content === undefined ? null : type === 'application/json' ? fields(content.schema) : html`<p><code>${type}</code></p>`}
+${content === undefined || type === 'application/json' ? null : html`<p><code>${type!}</code></p>`}
+${content === undefined || content.schema.format === 'binary' ? null : fields(content.schema)}
 ${example === undefined ? null : html`<details><summary>Example of a ${status} reply</summary>${json(example)}</details>`}`;
 }
 
