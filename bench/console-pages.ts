@@ -61,6 +61,11 @@ export const forms: Record<string, Record<string, string>> = {
   '/webhooks/create': { url: 'http://' },
 };
 
+/** Numbers of rows of the log, evenly over all of it. */
+const across = (n: number) => `
+    select low + n * (high - low) / ${n} as near, n
+      from (select min(audit_id) as low, max(audit_id) as high from audit where organisation_id = $1) b, generate_series(0, ${n - 1}) n`;
+
 const sample: Record<string, string> = {
   key_id:
     'select key_id as id from access_key where organisation_id = $1 and revoked_at is null order by md5(key_id) limit 40',
@@ -71,12 +76,10 @@ const sample: Record<string, string> = {
   resend_id: 'select resend_id as id from webhook_resend where organisation_id = $1 limit 20',
   learner_id: 'select learner_id as id from learner where organisation_id = $1 order by learner_id limit 60',
   user_id: 'select user_id as id from user_membership where organisation_id = $1 limit 40',
-  call: `select audit_id::text as id from (
-    select min(audit_id) + n * (max(audit_id) - min(audit_id)) / 60 as near from audit, generate_series(0, 59) n where organisation_id = $1 group by n) w
+  call: `select audit_id::text as id from (${across(60)}) w
     cross join lateral (select audit_id from audit a where a.organisation_id = $1 and a.audit_id >= near order by a.audit_id limit 1) a`,
-  log_place: `select (extract(epoch from at) * 1000)::int8 || '-' || audit_id as id from audit
-    where organisation_id = $1 and audit_id in (
-      select min(audit_id) + n * (max(audit_id) - min(audit_id)) / 20 from audit, generate_series(1, 19) n where organisation_id = $1 group by n)`,
+  log_place: `select (extract(epoch from at) * 1000)::int8 || '-' || audit_id as id from (${across(20)}) w
+    cross join lateral (select at, audit_id from audit a where a.organisation_id = $1 and a.audit_id >= near order by a.audit_id limit 1) a`,
   day: `select to_char(hour, 'YYYY-MM-DD') as id from (select distinct date_trunc('day', hour, 'UTC') as hour from audit_hour where organisation_id = $1) h limit 60`,
   late_day: `select distinct to_char(created_at, 'YYYY-MM-DD') as id from delivery where organisation_id = $1 limit 20`,
   delivery_place: `select (extract(epoch from created_at) * 1000)::int8 || '.' || delivery_id as id from delivery

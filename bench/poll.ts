@@ -8,7 +8,8 @@ import { backendsCpuUs, cpuUs, load, firstJson, median, startNode, stop } from '
  * server that answers 304 to everything. Both in turn, in one run, on the same cores.
  * Needs DATABASE_URL (a database of its own) and ARS_SECRET. Usage: node bench/poll.ts [rounds] [seconds] [checkout]
  * With another checkout of this project, such as of the commit before a change, its service is measured in the same turns,
- * on the database that OTHER_DATABASE_URL names: rates, and processor time of a poll.
+ * on the database that OTHER_DATABASE_URL names: rates, and processor time of a poll. With `without-detail` instead, the
+ * other is this very service, whose rows of the log don't keep what a call asked for and got: the goal is 97 % of its rate.
  */
 const rounds = Number(process.argv[2] ?? 3);
 const seconds = Number(process.argv[3] ?? 4);
@@ -20,10 +21,11 @@ const other = process.argv[4];
 
 type Service = { name: string; child: ChildProcess; port: number; request: string; db: pg.Client };
 
-async function started(name: string, folder: string, url: string): Promise<Service> {
+async function started(name: string, folder: string, url: string, more: Record<string, string> = {}): Promise<Service> {
   const child = startNode(0, [join(folder, 'service.ts')], {
     DATABASE_URL: url,
     ARS_LOG: process.env.ARS_LOG ?? 'errors',
+    ...more,
   });
   const { port, access_key_id, secret_access_key } = await firstJson<{
     port: number;
@@ -42,7 +44,11 @@ async function started(name: string, folder: string, url: string): Promise<Servi
 }
 
 const services = [await started('service', import.meta.dirname, process.env.DATABASE_URL!)];
-if (other !== undefined) services.push(await started('other', join(other, 'bench'), process.env.OTHER_DATABASE_URL!));
+if (other === 'without-detail') {
+  const hooks = { NODE_OPTIONS: `--import=${new URL('without-detail.ts', import.meta.url).href}` };
+  services.push(await started('without', import.meta.dirname, process.env.OTHER_DATABASE_URL!, hooks));
+} else if (other !== undefined)
+  services.push(await started('other', join(other, 'bench'), process.env.OTHER_DATABASE_URL!));
 
 type Polls = Awaited<ReturnType<typeof load>> & { node: number; postgres: number };
 
@@ -78,6 +84,11 @@ try {
       }
     }
     console.log(`${String(connections).padStart(2)} connections  median ratio ${(100 * median(ratios)).toFixed(1)} %`);
+    const [ours, theirs] = [...by.values()];
+    if (theirs !== undefined) {
+      const share = median(ours!.map((one, round) => one.per_second / theirs[round]!.per_second));
+      console.log(`   of the other's rate, round by round: median ${(100 * share).toFixed(1)} %`);
+    }
     for (const [name, all] of by) {
       const of = (read: (one: Polls) => number) => median(all.map(read)).toFixed(1);
       console.log(

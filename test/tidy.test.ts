@@ -371,7 +371,18 @@ suite('the tree', () => {
 
   test('tests mirror the sources: every test folder has its source folder', () => {
     const folders = new Set(src.map(nounOf));
-    const own = new Set(['contract', 'laws', 'browser', 'cli', 'examples', 'fixtures', 'client', 'docs', 'deploy']);
+    const own = new Set([
+      'contract',
+      'laws',
+      'browser',
+      'cli',
+      'examples',
+      'fixtures',
+      'client',
+      'docs',
+      'deploy',
+      'pictures',
+    ]);
     none(
       'unmirrored',
       tests

@@ -112,7 +112,13 @@ export type KeyCalls = {
   earlier: Poll[];
 };
 
-export function explainKey(key: TracedKey, result: TracedResult, log: LogBounds, calls: KeyCalls): KeyVerdict {
+export function explainKey(
+  key: TracedKey,
+  result: TracedResult,
+  log: LogBounds,
+  calls: KeyCalls,
+  nowMs: number,
+): KeyVerdict {
   const name = keyName(key);
   const what = result.deleted ? 'the withdrawal' : 'the result';
   const stoodMs = msOf(result.position);
@@ -133,7 +139,7 @@ export function explainKey(key: TracedKey, result: TracedResult, log: LogBounds,
       `${name} fetched it at ${time(before.at)}, and hasn't fetched its change of ${time(new Date(stoodMs))}.`,
       before,
     );
-  const ended = endOf(key);
+  const ended = endOf(key, nowMs);
   if (ended !== null && ended.at.getTime() <= stoodMs)
     return verdict(ended.reason, `${name} was ${ended.word} at ${time(ended.at)}, before ${what}.`, null, ended.at);
   if (key.last_poll_at === null && key.created_at >= log.recorded_from)
@@ -154,11 +160,17 @@ export function explainKey(key: TracedKey, result: TracedResult, log: LogBounds,
   return ofPolls(name, what, result, calls.polls, key.last_poll_at);
 }
 
-function endOf(key: TracedKey): { reason: 'key_revoked' | 'key_expired'; word: string; at: Date } | null {
+/** How the key has ended; null while it works, whenever it is going to end. */
+function endOf(
+  key: TracedKey,
+  nowMs: number,
+): { reason: 'key_revoked' | 'key_expired'; word: string; at: Date } | null {
   const { revoked_at: revoked, expires_at: expires } = key;
   if (revoked !== null && (expires === null || revoked <= expires))
     return { reason: 'key_revoked', word: 'revoked', at: revoked };
-  return expires === null ? null : { reason: 'key_expired', word: 'at its end', at: expires };
+  return expires === null || expires.getTime() > nowMs
+    ? null
+    : { reason: 'key_expired', word: 'at its end', at: expires };
 }
 
 /** Whether a page of before the last change held everything from before the result's completion on. */

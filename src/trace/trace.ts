@@ -71,7 +71,7 @@ export async function traceResult(app: App, organisationId: number, assessmentId
     reads: reads.get(keyId) ?? [],
   });
   const explain = (key: TracedKey, polls: Poll[], earlier: Poll[]) =>
-    explainKey(key, result, log, { ...callsOf(key.key_id), polls, earlier });
+    explainKey(key, result, log, { ...callsOf(key.key_id), polls, earlier }, app.clock.nowMs());
   const settled = ['fetched', 'read_by_id', 'key_bounded', 'never_polled'];
   const atFirst = new Map(keys.map((key) => [key.key_id, explain(key, [], [])]));
   const open = keys.map((key) => key.key_id).filter((id) => !settled.includes(atFirst.get(id)!.reason));

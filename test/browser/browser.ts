@@ -1,29 +1,9 @@
 import assert from 'node:assert/strict';
-import { access } from 'node:fs/promises';
 import { after } from 'node:test';
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
-
-const places = [
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-];
-
-async function findChromium(): Promise<string | null> {
-  for (const path of process.env.ARS_TEST_CHROMIUM === undefined ? places : [process.env.ARS_TEST_CHROMIUM]) {
-    if (
-      await access(path).then(
-        () => true,
-        () => false,
-      )
-    )
-      return path;
-  }
-  return null;
-}
+import { browserArguments, findChromium } from './chromium.ts';
 
 const executablePath = await findChromium();
 
@@ -32,16 +12,6 @@ export const withoutBrowser: string | false =
   executablePath === null
     ? 'no Chromium on this machine: install it (Debian: apt-get install chromium), or name it in ARS_TEST_CHROMIUM'
     : false;
-
-/** A browser under test talks to the service and to nobody else. */
-const quiet = [
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 
 let browser: Promise<Browser> | null = null;
 after(async () => {
@@ -58,10 +28,9 @@ export async function openPage(options: {
   /** Takes whatever certificate another server shows. */
   anyCertificate?: boolean;
 }): Promise<{ page: Page; complaints: string[] }> {
-  // Chromium's own sandbox doesn't work for root, who runs tests in containers.
   browser ??= chromium.launch({
     executablePath: executablePath!,
-    args: [...(process.getuid?.() === 0 ? ['--no-sandbox'] : []), ...quiet],
+    args: browserArguments,
   });
   const context = await (
     await browser

@@ -241,6 +241,18 @@ suite("a key's fault", () => {
       if (says !== undefined) assert.match(found.sentence, says);
     });
 
+  test('9 polled before and not since, by a key that ends in a while: it works until then', async () => {
+    const it = await scene();
+    later();
+    const rolled = await it.org.another({ label: 'rolled', expiresAt: new Date(clock.nowMs() + 3600 * second) });
+    await lists(rolled);
+    later();
+    const result = await (await it.learner('ana')).completes();
+    const found = await trace(it, result);
+    assert.deepEqual(ofKeys(found), ['never_polled', 'not_polled_since']);
+    assert.doesNotMatch(found.keys[1]!.sentence, /at its end/);
+  });
+
   test('21 revoked, or at its end, before it came', async () => {
     const it = await scene();
     later();

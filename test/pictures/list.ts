@@ -1,0 +1,40 @@
+/** Every picture in the guides: what it shows is in `make.ts`, what it says to who can't see it stands in the guide. */
+
+export type Picture = {
+  /** The file is `docs/pictures/NAME.webp`. */
+  name: string;
+  /** Who looks; `nobody` hasn't signed in. */
+  as: 'owner' | 'developer' | 'nobody';
+  /** Below the organisation's pages, or a whole address; `{…}` are ids of the scene. */
+  path: string;
+  /** Pressed before the picture is taken, one after the other: fields to fill, then a button. */
+  fill?: Record<string, string>;
+  press?: string;
+  /** Details that are opened. */
+  open?: string;
+  /** Pixels; what is below is cut off. */
+  height: number;
+};
+
+export const pictures: readonly Picture[] = [
+  { name: 'invitation', as: 'nobody', path: '/console/invitation/{invitation}', height: 620 },
+  { name: 'start', as: 'owner', path: '', height: 680 },
+  { name: 'people', as: 'owner', path: '/people', height: 620 },
+  { name: 'test-result', as: 'owner', path: '/console/{sandbox}/test-result', height: 520 },
+  { name: 'key-create', as: 'owner', path: '/keys/create', height: 860 },
+  { name: 'key', as: 'developer', path: '/keys/{bounded}', height: 1080 },
+  { name: 'log', as: 'developer', path: '/log', height: 800 },
+  { name: 'call', as: 'developer', path: '/log/{call}', height: 880 },
+  { name: 'errors', as: 'developer', path: '/log/errors', height: 760 },
+  { name: 'trace', as: 'developer', path: '/trace?assessment_id={result}', height: 860 },
+  { name: 'webhooks', as: 'developer', path: '/webhooks', height: 640 },
+  { name: 'delivery', as: 'developer', path: '/deliveries/{delivery}', open: 'What was sent', height: 820 },
+  {
+    name: 'resend',
+    as: 'developer',
+    path: '/resends/create',
+    fill: { 'Failed on this day or later': '2026-11-16' },
+    press: 'Count them',
+    height: 420,
+  },
+];
