@@ -1,5 +1,6 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { unsealedRows } from './unsealed.ts';
 
 /** Calls of an hour, by what came of them. */
 export type CallHour = {
@@ -26,9 +27,8 @@ const hours = statement(
       select hour, status, calls from audit_hour
        where hour >= date_trunc('hour', $2::timestamptz, 'UTC') and hour < $3 and ${ofCalls}
       union all
-      select date_trunc('hour', at, 'UTC'), status, 1 from audit
-       where at >= $2 and at < $3 and ${ofCalls}
-         and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) c
+      select date_trunc('hour', at, 'UTC'), status, 1 from ${unsealedRows} a
+       where at >= $2 and at < $3 and ${ofCalls}) c
    where status >= 200 group by hour order by hour desc`,
 );
 

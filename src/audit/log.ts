@@ -5,6 +5,7 @@ import { errorTable } from '../errors.ts';
 import type { Recorded } from '../http/route.ts';
 import { timeOf } from '../random.ts';
 import { isUuid, nilUuid } from '../uuid.ts';
+import { unsealedRows } from './unsealed.ts';
 
 /**
  * The log as people read it: calls by time, the newest first. Hours that hold any are found in what the sealer counted; between
@@ -208,9 +209,8 @@ const errorsOf = (which: 'key' | 'all') =>
        and ${ofKey(which)}
      group by 1, 2, 3, 4
     union all
-    select coalesce(substring(detail from '"code":"([a-z_]+)"'), ''), action, status, actor, 1, at from audit
-     where organisation_id = $1 and at >= $2 and at < $3 and status >= 400 and ${ofKey(which)}
-       and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) e
+    select coalesce(substring(detail from '"code":"([a-z_]+)"'), ''), action, status, actor, 1, at from ${unsealedRows} a
+     where at >= $2 and at < $3 and status >= 400 and ${ofKey(which)}) e
    group by code, action, status order by calls desc, code, action`,
   );
 const errors = { key: errorsOf('key'), all: errorsOf('all') };

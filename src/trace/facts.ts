@@ -1,4 +1,5 @@
 import type { Detail } from '../audit/log.ts';
+import { unsealedRows } from '../audit/unsealed.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { isUuid } from '../uuid.ts';
@@ -53,13 +54,17 @@ export type TracedEndpoint = {
 /** From when on the log tells what calls asked for and got. */
 export type LogBounds = { recorded_from: Date };
 
+// By the index of the results that events tell of, and by nothing that is ordered otherwise: hence the offset where it
+// is used.
+const eventsOf = `select e.event_id, e.number, e.occurred_at from event e
+     where e.organisation_id = $1 and e.type = 'assessment.completed' and e.emptied is null
+       and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') = $2::text`;
+
 const result = statement(
   'trace.result',
   `
   select f.learner_id, l.ref as learner_ref, f.position, f.deleted, f.assessed_at, f.facet, coalesce(g.group_ids, '{}') as group_ids,
-         coalesce((select min(e.occurred_at) from event e
-                    where e.organisation_id = $1 and e.type = 'assessment.completed' and e.emptied is null
-                      and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') = $2::text),
+         coalesce((select min(occurred_at) from (${eventsOf} offset 0) e),
                   (select min(v.created_at) from evidence v where v.organisation_id = $1 and v.assessment_id = $2::uuid)) as completed_at
     from assessment a
     join assessment_feed f on f.organisation_id = $1 and f.learner_id = a.learner_id and f.assessment_id = a.assessment_id
@@ -83,9 +88,7 @@ const keys = statement(
   'trace.keys',
   `
   with lately as materialized (
-    select actor, max(at) as at from audit
-     where organisation_id = $1 and ${list} and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)
-     group by actor)
+    select actor, max(at) as at from ${unsealedRows} a where ${list} group by actor)
   select k.key_id, k.label, k.created_at, k.expires_at, k.revoked_at, k.group_ids, k.subjects, greatest(p.at, n.at) as last_poll_at
     from access_key k
     left join lateral (
@@ -132,9 +135,7 @@ const pages = statement(
        order by a.audit_id limit 5) a
      where k.organisation_id = $1
     union all
-    select actor, ${columns} from audit
-     where organisation_id = $1 and ${list} and status <> 304 and ${around}
-       and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) found
+    select actor, ${columns} from ${unsealedRows} a where ${list} and ${around}) found
    order by at, audit_id`,
 );
 const reads = statement(
@@ -258,19 +259,18 @@ export async function readLearnerRef(tx: Tx, organisationId: number, learnerId: 
 const endpoints = statement(
   'trace.endpoints',
   `
+  with told as materialized (${eventsOf})
   select w.endpoint_id, coalesce(substring(w.url from '^https?://([^/?#]+)'), '') as host, w.status, w.created_at, w.event_types, w.group_ids, d.*
     from webhook_endpoint w
     left join lateral (
       select json_build_object('delivery_id', d.delivery_id, 'status', d.status, 'attempts', d.attempts,
                'next_attempt_at', d.next_attempt_at, 'finished_at', d.finished_at, 'last_error', t.error, 'last_status', t.status_code) as delivery
-        from event e
+        from told e
         join delivery d on d.organisation_id = $1
                        and d.delivery_id = md5(e.event_id::text || w.endpoint_id)::uuid
         left join lateral (
           select error, status_code from delivery_attempt t where t.organisation_id = $1 and t.delivery_id = d.delivery_id
            order by number desc limit 1) t on true
-       where e.organisation_id = $1 and e.type = 'assessment.completed' and e.emptied is null
-         and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"') = $2::text
        order by e.number desc limit 1) d on true
    where w.organisation_id = $1 order by w.created_at, w.endpoint_id`,
 );

@@ -2,6 +2,7 @@ import type { Tx } from '../db/database.ts';
 import type { Statement } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Emptied } from '../events/cancel.ts';
+import { nilUuid } from '../uuid.ts';
 import type { DeliveryStatus } from './deliveries.ts';
 
 /** Deliveries over all endpoints, page by page, and one with every attempt. */
@@ -44,17 +45,17 @@ const between = `d.organisation_id = w.organisation_id and d.endpoint_id = w.end
 
 /**
  * Deliveries of each endpoint that one page looks through for what no index is ordered by, and from the place where the
- * first of them has been looked through so far: what lies below it is left to the next page.
+ * first of them has been looked through so far, by time alone as its index is: what is older is left to the next page.
  */
 const looked = 2000;
 const lookedTo = statement(
   'delivery.looked_to',
   `
-  select d.created_at as "createdAt", d.delivery_id as "deliveryId" from webhook_endpoint w
+  select d.created_at as "createdAt", $7::uuid as "deliveryId" from webhook_endpoint w
    cross join lateral (
-    select d.created_at, d.delivery_id from delivery d where ${between}
-     order by ${inOrder} offset ${looked - 1} limit 1) d
-   where ${chosenEndpoints} order by ${inOrder} limit 1`,
+    select d.created_at from delivery d where ${between}
+     order by d.created_at desc offset ${looked - 1} limit 1) d
+   where ${chosenEndpoints} order by d.created_at desc limit 1`,
 );
 
 // One walk down an index for each endpoint; the status stands in the text so that its own index is used.
@@ -107,7 +108,7 @@ export async function browseDeliveries(
   const place = [after?.createdAt ?? null, after?.deliveryId ?? null];
   const where = [organisationId, endpointId, from, to, ...place];
   const bounded = type !== null || !dense.includes(status);
-  const [bound] = bounded ? await tx.query<DeliveryPlace>(lookedTo, where) : [];
+  const [bound] = bounded ? await tx.query<DeliveryPlace>(lookedTo, [...where, nilUuid]) : [];
   const found = bounded
     ? await tx.query<BrowsedDelivery>(pages.bounded[status ?? 'any'], [
         ...where,
