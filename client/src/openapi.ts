@@ -270,6 +270,30 @@ export type WebhookInput = {
   group_ids?: string[];
 };
 
+/** A line of GET /events. */
+export type EventLine = {
+  /** Open enum: open, delivery, heartbeat, end. Pass over others. */
+  type: string;
+  /** Where to go on after an interruption. */
+  after: string;
+  /** Of open: what deliveries are signed with, the same whenever this key listens. */
+  secret?: string;
+  /** Of open: how often a line comes at least. */
+  heartbeat_seconds?: number;
+  /** Of delivery: the type of the event. */
+  event?: string;
+  /** Of delivery: the same for the same event, however often it comes. */
+  delivery_id?: string;
+  headers?: DeliveryHeaders;
+  /** Of delivery: the bytes that an endpoint gets, as text. */
+  body?: string;
+  /** Of end: stopping (connect again), key_gone, or another. */
+  reason?: string;
+};
+
+/** The headers that an endpoint gets. */
+export type DeliveryHeaders = Record<string, string>;
+
 export type AssessmentCompleted = {
   event: 'assessment.completed';
   occurred_at: string;

@@ -62,28 +62,31 @@ const listenQuery = [
 
 const place = Type.String({ description: 'Where to go on after an interruption.' });
 
-const Line = Type.Union([
-  Type.Object({
-    type: Type.Literal('open'),
+const DeliveryHeaders = Type.Unsafe<Record<string, string>>(
+  Type.Object(
+    {},
+    { $id: 'DeliveryHeaders', additionalProperties: Type.String(), description: 'The headers that an endpoint gets.' },
+  ),
+);
+
+const EventLine = Type.Object(
+  {
+    type: Type.String({ description: 'Open enum: open, delivery, heartbeat, end. Pass over others.' }),
     after: place,
-    secret: Type.String({ description: 'What the deliveries are signed with: the same whenever this key listens.' }),
-    heartbeat_seconds: Type.Integer({ description: 'How often a line comes at least.' }),
-  }),
-  Type.Object({
-    type: Type.Literal('delivery'),
-    after: place,
-    event: Type.String(),
-    delivery_id: Type.String({ format: 'uuid', description: 'The same for the same event, however often it comes.' }),
-    headers: Type.Object({}, { additionalProperties: Type.String(), description: 'Those that an endpoint gets.' }),
-    body: Type.String({ description: 'The bytes that an endpoint gets, as text.' }),
-  }),
-  Type.Object({ type: Type.Literal('heartbeat'), after: place }),
-  Type.Object({
-    type: Type.Literal('end'),
-    after: place,
-    reason: Type.String({ description: 'Open enum: stopping (connect again), key_gone.' }),
-  }),
-]);
+    secret: Type.Optional(
+      Type.String({ description: 'Of open: what deliveries are signed with, the same whenever this key listens.' }),
+    ),
+    heartbeat_seconds: Type.Optional(Type.Integer({ description: 'Of open: how often a line comes at least.' })),
+    event: Type.Optional(Type.String({ description: 'Of delivery: the type of the event.' })),
+    delivery_id: Type.Optional(
+      Type.String({ format: 'uuid', description: 'Of delivery: the same for the same event, however often it comes.' }),
+    ),
+    headers: Type.Optional(DeliveryHeaders),
+    body: Type.Optional(Type.String({ description: 'Of delivery: the bytes that an endpoint gets, as text.' })),
+    reason: Type.Optional(Type.String({ description: 'Of end: stopping (connect again), key_gone, or another.' })),
+  },
+  { $id: 'EventLine', description: 'A line of GET /events.' },
+);
 
 export const webhookRoutes: Route[] = [
   {
@@ -196,7 +199,7 @@ export const webhookRoutes: Route[] = [
       200: {
         description: 'Lines, until one of both sides ends it.',
         type: 'application/x-ndjson',
-        schema: Line,
+        schema: EventLine,
         headers: ['Cache-Control'],
         example: { type: 'heartbeat', after: examplePlace },
       },
