@@ -46,16 +46,18 @@ suite('the audit log keeps of a list', async () => {
     assert.deepEqual(unchanged, Array(3).fill({ status: 304, query, limit: 50 }));
   });
 
-  test("the cursor's position, and no X-Sync-Through behind the first page", async () => {
+  test("the cursor's position, where the next page begins, and the walk's own X-Sync-Through on every page", async () => {
     await clear();
     const { next } = (await org.get('/assessments?limit=2')).body.pagination;
     await org.get(next.slice(next.indexOf('/assessments')));
     const [one, two] = await recorded(org);
     assert.deepEqual([one!.rows, one!.more, one!.first, one!.cursor], [2, true, first, undefined]);
+    assert.deepEqual([one!.next, one!.next_id], [one!.last, data[1].assessment_id]);
     assert.deepEqual(two, {
       status: 200,
       limit: 2,
       cursor: one!.last,
+      through: one!.through,
       first: last,
       last,
       rows: 1,
