@@ -5,6 +5,7 @@ import { manualClock } from '../../src/clock.ts';
 import type { EvidenceInput } from '../../src/evidence/document.ts';
 import { buildDocument } from '../../src/evidence/document.ts';
 import { pauseSitting, resumePaused } from '../../src/sittings/answer.ts';
+import { seededRandom } from '../../src/random.ts';
 import { reviewSitting } from '../../src/sittings/review.ts';
 import { countFast, fastBelowMs } from '../../src/sittings/signs.ts';
 import type { SittingItemRow } from '../../src/sittings/store.ts';
@@ -54,7 +55,7 @@ suite('what is too fast to have been read', () => {
 
 suite('signs in evidence and review', async () => {
   const clock = manualClock(Date.parse('2026-03-02T09:00:00Z'));
-  const service = await withService({ clock });
+  const service = await withService({ clock, random: seededRandom('signs') });
   const org = await service.organisation();
 
   async function sitsWith(learner: SimulatedLearner, each: (position: number) => Promise<unknown>) {
