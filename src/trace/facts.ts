@@ -223,9 +223,7 @@ const lastOfKey = statement(
          where a.organisation_id = $1 and a.audit_id between h.lowest_id and h.highest_id and a.at >= $3 and a.actor = $2 and ${list}
          order by a.audit_id desc limit 20) a
     union
-    select actor, ${columns} from audit
-     where organisation_id = $1 and actor = $2 and at >= $3 and ${list}
-       and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)) found
+    select actor, ${columns} from ${unsealedRows} a where actor = $2 and at >= $3 and ${list}) found
    order by at desc, audit_id desc limit 20`,
 );
 const lastSent = statement(
