@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import type { Dedicated } from '../db/database.ts';
 
 /** What a result, a learner and a group are made of, and how the feed shows them; the referring tables first. */
-const tables = [
+export const recordTables = [
   'evidence',
   'sitting_item',
   'sitting',
@@ -62,7 +62,7 @@ export class Backup {
     ]);
     if (more.length > 0) return;
     await this.#inTransaction(async () => {
-      for (const table of ['feed', ...tables]) {
+      for (const table of ['feed', ...recordTables]) {
         await this.#connection.query(`drop table if exists pg_temp.kept_${table}`);
         await this.#connection.query(`create temp table kept_${table} (like ${table})`);
         await this.#connection.query(
@@ -78,9 +78,9 @@ export class Backup {
   async restore(): Promise<boolean> {
     if (!this.#isKept) return false;
     await this.#inTransaction(async () => {
-      for (const table of tables)
+      for (const table of recordTables)
         await this.#connection.query(`delete from ${table} where organisation_id = $1`, [this.#organisationId]);
-      for (const table of tables.toReversed())
+      for (const table of recordTables.toReversed())
         await this.#connection.query(`insert into ${table} select * from pg_temp.kept_${table}`);
       await this.#connection.query(
         `update feed set (${feedColumns}) = (select ${feedColumns} from pg_temp.kept_feed) where organisation_id = $1`,

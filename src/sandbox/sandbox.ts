@@ -1,3 +1,4 @@
+import { recordTables } from './backup.ts';
 import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../app.ts';
@@ -87,23 +88,7 @@ const tables = [
   'delivery',
   'event',
   'webhook_endpoint',
-  'evidence',
-  'sitting_item',
-  'sitting',
-  'invitation',
-  'assessment_change',
-  'learner_change',
-  'learner_leaving',
-  'scope_exit',
-  'digest_cell',
-  'assessment_feed',
-  'assessment',
-  'membership',
-  'learner_feed',
-  'learner',
-  'group_set_group',
-  'group_set',
-  'learner_group',
+  ...recordTables,
   'idempotency',
   'audit',
   'audit_block',
