@@ -58,6 +58,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   service_secret: ['src/service-secret.ts'],
   sitting: ['src/sittings'],
   sitting_item: ['src/sittings'],
+  team_staff: ['src/organisations'],
   sign_in_attempts: ['src/users'],
   user_account: ['src/users'],
   user_identity: ['src/users'],

@@ -601,6 +601,16 @@ create table sitting_item (
   constraint sitting_item_pkey PRIMARY KEY (organisation_id, sitting_id, "position")
 );
 
+create table team_staff (
+  group_id uuid not null,
+  organisation_id bigint not null,
+  user_id uuid not null,
+  constraint team_staff_organisation_id_group_id_fkey FOREIGN KEY (organisation_id, group_id) REFERENCES learner_group(organisation_id, group_id) ON DELETE CASCADE,
+  constraint team_staff_organisation_id_user_id_fkey FOREIGN KEY (organisation_id, user_id) REFERENCES user_membership(organisation_id, user_id) ON DELETE CASCADE,
+  constraint team_staff_pkey PRIMARY KEY (organisation_id, group_id, user_id)
+);
+CREATE INDEX team_staff_user ON public.team_staff USING btree (organisation_id, user_id);
+
 create table user_account (
   created_at timestamp with time zone not null,
   email text not null,

@@ -19,6 +19,7 @@ export const recordTables = [
   'learner',
   'group_set_group',
   'group_set',
+  'team_staff',
   'learner_group',
 ];
 
