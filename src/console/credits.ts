@@ -8,7 +8,14 @@ import type { Answer, ConsoleRoute, Visit } from './route.ts';
 
 /** The ledger of the organisation's credits: what came, what went, and who did it. */
 export const creditRoutes: ConsoleRoute[] = [
-  { for: ['owner', 'admin', 'auditor'], method: 'GET', path: '/credits', menu: 'Credits', handle: credits },
+  {
+    for: ['owner', 'admin', 'auditor'],
+    method: 'GET',
+    path: '/credits',
+    menu: 'Credits',
+    section: 'organisation',
+    handle: credits,
+  },
 ];
 
 const rowsOnPage = 50;

@@ -30,12 +30,24 @@ export type Page = {
   back?: { to: string; label: string };
 };
 
+/** How a link of the navigation stands to the page that is open: it leads to it, or to what it belongs to. */
+type Here = 'page' | 'true' | null;
+
+/** A part of the navigation. */
+export type MenuSection = {
+  label: string;
+  /** Its first page. */
+  to: string;
+  here: Here;
+  pages: readonly { to: string; label: string; here: Here }[];
+};
+
 /** What stands around a page: nothing of an organisation before somebody has signed in. */
 export type Frame = {
   session: Session | null;
   organisation: Membership | null;
-  /** Where the organisation's pages are, and which of them the person may open. */
-  menu: readonly { to: string; label: string; current: boolean }[];
+  /** The organisation's pages that the person may open. */
+  menu: readonly MenuSection[];
   /** Where what is typed into the search goes; null for whom there is nothing to find. */
   search: string | null;
 };
@@ -61,12 +73,23 @@ function header({ session, organisation, search }: Frame): Markup {
   }</div></header>`;
 }
 
-function menu({ menu: entries }: Frame): Markup | null {
-  if (entries.length === 0) return null;
-  return html`<nav class="menu" aria-label="Pages"><ul class="wide">${entries.map(
-    ({ to, label, current }) =>
-      html`<li><a href="${to}"${attributes({ 'aria-current': current ? 'page' : null })}>${label}</a></li>`,
-  )}</ul></nav>`;
+const menuLink = ({ to, label, here }: { to: string; label: string; here: Here }): Markup =>
+  html`<a href="${to}"${attributes({ 'aria-current': here })}>${label}</a>`;
+
+/**
+ * Where there is room, the style sheet shows the parts in one line and the pages of the one that is open below it; where
+ * there is none, all of it is folded up. Who has one part only sees its pages.
+ */
+function menu({ menu: sections }: Frame): Markup | null {
+  if (sections.length === 0) return null;
+  const pages = (section: MenuSection) =>
+    html`<ul class="pages">${section.pages.map((page) => html`<li>${menuLink(page)}</li>`)}</ul>`;
+  const [only] = sections;
+  const all =
+    sections.length === 1
+      ? pages(only!)
+      : html`<ul class="sections">${sections.map((section) => html`<li${attributes({ class: section.here === null ? null : 'here' })}>${menuLink(section)}${pages(section)}</li>`)}</ul>`;
+  return html`<nav class="menu" aria-label="Pages"><details><summary>Menu</summary><div class="wide">${all}</div></details></nav>`;
 }
 
 export function documentOf(page: Page, frame: Frame): string {

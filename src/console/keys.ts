@@ -23,7 +23,7 @@ import { dayOf, endOfDay } from './zone.ts';
 
 /** Access keys: made, rolled, revoked, and what each may see and was used for. */
 export const keyRoutes: ConsoleRoute[] = [
-  { for: keyKeepers, method: 'GET', path: '/keys', menu: 'Keys', handle: keys },
+  { for: keyKeepers, method: 'GET', path: '/keys', menu: 'Keys', section: 'integration', handle: keys },
   { for: keyKeepers, proof: true, method: 'GET', path: '/keys/create', handle: (visit) => createPage(visit, {}) },
   { for: keyKeepers, proof: true, method: 'POST', path: '/keys/create', handle: create },
   { for: keyKeepers, method: 'GET', path: '/keys/{key_id}', handle: key },

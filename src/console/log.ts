@@ -19,7 +19,7 @@ import { endOfDay } from './zone.ts';
 const readers = ['owner', 'admin', 'developer', 'auditor'] as const;
 
 export const logRoutes: ConsoleRoute[] = [
-  { for: readers, method: 'GET', path: '/log', menu: 'Request log', handle: log },
+  { for: readers, method: 'GET', path: '/log', menu: 'Request log', section: 'integration', handle: log },
   { for: readers, method: 'GET', path: '/log/errors', handle: errors },
   { for: readers, method: 'GET', path: '/log/{call}', handle: call },
 ];

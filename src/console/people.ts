@@ -17,7 +17,15 @@ import { NoSuchPage } from './route.ts';
 
 /** The organisation's people: invited, given roles, removed. */
 export const peopleRoutes: ConsoleRoute[] = [
-  { for: managers, live: true, method: 'GET', path: '/people', menu: 'People', handle: people },
+  {
+    for: managers,
+    live: true,
+    method: 'GET',
+    path: '/people',
+    menu: 'People',
+    section: 'organisation',
+    handle: people,
+  },
   { for: managers, live: true, proof: true, method: 'GET', path: '/people/invite', handle: showInvite },
   { for: managers, live: true, proof: true, method: 'POST', path: '/people/invite', handle: invite },
   { for: managers, live: true, proof: true, method: 'GET', path: '/people/{user_id}', handle: person },

@@ -54,18 +54,27 @@ export type Visit = PersonVisit & {
 /** What came of an act, and the id of what was acted on. */
 export type Acted<T> = { result: T; resource?: string | null };
 
+/** The parts of the navigation: the working day, what platforms need, and the organisation itself. */
+export type Section = 'day' | 'integration' | 'organisation';
+
 type Handled<V> = { method: 'GET' | 'POST'; path: string; handle(visit: V): Promise<Answer> };
 
 /**
  * One row of the table of pages. `for` says who may open it: anyone, any person who has signed in, or the people of an
  * organisation in these roles; paths of the last are under `/console/ID`. `proof`: only within ten minutes of a password
- * or a code. `menu`: the word under which it stands in the navigation. `live`: not in an organisation's own sandbox.
+ * or a code. `menu`: the word under which it stands in the navigation, in the part that `section` names; without it, in
+ * that of the working day. `live`: not in an organisation's own sandbox.
  * `own`: not for sessions that began at an organisation's provider, because the account may belong to others as well.
  */
 export type ConsoleRoute =
   | ({ for: 'anyone' } & Handled<OpenVisit>)
   | ({ for: 'person'; proof?: true; own?: true } & Handled<PersonVisit>)
-  | ({ for: readonly Role[]; proof?: true; menu?: string; live?: true } & Handled<Visit>);
+  | ({ for: readonly Role[]; proof?: true; menu?: string; section?: Section; live?: true } & Handled<Visit>);
+
+/** Whether somebody may open a page of the organisation, by their role there. */
+export function isFor(route: ConsoleRoute, { role, is_sandbox }: Membership): boolean {
+  return typeof route.for !== 'string' && route.for.includes(role) && !(route.live === true && is_sandbox);
+}
 
 /** A page that isn't there: raised for ids that name nothing, too, so that all of them look alike. */
 export class NoSuchPage extends Error {}

@@ -11,7 +11,7 @@ import { registerAssets } from '../look/assets.ts';
 import { PasswordsBusy } from '../users/password.ts';
 import { needsSecondFactor } from '../users/roles.ts';
 import { useMembership } from '../users/members.ts';
-import type { Membership, Session } from '../users/sessions.ts';
+import type { Session } from '../users/sessions.ts';
 import { clientName, findSession, touchSession } from '../users/sessions.ts';
 import { messagePage } from './blocks.ts';
 import { comesFromUs, cookieHeader, cookieName, isSafeOrigin, readCookie, safeAddress } from './browser.ts';
@@ -19,7 +19,8 @@ import { Form } from './form.ts';
 import type { Frame, Page } from './frame.ts';
 import { consoleStyle, documentOf, noFrame, pageHeaders } from './frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, Visit } from './route.ts';
-import { act, actionOf, NoSuchPage } from './route.ts';
+import { menuFor } from './menu.ts';
+import { act, actionOf, isFor, NoSuchPage } from './route.ts';
 import { consoleRoutes } from './routes.ts';
 import { searchers } from './search.ts';
 
@@ -173,7 +174,7 @@ async function handled(route: ConsoleRoute, visit: OpenVisit): Promise<{ answere
       ),
   };
   const search = searchers.includes(organisation.role) ? `${base}/search` : null;
-  const frame: Frame = { session, organisation, menu: menuFor(within), search };
+  const frame: Frame = { session, organisation, menu: menuFor(base, visit.path, organisation), search };
   try {
     return { answered: proof ? confirm() : await route.handle(within), frame };
   } catch (error) {
@@ -181,11 +182,6 @@ async function handled(route: ConsoleRoute, visit: OpenVisit): Promise<{ answere
     if (error instanceof NoSuchPage) return { answered: notFound, frame: noFrame };
     throw error;
   }
-}
-
-/** Whether somebody may open a page of the organisation, by their role there. */
-function isFor(route: ConsoleRoute, { role, is_sandbox }: Membership): boolean {
-  return typeof route.for !== 'string' && route.for.includes(role) && !(route.live === true && is_sandbox);
 }
 
 /** Whether the person proved who they are within the last ten minutes. */
@@ -198,14 +194,6 @@ const frameOf = (session: Session | null): Frame => ({
   menu: [],
   search: null,
 });
-
-function menuFor({ base, path, organisation }: Visit): Frame['menu'] {
-  return consoleRoutes.flatMap((route) => {
-    if (typeof route.for === 'string' || route.menu === undefined || !isFor(route, organisation)) return [];
-    const to = base + route.path;
-    return [{ to, label: route.menu, current: path === to || (route.path !== '' && path.startsWith(`${to}/`)) }];
-  });
-}
 
 /** A page to pass through first, which leads back to where somebody wanted to go; a form that was sent is not sent again. */
 function detour(through: string, route: ConsoleRoute, { path, query, app }: OpenVisit): string {

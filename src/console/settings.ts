@@ -12,7 +12,7 @@ import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 
 /** What an organisation's own people set of it; plan, credits and UKPRN are the operator's. */
 export const settingsRoutes: ConsoleRoute[] = [
-  { for: managers, method: 'GET', path: '/settings', menu: 'Settings', handle: show },
+  { for: managers, method: 'GET', path: '/settings', menu: 'Settings', section: 'organisation', handle: show },
   { for: managers, method: 'POST', path: '/settings', handle: save },
 ];
 

@@ -26,7 +26,16 @@ import { auditAct, NoSuchPage } from './route.ts';
  * that began there opens this organisation only, because another one never chose that provider.
  */
 export const ssoRoutes: ConsoleRoute[] = [
-  { for: ['owner'], live: true, proof: true, method: 'GET', path: '/sso', menu: 'Single sign-on', handle: settings },
+  {
+    for: ['owner'],
+    live: true,
+    proof: true,
+    method: 'GET',
+    path: '/sso',
+    menu: 'Single sign-on',
+    section: 'organisation',
+    handle: settings,
+  },
   { for: ['owner'], live: true, proof: true, method: 'POST', path: '/sso', handle: change },
   { for: ['owner'], live: true, proof: true, method: 'GET', path: '/sso/off', handle: showOff },
   { for: ['owner'], live: true, proof: true, method: 'POST', path: '/sso/off', handle: off },

@@ -10,7 +10,7 @@ import type { Answer, ConsoleRoute, Visit } from './route.ts';
 const readers = ['owner', 'admin', 'developer', 'auditor'] as const;
 
 export const traceRoutes: ConsoleRoute[] = [
-  { for: readers, method: 'GET', path: '/trace', menu: 'Where is a result?', handle: trace },
+  { for: readers, method: 'GET', path: '/trace', menu: 'Where is a result?', section: 'integration', handle: trace },
 ];
 
 async function trace(visit: Visit): Promise<Answer> {

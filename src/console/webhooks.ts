@@ -36,7 +36,7 @@ import { NoSuchPage } from './route.ts';
 
 /** Webhook endpoints: registered, edited, tried out, paused, rotated, removed, and how each fares. */
 export const webhookRoutes: ConsoleRoute[] = [
-  { for: keyKeepers, method: 'GET', path: '/webhooks', menu: 'Webhooks', handle: webhooks },
+  { for: keyKeepers, method: 'GET', path: '/webhooks', menu: 'Webhooks', section: 'integration', handle: webhooks },
   { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/create', handle: (visit) => createPage(visit, {}) },
   { for: keyKeepers, proof: true, method: 'POST', path: '/webhooks/create', handle: create },
   { for: keyKeepers, method: 'GET', path: '/webhooks/{endpoint_id}', handle: webhook },
