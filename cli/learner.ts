@@ -1,8 +1,8 @@
 import type { NamedLearner } from '../src/learners/rename.ts';
 import { correctName } from '../src/learners/rename.ts';
-import { findLearnerAssessments } from '../src/assessments/assessments.ts';
 import { findLearnersByIds, findLearnersByRefs } from '../src/learners/learners.ts';
 import { eraseLearner, isErased } from '../src/withdrawals/erase.ts';
+import { previewErasure } from '../src/withdrawals/preview.ts';
 import { limits } from '../src/limits.ts';
 import { isNameOf, isOpaqueRef } from '../src/personal-data.ts';
 import type { Call, Command } from './command.ts';
@@ -90,10 +90,12 @@ export const commands: Command[] = [
         if (learner === undefined || isErased(learner)) throw gone;
         const { learner_id } = learner;
         if (call.options.confirm !== true) {
-          const results = (await findLearnerAssessments(app.db, organisation_id, learner_id)).length;
+          const found = await previewErasure(app.db, organisation_id, learner_id, new Date(app.clock.nowMs()));
+          if (found === undefined) throw gone;
+          const { full_name: _name, ref: _ref, ...numbers } = found;
           return {
-            json: { learner_id, erased: false, results },
-            text: `The learner has ${count(results, 'result')}. With --confirm all of it is erased for good: consumers get tombstones, evidence no longer verifies, and nothing brings it back.`,
+            json: { erased: false, ...numbers },
+            text: `The learner has ${count(found.results, 'result')}, ${count(found.evidence, 'evidence file')}, ${count(found.open_invitations, 'open invitation')} and ${count(found.open_sittings, 'sitting')} under way; ${count(found.messages, 'message')} to webhooks would be emptied. With --confirm all of it is erased for good: consumers get tombstones, evidence no longer verifies, and nothing brings it back.`,
           };
         }
         const erasure = await act(app, organisation_id, 'learner erase', async (work) => {

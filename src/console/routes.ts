@@ -1,4 +1,5 @@
 import { accountRoutes } from './account.ts';
+import { erasureRoutes } from './erasure.ts';
 import { homeRoutes } from './home.ts';
 import { keyLinkRoutes } from './key-links.ts';
 import { keyRoutes } from './keys.ts';
@@ -34,6 +35,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...logRoutes,
   ...traceRoutes,
   ...searchRoutes,
+  ...erasureRoutes,
   ...creditRoutes,
   ...settingsRoutes,
   ...sandboxRoutes,

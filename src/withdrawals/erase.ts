@@ -53,7 +53,7 @@ export async function eraseLearner(
   await cancelEvents(work, organisationId, { assessmentIds, learnerRefs }, 'erased');
   await forgetReasons(tx, organisationId, learnerId, reason);
   await forgetCreditReasons(tx, organisationId, invitations);
-  await forgetReplies(tx, work.secrets, organisationId, learnerId);
+  await forgetReplies(tx, work.secrets, organisationId, learner);
   await recordErasure(work, organisationId, learnerId, {
     ...by,
     refHash: learner.ref === null ? null : hashOfRef(work.secrets, organisationId, learner.ref),

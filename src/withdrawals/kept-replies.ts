@@ -15,14 +15,44 @@ const forget = statement(
 
 const rowsAtOnce = 1000;
 
-/** Forgets the replies that show this id: they are sealed, so each is opened and looked at. */
-export async function forgetReplies(tx: Tx, secrets: Secrets, organisationId: number, id: string): Promise<void> {
+/** Whom replies are looked through for. */
+type Sought = { learner_id: string; ref: string | null };
+
+/**
+ * Replies that show a learner have the id; only lists of references that nobody had are without. A reference may be a
+ * word that stands in other replies too, which must stay: without them the request would be carried out again.
+ */
+function shows(reply: string, { learner_id: id, ref }: Sought): boolean {
+  if (reply.includes(id)) return true;
+  // The body is JSON within JSON.
+  return ref !== null && reply.includes('\\"not_found\\":[') && reply.includes(`\\"${ref}\\"`);
+}
+
+/**
+ * The replies of the last 24 hours that show a learner: they are sealed, so each is opened and looked at. One that can't
+ * be opened any more may show anybody; it says nothing.
+ */
+export async function* keptReplies(
+  tx: Tx,
+  secrets: Secrets,
+  organisationId: number,
+  sought: Sought,
+): AsyncGenerator<{ key_sha256: Buffer; reply: string }> {
   let after: Buffer = Buffer.alloc(0);
   for (;;) {
     const rows = await tx.query<{ key_sha256: Buffer; reply: Buffer }>(kept, [organisationId, after, rowsAtOnce]);
-    const found = rows.filter(({ reply }) => secrets.open('idempotency', reply)?.includes(id) !== false);
-    if (found.length > 0) await tx.query(forget, [organisationId, found.map((row) => row.key_sha256)]);
+    for (const { key_sha256, reply } of rows) {
+      const opened = secrets.open('idempotency', reply);
+      if (opened === null || shows(opened, sought)) yield { key_sha256, reply: opened ?? '' };
+    }
     if (rows.length < rowsAtOnce) return;
     after = rows.at(-1)!.key_sha256;
   }
+}
+
+/** Forgets those replies, and those that can't be opened. */
+export async function forgetReplies(tx: Tx, secrets: Secrets, organisationId: number, sought: Sought): Promise<void> {
+  const found: Buffer[] = [];
+  for await (const { key_sha256 } of keptReplies(tx, secrets, organisationId, sought)) found.push(key_sha256);
+  if (found.length > 0) await tx.query(forget, [organisationId, found]);
 }

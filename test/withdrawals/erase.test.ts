@@ -71,6 +71,9 @@ suite('an erased learner', () => {
     const org = await service.organisation({ plan: 'standard', credits: 10 });
     await org.post('/webhooks', { url: 'https://receiver.example/hook' });
     const kept = { full_name: 'Zebediah Quagmire', ref: 'zq-4471', email: 'zebediah@quagmire.example' };
+    const cohort = (await org.post('/groups', { type: 'cohort', ref: 'C0', name: 'Early' })).body.data.id as string;
+    const early = { learner_refs: ['zq-4471'] };
+    await org.post(`/groups/${cohort}/members`, early, { 'idempotency-key': 'nobody has it yet' });
     const first = await org.post('/learners', kept, { 'idempotency-key': 'once' });
     const id = first.body.data.learner_id as string;
     const sitter = await invited(service, org, { ref: 'zq-4471', name: 'Zebediah Quagmire' });
@@ -121,6 +124,16 @@ suite('an erased learner', () => {
     const listed = (await org.get('/learners?limit=500')).body.data.find((one: any) => one.learner_id === id);
     assert.deepEqual([listed.status, listed.full_name, listed.ref], ['deleted', undefined, undefined]);
     assert.equal(await erase(org, id), null, 'once');
+  });
+
+  test('a reference that is a word of other replies takes none of them away', async () => {
+    const org = await service.organisation();
+    const group = { type: 'cohort', ref: 'C1', name: 'maths' };
+    const made = await org.post('/groups', group, { 'idempotency-key': 'the group' });
+    const { learner_id: id } = (await org.post('/learners', { ref: 'maths', full_name: 'Ada Byron' })).body.data;
+    await erase(org, id);
+    const again = await org.post('/groups', group, { 'idempotency-key': 'the group' });
+    assert.deepEqual([again.status, again.body], [made.status, made.body]);
   });
 
   test('feeds by the reference still bring the tombstones, also beside who has the reference next', async () => {
