@@ -1,3 +1,9 @@
+import { createWriteStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { App } from '../src/app.ts';
+import { exportLearner } from '../src/disclosure/export.ts';
+import type { LearnerName } from '../src/learners/learners.ts';
 import type { NamedLearner } from '../src/learners/rename.ts';
 import { correctName } from '../src/learners/rename.ts';
 import { findLearnersByIds, findLearnersByRefs } from '../src/learners/learners.ts';
@@ -35,6 +41,19 @@ function readLearner(call: Call): NamedLearner {
 }
 
 const count = (n: number, one: string) => `${n} ${one}${n === 1 ? '' : 's'}`;
+
+/** The learner that the command names, unless it is erased. @throws Failure */
+async function learnerOf(app: App, organisationId: number, who: NamedLearner): Promise<LearnerName> {
+  const [learner] =
+    'ref' in who
+      ? await findLearnersByRefs(app.db, organisationId, [who.ref])
+      : await findLearnersByIds(app.db, organisationId, [who.learnerId]);
+  if (learner === undefined || isErased(learner)) throw goneFor(who);
+  return learner;
+}
+
+const goneFor = (who: NamedLearner): Failure =>
+  'ref' in who ? missing('learner', who.ref, { by: 'reference' }) : missing('learner', who.learnerId);
 
 export const commands: Command[] = [
   {
@@ -81,14 +100,8 @@ export const commands: Command[] = [
       const who = readLearner(call);
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
-        const [learner] =
-          'ref' in who
-            ? await findLearnersByRefs(app.db, organisation_id, [who.ref])
-            : await findLearnersByIds(app.db, organisation_id, [who.learnerId]);
-        const gone =
-          'ref' in who ? missing('learner', who.ref, { by: 'reference' }) : missing('learner', who.learnerId);
-        if (learner === undefined || isErased(learner)) throw gone;
-        const { learner_id } = learner;
+        const { learner_id } = await learnerOf(app, organisation_id, who);
+        const gone = goneFor(who);
         if (call.options.confirm !== true) {
           const found = await previewErasure(app.db, organisation_id, learner_id, new Date(app.clock.nowMs()));
           if (found === undefined) throw gone;
@@ -106,6 +119,37 @@ export const commands: Command[] = [
         return {
           json: { learner_id, erased: true, results: erasure.results, open_sittings: erasure.openSittings },
           text: `The learner ${learner_id} is erased, with ${count(erasure.results, 'result')}.`,
+        };
+      });
+    },
+  },
+  {
+    name: 'learner export',
+    usage: '--organisation ID REF|--learner-id ID --out FILE',
+    summary: 'Write everything that is held of a learner into one ZIP file, for that person',
+    positionals: [0, 1],
+    options: { organisation: { type: 'string' }, 'learner-id': { type: 'string' }, out: { type: 'string' } },
+    run: async (call) => {
+      const id = requiredOption(call, 'organisation');
+      const who = readLearner(call);
+      const out = requiredOption(call, 'out');
+      return withApp(async (app) => {
+        const organisation = await organisationOf(app, id);
+        const { learner_id } = await learnerOf(app, organisation.organisation_id, who);
+        await act(app, organisation.organisation_id, 'learner export', async () => ({
+          result: null,
+          resource: learner_id,
+        }));
+        const file = createWriteStream(out, { mode: 0o600 });
+        await pipeline(Readable.from(exportLearner(app, { organisation, learnerId: learner_id })), file).catch(
+          (error: unknown) => {
+            if ((error as { syscall?: string }).syscall === undefined) throw error;
+            throw new Failure(`${out} can't be written: ${(error as Error).message}.`);
+          },
+        );
+        return {
+          json: { learner_id, out, bytes: file.bytesWritten },
+          text: `${out} has everything that is held of the learner ${learner_id}.`,
         };
       });
     },

@@ -19,7 +19,8 @@ export const erasureRoutes: ConsoleRoute[] = [
   { for: managers, method: 'GET', path: '/learners/{learner_id}/erased', handle: erased },
 ];
 
-const count = (n: number, one: string, many = `${one}s`) => `${n.toLocaleString('en-GB')} ${n === 1 ? one : many}`;
+export const count = (n: number, one: string, many = `${one}s`) =>
+  `${n.toLocaleString('en-GB')} ${n === 1 ? one : many}`;
 
 /** The learner of the address; somebody else's, nobody's and an erased one's are the same page that isn't there. */
 export async function learnerOf({ app, organisation, params }: Visit): Promise<ErasurePreview> {

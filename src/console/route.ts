@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
 import type { Work } from '../db/work.ts';
@@ -11,7 +12,7 @@ import type { Page } from './frame.ts';
 export type Answer = (
   | { page: Page; status?: number; headers?: Record<string, string> }
   | { to: string }
-  | { file: { type: string; name: string; body: string | Buffer } }
+  | { file: { type: string; name: string; body: string | Buffer | Readable } }
 ) & {
   /** The session's new token, or null when it ended. */
   token?: string | null;

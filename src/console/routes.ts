@@ -1,6 +1,7 @@
 import { accountRoutes } from './account.ts';
 import { erasureRoutes } from './erasure.ts';
 import { homeRoutes } from './home.ts';
+import { learnerExportRoutes } from './learner-export.ts';
 import { keyLinkRoutes } from './key-links.ts';
 import { keyRoutes } from './keys.ts';
 import { keyViewRoutes } from './key-view.ts';
@@ -36,6 +37,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...traceRoutes,
   ...searchRoutes,
   ...erasureRoutes,
+  ...learnerExportRoutes,
   ...creditRoutes,
   ...settingsRoutes,
   ...sandboxRoutes,

@@ -1,0 +1,133 @@
+/**
+ * Every table that holds rows about a learner, and which rows those are: what a learner's export brings (UK GDPR,
+ * articles 15 and 20). A test compares the list with the schema, so that a new table can't be forgotten.
+ */
+type LearnerTable = {
+  /** The condition on a row `t`: $1 is the organisation, $2 the learner. */
+  whose: string;
+  /** In the learner's words: what the file of this table is. */
+  says: string;
+  order: string;
+  /** Columns that are left out, each with its reason. */
+  omits?: Record<string, string>;
+};
+
+const ofLearner = 't.learner_id = $2';
+const results = 'select f.assessment_id from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2';
+const ofResults = `t.assessment_id in (${results})`;
+const invitations = 'select i.invitation_id from invitation i where i.organisation_id = $1 and i.learner_id = $2';
+// The two expressions are those of the indexes event_assessment and event_learner.
+const events = `
+  select e.event_id from event e
+   where e.organisation_id = $1 and e.type = 'assessment.completed' and e.emptied is null
+     and substring(e.payload from '"assessment_id":"([0-9a-f-]{36})"')
+       = any(array(select f.assessment_id::text from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2))
+  union all
+  select e.event_id from event e
+   where e.organisation_id = $1 and e.type = 'learner.groups.updated' and e.emptied is null
+     and substring(e.payload from '"learner_ref":"([^"]*)"')
+       = any(array(select l.ref from learner l where l.organisation_id = $1 and l.learner_id = $2 and l.ref is not null))`;
+// A delivery's id is made from its event and its endpoint (src/events/emit.ts).
+const deliveries = `t.delivery_id = any(array(
+  select md5(e.event_id::text || w.endpoint_id)::uuid from (${events}) e cross join webhook_endpoint w where w.organisation_id = $1))`;
+
+const place = 'says where a row stands in the order of changes, and nothing of the person';
+
+export const learnerTables: Record<string, LearnerTable> = {
+  learner: {
+    whose: ofLearner,
+    order: 't.learner_id',
+    says: 'Who you are here: name, reference, e-mail address, and since when.',
+    omits: { ref_hash: 'empty until a learner is erased' },
+  },
+  learner_change: {
+    whose: ofLearner,
+    order: 't.at',
+    says: 'Changes of your name, reference or record: when, by whom and why.',
+  },
+  membership: {
+    whose: ofLearner,
+    order: 't.joined_position',
+    says: 'The groups that you are or were in, from when until when.',
+    omits: { exits_stored: place },
+  },
+  learner_group: {
+    whose: 't.group_id in (select m.group_id from membership m where m.organisation_id = $1 and m.learner_id = $2)',
+    order: 't.type, t.ref',
+    says: 'The names of those groups.',
+    omits: { position: place },
+  },
+  invitation: {
+    whose: ofLearner,
+    order: 't.created_at, t.invitation_id',
+    says: 'Invitations to an assessment: subjects, dates, extra time, supervision.',
+  },
+  credit_entry: {
+    whose: `t.invitation_id in (${invitations})`,
+    order: 't.entry_no',
+    says: 'What your invitations cost your provider.',
+    omits: { balance: 'the provider’s, not the person’s' },
+  },
+  sitting: {
+    whose: ofLearner,
+    order: 't.started_at, t.sitting_id',
+    says: 'Your sittings: when they began and ended, how long you worked, and how the result was computed.',
+  },
+  sitting_item: {
+    whose: 't.sitting_id in (select s.sitting_id from sitting s where s.organisation_id = $1 and s.learner_id = $2)',
+    order: 't.sitting_id, t.position',
+    says: 'Every question that you were shown, what you answered, whether it was right, and how long it took.',
+  },
+  assessment: {
+    whose: ofResults,
+    order: 't.assessed_at, t.assessment_id',
+    says: 'Your results: subject, level, how likely each level is, strengths and gaps.',
+    omits: { facet: 'a number made from subject and level, by which results are found' },
+  },
+  assessment_feed: {
+    whose: ofLearner,
+    order: 't.position',
+    says: 'Which of your results stand and which were withdrawn, and when each last changed.',
+    omits: { token: place, group_set_id: place, facet: place, assessed_day: place },
+  },
+  assessment_change: {
+    whose: ofResults,
+    order: 't.at',
+    says: 'Changes of your results: when, by whom, why, and what stood there before.',
+  },
+  evidence: {
+    whose: ofResults,
+    order: 't.assessment_id, t.edition',
+    says: 'What each evidence file of your results says; the files themselves are in the folder evidence.',
+    omits: { pdf: 'is a file of its own' },
+  },
+  event: {
+    whose: `t.event_id in (${events})`,
+    order: 't.number',
+    says: 'Messages to your provider’s other systems that name you, word for word.',
+  },
+  delivery: { whose: deliveries, order: 't.created_at, t.delivery_id', says: 'Where those messages were sent.' },
+  delivery_attempt: {
+    whose: deliveries,
+    order: 't.delivery_id, t.number',
+    says: 'When each of them was sent, and whether it was taken.',
+    omits: { sent: 'the signatures of the sender' },
+  },
+  audit: {
+    whose: `t.status = 200 and t.resource = any(array(
+      select $2::uuid::text union all ${results.replace('f.assessment_id', 'f.assessment_id::text')}
+      union all ${invitations.replace('i.invitation_id', 'i.invitation_id::text')}))`,
+    order: 't.audit_id',
+    says: 'When one of your provider’s other systems read your record or a result of yours by itself.',
+    omits: { address: 'only of calls that were refused' },
+  },
+};
+
+/** Tables with ids of learners, results, invitations or sittings that say no more of the person than those above. */
+export const idsOnly: Record<string, string> = {
+  digest_cell: 'sums over many results',
+  learner_feed: 'the place of the learner in the order of changes',
+  learner_leaving: 'when to look whether anything is left of a learner',
+  scope_exit: 'that a result left a group, which the memberships say',
+  user_invitation: 'invitations of the provider’s own people',
+};

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { promisify } from 'node:util';
+import { unzipSync } from 'fflate';
+import { amendAssessment } from '../../src/assessments/amend.ts';
+import { feedLane, inWork } from '../../src/db/work.ts';
+import { exportLearner } from '../../src/disclosure/export.ts';
+import { idsOnly, learnerTables } from '../../src/disclosure/tables.ts';
+import { correctName } from '../../src/learners/rename.ts';
+import { readOrganisation } from '../../src/organisations/organisations.ts';
+import { personOf } from '../console/visitor.ts';
+import type { TestOrganisation } from '../service.ts';
+import { withService } from '../service.ts';
+import { invited } from '../sittings/learner.ts';
+
+/** A learner's export: everything that is held of them, and nothing of anybody else. */
+
+const service = await withService();
+const { app } = service;
+const org = await service.organisation({ name: 'Northfield College', plan: 'standard', credits: 10 });
+await org.post('/webhooks', {
+  url: 'https://platform.example/hook',
+  event_types: ['assessment.completed', 'learner.groups.updated'],
+});
+
+/** Somebody of whom there is something in every table. */
+async function person(ref: string, name: string): Promise<string> {
+  const email = `${ref}@${name.split(' ')[1]!.toLowerCase()}.example`;
+  const made = await org.post('/learners', { ref, full_name: name, email }, { 'idempotency-key': `first ${ref}` });
+  const id = made.body.data.learner_id as string;
+  const sitter = await invited(service, org, { ref, name });
+  const { assessment_id: result } = await sitter.sits();
+  const group = await org.post('/groups', { type: 'cohort', ref: `C-${ref}`, name: `Cohort of ${ref}` });
+  await org.post(`/groups/${group.body.data.id}/members`, { learner_refs: [ref] });
+  const why = { actor: 'operator', reason: `${name} asked` };
+  await inWork(app, feedLane(org.id), async (work) => {
+    await amendAssessment(work, org.id, result!, { framework: 'G' }, why);
+    await correctName(work, org.id, { ref }, `${name} Senior`, why);
+  });
+  await org.get(`/assessments/${result}/report.pdf`);
+  return id;
+}
+
+const zebediah = await person('zq-4471', 'Zebediah Quagmire');
+const other = await person('op-1', 'Ophelia Underhill');
+
+async function exported(of: TestOrganisation, learnerId: string): Promise<Record<string, Buffer>> {
+  const organisation = await readOrganisation(app.db, of.id);
+  const parts: Uint8Array[] = [];
+  for await (const part of exportLearner(app, { organisation, learnerId })) parts.push(part);
+  return opened(Buffer.concat(parts));
+}
+
+const opened = (zip: Buffer): Record<string, Buffer> =>
+  Object.fromEntries(Object.entries(unzipSync(zip)).map(([name, bytes]) => [name, Buffer.from(bytes)]));
+
+const held = await exported(org, zebediah);
+const textOf = (files: Record<string, Buffer>) =>
+  Object.entries(files)
+    .filter(([name]) => !name.endsWith('.pdf'))
+    .map(([, bytes]) => bytes.toString('utf8'))
+    .join('\n');
+
+suite('the export of a learner', () => {
+  test('has every table in which the person stands, as the database itself tells', async () => {
+    const tables = await app.db.query<{ name: string }>(
+      `select table_name as name from information_schema.tables t
+        where table_schema = 'public' and table_type = 'BASE TABLE'
+          and not coalesce((select relispartition from pg_class where oid = to_regclass(table_name)), false)`,
+    );
+    const found: string[] = [];
+    for (const { name } of tables) {
+      const rows = await app.db.query(
+        `select from "${name}" t where strpos(lower(t::text), 'zebediah') > 0 or strpos(t::text, 'zq-4471') > 0 or strpos(t::text, $1) > 0 limit 1`,
+        [zebediah],
+      );
+      if (rows.length > 0) found.push(name);
+    }
+    assert.ok(found.length > 10, found.join());
+    for (const table of found)
+      assert.ok(held[`data/${table}.json`] !== undefined || Object.hasOwn(idsOnly, table), `${table} is not exported`);
+    assert.ok(held['data/kept_replies.json']!.includes('zq-4471'));
+  });
+
+  test('knows every table of the schema that a learner can stand in', async () => {
+    const tables = await app.db.query<{ name: string }>(
+      `select distinct table_name as name from information_schema.columns
+        where table_schema = 'public' and column_name in ('learner_id', 'assessment_id', 'invitation_id', 'sitting_id', 'event_id', 'delivery_id')`,
+    );
+    const known = [...Object.keys(learnerTables), ...Object.keys(idsOnly)];
+    const unknown = tables.map(({ name }) => name).filter((name) => !known.includes(name));
+    assert.deepEqual(unknown, [], 'src/disclosure/tables.ts says nothing of these tables');
+    const columns = await app.db.query<{ name: string }>(
+      `select table_name || '.' || column_name as name from information_schema.columns where table_schema = 'public'`,
+    );
+    for (const [table, { omits = {} }] of Object.entries(learnerTables))
+      for (const column of Object.keys(omits))
+        assert.ok(
+          columns.some((one) => one.name === `${table}.${column}`),
+          `${table}.${column} is gone`,
+        );
+  });
+
+  test('has nothing of anybody else, no keys of questions, and every evidence file', async () => {
+    const text = textOf(held);
+    for (const word of ['Ophelia', 'Underhill', 'op-1', other]) assert.ok(!text.includes(word), word);
+    assert.ok(textOf(await exported(org, other)).includes('Underhill'));
+    const items = JSON.parse(held['data/sitting_item.json']!.toString()) as any[];
+    assert.ok(items.length > 3);
+    for (const { rendered, answer } of items) {
+      assert.ok(Array.isArray(rendered.stem));
+      assert.ok(answer !== undefined);
+      assert.doesNotMatch(JSON.stringify(rendered), /"(key|rationale|distractor_rationales|accept)":/);
+    }
+    const pdfs = Object.entries(held).filter(([name]) => name.startsWith('evidence/'));
+    const [{ count }] = (await app.db.query<{ count: number }>(
+      `select count(*) as count from evidence e join assessment_feed f using (organisation_id, assessment_id)
+        where f.learner_id = $1 and e.pdf is not null`,
+      [zebediah],
+    )) as [{ count: number }];
+    assert.equal(pdfs.length, count);
+    for (const [, bytes] of pdfs) assert.equal(bytes.subarray(0, 5).toString(), '%PDF-');
+  });
+
+  test('begins with a page in plain words: who, results, questions with answers, changes with reasons', async () => {
+    const page = held['read-me-first.html']!.toString();
+    assert.match(page, /Zebediah Quagmire Senior/);
+    assert.match(page, /zq-4471@quagmire\.example/);
+    assert.match(page, /how likely each level is/);
+    assert.match(page, /Zebediah Quagmire asked/);
+    assert.match(page, /<strong>[^<]+<\/strong> \((right|wrong|not answered)/);
+    assert.doesNotMatch(page, /undefined|\[object/);
+    const [row] = JSON.parse(held['data/assessment.json']!.toString()) as any[];
+    assert.match(row.assessed_at, /^\d{4}-\d\d-\d\dT/);
+    assert.equal(row.body.framework, 'G');
+  });
+
+  test('the same file comes from the page and from the command line, each audited', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const here = `/console/${org.publicId}/learners/${zebediah}/export`;
+    assert.match((await owner.get(here)).text, /Everything held of a learner/);
+    const response = await fetch(service.url + here, {
+      method: 'POST',
+      headers: { cookie: owner.cookie!, 'sec-fetch-site': 'same-origin' },
+    });
+    assert.equal(response.headers.get('content-type'), 'application/zip');
+    assert.match(response.headers.get('content-disposition')!, /filename="learner-[0-9a-f-]{36}\.zip"/);
+    const sent = opened(Buffer.from(await response.arrayBuffer()));
+    assert.deepEqual(Object.keys(sent).sort(), Object.keys(held).sort());
+    for (const role of ['developer', 'tutor', 'auditor'] as const)
+      assert.equal((await (await personOf(service, org.id, role)).post(here)).status, 404);
+
+    const folder = await mkdtemp(join(tmpdir(), 'learner-export-'));
+    after(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'zebediah.zip');
+    const env = { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: app.settings.secret };
+    const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+    const words = [ars, 'learner', 'export', '--organisation', org.publicId, 'zq-4471', '--out', file, '--json'];
+    const { stdout } = await promisify(execFile)(process.execPath, words, { env });
+    assert.deepEqual(JSON.parse(stdout), { learner_id: zebediah, out: file, bytes: (await stat(file)).size });
+    assert.equal((await stat(file)).mode & 0o077, 0, 'only its owner may read it');
+    assert.deepEqual(Object.keys(opened(await readFile(file))).sort(), Object.keys(held).sort());
+    const acts = await app.db.query<{ actor: string }>(
+      `select actor from audit where organisation_id = $1 and action ~ '(learner |/)export' and resource = $2 order by audit_id`,
+      [org.id, zebediah],
+    );
+    assert.deepEqual(
+      acts.map(({ actor }) => actor),
+      [owner.userId, 'operator'],
+    );
+  });
+});
