@@ -66,6 +66,11 @@ const noticeWords: Record<Notice['kind'], string> = {
 const noticeDaysMs = 7 * 24 * 3600_000;
 const hoursShown = 24;
 
+/** Of what waits for one endpoint. */
+const mostCounted = 10_000;
+const counted = (n: number) =>
+  n > mostCounted ? `over ${mostCounted.toLocaleString('en-GB')}` : n.toLocaleString('en-GB');
+
 function health(row: EndpointRow, nowMs: number, zone: string): Content {
   if (row.status === 'disabled') return row.disabled_reason;
   if (row.failing_since !== null && nowMs - row.failing_since.getTime() >= noticeAfterMs)
@@ -85,7 +90,7 @@ async function webhooks(visit: Visit): Promise<Answer> {
   const nowMs = app.clock.nowMs();
   const [rows, undelivered, notices] = await Promise.all([
     listEndpoints(app.db, id),
-    countUndelivered(app.db, id),
+    countUndelivered(app.db, id, { upTo: mostCounted + 1 }),
     latestNotices(app.db, id, new Date(nowMs - noticeDaysMs), 10),
   ]);
   const waiting = (row: EndpointRow) => undelivered.get(row.endpoint_id)?.pending ?? 0;
@@ -110,14 +115,14 @@ async function webhooks(visit: Visit): Promise<Answer> {
                 { head: 'Address', cell: (row) => html`<a href="${base}/webhooks/${row.endpoint_id}">${row.url}</a>` },
                 { head: 'State', cell: (row) => statusWords[row.status] },
                 { head: 'Health', cell: (row) => health(row, nowMs, zone) },
-                { head: 'Waiting', number: true, cell: (row) => waiting(row).toLocaleString('en-GB') },
+                { head: 'Waiting', number: true, cell: (row) => counted(waiting(row)) },
                 {
                   head: 'Finally failed',
                   number: true,
                   cell: (row) =>
                     dead(row) === 0
                       ? '0'
-                      : html`<a href="${base}/deliveries?endpoint=${row.endpoint_id}&status=dead">${dead(row).toLocaleString('en-GB')}</a>`,
+                      : html`<a href="${base}/deliveries?endpoint=${row.endpoint_id}&status=dead">${counted(dead(row))}</a>`,
                 },
               ],
             })
@@ -409,7 +414,9 @@ async function showRemove(visit: Visit): Promise<Answer> {
   const row = await endpointOf(visit);
   const here = `${base}/webhooks/${row.endpoint_id}`;
   const { pending = 0, dead = 0 } =
-    (await countUndelivered(app.db, organisation.organisation_id)).get(row.endpoint_id) ?? {};
+    (await countUndelivered(app.db, organisation.organisation_id, { endpointId: row.endpoint_id })).get(
+      row.endpoint_id,
+    ) ?? {};
   return {
     page: confirmPage({
       title: 'Remove the endpoint?',

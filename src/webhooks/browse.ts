@@ -40,22 +40,24 @@ export type DeliveryFilter = {
 const chosenEndpoints = 'w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)';
 const inOrder = 'd.created_at desc, d.delivery_id desc';
 const between = `d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id
-                 and ($3::timestamptz is null or d.created_at >= $3) and ($4::timestamptz is null or d.created_at < $4)
-                 and ($5::timestamptz is null or (d.created_at, d.delivery_id) < ($5, $6::uuid))`;
+                 and d.created_at >= $3::timestamptz and d.created_at < $4::timestamptz
+                 and (d.created_at, d.delivery_id) < ($5::timestamptz, $6::uuid)`;
+// An end that isn't given is one all the same: a condition that may be none is no condition of an index.
+const ends = { first: '-infinity', last: 'infinity' };
 
 /**
- * Deliveries of each endpoint that one page looks through for what no index is ordered by, and from the place where the
- * first of them has been looked through so far, by time alone as its index is: what is older is left to the next page.
+ * Deliveries that one page looks through for what no index is ordered by, and from the place where they are looked through,
+ * by time alone as their index is: what is older is left to the next page.
  */
-const looked = 2000;
+const looked = 4000;
 const lookedTo = statement(
   'delivery.looked_to',
   `
   select d.created_at as "createdAt", $7::uuid as "deliveryId" from webhook_endpoint w
    cross join lateral (
     select d.created_at from delivery d where ${between}
-     order by d.created_at desc offset ${looked - 1} limit 1) d
-   where ${chosenEndpoints} order by d.created_at desc limit 1`,
+     order by d.created_at desc limit ${looked}) d
+   where ${chosenEndpoints} order by d.created_at desc offset ${looked - 1} limit 1`,
 );
 
 // One walk down an index for each endpoint; the status stands in the text so that its own index is used.
@@ -63,7 +65,7 @@ const pageOf = (status: DeliveryStatus | 'any', bounded: boolean) => {
   const ofStatus = status === 'any' ? '' : `and d.status = '${status}'`;
   // A bounded one reads no more than it may, so its events can be asked before the page is full.
   const ofType = `exists (select from event e where e.organisation_id = $1 and e.event_id = d.event_id and e.type = $8)`;
-  const bound = `and ($9::timestamptz is null or (d.created_at, d.delivery_id) >= ($9, $10::uuid)) and ($8::text is null or ${ofType})`;
+  const bound = `and (d.created_at, d.delivery_id) >= ($9::timestamptz, $10::uuid) and ($8::text is null or ${ofType})`;
   return statement(
     `delivery.browse_${status}_${bounded}`,
     `
@@ -105,8 +107,8 @@ export async function browseDeliveries(
   { endpointId, status, type, from, to, after }: DeliveryFilter,
   limit: number,
 ): Promise<{ deliveries: BrowsedDelivery[]; next: DeliveryPlace | null }> {
-  const place = [after?.createdAt ?? null, after?.deliveryId ?? null];
-  const where = [organisationId, endpointId, from, to, ...place];
+  const place = [after?.createdAt ?? ends.last, after?.deliveryId ?? nilUuid];
+  const where = [organisationId, endpointId, from ?? ends.first, to ?? ends.last, ...place];
   const bounded = type !== null || !dense.includes(status);
   const [bound] = bounded ? await tx.query<DeliveryPlace>(lookedTo, [...where, nilUuid]) : [];
   const found = bounded
@@ -114,8 +116,8 @@ export async function browseDeliveries(
         ...where,
         limit + 1,
         type,
-        bound?.createdAt ?? null,
-        bound?.deliveryId ?? null,
+        bound?.createdAt ?? ends.first,
+        nilUuid,
       ])
     : await tx.query<BrowsedDelivery>(pages.whole[status ?? 'any'], [...where, limit + 1]);
   const deliveries = found.slice(0, limit);

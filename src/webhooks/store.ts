@@ -58,13 +58,17 @@ const insert = statement(
   insert into webhook_endpoint (organisation_id, endpoint_id, url, event_types, group_ids, secret, created_at, updated_at)
   values ($1, $2, $3, $4, $5, $6, $7, $7) returning ${endpointColumns}`,
 );
+const countOf = (status: 'pending' | 'dead') => `(
+           select count(*) from (
+             select from delivery d
+              where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id and d.status = '${status}' limit $3) d) as ${status}`;
 const undelivered = statement(
   'webhook.undelivered',
   `
   select w.endpoint_id,
-         (select count(*) from delivery d where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id and d.status = 'pending') as pending,
-         (select count(*) from delivery d where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id and d.status = 'dead') as dead
-    from webhook_endpoint w where w.organisation_id = $1`,
+         ${countOf('pending')},
+         ${countOf('dead')}
+    from webhook_endpoint w where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)`,
 );
 
 export function listEndpoints(tx: Tx, organisationId: number): Promise<EndpointRow[]> {
@@ -101,11 +105,19 @@ export async function insertEndpoint(
   )[0]!;
 }
 
-/** How many deliveries wait for each endpoint, and how many have finally failed. */
+/**
+ * How many deliveries wait for each endpoint, or for one, and how many have finally failed.
+ * @param upTo more than so many aren't counted: a page need not wait for a queue to be counted to its end
+ */
 export async function countUndelivered(
   tx: Tx,
   organisationId: number,
+  { endpointId = null, upTo = null }: { endpointId?: string | null; upTo?: number | null } = {},
 ): Promise<Map<string, { pending: number; dead: number }>> {
-  const rows = await tx.query<{ endpoint_id: string; pending: number; dead: number }>(undelivered, [organisationId]);
+  const rows = await tx.query<{ endpoint_id: string; pending: number; dead: number }>(undelivered, [
+    organisationId,
+    endpointId,
+    upTo,
+  ]);
   return new Map(rows.map((row) => [row.endpoint_id, row]));
 }
