@@ -122,7 +122,7 @@ export const limits = {
   /** Groups that a form lists at once; of more than that it looks for some. */
   groupsListed: 25,
   /** Changes that are counted of what a key has not had yet; beyond, it is at least so many. */
-  lagCounted: 2000,
+  lagCounted: 1000,
   /** Probes of /healthz that one address gets in a window. */
   probesPerAddress: 1200,
   /** Characters of what an access key is for, and of whom to ask about it. */
