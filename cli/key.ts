@@ -6,8 +6,9 @@ import type { KeyDescription, KeyFault } from '../src/keys/description.ts';
 import { readDescription } from '../src/keys/description.ts';
 import type { AccessKey } from '../src/keys/keys.ts';
 import { createKey, findKey, listKeys, revokeKey, rollKey, statusOf } from '../src/keys/keys.ts';
+import { isEmailAddress } from '../src/email.ts';
 import { testLine } from '../src/keys/link-page.ts';
-import { linkStatus, linkUrl, listLinks, offerKey, revokeLink } from '../src/keys/link.ts';
+import { linkStatus, linkUrl, listLinks, mailLink, offerKey, revokeLink } from '../src/keys/link.ts';
 import { receiptPdf } from '../src/keys/receipt.ts';
 import { sightInWords, whatStays } from '../src/keys/sight.ts';
 import { limits } from '../src/limits.ts';
@@ -18,6 +19,7 @@ import { viewCommand } from './key-view.ts';
 import {
   act,
   missing,
+  needsMailServer,
   numberOption,
   option,
   operator,
@@ -144,23 +146,29 @@ export const commands: Command[] = [
   },
   {
     name: 'key link',
-    usage: `--organisation ID ${describedUsage} [--minutes N]`,
-    summary: 'Make a link by which a vendor creates this one key, once, and alone sees its secret',
-    options: { ...described, minutes: { type: 'string' } },
+    usage: `--organisation ID ${describedUsage} [--minutes N] [--email E]`,
+    summary: 'Make a link by which a vendor creates this one key, once, and alone sees its secret; --email mails it',
+    options: { ...described, minutes: { type: 'string' }, email: { type: 'string' } },
     run: (call) =>
       withApp(async (app) => {
+        const address = option(call, 'email');
+        if (address !== undefined && !isEmailAddress(address))
+          throw new Misuse('--email must be an e-mail address, such as name@example.org');
+        if (address !== undefined) needsMailServer(app);
         const found = await organisationOf(app, requiredOption(call, 'organisation'));
         const lastsMs =
           numberOption(call, 'minutes', limits.keyLinkMs / 60_000, 1, limits.keyLinkMostMs / 60_000) * 60_000;
-        const linkId = await act(app, found.organisation_id, 'key link', async (work) => {
+        const { linkId, mailed } = await act(app, found.organisation_id, 'key link', async (work) => {
           const description = await readOptions(app, work.tx, found.organisation_id, call);
           const made = await offerKey(work, found.organisation_id, description, { createdBy: operator, lastsMs });
-          return { result: made, resource: made };
+          const given = { linkId: made, organisation: found.name, expiresMs: work.nowMs + lastsMs };
+          const sent = address !== undefined && (await mailLink(work, found.organisation_id, { ...given, address }));
+          return { result: { linkId: made, mailed: sent }, resource: made };
         });
         const url = linkUrl(app.settings.baseUrl, app.secrets, found.organisation_id, linkId);
         return {
-          json: { link_id: linkId, url, minutes: lastsMs / 60_000 },
-          text: `${url}\n\nIt works once, for ${lastsMs / 60_000} minutes. To take it back: ars key unlink --organisation ${found.public_id} ${linkId}`,
+          json: { link_id: linkId, url, minutes: lastsMs / 60_000, mailed },
+          text: `${url}\n\nIt works once, for ${lastsMs / 60_000} minutes.${mailed ? ' It is on its way by e-mail, too.' : ''} To take it back: ars key unlink --organisation ${found.public_id} ${linkId}`,
         };
       }),
   },

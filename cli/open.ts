@@ -17,6 +17,12 @@ import { Failure, Misuse } from './command.ts';
 /** The name under which the command line stands in audit logs and change records. */
 export const operator = 'operator';
 
+/** @throws Failure where nothing can be mailed */
+export function needsMailServer({ settings }: Pick<App, 'settings'>): void {
+  if (settings.mailServer === null)
+    throw new Failure('no mail server is set: set ARS_SMTP_URL and ARS_MAIL_FROM, or hand the link over yourself');
+}
+
 /** Opens the app for one command and lets go of it at the end; the command's own output is all that it prints. */
 export async function withApp<T>(run: (app: App) => Promise<T>): Promise<T> {
   const opened = await openApp({ ...readSettings(process.env), log: 'none' });

@@ -5,10 +5,10 @@ import { listMembers, removeMember } from '../src/users/members.ts';
 import { isRole, roles } from '../src/users/roles.ts';
 import type { Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { act, missing, operator, organisationOf, requiredOption, table, withApp } from './open.ts';
+import { act, missing, needsMailServer, operator, organisationOf, requiredOption, table, withApp } from './open.ts';
 
 /** Under which an act that changed nothing is given up, its audit row with it. */
-function invitedOr(invited: Invited): { token: string; invitationId: string } {
+function invitedOr(invited: Invited): Exclude<Invited, string> {
   if (invited === 'member')
     throw new Failure(
       'Somebody with this address belongs to the organisation in another role: give that role, or remove them first.',
@@ -20,9 +20,14 @@ function invitedOr(invited: Invited): { token: string; invitationId: string } {
 export const commands: Command[] = [
   {
     name: 'user invite',
-    usage: '--organisation ID --email E --role R',
-    summary: `Print a link to the organisation's console; the role is one of ${roles.join(', ')}`,
-    options: { organisation: { type: 'string' }, email: { type: 'string' }, role: { type: 'string' } },
+    usage: '--organisation ID --email E --role R [--mail]',
+    summary: `Print a link to the organisation's console, and mail it with --mail; the role is one of ${roles.join(', ')}`,
+    options: {
+      organisation: { type: 'string' },
+      email: { type: 'string' },
+      role: { type: 'string' },
+      mail: { type: 'boolean' },
+    },
     run: async (call) => {
       const id = requiredOption(call, 'organisation');
       const email = requiredOption(call, 'email');
@@ -30,15 +35,26 @@ export const commands: Command[] = [
       if (!isEmailAddress(email)) throw new Misuse('--email must be an e-mail address, such as name@example.org');
       if (!isRole(role)) throw new Misuse(`--role must be one of ${roles.join(', ')}`);
       return withApp(async (app) => {
+        if (call.options.mail === true) needsMailServer(app);
         const found = await organisationOf(app, id);
-        const { token } = await act(app, found.organisation_id, 'user invite', async (work) => {
+        const { token, mailed } = await act(app, found.organisation_id, 'user invite', async (work) => {
           const made = invitedOr(
-            await inviteUser(work, found.organisation_id, { email, role, invitedBy: operator, again: true }),
+            await inviteUser(work, found.organisation_id, {
+              email,
+              role,
+              invitedBy: operator,
+              again: true,
+              ...(call.options.mail === true ? { mailFrom: found.name } : {}),
+            }),
           );
           return { result: made, resource: made.invitationId };
         });
         const url = `${app.settings.baseUrl}/console/invitation/${token}`;
-        return { json: { url }, text: `${url}\n\nThe link works once, for seven days, and is not shown again.` };
+        const how = mailed ? ' It is on its way by e-mail, too.' : '';
+        return {
+          json: { url, mailed },
+          text: `${url}\n\nThe link works once, for seven days, and is not shown again.${how}`,
+        };
       });
     },
   },

@@ -16,6 +16,7 @@ import { peopleRoutes } from './people.ts';
 import type { ConsoleRoute } from './route.ts';
 import { searchRoutes } from './search.ts';
 import { sandboxRoutes } from './sandbox.ts';
+import { mailRoutes } from './mails.ts';
 import { settingsRoutes } from './settings.ts';
 import { signInRoutes } from './sign-in.ts';
 import { ssoRoutes } from './sso.ts';
@@ -40,6 +41,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...learnerExportRoutes,
   ...creditRoutes,
   ...settingsRoutes,
+  ...mailRoutes,
   ...sandboxRoutes,
   ...ssoRoutes,
   ...signInRoutes,

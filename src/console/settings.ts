@@ -70,7 +70,7 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
             : textField({
                 name: 'noticesEmail',
                 label: 'E-mail address for notices (optional)',
-                hint: 'A shared mailbox that is told, beside owners and admins, when a key is made or ends, and when a webhook endpoint begins to fail.',
+                hint: html`A shared mailbox that is told, beside owners and admins, when a key is made or ends, and when a webhook endpoint begins to fail. <a href="${base}/mails">What has been mailed</a>`,
                 type: 'email',
                 value: shown.noticesEmail,
                 width: 40,

@@ -423,6 +423,7 @@ create table mail (
 );
 CREATE INDEX mail_due ON public.mail USING btree (next_attempt_at) WHERE (status = ANY (ARRAY['waiting'::text, 'sending'::text]));
 CREATE INDEX mail_finished ON public.mail USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+CREATE INDEX mail_listed ON public.mail USING btree (organisation_id, created_at DESC, mail_id DESC) WHERE (organisation_id IS NOT NULL);
 
 create table membership (
   exits_stored boolean not null default false,

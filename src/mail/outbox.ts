@@ -3,6 +3,7 @@ import type { Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { isEmailAddress } from '../email.ts';
 import { limits } from '../limits.ts';
+import { nilUuid } from '../uuid.ts';
 import type { Letter } from './letter.ts';
 
 /**
@@ -56,6 +57,13 @@ const putOff = statement(
   'mail.put_off',
   `
   update mail set status = 'waiting', held_by = null, next_attempt_at = $3 where mail_id = $1 and held_by = $2`,
+);
+const list = statement(
+  'mail.list',
+  `
+  select mail_id, cause, status, attempts, created_at, finished_at, next_attempt_at from mail
+   where organisation_id = $1 and (created_at, mail_id) < ($2::timestamptz, $3::uuid)
+   order by created_at desc, mail_id desc limit $4`,
 );
 const prune = statement('mail.prune', 'delete from mail where finished_at < $1');
 
@@ -128,4 +136,28 @@ export async function putOffMail(tx: Tx, mailId: string, by: string, untilMs: nu
 
 export async function pruneMails(work: Work): Promise<void> {
   await work.tx.query(prune, [new Date(work.nowMs - limits.mailKeptMs)]);
+}
+
+/** What is known of a mail, which is neither its address nor its text. */
+export type ListedMail = {
+  mail_id: string;
+  cause: string;
+  status: 'waiting' | 'sending' | 'sent' | 'refused' | 'expired' | 'unknown';
+  attempts: number;
+  created_at: Date;
+  finished_at: Date | null;
+  /** Of one that waits: when it is tried again. */
+  next_attempt_at: Date | null;
+};
+
+/** Where a page of mails ends. */
+export type MailPlace = { createdAt: Date; mailId: string };
+
+/** Mails of an organisation, the newest first; those to people about their own accounts are nobody else's business. */
+export function listMails(
+  tx: Tx,
+  organisationId: number,
+  { after, limit }: { after: MailPlace | null; limit: number },
+): Promise<ListedMail[]> {
+  return tx.query<ListedMail>(list, [organisationId, after?.createdAt ?? 'infinity', after?.mailId ?? nilUuid, limit]);
 }

@@ -9,11 +9,16 @@ const org = await service.organisation({ name: 'Northfield College' });
 const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
 function run(...words: string[]): Promise<{ code: number; said: string; json: any }> {
+  return runWith({}, ...words);
+}
+
+function runWith(more: Record<string, string>, ...words: string[]): Promise<{ code: number; said: string; json: any }> {
   const env = {
     ...process.env,
     DATABASE_URL: service.databaseUrl,
     ARS_SECRET: service.app.settings.secret,
     ARS_BASE_URL: service.url,
+    ...more,
   };
   return new Promise((resolve) => {
     execFile(process.execPath, [ars, ...words, '--organisation', org.publicId, '--json'], { env }, (error, out, said) =>
@@ -46,6 +51,27 @@ suite('ars user', () => {
       { actor: 'operator', action: 'user invite' },
       { actor: 'operator', action: 'user remove' },
     ]);
+  });
+
+  test('mails an invitation and a set-up link where that is asked for and a mail server is set', async () => {
+    const key = ['key', 'link', '--label', 'Portal', '--email', 'vendor@portal.example'];
+    const invite = ['user', 'invite', '--email', 'di@college.example', '--role', 'tutor', '--mail'];
+    for (const words of [key, invite]) {
+      const refused = await run(...words);
+      assert.equal(refused.code, 1);
+      assert.match(refused.said, /no mail server is set/);
+      // Nobody listens there: what is mailed waits in the outbox.
+      const mailed = await runWith(
+        { ARS_SMTP_URL: 'smtp://127.0.0.1:1', ARS_MAIL_FROM: 'results@example.org' },
+        ...words,
+      );
+      assert.equal(mailed.json.mailed, true, mailed.said);
+    }
+    const admin = await personOf(service, org.id, 'admin');
+    const { text } = await admin.get(`/console/${org.publicId}/mails`);
+    assert.match(text, /An invitation of a colleague[^]*A set-up link for a vendor/);
+    assert.equal(text.match(/Waits/g)?.length, 2);
+    assert.doesNotMatch(text, /portal\.example|di@college/);
   });
 
   test('refuses what it can not use, in a sentence', async () => {
