@@ -5,9 +5,9 @@ import type { App } from '../src/app.ts';
 import { exportLearner } from '../src/disclosure/export.ts';
 import type { LearnerName } from '../src/learners/learners.ts';
 import type { NamedLearner } from '../src/learners/rename.ts';
-import { correctName } from '../src/learners/rename.ts';
-import { findLearnersByIds, findLearnersByRefs } from '../src/learners/learners.ts';
-import { eraseLearner, isErased } from '../src/withdrawals/erase.ts';
+import { changeReference, ReferenceRefused, referenceExpected } from '../src/learners/reference.ts';
+import { correctName, findNamedLearner } from '../src/learners/rename.ts';
+import { eraseLearner } from '../src/withdrawals/erase.ts';
 import { previewErasure } from '../src/withdrawals/preview.ts';
 import { limits } from '../src/limits.ts';
 import { isNameOf, isOpaqueRef } from '../src/personal-data.ts';
@@ -40,15 +40,22 @@ function readLearner(call: Call): NamedLearner {
   return { ref: ref! };
 }
 
+/** What the verb says of the learner, as a failure of the command. */
+const refusedFor =
+  (who: NamedLearner) =>
+  (error: unknown): never => {
+    if (error instanceof ReferenceRefused) throw new Failure(error.message);
+    return 'ref' in who
+      ? orMissing('learner', who.ref, { by: 'reference' })(error)
+      : orMissing('learner', who.learnerId)(error);
+  };
+
 const count = (n: number, one: string) => `${n} ${one}${n === 1 ? '' : 's'}`;
 
 /** The learner that the command names, unless it is erased. @throws Failure */
 async function learnerOf(app: App, organisationId: number, who: NamedLearner): Promise<LearnerName> {
-  const [learner] =
-    'ref' in who
-      ? await findLearnersByRefs(app.db, organisationId, [who.ref])
-      : await findLearnersByIds(app.db, organisationId, [who.learnerId]);
-  if (learner === undefined || isErased(learner)) throw goneFor(who);
+  const learner = await findNamedLearner(app.db, organisationId, who);
+  if (learner === undefined) throw goneFor(who);
   return learner;
 }
 
@@ -85,6 +92,40 @@ export const commands: Command[] = [
         return {
           json: { learner_id, ref, changed },
           text: changed ? `${ref ?? learner_id} is renamed.` : `${ref ?? learner_id} already has this name.`,
+        };
+      });
+    },
+  },
+  {
+    name: 'learner reference',
+    usage: '--organisation ID REF|--learner-id ID --to NEW [--reason R]',
+    summary: 'Give a learner a reference, or another one; the one of before still reaches them',
+    positionals: [0, 1],
+    options: {
+      organisation: { type: 'string' },
+      'learner-id': { type: 'string' },
+      to: { type: 'string' },
+      reason: { type: 'string' },
+    },
+    run: async (call) => {
+      const id = requiredOption(call, 'organisation');
+      const who = readLearner(call);
+      const to = requiredOption(call, 'to');
+      if (!isOpaqueRef(to)) throw new Misuse(`--to must be ${referenceExpected}`);
+      const reason = option(call, 'reason') === undefined ? null : readReason(call);
+      return withApp(async (app) => {
+        const { organisation_id } = await organisationOf(app, id);
+        const { learner_id, changed } = await act(app, organisation_id, 'learner reference', async (work) => {
+          const result = await changeReference(work, organisation_id, who, to, { actor: operator, reason }).catch(
+            refusedFor(who),
+          );
+          return { result, resource: result.learner_id };
+        });
+        return {
+          json: { learner_id, ref: to, changed },
+          text: changed
+            ? `The learner ${learner_id} has the reference ${to}; what was theirs before still reaches them.`
+            : `The learner ${learner_id} already has this reference.`,
         };
       });
     },

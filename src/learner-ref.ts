@@ -9,3 +9,27 @@ export function hashOfRef(secrets: Secrets, organisationId: number, ref: string)
 export function hashesOfRef(secrets: Secrets, organisationId: number, ref: string): Buffer[] {
   return secrets.macs('learner_ref', `${organisationId}\n${ref}`);
 }
+
+/**
+ * SQL: whom references reach, the learner `l` who has one of them now, or had it before (docs/decisions/0080); `asked` is the
+ * one of `refs`, a bound list of texts. A reference that somebody has reaches nobody else.
+ */
+export function reachedBy(refs: string, columns = 'l.learner_id'): string {
+  return `(
+    select l.ref as asked, ${columns} from learner l where l.organisation_id = $1 and l.ref = any(${refs})
+    union all
+    select a.ref, ${columns} from learner_alias a
+      join learner l on l.organisation_id = a.organisation_id and l.learner_id = a.learner_id
+     where a.organisation_id = $1 and a.ref = any(${refs})
+       and not exists (select from learner h where h.organisation_id = $1 and h.ref = a.ref))`;
+}
+
+/** SQL: the references of a learner, of now and of before. */
+export const refsOf = (learnerId: string): string => `
+  select l.ref from learner l where l.organisation_id = $1 and l.learner_id = ${learnerId} and l.ref is not null
+  union all
+  select a.ref from learner_alias a where a.organisation_id = $1 and a.learner_id = ${learnerId} and a.ref is not null`;
+
+/** SQL: ids of a learner, those of whoever was merged into them included. */
+export const idsOf = (learnerId: string): string =>
+  `select l.learner_id from learner l where l.organisation_id = $1 and (l.learner_id = ${learnerId} or l.merged_into = ${learnerId})`;

@@ -7,6 +7,7 @@ import type { Work } from './db/work.ts';
 import { redactEdition } from './evidence/evidence.ts';
 import { lockFeed } from './feed/position.ts';
 import { redactGroup } from './groups/change.ts';
+import { redactAlias } from './learners/aliases.ts';
 import { redactLearner } from './learners/rename.ts';
 import { withoutNationalInsuranceNumbers } from './personal-data.ts';
 import type { Purpose, Secrets } from './secrets.ts';
@@ -23,6 +24,7 @@ export function byteReaders(secrets: Secrets): ByteReaders {
     'idempotency.request_sha256': null,
     'idempotency.reply': (bytes) => secrets.open('idempotency', bytes),
     'learner.ref_hash': null,
+    'learner_alias.ref_hash': null,
     'mail.sealed': (bytes) => secrets.open('mail', bytes),
     'refused_calls.address': null,
     'sign_in_attempts.subject': null,
@@ -85,6 +87,7 @@ export const redactions: Record<string, Redaction> = {
   'learner.email': overwrite,
   'learner.full_name': (work, id, { key }) => redactLearner(work, id, key.learner_id!),
   'learner.ref': (work, id, { key }) => redactLearner(work, id, key.learner_id!),
+  'learner_alias.ref': (work, id, { key }) => redactAlias(work.tx, id, key.alias_id!),
   'learner_change.actor': overwrite,
   'learner_change.reason': overwrite,
   'learner_group.name': (work, id, { key }) => redactGroup(work, id, key.group_id!),

@@ -53,7 +53,7 @@ export async function recordResults(
   const feed = await lockFeed(work, organisationId);
   const learners = new Map(
     (await findLearnersByRefs(work.tx, organisationId, [...new Set(results.map((result) => result.ref))])).map(
-      (row) => [row.ref, row],
+      (row) => [row.asked, row],
     ),
   );
   const rows = results.map((result) => {

@@ -38,6 +38,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   idempotency: ['src/api', ['src/withdrawals/kept-replies.ts', 'an erasure takes the replies that name the person']],
   invitation: ['src/invitations'],
   learner: ['src/learners'],
+  learner_alias: ['src/learners'],
   learner_change: ['src/learners'],
   learner_feed: ['src/feed', ['src/learners/store.ts', 'the row is made, and ends, with its learner']],
   learner_group: ['src/groups'],

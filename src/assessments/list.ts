@@ -1,5 +1,6 @@
 import type { Database, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { reachedBy } from '../learner-ref.ts';
 import { runPlan } from './page-rows.ts';
 import { beginsAt, mostArms } from './page-sql.ts';
 import { assessedPlan, positionPlan, window, windowPlan } from './plans.ts';
@@ -44,12 +45,14 @@ const dayRange = statement(
 const learnerByRef = statement(
   'assessment.learner_by_ref',
   `
-  select learner_id from learner where organisation_id = $1 and ref = $2
+  select learner_id from ${reachedBy('array[$2::text]')} r
   union all
-  select learner_id from learner where organisation_id = $1 and ref_hash = any($3)`,
+  select learner_id from learner where organisation_id = $1 and ref_hash = any($3)
+  union all
+  select learner_id from learner_alias where organisation_id = $1 and ref_hash = any($3)`,
 );
 
-/** The learner with this reference, and those who were erased under it; `null` as a filter: whoever it is. */
+/** The learner whom this reference reaches, and those whom it reached until they were erased. */
 export async function findLearnerIds(
   tx: Tx,
   organisationId: number,

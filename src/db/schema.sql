@@ -348,6 +348,7 @@ create table learner (
   email text,
   full_name text not null,
   learner_id uuid not null,
+  merged_into uuid,
   named_at bigint,
   organisation_id bigint not null,
   ref text,
@@ -355,8 +356,23 @@ create table learner (
   constraint learner_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint learner_pkey PRIMARY KEY (organisation_id, learner_id)
 );
+CREATE INDEX learner_merged_into ON public.learner USING btree (organisation_id, merged_into) WHERE (merged_into IS NOT NULL);
 CREATE UNIQUE INDEX learner_ref ON public.learner USING btree (organisation_id, ref) WHERE (ref IS NOT NULL);
 CREATE INDEX learner_ref_hash ON public.learner USING btree (organisation_id, ref_hash) WHERE (ref_hash IS NOT NULL);
+
+create table learner_alias (
+  alias_id uuid not null,
+  learner_id uuid not null,
+  organisation_id bigint not null,
+  ref text,
+  ref_hash bytea,
+  constraint learner_alias_check CHECK ((num_nonnulls(ref, ref_hash) = 1)),
+  constraint learner_alias_organisation_id_learner_id_fkey FOREIGN KEY (organisation_id, learner_id) REFERENCES learner(organisation_id, learner_id),
+  constraint learner_alias_pkey PRIMARY KEY (organisation_id, alias_id)
+);
+CREATE INDEX learner_alias_learner ON public.learner_alias USING btree (organisation_id, learner_id);
+CREATE UNIQUE INDEX learner_alias_ref ON public.learner_alias USING btree (organisation_id, ref) WHERE (ref IS NOT NULL);
+CREATE INDEX learner_alias_ref_hash ON public.learner_alias USING btree (organisation_id, ref_hash) WHERE (ref_hash IS NOT NULL);
 
 create table learner_change (
   actor text not null,
@@ -365,7 +381,7 @@ create table learner_change (
   learner_id uuid not null,
   organisation_id bigint not null,
   reason text,
-  constraint learner_change_kind_check CHECK ((kind = ANY (ARRAY['renamed'::text, 'erased'::text, 'merged'::text]))),
+  constraint learner_change_kind_check CHECK ((kind = ANY (ARRAY['renamed'::text, 'referenced'::text, 'erased'::text, 'merged'::text]))),
   constraint learner_change_pkey PRIMARY KEY (organisation_id, learner_id, at, kind)
 );
 

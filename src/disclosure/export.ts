@@ -4,6 +4,7 @@ import type { Row, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { formatPosition } from '../feed/time.ts';
 import { isJsonObject } from '../json.ts';
+import { findPerson } from '../learners/learners.ts';
 import { keptReplies } from '../withdrawals/kept-replies.ts';
 import { summaryPage } from './summary.ts';
 import { learnerTables } from './tables.ts';
@@ -117,9 +118,9 @@ export async function* exportLearner(app: App, { organisation, learnerId }: Expo
     if (rows.length > 0) addJson(read.table, rows);
     yield* ready.splice(0);
   }
-  const [learner] = held.learner!;
+  const learner = held.learner!.find((row) => row.learner_id === learnerId);
   if (learner === undefined) throw new Error('there is no such learner');
-  const sought = { learner_id: learnerId, ref: (learner.ref ?? null) as string | null };
+  const sought = await findPerson(app.db, id, { learner_id: learnerId, ref: (learner.ref ?? null) as string | null });
   const replies: unknown[] = [];
   for await (const { reply } of keptReplies(app.db, app.secrets, id, sought)) replies.push(unfolded(reply));
   if (replies.length > 0) addJson('kept_replies', replies);

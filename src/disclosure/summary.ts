@@ -85,7 +85,7 @@ function sitting(row: Row, items: readonly Row[]): Markup {
 /** Plain, readable without a network, printable. Times are in UTC, as in the other files. */
 export function summaryPage({ organisation, held, made, files }: Summary): string {
   const rows = (table: string): Row[] => held[table] ?? [];
-  const [learner] = rows('learner');
+  const learner = rows('learner').find((row) => row.merged_into === null);
   const groups = new Map(rows('learner_group').map((row) => [row.group_id, row]));
   const items = Map.groupBy(rows('sitting_item'), (row) => text(row.sitting_id));
   const parts = Object.entries(learnerTables).filter(([table]) => rows(table).length > 0);

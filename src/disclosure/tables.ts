@@ -1,3 +1,5 @@
+import { idsOf, refsOf } from '../learner-ref.ts';
+
 /**
  * Every table that holds rows about a learner, and which rows those are: what a learner's export brings (UK GDPR,
  * articles 15 and 20). A test compares the list with the schema, so that a new table can't be forgotten.
@@ -13,6 +15,8 @@ type LearnerTable = {
 };
 
 const ofLearner = 't.learner_id = $2';
+/** Whoever was merged into the learner is the same person. */
+const ofPerson = `t.learner_id in (${idsOf('$2')})`;
 const results = 'select f.assessment_id from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2';
 const ofResults = `t.assessment_id in (${results})`;
 const invitations = 'select i.invitation_id from invitation i where i.organisation_id = $1 and i.learner_id = $2';
@@ -26,7 +30,7 @@ const events = `
   select e.event_id from event e
    where e.organisation_id = $1 and e.type = 'learner.groups.updated' and e.emptied is null
      and substring(e.payload from '"learner_ref":"([^"]*)"')
-       = any(array(select l.ref from learner l where l.organisation_id = $1 and l.learner_id = $2 and l.ref is not null))`;
+       = any(array(${refsOf('$2')}))`;
 // A delivery's id is made from its event and its endpoint (src/events/emit.ts).
 const deliveries = `t.delivery_id = any(array(
   select md5(e.event_id::text || w.endpoint_id)::uuid from (${events}) e cross join webhook_endpoint w where w.organisation_id = $1))`;
@@ -35,24 +39,30 @@ const place = 'says where a row stands in the order of changes, and nothing of t
 
 export const learnerTables: Record<string, LearnerTable> = {
   learner: {
-    whose: ofLearner,
+    whose: ofPerson,
     order: 't.learner_id',
     says: 'Who you are here: name, reference, e-mail address, and since when.',
     omits: { ref_hash: 'empty until a learner is erased' },
   },
-  learner_change: {
+  learner_alias: {
     whose: ofLearner,
+    order: 't.ref',
+    says: 'References that you had before, by which you are still found.',
+    omits: { ref_hash: 'empty until a learner is erased', alias_id: place },
+  },
+  learner_change: {
+    whose: ofPerson,
     order: 't.at',
     says: 'Changes of your name, reference or record: when, by whom and why.',
   },
   membership: {
-    whose: ofLearner,
+    whose: ofPerson,
     order: 't.joined_position',
     says: 'The groups that you are or were in, from when until when.',
     omits: { exits_stored: place },
   },
   learner_group: {
-    whose: 't.group_id in (select m.group_id from membership m where m.organisation_id = $1 and m.learner_id = $2)',
+    whose: `t.group_id in (select m.group_id from membership m where m.organisation_id = $1 and m.learner_id in (${idsOf('$2')}))`,
     order: 't.type, t.ref',
     says: 'The names of those groups.',
     omits: { position: place },
@@ -115,7 +125,7 @@ export const learnerTables: Record<string, LearnerTable> = {
   },
   audit: {
     whose: `t.status = 200 and t.resource = any(array(
-      select $2::uuid::text union all ${results.replace('f.assessment_id', 'f.assessment_id::text')}
+      select i.id::text from (${idsOf('$2')}) i(id) union all ${results.replace('f.assessment_id', 'f.assessment_id::text')}
       union all ${invitations.replace('i.invitation_id', 'i.invitation_id::text')}))`,
     order: 't.audit_id',
     says: 'When one of your provider’s other systems read your record or a result of yours by itself.',

@@ -7,7 +7,8 @@ import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { recomputeSets } from '../feed/group-sets.ts';
 import { forgetExits, storeExits } from '../feed/scope-exits.ts';
-import { findGroup, findLearnerIds } from './store.ts';
+import type { Reached } from './store.ts';
+import { findGroup, findReached } from './store.ts';
 import { teamType } from './types.ts';
 
 type Pair = { group_id: string; learner_id: string };
@@ -66,13 +67,18 @@ export async function joinGroups(work: Work, feed: Feed, pairs: Pair[]): Promise
 type Options = { managingTeams: boolean };
 const notManagingTeams: Options = { managingTeams: false };
 
+/** Each learner once, whichever references name them. */
+const idsOf = (learners: Map<string, Reached>): string[] => [
+  ...new Set([...learners.values()].map((one) => one.learner_id)),
+];
+
 /** Takes the feed's lock and finds who is meant. */
 async function begin(work: Work, organisationId: number, groupId: string, refs: string[], options: Options) {
   const feed = await lockFeed(work, organisationId);
   const group = await findGroup(work.tx, organisationId, groupId);
   if (group === undefined) throw new ApiError('not_found');
   if (group.type === teamType && !options.managingTeams) throw new ApiError('team_group_managed');
-  return { feed, learners: await findLearnerIds(work.tx, organisationId, refs) };
+  return { feed, learners: await findReached(work.tx, organisationId, refs) };
 }
 
 /**
@@ -88,12 +94,12 @@ export async function addMembers(
 ) {
   const { feed, learners } = await begin(work, organisationId, groupId, refs, options);
   const known = refs.filter((ref) => learners.has(ref));
-  const pairs = known.map((ref) => ({ group_id: groupId, learner_id: learners.get(ref)! }));
+  const pairs = idsOf(learners).map((learner_id) => ({ group_id: groupId, learner_id }));
   const joined = new Set((await joinGroups(work, feed, pairs)).map((pair) => pair.learner_id));
   await stampAndTell(work, feed, groupId, joined, learners, 'added');
   return {
-    added: known.filter((ref) => joined.has(learners.get(ref)!)),
-    already_members: known.filter((ref) => !joined.has(learners.get(ref)!)),
+    added: known.filter((ref) => joined.has(learners.get(ref)!.learner_id)),
+    already_members: known.filter((ref) => !joined.has(learners.get(ref)!.learner_id)),
     not_found: refs.filter((ref) => !learners.has(ref)),
   };
 }
@@ -110,14 +116,14 @@ export async function removeMembers(
   options = notManagingTeams,
 ) {
   const { feed, learners } = await begin(work, organisationId, groupId, refs, options);
-  const pairs = await work.tx.query<Pair>(leave, [organisationId, groupId, [...learners.values()], feed.next()]);
+  const pairs = await work.tx.query<Pair>(leave, [organisationId, groupId, idsOf(learners), feed.next()]);
   const left = new Set(pairs.map((pair) => pair.learner_id));
   if (left.size > 0) await recomputeSets(work.tx, organisationId, [...left]);
   await stampAndTell(work, feed, groupId, left, learners, 'removed');
   if (left.size > 0) await storeExits(work.tx, organisationId, groupId, [...left]);
   return {
-    removed: refs.filter((ref) => left.has(learners.get(ref) ?? '')),
-    not_members: refs.filter((ref) => !left.has(learners.get(ref) ?? '')),
+    removed: refs.filter((ref) => left.has(learners.get(ref)?.learner_id ?? '')),
+    not_members: refs.filter((ref) => !left.has(learners.get(ref)?.learner_id ?? '')),
   };
 }
 
@@ -126,16 +132,17 @@ async function stampAndTell(
   feed: Feed,
   groupId: string,
   changed: Set<string>,
-  learners: Map<string, string>,
+  learners: Map<string, Reached>,
   how: 'added' | 'removed',
 ) {
   if (changed.size === 0) return;
   await stampLearnersAndAssessments(work, feed, [...changed]);
-  const refs = [...learners].filter(([, id]) => changed.has(id)).map(([ref]) => ref);
+  // One event for each learner, under the reference of now, whichever of theirs the request has.
+  const refs = new Set([...learners.values()].filter((one) => changed.has(one.learner_id)).map((one) => one.ref));
   await emitGroupsUpdated(
     work,
     feed.organisationId,
-    refs.map((ref) => ({
+    [...refs].map((ref) => ({
       learner_ref: ref,
       added: how === 'added' ? [groupId] : [],
       removed: how === 'removed' ? [groupId] : [],

@@ -1,5 +1,6 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { reachedBy } from '../learner-ref.ts';
 
 export type GroupRow = {
   group_id: string;
@@ -54,7 +55,7 @@ const known = statement(
 );
 const learnersByRefs = statement(
   'group.learners_by_refs',
-  'select ref, learner_id from learner where organisation_id = $1 and ref = any($2)',
+  `select asked, learner_id, ref from ${reachedBy('$2::text[]', 'l.learner_id, l.ref')} r`,
 );
 
 export async function findGroup(tx: Tx, organisationId: number, groupId: string): Promise<GroupRow | undefined> {
@@ -95,8 +96,11 @@ export async function knownGroups(tx: Tx, organisationId: number, groupIds: stri
   return new Set((await tx.query<{ group_id: string }>(known, [organisationId, groupIds])).map((row) => row.group_id));
 }
 
-/** The organisation's learners among the references. A reference that a learner has stays with it. */
-export async function findLearnerIds(tx: Tx, organisationId: number, refs: string[]): Promise<Map<string, string>> {
-  const rows = await tx.query<{ ref: string; learner_id: string }>(learnersByRefs, [organisationId, refs]);
-  return new Map(rows.map((row) => [row.ref, row.learner_id]));
+/** A learner whom a reference of a request reaches, with the one that is theirs now. */
+export type Reached = { learner_id: string; ref: string };
+
+/** Whom the references reach, by each of them. Two may reach one learner. */
+export async function findReached(tx: Tx, organisationId: number, refs: string[]): Promise<Map<string, Reached>> {
+  const rows = await tx.query<Reached & { asked: string }>(learnersByRefs, [organisationId, refs]);
+  return new Map(rows.map(({ asked, learner_id, ref }) => [asked, { learner_id, ref }]));
 }

@@ -6,7 +6,13 @@ import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { ensureGroups } from '../groups/create.ts';
 import { joinGroups } from '../groups/members.ts';
 import type { LearnerName } from '../learners/learners.ts';
-import { findLearnersByIds, findLearnersByRefs, insertLearners, nameInstants } from '../learners/learners.ts';
+import {
+  findAliases,
+  findLearnersByRefs,
+  findLearnersOrSurvivors,
+  insertLearners,
+  nameInstants,
+} from '../learners/learners.ts';
 import { limits } from '../limits.ts';
 import { uuidOf } from '../random.ts';
 import { learnerJson } from '../assessments/body.ts';
@@ -54,10 +60,11 @@ const tooManyGroups: Fault = {
 export async function importRecords(
   work: Work,
   organisationId: number,
-  records: ReadyRecord[],
+  given: ReadyRecord[],
   options: Options,
 ): Promise<ImportOutcome[]> {
   const feed = await lockFeed(work, organisationId);
+  const records = await underTheirIds(work, organisationId, given);
   if (new Set(records.map((record) => record.assessmentId)).size === records.length)
     return importDistinct(work, feed, records, options);
   const outcomes = new Array<ImportOutcome>(records.length);
@@ -111,7 +118,7 @@ async function importDistinct(
     findKnownLearners(work, organisationId, records),
   ]);
   const stored = new Map(found.map((row) => [row.assessment_id, row]));
-  const outcomes = await refuse(work, organisationId, records, stored);
+  const outcomes = refuse(records, stored, known);
   const groupsRefused = await refuseGroupsBeyondLimit(work, feed, records, outcomes);
   const places = records.map((_, i) => i).filter((i) => outcomes[i] === null);
   const open = places.map((i) => records[i]!);
@@ -155,22 +162,17 @@ function outcomeOf(entry: Entry, touched: ReadonlySet<string>): 'imported' | 'up
 }
 
 /** What is wrong with records whose ids are in use already; null where nothing is. */
-async function refuse(
-  work: Work,
-  organisationId: number,
+function refuse(
   records: ReadyRecord[],
   stored: ReadonlyMap<string, Stored>,
-): Promise<(ImportOutcome | null)[]> {
-  if (stored.size === 0) return records.map(() => null);
-  const holderIds = [...stored.values()].map((row) => row.learner_id);
-  const holders = await findLearnersByIds(work.tx, organisationId, holderIds);
-  const refs = new Map(holders.map((learner) => [learner.learner_id, learner.ref]));
+  known: KnownLearners,
+): (ImportOutcome | null)[] {
   return records.map((record) => {
     const row = stored.get(record.assessmentId);
     if (row === undefined) return null;
     if (row.body === null) return { outcome: 'rejected', faults: [withdrawn] };
     const faults: Fault[] = [];
-    if (refs.get(row.learner_id) !== record.learnerRef) faults.push(ofAnotherLearner);
+    if (known.get(askedBy(record))?.learner_id !== row.learner_id) faults.push(ofAnotherLearner);
     if (row.facet !== record.facet || row.assessed_at !== record.assessedAtUs) faults.push(immutable);
     return faults.length === 0 ? null : { outcome: 'rejected', faults };
   });
@@ -227,37 +229,79 @@ type Learners = {
  * A learner without a reference can't be recognised: each such result has a learner of its own, the same at every
  * import.
  */
-function ownLearnerId(organisationId: number, record: ReadyRecord): string {
-  return uuidOf(`${organisationId}:learner-of`, record.assessmentId);
+function ownLearnerId(organisationId: number, assessmentId: string): string {
+  return uuidOf(`${organisationId}:learner-of`, assessmentId);
 }
 
-/** The learners of the records that exist already. */
-async function findKnownLearners(work: Work, organisationId: number, records: ReadyRecord[]): Promise<LearnerName[]> {
+/** Learners that exist, by what records name them by; one that several name stands there as one value. */
+type KnownLearners = Map<string, LearnerName>;
+
+const askedBy = ({ learnerRef, assessmentId }: ReadyRecord): string =>
+  learnerRef === null ? `own ${assessmentId}` : `ref ${learnerRef}`;
+
+/** The learners of the records that exist already: by any reference of theirs, or who somebody turned out to be. */
+async function findKnownLearners(work: Work, organisationId: number, records: ReadyRecord[]): Promise<KnownLearners> {
   const refs = new Set<string>();
-  const own: string[] = [];
+  const own = new Map<string, string>();
   for (const record of records) {
-    if (record.learnerRef === null) own.push(ownLearnerId(organisationId, record));
+    if (record.learnerRef === null) own.set(ownLearnerId(organisationId, record.assessmentId), askedBy(record));
     else refs.add(record.learnerRef);
   }
   const [byRefs, byIds] = await Promise.all([
     refs.size === 0 ? [] : findLearnersByRefs(work.tx, organisationId, [...refs]),
-    own.length === 0 ? [] : findLearnersByIds(work.tx, organisationId, own),
+    own.size === 0 ? [] : findLearnersOrSurvivors(work.tx, organisationId, [...own.keys()]),
   ]);
-  return byIds.length === 0 ? byRefs : [...byRefs, ...byIds];
+  const one = new Map<string, LearnerName>();
+  const known: KnownLearners = new Map();
+  const add = (asked: string, { learner_id, ref, full_name }: LearnerName) => {
+    let learner = one.get(learner_id);
+    if (learner === undefined) one.set(learner_id, (learner = { learner_id, ref, full_name }));
+    known.set(asked, learner);
+  };
+  for (const row of byRefs) add(`ref ${row.asked}`, row);
+  for (const row of byIds) add(own.get(row.asked)!, row);
+  return known;
 }
 
-async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], known: LearnerName[]): Promise<Learners> {
+/**
+ * Records whose ids come from what they say, under the ids that their results have: a learner's reference may have
+ * changed since, or been given. New ones get theirs from the reference of now.
+ */
+async function underTheirIds(work: Work, organisationId: number, records: ReadyRecord[]): Promise<ReadyRecord[]> {
+  const refs = [...new Set(records.flatMap(({ learnerRef, idUnder }) => (idUnder === null ? [] : (learnerRef ?? []))))];
+  if (refs.length === 0) return records;
+  const learners = new Map(
+    (await findLearnersByRefs(work.tx, organisationId, refs)).map((learner) => [learner.asked, learner]),
+  );
+  if (learners.size === 0) return records;
+  const former = Map.groupBy(
+    await findAliases(work.tx, organisationId, [...new Set([...learners.values()].map((one) => one.learner_id))]),
+    (alias) => alias.learner_id,
+  );
+  const others = records.map((record) => {
+    const learner = record.learnerRef === null ? undefined : learners.get(record.learnerRef);
+    if (record.idUnder === null || learner === undefined) return null;
+    const aliases = (former.get(learner.learner_id) ?? []).map((alias) => alias.ref);
+    const ids = [record.learnerRef, learner.ref, ...aliases, null].map(record.idUnder);
+    return { learnerId: learner.learner_id, ids, now: record.idUnder(learner.ref) };
+  });
+  const asked = [...new Set(others.flatMap((one) => one?.ids ?? []))];
+  const holders = new Map(
+    (await findStored(work.tx, organisationId, asked)).map((row) => [row.assessment_id, row.learner_id]),
+  );
+  return records.map((record, i) => {
+    const other = others[i];
+    if (other === null || other === undefined) return record;
+    const assessmentId = other.ids.find((id) => holders.get(id) === other.learnerId) ?? other.now;
+    return assessmentId === record.assessmentId ? record : { ...record, assessmentId };
+  });
+}
+
+async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], known: KnownLearners): Promise<Learners> {
   const { organisationId } = feed;
-  const byRef = new Map<string, LearnerName>();
-  const byId = new Map<string, LearnerName>();
-  for (const learner of known) {
-    if (learner.ref === null) byId.set(learner.learner_id, learner);
-    else byRef.set(learner.ref, learner);
-  }
   const made = new Map<string, LearnerName>();
   const formerNames = new Map<LearnerName, string>();
-  const knownTo = (record: ReadyRecord) =>
-    record.learnerRef === null ? byId.get(ownLearnerId(organisationId, record)) : byRef.get(record.learnerRef);
+  const knownTo = (record: ReadyRecord) => known.get(askedBy(record));
   const otherwise = records.filter((record) => (knownTo(record)?.full_name ?? record.fullName) !== record.fullName);
   const asOf = await nameInstants(work.tx, organisationId, [
     ...new Set(otherwise.map((record) => knownTo(record)!.learner_id)),
@@ -266,13 +310,12 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], kn
     let learner = knownTo(record);
     if (learner === undefined) {
       learner = {
-        learner_id: record.learnerRef === null ? ownLearnerId(organisationId, record) : work.uuid(),
+        learner_id: record.learnerRef === null ? ownLearnerId(organisationId, record.assessmentId) : work.uuid(),
         ref: record.learnerRef,
         full_name: record.fullName,
       };
       made.set(learner.learner_id, learner);
-      if (learner.ref === null) byId.set(learner.learner_id, learner);
-      else byRef.set(learner.ref, learner);
+      known.set(askedBy(record), learner);
       asOf.set(learner.learner_id, record.assessedAtUs);
     }
     // An older record doesn't put an old name back; of equally old ones the later line counts.
@@ -297,7 +340,9 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], kn
     ids: holders.map((learner) => learner.learner_id),
     json: records.map((record, i) => {
       const { ref, full_name } = holders[i]!;
-      return full_name === record.fullName ? record.learnerJson : learnerJson(ref, full_name);
+      // The reference that is shown is the one of now, whichever the record has.
+      const asGiven = full_name === record.fullName && ref === record.learnerRef;
+      return asGiven ? record.learnerJson : learnerJson(ref, full_name);
     }),
     made: new Set(made.keys()),
     renamed: renamed.map((learner) => learner.learner_id),

@@ -12,6 +12,8 @@ import { parseUkInstant } from './uk-dates.ts';
 /** A record that may be imported, with its texts ready to store. */
 export type ReadyRecord = {
   assessmentId: string;
+  /** The id that the record would have under another reference of its learner; null where its id was given. */
+  idUnder: ((ref: string | null) => string) | null;
   learnerRef: string | null;
   fullName: string;
   assessedAtUs: number;
@@ -108,11 +110,12 @@ export function readyRecord(value: unknown, namespace: string, nowMs: number, da
   const record = value as unknown as ImportRecord;
   const ref = record.learner.ref ?? null;
   const fullName = record.learner.full_name;
-  const assessmentId =
-    record.assessment_id?.toLowerCase() ??
-    uuidOf(namespace, JSON.stringify([ref ?? ['', fullName], record.subject, record.framework, assessedAt]));
+  const idUnder = (other: string | null) =>
+    uuidOf(namespace, JSON.stringify([other ?? ['', fullName], record.subject, record.framework, assessedAt]));
+  const given = record.assessment_id?.toLowerCase();
   return {
-    assessmentId,
+    assessmentId: given ?? idUnder(ref),
+    idUnder: given === undefined ? idUnder : null,
     learnerRef: ref,
     fullName,
     assessedAtUs: assessedAt,

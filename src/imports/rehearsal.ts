@@ -38,9 +38,13 @@ export async function openRehearsal({ tx }: Work, organisationId: number): Promi
   return {
     async takeIn(records) {
       const learners = await tx.query<{ learner_id: string }>(
-        `select learner_id from (
+        `with meant as (
            select learner_id from "${schema}".learner where organisation_id = $1 and ref = any($2)
-           union select learner_id from "${schema}".assessment where organisation_id = $1 and assessment_id = any($3::uuid[])) l
+           union select learner_id from "${schema}".learner_alias where organisation_id = $1 and ref = any($2)
+           union select learner_id from "${schema}".assessment where organisation_id = $1 and assessment_id = any($3::uuid[]))
+         select learner_id from (
+           select learner_id from meant
+           union select m.learner_id from "${schema}".learner m join meant on m.organisation_id = $1 and m.merged_into = meant.learner_id) l
           where not exists (select from pg_temp.learner t where t.organisation_id = $1 and t.learner_id = l.learner_id)`,
         [
           organisationId,

@@ -16,8 +16,8 @@ import { assessmentUrl, createInvitation, findOpenInvitation } from './invitatio
 export type ProvisionRequest = { full_name: string; email: string | null; ref: string | null; groups: GroupInput[] };
 
 /**
- * POST /learners: the learner, its groups, its invitation and the credit, all or nothing. A learner whose reference
- * exists is updated; groups are added, never removed. An invitation that is still open is given again, without a
+ * POST /learners: the learner, its groups, its invitation and the credit, all or nothing. A learner whom the
+ * reference reaches is updated; groups are added, never removed. An invitation that is still open is given again, without a
  * credit.
  * @param actor who invites: the key, or a person's id
  * @throws ApiError group_autocreate_disabled, group_limit_exceeded, insufficient_credits
@@ -75,7 +75,7 @@ export async function provisionLearner(work: Work, organisationId: number, reque
     created,
     reply: {
       learner_id: learnerId,
-      ref: request.ref,
+      ref: known === undefined ? request.ref : known.ref,
       full_name: request.full_name,
       assessment_url: assessmentUrl(work.settings.baseUrl, work.secrets, invitation),
       invitation_id: invitation.invitation_id,

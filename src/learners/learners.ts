@@ -1,17 +1,19 @@
 /** What other nouns may ask of learners. */
 export type { LearnerName } from './store.ts';
+export { findAliases, findPerson, hashAliases } from './aliases.ts';
 export {
   emptyLearners,
   findLearner,
   findLearnersByIds,
   findLearnersByRefs,
+  findLearnersOrSurvivors,
   findLeaving,
   findStranded,
   insertLearners,
   lookAgainAt,
   nameInstants,
+  recordChange,
   recordErasure,
-  recordRename,
   stopLooking,
   updateLearner,
   updateLearnerRef,

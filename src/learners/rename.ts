@@ -1,3 +1,4 @@
+import type { Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
@@ -6,7 +7,7 @@ import { learnerJson } from '../assessments/body.ts';
 import { replaceLearnerJson } from '../assessments/assessments.ts';
 import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import type { LearnerName } from './learners.ts';
-import { findLearnersByIds, findLearnersByRefs, recordRename, updateLearner, updateLearnerRef } from './learners.ts';
+import { findLearnersByIds, findLearnersByRefs, recordChange, updateLearner, updateLearnerRef } from './learners.ts';
 
 /**
  * Changes a learner's name, also inside every live assessment; the caller stamps both.
@@ -23,8 +24,23 @@ export async function renameLearner(
   await replaceLearnerJson(work.tx, organisationId, learner.learner_id, learnerJson(learner.ref, fullName));
 }
 
-/** A learner that is named by the provider's reference or by the service's id. */
+/** A learner that is named by a reference, of now or before, or by the service's id. */
 export type NamedLearner = { ref: string } | { learnerId: string };
+
+/** @returns undefined for one that isn't there, or of whom nothing but a tombstone is left */
+export async function findNamedLearner(
+  tx: Tx,
+  organisationId: number,
+  who: NamedLearner,
+): Promise<LearnerName | undefined> {
+  const [found] =
+    'ref' in who
+      ? await findLearnersByRefs(tx, organisationId, [who.ref])
+      : await findLearnersByIds(tx, organisationId, [who.learnerId]);
+  if (found === undefined || found.full_name === '') return undefined;
+  const { learner_id, ref, full_name } = found;
+  return { learner_id, ref, full_name };
+}
 
 /**
  * Corrects a name, without an invitation or a credit. Results from before this moment don't change it back.
@@ -39,15 +55,11 @@ export async function correctName(
   why: { actor: string; reason: string | null },
 ): Promise<LearnerName & { changed: boolean }> {
   const feed = await lockFeed(work, organisationId);
-  const [learner] =
-    'ref' in who
-      ? await findLearnersByRefs(work.tx, organisationId, [who.ref])
-      : await findLearnersByIds(work.tx, organisationId, [who.learnerId]);
-  // A learner that is forgotten has no name, and gets none again.
-  if (learner === undefined || learner.full_name === '') throw new ApiError('not_found');
+  const learner = await findNamedLearner(work.tx, organisationId, who);
+  if (learner === undefined) throw new ApiError('not_found');
   const changed = learner.full_name !== fullName;
   await renameLearner(work, organisationId, learner, fullName, { namedAtUs: work.nowMs * 1000 });
-  await recordRename(work, organisationId, learner.learner_id, why);
+  await recordChange(work, organisationId, learner.learner_id, 'renamed', why);
   if (changed) await stampLearnersAndAssessments(work, feed, [learner.learner_id]);
   return { ...learner, full_name: fullName, changed };
 }
@@ -69,7 +81,7 @@ export async function redactLearner(work: Work, organisationId: number, learnerI
   await renameLearner(work, organisationId, { ...learner, ref }, fullName, { namedAtUs });
   if (namedAtUs !== undefined) {
     const reason = 'Redacted: it held a National Insurance number';
-    await recordRename(work, organisationId, learnerId, { actor: 'operator', reason });
+    await recordChange(work, organisationId, learnerId, 'renamed', { actor: 'operator', reason });
   }
   await stampLearnersAndAssessments(work, feed, [learnerId]);
 }

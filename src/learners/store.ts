@@ -4,6 +4,7 @@ import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import type { Feed } from '../feed/position.ts';
 import { shapeAt } from '../db/shape.ts';
+import { idsOf, reachedBy } from '../learner-ref.ts';
 import { limits } from '../limits.ts';
 
 export type LearnerRow = {
@@ -26,14 +27,26 @@ const from = `learner l
     join feed v on v.organisation_id = l.organisation_id
     cross join lateral ${lastAssessedOf} r`;
 
-const byRef = statement('learner.by_ref', `select ${columns} from ${from} where l.organisation_id = $1 and l.ref = $2`);
+const byRef = statement(
+  'learner.by_ref',
+  `
+  select ${columns} from ${from}
+   where l.organisation_id = $1 and l.learner_id = (select r.learner_id from ${reachedBy('array[$2::text]')} r)`,
+);
 const byRefs = statement(
   'learner.by_refs',
-  'select learner_id, ref, full_name from learner where organisation_id = $1 and ref = any($2)',
+  `select asked, learner_id, ref, full_name from ${reachedBy('$2::text[]', 'l.learner_id, l.ref, l.full_name')} r`,
 );
 const byIds = statement(
   'learner.by_ids',
   'select learner_id, ref, full_name from learner where organisation_id = $1 and learner_id = any($2)',
+);
+const orSurvivors = statement(
+  'learner.or_survivors',
+  `
+  select l.learner_id as asked, s.learner_id, s.ref, s.full_name from learner l
+    join learner s on s.organisation_id = l.organisation_id and s.learner_id = coalesce(l.merged_into, l.learner_id)
+   where l.organisation_id = $1 and l.learner_id = any($2)`,
 );
 const insert = statement(
   'learner.insert',
@@ -87,7 +100,7 @@ const namedAt = statement(
 const insertChange = statement(
   'learner.insert_change',
   `
-  insert into learner_change (organisation_id, learner_id, at, kind, actor, reason) values ($1, $2, $3, 'renamed', $4, $5)
+  insert into learner_change (organisation_id, learner_id, at, kind, actor, reason) values ($1, $2, $3, $4, $5, $6)
   on conflict (organisation_id, learner_id, at, kind) do update
      set reason = concat_ws('; ', learner_change.reason, excluded.reason)`,
 );
@@ -97,7 +110,9 @@ const erased = statement(
   with hashed as (
     update learner set ref_hash = $5 where organisation_id = $1 and learner_id = $2),
   silent as (
-    update learner_change set reason = null where organisation_id = $1 and learner_id = $2 and reason is not null)
+    update learner_change set reason = null
+     where organisation_id = $1 and reason is not null
+       and learner_id in (${idsOf('$2')}))
   insert into learner_change (organisation_id, learner_id, at, kind, actor) values ($1, $2, $3, 'erased', $4)
   on conflict do nothing`,
 );
@@ -115,23 +130,42 @@ const update = statement(
   update learner set full_name = $3, email = coalesce($4, email), named_at = coalesce($5, named_at) where organisation_id = $1 and learner_id = $2`,
 );
 
+const mergedInto = statement(
+  'learner.merged_into',
+  'select learner_id from learner where organisation_id = $1 and merged_into = $2',
+);
 const updateRef = statement(
   'learner.update_ref',
   'update learner set ref = $3 where organisation_id = $1 and learner_id = $2',
 );
 
+/** The learner whom a reference reaches: theirs now, or before. */
 export async function findLearner(tx: Tx, organisationId: number, ref: string): Promise<LearnerRow | undefined> {
   return (await tx.query<LearnerRow>(byRef, [organisationId, ref]))[0];
 }
 
 export type LearnerName = { learner_id: string; ref: string | null; full_name: string };
 
-export function findLearnersByRefs(tx: Tx, organisationId: number, refs: string[]): Promise<LearnerName[]> {
-  return tx.query<LearnerName>(byRefs, [organisationId, refs]);
+/** The learners whom these references reach, `asked` by which; two may reach one learner. */
+export function findLearnersByRefs(
+  tx: Tx,
+  organisationId: number,
+  refs: string[],
+): Promise<(LearnerName & { asked: string })[]> {
+  return tx.query<LearnerName & { asked: string }>(byRefs, [organisationId, refs]);
 }
 
 export function findLearnersByIds(tx: Tx, organisationId: number, ids: string[]): Promise<LearnerName[]> {
   return tx.query<LearnerName>(byIds, [organisationId, ids]);
+}
+
+/** The same; in the place of those who were merged into another one, whom they turned out to be. */
+export function findLearnersOrSurvivors(
+  tx: Tx,
+  organisationId: number,
+  ids: string[],
+): Promise<(LearnerName & { asked: string })[]> {
+  return tx.query<LearnerName & { asked: string }>(orSurvivors, [organisationId, ids]);
 }
 
 export type NewLearner = {
@@ -169,6 +203,12 @@ export async function updateLearner(
   await tx.query(update, [organisationId, learnerId, fullName, given.email ?? null, given.namedAtUs ?? null]);
 }
 
+/** Those who turned out to be this learner. */
+export async function findMergedInto(tx: Tx, organisationId: number, learnerId: string): Promise<string[]> {
+  const rows = await tx.query<{ learner_id: string }>(mergedInto, [organisationId, learnerId]);
+  return rows.map((row) => row.learner_id);
+}
+
 /** Another reference for a learner, whom the provider's systems then know by it. */
 export async function updateLearnerRef(tx: Tx, organisationId: number, learnerId: string, ref: string): Promise<void> {
   await tx.query(updateRef, [organisationId, learnerId, ref]);
@@ -184,14 +224,17 @@ export async function nameInstants(tx: Tx, organisationId: number, learnerIds: s
   return new Map(rows.map((row) => [row.learner_id, row.at]));
 }
 
-/** Keeps who corrected a learner's name, when and why; not the names. */
-export async function recordRename(
+export type LearnerChange = 'renamed' | 'referenced' | 'merged';
+
+/** Keeps what was done with a learner, by whom, when and why; never a name or a reference. */
+export async function recordChange(
   work: Work,
   organisationId: number,
   learnerId: string,
+  kind: LearnerChange,
   why: { actor: string; reason: string | null },
 ): Promise<void> {
-  await work.tx.query(insertChange, [organisationId, learnerId, new Date(work.nowMs), why.actor, why.reason]);
+  await work.tx.query(insertChange, [organisationId, learnerId, new Date(work.nowMs), kind, why.actor, why.reason]);
 }
 
 /** Keeps who erased a learner and when, and the hash of the reference; takes away why the learner was changed before. */

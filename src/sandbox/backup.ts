@@ -16,6 +16,7 @@ export const recordTables = [
   'assessment',
   'membership',
   'learner_feed',
+  'learner_alias',
   'learner',
   'group_set_group',
   'group_set',

@@ -96,7 +96,7 @@ async function seedLearners(seeding: Seeding, learners: PlannedLearner[]): Promi
           organisationId,
           named.map((learner) => learner.ref),
         )
-      ).map((row) => row.ref),
+      ).map((row) => row.asked),
     );
     const fresh = named
       .filter((learner) => !known.has(learner.ref))

@@ -9,6 +9,8 @@ import { isUuid } from '../uuid.ts';
 export type TracedResult = {
   learner_id: string;
   learner_ref: string | null;
+  /** Who turned out to be this learner: a call from before a merge names one of those. */
+  merged_ids: string[];
   position: number;
   deleted: boolean;
   assessed_at: number;
@@ -63,7 +65,8 @@ const eventsOf = `select e.event_id, e.number, e.occurred_at from event e
 const result = statement(
   'trace.result',
   `
-  select f.learner_id, l.ref as learner_ref, f.position, f.deleted, f.assessed_at, f.facet, coalesce(g.group_ids, '{}') as group_ids,
+  select f.learner_id, l.ref as learner_ref,
+         array(select m.learner_id from learner m where m.organisation_id = $1 and m.merged_into = f.learner_id) as merged_ids, f.position, f.deleted, f.assessed_at, f.facet, coalesce(g.group_ids, '{}') as group_ids,
          coalesce((select min(occurred_at) from (${eventsOf} offset 0) e),
                   (select min(v.created_at) from evidence v where v.organisation_id = $1 and v.assessment_id = $2::uuid)) as completed_at
     from assessment a
@@ -244,10 +247,12 @@ export async function readLastPolls(tx: Tx, organisationId: number, keyId: strin
 
 const learnerRef = statement(
   'trace.learner_ref',
-  'select ref from learner where organisation_id = $1 and learner_id = $2',
+  `select s.ref from learner l
+     join learner s on s.organisation_id = l.organisation_id and s.learner_id = coalesce(l.merged_into, l.learner_id)
+    where l.organisation_id = $1 and l.learner_id = $2`,
 );
 
-/** The learner's reference as it is now; null for one that has none, or isn't there. */
+/** The reference, as it is now, of the learner or of whom they turned out to be; null for one that has none, or isn't there. */
 export async function readLearnerRef(tx: Tx, organisationId: number, learnerId: string): Promise<string | null> {
   if (!isUuid(learnerId)) return null;
   return (await tx.query<{ ref: string | null }>(learnerRef, [organisationId, learnerId]))[0]?.ref ?? null;

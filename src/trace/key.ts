@@ -47,7 +47,8 @@ export function excludedBy(query: string, result: TracedResult): string | null {
   const list = (name: string) => splitList(given.get(name));
   const learner = given.get('learner_id');
   if (learner === unknownLearner) return 'it asks for a learner_ref that no learner had';
-  if (learner !== null && learner !== result.learner_id) return 'it asks for another learner';
+  if (learner !== null && learner !== result.learner_id && !result.merged_ids.includes(learner))
+    return 'it asks for another learner';
   const facets = facetsMatching({
     subject: list('subject'),
     rqf_level_code: null,

@@ -1,5 +1,6 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { reachedBy } from '../learner-ref.ts';
 import { isUuid } from '../uuid.ts';
 
 /** What an id or a reference names within an organisation. */
@@ -13,9 +14,11 @@ const named = statement(
   select kind, id from (
     select 1 as n, 'result' as kind, assessment_id::text as id from assessment where organisation_id = $1 and assessment_id = $2::uuid
     union all
-    select 2, 'learner', learner_id::text from learner where organisation_id = $1 and ref = $3 and full_name <> ''
+    select 2, 'learner', r.learner_id::text from ${reachedBy('array[$3::text]')} r
     union all
-    select 3, 'learner', learner_id::text from learner where organisation_id = $1 and learner_id = $2::uuid and full_name <> ''
+    select 3, 'learner', s.learner_id::text from learner l
+      join learner s on s.organisation_id = $1 and s.learner_id = coalesce(l.merged_into, l.learner_id)
+     where l.organisation_id = $1 and l.learner_id = $2::uuid and s.full_name <> ''
     union all
     select 4, 'key', key_id from access_key where organisation_id = $1 and key_id = upper($3)
     union all

@@ -7,7 +7,7 @@ import { lockFeed } from '../feed/position.ts';
 import { emptyInvitations } from '../invitations/invitations.ts';
 import { hashOfRef } from '../learner-ref.ts';
 import type { LearnerName } from '../learners/learners.ts';
-import { findLearnersByIds, recordErasure } from '../learners/learners.ts';
+import { findLearnersByIds, findPerson, hashAliases, recordErasure } from '../learners/learners.ts';
 import { forgetCreditReasons } from '../organisations/credits.ts';
 import { voidSittingsOfLearner } from '../sittings/sittings.ts';
 import { forgetLearners } from './forget.ts';
@@ -17,7 +17,7 @@ import { forgetReplies } from './kept-replies.ts';
 export type Erasure = { learner_id: string; results: number; openSittings: number };
 
 /** Nothing is left of these but tombstones: a learner always has a name. */
-export const isErased = (learner: LearnerName): boolean => learner.full_name === '';
+const isErased = (learner: LearnerName): boolean => learner.full_name === '';
 
 /** What stands in the place of reasons, which are free text and may name the person. */
 const reason = 'Erased';
@@ -25,8 +25,8 @@ const reason = 'Erased';
 /**
  * Erases a learner (UK GDPR, article 17): results become tombstones, and so does the learner; name, reference, address,
  * answers, evidence, payloads that wait or were sent, kept replies and the reasons of changes are gone. What stays names
- * nobody: ids, times, positions, which questions were shown, and a keyed hash of the reference, so that a feed that asks
- * for it still brings the tombstones (docs/decisions/0077). A sitting that is under way ends without a result.
+ * nobody: ids, times, positions, which questions were shown, and keyed hashes of the references, so that a feed that asks
+ * for one still brings the tombstones (docs/decisions/0077). A sitting that is under way ends without a result.
  * @returns null where there is no such learner, or it is erased already
  */
 export async function eraseLearner(
@@ -49,11 +49,12 @@ export async function eraseLearner(
     await emptyEditions(work, organisationId, row.assessment_id);
   }
   const assessmentIds = results.map((row) => row.assessment_id);
-  const learnerRefs = learner.ref === null ? [] : [learner.ref];
-  await cancelEvents(work, organisationId, { assessmentIds, learnerRefs }, 'erased');
+  const person = await findPerson(tx, organisationId, learner);
+  await cancelEvents(work, organisationId, { assessmentIds, learnerRefs: person.refs }, 'erased');
   await forgetReasons(tx, organisationId, learnerId, reason);
   await forgetCreditReasons(tx, organisationId, invitations);
-  await forgetReplies(tx, work.secrets, organisationId, learner);
+  await forgetReplies(tx, work.secrets, organisationId, person);
+  await hashAliases(work, organisationId, person.aliases);
   await recordErasure(work, organisationId, learnerId, {
     ...by,
     refHash: learner.ref === null ? null : hashOfRef(work.secrets, organisationId, learner.ref),

@@ -16,16 +16,16 @@ const forget = statement(
 const rowsAtOnce = 1000;
 
 /** Whom replies are looked through for. */
-type Sought = { learner_id: string; ref: string | null };
+type Sought = { ids: string[]; refs: string[] };
 
 /**
  * Replies that show a learner have the id; only lists of references that nobody had are without. A reference may be a
  * word that stands in other replies too, which must stay: without them the request would be carried out again.
  */
-function shows(reply: string, { learner_id: id, ref }: Sought): boolean {
-  if (reply.includes(id)) return true;
+function shows(reply: string, { ids, refs }: Sought): boolean {
+  if (ids.some((id) => reply.includes(id))) return true;
   // The body is JSON within JSON.
-  return ref !== null && reply.includes('\\"not_found\\":[') && reply.includes(`\\"${ref}\\"`);
+  return reply.includes('\\"not_found\\":[') && refs.some((ref) => reply.includes(`\\"${ref}\\"`));
 }
 
 /**

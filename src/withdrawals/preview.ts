@@ -1,5 +1,6 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { refsOf } from '../learner-ref.ts';
 
 /** What an erasure of a learner takes, in numbers. */
 export type ErasurePreview = {
@@ -33,7 +34,7 @@ const preview = statement(
     select e.event_id from event e
      where e.organisation_id = $1 and e.type = 'learner.groups.updated' and e.emptied is null
        and substring(e.payload from '"learner_ref":"([^"]*)"')
-         = any(array(select l.ref from learner l where l.organisation_id = $1 and l.learner_id = $2 and l.ref is not null)))
+         = any(array(${refsOf('$2')})))
   select l.learner_id, l.ref, l.full_name, (select count(*) from results) as results,
          (select count(*) from results r join evidence e on e.organisation_id = $1 and e.assessment_id = r.assessment_id
            where e.pdf is not null) as evidence,

@@ -52,7 +52,7 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
     await world.begin(random);
 
     const [g, h, i, j] = world.groups;
-    const ref = world.refs[3]!;
+    const [ref, second, third, later] = world.watched;
     // Consumers with bounds: what their key adds to every query.
     const bounded = new Map<string, Client[]>();
     for (const bounds of [{ groupIds: [g!, h!], subjects: ['maths', 'english'] }, { groupIds: [i!, j!] }]) {
@@ -94,6 +94,10 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
       },
       { path: '/assessments', limit: 100, manner: 'linger', query: `group_id=${world.groups.join(',')}` },
       { path: '/assessments', limit: 7, manner: 'follow', query: `learner_ref=${ref}` },
+      { path: '/assessments', limit: 1, manner: 'linger', query: `learner_ref=${second}` },
+      { path: '/assessments', limit: 100, manner: 'since only', query: `learner_ref=${third}` },
+      { path: '/assessments', limit: 2, manner: 'follow', query: `learner_ref=${later}` },
+      { path: '/assessments', limit: 7, manner: 'linger', query: `learner_ref=${ref}&group_id=${g},${i}` },
       { path: '/assessments', limit: 3, manner: 'linger', query: `learner_ref=${erasedRefs[0]}` },
       { path: '/learners', limit: 7, manner: 'follow' },
       { path: '/learners', limit: 500, manner: 'sweep' },
@@ -154,10 +158,14 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
     );
     const model = await Model.read(own, org.id, sweeps.get('/assessments?')!, sweeps.get('/learners?')!);
     model.assertOneTruth();
+    const reached = await world.assertReached(async (one) => {
+      const answer = await org.get(`/learners/${one}`);
+      return answer.status === 404 ? null : answer.body.data.learner_id;
+    });
     for (const options of consumers) {
       const seen = seenBy(options);
       if (options.path === '/assessments' && seen !== '/assessments?')
-        model.assertFiltered(seen.slice('/assessments?'.length), sweeps.get(seen)!);
+        model.assertFiltered(seen.slice('/assessments?'.length), sweeps.get(seen)!, reached);
     }
     context.diagnostic(
       `${writers * rounds} changes, ${mirrors.reduce((sum, mirror) => sum + mirror.polls, 0)} polls in ${mirrors.reduce((sum, mirror) => sum + mirror.requests, 0)} requests, ${shown.entries} entries, ${watch.looks} looks, ${sweeps.get('/assessments?')!.size} results`,

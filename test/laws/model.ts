@@ -37,10 +37,10 @@ export class Model {
     for (const one of this.#assessments.values()) {
       const learner = this.#learners.get(one.learner.learner_id);
       assert.ok(learner, `law 1: ${one.assessment_id} has a learner that /learners does not show`);
-      assert.equal(
-        one.learner.full_name,
-        learner.full_name,
-        `law 2: ${one.assessment_id} shows another name than its learner`,
+      assert.deepEqual(
+        [one.learner.ref, one.learner.full_name],
+        [learner.ref, learner.full_name],
+        `law 2: ${one.assessment_id} shows another reference or name than its learner`,
       );
       assert.deepEqual(
         one.groups,
@@ -58,8 +58,8 @@ export class Model {
     }
   }
 
-  /** A filtered sweep is the whole sweep, filtered. */
-  assertFiltered(query: string, sweep: Map<string, string>): void {
+  /** A filtered sweep is the whole sweep, filtered. @param reached whom references reach, by their paths */
+  assertFiltered(query: string, sweep: Map<string, string>, reached: Map<string, string>): void {
     const given = new URLSearchParams(query);
     const many = (name: string) => given.get(name)?.split(',') ?? null;
     const below = given.get('below_level_1');
@@ -70,7 +70,7 @@ export class Model {
       if (below !== null && String(one.below_level_1) !== below) return false;
       if (given.has('assessed_from') && one.assessed_at < given.get('assessed_from')!) return false;
       if (given.has('assessed_to') && one.assessed_at > given.get('assessed_to')!) return false;
-      if (given.has('learner_ref') && one.learner.ref !== given.get('learner_ref')) return false;
+      if (given.has('learner_ref') && one.learner.learner_id !== reached.get(given.get('learner_ref')!)) return false;
       return groups === null || groups.some((id) => this.#memberships.get(one.learner.learner_id)?.has(id));
     });
     assertSame(

@@ -6,6 +6,7 @@ import { findLearnersByRefs } from '../../src/learners/learners.ts';
 import { levels } from '../../src/assessments/facet.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { importRecords } from '../../src/imports/import.ts';
+import { changeReference } from '../../src/learners/reference.ts';
 import { correctName } from '../../src/learners/rename.ts';
 import type { Work } from '../../src/db/work.ts';
 import { ApiError } from '../../src/errors.ts';
@@ -16,20 +17,12 @@ import { pick } from '../../src/random.ts';
 import type { Answer, Client } from '../contract/client.ts';
 import { recordResults } from '../scenario.ts';
 import { subjects } from '../../src/scoring/levels.ts';
+import { Persons } from './persons.ts';
+import type { KnownRecord, RecordLine } from './records.ts';
+import { newRecord, recordLine, some, someGroup, someName } from './records.ts';
 
 /** Runs a verb in a unit of work, as the command line does. */
 export type InWork = <T>(inside: (work: Work) => Promise<T>) => Promise<T>;
-
-type KnownRecord = {
-  assessment_id: string;
-  ref: string | null;
-  name: string;
-  subject: string;
-  assessed_at: string;
-  level: number;
-};
-
-const surnames = ['Silva', 'Okafor', 'Nguyễn', 'O’Brien', 'Иванова', 'العلي', '王', 'Åkesson'];
 
 /** Of learners who are erased now and then. */
 export const erasedRefs = ['gone-1', 'gone-2'];
@@ -37,6 +30,8 @@ export const erasedRefs = ['gone-1', 'gone-2'];
 /** What the writers of a history know about their organisation, and every way in which they change it. */
 export class World {
   readonly refs: string[] = [];
+  /** References that consumers filter by; the last one is given to somebody in the course of the history. */
+  readonly watched: string[] = [];
   readonly groups: string[] = [];
   readonly teams: string[] = [];
   readonly records: KnownRecord[] = [];
@@ -46,7 +41,9 @@ export class World {
   #inWork: InWork[];
   #clients: readonly Client[];
   #count = 0;
+  #given = false;
   #erasable: string[] = [];
+  #persons = new Persons();
   #waiting: (() => void)[] = [];
   changes = 0;
   over = false;
@@ -62,45 +59,11 @@ export class World {
     return ++this.#count;
   }
 
-  #some<T>(random: Random, list: readonly T[], most: number): T[] {
-    return [...new Set(Array.from({ length: 1 + Math.floor(random.float() * most) }, () => pick(random, list)))];
+  #record(random: Random, known?: KnownRecord): RecordLine {
+    return recordLine(random, known ?? newRecord(random, this.refs, () => this.#number()), known !== undefined);
   }
 
-  #name(random: Random): string {
-    return `Learner ${Math.floor(random.float() * 50)} ${pick(random, surnames)}`;
-  }
-
-  #group(random: Random) {
-    const number = Math.floor(random.float() * 16);
-    return { type: clientGroupTypes[number % 5]!, ref: `G-${number}`, name: `Group ${number}` };
-  }
-
-  #record(random: Random, known?: KnownRecord) {
-    const record = known ?? {
-      assessment_id: random.uuid(),
-      ref: random.float() < 0.1 ? null : random.float() < 0.2 ? `new-${this.#number()}` : pick(random, this.refs),
-      name: this.#name(random),
-      subject: pick(random, subjects),
-      assessed_at: new Date(Date.UTC(2025, 0, 1) + Math.floor(random.float() * 400) * 86_400_000).toISOString(),
-      level: Math.floor(random.float() * levels.length),
-    };
-    const rename = known !== undefined && random.float() < 0.2;
-    const withGroups = record.ref !== null && random.float() < 0.2;
-    return {
-      known: record,
-      line: {
-        assessment_id: record.assessment_id,
-        learner: { ref: record.ref, full_name: rename ? this.#name(random) : record.name },
-        assessed_at: record.assessed_at,
-        subject: record.subject,
-        framework: `Framework ${Math.floor(random.float() * 3)}`,
-        ...levels[record.level]!,
-        ...(withGroups ? { groups: this.#some(random, [this.#group(random), this.#group(random)], 2) } : {}),
-      },
-    };
-  }
-
-  async #imports(random: Random, lines: { known: KnownRecord; line: object }[]): Promise<void> {
+  async #imports(random: Random, lines: RecordLine[]): Promise<void> {
     await this.#work(random, (work) =>
       importRecords(
         work,
@@ -129,6 +92,27 @@ export class World {
     }
   }
 
+  get #lastingRefs(): string[] {
+    return this.refs.filter((ref) => !erasedRefs.includes(ref));
+  }
+
+  /** A reference of somebody who is never erased: often one that consumers filter by. */
+  #lasting(random: Random): string {
+    const lasting = this.#lastingRefs;
+    return pick(random, random.float() < 0.4 ? this.watched.filter((ref) => lasting.includes(ref)) : lasting);
+  }
+
+  /** @param read the id of the learner whom a reference reaches. @returns it of each that reaches one */
+  async assertReached(read: (ref: string) => Promise<string | null>): Promise<Map<string, string>> {
+    const reached = new Map<string, string>();
+    for (const ref of new Set([...this.refs, ...this.watched, ...erasedRefs])) {
+      const id = await read(ref);
+      if (id !== null) reached.set(ref, id);
+    }
+    this.#persons.assertReached(this.#lastingRefs, reached);
+    return reached;
+  }
+
   async #call(random: Random, method: string, path: string, body: unknown, statuses: number[]): Promise<Answer> {
     const answer = await pick(random, this.#clients).api(method, path, { body });
     assert.ok(statuses.includes(answer.status), `${method} ${path} was refused: ${answer.status} ${answer.text}`);
@@ -146,7 +130,7 @@ export class World {
         ...(groups === 0
           ? {}
           : {
-              groups: Array.from({ length: groups }, () => this.#group(random)).filter(
+              groups: Array.from({ length: groups }, () => someGroup(random)).filter(
                 (group, i, all) => all.findIndex((one) => one.ref === group.ref) === i,
               ),
             }),
@@ -160,18 +144,18 @@ export class World {
     [
       'provision somebody new',
       3,
-      (random) => this.#provision(random, `L-${this.#number()}`, this.#name(random), Math.floor(random.float() * 4)),
+      (random) => this.#provision(random, `L-${this.#number()}`, someName(random), Math.floor(random.float() * 4)),
     ],
     [
       'provision again',
       2,
-      (random) => this.#provision(random, pick(random, this.refs), this.#name(random), Math.floor(random.float() * 3)),
+      (random) => this.#provision(random, pick(random, this.refs), someName(random), Math.floor(random.float() * 3)),
     ],
     [
       'create a group',
       1,
       async (random) => {
-        const answer = await this.#call(random, 'POST', '/groups', this.#group(random), [200, 201]);
+        const answer = await this.#call(random, 'POST', '/groups', someGroup(random), [200, 201]);
         if (!this.groups.includes(answer.body.data.id)) this.groups.push(answer.body.data.id);
       },
     ],
@@ -209,7 +193,7 @@ export class World {
           random,
           'POST',
           `/groups/${pick(random, this.groups)}/members`,
-          { learner_refs: this.#some(random, this.refs, 12) },
+          { learner_refs: some(random, this.refs, 12) },
           [200],
         );
       },
@@ -222,7 +206,7 @@ export class World {
           random,
           'POST',
           `/groups/${pick(random, this.groups)}/members/remove`,
-          { learner_refs: this.#some(random, this.refs, 25) },
+          { learner_refs: some(random, this.refs, 25) },
           [200],
         );
       },
@@ -232,7 +216,7 @@ export class World {
       1,
       (random) =>
         this.#work(random, (work) =>
-          addToTeam(work, this.organisation.id, pick(random, this.teams), this.#some(random, this.refs, 8)),
+          addToTeam(work, this.organisation.id, pick(random, this.teams), some(random, this.refs, 8)),
         ),
     ],
     [
@@ -240,7 +224,7 @@ export class World {
       1,
       (random) =>
         this.#work(random, (work) =>
-          removeFromTeam(work, this.organisation.id, pick(random, this.teams), this.#some(random, this.refs, 12)),
+          removeFromTeam(work, this.organisation.id, pick(random, this.teams), some(random, this.refs, 12)),
         ),
     ],
     [
@@ -258,7 +242,7 @@ export class World {
       (random) =>
         this.#imports(
           random,
-          this.#some(random, this.records, 5).map((known) => this.#record(random, known)),
+          some(random, this.records, 5).map((known) => this.#record(random, known)),
         ),
     ],
     [
@@ -302,18 +286,22 @@ export class World {
         }
         // Under the same references again and again, so that others hold them after those who were erased.
         const ref = pick(random, erasedRefs);
-        await this.#provision(random, ref, this.#name(random), 2);
+        await this.#provision(random, ref, someName(random), 2);
         await this.#work(random, (work) =>
           importRecords(
             work,
             id,
             Array.from({ length: 2 }, () => {
               const { line } = this.#record(random);
-              return readyRecord({ ...line, learner: { ref, full_name: this.#name(random) } }, publicId, work.nowMs);
+              return readyRecord({ ...line, learner: { ref, full_name: someName(random) } }, publicId, work.nowMs);
             }),
             { events: true, actor: 'operator' },
           ),
         );
+        if (random.float() < 0.5)
+          await this.#work(random, (work) =>
+            changeReference(work, id, { ref }, `${ref}-${this.#number()}`, { actor: 'operator', reason: 'a history' }),
+          );
         if (!this.#erasable.includes(ref)) this.#erasable.unshift(ref);
       },
     ],
@@ -321,7 +309,7 @@ export class World {
       'complete a sitting',
       4,
       async (random) => {
-        const [ref, level] = [pick(random, this.refs), Math.floor(random.float() * levels.length)];
+        const [ref, level] = [this.#lasting(random), Math.floor(random.float() * levels.length)];
         await this.#work(random, (work) =>
           recordResults(work, this.organisation.id, [{ ref, subject: pick(random, subjects), level }], {
             events: true,
@@ -350,22 +338,36 @@ export class World {
         return this.#work(random, async (work) => {
           const who = ref === null ? { learnerId: await this.#learnerOf(work, assessment_id) } : { ref };
           const reason = 'a history';
-          await correctName(work, this.organisation.id, who, this.#name(random), { actor: 'operator', reason });
+          await correctName(work, this.organisation.id, who, someName(random), { actor: 'operator', reason });
         });
       },
     ],
-    ['rename a learner', 2, (random) => this.#provision(random, pick(random, this.refs), this.#name(random), 0)],
+    [
+      'change a reference',
+      2,
+      async (random) => {
+        const ref = this.#lasting(random);
+        const to = this.#given ? `R-${this.#number()}` : this.watched.at(-1)!;
+        this.#given = true;
+        const why = { actor: 'operator', reason: 'a history' };
+        await this.#work(random, (work) => changeReference(work, this.organisation.id, { ref }, to, why));
+        this.refs.push(to);
+        this.#persons.areOne(ref, to);
+      },
+    ],
+    ['rename a learner', 2, (random) => this.#provision(random, pick(random, this.refs), someName(random), 0)],
   ];
 
   /** Learners, groups, teams and results to begin with. */
   async begin(random: Random): Promise<void> {
     for (let i = 0; i < 24; i++) this.refs.push(`L-${this.#number()}`);
+    this.watched.push(...this.refs.slice(3, 6), 'R-watched');
     for (let i = 0; i < 2; i++)
       await this.#imports(
         random,
         Array.from({ length: 40 }, () => this.#record(random)),
       );
-    for (const ref of this.refs.slice(0, 24)) await this.#provision(random, ref, this.#name(random), 2);
+    for (const ref of this.refs.slice(0, 24)) await this.#provision(random, ref, someName(random), 2);
     for (let i = 0; i < 16; i++) {
       const answer = await this.#call(
         random,
