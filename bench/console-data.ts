@@ -2,14 +2,16 @@ import type { App } from '../src/app.ts';
 import { makeAuditIndexes } from '../src/audit/indexes.ts';
 import { sealOrganisation } from '../src/audit/seal.ts';
 import { manualClock } from '../src/clock.ts';
-import { inWork } from '../src/db/work.ts';
+import { feedLane, inWork } from '../src/db/work.ts';
 import { lockFeed } from '../src/feed/position.ts';
 import { ensureGroups } from '../src/groups/create.ts';
+import { orderMoves } from '../src/groups/runs.ts';
 import { createKey } from '../src/keys/keys.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
 import { listOrganisations } from '../src/organisations/organisations.ts';
+import { addTeamStaff, createTeam } from '../src/organisations/teams.ts';
 import { createAccount, findAccounts } from '../src/users/accounts.ts';
-import { addMember } from '../src/users/members.ts';
+import { addMember, listMembers } from '../src/users/members.ts';
 import { hashPassword } from '../src/users/password.ts';
 import { registerEndpoint } from '../src/webhooks/register.ts';
 import { fillOrganisation } from './data.ts';
@@ -43,6 +45,7 @@ export async function fillConsole(app: App, sizes: Sizes, onStep: (step: string)
   await fillGroups(app, organisation, sizes.groups);
   await fillKeys(app, organisation, sizes.keys);
   await fillPeople(app, id, sizes.people);
+  await fillTeams(app, id);
   await monthsFrom(app, from);
   const count = async (text: string) => (await app.db.query<{ count: number }>(text, [id]))[0]!.count;
   const present = await count('select count(*) as count from audit where organisation_id = $1');
@@ -153,6 +156,33 @@ async function fillPeople(app: App, organisationId: number, people: number): Pro
       await addMember(work, organisationId, userId, role);
     }
   });
+}
+
+const teams = 20;
+const learnersOfTeam = 50;
+
+/** Teams with learners, and tutors who work with them; the memberships are changes that are remembered. */
+async function fillTeams(app: App, organisationId: number): Promise<void> {
+  const learners = await app.db.query<{ learner_id: string }>(
+    'select learner_id from learner where organisation_id = $1 order by learner_id limit $2',
+    [organisationId, teams * learnersOfTeam],
+  );
+  const people = await listMembers(app.db, organisationId);
+  const tutors = people.filter((one) => one.role === 'tutor').map((one) => one.user_id);
+  for (let n = 0; n < teams; n++)
+    await inWork(app, feedLane(organisationId), async (work) => {
+      const team = await createTeam(work, organisationId, { ref: `team-${n}`, name: `Team ${n}` });
+      if (team === null) return;
+      await addTeamStaff(work, organisationId, team, tutors);
+      await orderMoves(work, organisationId, {
+        runId: work.uuid(),
+        learnerIds: learners.slice(n * learnersOfTeam, (n + 1) * learnersOfTeam).map((row) => row.learner_id),
+        joins: team,
+        leaves: null,
+        by: 'operator',
+        managingTeams: true,
+      });
+    });
 }
 
 /** A log that is still empty gets months back to this day, as one that has been written all the time has. */

@@ -51,6 +51,9 @@ export const queries: Record<string, string[]> = {
     'after={delivery_place}&endpoint={endpoint_id}&status=dead',
   ],
   '/resends/create': ['endpoint={endpoint_id}'],
+  '/groups': ['type=class', 'active=no', 'after={group_id}', 'type=class&active=yes&after={class_id}'],
+  '/groups/{group_id}': ['after={member}'],
+  '/teams': ['active=yes', 'after={team_id}'],
 };
 
 /** Forms that show a page and change nothing. */
@@ -59,6 +62,8 @@ export const forms: Record<string, Record<string, string>> = {
   '/keys/create': { label: '', group_search: 'cohort', press: 'find' },
   '/search': { reference: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d' },
   '/webhooks/create': { url: 'http://' },
+  '/groups/create': { type: 'cohort', ref: '', group_name: '' },
+  '/groups/{group_id}/add': { references: 'a\nb' },
 };
 
 /** Numbers of rows of the log, evenly over all of it. */
@@ -84,6 +89,12 @@ const sample: Record<string, string> = {
   late_day: `select distinct to_char(created_at, 'YYYY-MM-DD') as id from delivery where organisation_id = $1 limit 20`,
   delivery_place: `select (extract(epoch from created_at) * 1000)::int8 || '.' || delivery_id as id from delivery
     where organisation_id = $1 order by delivery_id limit 30`,
+  group_id: `select distinct m.group_id as id from membership m join learner_group g using (organisation_id, group_id)
+    where m.organisation_id = $1 and m.left_position is null and g.type <> 'team' limit 40`,
+  class_id: `select group_id as id from learner_group where organisation_id = $1 and type = 'class' order by group_id limit 40`,
+  member: 'select learner_id as id from membership where organisation_id = $1 and left_position is null limit 40',
+  team_id: `select group_id as id from learner_group where organisation_id = $1 and type = 'team' order by group_id limit 20`,
+  run_id: 'select run_id as id from membership_run where organisation_id = $1 limit 20',
   assessment_id:
     'select assessment_id as id from assessment_feed where organisation_id = $1 order by assessment_id limit 60',
   recent: 'select assessment_id as id from assessment_feed where organisation_id = $1 order by position desc limit 60',

@@ -19,6 +19,8 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   user: () => import('./user.ts'),
   results: () => import('./results.ts'),
   learner: () => import('./learner.ts'),
+  group: () => import('./group.ts'),
+  team: () => import('./team.ts'),
   webhooks: () => import('./webhooks.ts'),
   listen: () => import('./listen.ts'),
   audit: () => import('./audit.ts'),

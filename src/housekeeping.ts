@@ -3,6 +3,7 @@ import type { App } from './app.ts';
 import { makeAuditIndexes } from './audit/indexes.ts';
 import { dropMonths, makeMonths } from './audit/months.ts';
 import { scrubDigest } from './digest.ts';
+import { pruneRuns, runMoves } from './groups/runs.ts';
 import { foldRefused } from './audit/refused.ts';
 import { sealAudit } from './audit/seal.ts';
 import { inWork } from './db/work.ts';
@@ -55,12 +56,14 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
     closeIdleSittings(app),
     forgetLeavingLearners(app),
     runResends(app, signal),
+    runMoves(app, signal),
     scrubDigest(app),
     inWork(app, null, async (work) => {
       await pruneSessions(work);
       await pruneAttempts(work);
       await pruneUserInvitations(work);
       await pruneMails(work);
+      await pruneRuns(work);
     }),
   ]);
   for (const outcome of done)

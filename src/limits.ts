@@ -110,7 +110,7 @@ export const limits = {
   /** Sessions of one person; a further one ends the oldest. */
   sessionsPerUser: 20,
   /** Bytes of a form of the console. */
-  formBytes: 256 * 1024,
+  formBytes: 1024 * 1024,
   /** How long a provider of sign-ins may take to answer. */
   providerMs: 5000,
   /** Bytes of a provider's answer. */
@@ -121,6 +121,22 @@ export const limits = {
   consoleRows: 50,
   /** Groups that a form lists at once; of more than that it looks for some. */
   groupsListed: 25,
+  /** Active teams that an organisation may have. */
+  teamsPerOrganisation: 500,
+  /** Members that a list counts of each group, and that a group's own page counts; beyond, there are more. */
+  membersCounted: 1000,
+  membersCountedOfOne: 100_000,
+  /** Members that are shown by name; more are shown in the order of their ids. */
+  membersSorted: 2000,
+  /** Learners and results that are counted of those that a change reaches; beyond, there are more. */
+  reachCounted: 50_000,
+  /** References that somebody pastes at once, and rows that can't be used which are then shown. */
+  pastedRefs: 10_000,
+  pastedFaultsShown: 200,
+  /** Learners whose memberships one transaction changes. */
+  membershipsAtOnce: 500,
+  /** How long it is known what a change of many memberships came to. */
+  membershipRunsKeptMs: 30 * 24 * 3600_000,
   /** Changes that are counted of what a key has not had yet; beyond, it is at least so many. */
   lagCounted: 1000,
   /** Probes of /healthz that one address gets in a window. */

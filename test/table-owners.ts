@@ -45,6 +45,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   learner_leaving: ['src/learners'],
   mail: ['src/mail'],
   membership: ['src/groups'],
+  membership_run: ['src/groups'],
   migration: ['src/db'],
   milestone: ['src/console'],
   organisation_sso: ['src/users'],

@@ -1,5 +1,6 @@
 import { accountRoutes } from './account.ts';
 import { erasureRoutes } from './erasure.ts';
+import { groupRoutes } from './groups.ts';
 import { homeRoutes } from './home.ts';
 import { learnerExportRoutes } from './learner-export.ts';
 import { keyLinkRoutes } from './key-links.ts';
@@ -10,8 +11,10 @@ import { resendRoutes } from './resends.ts';
 import { webhookRoutes } from './webhooks.ts';
 import { creditRoutes } from './credits.ts';
 import { logRoutes } from './log.ts';
+import { teamRoutes } from './teams.ts';
 import { traceRoutes } from './trace.ts';
 import { invitationRoutes } from './invitation.ts';
+import { memberRoutes } from './members.ts';
 import { peopleRoutes } from './people.ts';
 import type { ConsoleRoute } from './route.ts';
 import { searchRoutes } from './search.ts';
@@ -27,6 +30,9 @@ import { ssoRoutes } from './sso.ts';
  */
 export const consoleRoutes: readonly ConsoleRoute[] = [
   ...homeRoutes,
+  ...groupRoutes,
+  ...memberRoutes,
+  ...teamRoutes,
   ...peopleRoutes,
   ...keyRoutes,
   ...keyViewRoutes,

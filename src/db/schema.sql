@@ -453,8 +453,29 @@ create table membership (
   constraint membership_pkey PRIMARY KEY (organisation_id, group_id, learner_id, joined_position)
 );
 CREATE UNIQUE INDEX membership_active ON public.membership USING btree (organisation_id, learner_id, group_id) WHERE (left_position IS NULL);
+CREATE INDEX membership_joined ON public.membership USING btree (organisation_id, group_id, joined_position);
+CREATE INDEX membership_left ON public.membership USING btree (organisation_id, group_id, left_position) WHERE (left_position IS NOT NULL);
 CREATE INDEX membership_left_before ON public.membership USING btree (organisation_id, group_id, left_position) INCLUDE (learner_id) WHERE ((left_position IS NOT NULL) AND (NOT exits_stored));
 CREATE INDEX membership_members ON public.membership USING btree (organisation_id, group_id, learner_id) WHERE (left_position IS NULL);
+
+create table membership_run (
+  changed integer not null default 0,
+  created_at timestamp with time zone not null,
+  created_by text not null,
+  finished_at timestamp with time zone,
+  joins uuid,
+  learner_ids uuid[] not null,
+  leaves uuid,
+  organisation_id bigint not null,
+  reached integer not null default 0,
+  run_id uuid not null,
+  constraint membership_run_check CHECK (((joins IS NOT NULL) OR (leaves IS NOT NULL))),
+  constraint membership_run_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
+  constraint membership_run_organisation_id_joins_fkey FOREIGN KEY (organisation_id, joins) REFERENCES learner_group(organisation_id, group_id) ON DELETE CASCADE,
+  constraint membership_run_organisation_id_leaves_fkey FOREIGN KEY (organisation_id, leaves) REFERENCES learner_group(organisation_id, group_id) ON DELETE CASCADE,
+  constraint membership_run_pkey PRIMARY KEY (organisation_id, run_id)
+);
+CREATE INDEX membership_run_open ON public.membership_run USING btree (created_at) WHERE (finished_at IS NULL);
 
 create table migration (
   applied_at timestamp with time zone not null,

@@ -8,7 +8,7 @@ import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { recomputeSets } from '../feed/group-sets.ts';
 import { forgetExits, storeExits } from '../feed/scope-exits.ts';
 import type { Reached } from './store.ts';
-import { findGroup, findReached } from './store.ts';
+import { findGroup, findLivingLearners, findReached } from './store.ts';
 import { teamType } from './types.ts';
 
 type Pair = { group_id: string; learner_id: string };
@@ -44,22 +44,27 @@ export async function leaveEveryGroup(work: Work, feed: Feed, learnerIds: string
     await recomputeSets(work.tx, feed.organisationId, [...new Set(left.map((row) => row.learner_id))]);
 }
 
-/**
- * Makes learners active members; the pairs that were already are left out of the answer. Group sets follow, positions
- * don't.
- */
-export async function joinGroups(work: Work, feed: Feed, pairs: Pair[]): Promise<Pair[]> {
-  if (pairs.length === 0) return [];
+/** Membership rows alone: group sets, positions and events are the caller's. @returns the pairs that weren't members */
+async function enter(work: Work, feed: Feed, pairs: Pair[]): Promise<Pair[]> {
   const joined = await work.tx.query<Pair>(join, [
     feed.organisationId,
     pairs.map((p) => p.group_id),
     pairs.map((p) => p.learner_id),
     feed.next(),
   ]);
-  if (joined.length > 0) {
+  if (joined.length > 0) await forgetExits(work.tx, feed.organisationId, joined);
+  return joined;
+}
+
+/**
+ * Makes learners active members; the pairs that were already are left out of the answer. Group sets follow, positions
+ * don't.
+ */
+export async function joinGroups(work: Work, feed: Feed, pairs: Pair[]): Promise<Pair[]> {
+  if (pairs.length === 0) return [];
+  const joined = await enter(work, feed, pairs);
+  if (joined.length > 0)
     await recomputeSets(work.tx, feed.organisationId, [...new Set(joined.map((p) => p.learner_id))]);
-    await forgetExits(work.tx, feed.organisationId, joined);
-  }
   return joined;
 }
 
@@ -67,18 +72,13 @@ export async function joinGroups(work: Work, feed: Feed, pairs: Pair[]): Promise
 type Options = { managingTeams: boolean };
 const notManagingTeams: Options = { managingTeams: false };
 
-/** Each learner once, whichever references name them. */
-const idsOf = (learners: Map<string, Reached>): string[] => [
-  ...new Set([...learners.values()].map((one) => one.learner_id)),
-];
-
-/** Takes the feed's lock and finds who is meant. */
-async function begin(work: Work, organisationId: number, groupId: string, refs: string[], options: Options) {
+/** Takes the feed's lock, and sees that the group may be changed. */
+async function begin(work: Work, organisationId: number, groupId: string, options: Options): Promise<Feed> {
   const feed = await lockFeed(work, organisationId);
   const group = await findGroup(work.tx, organisationId, groupId);
   if (group === undefined) throw new ApiError('not_found');
   if (group.type === teamType && !options.managingTeams) throw new ApiError('team_group_managed');
-  return { feed, learners: await findReached(work.tx, organisationId, refs) };
+  return feed;
 }
 
 /**
@@ -92,14 +92,12 @@ export async function addMembers(
   refs: string[],
   options = notManagingTeams,
 ) {
-  const { feed, learners } = await begin(work, organisationId, groupId, refs, options);
-  const known = refs.filter((ref) => learners.has(ref));
-  const pairs = idsOf(learners).map((learner_id) => ({ group_id: groupId, learner_id }));
-  const joined = new Set((await joinGroups(work, feed, pairs)).map((pair) => pair.learner_id));
-  await stampAndTell(work, feed, groupId, joined, learners, 'added');
+  const feed = await begin(work, organisationId, groupId, options);
+  const learners = await findReached(work.tx, organisationId, refs);
+  const joined = await change(work, feed, eachOnce(learners), { joins: groupId, leaves: null });
   return {
-    added: known.filter((ref) => joined.has(learners.get(ref)!.learner_id)),
-    already_members: known.filter((ref) => !joined.has(learners.get(ref)!.learner_id)),
+    added: refs.filter((ref) => joined.has(learners.get(ref)?.learner_id ?? '')),
+    already_members: refs.filter((ref) => learners.has(ref) && !joined.has(learners.get(ref)!.learner_id)),
     not_found: refs.filter((ref) => !learners.has(ref)),
   };
 }
@@ -115,37 +113,73 @@ export async function removeMembers(
   refs: string[],
   options = notManagingTeams,
 ) {
-  const { feed, learners } = await begin(work, organisationId, groupId, refs, options);
-  const pairs = await work.tx.query<Pair>(leave, [organisationId, groupId, idsOf(learners), feed.next()]);
-  const left = new Set(pairs.map((pair) => pair.learner_id));
-  if (left.size > 0) await recomputeSets(work.tx, organisationId, [...left]);
-  await stampAndTell(work, feed, groupId, left, learners, 'removed');
-  if (left.size > 0) await storeExits(work.tx, organisationId, groupId, [...left]);
+  const feed = await begin(work, organisationId, groupId, options);
+  const learners = await findReached(work.tx, organisationId, refs);
+  const left = await change(work, feed, eachOnce(learners), { joins: null, leaves: groupId });
   return {
     removed: refs.filter((ref) => left.has(learners.get(ref)?.learner_id ?? '')),
     not_members: refs.filter((ref) => !left.has(learners.get(ref)?.learner_id ?? '')),
   };
 }
 
-async function stampAndTell(
+/** The group that learners join, the one that they leave, or both: then whoever isn't in the one doesn't come into the other. */
+export type Moving = { joins: string | null; leaves: string | null };
+
+/**
+ * Learners by id, and so those without a reference too. Who has been erased meanwhile is passed over.
+ * @returns how many have changed
+ * @throws ApiError not_found, team_group_managed
+ */
+export async function moveMembers(
   work: Work,
-  feed: Feed,
-  groupId: string,
-  changed: Set<string>,
-  learners: Map<string, Reached>,
-  how: 'added' | 'removed',
-) {
-  if (changed.size === 0) return;
-  await stampLearnersAndAssessments(work, feed, [...changed]);
-  // One event for each learner, under the reference of now, whichever of theirs the request has.
-  const refs = new Set([...learners.values()].filter((one) => changed.has(one.learner_id)).map((one) => one.ref));
+  organisationId: number,
+  learnerIds: string[],
+  moving: Moving,
+  options = notManagingTeams,
+): Promise<number> {
+  const feed = await lockFeed(work, organisationId);
+  for (const groupId of [moving.joins, moving.leaves])
+    if (groupId !== null) await begin(work, organisationId, groupId, options);
+  const learners = await findLivingLearners(work.tx, organisationId, learnerIds);
+  return (await change(work, feed, learners, moving)).size;
+}
+
+/** A learner's id, and the reference by which clients are told. */
+type Known = { learner_id: string; ref: string | null };
+
+/** Each learner once, whichever references name them, with the reference of now. */
+const eachOnce = (learners: Map<string, Reached>): Known[] => [
+  ...new Map([...learners.values()].map((one) => [one.learner_id, one])).values(),
+];
+
+/** One change of memberships, one cascade, and one event for each learner. @returns the ids of those who have changed */
+async function change(work: Work, feed: Feed, learners: Known[], { joins, leaves }: Moving): Promise<Set<string>> {
+  const { organisationId } = feed;
+  let moved = learners.map((one) => one.learner_id);
+  if (leaves !== null) {
+    const left = await work.tx.query<Pair>(leave, [organisationId, leaves, moved, feed.next()]);
+    moved = left.map((pair) => pair.learner_id);
+  }
+  const joined = new Set<string>();
+  if (joins !== null) {
+    const pairs = moved.map((learner_id) => ({ group_id: joins, learner_id }));
+    for (const pair of await enter(work, feed, pairs)) joined.add(pair.learner_id);
+    if (leaves === null) moved = [...joined];
+  }
+  if (moved.length === 0) return new Set();
+  await recomputeSets(work.tx, organisationId, moved);
+  await stampLearnersAndAssessments(work, feed, moved);
+  if (leaves !== null) await storeExits(work.tx, organisationId, leaves, moved);
+  const changed = new Set(moved);
+  const removed = leaves === null ? [] : [leaves];
   await emitGroupsUpdated(
     work,
-    feed.organisationId,
-    [...refs].map((ref) => ({
-      learner_ref: ref,
-      added: how === 'added' ? [groupId] : [],
-      removed: how === 'removed' ? [groupId] : [],
-    })),
+    organisationId,
+    learners.flatMap(({ learner_id, ref }) =>
+      ref === null || !changed.has(learner_id)
+        ? []
+        : [{ learner_ref: ref, added: joined.has(learner_id) ? [joins!] : [], removed }],
+    ),
   );
+  return changed;
 }

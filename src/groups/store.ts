@@ -58,6 +58,14 @@ const learnersByRefs = statement(
   `select asked, learner_id, ref from ${reachedBy('$2::text[]', 'l.learner_id, l.ref')} r`,
 );
 
+const livingLearners = statement(
+  'group.living_learners',
+  `
+  select l.learner_id, l.ref from learner l
+    join learner_feed f on f.organisation_id = l.organisation_id and f.learner_id = l.learner_id and not f.deleted
+   where l.organisation_id = $1 and l.learner_id = any($2)`,
+);
+
 export async function findGroup(tx: Tx, organisationId: number, groupId: string): Promise<GroupRow | undefined> {
   return (await tx.query<GroupRow>(byId, [organisationId, groupId]))[0];
 }
@@ -103,4 +111,13 @@ export type Reached = { learner_id: string; ref: string };
 export async function findReached(tx: Tx, organisationId: number, refs: string[]): Promise<Map<string, Reached>> {
   const rows = await tx.query<Reached & { asked: string }>(learnersByRefs, [organisationId, refs]);
   return new Map(rows.map(({ asked, learner_id, ref }) => [asked, { learner_id, ref }]));
+}
+
+/** The organisation's learners among the ids, without those that are tombstones. */
+export function findLivingLearners(
+  tx: Tx,
+  organisationId: number,
+  learnerIds: string[],
+): Promise<{ learner_id: string; ref: string | null }[]> {
+  return tx.query(livingLearners, [organisationId, learnerIds]);
 }

@@ -1,10 +1,12 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
+import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { ensureGroups } from '../groups/create.ts';
 import { addMembers, removeMembers } from '../groups/members.ts';
 import { teamType } from '../groups/types.ts';
+import { limits } from '../limits.ts';
 
 /**
  * A team and its group are one: making the team makes the group, and the team's learners are the group's members. The
@@ -19,6 +21,28 @@ export async function ensureTeam(
   const feed = await lockFeed(work, organisationId);
   const [group] = await ensureGroups(work, feed, [{ type: teamType, ...team }], { autocreate: true });
   return group!.row.group_id;
+}
+
+const countTeams = statement(
+  'team.count',
+  `select count(*)::int4 as count from learner_group where organisation_id = $1 and type = 'team' and active`,
+);
+
+/**
+ * Makes a team that isn't there yet.
+ * @returns the group's id; null where a team has this reference already
+ * @throws ApiError group_limit_exceeded
+ */
+export async function createTeam(
+  work: Work,
+  organisationId: number,
+  team: { ref: string; name: string },
+): Promise<string | null> {
+  const feed = await lockFeed(work, organisationId);
+  const [{ count } = { count: 0 }] = await work.tx.query<{ count: number }>(countTeams, [organisationId]);
+  if (count >= limits.teamsPerOrganisation) throw new ApiError('group_limit_exceeded');
+  const [group] = await ensureGroups(work, feed, [{ type: teamType, ...team }], { autocreate: true });
+  return group!.created ? group!.row.group_id : null;
 }
 
 /** Learners by reference. */
@@ -63,4 +87,45 @@ export function removeTeamStaff(work: Work, organisationId: number, groupId: str
 /** The teams that somebody works with, by the ids of their groups; archived ones give no sight of anybody. */
 export async function teamsOfStaff(tx: Tx, organisationId: number, userId: string): Promise<string[]> {
   return (await tx.query<{ group_id: string }>(ofStaff, [organisationId, userId])).map((row) => row.group_id);
+}
+
+const staff = statement(
+  'team.staff',
+  'select user_id from team_staff where organisation_id = $1 and group_id = $2 order by user_id',
+);
+const countStaff = statement(
+  'team.count_staff',
+  'select group_id, count(*)::int4 as staff from team_staff where organisation_id = $1 and group_id = any($2) group by group_id',
+);
+
+/** Who works with a team. */
+export async function listTeamStaff(tx: Tx, organisationId: number, groupId: string): Promise<string[]> {
+  return (await tx.query<{ user_id: string }>(staff, [organisationId, groupId])).map((row) => row.user_id);
+}
+
+/** How many work with each of these teams, by the ids of their groups; none is left out. */
+export async function countTeamStaff(
+  tx: Tx,
+  organisationId: number,
+  groupIds: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await tx.query<{ group_id: string; staff: number }>(countStaff, [organisationId, groupIds]);
+  return new Map(rows.map((row) => [row.group_id, row.staff]));
+}
+
+const handOver = statement(
+  'team.hand_over_staff',
+  `
+  insert into team_staff (organisation_id, group_id, user_id)
+  select organisation_id, group_id, $3 from team_staff where organisation_id = $1 and user_id = $2
+  on conflict do nothing`,
+);
+
+/** A new account takes the place of an old one: the person goes on working with their teams. */
+export async function handOverTeams(
+  work: Work,
+  organisationId: number,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  await work.tx.query(handOver, [organisationId, from, to]);
 }

@@ -4,6 +4,7 @@ import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
 import { cancelLetter, postLetter } from '../mail/outbox.ts';
+import { handOverTeams } from '../organisations/teams.ts';
 import { createAccount, plainEmail } from './accounts.ts';
 import { invitationLetter, writeOfChange } from './letters.ts';
 import { addMember, leave } from './members.ts';
@@ -171,7 +172,10 @@ export async function acceptInvitation(
   const userId = 'userId' in accepting ? accepting.userId : await createAccount(work, { ...accepting, email });
   await addMember(work, organisationId, userId, role);
   const others = replaced.filter((one) => one.user_id !== userId);
-  for (const { user_id } of others) await leave(work, organisationId, user_id);
+  for (const { user_id } of others) {
+    await handOverTeams(work, organisationId, { from: user_id, to: userId });
+    await leave(work, organisationId, user_id);
+  }
   if (others.length > 0) await writeOfChange(work, { email }, 'replaced');
   return { userId, organisationId };
 }

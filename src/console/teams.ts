@@ -1,0 +1,299 @@
+import { ApiError } from '../errors.ts';
+import type { BrowsedGroup } from '../groups/browse.ts';
+import { browseGroups } from '../groups/browse.ts';
+import { teamType } from '../groups/types.ts';
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import { limits } from '../limits.ts';
+import { addTeamStaff, countTeamStaff, createTeam, listTeamStaff, removeTeamStaff } from '../organisations/teams.ts';
+import type { Member } from '../users/members.ts';
+import { listMembers } from '../users/members.ts';
+import { managers, roleNames } from '../users/roles.ts';
+import { isUuid } from '../uuid.ts';
+import { confirmPage, empty, filters, messagePage, notice, pager, table, withQuery } from './blocks.ts';
+import type { Faults } from './form.ts';
+import { choiceField, form, hiddenField, selectField, textField } from './form.ts';
+import { name } from './frame.ts';
+import { countWords, groupOf, isTeam, learnersInWords, seesMembers } from './group.ts';
+import { groupActions, groupFacts, groupNotices, newGroupFaults } from './groups.ts';
+import { membersPart } from './members.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
+import { sightOf } from './sight.ts';
+
+/** Teams: who works with them, and so whose learners a tutor sees. Their learners are the members of their groups. */
+export const teamRoutes: ConsoleRoute[] = [
+  { for: seesMembers, method: 'GET', path: '/teams', menu: 'Teams', handle: teams },
+  { for: managers, method: 'GET', path: '/teams/create', handle: async (visit) => createPage(visit, {}) },
+  { for: managers, method: 'POST', path: '/teams/create', handle: create },
+  { for: seesMembers, method: 'GET', path: '/teams/{team_id}', handle: team },
+  {
+    for: managers,
+    method: 'GET',
+    path: '/teams/{team_id}/staff',
+    handle: async (visit) => staffPage(visit, await teamOf(visit), {}),
+  },
+  { for: managers, method: 'POST', path: '/teams/{team_id}/staff', handle: addStaff },
+  { for: managers, method: 'POST', path: '/teams/{team_id}/staff/chosen', handle: confirmRemoval },
+  { for: managers, method: 'POST', path: '/teams/{team_id}/staff/remove', handle: removeStaff },
+];
+
+/** The team of the address, whose id is its group's. */
+async function teamOf(visit: Visit): Promise<BrowsedGroup> {
+  const found = await groupOf(visit, visit.params.team_id!);
+  if (!isTeam(found)) throw new NoSuchPage();
+  return found;
+}
+
+async function teams(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, query } = visit;
+  const { organisation_id: id } = organisation;
+  const active = { yes: true, no: false }[query.get('active') ?? ''] ?? null;
+  const after = query.get('after');
+  const filter = { type: teamType, active };
+  const found = await browseGroups(app.db, id, filter, await sightOf(visit), {
+    after: after !== null && isUuid(after) ? after : null,
+    limit: limits.consoleRows + 1,
+  });
+  const rows = found.slice(0, limits.consoleRows);
+  const ids = rows.map((row) => row.group_id);
+  const staff = await countTeamStaff(app.db, id, ids);
+  const here = `${base}/teams`;
+  return {
+    page: {
+      title: 'Teams',
+      main: html`<p>A tutor sees the learners of the teams that they work with, and nobody else. Connected platforms see each team as a group.</p>${
+        managers.includes(organisation.role)
+          ? html`<div class="actions"><a class="button" href="${here}/create">Make a team</a></div>`
+          : null
+      }${filters(
+        here,
+        selectField({
+          name: 'active',
+          label: 'State',
+          choices: [
+            { value: '', label: 'Any' },
+            { value: 'yes', label: 'Active' },
+            { value: 'no', label: 'Archived' },
+          ],
+          chosen: active === null ? '' : active ? 'yes' : 'no',
+        }),
+      )}${
+        rows.length === 0
+          ? empty(organisation.role === 'tutor' ? 'You work with no team yet: ask an admin.' : 'There is no team yet.')
+          : table<BrowsedGroup>({
+              caption: 'By name',
+              rows,
+              columns: [
+                { head: 'Name', cell: (row) => html`<a href="${here}/${row.group_id}">${name(row.name)}</a>` },
+                { head: 'Reference', cell: (row) => html`<code>${row.ref}</code>` },
+                { head: 'State', cell: (row) => (row.active ? 'Active' : 'Archived') },
+                { head: 'Staff', number: true, cell: (row) => staff.get(row.group_id) ?? 0 },
+                { head: 'Learners now', number: true, cell: (row) => countWords(row.members, limits.membersCounted) },
+              ],
+            })
+      }${pager({
+        first: after === null ? null : withQuery(here, query, { after: null }),
+        next: found.length > rows.length ? withQuery(here, query, { after: rows.at(-1)!.group_id }) : null,
+      })}`,
+    },
+  };
+}
+
+function createPage({ base, form: sent }: Visit, faults: Faults): Answer {
+  const here = `${base}/teams`;
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Make a team',
+      back: { to: here, label: 'Teams' },
+      main: form(
+        `${here}/create`,
+        [
+          textField({
+            name: 'group_name',
+            label: 'Name',
+            value: sent.text('group_name'),
+            width: 40,
+            fault: faults.group_name,
+          }),
+          textField({
+            name: 'ref',
+            label: 'Reference',
+            hint: 'By which your other systems know it, such as T-NORTH. No other team has it, and it stays.',
+            value: sent.text('ref'),
+            width: 20,
+            fault: faults.ref,
+          }),
+        ],
+        'Make the team',
+        { faults, cancel: here },
+      ),
+    },
+  };
+}
+
+async function create(visit: Visit): Promise<Answer> {
+  const { base, organisation, form: sent, change } = visit;
+  const [ref, groupName] = [sent.text('ref'), sent.text('group_name')];
+  const faults = newGroupFaults(ref, groupName);
+  if (Object.keys(faults).length > 0) return createPage(visit, faults);
+  try {
+    const made = await change(async (work) => {
+      const result = await createTeam(work, organisation.organisation_id, { ref, name: groupName });
+      return result === null ? { result } : { result, resource: result };
+    });
+    if (made !== null) return { to: `${base}/teams/${made}?did=created` };
+    return createPage(visit, { ref: 'There is a team with this reference already.' });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'group_limit_exceeded') throw error;
+    return createPage(visit, {
+      ref: `There are ${limits.teamsPerOrganisation} active teams already, as many as there may be: archive one that is over.`,
+    });
+  }
+}
+
+async function team(visit: Visit): Promise<Answer> {
+  const { base, organisation, query } = visit;
+  const found = await teamOf(visit);
+  return {
+    page: {
+      title: found.name,
+      back: { to: `${base}/teams`, label: 'Teams' },
+      main: html`${notice(query, {
+        ...groupNotices,
+        created: 'It is made. Say who works with it, and add its learners.',
+        staff: 'They work with the team from now on.',
+        'no-staff': 'They do not work with the team any more, and see its learners no longer.',
+      })}${groupFacts(visit, found)}${managers.includes(organisation.role) ? groupActions(visit, found) : null}${await staffPart(visit, found)}${await membersPart(visit, found)}`,
+    },
+  };
+}
+
+/** The organisation's people, and those of them who work with the team. */
+async function peopleOf({ app, organisation }: Visit, found: BrowsedGroup) {
+  const { organisation_id: id } = organisation;
+  const [people, ids] = await Promise.all([listMembers(app.db, id), listTeamStaff(app.db, id, found.group_id)]);
+  const [staff, others] = [true, false].map((works) => people.filter((one) => ids.includes(one.user_id) === works));
+  return { staff: staff!, others: others! };
+}
+
+async function staffPart(visit: Visit, found: BrowsedGroup): Promise<Content> {
+  const { base, organisation } = visit;
+  const { staff } = await peopleOf(visit, found);
+  const here = `${base}/teams/${found.group_id}/staff`;
+  const may = managers.includes(organisation.role);
+  const tick = (one: Member) =>
+    html`<label class="tick"><input type="checkbox" name="staff" value="${one.user_id}"><span class="unseen">Choose ${one.full_name}</span></label>`;
+  const shown = table<Member>({
+    caption: 'By name',
+    rows: staff,
+    columns: [
+      { head: 'Name', cell: (one) => name(one.full_name) },
+      { head: 'Role', cell: (one) => roleNames[one.role] },
+      ...(may ? [{ head: 'Choose', cell: tick }] : []),
+    ],
+  });
+  return html`<h2>Staff</h2>${
+    staff.length === 0
+      ? empty('Nobody works with it yet.')
+      : may
+        ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second">Remove the chosen from the team</button></div></form>`
+        : shown
+  }${may ? html`<p><a href="${here}">Add staff</a></p>` : null}`;
+}
+
+async function staffPage(visit: Visit, found: BrowsedGroup, faults: Faults): Promise<Answer> {
+  const { base } = visit;
+  const path = `${base}/teams/${found.group_id}`;
+  const { others } = await peopleOf(visit, found);
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: `Add staff to ${found.name}`,
+      back: { to: path, label: found.name },
+      main:
+        others.length === 0
+          ? empty('Everybody works with it already.', html`<a href="${base}/people/invite">Invite somebody</a>`)
+          : form(
+              `${path}/staff`,
+              choiceField({
+                name: 'staff',
+                label: 'Who works with the team',
+                hint: 'Tutors see its learners from then on. Other roles see as much as before.',
+                choices: others.map((one) => ({ value: one.user_id, label: one.full_name, hint: roleNames[one.role] })),
+                chosen: visit.form.all('staff'),
+                many: true,
+                fault: faults.staff,
+              }),
+              'Add them',
+              { faults, cancel: path },
+            ),
+    },
+  };
+}
+
+const chosenStaff = ({ form: sent }: Visit): string[] =>
+  sent
+    .all('staff')
+    .map((id) => id.toLowerCase())
+    .filter(isUuid);
+
+async function addStaff(visit: Visit): Promise<Answer> {
+  const { base, organisation, change } = visit;
+  const found = await teamOf(visit);
+  const ids = chosenStaff(visit);
+  if (ids.length === 0) return staffPage(visit, found, { staff: 'Choose somebody.' });
+  await change(async (work) => {
+    const result = await addTeamStaff(work, organisation.organisation_id, found.group_id, ids);
+    return result.length === 0 ? { result } : { result, resource: found.group_id };
+  });
+  return { to: `${base}/teams/${found.group_id}?did=staff` };
+}
+
+async function confirmRemoval(visit: Visit): Promise<Answer> {
+  const { base } = visit;
+  const found = await teamOf(visit);
+  const path = `${base}/teams/${found.group_id}`;
+  const ids = chosenStaff(visit);
+  const { staff } = await peopleOf(visit, found);
+  const chosen = staff.filter((one) => ids.includes(one.user_id));
+  if (chosen.length === 0)
+    return {
+      status: 422,
+      page: {
+        ...messagePage('Nobody was chosen', 'Tick those who are to leave the team.'),
+        back: { to: path, label: found.name },
+      },
+    };
+  const tutors = chosen.filter((one) => one.role === 'tutor').length;
+  const learners = learnersInWords(found.members, limits.membersCountedOfOne);
+  const whom = chosen.length === 1 ? chosen[0]!.full_name : `${chosen.length} people`;
+  return {
+    page: confirmPage({
+      title: `Remove ${whom} from ${found.name}?`,
+      says: [
+        ...(tutors === 0
+          ? []
+          : [
+              `${tutors === 1 ? 'One of them is a tutor, who no longer sees' : `${tutors} of them are tutors, who no longer see`} its ${learners} from the next page on, unless by another team.`,
+            ]),
+        ...(tutors === chosen.length ? [] : ['Other roles see as much as before.']),
+      ],
+      fields: chosen.map((one) => hiddenField('staff', one.user_id)),
+      action: `${path}/staff/remove`,
+      button: 'Remove from the team',
+      cancel: path,
+    }),
+  };
+}
+
+async function removeStaff(visit: Visit): Promise<Answer> {
+  const { base, organisation, change } = visit;
+  const found = await teamOf(visit);
+  await change(async (work) => {
+    const result = await removeTeamStaff(work, organisation.organisation_id, found.group_id, chosenStaff(visit));
+    return result.length === 0 ? { result } : { result, resource: found.group_id };
+  });
+  return { to: `${base}/teams/${found.group_id}?did=no-staff` };
+}

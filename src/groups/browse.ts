@@ -1,0 +1,151 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import { limits } from '../limits.ts';
+import type { Sight } from './sight.ts';
+import { inSight } from './sight.ts';
+import type { GroupRow } from './store.ts';
+
+/** Groups and their members as people look at them; nothing here is read by clients. */
+
+/** A group, and how many members now: of those in sight, and counted up to a bound. */
+export type BrowsedGroup = GroupRow & { members: number };
+
+/** Groups of which somebody sees anything: their teams, and those of which a learner of theirs is a member. */
+const groupInSight = (groupId: string, sight: string) =>
+  `(${sight}::uuid[] is null or ${groupId} = any(${sight}::uuid[]) or ${groupId} in (
+     select m.group_id from membership seen
+       join membership m on m.organisation_id = seen.organisation_id and m.learner_id = seen.learner_id and m.left_position is null
+      where seen.organisation_id = $1 and seen.group_id = any(${sight}::uuid[]) and seen.left_position is null))`;
+
+const membersUpTo = (most: number, sight: string) => `
+  (select count(*)::int4 from (
+     select from membership m
+      where m.organisation_id = $1 and m.group_id = g.group_id and m.left_position is null and ${inSight('m.learner_id', sight)}
+      limit ${most + 1}) counted)`;
+
+const columns = 'g.group_id, g.type, g.ref, g.name, g.active, g.created_at, g.position';
+
+const page = statement(
+  'group.browse',
+  `
+  select ${columns}, ${membersUpTo(limits.membersCounted, '$6')} as members
+    from (select * from learner_group g
+           where g.organisation_id = $1 and ($2::text is null or g.type = $2) and ($3::boolean is null or g.active = $3)
+             and ($4::uuid is null or (g.type, lower(g.name), g.group_id) >
+                  (select a.type, lower(a.name), a.group_id from learner_group a where a.organisation_id = $1 and a.group_id = $4))
+             and ${groupInSight('g.group_id', '$6')}
+           order by g.type, lower(g.name), g.group_id limit $5) g
+   order by g.type, lower(g.name), g.group_id`,
+);
+const one = statement(
+  'group.browse_one',
+  `
+  select ${columns}, ${membersUpTo(limits.membersCountedOfOne, '$3')} as members
+    from learner_group g where g.organisation_id = $1 and g.group_id = $2 and ${groupInSight('g.group_id', '$3')}`,
+);
+
+/** By type and name. @param after the id of the group before */
+export function browseGroups(
+  tx: Tx,
+  organisationId: number,
+  filter: { type: string | null; active: boolean | null },
+  sight: Sight,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<BrowsedGroup[]> {
+  return tx.query<BrowsedGroup>(page, [organisationId, filter.type, filter.active, after, limit, sight]);
+}
+
+/** The group as somebody sees it; undefined where there is none of which they see anything. */
+export async function browseGroup(
+  tx: Tx,
+  organisationId: number,
+  groupId: string,
+  sight: Sight,
+): Promise<BrowsedGroup | undefined> {
+  return (await tx.query<BrowsedGroup>(one, [organisationId, groupId, sight]))[0];
+}
+
+export type GroupMember = { learner_id: string; ref: string | null; full_name: string; joined_position: number };
+
+const members = (name: string, after: string, order: string) =>
+  statement(
+    name,
+    `
+  select m.learner_id, l.ref, l.full_name, m.joined_position
+    from membership m join learner l on l.organisation_id = m.organisation_id and l.learner_id = m.learner_id
+   where m.organisation_id = $1 and m.group_id = $2 and m.left_position is null and ${inSight('m.learner_id', '$5')}
+     and ($3::uuid is null or ${after})
+   order by ${order} limit $4`,
+  );
+const byName = members(
+  'group.members_by_name',
+  `(lower(l.full_name), m.learner_id) >
+     (select lower(a.full_name), a.learner_id from learner a where a.organisation_id = $1 and a.learner_id = $3)`,
+  'lower(l.full_name), m.learner_id',
+);
+const byId = members('group.members_by_id', 'm.learner_id > $3', 'm.learner_id');
+
+/**
+ * Who is a member now: by name where they are few enough to be sorted, otherwise by id.
+ * @param after the id of the learner before
+ */
+export function browseMembers(
+  tx: Tx,
+  organisationId: number,
+  group: BrowsedGroup,
+  sight: Sight,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<GroupMember[]> {
+  return tx.query<GroupMember>(isSorted(group) ? byName : byId, [organisationId, group.group_id, after, limit, sight]);
+}
+
+/** Whether its members are few enough to be sorted by name. */
+export const isSorted = (group: BrowsedGroup): boolean => group.members <= limits.membersSorted;
+
+/** Somebody joined or left, in microseconds since 1970. */
+export type Passage = {
+  learner_id: string;
+  ref: string | null;
+  full_name: string;
+  at: number;
+  kind: 'joined' | 'left';
+};
+
+const side = (kind: 'joined' | 'left') => `
+  (select m.learner_id, m.${kind}_position as at, '${kind}' as kind from membership m
+    where m.organisation_id = $1 and m.group_id = $2 and m.${kind}_position <= $3 and ${inSight('m.learner_id', '$5')}
+    order by m.${kind}_position desc, m.learner_id limit $4::int8 + $6::int8)`;
+// Those who came or went in one unit of work have one instant: a page begins where the one before ended, and passes over
+// as many as it had of that instant.
+const history = statement(
+  'group.history',
+  `
+  select p.learner_id, l.ref, l.full_name, p.at, p.kind
+    from (${side('joined')} union all ${side('left')}) p
+    join learner l on l.organisation_id = $1 and l.learner_id = p.learner_id
+   order by p.at desc, p.kind, p.learner_id limit $4 offset $6`,
+);
+
+/** Who joined and who left, the latest first. */
+export function browseHistory(
+  tx: Tx,
+  organisationId: number,
+  groupId: string,
+  sight: Sight,
+  { from, skip, limit }: { from: number; skip: number; limit: number },
+): Promise<Passage[]> {
+  return tx.query<Passage>(history, [organisationId, groupId, from, limit, sight, skip]);
+}
+
+const ids = statement(
+  'group.member_ids',
+  `
+  select learner_id from membership
+   where organisation_id = $1 and group_id = $2 and left_position is null order by learner_id limit $3`,
+);
+
+/** Everybody who is a member now, as far as the limit goes. */
+export async function memberIds(tx: Tx, organisationId: number, groupId: string, limit: number): Promise<string[]> {
+  const rows = await tx.query<{ learner_id: string }>(ids, [organisationId, groupId, limit]);
+  return rows.map((row) => row.learner_id);
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { suite, test } from 'node:test';
+import { personOf } from '../console/visitor.ts';
+import { scenario } from '../scenario.ts';
+import { withService } from '../service.ts';
+
+const service = await withService();
+const scene = await scenario(service);
+const { org } = scene;
+const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+
+/** The command with these words, and what it reads from its standard input. */
+function run(words: string[], input = ''): Promise<{ code: number; said: string; json: any }> {
+  const env = {
+    ...process.env,
+    DATABASE_URL: service.databaseUrl,
+    ARS_SECRET: service.app.settings.secret,
+    ARS_BASE_URL: service.url,
+  };
+  return new Promise((resolve) => {
+    const all = [ars, ...words, '--organisation', org.publicId, '--json'];
+    const child = execFile(process.execPath, all, { env }, (error, out, said) =>
+      resolve({ code: Number(error?.code ?? 0), said, json: out === '' ? undefined : JSON.parse(out) }),
+    );
+    child.stdin!.end(input);
+  });
+}
+
+suite('ars group and ars team', () => {
+  test('a group is made, renamed, filled from a file, emptied, archived and brought back', async () => {
+    for (const ref of ['ana', 'bo']) await scene.learner(ref);
+    const { json: made } = await run(['group', 'create', '--type', 'cohort', '--ref', 'C1', '--name', 'First']);
+    const id: string = made.group_id;
+    assert.equal((await run(['group', 'rename', id, '--name', 'Second'])).json.name, 'Second');
+    const tried = await run(['group', 'add', id, '-', '--dry-run'], 'ref\nana\nbo\nnobody\n');
+    assert.deepEqual([tried.code, tried.json.changed, tried.json.dry_run], [1, 2, true]);
+    assert.deepEqual((await run(['group', 'members', id])).json.data, []);
+    const added = await run(['group', 'add', id, '-'], 'ref\nana\nbo\nnobody\n');
+    assert.deepEqual(
+      [added.code, added.json.changed, added.json.left_out],
+      [1, 2, [{ row: 4, reason: 'No learner has the reference nobody.' }]],
+    );
+    const removed = await run(['group', 'remove', id, '-'], 'ana');
+    assert.deepEqual([removed.code, removed.json.changed], [0, 1]);
+    const members = (await run(['group', 'members', id])).json.data;
+    assert.deepEqual(
+      members.map((one: any) => one.ref),
+      ['bo'],
+    );
+    assert.equal((await run(['group', 'members', id, '--history'])).json.data.length, 3);
+    assert.equal((await run(['group', 'archive', id])).json.active, false);
+    assert.equal((await run(['group', 'list', '--active', 'no'])).json.data[0].group_id, id);
+    assert.equal((await run(['group', 'bring-back', id])).json.active, true);
+    assert.equal((await run(['group', 'list', '--type', 'king'])).code, 2);
+    assert.match((await run(['group', 'archive', org.publicId])).said, /No group with the id/);
+  });
+
+  test('a team has staff by address, and learners that move to another team; groups’ commands leave it alone', async () => {
+    const tutor = await personOf(service, org.id, 'tutor');
+    const [north, south] = [
+      (await run(['team', 'create', '--ref', 'N', '--name', 'North'])).json.group_id,
+      (await run(['team', 'create', '--ref', 'S', '--name', 'South'])).json.group_id,
+    ];
+    assert.equal((await run(['team', 'create', '--ref', 'N', '--name', 'Again'])).code, 1);
+    const staff = await run(['team', 'staff', north, '--add', tutor.email]);
+    assert.deepEqual(
+      staff.json.data.map((one: any) => one.user_id),
+      [tutor.userId],
+    );
+    assert.deepEqual((await run(['team', 'staff', north, '--remove', tutor.userId])).json.data, []);
+    await run(['team', 'add', north, '-'], 'ana\nbo');
+    const moved = await run(['team', 'move', '--from', north, '--to', south, '-'], 'ana');
+    assert.equal(moved.json.changed, 1);
+    assert.equal((await run(['team', 'move', '--from', north, '--to', south, '--all'])).json.changed, 1);
+    assert.equal((await run(['team', 'members', south])).json.data.length, 2);
+    const refused = await run(['group', 'remove', south, '-'], 'ana');
+    assert.equal(refused.code, 1);
+    assert.match(refused.said, /managed from the organisation's teams/);
+  });
+});
