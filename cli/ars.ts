@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
-import manifest from '../package.json' with { type: 'json' };
 import { systemClock } from '../src/clock.ts';
 import { SchemaTooNew } from '../src/db/migrate.ts';
 import { DatabaseUnavailable } from '../src/db/database.ts';
 import { ApiError } from '../src/errors.ts';
 import { SettingsError } from '../src/settings.ts';
+import { version } from '../src/version.ts';
 import type { Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 
@@ -56,7 +56,6 @@ async function main(words: string[]): Promise<number> {
   // Only its own names: a word such as `constructor` is found in every object.
   const load = Object.hasOwn(nouns, first) ? nouns[first] : undefined;
   if (first === '--version') {
-    const { version } = manifest;
     process.stdout.write(words.includes('--json') ? `${JSON.stringify({ version })}\n` : `ars ${version}\n`);
     return 0;
   }

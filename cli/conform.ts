@@ -138,7 +138,7 @@ async function run(call: Call) {
       ARS_LOG: 'none',
       ARS_RATE_LIMIT: '1000000',
     });
-    await refuseBusyPort(settings);
+    await refuseBusyPort(settings, 'all');
     call.step('Starting a service of its own …');
     const service = await startService(await openApp(settings, { clock: clockBehind }), 'web');
     const forwarder = url === null ? null : createForwarder(url, systemClock, call.signal);

@@ -135,7 +135,7 @@ async function run(call: Call) {
   const perMinute = numberOption(call, 'activity', 0, 0, 60_000);
   const chaos = chaosOption(call);
   const settings = readSettings({ ...process.env, ARS_LOG: process.env.ARS_LOG ?? 'errors' });
-  await refuseBusyPort(settings);
+  await refuseBusyPort(settings, 'all');
   call.step('Starting the database …');
   const opened = await openApp(settings);
   let sandbox: Sandbox;

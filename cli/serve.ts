@@ -21,7 +21,7 @@ export const commands: Command[] = [
       if (!roles.includes(role)) throw new Misuse(`--role must be one of ${roles.join(', ')}`);
       const processes = numberOption(call, 'processes', 1, 1, 64);
       const settings = readSettings(process.env);
-      if (role !== 'worker' && !isForked()) await refuseBusyPort(settings);
+      if (!isForked()) await refuseBusyPort(settings, role);
       if (processes > 1) return serveProcesses(processes, role, settings, call.signal);
       const service = await startService(await openApp(settings), role as Role);
       if (!call.json && role !== 'worker') process.stderr.write(`Answering at ${service.app.settings.baseUrl}\n`);

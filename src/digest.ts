@@ -5,6 +5,7 @@ import { advisoryLocks } from './db/locks.ts';
 import type { DifferingCell } from './feed/digest.ts';
 import { clearDigest, fillSlice, nextCountedSet, recountDigest } from './feed/digest.ts';
 import { limits } from './limits.ts';
+import { digestDifferences } from './measures.ts';
 import { nilUuid } from './uuid.ts';
 
 /** How it is made sure that the digest is what the results say: recounts beside the other work, and at the command line. */
@@ -31,13 +32,15 @@ export async function scrubDigest(app: App): Promise<void> {
         return;
       }
       const differing = await recountDigest(tx, set.organisationId, set.groupSetId);
-      if (differing !== null && differing.length > 0)
+      if (differing !== null && differing.length > 0) {
+        digestDifferences.count();
         app.log.error('digest.differs', {
           organisation: set.organisationId,
           group_set: set.groupSetId,
           cells: differing.length,
           hint: 'ars digest verify --repair counts it again',
         });
+      }
       at = set;
       scrubbedThrough.set(app, at);
       // A set costs something, however few results it has.

@@ -139,7 +139,9 @@ export const limits = {
   membershipRunsKeptMs: 30 * 24 * 3600_000,
   /** Changes that are counted of what a key has not had yet; beyond, it is at least so many. */
   lagCounted: 1000,
-  /** Probes of /healthz that one address gets in a window. */
+  /** Rows that the metrics count of one kind; of more there are at least so many. */
+  rowsCounted: 100_000,
+  /** Probes of /healthz and /readyz that one address gets in a window. */
   probesPerAddress: 1200,
   /** Characters of what an access key is for, and of whom to ask about it. */
   keyPurposeChars: 300,

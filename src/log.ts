@@ -1,5 +1,6 @@
 import type { Clock } from './clock.ts';
 import { formatMs } from './clock.ts';
+import { logErrors } from './measures.ts';
 
 /** Values that a log line may hold. Never a name, a reference, an address with a query, a body or a secret. */
 export type LogFields = Record<string, string | number | boolean | null | undefined>;
@@ -32,6 +33,7 @@ export function streamLog(
       if (level === 'all') put(event, fields);
     },
     error: (event, fields) => {
+      logErrors.count(event);
       if (level !== 'none') put(event, fields);
     },
   };

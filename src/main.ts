@@ -13,6 +13,13 @@ import { writeOfEndingKeys } from './keys/letters.ts';
 import { streamLog } from './log.ts';
 import { startMailer } from './mail/worker.ts';
 import { registerPages } from './pages.ts';
+import { databaseFigures } from './figures.ts';
+import { draining, processes } from './measures.ts';
+import { exposition, readMetrics } from './metrics.ts';
+import type { Told } from './operations.ts';
+import { startOperations } from './operations.ts';
+import { createProbes } from './probes.ts';
+import { watchProcess } from './process-figures.ts';
 import type { Random } from './random.ts';
 import { systemRandom } from './random.ts';
 import { deriveSecrets } from './secrets.ts';
@@ -20,6 +27,7 @@ import { acceptSecret, proveSecret, serviceSecret } from './service-secret.ts';
 import { startUpgrade } from './upgrade.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
+import { version } from './version.ts';
 import { writeOfEndpoints } from './webhooks/letters.ts';
 import { countLostSecrets } from './webhooks/lost-secrets.ts';
 import { createKeyring } from './keyring.ts';
@@ -79,27 +87,65 @@ const oneHost = (host: string) => (host === 'localhost' ? '127.0.0.1' : host);
 
 export type Role = 'all' | 'web' | 'worker';
 
-/** A service that answers. */
-export type Service = { app: App; http: HttpServer | null; url: string; stop(): Promise<void> };
+/**
+ * A service that answers. `told`: what the port for probes and metrics tells of it, `metricsUrl` where that is, if it is
+ * anywhere.
+ */
+export type Service = {
+  app: App;
+  http: HttpServer | null;
+  url: string;
+  told: Told & { figures(): Promise<void> };
+  metricsUrl: string | null;
+  stop(): Promise<void>;
+};
 
 /**
  * Starts what the role asks for on an open app; stops after the requests and deliveries under way.
- * @param given `sender`: what makes deliveries, in the place of the ordinary one
+ * @param given `sender`: what makes deliveries, in the place of the ordinary one; `gathered`: the process that started
+ * this one has the port for probes and metrics
  */
-export async function startService(opened: OpenApp, role: Role, given: { sender?: Sender } = {}): Promise<Service> {
+export async function startService(
+  opened: OpenApp,
+  role: Role,
+  given: { sender?: Sender; gathered?: boolean } = {},
+): Promise<Service> {
   const { app } = opened;
+  const probes = createProbes(app);
+  const figures = databaseFigures(app);
+  const told = {
+    readiness: probes.readiness,
+    figures,
+    metrics: async () => {
+      await figures();
+      return exposition(readMetrics());
+    },
+  };
+  let operations: Awaited<ReturnType<typeof startOperations>> | null = null;
   const stops: (() => Promise<void>)[] = [];
   const stop = async () => {
+    probes.drain();
+    draining.set(1);
     // A change may wait for longer than a stop lasts; whoever sent it is told so while there is time to.
     const refusing = setTimeout(() => app.db.refuseWaiting(), app.settings.drainMs / 2);
     // All at once: none of them needs another, and a stop has little time.
     await Promise.allSettled(stops.splice(0).map((step) => step()));
     clearTimeout(refusing);
+    // To the last: whoever watches sees the end of it.
+    await operations?.stop();
     await opened.close();
   };
   try {
     if (role === 'worker' && app.settings.mailServer !== null && app.settings.baseUrl === '')
       throw new SettingsError('ARS_BASE_URL must be set when ARS_SMTP_URL is: mails lead to it.');
+    const { metricsHost: host, metricsPort: port } = app.settings;
+    if (port !== null) {
+      draining.set(0);
+      processes.set(1);
+      const unwatch = watchProcess(app.clock, role);
+      stops.push(async () => unwatch());
+      if (given.gathered !== true) operations = await startOperations({ host, port }, told);
+    }
     const { lost } = await countLostSecrets(app.db, app.keyring);
     if (lost > 0)
       app.log.error('webhooks.secrets_lost', {
@@ -109,7 +155,7 @@ export async function startService(opened: OpenApp, role: Role, given: { sender?
     let http: HttpServer | null = null;
     let url = app.settings.baseUrl;
     if (role !== 'worker') {
-      http = await buildServer(app, (fastify) => registerPages(app, fastify));
+      http = await buildServer(app, (fastify) => registerPages(app, fastify, probes));
       const server = http;
       stops.push(() => server.stop());
       url = await http.fastify.listen({ host: oneHost(app.settings.host), port: app.settings.port });
@@ -129,8 +175,9 @@ export async function startService(opened: OpenApp, role: Role, given: { sender?
       const mailer = startMailer(app, [writeOfEndpoints, writeOfEndingKeys]);
       stops.push(() => mailer.stop());
     }
-    app.log.info('service.started', { role, url });
-    return { app, http, url, stop };
+    const metricsUrl = operations?.url ?? null;
+    app.log.info('service.started', { version, role, url, metrics: metricsUrl ?? undefined });
+    return { app, http, url, told, metricsUrl, stop };
   } catch (error) {
     await stop().catch(() => {});
     throw error;

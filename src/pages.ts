@@ -10,6 +10,7 @@ import { ApiError } from './errors.ts';
 import { registerKeyLinks } from './keys/link-page.ts';
 import { limits } from './limits.ts';
 import { registerPlayer } from './player/routes.ts';
+import type { Probes } from './probes.ts';
 import { registerSite } from './site/pages.ts';
 
 /** Refuses whom the pages' limit by address has been used up by; the counts are in this process only. */
@@ -26,7 +27,7 @@ function limitByAddress(app: App, fastify: FastifyInstance, most: number): void 
 }
 
 /** What is served beside the API. */
-export async function registerPages(app: App, fastify: FastifyInstance): Promise<void> {
+export async function registerPages(app: App, fastify: FastifyInstance, { readiness }: Probes): Promise<void> {
   // However many probes wait, the database is asked once.
   const ask = batcher<void, void>(async (probes) => {
     await app.db.query('select 1');
@@ -44,6 +45,23 @@ export async function registerPages(app: App, fastify: FastifyInstance): Promise
         return reply.header('cache-control', 'no-store').send({ status: 'ok' });
       },
     });
+    probes.route({
+      method: ['GET', 'HEAD'],
+      url: '/readyz',
+      handler: async (_request, reply) => {
+        const state = await readiness();
+        return reply
+          .code(state.status === 'ready' ? 200 : 503)
+          .header('cache-control', 'no-store')
+          .send(state);
+      },
+    });
+  });
+  // Asks nothing, and has no limit: a process must not be ended because others asked, or because its database is away.
+  fastify.route({
+    method: ['GET', 'HEAD'],
+    url: '/livez',
+    handler: (_request, reply) => void reply.header('cache-control', 'no-store').send({ status: 'ok' }),
   });
   await fastify.register(async (pages) => {
     limitByAddress(app, pages, limits.pagesPerAddress);

@@ -32,6 +32,8 @@ export type Settings = {
   trustedProxies: Network[];
   /** How long a stop waits for what is under way. */
   drainMs: number;
+  /** The first part of it, in which new connections are still taken. */
+  drainDelayMs: number;
   /** How long a change waits for its turn, and for locks. */
   changeWaitMs: number;
   /** Waits in milliseconds after the first attempt. */
@@ -40,6 +42,9 @@ export type Settings = {
   /** Whole months of the audit log that are kept beside the present one; null: all. */
   auditMonths: number | null;
   log: 'all' | 'errors' | 'none';
+  /** Where metrics and probes are answered beside the service; null: nowhere. */
+  metricsHost: string;
+  metricsPort: number | null;
   /** Whether an organisation's people get a sandbox at once, or ask the operator for it. */
   sandboxes: 'ask' | 'at_once';
   /** Null: nothing is mailed, and every link is copied by hand. */
@@ -191,6 +196,15 @@ export const settingsTable: Row[] = [
     },
   },
   {
+    name: 'ARS_DRAIN_DELAY_SECONDS',
+    default: '1',
+    meaning:
+      'How long of that (at most half of it) a stop still takes new connections, while /readyz says 503 and replies say Connection: close, so that a load balancer can turn to other processes first.',
+    read: (text, s) => {
+      s.drainDelayMs = whole(text, 0, 600) * 1000;
+    },
+  },
+  {
     name: 'ARS_CHANGE_WAIT_SECONDS',
     default: '15',
     meaning:
@@ -268,6 +282,24 @@ export const settingsTable: Row[] = [
     read: (text, s) => {
       if (text !== 'all' && text !== 'errors' && text !== 'none') throw new Error('must be all, errors or none');
       s.log = text;
+    },
+  },
+  {
+    name: 'ARS_METRICS_PORT',
+    default: 'off',
+    meaning:
+      'off, or a port of its own for /metrics (Prometheus text), /livez and /readyz, whatever the role; 0 takes any free one. With --processes it answers for all of them. Keep it from the internet.',
+    read: (text, s) => {
+      if (text !== 'off' && !/^\d+$/.test(text)) throw new Error('must be off or a whole number from 0 to 65535');
+      s.metricsPort = text === 'off' ? null : whole(text, 0, 65535);
+    },
+  },
+  {
+    name: 'ARS_METRICS_HOST',
+    default: '127.0.0.1',
+    meaning: 'Address of that port; 0.0.0.0 where a collector or a probe comes from elsewhere, as in a container.',
+    read: (text, s) => {
+      s.metricsHost = text;
     },
   },
 ];

@@ -9,6 +9,8 @@ import { makeOpenApi, openApiText } from '../src/api/reference/openapi.ts';
 import { routes } from '../src/api/routes.ts';
 import { ApiError, errorTable } from '../src/errors.ts';
 import { limits } from '../src/limits.ts';
+import '../src/measures.ts';
+import { metricsTable } from '../src/metrics.ts';
 import { exampleOrigin, settingsTable } from '../src/settings.ts';
 import { architecturePicture } from './architecture.ts';
 import { clientTypes } from './client-types.ts';
@@ -146,6 +148,22 @@ function settings(): string {
   );
 }
 
+/** What becomes of the values of several processes. */
+const overAll = { counter: 'summed', histogram: 'summed', sum: 'summed', max: 'largest' };
+
+function metrics(): string {
+  return table(
+    ['Metric', 'Kind', 'Labels', 'With `--processes`', 'Meaning'],
+    metricsTable().map(({ name, kind, labels, over, help }) => [
+      `\`${name}\``,
+      kind,
+      labels.map((label) => `\`${label}\``).join(', '),
+      overAll[kind === 'gauge' ? over : kind],
+      help,
+    ]),
+  );
+}
+
 async function decisions(): Promise<string> {
   const folder = join(root, 'docs/decisions');
   const files = (await readdir(folder)).filter((name) => name.endsWith('.md') && name !== 'README.md').sort();
@@ -191,5 +209,8 @@ export const documents: { path: string; make(): Promise<string> }[] = [
   { path: 'docs/errors.md', make: () => filled('docs/errors.md', errorParts()) },
   { path: 'docs/architecture.svg', make: architecturePicture },
   { path: 'docs/decisions/README.md', make: () => filled('docs/decisions/README.md', { list: decisions }) },
-  { path: 'docs/operator.md', make: () => filled('docs/operator.md', { settings: async () => settings() }) },
+  {
+    path: 'docs/operator.md',
+    make: () => filled('docs/operator.md', { settings: async () => settings(), metrics: async () => metrics() }),
+  },
 ];

@@ -47,6 +47,8 @@ export type TestOrganisation = Client & {
 export type TestService = {
   app: App;
   url: string;
+  /** Where probes and metrics are, if the settings say so. */
+  metricsUrl: string | null;
   databaseUrl: string;
   /** What the service has logged. */
   logged: string[];
@@ -108,6 +110,7 @@ async function serviceOn(
       ARS_PORT: String(port),
       DATABASE_URL: databaseUrl,
       ARS_SECRET: secret,
+      ARS_DRAIN_DELAY_SECONDS: '0',
       ...options.settings,
     });
     const opened = await openApp(settings, {
@@ -131,6 +134,7 @@ async function serviceOn(
       return running.app;
     },
     url: running.url,
+    metricsUrl: running.metricsUrl,
     databaseUrl,
     logged,
     client: (key) => client(running.url, key),

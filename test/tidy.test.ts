@@ -67,7 +67,7 @@ suite('layers', () => {
             inside('src/db')(one.from) &&
             one.to.startsWith('src/') &&
             !inside('src/db')(one.to) &&
-            !/^src\/(clock|random|log|limits)\.ts$/.test(one.to),
+            !/^src\/(clock|random|log|limits|measures|metrics)\.ts$/.test(one.to),
         )
         .map(arrow),
     );
@@ -82,7 +82,7 @@ suite('layers', () => {
             inside('src/feed')(one.from) &&
             one.to.startsWith('src/') &&
             !foundations.slice(0, 2).includes(nounOf(one.to) ?? '') &&
-            !/^src\/(limits|clock)\.ts$/.test(one.to),
+            !/^src\/(limits|clock|measures)\.ts$/.test(one.to),
         )
         .map(arrow),
     );

@@ -10,6 +10,7 @@ import { sameState } from '../feed/etag.ts';
 import type { Caller } from '../http/route.ts';
 import { hashSecret, storedHash } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
+import { admissionBatch, admissionTime } from '../measures.ts';
 
 /** Who calls, whether the call is within its key's rate limit, and where the organisation's feed stands. */
 export type Admission = Caller & {
@@ -202,6 +203,7 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
             pairs.map((pair) => pair.calls.length),
             pairs.map((pair) => pair.address),
           ];
+      const sentMs = app.clock.monotonicMs();
       const rows =
         reads.length === 0
           ? await relaxed.query<AdmitRow>(one ? statements.one : statements.many, [...asked, ...window])
@@ -211,6 +213,8 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
               uuidArray(reads.map((read) => read.requestId)),
               ...(one ? presumedAlike(reads[0]!.presumed) : presumedUnlike(reads)),
             ]);
+      admissionBatch.observe(calls.length);
+      admissionTime.observe((app.clock.monotonicMs() - sentMs) / 1000);
       const out = new Array<Admission | null>(calls.length).fill(null);
       const counted = new Map<string, number>();
       for (const row of rows) {

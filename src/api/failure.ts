@@ -66,6 +66,6 @@ export function connectionRefusal(app: App, code: string | undefined): string {
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
   ].join('\r\n');
-  logAnswer(app, app.clock.monotonicMs(), requestId, '(not HTTP)', refusal.status, null);
+  logAnswer(app, app.clock.monotonicMs(), requestId, '(not HTTP)', '(not HTTP)', refusal.status, null);
   return `${head}\r\n\r\n${body}`;
 }

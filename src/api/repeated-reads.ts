@@ -119,7 +119,7 @@ export function answerRepeatedReads(
           ...(stopping() ? ['connection', 'close'] : []),
         ])
         .end(unchanged.body);
-      logAnswer(app, startedMs, requestId, unchanged.action, unchanged.status, caller);
+      logAnswer(app, startedMs, requestId, unchanged.action, unchanged.action, unchanged.status, caller);
     }, proceed);
   });
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
 import type { App } from '../app.ts';
@@ -11,6 +12,8 @@ import type { Recorded } from '../http/route.ts';
 import { jsonType } from '../http/route.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
+import { connections as openConnections } from '../measures.ts';
+import { beforeReading } from '../metrics.ts';
 import { uuidAt } from '../random.ts';
 import { apiBase } from '../settings.ts';
 import type { Admission } from './admission.ts';
@@ -58,7 +61,7 @@ const stillMs = 120_000;
 /** A server that can listen. */
 export type HttpServer = {
   fastify: FastifyInstance;
-  /** Answers what is under way, within the drain time, and takes nothing more. */
+  /** Goes on for the drain's delay, then answers what is under way and takes nothing more, all within the drain time. */
   stop(): Promise<void>;
 };
 
@@ -131,6 +134,7 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
       request.startedMs,
       request.id,
       request.action === '' ? `${request.method} (page)` : request.action,
+      request.action === '' ? `${request.method} ${request.routeOptions.url ?? '(no page)'}` : request.action,
       reply.statusCode,
       request.caller,
     );
@@ -160,14 +164,20 @@ export async function buildServer(
   await pages(fastify);
   answerRepeatedReads(app, fastify.server, admitting, () => connections.stopping);
   const connections = new Connections(fastify.server, (code) => connectionRefusal(app, code));
+  const stopCounting = beforeReading(() => openConnections.set(connections.open));
   return {
     fastify,
     async stop() {
+      const { drainMs, drainDelayMs } = app.settings;
+      const delayMs = connections.listening ? Math.min(drainDelayMs, drainMs / 2) : 0;
+      connections.announceEnd();
+      if (delayMs > 0) await delay(delayMs);
       // Replies that last end by themselves, so that nobody has to be cut off.
       stopping.abort();
-      await connections.drain(app.settings.drainMs);
+      await connections.drain(drainMs - delayMs);
       await admitting.uses.stop();
       await fastify.close();
+      stopCounting();
     },
   };
 }

@@ -1,9 +1,11 @@
 import type { App } from '../app.ts';
+import { systemClock } from '../clock.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf } from '../db/arrays.ts';
 import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
+import { auditBatch, auditTime } from '../measures.ts';
 import type { SealedRow } from './line.ts';
 
 /** One answered call, or one act at the command line. Never a reference, a name or an address. */
@@ -53,7 +55,10 @@ export type Audit = (entry: AuditEntry) => Promise<void>;
 
 export function auditor(connection: Dedicated): Audit {
   return batcher<AuditEntry, void>(async (entries) => {
+    const sentMs = systemClock.monotonicMs();
     await connection.query(insert, values(entries));
+    auditBatch.observe(entries.length);
+    auditTime.observe((systemClock.monotonicMs() - sentMs) / 1000);
     return new Array<void>(entries.length).fill(undefined);
   }, 1000);
 }

@@ -3,6 +3,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { errorFields } from '../log.ts';
 import { limits } from '../limits.ts';
+import { auditSealed } from '../measures.ts';
 import { hashOf, lineOf } from './line.ts';
 
 /**
@@ -171,7 +172,10 @@ export async function sealOrganisation(
     const step = await app.db.transaction((tx) => sealBlock(app, tx, organisationId, looked, mostRows));
     if (step === 'another process' || step === 'nothing left') break;
     if (step === 'looked') looked = true;
-    else made++;
+    else {
+      made++;
+      auditSealed.count();
+    }
   }
   return made;
 }

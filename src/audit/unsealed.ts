@@ -1,3 +1,7 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import { limits } from '../limits.ts';
+
 /**
  * SQL of the rows of organisation $1 that the sealer hasn't counted yet, those of the last minutes: by their numbers, however
  * many the planner expects there to be.
@@ -6,3 +10,22 @@ export const unsealedRows = `(
       select * from audit
        where organisation_id = $1 and audit_id > coalesce((select sealed_id from audit_chain where organisation_id = $1), 0)
        order by audit_id limit 1000000)`;
+
+const standing = statement(
+  'audit.unsealed',
+  `
+  select count(*) as count, min(a.at) as oldest
+    from (select a.at
+            from (select organisation_id from organisation union all select 0) o
+            left join audit_chain c using (organisation_id)
+           cross join lateral (
+             select at from audit a where a.organisation_id = o.organisation_id and a.audit_id > coalesce(c.sealed_id, 0)
+              order by a.audit_id limit ${limits.rowsCounted}) a
+           limit ${limits.rowsCounted}) a`,
+);
+
+/** How many rows of all organisations are not sealed yet, and since when the oldest of them. */
+export async function unsealedBacklog(tx: Tx): Promise<{ count: number; oldestMs: number | null }> {
+  const [row] = await tx.query<{ count: number; oldest: Date | null }>(standing);
+  return { count: row!.count, oldestMs: row!.oldest?.getTime() ?? null };
+}

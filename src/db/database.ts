@@ -1,12 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { hash } from 'node:crypto';
 import pg from 'pg';
+import { systemClock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { errorFields } from '../log.ts';
 import { applicationName } from './shape.ts';
 import { limits } from '../limits.ts';
-import type { Lane } from './turns.ts';
-import { createTurns } from './turns.ts';
+import { poolConnections, poolMost, poolWait, poolWaiting, turnsRefused, turnWait } from '../measures.ts';
+import { beforeReading } from '../metrics.ts';
+import type { Lane, Leave, Turns } from './turns.ts';
+import { createTurns, NoTurn } from './turns.ts';
 
 /**
  * A prepared statement: PostgreSQL parses and plans it once per connection under its name. `arrays`: rows come as
@@ -246,6 +249,19 @@ async function runSnapshot<T>(client: pg.PoolClient, database: object, inside: (
   }
 }
 
+/** Waits for the turn, and counts how long that was or why none came. */
+async function turnOf(turns: Turns, { lane, signal, again }: Turn): Promise<Leave> {
+  const askedMs = systemClock.monotonicMs();
+  try {
+    const leave = await turns.take(lane, signal, again);
+    turnWait.observe((systemClock.monotonicMs() - askedMs) / 1000);
+    return leave;
+  } catch (error) {
+    if (error instanceof NoTurn) turnsRefused.count(error.why);
+    throw error;
+  }
+}
+
 /**
  * Opens the pools; nothing is connected before the first statement. Reads and changes have pools of their own, so that
  * no number of changes keeps a read waiting, and changes wait in lanes before they take a connection.
@@ -265,10 +281,27 @@ export function openDatabase(url: string, log: Log, size: number = limits.readCo
   });
   const open = new Set<Dedicated>();
 
+  const pools = [
+    ['reads', reads],
+    ['changes', changes],
+  ] as const;
+  const waits = new Map<pg.Pool, number>(pools.map(([name, pool]) => [pool, poolWait.place(name)]));
+  const stopCounting = beforeReading(() => {
+    for (const [name, pool] of pools) {
+      poolConnections.set(pool.idleCount, name, 'idle');
+      poolConnections.set(pool.totalCount - pool.idleCount, name, 'busy');
+      poolMost.set(pool.options.max, name);
+      poolWaiting.set(pool.waitingCount, name);
+    }
+  });
+
   async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
     refuseSecondConnection(turns);
+    const askedMs = systemClock.monotonicMs();
     try {
-      return await pool.connect();
+      const client = await pool.connect();
+      poolWait.observe((systemClock.monotonicMs() - askedMs) / 1000, waits.get(pool));
+      return client;
     } catch (error) {
       throw namedFailure(error) instanceof DatabaseUnavailable ? namedFailure(error) : new DatabaseUnavailable(error);
     }
@@ -281,7 +314,7 @@ export function openDatabase(url: string, log: Log, size: number = limits.readCo
       if (turn === undefined) return runTransaction(await connect(reads), turns, inside);
       // Whoever holds a connection would not only wait for another one, but for a turn as well.
       refuseSecondConnection(turns);
-      const leave = await turns.take(turn.lane, turn.signal, turn.again);
+      const leave = await turnOf(turns, turn);
       try {
         return await runTransaction(await connect(changes), turns, inside);
       } finally {
@@ -297,6 +330,7 @@ export function openDatabase(url: string, log: Log, size: number = limits.readCo
     refuseWaiting: () => turns.close(),
     async close() {
       turns.close();
+      stopCounting();
       await Promise.all([...open].map((connection) => connection.close()));
       await Promise.all([reads.end(), changes.end()]);
     },

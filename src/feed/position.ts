@@ -1,7 +1,10 @@
+import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane } from '../db/work.ts';
+import { systemClock } from '../clock.ts';
 import { limits } from '../limits.ts';
+import { feedLockWait } from '../measures.ts';
 
 /**
  * Positions in an organisation's feed (microseconds since 1970). The lock row is held from `lockFeed` to the commit,
@@ -55,9 +58,11 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   // Whoever waits for the lock with a connection in hand keeps it from others; the lane is where to wait.
   if (work.lane !== null && work.lane.name !== feedLane(organisationId).name)
     throw new Error('a writer of the feed must wait in its lane');
+  const askedMs = systemClock.monotonicMs();
   const [row] = await work.tx.query<{ position: number; shape: number; digest_through: string }>(lock, [
     organisationId,
   ]);
+  feedLockWait.observe((systemClock.monotonicMs() - askedMs) / 1000);
   if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
   // A unit of work begins in a millisecond of its own: two changes of a record never show the same updated_at. The
   // instant is the unit's own: clocks step back, and those of two processes differ, so none is asked again in between.
@@ -89,4 +94,12 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
       await work.tx.query(move, [organisationId, last, draw(work), groups, ...Object.values(digest)]);
   });
   return feed;
+}
+
+const newest = statement('feed.newest', 'select max(position) as position from feed');
+
+/** The newest position of any feed, in seconds since 1970; null where nothing has happened yet. */
+export async function newestPositionSeconds(tx: Tx): Promise<number | null> {
+  const [row] = await tx.query<{ position: number | null }>(newest);
+  return row!.position === null ? null : row!.position / 1e6;
 }

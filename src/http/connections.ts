@@ -43,7 +43,20 @@ export class Connections {
     });
   }
 
-  /** From the moment of `drain` every reply says `Connection: close`. */
+  /** From now on every reply says `Connection: close`: who has a connection makes the next one elsewhere. */
+  announceEnd(): void {
+    this.#stopping = true;
+  }
+
+  /** How many there are. */
+  get open(): number {
+    return this.#open.size;
+  }
+
+  get listening(): boolean {
+    return this.#server.listening;
+  }
+
   get stopping(): boolean {
     return this.#stopping;
   }
@@ -83,8 +96,8 @@ export class Connections {
    * for a moment. What is still open after `withinMs` is cut off, whatever it does.
    */
   async drain(withinMs: number): Promise<void> {
-    this.#stopping = true;
-    if (!this.#server.listening) return;
+    this.announceEnd();
+    if (!this.listening) return;
     const closed = once(this.#server, 'close');
     // HTTP's own close hangs up on idle clients at once, and stops looking for requests that take too long.
     Listener.prototype.close.call(this.#server);

@@ -161,3 +161,16 @@ export function listMails(
 ): Promise<ListedMail[]> {
   return tx.query<ListedMail>(list, [organisationId, after?.createdAt ?? 'infinity', after?.mailId ?? nilUuid, limit]);
 }
+
+const standing = statement(
+  'mail.standing',
+  `
+  select count(*) as count, min(created_at) as oldest
+    from (select created_at from mail where status in ('waiting', 'sending') limit ${limits.rowsCounted}) m`,
+);
+
+/** How many mails wait, and since when the oldest of them. */
+export async function outboxBacklog(tx: Tx): Promise<{ count: number; oldestMs: number | null }> {
+  const [row] = await tx.query<{ count: number; oldest: Date | null }>(standing);
+  return { count: row!.count, oldestMs: row!.oldest?.getTime() ?? null };
+}

@@ -3,6 +3,7 @@ import { DatabaseUnavailable } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
 import { errorFields } from '../log.ts';
+import { mailAttempts } from '../measures.ts';
 import { letterHtml, letterText } from './letter.ts';
 import type { HeldMail } from './outbox.ts';
 import { beginMail, endOverdue, finishMail, putOffMail, takeMails } from './outbox.ts';
@@ -94,6 +95,7 @@ export function startMailer(app: App, gather: ((work: Work) => Promise<void>)[] 
       attempt: mail.attempts + 1,
       outcome: handed.outcome,
     };
+    mailAttempts.count(handed.outcome);
     if (handed.outcome === 'sent') app.log.info('mail.attempt', fields);
     else app.log.error('mail.attempt', { ...fields, ...handed.why });
   }

@@ -3,6 +3,7 @@ import type { Work } from '../db/work.ts';
 import { statement } from '../db/database.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
 import type { Subject } from '../scoring/levels.ts';
+import { limits } from '../limits.ts';
 
 export type SittingRow = {
   organisation_id: number;
@@ -400,4 +401,14 @@ export async function itemsSeenSince(
 
 export function findIdleSittings(tx: Tx, before: Date, limit: number): Promise<SittingKey[]> {
   return tx.query(idle, [before, limit]);
+}
+
+const open = statement(
+  'sitting.open_count',
+  `select count(*) as count from (select from sitting where status = 'open' limit ${limits.rowsCounted}) s`,
+);
+
+/** Sittings under way, of all organisations. */
+export async function countOpenSittings(tx: Tx): Promise<number> {
+  return (await tx.query<{ count: number }>(open))[0]!.count;
 }

@@ -39,7 +39,7 @@ export type Lease = { workerId: string; nowMs: number; untilMs: number };
 const endpoint = `w.organisation_id, w.endpoint_id, w.url, w.secret, w.previous_secret, w.previous_secret_until, w.earlier_secrets, w.failing_since`;
 
 // One index probe for each endpoint that has anything pending, however many deliveries wait for it.
-const waiting = `
+export const waiting = `
   with recursive waiting as (
     (select organisation_id, endpoint_id from delivery where status = 'pending' order by organisation_id, endpoint_id limit 1)
     union all

@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
+import { deadLetters, deliveryAttempts, deliveryTime } from '../measures.ts';
 import { attemptDelivery } from './attempt.ts';
 import type { DueDelivery } from './claim.ts';
 import { stillWanted } from './claim.ts';
@@ -150,6 +151,9 @@ function retryIn(app: App, delivery: DueDelivery, verdict: Finished, attempt: At
 }
 
 function tellOf(app: App, lane: Lane, delivery: DueDelivery, made: Made): void {
+  deliveryAttempts.count(made.outcome);
+  deliveryTime.observe(made.duration_ms / 1000);
+  if (statusAfter(made) === 'dead') deadLetters.count();
   app.log.info('webhook.attempt', {
     delivery: delivery.delivery_id,
     endpoint: lane.endpoint.endpoint_id,

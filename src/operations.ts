@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { expositionType } from './metrics.ts';
+import type { Readiness } from './probes.ts';
+
+/** What is told on the port for probes and metrics: of this process, or of those that it has started. */
+export type Told = { readiness(): Promise<Readiness>; metrics(): Promise<string> };
+
+/**
+ * Answers probes and metrics on a port of their own: whatever the role is, and apart from clients, so that no proxy
+ * leads there.
+ */
+export async function startOperations(
+  { host, port }: { host: string; port: number },
+  told: Told,
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const answers: Record<string, () => Promise<[status: number, type: string, body: string]>> = {
+    '/livez': async () => [200, 'application/json', '{"status":"ok"}'],
+    '/readyz': async () => {
+      const state = await told.readiness();
+      return [state.status === 'ready' ? 200 : 503, 'application/json', JSON.stringify(state)];
+    },
+    '/metrics': async () => [200, expositionType, await told.metrics()],
+  };
+  const server = createServer((request, response) => {
+    const path = (request.url ?? '').split('?')[0]!;
+    const reads = request.method === 'GET' || request.method === 'HEAD';
+    const answer = Object.hasOwn(answers, path)
+      ? reads
+        ? answers[path]!()
+        : Promise.resolve([405, 'text/plain', ''] as const)
+      : Promise.resolve([404, 'text/plain', ''] as const);
+    answer.then(
+      ([status, type, body]) =>
+        response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(body),
+      () => response.writeHead(500).end(),
+    );
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  const { address, family, port: taken } = server.address() as { address: string; family: string; port: number };
+  return {
+    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`,
+    async stop() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import type { App } from './app.ts';
+import { batcher } from './db/batcher.ts';
+import { missingMigrations } from './db/migrate.ts';
+import { version } from './version.ts';
+
+/** How long the database may take to answer a probe before the process counts as one that doesn't reach it. */
+const answerMs = 2000;
+
+/** What `/readyz` says; ready only when every check is. */
+export type Readiness = {
+  status: 'ready' | 'not_ready';
+  version: string;
+  checks: {
+    database: 'ok' | 'unavailable';
+    /** `missing`: the database lacks some that this version needs, as after the restore of an older backup. */
+    migrations: 'ok' | 'missing' | 'unknown';
+    draining: 'no' | 'yes';
+  };
+  /** With --processes, on the port for probes: how many are ready, of how many. One is enough. */
+  processes?: { ready: number; started: number };
+};
+
+/** Whether this process should be sent requests. */
+export type Probes = {
+  readiness(): Promise<Readiness>;
+  /** From now on it shouldn't: the service stops. */
+  drain(): void;
+};
+
+/** Asks on a connection of its own: that all others are busy is no reason to be taken out of service. */
+export function createProbes(app: App): Probes {
+  let draining = false;
+  let connection = app.db.dedicated();
+  // However many probes wait, the database is asked once.
+  const ask = batcher<void, boolean>(async (probes) => {
+    const missing = await within(answerMs, missingMigrations(connection), () => {
+      // What hangs may go on hanging for minutes: the next probe tries a new one.
+      void connection.close();
+      connection = app.db.dedicated();
+    });
+    return new Array<boolean>(probes.length).fill(missing.length === 0);
+  }, Infinity);
+  return {
+    async readiness() {
+      const migrated = await ask().catch(() => null);
+      const checks: Readiness['checks'] = {
+        database: migrated === null ? 'unavailable' : 'ok',
+        migrations: migrated === null ? 'unknown' : migrated ? 'ok' : 'missing',
+        draining: draining ? 'yes' : 'no',
+      };
+      return { status: migrated === true && !draining ? 'ready' : 'not_ready', version, checks };
+    },
+    drain() {
+      draining = true;
+    },
+  };
+}
+
+async function within<T>(ms: number, work: Promise<T>, late: () => void): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    late();
+    reject(new Error('the database does not answer'));
+  }, ms);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { after, suite, test } from 'node:test';
+import manifest from '../../package.json' with { type: 'json' };
+import type { Readiness } from '../../src/probes.ts';
+import { withService } from '../service.ts';
+
+const ask = async (url: string) => {
+  const reply = await fetch(url);
+  return { status: reply.status, body: (await reply.json()) as Readiness };
+};
+
+test('a service that serves is alive and ready, and says which version it is', async () => {
+  const service = await withService();
+  assert.deepEqual(await ask(`${service.url}/livez`), { status: 200, body: { status: 'ok' } });
+  assert.deepEqual(await ask(`${service.url}/readyz`), {
+    status: 200,
+    body: {
+      status: 'ready',
+      version: manifest.version,
+      checks: { database: 'ok', migrations: 'ok', draining: 'no' },
+    },
+  });
+  for (const path of ['/livez', '/readyz']) {
+    const head = await fetch(service.url + path, { method: 'HEAD' });
+    assert.deepEqual([head.status, await head.text(), head.headers.get('cache-control')], [200, '', 'no-store']);
+  }
+  const started = service.logged
+    .join('')
+    .split('\n')
+    .find((line) => line.includes('"service.started"'));
+  assert.equal((JSON.parse(started!) as { version: string }).version, manifest.version);
+});
+
+test('a database without a migration that this version needs makes it unready, a newer one does not', async () => {
+  const service = await withService();
+  const { db } = service.app;
+  await db.query("insert into migration values (9999, 'of_a_later_release', '2026-01-01')");
+  assert.equal((await ask(`${service.url}/readyz`)).status, 200);
+  await db.query('delete from migration where number = 1');
+  const { status, body } = await ask(`${service.url}/readyz`);
+  assert.equal(status, 503);
+  assert.deepEqual(
+    [body.status, body.checks],
+    ['not_ready', { database: 'ok', migrations: 'missing', draining: 'no' }],
+  );
+});
+
+test('while it stops it is alive and no longer ready, and still answers those who come', async () => {
+  const service = await withService({ settings: { ARS_DRAIN_DELAY_SECONDS: '2' } });
+  const stopped = service.stop();
+  let reply = await fetch(`${service.url}/readyz`);
+  while (reply.status === 200) reply = await fetch(`${service.url}/readyz`);
+  assert.equal(reply.status, 503);
+  assert.equal(reply.headers.get('connection'), 'close');
+  assert.equal(((await reply.json()) as Readiness).checks.draining, 'yes');
+  assert.equal((await fetch(`${service.url}/livez`)).status, 200);
+  assert.equal((await fetch(`${service.url}/api/v1/health`)).status, 401);
+  await stopped;
+  await assert.rejects(fetch(`${service.url}/livez`));
+});
+
+suite('a database that is away', () => {
+  /** Stands between the service and its database. */
+  async function cable(to: { hostname: string; port: number }) {
+    const open = new Set<Socket>();
+    let mode: 'whole' | 'cut' | 'silent' = 'whole';
+    const server = createServer((near) => {
+      open.add(near);
+      near.on('error', () => {}).once('close', () => open.delete(near));
+      if (mode === 'cut') return near.destroy();
+      if (mode === 'silent') return near.resume();
+      const far = connect(to.port, to.hostname);
+      open.add(far);
+      far.on('error', () => {}).once('close', () => near.destroy());
+      near.once('close', () => far.destroy());
+      near.on('data', (bytes) => mode === 'whole' && far.write(bytes));
+      far.on('data', (bytes) => mode === 'whole' && near.write(bytes));
+      return near;
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    after(() => {
+      server.close();
+      for (const socket of open) socket.destroy();
+    });
+    return {
+      port: (server.address() as { port: number }).port,
+      is(now: typeof mode) {
+        mode = now;
+        if (now === 'cut') for (const socket of open) socket.destroy();
+      },
+    };
+  }
+
+  for (const how of ['cut', 'silent'] as const)
+    test(`${how}: the process lives, is not ready, and is again when the database is back`, async () => {
+      const service = await withService();
+      const address = new URL(service.databaseUrl);
+      const between = await cable({ hostname: address.hostname, port: Number(address.port || 5432) });
+      address.hostname = '127.0.0.1';
+      address.port = String(between.port);
+      const far = await service.sibling({ databaseUrl: address.href });
+      assert.equal((await ask(`${far.url}/readyz`)).status, 200);
+      between.is(how);
+      const { status, body } = await ask(`${far.url}/readyz`);
+      assert.deepEqual(
+        [status, body.checks],
+        [503, { database: 'unavailable', migrations: 'unknown', draining: 'no' }],
+      );
+      assert.equal((await fetch(`${far.url}/livez`)).status, 200);
+      between.is('cut');
+      between.is('whole');
+      while ((await ask(`${far.url}/readyz`)).status !== 200);
+    });
+});
