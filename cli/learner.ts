@@ -13,6 +13,7 @@ import { limits } from '../src/limits.ts';
 import { isNameOf, isOpaqueRef } from '../src/personal-data.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
+import { inviteCommands } from './invite.ts';
 import {
   act,
   missing,
@@ -63,6 +64,7 @@ const goneFor = (who: NamedLearner): Failure =>
   'ref' in who ? missing('learner', who.ref, { by: 'reference' }) : missing('learner', who.learnerId);
 
 export const commands: Command[] = [
+  ...inviteCommands,
   {
     name: 'learner rename',
     usage: '--organisation ID REF|--learner-id ID --name N [--reason R]',

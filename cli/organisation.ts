@@ -37,6 +37,7 @@ function payload(row: Organisation) {
     contact: row.contact,
     time_zone: row.time_zone,
     notices_email: row.notices_email,
+    retake_gap_days: row.retake_gap_days,
     created_at: row.created_at.toISOString(),
   };
 }
@@ -53,6 +54,7 @@ function text(row: Organisation): string {
     ['contact', row.contact ?? 'not given'],
     ['time_zone', row.time_zone],
     ['notices_email', row.notices_email ?? 'not given'],
+    ['retake_gap_days', row.retake_gap_days === null ? 'none' : String(row.retake_gap_days)],
     ['created_at', row.created_at.toISOString()],
   ]);
 }
@@ -189,7 +191,7 @@ export const commands: Command[] = [
   {
     name: 'organisation update',
     usage:
-      'ID [--name N] [--plan P] [--group-autocreate on|off] [--default-subjects LIST] [--ukprn N] [--contact C] [--time-zone Z] [--notices-email E]',
+      'ID [--name N] [--plan P] [--group-autocreate on|off] [--default-subjects LIST] [--ukprn N] [--contact C] [--time-zone Z] [--notices-email E] [--retake-gap DAYS]',
     summary: "Change an organisation's settings",
     positionals: [1, 1],
     options: {
@@ -201,6 +203,7 @@ export const commands: Command[] = [
       contact: { type: 'string' },
       'time-zone': { type: 'string' },
       'notices-email': { type: 'string' },
+      'retake-gap': { type: 'string' },
     },
     run: async (call) => {
       const name = textOption(call, 'name', limits.organisationNameChars);
@@ -209,6 +212,8 @@ export const commands: Command[] = [
       const ukprn = readUkprn(call);
       const contact = option(call, 'contact') === '' ? '' : textOption(call, 'contact', limits.contactChars);
       const [zone, notices] = [readZone(call), readNoticesEmail(call)];
+      // An empty one, or 0, takes it away.
+      const gap = option(call, 'retake-gap') === '' ? 0 : numberOption(call, 'retake-gap', -1, 0, 3650);
       const changes: OrganisationChanges = {
         ...(name === undefined ? {} : { name }),
         ...(plan === undefined ? {} : { plan: readPlan(plan) }),
@@ -218,10 +223,11 @@ export const commands: Command[] = [
         ...(contact === undefined ? {} : { contact: contact === '' ? null : contact }),
         ...(zone === undefined ? {} : { time_zone: zone }),
         ...(notices === undefined ? {} : { notices_email: notices }),
+        ...(gap < 0 ? {} : { retake_gap_days: gap === 0 ? null : gap }),
       };
       if (Object.keys(changes).length === 0)
         throw new Misuse(
-          'give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn, --contact, --time-zone, --notices-email',
+          'give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn, --contact, --time-zone, --notices-email, --retake-gap',
         );
       return withApp(async (app) => {
         const found = await organisationOf(app, call.positionals[0]!);

@@ -8,6 +8,7 @@ import { foldRefused } from './audit/refused.ts';
 import { sealAudit } from './audit/seal.ts';
 import { inWork } from './db/work.ts';
 import { errorFields } from './log.ts';
+import { pruneDrafts, runInvitations } from './invitations/run.ts';
 import { pruneMails } from './mail/outbox.ts';
 import { forgetLeavingLearners } from './withdrawals/forget.ts';
 import { pruneUserInvitations } from './users/invitations.ts';
@@ -57,6 +58,7 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
     forgetLeavingLearners(app),
     runResends(app, signal),
     runMoves(app, signal),
+    runInvitations(app, signal),
     scrubDigest(app),
     inWork(app, null, async (work) => {
       await pruneSessions(work);
@@ -64,6 +66,7 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
       await pruneUserInvitations(work);
       await pruneMails(work);
       await pruneRuns(work);
+      await pruneDrafts(work);
     }),
   ]);
   for (const outcome of done)

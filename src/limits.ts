@@ -184,6 +184,15 @@ export const limits = {
   lockWaitMs: 500,
   /** What Retry-After says when changes of the organisation have waited for too long, or too many do. */
   changeRetrySeconds: 5,
+  /** Learners of one run of invitations, and bytes of the table that they come in. */
+  inviteRows: 20_000,
+  inviteTableBytes: 8 * 1024 * 1024,
+  /** Rows of a run in one transaction: other writers of the organisation wait for no more than one. */
+  inviteBatch: 250,
+  /** How long a run is kept that was prepared and not begun. */
+  inviteDraftMs: 24 * 3600_000,
+  /** How soon an invitation can be mailed again. */
+  inviteMailGapMs: 10 * 60_000,
   /** How long an invitation can be opened. */
   invitationMs: 28 * 24 * 3600_000,
   /** Records that one transaction counts for the digest, about. */

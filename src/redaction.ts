@@ -80,8 +80,12 @@ export const redactions: Record<string, Redaction> = {
     if (sha256 !== null) await dropReport(work, id, key.assessment_id!, sha256);
   },
   'idempotency.reply': overwriteSealed('idempotency'),
+  'invitation.retake_reason': overwrite,
   'invitation.supervision': overwrite,
   'invitation.supervisor': overwrite,
+  'invitation_run_row.cells': overwrite,
+  'invitation_run_row.faults': overwrite,
+  'invitation_run_row.ready': overwrite,
   'key_link.description': overwrite,
   'key_use.client': overwrite,
   'learner.email': overwrite,

@@ -3,13 +3,32 @@ import { attributes, html } from '../html.ts';
 
 const fieldsMost = 2000;
 
+/** What a form with a file in it sent: `multipart/form-data`, read by the runtime's own parser. */
+export class Upload {
+  readonly fields: [string, string][] = [];
+  readonly files = new Map<string, Buffer>();
+
+  /** @throws TypeError where it isn't what its header says */
+  static async read(contentType: string, body: Buffer): Promise<Upload> {
+    const upload = new Upload();
+    const data = await new Response(new Uint8Array(body), { headers: { 'content-type': contentType } }).formData();
+    for (const [name, value] of data)
+      if (typeof value === 'string') upload.fields.push([name, value]);
+      else if (value.size > 0) upload.files.set(name, Buffer.from(await value.arrayBuffer()));
+    return upload;
+  }
+}
+
 /** What a form sent. */
 export class Form {
   #values = new Map<string, string[]>();
+  #files = new Map<string, Buffer>();
 
   constructor(body: unknown) {
     let count = 0;
-    for (const [name, value] of new URLSearchParams(typeof body === 'string' ? body : '')) {
+    const sent = body instanceof Upload ? body.fields : new URLSearchParams(typeof body === 'string' ? body : '');
+    if (body instanceof Upload) this.#files = body.files;
+    for (const [name, value] of sent) {
       if (++count > fieldsMost) break;
       const values = this.#values.get(name);
       if (values === undefined) this.#values.set(name, [value]);
@@ -25,6 +44,11 @@ export class Form {
   /** Without the white space around it. */
   text(name: string): string {
     return this.raw(name).trim();
+  }
+
+  /** A file that was chosen; null where none was. */
+  file(name: string): Buffer | null {
+    return this.#files.get(name) ?? null;
   }
 
   /** Every value of a name: boxes that are ticked. */
@@ -76,6 +100,21 @@ export function textField(
       autofocus: autofocus ?? false,
       class: width === undefined ? null : `w${width}`,
       spellcheck: type === 'text' ? 'false' : null,
+      'aria-describedby': described(field),
+      'aria-invalid': field.fault === undefined ? null : 'true',
+    },
+  )}></div>`;
+}
+
+/** A file of the reader's own; the form must be one with `upload`. */
+export function fileField(field: Field & { accept: string }): Markup {
+  const { name, label, accept } = field;
+  return html`<div class="field${field.fault === undefined ? '' : ' wrong'}"><label for="${name}">${label}</label>${around(field)}<input${attributes(
+    {
+      id: name,
+      name,
+      type: 'file',
+      accept,
       'aria-describedby': described(field),
       'aria-invalid': field.fault === undefined ? null : 'true',
     },
@@ -151,9 +190,9 @@ export function form(
   action: string,
   fields: Content,
   button: string,
-  more: { danger?: boolean; cancel?: string; faults?: Faults } = {},
+  more: { danger?: boolean; cancel?: string; faults?: Faults; upload?: boolean } = {},
 ): Markup {
-  return html`${faultSummary(more.faults ?? {})}<form method="post" action="${action}" novalidate>${fields}<div class="actions"><button${attributes(
+  return html`${faultSummary(more.faults ?? {})}<form${attributes({ method: 'post', action, enctype: more.upload === true ? 'multipart/form-data' : null, novalidate: true })}>${fields}<div class="actions"><button${attributes(
     { class: more.danger === true ? 'danger' : null },
   )}>${button}</button>${more.cancel === undefined ? null : html`<a href="${more.cancel}">Cancel</a>`}</div></form>`;
 }

@@ -58,7 +58,8 @@ export type Acted<T> = { result: T; resource?: string | null };
 /** The parts of the navigation: the working day, what platforms need, and the organisation itself. */
 export type Section = 'day' | 'integration' | 'organisation';
 
-type Handled<V> = { method: 'GET' | 'POST'; path: string; handle(visit: V): Promise<Answer> };
+/** `upload`: how many bytes a form may have that carries a file or a pasted table. */
+type Handled<V> = { method: 'GET' | 'POST'; path: string; upload?: number; handle(visit: V): Promise<Answer> };
 
 /**
  * One row of the table of pages. `for` says who may open it: anyone, any person who has signed in, or the people of an

@@ -15,6 +15,8 @@ import { teamRoutes } from './teams.ts';
 import { traceRoutes } from './trace.ts';
 import { invitationRoutes } from './invitation.ts';
 import { memberRoutes } from './members.ts';
+import { inviteRunRoutes } from './invite-run.ts';
+import { inviteRoutes } from './invite.ts';
 import { peopleRoutes } from './people.ts';
 import type { ConsoleRoute } from './route.ts';
 import { searchRoutes } from './search.ts';
@@ -33,6 +35,8 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...groupRoutes,
   ...memberRoutes,
   ...teamRoutes,
+  ...inviteRoutes,
+  ...inviteRunRoutes,
   ...peopleRoutes,
   ...keyRoutes,
   ...keyViewRoutes,

@@ -15,7 +15,7 @@ import type { Session } from '../users/sessions.ts';
 import { clientName, findSession, touchSession } from '../users/sessions.ts';
 import { messagePage } from './blocks.ts';
 import { comesFromUs, cookieHeader, cookieName, isSafeOrigin, readCookie, safeAddress } from './browser.ts';
-import { Form } from './form.ts';
+import { Form, Upload } from './form.ts';
 import type { Frame, Page } from './frame.ts';
 import { consoleStyle, documentOf, noFrame, pageHeaders } from './frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, Visit } from './route.ts';
@@ -41,6 +41,15 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
         { parseAs: 'string', bodyLimit: limits.formBytes },
         (_request, body, done) => done(null, body),
       );
+      pages.addContentTypeParser(
+        'multipart/form-data',
+        { parseAs: 'buffer', bodyLimit: limits.formBytes },
+        async (request: FastifyRequest, body: Buffer) => {
+          const upload = await Upload.read(request.headers['content-type'] ?? '', body).catch(() => null);
+          if (upload === null) throw Object.assign(new Error('The form could not be read.'), { statusCode: 400 });
+          return upload;
+        },
+      );
       pages.addHook('onRequest', async (request) => {
         // The route with its parameters' names: an invitation's link is a secret and stays out of the log.
         request.action = `${request.method} ${(request.routeOptions.url ?? '/console').replace(/:(\w+)/g, '{$1}')}`;
@@ -54,6 +63,7 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
           url: addressOf(route)
             .replace(/^\/console/, '')
             .replace(/\{(\w+)\}/g, ':$1'),
+          ...(route.upload === undefined ? {} : { bodyLimit: route.upload }),
           handler: (request, reply) => answer(app, route, request, reply),
         });
     },

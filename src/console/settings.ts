@@ -23,6 +23,7 @@ const writtenOf = (row: Organisation): WrittenSettings => ({
   noticesEmail: row.notices_email ?? '',
   subjects: row.default_subjects,
   groupAutocreate: row.group_autocreate ? 'on' : 'off',
+  retakeGap: row.retake_gap_days === null ? '' : String(row.retake_gap_days),
 });
 
 async function show(visit: Visit): Promise<Answer> {
@@ -95,6 +96,15 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
             chosen: [shown.groupAutocreate],
             fault: faults.groupAutocreate,
           }),
+          textField({
+            name: 'retakeGap',
+            label: 'Days between two assessments in a subject (optional)',
+            hint: 'Whoever invites a learner sooner than that has to say why, and the reason is kept. What platforms invite by the API is not held back.',
+            inputmode: 'numeric',
+            value: shown.retakeGap,
+            width: 10,
+            fault: faults.retakeGap,
+          }),
         ],
         'Save',
         { faults },
@@ -118,6 +128,7 @@ async function save(visit: Visit): Promise<Answer> {
     noticesEmail: app.settings.mailServer === null ? (row.notices_email ?? '') : sent.text('noticesEmail'),
     subjects: sent.all('subjects'),
     groupAutocreate: sent.raw('groupAutocreate'),
+    retakeGap: sent.text('retakeGap'),
   };
   const read = readSettingsOf(written);
   if ('faults' in read) return settingsPage(visit, row, written, faultsOf(read.faults));

@@ -72,6 +72,11 @@ export const learnerTables: Record<string, LearnerTable> = {
     order: 't.created_at, t.invitation_id',
     says: 'Invitations to an assessment: subjects, dates, extra time, supervision.',
   },
+  invitation_run_row: {
+    whose: `(t.learner_id = $2 or t.cells ->> 'ref' = any(array(${refsOf('$2')})))`,
+    order: 't.run_id, t.row_no',
+    says: 'Rows of tables by which your provider invites, or is about to invite, you.',
+  },
   credit_entry: {
     whose: `t.invitation_id in (${invitations})`,
     order: 't.entry_no',

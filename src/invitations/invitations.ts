@@ -6,6 +6,10 @@ import { linkToken, readLinkToken } from '../link-token.ts';
 import type { Secrets } from '../secrets.ts';
 import { nilUuid } from '../uuid.ts';
 
+/** What an invitation is for, in the order of a learner's time with a provider. */
+export const purposes = ['initial', 'progress', 'end'] as const;
+export type Purpose = (typeof purposes)[number];
+
 export type Invitation = {
   organisation_id: number;
   invitation_id: string;
@@ -21,21 +25,39 @@ export type Invitation = {
   supervision: string;
   /** Who supervises the sittings, by name, where it is known; for the evidence. */
   supervisor: string | null;
+  /** Null where nobody said. */
+  purpose: Purpose | null;
+  /** Why it was made within the gap between two assessments. */
+  retake_reason: string | null;
+  mailed_at: Date | null;
 };
 
 const columns =
-  'organisation_id, invitation_id, learner_id, subjects, credit_spent, status, created_at, expires_at, extra_time_pct, supervision, supervisor';
+  'organisation_id, invitation_id, learner_id, subjects, credit_spent, status, created_at, expires_at, extra_time_pct, supervision, supervisor, purpose, retake_reason, mailed_at';
 const open = statement(
   'invitation.open',
   `
   select ${columns} from invitation
    where organisation_id = $1 and learner_id = $2 and status = 'open' and expires_at > $3 order by created_at desc limit 1`,
 );
+const openOf = statement(
+  'invitation.open_of',
+  `
+  select ${columns} from invitation
+   where organisation_id = $1 and learner_id = any($2) and status = 'open' and expires_at > $3
+   order by created_at desc, invitation_id desc`,
+);
+// What a version from before a column leaves out is the column's default.
 const insert = statement(
   'invitation.insert',
   `
-  insert into invitation (organisation_id, invitation_id, learner_id, subjects, credit_spent, created_at, expires_at)
-  values ($1, $2, $3, $4, $5, $6, $7) returning ${columns}`,
+  insert into invitation (organisation_id, invitation_id, learner_id, subjects, credit_spent, created_at, expires_at,
+                          extra_time_pct, supervision, supervisor, purpose, retake_reason)
+  select $1, invitation_id, learner_id, string_to_array(subjects, ','), $5, $6, coalesce(expires_at, $7),
+         coalesce(extra_time_pct, 0), coalesce(supervision, 'Not supervised'), supervisor, purpose, retake_reason
+    from unnest($2::uuid[], $3::uuid[], $4::text[], $8::timestamptz[], $9::int2[], $10::text[], $11::text[], $12::text[], $13::text[])
+         as i(invitation_id, learner_id, subjects, expires_at, extra_time_pct, supervision, supervisor, purpose, retake_reason)
+  returning ${columns}`,
 );
 const byId = statement(
   'invitation.by_id',
@@ -45,7 +67,8 @@ const byId = statement(
 const adjust = statement(
   'invitation.adjust',
   `
-  update invitation set extra_time_pct = $3, supervision = $4, supervisor = $5 where organisation_id = $1 and invitation_id = $2`,
+  update invitation set extra_time_pct = $3, supervision = $4, supervisor = $5, purpose = $6, expires_at = $7
+   where organisation_id = $1 and invitation_id = $2`,
 );
 const use = statement(
   'invitation.use',
@@ -88,14 +111,17 @@ const withdraw = statement(
 const emptyOf = statement(
   'invitation.empty_of_learner',
   `
-  update invitation set status = case when status = 'open' then 'withdrawn' else status end, supervision = '', supervisor = null
-   where organisation_id = $1 and learner_id = $2 returning invitation_id`,
+  update invitation set status = case when status = 'open' then 'withdrawn' else status end, supervision = '', supervisor = null, retake_reason = null
+   where organisation_id = $1 and learner_id = $2 returning invitation_id, mailed_at`,
 );
 
-/** Ends a learner's invitations, and takes away what was written about them. @returns their ids */
-export async function emptyInvitations(tx: Tx, organisationId: number, learnerId: string): Promise<string[]> {
-  const rows = await tx.query<{ invitation_id: string }>(emptyOf, [organisationId, learnerId]);
-  return rows.map((row) => row.invitation_id);
+/** Ends a learner's invitations, and takes away what was written about them. */
+export function emptyInvitations(
+  tx: Tx,
+  organisationId: number,
+  learnerId: string,
+): Promise<Pick<Invitation, 'invitation_id' | 'mailed_at'>[]> {
+  return tx.query(emptyOf, [organisationId, learnerId]);
 }
 
 /** Ends the learners' invitations: their addresses lead nowhere any more. */
@@ -111,22 +137,58 @@ export async function findOpenInvitation(
   return (await work.tx.query<Invitation>(open, [organisationId, learnerId, new Date(work.nowMs)]))[0];
 }
 
+/** The open ones of some learners, the newest first. */
+export function findOpenInvitations(
+  tx: Tx,
+  organisationId: number,
+  learnerIds: string[],
+  now: Date,
+): Promise<Invitation[]> {
+  return tx.query<Invitation>(openOf, [organisationId, learnerIds, now]);
+}
+
+/** What a new invitation is; what is left out is as usual. */
+export type NewInvitation = Pick<Invitation, 'invitation_id' | 'learner_id' | 'subjects'> &
+  Partial<{
+    expires_at: string | null;
+    extra_time_pct: number | null;
+    supervision: string | null;
+    supervisor: string | null;
+    purpose: Purpose | null;
+    retake_reason: string | null;
+  }>;
+
+/** @param creditSpent whether each of them cost a credit */
+export function createInvitations(
+  work: Work,
+  organisationId: number,
+  rows: readonly NewInvitation[],
+  creditSpent: boolean,
+): Promise<Invitation[]> {
+  return work.tx.query<Invitation>(insert, [
+    organisationId,
+    rows.map((row) => row.invitation_id),
+    rows.map((row) => row.learner_id),
+    rows.map((row) => row.subjects.join()),
+    creditSpent,
+    new Date(work.nowMs),
+    new Date(work.nowMs + limits.invitationMs),
+    rows.map((row) => row.expires_at ?? null),
+    rows.map((row) => row.extra_time_pct ?? null),
+    rows.map((row) => row.supervision ?? null),
+    rows.map((row) => row.supervisor ?? null),
+    rows.map((row) => row.purpose ?? null),
+    rows.map((row) => row.retake_reason ?? null),
+  ]);
+}
+
 export async function createInvitation(
   work: Work,
   organisationId: number,
   given: { invitationId: string; learnerId: string; subjects: string[]; creditSpent: boolean },
 ): Promise<Invitation> {
-  return (
-    await work.tx.query<Invitation>(insert, [
-      organisationId,
-      given.invitationId,
-      given.learnerId,
-      given.subjects,
-      given.creditSpent,
-      new Date(work.nowMs),
-      new Date(work.nowMs + limits.invitationMs),
-    ])
-  )[0]!;
+  const row = { invitation_id: given.invitationId, learner_id: given.learnerId, subjects: given.subjects };
+  return (await createInvitations(work, organisationId, [row], given.creditSpent))[0]!;
 }
 
 /** The invitation as it is, and stays until the end of this unit of work. */
@@ -186,6 +248,8 @@ export async function adjustInvitation(tx: Tx, invitation: Invitation): Promise<
     invitation.extra_time_pct,
     invitation.supervision,
     invitation.supervisor,
+    invitation.purpose,
+    invitation.expires_at,
   ]);
 }
 

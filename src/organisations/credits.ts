@@ -48,6 +48,19 @@ const record = statement(
   union all
   select $1, last.entry_no + 1 + (select count(*) from unlisted), $2, $3, $4, $5, $6, $7, $8 from last`,
 );
+const takeMany = statement(
+  'credits.take_many',
+  `
+  update organisation set credits = credits - $2 where organisation_id = $1 and credits >= $2 returning credits`,
+);
+const recordUses = statement(
+  'credits.record_uses',
+  `
+  with last as (select coalesce(max(entry_no), 0) as entry_no from credit_entry where organisation_id = $1)
+  insert into credit_entry (organisation_id, entry_no, at, kind, amount, balance, actor, invitation_id)
+  select $1, last.entry_no + u.n, $2, 'use', -1, $3::int8 - u.n, $4, u.invitation_id
+    from last, unnest($5::uuid[]) with ordinality as u(invitation_id, n)`,
+);
 const forget = statement(
   'credits.forget_reasons',
   'update credit_entry set reason = null where organisation_id = $1 and invitation_id = any($2) and reason is not null',
@@ -109,6 +122,28 @@ export async function spendCredit(
   if (plan !== 'standard') return false;
   const balance = await changeCredits(work, organisation_id, { kind: 'use', amount: -1, ...cause });
   return balance === undefined ? null : true;
+}
+
+/**
+ * Spends a credit on each of these invitations, all or none, where the plan has credits.
+ * @returns whether they were spent; null where there are too few
+ */
+export async function spendCredits(
+  work: Work,
+  organisation: { organisation_id: number; plan: 'standard' | 'education' | 'unlimited' },
+  invitationIds: readonly string[],
+  actor: string,
+): Promise<boolean | null> {
+  const [first, ...others] = invitationIds;
+  // The first entry by itself: it sees to what an earlier version of the service did (above).
+  if (first === undefined) return organisation.plan === 'standard';
+  const spent = await spendCredit(work, organisation, { actor, invitationId: first });
+  if (spent !== true || others.length === 0) return spent;
+  const { organisation_id: id } = organisation;
+  const [row] = await work.tx.query<{ credits: number }>(takeMany, [id, others.length]);
+  if (row === undefined) return null;
+  await work.tx.query(recordUses, [id, new Date(work.nowMs), row.credits + others.length, actor, others]);
+  return true;
 }
 
 /** Gives back the credit of an invitation that came to nothing. */

@@ -13,6 +13,7 @@ export type WrittenSettings = {
   noticesEmail: string;
   subjects: readonly string[];
   groupAutocreate: string;
+  retakeGap: string;
 };
 
 export type SettingFault = { field: keyof WrittenSettings; sentence: string };
@@ -51,6 +52,9 @@ export function readSettingsOf(
   if (chosen.length === 0 || chosen.length < new Set(written.subjects).size)
     fault('subjects', 'Choose at least one subject.');
   if (groupAutocreate !== 'on' && groupAutocreate !== 'off') fault('groupAutocreate', 'Choose one of the two.');
+  const gap = written.retakeGap === '' ? null : /^\d{1,4}$/.test(written.retakeGap) ? Number(written.retakeGap) : 0;
+  if (gap !== null && (gap < 1 || gap > 3650))
+    fault('retakeGap', 'Enter a number of days from 1 to 3650, or leave it empty.');
   if (faults.length > 0) return { faults };
   return {
     changes: {
@@ -60,6 +64,7 @@ export function readSettingsOf(
       notices_email: noticesEmail === '' ? null : noticesEmail,
       default_subjects: chosen as Subject[],
       group_autocreate: groupAutocreate === 'on',
+      retake_gap_days: gap,
     },
   };
 }

@@ -27,11 +27,13 @@ export type Organisation = {
   time_zone: string;
   /** A mailbox that is told of what goes wrong, beside owners and admins. */
   notices_email: string | null;
+  /** The least days between two assessments of a learner in one subject; null: any. */
+  retake_gap_days: number | null;
   created_at: Date;
 };
 
 const columns =
-  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, time_zone, notices_email, created_at';
+  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, time_zone, notices_email, retake_gap_days, created_at';
 const insert = statement(
   'organisation.insert',
   `
@@ -55,7 +57,7 @@ const update = statement(
   'organisation.update',
   `
   update organisation set name = $2, plan = $3, group_autocreate = $4, default_subjects = $5, ukprn = $6, contact = $7,
-         time_zone = $8, notices_email = $9
+         time_zone = $8, notices_email = $9, retake_gap_days = $10
    where organisation_id = $1 returning ${columns}`,
 );
 /** Makes an organisation with its feed and its empty group set. */
@@ -101,7 +103,15 @@ export function listOrganisations(tx: Tx): Promise<Organisation[]> {
 export type OrganisationChanges = Partial<
   Pick<
     Organisation,
-    'name' | 'plan' | 'group_autocreate' | 'default_subjects' | 'ukprn' | 'contact' | 'time_zone' | 'notices_email'
+    | 'name'
+    | 'plan'
+    | 'group_autocreate'
+    | 'default_subjects'
+    | 'ukprn'
+    | 'contact'
+    | 'time_zone'
+    | 'notices_email'
+    | 'retake_gap_days'
   >
 >;
 
@@ -123,6 +133,7 @@ export async function updateOrganisation(
     row.contact,
     row.time_zone,
     row.notices_email,
+    row.retake_gap_days,
   ]);
   return changed!;
 }

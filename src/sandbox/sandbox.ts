@@ -100,6 +100,8 @@ const tables = [
   'sandbox_request',
   'milestone',
   'credit_entry',
+  'invitation_run_row',
+  'invitation_run',
   'feed',
 ];
 

@@ -5,6 +5,8 @@ import { cancelEvents } from '../events/cancel.ts';
 import { emptyEditions } from '../evidence/evidence.ts';
 import { lockFeed } from '../feed/position.ts';
 import { emptyInvitations } from '../invitations/invitations.ts';
+import { cancelInvitationLetter } from '../invitations/letters.ts';
+import { emptyRunRows } from '../invitations/run.ts';
 import { hashOfRef } from '../learner-ref.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnersByIds, findPerson, hashAliases, recordErasure } from '../learners/learners.ts';
@@ -52,7 +54,13 @@ export async function eraseLearner(
   const person = await findPerson(tx, organisationId, learner);
   await cancelEvents(work, organisationId, { assessmentIds, learnerRefs: person.refs }, 'erased');
   await forgetReasons(tx, organisationId, learnerId, reason);
-  await forgetCreditReasons(tx, organisationId, invitations);
+  await forgetCreditReasons(
+    tx,
+    organisationId,
+    invitations.map((one) => one.invitation_id),
+  );
+  for (const one of invitations) await cancelInvitationLetter(work, one);
+  await emptyRunRows(tx, organisationId, person.refs);
   await forgetReplies(tx, work.secrets, organisationId, person);
   await hashAliases(work, organisationId, person.aliases);
   await recordErasure(work, organisationId, learnerId, {

@@ -1,0 +1,330 @@
+import type { Content, Markup } from '../html.ts';
+import { html } from '../html.ts';
+import { foresee } from '../invitations/invite.ts';
+import type { Begun, Run, RunRow } from '../invitations/run.ts';
+import { beginRun, cancelRun, correctRun, goOn, pageOfRows, readRows } from '../invitations/run.ts';
+import type { GivenRow } from '../invitations/table.ts';
+import { inviteColumns } from '../invitations/table.ts';
+import { limits } from '../limits.ts';
+import { errorFields } from '../log.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import { confirmPage, facts, moment, pager, progress, table, withQuery } from './blocks.ts';
+import type { Faults } from './form.ts';
+import { choiceField, form, hiddenField, longTextField } from './form.ts';
+import { name } from './frame.ts';
+import { checkGiven, inviters, number, readGiven, runOf } from './invite.ts';
+import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
+import { sightOf } from './sight.ts';
+
+/** A table of learners once it is read: its rows, their correction, the work, and the report. */
+export const inviteRunRoutes: ConsoleRoute[] = [
+  { for: inviters, method: 'GET', path: '/invite/{run_id}', handle: run },
+  {
+    for: inviters,
+    method: 'POST',
+    path: '/invite/{run_id}/rows',
+    upload: limits.inviteTableBytes,
+    handle: correct,
+  },
+  { for: inviters, method: 'POST', path: '/invite/{run_id}/start', handle: start },
+  { for: inviters, method: 'GET', path: '/invite/{run_id}/cancel', handle: confirmCancel },
+  { for: inviters, method: 'POST', path: '/invite/{run_id}/cancel', handle: cancel },
+];
+
+/** Faulty rows that are corrected on one page. */
+const correctedAtOnce = 100;
+
+const count = (value: number, one: string, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
+
+async function run(visit: Visit): Promise<Answer> {
+  const found = await runOf(visit);
+  if (found.status === 'draft') return draftPage(visit, found, {});
+  return found.status === 'running' || found.status === 'waiting'
+    ? runningPage(visit, found)
+    : reportPage(visit, found);
+}
+
+const faultList = ({ faults }: Pick<RunRow, 'faults'>): Markup =>
+  html`<ul>${(faults ?? []).map(({ column, expected }) => html`<li><code>${column}</code> must be ${expected}</li>`)}</ul>`;
+
+/** A row as it can be pasted again: its cells hold neither tabs nor ends of lines, or stand in quotes. */
+function rowText({ row_no, cells }: RunRow, columns: readonly string[]): string {
+  const values = columns.map((column) => (cells as Record<string, string>)[column] ?? '');
+  return [
+    String(row_no),
+    ...values.map((value) => (/[\n"]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)),
+  ].join('\t');
+}
+
+function correction(base: string, { run_id }: Run, rows: readonly RunRow[], more: number, faults: Faults): Content {
+  const used = inviteColumns.filter((column) => rows.some((row) => row.cells?.[column] !== undefined));
+  const columns = [
+    ...new Set(['ref', 'full_name', ...rows.flatMap((row) => row.faults!.map(({ column }) => column)), ...used]),
+  ].filter((column) => column !== 'row');
+  return html`${table<RunRow>({
+    caption: 'What must be corrected',
+    rows,
+    columns: [
+      { head: 'Row', cell: (row) => String(row.row_no) },
+      { head: 'Reference', cell: (row) => row.cells?.ref },
+      { head: 'Name', cell: (row) => row.cells?.full_name && name(row.cells.full_name) },
+      { head: 'What is expected', cell: faultList },
+    ],
+  })}${form(
+    `${base}/invite/${run_id}/rows`,
+    [
+      longTextField({
+        name: 'rows',
+        label: 'Correct these rows',
+        hint: `Change what is wrong, or take a line out to leave that learner out. ${more === 0 ? '' : `${count(more, 'more row')} with faults will come after these. `}You can also correct your spreadsheet and begin again.`,
+        value: [['row', ...columns].join('\t'), ...rows.map((row) => rowText(row, columns))].join('\n'),
+        rows: Math.min(20, rows.length + 3),
+        fault: faults.rows,
+      }),
+      rows.map((row) => hiddenField('replaced', String(row.row_no))),
+    ],
+    'Check again',
+    { faults, upload: true, cancel: `${base}/invite/${run_id}/cancel` },
+  )}`;
+}
+
+async function draftPage(visit: Visit, found: Run, faults: Faults): Promise<Answer> {
+  const { app, base, organisation, query, path } = visit;
+  const { organisation_id: id } = organisation;
+  const given = query.get('after') ?? '';
+  const after = /^\d{1,6}$/.test(given) ? Number(given) : 0;
+  const [{ plan, credits }, wrong, rows] = await Promise.all([
+    readOrganisation(app.db, id),
+    pageOfRows(app.db, id, found.run_id, { after: 0, limit: correctedAtOnce, faulty: true }),
+    pageOfRows(app.db, id, found.run_id, { after, limit: limits.consoleRows + 1, faulty: false }),
+  ]);
+  const shown = rows.slice(0, limits.consoleRows);
+  const next = rows.length > shown.length ? String(shown.at(-1)!.row_no) : null;
+  const preview = await previewOf(visit, shown, found);
+  const isRight = found.faulty === 0 && found.total > 0;
+  const enough = plan !== 'standard' || credits >= found.credits;
+  const title = isRight
+    ? `Invite ${count(found.total, 'learner')}?`
+    : `${count(found.faulty, 'row needs', 'rows need')} correcting`;
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title,
+      back: { to: `${base}/invite`, label: 'Invite learners' },
+      main: html`<p>Nothing is written yet. This page is kept for a day.</p>${facts([
+        ['Rows', number(found.total)],
+        ['With faults', number(found.faulty)],
+        ['Learners you have already', number(found.known)],
+        ['Open invitations that are given again', number(found.open_already)],
+        ['New invitations', number(found.total - found.faulty - found.open_already)],
+        ...(plan === 'standard'
+          ? [['Credits', `${number(found.credits)} of the ${number(credits)} that there are`] as const]
+          : []),
+      ])}${found.faulty > 0 ? correction(base, found, wrong, found.faulty - wrong.length, faults) : null}${
+        isRight && !enough
+          ? html`<div class="note"><p>${number(found.credits - credits)} credits are missing. Ask whoever runs the service for more, or leave rows out.</p></div>`
+          : null
+      }${isRight && enough ? beginForm(visit, found) : null}${table<Preview>({
+        caption: 'All rows',
+        rows: preview,
+        columns: [
+          { head: 'Row', cell: (one) => String(one.row.row_no) },
+          { head: 'Reference', cell: (one) => one.row.cells?.ref },
+          { head: 'Name', cell: (one) => one.row.cells?.full_name && name(one.row.cells.full_name) },
+          { head: 'What happens', cell: (one) => one.says },
+        ],
+      })}${pager({ first: after === 0 ? null : path, next: next === null ? null : withQuery(path, query, { after: next }) })}`,
+    },
+  };
+}
+
+type Preview = { row: RunRow; says: Content };
+
+/** What each row would come to as things are now. */
+async function previewOf(
+  { app, organisation }: Visit,
+  rows: readonly RunRow[],
+  { sight, team_id }: Run,
+): Promise<Preview[]> {
+  const right = rows.flatMap((row) => row.ready ?? []);
+  const within = { sight, teamId: team_id };
+  const { judged } = await foresee(app.db, organisation.organisation_id, right, within, app.clock.nowMs());
+  let at = 0;
+  return rows.map((row) => {
+    if (row.ready === null) return { row, says: 'Must be corrected' };
+    const { learner, again, faults } = judged[at++]!;
+    if (faults.length > 0) return { row, says: faultList({ faults }) };
+    if (learner === null) return { row, says: 'A new learner' };
+    const renamed =
+      learner.full_name === row.ready.full_name
+        ? null
+        : html` You have them as ${name(learner.full_name)}: the name of this row will stand.`;
+    return {
+      row,
+      says: html`You have this learner already.${renamed}${again === null ? null : ' The open invitation is given again, without a credit.'}`,
+    };
+  });
+}
+
+function beginForm({ app, base }: Visit, { run_id, total }: Run): Markup {
+  return form(
+    `${base}/invite/${run_id}/start`,
+    app.settings.mailServer === null
+      ? null
+      : choiceField({
+          name: 'mail',
+          label: 'By e-mail',
+          many: true,
+          choices: [{ value: 'on', label: 'Send each learner who has an address the link' }],
+          chosen: [],
+        }),
+    `Invite ${count(total, 'learner')}`,
+    { cancel: `${base}/invite/${run_id}/cancel` },
+  );
+}
+
+/** The rows of a draft as they are now, and what whoever asks may touch now. */
+async function checkAgain(visit: Visit, found: Run, given: readonly GivenRow[]) {
+  const sight = await sightOf(visit);
+  return { sight, check: await checkGiven(visit, given, { sight, teamId: found.team_id }) };
+}
+
+const givenOf = (rows: readonly RunRow[]): GivenRow[] =>
+  rows.flatMap(({ row_no, cells }) => (cells === null ? [] : [{ row_no, cells }]));
+
+async function correct(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, form: sent, change } = visit;
+  const { organisation_id: id } = organisation;
+  const found = await runOf(visit);
+  const to = `${base}/invite/${found.run_id}`;
+  if (found.status !== 'draft') return { to };
+  const replaced = new Set(sent.all('replaced').map(Number));
+  const rows = await readRows(app.db, id, found.run_id);
+  const stay = rows.filter((row) => row.faults === null || !replaced.has(row.row_no));
+  // With every line taken out, those learners are left out.
+  const given = sent.text('rows').split('\n').length < 2 ? [] : await readGiven(visit);
+  if ('faults' in given) return draftPage(visit, found, given.faults);
+  const taken = new Set(stay.map((row) => row.row_no));
+  let last = rows.at(-1)?.row_no ?? 0;
+  for (const row of given) {
+    if (taken.has(row.row_no)) row.row_no = ++last;
+    taken.add(row.row_no);
+  }
+  const all = [...givenOf(stay), ...given].sort((a, b) => a.row_no - b.row_no);
+  if (all.length > limits.inviteRows) return draftPage(visit, found, { rows: 'There are too many rows.' });
+  const { sight, check } = await checkAgain(visit, found, all);
+  await change(async (work) => ({
+    result: await correctRun(work, id, { runId: found.run_id, replaced: [...replaced], check, sight }),
+  }));
+  return { to };
+}
+
+async function start(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, form: sent, change } = visit;
+  const { organisation_id: id } = organisation;
+  const found = await runOf(visit);
+  const to = `${base}/invite/${found.run_id}`;
+  if (found.status !== 'draft') return { to };
+  const { sight, check } = await checkAgain(visit, found, givenOf(await readRows(app.db, id, found.run_id)));
+  const { plan, credits } = await readOrganisation(app.db, id);
+  const given = { check, mails: sent.raw('mail') === 'on', sight, credits: plan === 'standard' ? credits : null };
+  const begun = await change(async (work): Promise<Acted<Begun>> => {
+    const result = await beginRun(work, id, { runId: found.run_id, ...given });
+    return result === 'begun' ? { result, resource: found.run_id } : { result };
+  });
+  // Begun at once; if this process ends before it is done, another goes on within a minute.
+  if (begun === 'begun')
+    void goOn(app, id, found.run_id).catch((error: unknown) =>
+      app.log.error('invitation_run.failed', errorFields(error)),
+    );
+  return { to };
+}
+
+async function runningPage(visit: Visit, found: Run): Promise<Answer> {
+  const { base } = visit;
+  const here = `${base}/invite/${found.run_id}`;
+  const done = found.invited + found.again + found.refused;
+  return {
+    page: {
+      title: found.status === 'waiting' ? 'No credit is left' : 'Learners are being invited',
+      back: { to: `${base}/invite`, label: 'Invite learners' },
+      main: html`${
+        found.status === 'waiting'
+          ? html`<div class="note"><p>It stopped after row ${number(found.reached)} of ${number(found.total)}. Ask whoever runs the service for credits: within a minute of a grant it goes on with the next row by itself.</p></div>`
+          : null
+      }${progress('Rows dealt with', done, found.total, here)}${outcomeFacts(visit, found)}<p><a href="${here}/cancel">Stop here</a></p>`,
+    },
+  };
+}
+
+const outcomeFacts = ({ organisation }: Visit, found: Run): Markup =>
+  facts([
+    ['Newly invited', number(found.invited)],
+    ['Open invitations given again', number(found.again)],
+    ['Refused', number(found.refused)],
+    ...(found.started_at === null ? [] : [['Begun', moment(found.started_at, organisation.time_zone)] as const]),
+    ...(found.finished_at === null ? [] : [['Ended', moment(found.finished_at, organisation.time_zone)] as const]),
+  ]);
+
+async function reportPage(visit: Visit, found: Run): Promise<Answer> {
+  const { app, base, organisation } = visit;
+  const refused = await pageOfRows(app.db, organisation.organisation_id, found.run_id, {
+    after: 0,
+    limit: correctedAtOnce,
+    faulty: true,
+  });
+  const all = found.invited + found.again;
+  const cancelled = found.status === 'cancelled';
+  return {
+    page: {
+      title: cancelled ? 'The table was not finished' : `${count(all, 'learner is', 'learners are')} invited`,
+      back: { to: `${base}/invite`, label: 'Invite learners' },
+      main: html`${cancelled ? html`<p>It was cancelled after ${count(all + found.refused, 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted.</p>` : null}${outcomeFacts(visit, found)}${
+        refused.length === 0
+          ? null
+          : table<RunRow>({
+              caption: 'Rows that were refused, because something had changed since they were checked',
+              rows: refused,
+              columns: [
+                { head: 'Row', cell: (row) => String(row.row_no) },
+                { head: 'What is expected', cell: faultList },
+              ],
+            })
+      }`,
+    },
+  };
+}
+
+async function confirmCancel(visit: Visit): Promise<Answer> {
+  const { base } = visit;
+  const found = await runOf(visit);
+  const here = `${base}/invite/${found.run_id}`;
+  if (found.status === 'finished' || found.status === 'cancelled') return { to: here };
+  const done = found.invited + found.again + found.refused;
+  const says =
+    found.status === 'draft'
+      ? [`${count(found.total, 'row')} will be deleted from here. Nobody was invited.`]
+      : [
+          `${count(found.invited + found.again, 'learner has', 'learners have')} been invited until now: that stays, and each invitation can be cancelled by itself.`,
+          `${count(found.total - done, 'row')} will be deleted, and nobody is invited by them.`,
+        ];
+  return {
+    page: confirmPage({
+      title: found.status === 'draft' ? 'Discard the table?' : 'Stop inviting?',
+      says,
+      action: `${here}/cancel`,
+      button: found.status === 'draft' ? 'Discard it' : 'Stop',
+      cancel: here,
+    }),
+  };
+}
+
+async function cancel(visit: Visit): Promise<Answer> {
+  const { base, organisation, change } = visit;
+  const found = await runOf(visit);
+  await change(async (work) => {
+    const result = await cancelRun(work, organisation.organisation_id, found.run_id);
+    return result ? { result, resource: found.run_id } : { result };
+  });
+  return { to: found.status === 'draft' ? `${base}/invite?did=discarded` : `${base}/invite/${found.run_id}` };
+}

@@ -1,0 +1,202 @@
+import { UnreadableFile } from '../files/encoding.ts';
+import type { Sight } from '../groups/sight.ts';
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import { contextOf, listTeams } from '../invitations/context.ts';
+import type { Within } from '../invitations/invite.ts';
+import type { Check, Run } from '../invitations/run.ts';
+import { checkRows, draftRun, findRun, listRuns } from '../invitations/run.ts';
+import type { GivenRow } from '../invitations/table.ts';
+import { inviteColumns, readInviteTable } from '../invitations/table.ts';
+import { limits } from '../limits.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import { isUuid } from '../uuid.ts';
+import { empty, moment, notice, table } from './blocks.ts';
+import type { Faults } from './form.ts';
+import { fileField, form, hiddenField, longTextField, selectField } from './form.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
+import { sightOf } from './sight.ts';
+import { endOfDay } from './zone.ts';
+
+/** Who invites learners: tutors those of their teams. */
+export const inviters = ['owner', 'admin', 'tutor'] as const;
+
+/** Many learners invited at once: a table is read, checked, corrected, and then written in the background. */
+export const inviteRoutes: ConsoleRoute[] = [
+  { for: inviters, method: 'GET', path: '/invite', menu: 'Invite', handle: (visit) => tablePage(visit, {}) },
+  { for: inviters, method: 'POST', path: '/invite', upload: limits.inviteTableBytes, handle: readTable },
+];
+
+export const number = (value: number) => value.toLocaleString('en-GB');
+
+/** What each column holds, in the words of the page. */
+const meanings: readonly (readonly [string, string])[] = [
+  ['ref', 'Your reference of the learner. Who has it already is updated; groups need one.'],
+  ['full_name', 'The learner’s name. Every row has one; first_name and last_name do as well.'],
+  ['email', 'Where the link is sent, where a mail server is set.'],
+  [
+    'groups',
+    '“C-2026” for one that there is, “cohort: C-2026 = January cohort” for a new one; several with ; between.',
+  ],
+  ['subjects', 'digital, english, maths, or all. Empty: as in Settings.'],
+  ['extra_time', 'Per cent beyond the usual time, 0 to 100.'],
+  ['supervision', 'How the sitting is supervised, for the evidence.'],
+  ['supervisor', 'Who supervises it, by name, for the evidence.'],
+  ['expires', 'The last day, such as 31/01/2027. Empty: in 28 days.'],
+  ['purpose', 'initial, progress or end.'],
+  ['retake_reason', 'Why, where the learner was assessed a short time ago.'],
+];
+
+async function withinOf(visit: Visit): Promise<{ sight: Sight; teams: { group_id: string; name: string }[] }> {
+  const { app, organisation } = visit;
+  const sight = await sightOf(visit);
+  return { sight, teams: await listTeams(app.db, organisation.organisation_id, sight) };
+}
+
+/** The team that everybody of a table joins; a tutor's learners always join one of the tutor's. */
+function teamField(
+  { sight, teams }: Awaited<ReturnType<typeof withinOf>>,
+  chosen: string,
+  fault: string | undefined,
+): Content {
+  if (sight === null && teams.length === 0) return null;
+  const choices = teams.map((team) => ({ value: team.group_id, label: team.name.slice(0, 80) }));
+  return selectField({
+    name: 'team',
+    label: 'Team',
+    hint:
+      sight === null
+        ? 'Everybody in the table joins it.'
+        : 'Everybody in the table joins it, and you see them from then on.',
+    choices:
+      sight === null || choices.length > 1
+        ? [{ value: '', label: sight === null ? 'None' : 'Choose one' }, ...choices]
+        : choices,
+    chosen,
+    fault,
+  });
+}
+
+/** @returns the fault, where the form names no team that the person may put learners into */
+async function readTeam(visit: Visit): Promise<Within | { fault: string }> {
+  const { sight, teams } = await withinOf(visit);
+  const chosen = visit.form.text('team').toLowerCase();
+  if (chosen === '') return sight === null ? { sight, teamId: null } : { fault: 'Choose a team of yours.' };
+  return teams.some((team) => team.group_id === chosen) ? { sight, teamId: chosen } : { fault: 'Choose a team.' };
+}
+
+async function tablePage(visit: Visit, faults: Faults): Promise<Answer> {
+  const { app, base, organisation, session, query, form: sent } = visit;
+  const { organisation_id: id, time_zone: zone, role } = organisation;
+  const [within, runs] = await Promise.all([
+    withinOf(visit),
+    listRuns(app.db, id, role === 'tutor' ? session.user_id : null),
+  ]);
+  const typed = sent.raw('rows');
+  if (within.sight !== null && within.teams.length === 0)
+    return {
+      page: {
+        title: 'Invite learners',
+        main: empty('You are in no team yet. An admin puts you into one; then you can invite its learners here.'),
+      },
+    };
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Invite learners',
+      main: html`${notice(query, { discarded: 'The table is discarded. Nobody was invited.' })}<p>Copy the rows from your spreadsheet and paste them here, or choose a CSV file. You see every row before anybody is invited, and nothing is written before all rows are right.</p>${form(
+        `${base}/invite`,
+        [
+          longTextField({
+            name: 'rows',
+            label: 'Rows from a spreadsheet',
+            hint: html`One learner a line. The first line may name the columns; without it they are <code>${inviteColumns.slice(0, 5).join(', ')}</code> and so on, as below.`,
+            // A large table is corrected where it came from: it would only make the page slow here.
+            value: typed.length > limits.formBytes ? '' : typed,
+            rows: 10,
+            fault: faults.rows,
+          }),
+          fileField({ name: 'file', label: 'Or a CSV file', accept: '.csv,.tsv,.txt,text/csv', fault: faults.file }),
+          teamField(within, sent.text('team'), faults.team),
+          hiddenField('once', app.random.uuid()),
+        ],
+        'Check the rows',
+        { faults, upload: true },
+      )}${table({
+        caption: 'The columns; only full_name must be there',
+        rows: meanings,
+        columns: [
+          { head: 'Column', cell: ([column]) => html`<code>${column}</code>` },
+          { head: 'What it holds', cell: ([, meaning]) => meaning },
+        ],
+      })}${runs.length === 0 ? null : table<Run>({ caption: 'Your latest tables', rows: runs, columns: runColumns(base, zone) })}`,
+    },
+  };
+}
+
+const states: Record<Run['status'], string> = {
+  draft: 'Not begun',
+  running: 'Under way',
+  waiting: 'Waits for credits',
+  cancelled: 'Cancelled',
+  finished: 'Done',
+};
+
+const runColumns = (base: string, zone: string) => [
+  {
+    head: 'Checked',
+    cell: (one: Run) => html`<a href="${base}/invite/${one.run_id}">${moment(one.created_at, zone)}</a>`,
+  },
+  { head: 'State', cell: (one: Run) => states[one.status] },
+  { head: 'Rows', number: true, cell: (one: Run) => number(one.total) },
+  { head: 'Invited', number: true, cell: (one: Run) => number(one.invited) },
+];
+
+export async function checkGiven(visit: Visit, given: readonly GivenRow[], within: Within): Promise<Check> {
+  const { app, organisation } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const row = await readOrganisation(app.db, id);
+  const context = await contextOf(app.db, row, app.clock.nowMs(), (day) => endOfDay(day, zone));
+  return checkRows(app, id, given, context, within);
+}
+
+export async function readGiven(visit: Visit): Promise<GivenRow[] | { faults: Faults }> {
+  const { form: sent } = visit;
+  const file = sent.file('file');
+  const bytes = file ?? Buffer.from(sent.raw('rows'));
+  if (file === null && sent.text('rows') === '') return { faults: { rows: 'Paste some rows, or choose a file.' } };
+  try {
+    return await readInviteTable(bytes);
+  } catch (error) {
+    if (!(error instanceof UnreadableFile)) throw error;
+    return { faults: { [file === null ? 'rows' : 'file']: `This can’t be read: ${error.message}.` } };
+  }
+}
+
+async function readTable(visit: Visit): Promise<Answer> {
+  const { base, organisation, session, form: sent, change } = visit;
+  const { organisation_id: id } = organisation;
+  const once = sent.text('once').toLowerCase();
+  const within = await readTeam(visit);
+  if ('fault' in within) return tablePage(visit, { team: within.fault });
+  const given = await readGiven(visit);
+  if ('faults' in given || !isUuid(once)) return tablePage(visit, 'faults' in given ? given.faults : {});
+  const check = await checkGiven(visit, given, within);
+  // Nothing is done by it yet: a draft has no row in the audit log.
+  await change(async (work) => {
+    await draftRun(work, id, { runId: once, by: session.user_id, check, ...within });
+    return { result: null };
+  });
+  return { to: `${base}/invite/${once}` };
+}
+
+/** A run that the person may see: tutors their own. */
+export async function runOf(visit: Visit): Promise<Run> {
+  const { app, organisation, session, params } = visit;
+  const id = params.run_id!.toLowerCase();
+  const found = isUuid(id) ? await findRun(app.db, organisation.organisation_id, id) : undefined;
+  const isTheirs = organisation.role !== 'tutor' || found?.created_by === session.user_id;
+  if (found === undefined || !isTheirs) throw new NoSuchPage();
+  return found;
+}

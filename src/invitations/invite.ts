@@ -1,0 +1,335 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { ApiError } from '../errors.ts';
+import { emitGroupsUpdated } from '../events/emit.ts';
+import type { Feed } from '../feed/position.ts';
+import { lockFeed } from '../feed/position.ts';
+import { stampLearnersAndAssessments } from '../feed/stamp.ts';
+import { ensureGroups } from '../groups/create.ts';
+import { joinGroups } from '../groups/members.ts';
+import type { GroupInput } from '../groups/schema.ts';
+import type { Sight } from '../groups/sight.ts';
+import { inSight } from '../groups/sight.ts';
+import type { LearnerName } from '../learners/learners.ts';
+import { findLearnersByRefs, insertLearners, updateLearner } from '../learners/learners.ts';
+import { renameLearner } from '../learners/rename.ts';
+import { spendCredits } from '../organisations/credits.ts';
+import type { Organisation } from '../organisations/organisations.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import { subjects } from '../scoring/levels.ts';
+import type { Invitation } from './invitations.ts';
+import { adjustInvitation, createInvitations, findOpenInvitations } from './invitations.ts';
+import { postInvitations } from './letters.ts';
+import type { ReadyRow, RowFault } from './row.ts';
+
+/** For whom it is done: whose learners they may touch, and the team that everybody joins. */
+export type Within = { sight: Sight; teamId: string | null };
+
+const newestResults = statement(
+  'invitation.newest_results',
+  `
+  select f.learner_id, f.facet >> 3 as subject, max(f.assessed_at) as at from assessment_feed f
+   where f.organisation_id = $1 and f.learner_id = any($2) and not f.deleted and f.assessed_at > $3
+   group by 1, 2`,
+);
+const outside = statement(
+  'invitation.outside_sight',
+  `select l.learner_id from unnest($2::uuid[]) as l(learner_id) where not ${inSight('l.learner_id', '$3')}`,
+);
+
+/** What rows are judged by, as it is now. */
+type Around = {
+  organisation: Organisation;
+  /** By the reference that reaches them, theirs now or before. */
+  learners: Map<string, LearnerName>;
+  open: Map<string, Invitation[]>;
+  /** When a learner was last assessed in a subject within the gap, in microseconds, by `learner subject`. */
+  recent: Map<string, number>;
+  outside: Set<string>;
+};
+
+async function lookAround(tx: Tx, organisationId: number, rows: readonly ReadyRow[], within: Within, nowMs: number) {
+  const organisation = await readOrganisation(tx, organisationId);
+  const refs = rows.flatMap(({ ref }) => ref ?? []);
+  const learners = refs.length === 0 ? [] : await findLearnersByRefs(tx, organisationId, refs);
+  const ids = [...new Set(learners.map((learner) => learner.learner_id))];
+  const around: Around = {
+    organisation,
+    learners: new Map(learners.map(({ asked, ...learner }) => [asked, learner])),
+    open: new Map(),
+    recent: new Map(),
+    outside: new Set(),
+  };
+  if (ids.length === 0) return around;
+  for (const one of await findOpenInvitations(tx, organisationId, ids, new Date(nowMs)))
+    around.open.set(one.learner_id, [...(around.open.get(one.learner_id) ?? []), one]);
+  const gap = organisation.retake_gap_days;
+  if (gap !== null) {
+    const sinceUs = (nowMs - gap * 86_400_000) * 1000;
+    type Row = { learner_id: string; subject: number; at: number };
+    for (const row of await tx.query<Row>(newestResults, [organisationId, ids, sinceUs]))
+      around.recent.set(`${row.learner_id} ${subjects[row.subject]}`, row.at);
+  }
+  if (within.sight !== null) {
+    const rowsOutside = await tx.query<{ learner_id: string }>(outside, [organisationId, ids, within.sight]);
+    around.outside = new Set(rowsOutside.map((row) => row.learner_id));
+  }
+  return around;
+}
+
+const isSame = (a: readonly string[], b: readonly string[]) =>
+  a.length === b.length && a.every((one) => b.includes(one));
+
+/** What a row comes to: whom it means, and the open invitation that is given again. */
+type Judged = { learner: LearnerName | null; again: Invitation | null; faults: RowFault[] };
+
+function judge(row: ReadyRow, around: Around): Judged {
+  const learner = row.ref === null ? null : (around.learners.get(row.ref) ?? null);
+  if (learner === null) return { learner, again: null, faults: [] };
+  if (around.outside.has(learner.learner_id))
+    return {
+      learner: null,
+      again: null,
+      faults: [{ column: 'ref', expected: 'a reference that you may use: ask an admin about this one' }],
+    };
+  const open = around.open.get(learner.learner_id) ?? [];
+  const again =
+    open.find((one) => isSame(one.subjects, row.subjects) && (row.purpose ?? one.purpose) === one.purpose) ?? null;
+  if (again !== null || row.retake_reason !== null) return { learner, again, faults: [] };
+  const soon = row.subjects.flatMap((subject) => {
+    const at = around.recent.get(`${learner.learner_id} ${subject}`);
+    return at === undefined ? [] : [`${subject} on ${new Date(at / 1000).toISOString().slice(0, 10)}`];
+  });
+  if (soon.length === 0) return { learner, again, faults: [] };
+  const gap = around.organisation.retake_gap_days;
+  const expected = `a reason, because the learner was assessed in ${soon.join(', ')}: less than ${gap} days ago`;
+  return { learner, again, faults: [{ column: 'retake_reason', expected }] };
+}
+
+/** Two references may reach one learner, who has one row. */
+function judgeAll(rows: readonly ReadyRow[], around: Around): Judged[] {
+  const seen = new Set<string>();
+  return rows.map((row) => {
+    const judged = judge(row, around);
+    if (judged.learner === null) return judged;
+    const { learner_id } = judged.learner;
+    if (seen.has(learner_id))
+      judged.faults.push({
+        column: 'ref',
+        expected: 'of a learner who has no other row: an earlier one is theirs, too',
+      });
+    seen.add(learner_id);
+    return judged;
+  });
+}
+
+/** What rows would come to, where all are written now. */
+export type Forecast = { judged: Judged[]; credits: number };
+
+/** Looks what rows would come to, and writes nothing. */
+export async function foresee(
+  tx: Tx,
+  organisationId: number,
+  rows: readonly ReadyRow[],
+  within: Within,
+  nowMs: number,
+): Promise<Forecast> {
+  const around = await lookAround(tx, organisationId, rows, within, nowMs);
+  const judged = judgeAll(rows, around);
+  const made = judged.filter((one) => one.again === null && one.faults.length === 0).length;
+  return { judged, credits: around.organisation.plan === 'standard' ? made : 0 };
+}
+
+/** What became of a row; `no_credit`: nothing, and nothing became of those after it either. */
+export type Outcome =
+  | { outcome: 'invited' | 'again'; learner_id: string; invitation: Invitation }
+  | { outcome: 'refused'; faults: RowFault[] }
+  | { outcome: 'no_credit' };
+
+type Entry = { at: number; row: ReadyRow; learner: LearnerName; isNew: boolean; again: Invitation | null };
+
+/**
+ * Invites learners: learners, groups, invitations and credits in one unit of work. A reference names one learner, who is
+ * updated; groups are added, never removed. An open invitation to the same subjects is given again, without a credit.
+ * The rows' references are distinct. Where credits run out, the rows from there on are left alone.
+ */
+export async function inviteLearners(
+  work: Work,
+  organisationId: number,
+  rows: readonly ReadyRow[],
+  by: Within & { actor: string; mails: boolean },
+): Promise<Outcome[]> {
+  const feed = await lockFeed(work, organisationId);
+  const around = await lookAround(work.tx, organisationId, rows, by, work.nowMs);
+  const judged = judgeAll(rows, around);
+  let left = around.organisation.plan === 'standard' ? around.organisation.credits : Infinity;
+  const cut = judged.findIndex(({ again, faults }) => again === null && faults.length === 0 && left-- < 1);
+  const paid = cut < 0 ? rows : rows.slice(0, cut);
+  const groups = await groupsOf(work, feed, paid, judged, around.organisation.group_autocreate);
+  const outcomes: Outcome[] = [];
+  const entries: Entry[] = [];
+  for (const [at, row] of paid.entries()) {
+    const { learner, again, faults } = judged[at]!;
+    if (faults.length > 0) {
+      outcomes.push({ outcome: 'refused', faults });
+      continue;
+    }
+    const made: LearnerName = { learner_id: work.uuid(), ref: row.ref, full_name: row.full_name };
+    entries.push({ at, row, learner: learner ?? made, isNew: learner === null, again });
+    // Filled in below, once there is an invitation.
+    outcomes.push({ outcome: 'no_credit' });
+  }
+  while (outcomes.length < rows.length) outcomes.push({ outcome: 'no_credit' });
+  await writeLearners(work, feed, entries);
+  await writeGroups(work, feed, entries, groups, by.teamId);
+  const invitations = await writeInvitations(work, around.organisation, entries, by.actor);
+  entries.forEach(({ at, again, learner }, i) => {
+    const outcome = again === null ? 'invited' : 'again';
+    outcomes[at] = { outcome, learner_id: learner.learner_id, invitation: invitations[i]! };
+  });
+  if (by.mails) await postInvitations(work, around.organisation, invitations);
+  return outcomes;
+}
+
+/** Finds or makes the groups of all rows; rows whose groups can't be made get a fault. @returns ids by type and ref */
+async function groupsOf(
+  work: Work,
+  feed: Feed,
+  rows: readonly ReadyRow[],
+  judged: Judged[],
+  autocreate: boolean,
+): Promise<Map<string, string>> {
+  const ids = new Map<string, string>();
+  const ensure = async (wanted: GroupInput[]) => {
+    const distinct = [...new Map(wanted.map((group) => [`${group.type} ${group.ref}`, group])).values()];
+    for (const { row } of await ensureGroups(work, feed, distinct, { autocreate }))
+      ids.set(`${row.type} ${row.ref}`, row.group_id);
+  };
+  const refused = async (wanted: GroupInput[]): Promise<RowFault | null> => {
+    try {
+      await ensure(wanted);
+      return null;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      return {
+        column: 'groups',
+        expected:
+          error.code === 'group_limit_exceeded'
+            ? 'groups that there are: no more can be made before one is archived'
+            : 'groups that there are: new ones are not made here (Settings)',
+      };
+    }
+  };
+  const open = rows.filter((_, i) => judged[i]!.faults.length === 0);
+  if ((await refused(open.flatMap((row) => row.groups))) === null) return ids;
+  for (const [i, row] of rows.entries()) {
+    if (judged[i]!.faults.length > 0) continue;
+    const fault = await refused(row.groups);
+    if (fault !== null) judged[i]!.faults.push(fault);
+  }
+  return ids;
+}
+
+async function writeLearners(work: Work, feed: Feed, entries: readonly Entry[]): Promise<void> {
+  const namedAtUs = work.nowMs * 1000;
+  await insertLearners(
+    work,
+    feed,
+    entries
+      .filter(({ isNew }) => isNew)
+      .map(({ learner, row }) => ({ ...learner, email: row.email, named_at: namedAtUs })),
+  );
+  for (const { learner, row, isNew } of entries) {
+    if (isNew) continue;
+    const given = { email: row.email, namedAtUs };
+    if (learner.full_name === row.full_name)
+      await updateLearner(work.tx, feed.organisationId, learner.learner_id, row.full_name, given);
+    else await renameLearner(work, feed.organisationId, learner, row.full_name, given);
+  }
+}
+
+async function writeGroups(
+  work: Work,
+  feed: Feed,
+  entries: readonly Entry[],
+  ids: ReadonlyMap<string, string>,
+  teamId: string | null,
+): Promise<void> {
+  const joined = await joinGroups(
+    work,
+    feed,
+    entries.flatMap(({ learner, row }) =>
+      [
+        ...new Set([
+          ...row.groups.map((group) => ids.get(`${group.type} ${group.ref}`)!),
+          ...(teamId === null ? [] : [teamId]),
+        ]),
+      ].map((group_id) => ({ group_id, learner_id: learner.learner_id })),
+    ),
+  );
+  const added = new Map<string, string[]>();
+  for (const { learner_id, group_id } of joined) added.set(learner_id, [...(added.get(learner_id) ?? []), group_id]);
+  const changed = entries.filter(
+    ({ learner, row, isNew }) => !isNew && (learner.full_name !== row.full_name || added.has(learner.learner_id)),
+  );
+  await stampLearnersAndAssessments(
+    work,
+    feed,
+    changed.map(({ learner }) => learner.learner_id),
+  );
+  await emitGroupsUpdated(
+    work,
+    feed.organisationId,
+    changed.flatMap(({ learner: { ref, learner_id } }) =>
+      ref === null || !added.has(learner_id) ? [] : [{ learner_ref: ref, added: added.get(learner_id)!, removed: [] }],
+    ),
+  );
+}
+
+/** One invitation for each entry, in their order: a new one, or the open one with what the row asks for. */
+async function writeInvitations(
+  work: Work,
+  organisation: Organisation,
+  entries: readonly Entry[],
+  actor: string,
+): Promise<Invitation[]> {
+  const { organisation_id } = organisation;
+  const made = entries.filter(({ again }) => again === null).map((entry) => ({ ...entry, invitationId: work.uuid() }));
+  const ids = made.map(({ invitationId }) => invitationId);
+  const spent = await spendCredits(work, organisation, ids, actor);
+  const created = await createInvitations(
+    work,
+    organisation_id,
+    made.map(({ invitationId, learner, row }) => ({
+      invitation_id: invitationId,
+      learner_id: learner.learner_id,
+      subjects: row.subjects,
+      expires_at: row.expires_at,
+      extra_time_pct: row.extra_time_pct,
+      supervision: row.supervision,
+      supervisor: row.supervisor,
+      purpose: row.purpose,
+      retake_reason: row.retake_reason,
+    })),
+    spent === true,
+  );
+  const byLearner = new Map(created.map((one) => [one.learner_id, one]));
+  const all: Invitation[] = [];
+  for (const { again, row, learner } of entries) {
+    if (again === null) {
+      all.push(byLearner.get(learner.learner_id)!);
+      continue;
+    }
+    const asked = {
+      ...again,
+      extra_time_pct: row.extra_time_pct ?? again.extra_time_pct,
+      supervision: row.supervision ?? again.supervision,
+      supervisor: row.supervisor ?? again.supervisor,
+      expires_at: row.expires_at === null ? again.expires_at : new Date(row.expires_at),
+    };
+    if (JSON.stringify(asked) !== JSON.stringify(again)) await adjustInvitation(work.tx, asked);
+    all.push(asked);
+  }
+  return all;
+}

@@ -1,0 +1,160 @@
+import { isEmailAddress } from '../email.ts';
+import type { GroupInput } from '../groups/schema.ts';
+import { clientGroupTypes, teamType } from '../groups/types.ts';
+import { limits } from '../limits.ts';
+import { holdsNationalInsuranceNumber, isNameOf, isOpaqueRef, isPlainText } from '../personal-data.ts';
+import type { Subject } from '../scoring/levels.ts';
+import { subjects as allSubjects } from '../scoring/levels.ts';
+import type { Purpose } from './invitations.ts';
+import { purposes } from './invitations.ts';
+import type { Cells, InviteColumn } from './table.ts';
+
+/** A row that is right by itself: what the learner and the invitation are to be. */
+export type ReadyRow = {
+  ref: string | null;
+  full_name: string;
+  email: string | null;
+  groups: GroupInput[];
+  subjects: Subject[];
+  extra_time_pct: number | null;
+  supervision: string | null;
+  supervisor: string | null;
+  expires_at: string | null;
+  purpose: Purpose | null;
+  retake_reason: string | null;
+};
+
+/** What is wrong in a row: the column, and what must stand there. */
+export type RowFault = { column: InviteColumn | 'row'; expected: string };
+
+/** What a row is read with. */
+export type RowContext = {
+  defaultSubjects: Subject[];
+  /** Groups that there are, teams left out. */
+  groups: readonly { type: string; ref: string; name: string; active: boolean }[];
+  nowMs: number;
+  /** When a day such as `2027-01-31` is over where the organisation is; null for what is no day. */
+  endOfDay(day: string): Date | null;
+};
+
+/** How late an invitation may end. */
+const latestMs = 366 * 24 * 3600_000;
+
+const line = (most: number) => `text of at most ${most} characters on one line, without a National Insurance number`;
+
+function readSubjects(text: string): Subject[] | null {
+  const words = text
+    .toLowerCase()
+    .split(/[\s,;/+&|]+/)
+    .filter((word) => word !== '' && word !== 'and');
+  if (words.length === 1 && words[0] === 'all') return [...allSubjects];
+  const named = words.map((word) => (word === 'math' || word === 'mathematics' ? 'maths' : word));
+  if (!named.every((word) => (allSubjects as readonly string[]).includes(word))) return null;
+  return allSubjects.filter((subject) => named.includes(subject));
+}
+
+function readGroups(text: string, known: RowContext['groups']): GroupInput[] | string {
+  const found = new Map<string, GroupInput>();
+  for (const part of text.split(/[;|\n]/).map((one) => one.trim())) {
+    if (part === '') continue;
+    const [, type, rest] = /^([a-z_]+)\s*:\s*(.+)$/i.exec(part) ?? [];
+    let group: GroupInput;
+    if (type === undefined || rest === undefined) {
+      const same = known.filter((one) => one.active && (one.ref === part || one.name === part));
+      if (same.length !== 1)
+        return `groups that there are, by reference or name, or new ones as “cohort: C-2026 = January cohort”; “${part.slice(0, 40)}” is ${same.length === 0 ? 'none of them' : 'more than one of them: say its type'}`;
+      group = { type: same[0]!.type, ref: same[0]!.ref, name: same[0]!.name };
+    } else {
+      const [ref, ...name] = rest.split('=').map((one) => one.trim()) as [string, ...string[]];
+      const kind = type.toLowerCase();
+      if (kind === teamType) return 'groups other than teams: a team is chosen for the whole run';
+      if (!(clientGroupTypes as readonly string[]).includes(kind))
+        return `groups of one of the types ${clientGroupTypes.join(', ')}`;
+      const existing = known.find((one) => one.type === kind && one.ref === ref);
+      // A new group's name may stand in another row (run.ts).
+      group = { type: kind, ref, name: existing?.name ?? name.join('=') };
+      const isLine = (value: string, most: number) => isPlainText(value, most) && !holdsNationalInsuranceNumber(value);
+      const isNamed = group.name === '' || isLine(group.name, limits.groupNameChars);
+      if (!isLine(group.ref, limits.groupRefChars) || !isNamed)
+        return `groups with a reference and a name of 1 to ${limits.groupRefChars} characters`;
+    }
+    found.set(`${group.type} ${group.ref}`, group);
+  }
+  return found.size > limits.groupsPerProvisioning
+    ? `at most ${limits.groupsPerProvisioning} groups`
+    : [...found.values()];
+}
+
+function readExpiry(text: string, { endOfDay, nowMs }: RowContext): Date | null {
+  const [, day, month, year] = /^(\d{1,2})[/.](\d{1,2})[/.](\d{4})$/.exec(text) ?? [];
+  const iso = day === undefined ? text : `${year}-${month!.padStart(2, '0')}-${day.padStart(2, '0')}`;
+  const end = endOfDay(iso);
+  return end === null || end.getTime() <= nowMs || end.getTime() > nowMs + latestMs ? null : end;
+}
+
+const purposeWords: Record<string, Purpose> = {
+  initial: 'initial',
+  start: 'initial',
+  starting: 'initial',
+  progress: 'progress',
+  interim: 'progress',
+  end: 'end',
+  final: 'end',
+  exit: 'end',
+};
+
+/** Reads a row by itself. @returns what it says, or everything that is wrong with it, in the order of the columns */
+export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } | { faults: RowFault[] } {
+  const faults: RowFault[] = [];
+  const fault = (column: RowFault['column'], expected: string) => void faults.push({ column, expected });
+  const text = (column: InviteColumn, most: number): string | null => {
+    const value = cells[column] ?? null;
+    if (value !== null && (!isPlainText(value, most) || holdsNationalInsuranceNumber(value))) fault(column, line(most));
+    return value;
+  };
+  const ref = cells.ref ?? null;
+  if (ref !== null && (!isOpaqueRef(ref) || isNameOf(ref, cells.full_name ?? '')))
+    fault(
+      'ref',
+      /^\d\.\d+E\+\d+$/i.test(ref)
+        ? 'the whole reference: the spreadsheet has shortened it. Format the column as text'
+        : `letters, digits, . _ : / or -, at most ${limits.learnerRefChars}, beginning with a letter or digit; never a name, an e-mail address or a National Insurance number`,
+    );
+  if (cells.full_name === undefined) fault('full_name', 'the learner’s full name');
+  const fullName = text('full_name', limits.fullNameChars) ?? '';
+  const email = cells.email ?? null;
+  if (email !== null && !isEmailAddress(email)) fault('email', 'an e-mail address, such as name@example.org');
+  const groups = readGroups(cells.groups ?? '', context.groups);
+  if (typeof groups === 'string') fault('groups', groups);
+  else if (groups.length > 0 && ref === null)
+    fault('ref', 'given where there are groups, so that the learner can be found again');
+  const subjects = cells.subjects === undefined ? context.defaultSubjects : readSubjects(cells.subjects);
+  if (subjects === null || subjects.length === 0) fault('subjects', `some of ${allSubjects.join(', ')}, or all`);
+  const extra = /^(\d{1,3}) ?%?$/.exec(cells.extra_time ?? '0')?.[1];
+  if (extra === undefined || Number(extra) > 100) fault('extra_time', 'per cent from 0 to 100, such as 25');
+  const supervision = text('supervision', limits.supervisionChars);
+  const supervisor = text('supervisor', limits.supervisionChars);
+  const expires = cells.expires === undefined ? null : readExpiry(cells.expires, context);
+  if (cells.expires !== undefined && expires === null)
+    fault('expires', 'a day after today and within a year, such as 31/01/2027 or 2027-01-31');
+  const purpose = cells.purpose === undefined ? null : purposeWords[/^[a-z]*/.exec(cells.purpose.toLowerCase())![0]];
+  if (purpose === undefined) fault('purpose', `one of ${purposes.join(', ')}`);
+  const retake = text('retake_reason', limits.reasonChars);
+  if (cells.beyond !== undefined) fault('row', 'of no more cells than there are columns');
+  if (faults.length > 0) return { faults };
+  return {
+    ready: {
+      ref,
+      full_name: fullName,
+      email,
+      groups: groups as GroupInput[],
+      subjects: subjects!,
+      extra_time_pct: cells.extra_time === undefined ? null : Number(extra),
+      supervision,
+      supervisor,
+      expires_at: expires?.toISOString() ?? null,
+      purpose: purpose ?? null,
+      retake_reason: retake,
+    },
+  };
+}

@@ -1,0 +1,447 @@
+import { setImmediate } from 'node:timers/promises';
+import type { App } from '../app.ts';
+import { auditInside } from '../audit/audit.ts';
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { eachInTurn, feedLane, inWork } from '../db/work.ts';
+import { lockFeed } from '../feed/position.ts';
+import type { Sight } from '../groups/sight.ts';
+import { limits } from '../limits.ts';
+import type { Within } from './invite.ts';
+import { foresee, inviteLearners } from './invite.ts';
+import type { ReadyRow, RowContext, RowFault } from './row.ts';
+import { readRow } from './row.ts';
+import type { Cells, GivenRow } from './table.ts';
+
+/**
+ * Many learners invited at once. The rows are read and checked first and kept as a draft: nothing else is written before
+ * all are right. Then they are written in the background, batch by batch, how far it came in the transaction of each
+ * batch: nobody is invited twice, however often the work is broken off and begun again. What a row said of a person is
+ * emptied with its batch; a run that is cancelled, or never begun, is emptied as a whole.
+ */
+export type Run = {
+  organisation_id: number;
+  run_id: string;
+  /** `waiting`: no credit is left; it goes on by itself once there is one. */
+  status: 'draft' | 'running' | 'waiting' | 'cancelled' | 'finished';
+  created_by: string;
+  created_at: Date;
+  team_id: string | null;
+  sight: Sight;
+  mails: boolean;
+  total: number;
+  /** What the rows came to when they were last checked. */
+  faulty: number;
+  known: number;
+  open_already: number;
+  credits: number;
+  /** The number of the last row that was dealt with. */
+  reached: number;
+  invited: number;
+  again: number;
+  refused: number;
+  started_at: Date | null;
+  finished_at: Date | null;
+};
+
+export type RunRow = {
+  row_no: number;
+  cells: Cells | null;
+  ready: ReadyRow | null;
+  faults: RowFault[] | null;
+  outcome: 'invited' | 'again' | 'refused' | null;
+  learner_id: string | null;
+  invitation_id: string | null;
+};
+
+const columns =
+  'organisation_id, run_id, status, created_by, created_at, team_id, sight, mails, total, faulty, known, open_already, credits, reached, invited, again, refused, started_at, finished_at';
+const rowColumns = 'row_no, cells, ready, faults, outcome, learner_id, invitation_id';
+
+const insert = statement(
+  'invitation_run.insert',
+  `
+  insert into invitation_run (organisation_id, run_id, created_by, created_at, team_id, sight, total)
+  values ($1, $2, $3, $4, $5, $6, 0) on conflict do nothing returning run_id`,
+);
+const insertRows = statement(
+  'invitation_run.insert_rows',
+  `
+  insert into invitation_run_row (organisation_id, run_id, row_no, cells, ready, faults)
+  select $1, $2, * from unnest($3::int4[], $4::jsonb[], $5::jsonb[], $6::jsonb[])`,
+);
+const deleteFaulty = statement(
+  'invitation_run.delete_faulty',
+  'delete from invitation_run_row where organisation_id = $1 and run_id = $2 and faults is not null and row_no = any($3)',
+);
+const replaceRows = statement(
+  'invitation_run.replace_rows',
+  `
+  update invitation_run_row r set ready = g.ready, faults = g.faults
+    from unnest($3::int4[], $4::jsonb[], $5::jsonb[]) as g(row_no, ready, faults)
+   where r.organisation_id = $1 and r.run_id = $2 and r.row_no = g.row_no
+     and (r.ready is distinct from g.ready or r.faults is distinct from g.faults)`,
+);
+const setCheck = statement(
+  'invitation_run.set_check',
+  `
+  update invitation_run r set sight = $3, faulty = $4, known = $5, open_already = $6, credits = $7,
+         total = (select count(*) from invitation_run_row w where w.organisation_id = $1 and w.run_id = $2)
+   where r.organisation_id = $1 and r.run_id = $2`,
+);
+const byId = statement(
+  'invitation_run.by_id',
+  `select ${columns} from invitation_run where organisation_id = $1 and run_id = $2`,
+);
+const lock = statement(
+  'invitation_run.lock',
+  `select ${columns} from invitation_run where organisation_id = $1 and run_id = $2 for update`,
+);
+const newest = statement(
+  'invitation_run.newest',
+  `
+  select ${columns} from invitation_run
+   where organisation_id = $1 and ($2::text is null or created_by = $2) order by created_at desc, run_id desc limit 20`,
+);
+const allRows = statement(
+  'invitation_run.all_rows',
+  `select ${rowColumns} from invitation_run_row where organisation_id = $1 and run_id = $2 order by row_no`,
+);
+const rowsAfter = statement(
+  'invitation_run.rows_after',
+  `
+  select ${rowColumns} from invitation_run_row
+   where organisation_id = $1 and run_id = $2 and row_no > $3 order by row_no limit $4`,
+);
+const faultyAfter = statement(
+  'invitation_run.faulty_after',
+  `
+  select ${rowColumns} from invitation_run_row
+   where organisation_id = $1 and run_id = $2 and row_no > $3 and faults is not null order by row_no limit $4`,
+);
+const begin = statement(
+  'invitation_run.begin',
+  `
+  update invitation_run set status = 'running', mails = $3, started_at = $4, sight = $5
+   where organisation_id = $1 and run_id = $2 and status = 'draft' returning run_id`,
+);
+const end = statement(
+  'invitation_run.end',
+  `update invitation_run set status = $3, finished_at = $4 where organisation_id = $1 and run_id = $2`,
+);
+const emptyRows = statement(
+  'invitation_run.empty_rows',
+  `
+  update invitation_run_row set cells = null, ready = null, faults = case when outcome is null then null else faults end
+   where organisation_id = $1 and run_id = $2 and cells is not null`,
+);
+const emptyOfRef = statement(
+  'invitation_run.empty_of_ref',
+  `
+  update invitation_run_row set cells = null, ready = null, faults = null
+   where organisation_id = $1 and cells ->> 'ref' = any($2) and cells is not null`,
+);
+const settle = statement(
+  'invitation_run.settle',
+  `
+  update invitation_run_row r
+     set cells = null, ready = null, faults = g.faults, outcome = g.outcome, learner_id = g.learner_id,
+         invitation_id = g.invitation_id
+    from unnest($3::int4[], $4::text[], $5::jsonb[], $6::uuid[], $7::uuid[])
+         as g(row_no, outcome, faults, learner_id, invitation_id)
+   where r.organisation_id = $1 and r.run_id = $2 and r.row_no = g.row_no`,
+);
+const advance = statement(
+  'invitation_run.advance',
+  `
+  update invitation_run set reached = greatest(reached, $3), invited = invited + $4, again = again + $5, refused = refused + $6,
+         status = $7, finished_at = $8
+   where organisation_id = $1 and run_id = $2`,
+);
+const open = statement(
+  'invitation_run.open',
+  `
+  select organisation_id, run_id from invitation_run where status in ('running', 'waiting') order by created_at limit 100`,
+);
+const prune = statement(
+  'invitation_run.prune',
+  `delete from invitation_run where status = 'draft' and created_at < $1`,
+);
+
+/** Rows with what they say, or what is wrong with each. */
+type Checked = { row_no: number; cells: Cells; ready: ReadyRow | null; faults: RowFault[] }[];
+
+/** What a draft comes to, in numbers. */
+export type Check = { rows: Checked; faulty: number; known: number; again: number; credits: number };
+
+/** Finds what stands in the table twice: a learner has one row. */
+function findDoubles(rows: Checked): void {
+  const first = new Map<string, number>();
+  for (const row of rows) {
+    const { ref, full_name: name, email } = row.cells;
+    const key = ref === undefined ? `name ${name?.toLowerCase()} ${email?.toLowerCase() ?? ''}` : `ref ${ref}`;
+    const before = first.get(key);
+    if (before === undefined) first.set(key, row.row_no);
+    else if (ref !== undefined)
+      row.faults.push({ column: 'ref', expected: `in one row only: row ${before} has it, too` });
+    else if (name !== undefined)
+      row.faults.push({ column: 'ref', expected: `given, because row ${before} has the same name` });
+  }
+}
+
+/** A group that is made has one name, which stands in any of its rows; its reference is its name where none does. */
+function nameGroups(rows: Checked): void {
+  const names = new Map<string, { name: string; row: number }>();
+  const keyOf = ({ type, ref }: { type: string; ref: string }) => `${type} ${ref}`;
+  for (const row of rows)
+    for (const group of row.ready?.groups ?? []) {
+      if (group.name === '') continue;
+      const named = names.get(keyOf(group));
+      if (named === undefined) names.set(keyOf(group), { name: group.name, row: row.row_no });
+      else if (named.name !== group.name)
+        row.faults.push({ column: 'groups', expected: `groups with one name each: row ${named.row} has another one` });
+    }
+  for (const row of rows)
+    for (const group of row.ready?.groups ?? [])
+      if (group.name === '') group.name = names.get(keyOf(group))?.name ?? group.ref;
+}
+
+/** Checks rows against each other and against what there is now, and writes nothing. */
+export async function checkRows(
+  app: Pick<App, 'db' | 'clock'>,
+  organisationId: number,
+  given: readonly GivenRow[],
+  context: RowContext,
+  within: Within,
+): Promise<Check> {
+  const rows: Checked = [];
+  for (const { row_no, cells } of given) {
+    const read = readRow(cells, context);
+    rows.push({ row_no, cells, ready: null, faults: [], ...read });
+    // Thousands of rows must keep nobody else waiting.
+    if (rows.length % 500 === 0) await setImmediate();
+  }
+  findDoubles(rows);
+  nameGroups(rows);
+  const right = rows.filter((row) => row.faults.length === 0);
+  const ready = right.map((row) => row.ready!);
+  const { judged, credits } = await foresee(app.db, organisationId, ready, within, app.clock.nowMs());
+  right.forEach((row, i) => row.faults.push(...judged[i]!.faults));
+  return {
+    rows,
+    faulty: rows.filter((row) => row.faults.length > 0).length,
+    known: judged.filter((one) => one.learner !== null).length,
+    again: judged.filter((one) => one.again !== null).length,
+    credits,
+  };
+}
+
+async function keepCheck(work: Work, organisationId: number, runId: string, check: Check, sight: Sight): Promise<void> {
+  const { faulty, known, again, credits } = check;
+  await work.tx.query(setCheck, [organisationId, runId, sight, faulty, known, again, credits]);
+}
+
+const jsonOf = (value: unknown) => (value === null ? null : JSON.stringify(value));
+const faultsOf = ({ faults }: { faults: RowFault[] }) => (faults.length === 0 ? null : JSON.stringify(faults));
+
+async function writeRows(work: Work, organisationId: number, runId: string, rows: Checked): Promise<void> {
+  await work.tx.query(insertRows, [
+    organisationId,
+    runId,
+    rows.map((row) => row.row_no),
+    rows.map((row) => JSON.stringify(row.cells)),
+    rows.map((row) => (row.faults.length > 0 ? null : jsonOf(row.ready))),
+    rows.map(faultsOf),
+  ]);
+}
+
+/** Keeps checked rows as a draft. The same id twice is one run. @returns false where it was there already */
+export async function draftRun(
+  work: Work,
+  organisationId: number,
+  given: { runId: string; by: string; check: Check } & Within,
+): Promise<boolean> {
+  const { runId, by, check, teamId, sight } = given;
+  const made = await work.tx.query(insert, [organisationId, runId, by, new Date(work.nowMs), teamId, sight]);
+  if (made.length === 0) return false;
+  await writeRows(work, organisationId, runId, check.rows);
+  await keepCheck(work, organisationId, runId, check, sight);
+  return true;
+}
+
+/**
+ * Puts other rows in the place of faulty ones of a draft; rows that were taken out are left out. All were checked again,
+ * those that stay as well.
+ * @param replaced the numbers of the rows that were shown to be corrected
+ */
+export async function correctRun(
+  work: Work,
+  organisationId: number,
+  given: { runId: string; replaced: readonly number[]; check: Check; sight: Sight },
+): Promise<boolean> {
+  const { runId, replaced, check, sight } = given;
+  const { rows } = check;
+  const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
+  if (run?.status !== 'draft') return false;
+  await work.tx.query(deleteFaulty, [organisationId, runId, replaced]);
+  const stay = new Set((await readRows(work.tx, organisationId, runId)).map((row) => row.row_no));
+  await writeRows(
+    work,
+    organisationId,
+    runId,
+    rows.filter((row) => !stay.has(row.row_no)),
+  );
+  await rewrite(work, organisationId, runId, rows);
+  await keepCheck(work, organisationId, runId, check, sight);
+  return true;
+}
+
+async function rewrite(work: Work, organisationId: number, runId: string, rows: Checked): Promise<void> {
+  await work.tx.query(replaceRows, [
+    organisationId,
+    runId,
+    rows.map((row) => row.row_no),
+    rows.map((row) => (row.faults.length > 0 ? null : jsonOf(row.ready))),
+    rows.map(faultsOf),
+  ]);
+}
+
+export async function findRun(tx: Tx, organisationId: number, runId: string): Promise<Run | undefined> {
+  return (await tx.query<Run>(byId, [organisationId, runId]))[0];
+}
+
+/** The newest ones, of one person or of everybody. */
+export function listRuns(tx: Tx, organisationId: number, by: string | null): Promise<Run[]> {
+  return tx.query<Run>(newest, [organisationId, by]);
+}
+
+export function readRows(tx: Tx, organisationId: number, runId: string): Promise<RunRow[]> {
+  return tx.query<RunRow>(allRows, [organisationId, runId]);
+}
+
+/** Some rows in order, of all or of those with faults. */
+export function pageOfRows(
+  tx: Tx,
+  organisationId: number,
+  runId: string,
+  { after, limit, faulty }: { after: number; limit: number; faulty: boolean },
+): Promise<RunRow[]> {
+  return tx.query<RunRow>(faulty ? faultyAfter : rowsAfter, [organisationId, runId, after, limit]);
+}
+
+/** What came of beginning a run. */
+export type Begun = 'begun' | 'not_draft' | 'faulty' | { missing: number; credits: number };
+
+/**
+ * Begins a draft, once; `runInvitations` does the work. Its rows were checked again just before.
+ * @param check the rows of the draft, as they are now
+ */
+export async function beginRun(
+  work: Work,
+  organisationId: number,
+  given: { runId: string; check: Check; mails: boolean; sight: Sight; credits: number | null },
+): Promise<Begun> {
+  const { runId, check, mails, sight, credits } = given;
+  await lockFeed(work, organisationId);
+  const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
+  if (run?.status !== 'draft' || run.total !== check.rows.length) return 'not_draft';
+  await rewrite(work, organisationId, runId, check.rows);
+  await keepCheck(work, organisationId, runId, check, sight);
+  if (check.faulty > 0 || check.rows.length === 0) return 'faulty';
+  if (credits !== null && check.credits > credits) return { missing: check.credits - credits, credits: check.credits };
+  await work.tx.query(begin, [organisationId, runId, mails, new Date(work.nowMs), sight]);
+  return 'begun';
+}
+
+/** Ends a run where it stands: what was written stays. @returns false where it had ended already */
+export async function cancelRun(work: Work, organisationId: number, runId: string): Promise<boolean> {
+  await lockFeed(work, organisationId);
+  const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
+  if (run === undefined || run.status === 'finished' || run.status === 'cancelled') return false;
+  await work.tx.query(end, [organisationId, runId, 'cancelled', new Date(work.nowMs)]);
+  await work.tx.query(emptyRows, [organisationId, runId]);
+  return true;
+}
+
+/** Takes away what rows that still wait say of the learner of these references: nobody is invited by them any more. */
+export async function emptyRunRows(tx: Tx, organisationId: number, refs: readonly string[]): Promise<void> {
+  await tx.query(emptyOfRef, [organisationId, refs]);
+}
+
+/** One batch of a run. @returns whether more is to be done now */
+async function step(work: Work, organisationId: number, runId: string): Promise<boolean> {
+  await lockFeed(work, organisationId);
+  const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
+  if (run?.status !== 'running' && run?.status !== 'waiting') return false;
+  const { tx } = work;
+  const found = await pageOfRows(tx, organisationId, runId, {
+    after: run.reached,
+    limit: limits.inviteBatch,
+    faulty: false,
+  });
+  // Of somebody who was erased meanwhile nothing is left to go by.
+  const rows = found.filter((row) => row.ready !== null);
+  const outcomes = await inviteLearners(
+    work,
+    organisationId,
+    rows.map((row) => row.ready!),
+    { actor: run.created_by, mails: run.mails, sight: run.sight, teamId: run.team_id },
+  );
+  const cut = outcomes.findIndex(({ outcome }) => outcome === 'no_credit');
+  const done = cut < 0 ? rows : rows.slice(0, cut);
+  const of = (wanted: string) => outcomes.filter(({ outcome }) => outcome === wanted).length;
+  await tx.query(settle, [
+    organisationId,
+    runId,
+    done.map((row) => row.row_no),
+    done.map((_, i) => outcomes[i]!.outcome),
+    done.map((_, i) => ('faults' in outcomes[i]! ? faultsOf(outcomes[i]) : null)),
+    done.map((_, i) => ('learner_id' in outcomes[i]! ? outcomes[i].learner_id : null)),
+    done.map((_, i) => ('invitation' in outcomes[i]! ? outcomes[i].invitation.invitation_id : null)),
+  ]);
+  const isLast = cut < 0 && found.length < limits.inviteBatch;
+  const status: Run['status'] = cut >= 0 ? 'waiting' : isLast ? 'finished' : 'running';
+  const reached = cut < 0 ? found.at(-1)?.row_no : done.at(-1)?.row_no;
+  const counts = [of('invited'), of('again'), of('refused')];
+  await tx.query(advance, [
+    organisationId,
+    runId,
+    reached ?? run.reached,
+    ...counts,
+    status,
+    isLast ? new Date(work.nowMs) : null,
+  ]);
+  if (done.length > 0)
+    await auditInside(tx, {
+      organisationId,
+      atMs: work.nowMs,
+      requestId: work.uuid(),
+      actor: run.created_by,
+      action: 'learner invite',
+      resource: `${runId}: ${counts[0]} invited, ${counts[1]} again, ${counts[2]} refused`,
+      status: null,
+    });
+  return status === 'running';
+}
+
+/** Goes on with one run until nothing is left to do, or no credit. */
+export async function goOn(app: App, organisationId: number, runId: string, signal?: AbortSignal): Promise<void> {
+  while (
+    signal?.aborted !== true &&
+    (await inWork(app, feedLane(organisationId), (work) => step(work, organisationId, runId)))
+  );
+}
+
+/** Does what was begun and isn't finished; any number of processes may, at any time. */
+export async function runInvitations(app: App, signal?: AbortSignal): Promise<void> {
+  const runs = await app.db.query<{ organisation_id: number; run_id: string }>(open);
+  await eachInTurn(app, runs, 'invitation_run.failed', ({ organisation_id, run_id }) =>
+    goOn(app, organisation_id, run_id, signal),
+  );
+}
+
+/** Drafts that nobody began are gone, with what they say of people. */
+export async function pruneDrafts(work: Work): Promise<void> {
+  await work.tx.query(prune, [new Date(work.nowMs - limits.inviteDraftMs)]);
+}

@@ -1,0 +1,173 @@
+import type { TextLine } from '../files/csv.ts';
+import { csvRecords, unguard } from '../files/csv.ts';
+import { lineDecoder, recogniseEncoding, UnreadableFile } from '../files/encoding.ts';
+import { byteLines } from '../files/lines.ts';
+import { limits } from '../limits.ts';
+
+/** A table of learners as people have it: cells pasted from a spreadsheet, or a CSV file. */
+
+/** The columns, in the order that a table without headings has. */
+export const inviteColumns = [
+  'ref',
+  'full_name',
+  'email',
+  'groups',
+  'subjects',
+  'extra_time',
+  'supervision',
+  'supervisor',
+  'expires',
+  'purpose',
+  'retake_reason',
+] as const;
+
+export type InviteColumn = (typeof inviteColumns)[number];
+
+/** What stands in a row, by column; empty cells are left out. `beyond`: in cells to which no column belongs. */
+export type Cells = Partial<Record<InviteColumn | 'beyond', string>>;
+
+export type GivenRow = { row_no: number; cells: Cells };
+
+/** Headings as spreadsheets of providers have them, without case, blanks and marks. */
+const headings: Record<string, InviteColumn | 'first_name' | 'last_name' | 'row'> = {
+  row: 'row',
+  ref: 'ref',
+  reference: 'ref',
+  learnerref: 'ref',
+  learnerreference: 'ref',
+  studentref: 'ref',
+  studentreference: 'ref',
+  learnernumber: 'ref',
+  studentnumber: 'ref',
+  fullname: 'full_name',
+  name: 'full_name',
+  learnername: 'full_name',
+  studentname: 'full_name',
+  learnerfullname: 'full_name',
+  firstname: 'first_name',
+  forename: 'first_name',
+  givenname: 'first_name',
+  lastname: 'last_name',
+  surname: 'last_name',
+  familyname: 'last_name',
+  email: 'email',
+  emailaddress: 'email',
+  groups: 'groups',
+  group: 'groups',
+  subjects: 'subjects',
+  subject: 'subjects',
+  extratime: 'extra_time',
+  extratimepct: 'extra_time',
+  supervision: 'supervision',
+  supervisor: 'supervisor',
+  expires: 'expires',
+  expiry: 'expires',
+  expirydate: 'expires',
+  expireson: 'expires',
+  purpose: 'purpose',
+  retakereason: 'retake_reason',
+};
+
+type Heading = (typeof headings)[string];
+
+const headingOf = (cell: string): Heading | undefined => {
+  const key = cell.toLowerCase().replace(/[^a-z]/g, '');
+  return Object.hasOwn(headings, key) ? headings[key] : undefined;
+};
+
+async function* linesOf(bytes: Buffer): AsyncGenerator<TextLine> {
+  const { encoding, markBytes } = recogniseEncoding(bytes);
+  const decoder = lineDecoder(encoding);
+  let line = 0;
+  async function* whole() {
+    yield bytes.subarray(markBytes);
+  }
+  for await (const one of byteLines(whole(), limits.inviteTableBytes)) {
+    line++;
+    const { text, damaged } = decoder.decode(one!);
+    const read = text.endsWith('\r') ? text.slice(0, -1) : text;
+    yield damaged ? { line, text: read, why: 'encoding' } : { line, text: read };
+  }
+}
+
+/** What stands between cells: in a table that was pasted, tabs; in a file, what its first line has most of. */
+function delimiterOf(bytes: Buffer): ',' | ';' | '\t' {
+  const text = bytes.toString('latin1');
+  const first = text.split('\n').find((line) => line.trim() !== '') ?? '';
+  const count = (mark: string) => first.split(mark).length;
+  if (count('\t') > 1) return '\t';
+  return count(';') > count(',') ? ';' : ',';
+}
+
+/** Which column each cell of a row belongs to. @throws UnreadableFile */
+function columnsOf(first: readonly string[]): { columns: Heading[]; isHeading: boolean } {
+  const found = first.map(headingOf);
+  const known = found.filter((one) => one !== undefined);
+  const names = known.filter((one) => one === 'full_name' || one === 'first_name' || one === 'last_name');
+  // A row of data hardly ever holds the word “name”; one that does, and nothing else, is told of below.
+  if (names.length === 0) {
+    if (known.length >= 2)
+      throw new UnreadableFile('the first line names columns, but not full_name, which every row needs');
+    return { columns: [...inviteColumns], isHeading: false };
+  }
+  const strange = first.filter((cell, i) => found[i] === undefined && cell.trim() !== '');
+  if (strange.length > 0)
+    throw new UnreadableFile(
+      `the column “${strange[0]!.trim().slice(0, 40)}” is not known: rename it, or leave it out. Known are ${inviteColumns.join(', ')}`,
+    );
+  if (new Set(known).size < known.length) throw new UnreadableFile('a column is named twice in the first line');
+  return { columns: found.map((one) => one ?? 'row'), isHeading: true };
+}
+
+function cellsOf(values: readonly string[], columns: readonly Heading[]): { cells: Cells; row: number | null } {
+  const cells: Cells = {};
+  const names: { first_name?: string; last_name?: string } = {};
+  let row: number | null = null;
+  values.forEach((given, i) => {
+    const value = unguard(given).trim();
+    if (value === '') return;
+    const column = columns[i];
+    if (column === undefined) cells.beyond = value;
+    else if (column === 'row') row = /^[1-9]\d{0,5}$/.test(value) ? Number(value) : null;
+    else if (column === 'first_name' || column === 'last_name') names[column] = value;
+    else cells[column] = value;
+  });
+  const whole = [names.first_name, names.last_name].filter((one) => one !== undefined).join(' ');
+  if (whole !== '') cells.full_name ??= whole;
+  return { cells, row };
+}
+
+/**
+ * Reads a table: with a line of headings or in the order of the columns, tabs, semicolons or commas between, UTF-8 or
+ * Windows-1252. Rows are numbered from 1, without headings and blank lines; a column `row` says a row's own number.
+ * @throws UnreadableFile with what to do, for what can't be read as a whole
+ */
+export async function readInviteTable(bytes: Buffer): Promise<GivenRow[]> {
+  const delimiter = delimiterOf(bytes);
+  const rows: GivenRow[] = [];
+  let columns: readonly Heading[] | null = null;
+  for await (const record of csvRecords(linesOf(bytes), delimiter, limits.importLineBytes)) {
+    if (record.cells === null && record.why === 'encoding')
+      throw new UnreadableFile(`line ${record.line} holds characters that were damaged: save the file as “CSV UTF-8”`);
+    // Between tabs a quote is a character like any other, unless it was meant to hold a cell together.
+    if (record.cells === null && delimiter !== '\t')
+      throw new UnreadableFile(
+        `line ${record.line} has a quote out of place: quotes stand around whole cells, two for one inside them`,
+      );
+    const values = record.cells ?? record.text.split('\t');
+    if (values.every((cell) => cell.trim() === '')) continue;
+    if (columns === null) {
+      const read = columnsOf(values);
+      ({ columns } = read);
+      if (read.isHeading) continue;
+    }
+    const { cells, row } = cellsOf(values, columns);
+    rows.push({ row_no: row ?? rows.length + 1, cells });
+    if (rows.length > limits.inviteRows)
+      throw new UnreadableFile(
+        `there are more than ${limits.inviteRows.toLocaleString('en-GB')} rows: invite them in several runs`,
+      );
+  }
+  if (rows.length === 0) throw new UnreadableFile('there is no row in it');
+  return rows;
+}
