@@ -265,8 +265,21 @@ async function fillDeliveries(app: App, id: number, from: Date, { deliveries, re
        values ($1, $2, $3, 'bench', $3, 900, 900, $3)`,
       [id, work.uuid(), new Date(work.nowMs - dayMs)],
     );
+    await work.tx.query(dataProtection, [id, new Date(work.nowMs - dayMs)]);
   });
 }
+
+/** A hold, a run of retention and an erasure each, twenty times over. */
+const dataProtection = `
+  with holds as (
+    insert into legal_hold (organisation_id, hold_id, learner_id, reason, placed_at, placed_by)
+    select $1, gen_random_uuid(), gen_random_uuid(), 'Claim ' || n, $2::timestamptz, 'bench' from generate_series(1, 20) n),
+  runs as (
+    insert into retention_run (organisation_id, run_id, rehearsal, months, tally, created_at, created_by, finished_at)
+    select $1, gen_random_uuid(), true, '{"learners": 84}', '{"learners": {"learners": 3, "items": 3, "held": 0, "first": []}}', $2, 'bench', $2
+      from generate_series(1, 20))
+  insert into learner_change (organisation_id, learner_id, at, kind, actor)
+  select $1, gen_random_uuid(), $2, 'erased', 'bench' from generate_series(1, 20)`;
 
 const events = `
   insert into event (organisation_id, event_id, type, occurred_at, payload)

@@ -30,6 +30,8 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   bank: () => import('./bank.ts'),
   invitation: () => import('./invitation.ts'),
   sittings: () => import('./sittings.ts'),
+  retention: () => import('./retention.ts'),
+  hold: () => import('./hold.ts'),
   secret: () => import('./secret.ts'),
   check: () => import('./check.ts'),
   'verify-sync': () => import('./verify-sync.ts'),

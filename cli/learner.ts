@@ -29,7 +29,7 @@ import {
 import { isUuid } from '../src/uuid.ts';
 
 /** Who is meant: by the reference, or by `--learner-id` for learners without one. */
-function readLearner(call: Call): NamedLearner {
+export function readLearner(call: Call): NamedLearner {
   const [ref] = call.positionals;
   const id = option(call, 'learner-id');
   if ((ref === undefined) === (id === undefined)) throw new Misuse('name one learner: by REF or by --learner-id');
@@ -54,7 +54,7 @@ const refusedFor =
 const count = (n: number, one: string) => `${n} ${one}${n === 1 ? '' : 's'}`;
 
 /** The learner that the command names, unless it is erased. @throws Failure */
-async function learnerOf(app: App, organisationId: number, who: NamedLearner): Promise<LearnerName> {
+export async function namedLearner(app: App, organisationId: number, who: NamedLearner): Promise<LearnerName> {
   const learner = await findNamedLearner(app.db, organisationId, who);
   if (learner === undefined) throw goneFor(who);
   return learner;
@@ -143,7 +143,7 @@ export const commands: Command[] = [
       const who = readLearner(call);
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
-        const { learner_id } = await learnerOf(app, organisation_id, who);
+        const { learner_id } = await namedLearner(app, organisation_id, who);
         const gone = goneFor(who);
         if (call.options.confirm !== true) {
           const found = await previewErasure(app.db, organisation_id, learner_id, new Date(app.clock.nowMs()));
@@ -178,7 +178,7 @@ export const commands: Command[] = [
       const out = requiredOption(call, 'out');
       return withApp(async (app) => {
         const organisation = await organisationOf(app, id);
-        const { learner_id } = await learnerOf(app, organisation.organisation_id, who);
+        const { learner_id } = await namedLearner(app, organisation.organisation_id, who);
         await act(app, organisation.organisation_id, 'learner export', async () => ({
           result: null,
           resource: learner_id,

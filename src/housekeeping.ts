@@ -7,6 +7,7 @@ import { pruneRuns, runMoves } from './groups/runs.ts';
 import { foldRefused } from './audit/refused.ts';
 import { sealAudit } from './audit/seal.ts';
 import { inWork } from './db/work.ts';
+import { limits } from './limits.ts';
 import { errorFields } from './log.ts';
 import { pruneDrafts, runInvitations } from './invitations/run.ts';
 import { pruneMails } from './mail/outbox.ts';
@@ -14,6 +15,7 @@ import { forgetLeavingLearners } from './withdrawals/forget.ts';
 import { pruneUserInvitations } from './users/invitations.ts';
 import { pruneSessions } from './users/sessions.ts';
 import { pruneAttempts } from './users/throttle.ts';
+import { carryOutRuns, pruneRehearsals } from './retention/run.ts';
 import { runResends } from './webhooks/resend.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
 
@@ -55,12 +57,14 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
     tidyAudit(app, signal),
     makeAuditIndexes(app, signal),
     closeIdleSittings(app),
+    carryOutRuns(app, signal),
     forgetLeavingLearners(app),
     runResends(app, signal),
     runMoves(app, signal),
     runInvitations(app, signal),
     scrubDigest(app),
     inWork(app, null, async (work) => {
+      await pruneRehearsals(work, limits.rehearsalMs);
       await pruneSessions(work);
       await pruneAttempts(work);
       await pruneUserInvitations(work);

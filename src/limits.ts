@@ -95,6 +95,8 @@ export const limits = {
   mailMs: 3 * 24 * 3600_000,
   /** How long it is known of a mail that it was sent, without its address and its text. */
   mailKeptMs: 30 * 24 * 3600_000,
+  /** How long the numbers of what retention would delete are kept. */
+  rehearsalMs: 30 * 24 * 3600_000,
   /** How long an invitation to the console can be used. */
   userInvitationMs: 7 * 24 * 3600_000,
   /** People, and open invitations, of one organisation. */

@@ -96,6 +96,7 @@ export const redactions: Record<string, Redaction> = {
   'learner_change.reason': overwrite,
   'learner_group.name': (work, id, { key }) => redactGroup(work, id, key.group_id!),
   'learner_group.ref': (work, id, { key }) => redactGroup(work, id, key.group_id!),
+  'legal_hold.reason': overwrite,
   'mail.sealed': overwriteSealed('mail'),
   'organisation.contact': overwrite,
   'organisation.name': overwrite,

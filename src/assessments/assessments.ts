@@ -6,5 +6,6 @@ export {
   findStored,
   findWithdrawn,
   forgetReasons,
+  forgetReasonsBefore,
   replaceLearnerJson,
 } from './store.ts';

@@ -223,6 +223,14 @@ const forget = statement(
   update assessment_change c set reason = $3, before = null from assessment_feed f
    where f.organisation_id = $1 and f.learner_id = $2 and c.organisation_id = $1 and c.assessment_id = f.assessment_id`,
 );
+const forgetBefore = statement(
+  'assessment.forget_reasons_before',
+  `
+  update assessment_change c set reason = '', before = null from assessment_feed f
+   where f.organisation_id = $1 and f.learner_id = $2 and c.organisation_id = $1 and c.assessment_id = f.assessment_id
+     and c.at < $3 and (c.reason <> '' or c.before is not null)
+  returning c.assessment_id`,
+);
 // Under the feed's lock. A result's changes are told apart, and ordered, by their times: one that comes in the same
 // millisecond as the last, or by a clock that stepped back, stands a microsecond behind it.
 const insertChange = statement(
@@ -301,6 +309,16 @@ export async function emptyAssessment(
 /** Takes away why the learner's results were changed, and what they were: reasons are free text and may name a person. */
 export async function forgetReasons(tx: Tx, organisationId: number, learnerId: string, instead: string): Promise<void> {
   await tx.query(forget, [organisationId, learnerId, instead]);
+}
+
+/** Takes away why results of a learner were changed before that time, and what stood there. @returns how many changes */
+export async function forgetReasonsBefore(
+  tx: Tx,
+  organisationId: number,
+  learnerId: string,
+  before: Date,
+): Promise<number> {
+  return (await tx.query(forgetBefore, [organisationId, learnerId, before])).length;
 }
 
 export type Change = { kind: 'amended' | 'withdrawn'; actor: string; reason: string };

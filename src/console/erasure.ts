@@ -16,7 +16,7 @@ import { NoSuchPage } from './route.ts';
 export const erasureRoutes: ConsoleRoute[] = [
   { for: managers, proof: true, method: 'GET', path: '/learners/{learner_id}/erase', handle: showErase },
   { for: managers, proof: true, method: 'POST', path: '/learners/{learner_id}/erase', handle: erase },
-  { for: managers, method: 'GET', path: '/learners/{learner_id}/erased', handle: erased },
+  { for: managers, method: 'GET', path: '/learners/{erased_id}/erased', handle: erased },
 ];
 
 export const count = (n: number, one: string, many = `${one}s`) =>
@@ -75,7 +75,7 @@ async function erase(visit: Visit): Promise<Answer> {
 
 async function erased(visit: Visit): Promise<Answer> {
   const { app, organisation, params, base } = visit;
-  const id = params.learner_id!;
+  const id = params.erased_id!;
   const found = isUuid(id) ? await findErasure(app.db, organisation.organisation_id, id.toLowerCase()) : undefined;
   if (found === undefined) throw new NoSuchPage();
   const names = await actorNames(visit);

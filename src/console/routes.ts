@@ -1,12 +1,14 @@
 import { accountRoutes } from './account.ts';
 import { erasureRoutes } from './erasure.ts';
 import { groupRoutes } from './groups.ts';
+import { holdRoutes } from './holds.ts';
 import { homeRoutes } from './home.ts';
 import { learnerExportRoutes } from './learner-export.ts';
 import { keyLinkRoutes } from './key-links.ts';
 import { keyRoutes } from './keys.ts';
 import { keyViewRoutes } from './key-view.ts';
 import { deliveryRoutes } from './deliveries.ts';
+import { retentionRoutes } from './retention.ts';
 import { resendRoutes } from './resends.ts';
 import { webhookRoutes } from './webhooks.ts';
 import { creditRoutes } from './credits.ts';
@@ -50,6 +52,8 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...erasureRoutes,
   ...learnerExportRoutes,
   ...creditRoutes,
+  ...retentionRoutes,
+  ...holdRoutes,
   ...settingsRoutes,
   ...mailRoutes,
   ...sandboxRoutes,

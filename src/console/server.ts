@@ -4,6 +4,7 @@ import type { App } from '../app.ts';
 import { DatabaseUnavailable } from '../db/database.ts';
 import { NoTurn } from '../db/turns.ts';
 import { inWork } from '../db/work.ts';
+import { UnderHold } from '../holds/holds.ts';
 import { compressed } from '../http/coding.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
@@ -249,6 +250,9 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
     reply.header('retry-after', '10');
     return send(app, reply, failurePage(503, 'Please try again in a minute', 'Nothing was changed.'), noFrame);
   }
+  // Refused wherever it is that something held was to be deleted.
+  if (error instanceof UnderHold)
+    return send(app, reply, failurePage(409, 'A legal hold is in force', error.message), noFrame);
   const status = error.status ?? error.statusCode ?? 500;
   if (status === 429) {
     reply.headers(error.headers ?? {});

@@ -166,6 +166,7 @@ create table credit_entry (
   constraint credit_entry_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
   constraint credit_entry_pkey PRIMARY KEY (organisation_id, entry_no)
 );
+CREATE INDEX credit_entry_invitation ON public.credit_entry USING btree (organisation_id, invitation_id) WHERE (invitation_id IS NOT NULL);
 
 create table delivery (
   attempts integer not null default 0,
@@ -469,6 +470,21 @@ create table learner_leaving (
 );
 CREATE INDEX learner_leaving_look_at ON public.learner_leaving USING btree (look_at);
 
+create table legal_hold (
+  ends_at timestamp with time zone,
+  hold_id uuid not null,
+  learner_id uuid,
+  organisation_id bigint not null,
+  placed_at timestamp with time zone not null,
+  placed_by text not null,
+  reason text not null,
+  released_at timestamp with time zone,
+  released_by text,
+  constraint legal_hold_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
+  constraint legal_hold_pkey PRIMARY KEY (organisation_id, hold_id)
+);
+CREATE INDEX legal_hold_open ON public.legal_hold USING btree (organisation_id, learner_id) WHERE (released_at IS NULL);
+
 create table mail (
   attempts integer not null default 0,
   cause text not null,
@@ -599,6 +615,36 @@ create table refused_calls (
   sealed_calls bigint not null default 0,
   constraint refused_calls_pkey PRIMARY KEY (minute, address)
 ) with (fillfactor = 50);
+
+create table retention_policy (
+  automatic boolean not null default false,
+  changed_at timestamp with time zone not null,
+  changed_by text not null,
+  months jsonb not null,
+  next_at timestamp with time zone,
+  organisation_id bigint not null,
+  constraint retention_policy_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
+  constraint retention_policy_pkey PRIMARY KEY (organisation_id)
+);
+CREATE INDEX retention_policy_next ON public.retention_policy USING btree (next_at) WHERE automatic;
+
+create table retention_run (
+  created_at timestamp with time zone not null,
+  created_by text not null,
+  finished_at timestamp with time zone,
+  kind text,
+  months jsonb not null,
+  organisation_id bigint not null,
+  reached uuid,
+  rehearsal boolean not null,
+  run_id uuid not null,
+  stopped_by text,
+  tally jsonb not null default '{}'::jsonb,
+  constraint retention_run_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
+  constraint retention_run_pkey PRIMARY KEY (organisation_id, run_id)
+);
+CREATE INDEX retention_run_listed ON public.retention_run USING btree (organisation_id, created_at);
+CREATE INDEX retention_run_open ON public.retention_run USING btree (created_at) WHERE (finished_at IS NULL);
 
 create table sandbox_request (
   asked_at timestamp with time zone not null,

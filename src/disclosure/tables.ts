@@ -128,6 +128,12 @@ export const learnerTables: Record<string, LearnerTable> = {
     says: 'When each of them was sent, and whether it was taken.',
     omits: { sent: 'the signatures of the sender' },
   },
+  legal_hold: {
+    whose: ofLearner,
+    order: 't.placed_at',
+    says: 'Since when, and until when, nothing of you may be deleted because of a claim or an inquiry.',
+    omits: { reason: 'what a claim is about may be privileged: ask the provider' },
+  },
   audit: {
     whose: `t.status = 200 and t.resource = any(array(
       select i.id::text from (${idsOf('$2')}) i(id) union all ${results.replace('f.assessment_id', 'f.assessment_id::text')}

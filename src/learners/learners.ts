@@ -9,6 +9,7 @@ export {
   findLearnersOrSurvivors,
   findLeaving,
   findStranded,
+  forgetChangeReasonsBefore,
   insertLearners,
   lookAgainAt,
   nameInstants,

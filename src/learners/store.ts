@@ -116,6 +116,12 @@ const erased = statement(
   insert into learner_change (organisation_id, learner_id, at, kind, actor) values ($1, $2, $3, 'erased', $4)
   on conflict do nothing`,
 );
+const forgetBefore = statement(
+  'learner.forget_reasons_before',
+  `
+  update learner_change set reason = null
+   where organisation_id = $1 and learner_id = $2 and at < $3 and reason is not null returning at`,
+);
 const stranded = statement(
   'learner.stranded',
   `
@@ -245,6 +251,16 @@ export async function recordErasure(
   { actor, refHash }: { actor: string; refHash: Buffer | null },
 ): Promise<void> {
   await work.tx.query(erased, [organisationId, learnerId, new Date(work.nowMs), actor, refHash]);
+}
+
+/** Takes away why a learner was changed before that time. @returns how many changes */
+export async function forgetChangeReasonsBefore(
+  tx: Tx,
+  organisationId: number,
+  learnerId: string,
+  before: Date,
+): Promise<number> {
+  return (await tx.query(forgetBefore, [organisationId, learnerId, before])).length;
 }
 
 /** Leaves of these learners nothing but tombstones in the feed, in the given order; its lock is held. */

@@ -1,6 +1,7 @@
 /** What other nouns may ask of sittings. */
 export {
   countOpenSittings,
+  emptyAnswersBefore,
   emptySittingOfResult,
   emptySittingsOfLearners,
   findBegun,

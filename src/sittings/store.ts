@@ -209,6 +209,25 @@ function emptiedWhere(name: string, whose: string) {
 const emptiedOfResult = emptiedWhere('of_result', 'assessment_id = $2');
 const emptiedOfLearners = emptiedWhere('of_learners', 'learner_id = any($2)');
 
+const emptiedBefore = statement(
+  'sitting.emptied_before',
+  `
+  update sitting_item i set answer = null from sitting s
+   where s.organisation_id = $1 and s.learner_id = $2 and s.finished_at < $3
+     and i.organisation_id = $1 and i.sitting_id = s.sitting_id and i.answer is not null
+  returning i.position`,
+);
+
+/** Takes away what a learner typed in sittings that ended before that time. @returns how many answers */
+export async function emptyAnswersBefore(
+  tx: Tx,
+  organisationId: number,
+  learnerId: string,
+  before: Date,
+): Promise<number> {
+  return (await tx.query(emptiedBefore, [organisationId, learnerId, before])).length;
+}
+
 export function findSittings(tx: Tx, organisationId: number, invitationId: string): Promise<SittingRow[]> {
   return tx.query<SittingRow>(ofInvitation, [organisationId, invitationId]);
 }

@@ -4,6 +4,7 @@ import type { Work } from '../db/work.ts';
 import { cancelEvents } from '../events/cancel.ts';
 import { emptyEditions } from '../evidence/evidence.ts';
 import { lockFeed } from '../feed/position.ts';
+import { forgetHolds, refuseUnderHold } from '../holds/holds.ts';
 import { emptyInvitations } from '../invitations/invitations.ts';
 import { cancelInvitationLetter } from '../invitations/letters.ts';
 import { emptyRunRows } from '../invitations/run.ts';
@@ -30,6 +31,7 @@ const reason = 'Erased';
  * nobody: ids, times, positions, which questions were shown, and keyed hashes of the references, so that a feed that asks
  * for one still brings the tombstones (docs/decisions/0077). A sitting that is under way ends without a result.
  * @returns null where there is no such learner, or it is erased already
+ * @throws UnderHold
  */
 export async function eraseLearner(
   work: Work,
@@ -41,6 +43,7 @@ export async function eraseLearner(
   const { tx } = work;
   const [learner] = await findLearnersByIds(tx, organisationId, [learnerId]);
   if (learner === undefined || isErased(learner)) return null;
+  await refuseUnderHold(work, organisationId, learnerId);
   // In this order: nothing begins once its invitation has ended, and whoever answers at this moment holds the sitting, so
   // that its result is either seen below or never made.
   const invitations = await emptyInvitations(tx, organisationId, learnerId);
@@ -54,6 +57,7 @@ export async function eraseLearner(
   const person = await findPerson(tx, organisationId, learner);
   await cancelEvents(work, organisationId, { assessmentIds, learnerRefs: person.refs }, 'erased');
   await forgetReasons(tx, organisationId, learnerId, reason);
+  await forgetHolds(tx, organisationId, learnerId);
   await forgetCreditReasons(
     tx,
     organisationId,

@@ -4,6 +4,7 @@ import { eachInTurn, feedLane, inWork } from '../db/work.ts';
 import type { Work } from '../db/work.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
+import { holdOn } from '../holds/holds.ts';
 import { leaveEveryGroup } from '../groups/members.ts';
 import { findOpenInvitation, withdrawInvitations } from '../invitations/invitations.ts';
 import { limits } from '../limits.ts';
@@ -61,7 +62,9 @@ async function forgetUnlessAnythingIsLeft(work: Work, feed: Feed, learnerId: str
     await stopLooking(tx, organisationId, learnerId);
     return false;
   }
+  const held = (await holdOn(tx, organisationId, learnerId, new Date(work.nowMs))) !== undefined;
   const awaited =
+    held ||
     (await findOpenInvitation(work, organisationId, learnerId)) !== undefined ||
     (await hasOpenSitting(tx, organisationId, learnerId));
   if (awaited) await lookAgainAt(tx, organisationId, learnerId, new Date(work.nowMs + limits.leavingLookMs));

@@ -6,12 +6,13 @@ import { cancelEvents } from '../events/cancel.ts';
 import { emptyEditions } from '../evidence/evidence.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearners } from '../feed/stamp.ts';
+import { refuseUnderHold } from '../holds/holds.ts';
 import { settleWithdrawal } from './forget.ts';
 
 /**
  * Withdraws a live result for good: a tombstone takes its place in the feed, its content is deleted, and what was told
  * of it is not sent again. With the last result of a learner without a reference the learner goes too.
- * @throws ApiError not_found, also when it is withdrawn already
+ * @throws ApiError not_found, also when it is withdrawn already; UnderHold
  */
 export async function withdrawAssessment(
   work: Work,
@@ -22,6 +23,7 @@ export async function withdrawAssessment(
   const feed = await lockFeed(work, organisationId);
   const row = await findLive(work.tx, organisationId, assessmentId);
   if (row === undefined) throw new ApiError('not_found');
+  await refuseUnderHold(work, organisationId, row.learner_id);
   await removeContent(work, feed, row, why);
   await emptyEditions(work, organisationId, row.assessment_id);
   await cancelEvents(work, organisationId, { assessmentIds: [assessmentId.toLowerCase()] }, 'withdrawn');

@@ -83,8 +83,11 @@ const machineText = `
   assessment.source assessment_change.kind audit_block.counters audit_hour.action audit_hour.actor audit_hour.code bank_version.content bank_version.version credit_entry.kind delivery.status delivery_attempt.sent endpoint_notice.kind event.emptied
   event.type evidence.renderer evidence.sha256 invitation.purpose invitation.status invitation.subjects invitation_run.created_by invitation_run.status invitation_run_row.outcome key_link.created_by key_link.key_id
   key_use.key_id key_use.network learner_change.kind learner_group.type membership_run.created_by mail.cause mail.status milestone.kind migration.name organisation.default_subjects
+  legal_hold.placed_by legal_hold.released_by
   organisation.plan organisation.time_zone organisation_sso.client_id
-  organisation_sso.client_secret organisation_sso.issuer organisation_sso.tenant organisation.ukprn rate_window.key_id service_secret.fingerprint sitting.bank_version sitting.status
+  organisation_sso.client_secret organisation_sso.issuer organisation_sso.tenant organisation.ukprn rate_window.key_id
+  retention_policy.changed_by retention_policy.months retention_run.created_by retention_run.kind retention_run.months
+  retention_run.stopped_by retention_run.tally service_secret.fingerprint sitting.bank_version sitting.status
   sitting.stop sitting.subject sitting.withheld sitting_item.item_id sitting_item.outcome sitting_item.seed
   user_account.password user_account.recovery_codes user_account.totp_secret user_identity.issuer user_identity.subject user_invitation.invited_by
   user_invitation.role user_membership.role user_session.client user_session.pending_totp user_session.stage

@@ -7,6 +7,8 @@ import type { ConsoleRoute } from '../../src/console/route.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';
 import { addressOf } from '../../src/console/server.ts';
 import { limits } from '../../src/limits.ts';
+import { placeHold } from '../../src/holds/holds.ts';
+import { orderRun } from '../../src/retention/run.ts';
 import { roles } from '../../src/users/roles.ts';
 import { withService } from '../service.ts';
 import { personOf, visitor } from './visitor.ts';
@@ -24,11 +26,21 @@ const nowhere = '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d';
 
 const theirEndpoint: string = (await other.post('/webhooks', { url: 'https://elsewhere.example/hook' })).body.data.id;
 
+const theirRun = service.app.random.uuid();
+const theirHold = service.app.random.uuid();
+await service.inWork(async (work) => {
+  await orderRun(work, other.id, { runId: theirRun, rehearsal: true, actor: 'operator' });
+  const hold = { holdId: theirHold, learnerId: null, reason: 'Audit', actor: 'operator', endsAt: null };
+  await placeHold(work, other.id, hold);
+});
+
 /** Ids of the other organisation's things, by the parameter that they stand in. */
 const theirs: Record<string, string> = {
   user_id: stranger.userId,
   key_id: other.key.access_key_id,
   endpoint_id: theirEndpoint,
+  retention_id: theirRun,
+  hold_id: theirHold,
 };
 
 const filled = (route: ConsoleRoute, ids: Record<string, string> = {}, organisation = org.publicId) =>

@@ -1,0 +1,140 @@
+import type { App } from '../src/app.ts';
+import type { KindName } from '../src/retention/kinds.ts';
+import { kindNames, kinds } from '../src/retention/kinds.ts';
+import { readMonths, readPolicy, setPolicy } from '../src/retention/policy.ts';
+import type { Run } from '../src/retention/run.ts';
+import { carryOutRuns, findRun, orderRun, shareDone } from '../src/retention/run.ts';
+import type { Call, Command, Output } from './command.ts';
+import { Failure, Misuse } from './command.ts';
+import { act, operator, option, organisationOf, requiredOption, table, withApp } from './open.ts';
+
+function tallyOf(run: Run): Output {
+  const rows = kindNames.map((kind) => ({ kind, months: run.months[kind], ...run.tally[kind] }));
+  const plain = rows.map(({ kind, months, learners = 0, items = 0, held = 0 }) => ({
+    kind,
+    months,
+    learners,
+    items,
+    held,
+  }));
+  return {
+    json: { run_id: run.run_id, rehearsal: run.rehearsal, data: plain },
+    text: table([
+      ['Kind', 'Months', 'Learners', 'Items', 'Held'],
+      ...plain.map((row) => [
+        kinds[row.kind].label,
+        row.months === null ? 'for ever' : String(row.months),
+        String(row.learners),
+        String(row.items),
+        String(row.held),
+      ]),
+    ]),
+  };
+}
+
+/** Orders a run and does it to its end, with whoever else is at it. */
+async function runToItsEnd(app: App, organisationId: number, rehearsal: boolean, call: Call): Promise<Output> {
+  const runId = await act(app, organisationId, `retention ${rehearsal ? 'preview' : 'run'}`, async (work) => {
+    const result = await orderRun(work, organisationId, { runId: work.uuid(), rehearsal, actor: operator });
+    return { result, resource: result };
+  });
+  for (;;) {
+    await carryOutRuns(app, call.signal);
+    const run = (await findRun(app.db, organisationId, runId))!;
+    if (run.finished_at !== null) return tallyOf(run);
+    if (call.signal.aborted)
+      throw new Failure(
+        `Stopped at ${Math.floor(100 * shareDone(run))} %; the service goes on with it within a minute.`,
+      );
+    call.progress(`${Math.floor(100 * shareDone(run))} %`);
+  }
+}
+
+const organisationOption = { organisation: { type: 'string' } } as const;
+
+export const commands: Command[] = [
+  {
+    name: 'retention show',
+    usage: '--organisation ID',
+    summary: 'Show for how many months each kind of data is kept',
+    options: organisationOption,
+    run: async (call) => {
+      const id = requiredOption(call, 'organisation');
+      return withApp(async (app) => {
+        const { organisation_id } = await organisationOf(app, id);
+        const policy = await readPolicy(app.db, organisation_id);
+        return {
+          json: { decided: policy.changed_at !== null, automatic: policy.automatic, months: policy.months },
+          text: [
+            table([
+              ['Kind', '', 'Months'],
+              ...kindNames.map((kind) => [kind, kinds[kind].label, String(policy.months[kind] ?? 'for ever')]),
+            ]),
+            policy.changed_at === null ? 'Nothing is decided yet: these are proposals.' : '',
+            policy.automatic ? 'What is due is deleted every day.' : 'Nothing is deleted by itself.',
+          ]
+            .filter((line) => line !== '')
+            .join('\n'),
+        };
+      });
+    },
+  },
+  {
+    name: 'retention set',
+    usage: '--organisation ID [--automatic on|off] [KIND=MONTHS…]',
+    summary: 'Set for how many months kinds of data are kept; KIND= alone keeps it for ever',
+    positionals: [0, kindNames.length],
+    options: { ...organisationOption, automatic: { type: 'string' } },
+    run: async (call) => {
+      const id = requiredOption(call, 'organisation');
+      const automatic = option(call, 'automatic');
+      if (automatic !== undefined && automatic !== 'on' && automatic !== 'off')
+        throw new Misuse('--automatic must be on or off');
+      if (call.positionals.length === 0 && automatic === undefined)
+        throw new Misuse(`name what is to be set: --automatic, or one of ${kindNames.join(', ')} with =MONTHS`);
+      return withApp(async (app) => {
+        const { organisation_id, public_id } = await organisationOf(app, id);
+        const policy = await readPolicy(app.db, organisation_id);
+        const given = Object.fromEntries(
+          kindNames.map((kind) => [kind, policy.months[kind] === null ? '' : String(policy.months[kind])]),
+        ) as Record<KindName, string>;
+        for (const word of call.positionals) {
+          const [, kind, months] = /^(\w+)=(.*)$/.exec(word) ?? [];
+          const known = kindNames.find((one) => one === kind);
+          if (known === undefined) throw new Misuse(`${word} must be one of ${kindNames.join(', ')} with =MONTHS`);
+          given[known] = months!;
+        }
+        const read = readMonths(given);
+        if ('faults' in read) throw new Misuse(Object.values(read.faults).join(' '));
+        const on = automatic === undefined ? policy.automatic : automatic === 'on';
+        await act(app, organisation_id, 'retention set', async (work) => ({
+          result: await setPolicy(work, organisation_id, { months: read.months, automatic: on, actor: operator }),
+          resource: public_id,
+        }));
+        return { json: { automatic: on, months: read.months }, text: 'It is set. Nothing was deleted.' };
+      });
+    },
+  },
+  {
+    name: 'retention preview',
+    usage: '--organisation ID',
+    summary: 'Count what is due to be deleted; nothing is',
+    options: organisationOption,
+    run: async (call) => {
+      const id = requiredOption(call, 'organisation');
+      return withApp(async (app) => runToItsEnd(app, (await organisationOf(app, id)).organisation_id, true, call));
+    },
+  },
+  {
+    name: 'retention run',
+    usage: '--organisation ID --confirm',
+    summary: 'Delete what is due, for good; retention preview counts it first',
+    options: { ...organisationOption, confirm: { type: 'boolean' } },
+    run: async (call) => {
+      const id = requiredOption(call, 'organisation');
+      if (call.options.confirm !== true)
+        throw new Misuse('--confirm is required: nothing brings back what is deleted; ars retention preview counts it');
+      return withApp(async (app) => runToItsEnd(app, (await organisationOf(app, id)).organisation_id, false, call));
+    },
+  },
+];

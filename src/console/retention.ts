@@ -1,0 +1,293 @@
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import { errorFields } from '../log.ts';
+import type { KindName, Months } from '../retention/kinds.ts';
+import { defaultMonths, kindNames, kinds } from '../retention/kinds.ts';
+import { readMonths, readPolicy, setPolicy } from '../retention/policy.ts';
+import type { Run, Tally } from '../retention/run.ts';
+import { byItself, carryOutRuns, findRun, listRuns, orderRun, shareDone, stopRun } from '../retention/run.ts';
+import { uuidOf } from '../random.ts';
+import { managers } from '../users/roles.ts';
+import { isUuid } from '../uuid.ts';
+import { actorNames } from './actors.ts';
+import { empty, facts, moment, notice, progress, table } from './blocks.ts';
+import { count } from './erasure.ts';
+import type { Faults } from './form.ts';
+import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
+
+/** How long what is kept: set by kind, counted beforehand, deleted in the background. */
+
+const readers = ['owner', 'admin', 'auditor'] as const;
+const path = '/data-protection/retention';
+
+export const retentionRoutes: ConsoleRoute[] = [
+  { for: readers, method: 'GET', path, menu: 'Retention', section: 'organisation', handle: show },
+  { for: managers, proof: true, method: 'POST', path, handle: save },
+  { for: managers, method: 'POST', path: `${path}/preview`, handle: preview },
+  { for: readers, method: 'GET', path: `${path}/runs/{retention_id}`, handle: run },
+  { for: managers, proof: true, method: 'GET', path: `${path}/runs/{retention_id}/carry-out`, handle: showCarryOut },
+  { for: managers, proof: true, method: 'POST', path: `${path}/runs/{retention_id}/carry-out`, handle: carryOut },
+  { for: managers, method: 'POST', path: `${path}/runs/{retention_id}/stop`, handle: stop },
+];
+
+/** A rehearsal older than this is counted again before anything is deleted by it. */
+const freshMs = 24 * 3600_000;
+const runsOnPage = 20;
+
+const written = (months: Months): Record<KindName, string> =>
+  Object.fromEntries(kindNames.map((kind) => [kind, months[kind] === null ? '' : String(months[kind])])) as Record<
+    KindName,
+    string
+  >;
+
+const keeps = (months: number | null): string => (months === null ? 'For ever' : count(months, 'month'));
+
+async function show(visit: Visit): Promise<Answer> {
+  const { months, automatic } = await readPolicy(visit.app.db, visit.organisation.organisation_id);
+  return retentionPage(visit, written(months), automatic, {});
+}
+
+async function retentionPage(
+  visit: Visit,
+  shown: Record<KindName, string>,
+  automatic: boolean,
+  faults: Faults,
+): Promise<Answer> {
+  const { app, base, organisation, query } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const [policy, runs, names] = await Promise.all([
+    readPolicy(app.db, id),
+    listRuns(app.db, id, runsOnPage),
+    actorNames(visit),
+  ]);
+  const usual = defaultMonths();
+  const mayChange = managers.includes(organisation.role);
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Retention',
+      main: html`${notice(query, { saved: 'The times are saved. Nothing was deleted.' })}<p>How long each kind of data is kept. The months are proposals that suit many training providers; how long you keep what is yours to decide, and to write into your privacy notice. Whoever is under a <a href="${base}/data-protection/holds">legal hold</a> is left alone.</p>${facts(
+        [
+          [
+            'Decided',
+            policy.changed_at === null
+              ? 'Not yet: the months below are proposals'
+              : html`${moment(policy.changed_at, zone)} by ${names.get(policy.changed_by!) ?? policy.changed_by}`,
+          ],
+          [
+            'Deleted by itself',
+            policy.next_at === null
+              ? 'No: only when somebody asks'
+              : html`Every day, next after ${moment(policy.next_at, zone)}`,
+          ],
+        ],
+      )}<h2>What is due now</h2><p>First it is counted, in the background; nothing is deleted before you have seen the numbers.</p>${
+        mayChange
+          ? buttonForm(`${base}${path}/preview`, 'Count what is due', hiddenField('once', app.random.uuid()))
+          : null
+      }${
+        runs.length === 0
+          ? empty('Nothing has been counted or deleted yet.')
+          : table<Run>({
+              caption: 'The latest runs',
+              rows: runs,
+              columns: [
+                {
+                  head: 'Ordered',
+                  cell: (one) => html`<a href="${base}${path}/runs/${one.run_id}">${moment(one.created_at, zone)}</a>`,
+                },
+                { head: 'What', cell: (one) => (one.rehearsal ? 'Counted' : 'Deleted') },
+                { head: 'By', cell: (one) => actorOf(names, one.created_by) },
+                { head: 'State', cell: stateOf },
+              ],
+            })
+      }<h2>Months</h2>${
+        mayChange
+          ? form(
+              base + path,
+              [
+                kindNames.map((kind) =>
+                  textField({
+                    name: kind,
+                    label: kinds[kind].label,
+                    hint: `${kinds[kind].afterwards} ${kinds[kind].hint} Proposal: ${usual[kind]} months. Empty: for ever.`,
+                    value: shown[kind],
+                    width: 10,
+                    inputmode: 'numeric',
+                    fault: faults[kind],
+                  }),
+                ),
+                choiceField({
+                  name: 'automatic',
+                  label: 'Delete what is due',
+                  choices: [
+                    { value: 'off', label: 'Only when somebody asks for it here' },
+                    {
+                      value: 'on',
+                      label: 'Every day by itself',
+                      hint: 'Count what is due first, so that nothing surprises you.',
+                    },
+                  ],
+                  chosen: [automatic ? 'on' : 'off'],
+                }),
+              ],
+              'Save',
+              { faults },
+            )
+          : facts(kindNames.map((kind) => [kinds[kind].label, keeps(policy.months[kind])] as const))
+      }`,
+    },
+  };
+}
+
+const actorOf = (names: Map<string, string>, actor: string): string =>
+  actor === byItself ? 'By itself' : (names.get(actor) ?? actor);
+
+function stateOf(one: Run): string {
+  if (one.stopped_by !== null) return 'Stopped';
+  if (one.finished_at !== null) return `${count(learnersOf(one), 'learner')}`;
+  return `${Math.floor(100 * shareDone(one))} %`;
+}
+
+const learnersOf = ({ tally }: Run): number => Object.values(tally).reduce((sum, one) => sum + one.learners, 0);
+
+async function save(visit: Visit): Promise<Answer> {
+  const { base, organisation, session, form: sent, change } = visit;
+  const { organisation_id: id, public_id: publicId } = organisation;
+  const given = Object.fromEntries(kindNames.map((kind) => [kind, sent.text(kind)])) as Record<KindName, string>;
+  const automatic = sent.raw('automatic') === 'on';
+  const read = readMonths(given);
+  if ('faults' in read) return retentionPage(visit, given, automatic, read.faults);
+  await change(async (work) => ({
+    result: await setPolicy(work, id, { months: read.months, automatic, actor: session.user_id }),
+    resource: publicId,
+  }));
+  return { to: `${base}${path}?did=saved` };
+}
+
+async function order(visit: Visit, runId: string, rehearsal: boolean): Promise<Answer> {
+  const { app, base, organisation, session, change } = visit;
+  const { organisation_id: id } = organisation;
+  const ordered = await change(async (work) => {
+    if ((await findRun(work.tx, id, runId)) !== undefined) return { result: runId };
+    const result = await orderRun(work, id, { runId, rehearsal, actor: session.user_id });
+    return { result, resource: result };
+  });
+  // Begun at once; if this process ends before it is done, another goes on within a minute.
+  void carryOutRuns(app).catch((error: unknown) => app.log.error('retention.failed', errorFields(error)));
+  return { to: `${base}${path}/runs/${ordered}` };
+}
+
+async function preview(visit: Visit): Promise<Answer> {
+  const once = visit.form.text('once').toLowerCase();
+  return order(visit, isUuid(once) ? once : visit.app.random.uuid(), true);
+}
+
+/** The run of the address; another organisation's, or nobody's, is the same page that isn't there. */
+async function runOf({ app, organisation, params }: Visit): Promise<Run> {
+  const id = params.retention_id!.toLowerCase();
+  const found = isUuid(id) ? await findRun(app.db, organisation.organisation_id, id) : undefined;
+  if (found === undefined) throw new NoSuchPage();
+  return found;
+}
+
+type Line = { kind: KindName; tally: Tally };
+
+const linesOf = ({ tally }: Run): Line[] =>
+  kindNames.flatMap((kind) => (tally[kind] === undefined ? [] : [{ kind, tally: tally[kind] }]));
+
+function numbers(one: Run): Content {
+  return table<Line>({
+    caption: one.rehearsal ? 'What is due' : 'What was deleted',
+    rows: linesOf(one),
+    columns: [
+      { head: 'Kind', cell: ({ kind }) => kinds[kind].label },
+      { head: 'Kept', cell: ({ kind }) => keeps(one.months[kind]) },
+      { head: 'Learners', number: true, cell: ({ tally }) => tally.learners.toLocaleString('en-GB') },
+      { head: 'Items', number: true, cell: ({ tally }) => tally.items.toLocaleString('en-GB') },
+      { head: 'Kept by a hold', number: true, cell: ({ tally }) => tally.held.toLocaleString('en-GB') },
+    ],
+  });
+}
+
+async function run(visit: Visit): Promise<Answer> {
+  const { app, base, organisation } = visit;
+  const { time_zone: zone } = organisation;
+  const one = await runOf(visit);
+  const here = `${base}${path}/runs/${one.run_id}`;
+  const names = await actorNames(visit);
+  const mayChange = managers.includes(organisation.role);
+  const isFresh = one.finished_at !== null && app.clock.nowMs() - one.finished_at.getTime() < freshMs;
+  const canDelete = one.rehearsal && one.stopped_by === null && isFresh && learnersOf(one) > 0;
+  return {
+    page: {
+      title: one.rehearsal ? 'What retention would delete' : 'What retention deleted',
+      back: { to: base + path, label: 'Retention' },
+      main: html`${facts([
+        ['Ordered', html`${moment(one.created_at, zone)} by ${actorOf(names, one.created_by)}`],
+        [
+          'State',
+          one.finished_at === null
+            ? 'Under way'
+            : one.stopped_by === null
+              ? html`Done ${moment(one.finished_at, zone)}`
+              : html`Stopped ${moment(one.finished_at, zone)} by ${actorOf(names, one.stopped_by)}; what was deleted until then is gone`,
+        ],
+      ])}${
+        one.finished_at === null
+          ? [
+              progress('Looked through, in per cent', Math.floor(100 * shareDone(one)), 100, here),
+              mayChange ? buttonForm(`${here}/stop`, 'Stop here') : null,
+            ]
+          : null
+      }${numbers(one)}${
+        canDelete && mayChange
+          ? html`<div class="actions"><a class="button" href="${here}/carry-out">Delete what is due</a></div>`
+          : null
+      }${linesOf(one)
+        .filter(({ tally }) => tally.first.length > 0)
+        .map(
+          ({ kind, tally }) =>
+            html`<h2>${kinds[kind].label}</h2><p>${tally.first.length < tally.learners ? `The first ${tally.first.length} of ${tally.learners.toLocaleString('en-GB')}, by id:` : 'By id:'}</p><ul>${tally.first.map((id) => html`<li><a href="${base}/learners/${id}${!one.rehearsal && (kind === 'learners' || kind === 'invited') ? '/erased' : ''}"><code>${id}</code></a></li>`)}</ul>`,
+        )}`,
+    },
+  };
+}
+
+async function showCarryOut(visit: Visit): Promise<Answer> {
+  const { base } = visit;
+  const one = await runOf(visit);
+  const here = `${base}${path}/runs/${one.run_id}`;
+  if (!one.rehearsal || one.finished_at === null) throw new NoSuchPage();
+  return {
+    page: {
+      title: 'Delete what is due?',
+      back: { to: here, label: 'What is due' },
+      main: html`<p>It is done in the background, and nothing brings it back. Connected platforms get tombstones of what is erased or withdrawn. What has become due since it was counted goes with it; whoever has come under a hold, or has been active again, stays.</p>${numbers(one)}${form(
+        `${here}/carry-out`,
+        null,
+        'Delete it for good',
+        { danger: true, cancel: here },
+      )}`,
+    },
+  };
+}
+
+async function carryOut(visit: Visit): Promise<Answer> {
+  const one = await runOf(visit);
+  if (!one.rehearsal || one.finished_at === null) throw new NoSuchPage();
+  // Made from the rehearsal, so that a form that is sent twice is one run.
+  return order(visit, uuidOf('retention', one.run_id), false);
+}
+
+async function stop(visit: Visit): Promise<Answer> {
+  const { base, organisation, session, change } = visit;
+  const one = await runOf(visit);
+  await change(async (work) => {
+    const done = await stopRun(work, organisation.organisation_id, one.run_id, { actor: session.user_id });
+    return done ? { result: done, resource: one.run_id } : { result: done };
+  });
+  return { to: `${base}${path}/runs/${one.run_id}` };
+}

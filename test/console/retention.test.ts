@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { manualClock } from '../../src/clock.ts';
+import { carryOutRuns } from '../../src/retention/run.ts';
+import { withService } from '../service.ts';
+import { personOf } from './visitor.ts';
+
+/** Retention and legal holds in the console. */
+
+const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+const service = await withService({ clock });
+const org = await service.organisation();
+const base = `/console/${org.publicId}`;
+const path = `${base}/data-protection/retention`;
+const { learner_id: old } = (await org.post('/learners', { ref: 'old', full_name: 'Ana Silva' })).body.data;
+const { learner_id: held } = (await org.post('/learners', { ref: 'held', full_name: 'Ben Okafor' })).body.data;
+clock.advance(8 * 366 * 86_400_000);
+const owner = await personOf(service, org.id, 'owner');
+const auditor = await personOf(service, org.id, 'auditor');
+
+const settings = { learners: '84', invited: '12', results: '', answers: '24', reasons: '84', automatic: 'off' };
+
+suite('retention in the console', () => {
+  test('months are set by kind; what is no number of months is refused beside its field', async () => {
+    assert.match((await owner.get(path)).text, /Not yet: the months below are proposals/);
+    const refused = await owner.post(path, { ...settings, answers: 'two years' });
+    assert.equal(refused.status, 422);
+    assert.match(refused.text, /value="two years"/);
+    const saved = await owner.follow(await owner.post(path, settings));
+    assert.match(saved.text, /The times are saved. Nothing was deleted/);
+    assert.match(saved.text, /name="results"[^>]*value=""/);
+    const read = await auditor.get(path);
+    assert.match(read.text, /<dt>Results with their evidence<\/dt><dd>For ever<\/dd>/);
+    assert.doesNotMatch(read.text, /Count what is due/);
+    assert.equal((await auditor.post(path, settings)).status, 404);
+  });
+
+  test('a hold by a page of its own; erasing the learner is refused with its sentence', async () => {
+    const form = `${base}/learners/${held}/hold`;
+    const wrong = await owner.post(form, { reason: 'About AB 12 34 56 C', once: service.app.random.uuid() });
+    assert.equal(wrong.status, 422);
+    assert.match(wrong.text, /National Insurance number/);
+    const past = await owner.post(form, { reason: 'Claim', until: '2026-01-01', once: service.app.random.uuid() });
+    assert.match(past.text, /Choose a day from today on/);
+    const once = service.app.random.uuid();
+    for (let i = 0; i < 2; i++)
+      assert.equal(
+        (await owner.post(form, { reason: 'Claim <17>', once })).headers.location,
+        `${base}/data-protection/holds?did=placed`,
+      );
+    const list = (await auditor.get(`${base}/data-protection/holds`)).text;
+    assert.equal(list.split('Claim &lt;17&gt;').length, 2);
+    const refused = await owner.post(`${base}/learners/${held}/erase`);
+    assert.deepEqual([refused.status, /A legal hold is on this learner/.test(refused.text)], [409, true]);
+    assert.equal((await org.get('/learners/held')).status, 200);
+  });
+
+  test('what is due is counted first, then deleted once by a page of its own; the hold is released', async () => {
+    const counted = await owner.post(`${path}/preview`, { once: service.app.random.uuid() });
+    await carryOutRuns(service.app);
+    const rehearsal = await owner.follow(counted);
+    assert.match(rehearsal.text, /What retention would delete/);
+    assert.ok(rehearsal.text.includes(old) && !rehearsal.text.includes(held));
+    const here = counted.headers.location!;
+    assert.match((await owner.get(`${here}/carry-out`)).text, /Delete it for good/);
+    assert.equal((await org.get('/learners/old')).status, 200);
+    const [first, second] = await Promise.all([owner.post(`${here}/carry-out`), owner.post(`${here}/carry-out`)]);
+    assert.equal(first.headers.location, second.headers.location, 'one run');
+    await carryOutRuns(service.app);
+    const done = await owner.follow(first);
+    assert.match(done.text, /What retention deleted/);
+    assert.equal((await org.get('/learners/old')).status, 404);
+    assert.equal((await org.get('/learners/held')).status, 200);
+    assert.match((await owner.get(path)).text, /Deleted/);
+
+    const [, holdId] = /holds\/([0-9a-f-]{36})\/release/.exec((await owner.get(`${base}/data-protection/holds`)).text)!;
+    const release = `${base}/data-protection/holds/${holdId}/release`;
+    assert.match((await owner.get(release)).text, /Release this hold\?/);
+    await owner.post(release);
+    assert.equal((await owner.post(release)).status, 404, 'once');
+    assert.equal((await owner.post(`${base}/learners/${held}/erase`)).status, 303);
+  });
+});
