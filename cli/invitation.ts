@@ -1,16 +1,19 @@
 import type { App } from '../src/app.ts';
-import type { Invitation } from '../src/invitations/invitations.ts';
+import type { Invitation, Purpose } from '../src/invitations/invitations.ts';
 import {
   adjustInvitation,
   assessmentUrl,
   findInvitation,
   listInvitations,
+  purposes,
   setInvitationEnd,
 } from '../src/invitations/invitations.ts';
+import { requireStartCode } from '../src/invitations/start-code.ts';
+import { postInvitations } from '../src/invitations/letters.ts';
 import { findBegun } from '../src/sittings/sittings.ts';
 import { cancelInvitation } from '../src/withdrawals/cancel-invitation.ts';
 import { limits } from '../src/limits.ts';
-import type { Command } from './command.ts';
+import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import {
   act,
@@ -39,6 +42,10 @@ function payload(app: App, row: Invitation) {
     extra_time_pct: row.extra_time_pct,
     supervision: row.supervision,
     supervisor: row.supervisor,
+    purpose: row.purpose,
+    start_code: row.start_code,
+    retake_reason: row.retake_reason,
+    mailed_at: row.mailed_at?.toISOString() ?? null,
     created_at: row.created_at.toISOString(),
     expires_at: row.expires_at.toISOString(),
     assessment_url: assessmentUrl(app.settings.baseUrl, app.secrets, row),
@@ -58,6 +65,15 @@ async function invitationOf(app: App, organisationId: number, id: string): Promi
   const found = isUuid(id) ? await findInvitation(app.db, organisationId, id.toLowerCase()) : undefined;
   if (found === undefined) throw missing('invitation', id, { hint: '; POST /learners gives it as invitation_id' });
   return found;
+}
+
+/** @returns null where it is taken away, undefined where it is not given */
+function readPurpose(call: Call): Purpose | null | undefined {
+  const text = option(call, 'purpose');
+  if (text === undefined || text === '') return text === '' ? null : undefined;
+  const purpose = purposes.find((one) => one === text);
+  if (purpose === undefined) throw new Misuse(`--purpose must be one of ${purposes.join(', ')}`);
+  return purpose;
 }
 
 const notOpen = (id: string) => new Failure(`The invitation ${id} is used or withdrawn already.`);
@@ -121,14 +137,18 @@ export const commands: Command[] = [
   },
   {
     name: 'invitation update',
-    usage: '--organisation ID INVITATION_ID [--extra-time PER_CENT] [--supervision TEXT] [--supervisor NAME]',
+    usage:
+      '--organisation ID INVITATION_ID [--extra-time PER_CENT] [--supervision TEXT] [--supervisor NAME] [--purpose initial|progress|end] [--start-code on|off]',
     positionals: [1, 1],
-    summary: 'Set extra time, supervision and the supervisor; a sitting that has begun keeps its time limit',
+    summary:
+      'Set extra time, supervision, the supervisor and the purpose; a sitting that has begun keeps its time limit',
     options: {
       organisation: { type: 'string' },
       'extra-time': { type: 'string' },
       supervision: { type: 'string' },
       supervisor: { type: 'string' },
+      purpose: { type: 'string' },
+      'start-code': { type: 'string' },
     },
     run: (call) => {
       const id = requiredOption(call, 'organisation');
@@ -136,8 +156,12 @@ export const commands: Command[] = [
       // An empty name takes the one that was given away.
       const supervisor =
         option(call, 'supervisor') === '' ? null : textOption(call, 'supervisor', limits.supervisionChars);
-      if (option(call, 'extra-time') === undefined && supervision === undefined && supervisor === undefined)
-        throw new Misuse('give at least one of --extra-time, --supervision, --supervisor');
+      const purpose = readPurpose(call);
+      const code = option(call, 'start-code');
+      if (code !== undefined && code !== 'on' && code !== 'off') throw new Misuse('--start-code must be on or off');
+      const given = [option(call, 'extra-time'), supervision, supervisor, purpose, code];
+      if (given.every((one) => one === undefined))
+        throw new Misuse('give at least one of --extra-time, --supervision, --supervisor, --purpose, --start-code');
       const extra = numberOption(call, 'extra-time', -1, 0, 100);
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
@@ -147,9 +171,12 @@ export const commands: Command[] = [
           extra_time_pct: extra < 0 ? row.extra_time_pct : extra,
           supervision: supervision ?? row.supervision,
           supervisor: supervisor === undefined ? row.supervisor : supervisor,
+          purpose: purpose === undefined ? row.purpose : purpose,
+          start_code: code === undefined ? row.start_code : code === 'on',
         };
         await act(app, organisation_id, 'invitation update', async (work) => {
           await adjustInvitation(work.tx, changed);
+          await requireStartCode(work.tx, organisation_id, [row.invitation_id], changed.start_code);
           return { result: null, resource: row.invitation_id };
         });
         const found = payload(app, changed);
@@ -178,6 +205,29 @@ export const commands: Command[] = [
         });
         const found = payload(app, row);
         return { json: found, text: text(found) };
+      });
+    },
+  },
+  {
+    name: 'invitation resend',
+    usage: '--organisation ID INVITATION_ID',
+    positionals: [1, 1],
+    summary: 'Send the learner the link by e-mail, again or for the first time',
+    options: { organisation: { type: 'string' } },
+    run: (call) => {
+      const id = requiredOption(call, 'organisation');
+      return withApp(async (app) => {
+        if (app.settings.mailServer === null) throw new Failure('No mail server is set (ARS_SMTP_URL).');
+        const organisation = await organisationOf(app, id);
+        const row = await invitationOf(app, organisation.organisation_id, call.positionals[0]!);
+        await act(app, organisation.organisation_id, 'invitation resend', async (work) => {
+          if ((await postInvitations(work, organisation, [row])) === 0)
+            throw new Failure(
+              'No mail was written: the learner has no address, the invitation is not open, or it was mailed some minutes ago.',
+            );
+          return { result: null, resource: row.invitation_id };
+        });
+        return { json: { invitation_id: row.invitation_id, mailed: true }, text: 'The mail is on its way.' };
       });
     },
   },

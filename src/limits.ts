@@ -193,6 +193,9 @@ export const limits = {
   inviteBatch: 250,
   /** How long a run is kept that was prepared and not begun. */
   inviteDraftMs: 24 * 3600_000,
+  /** How long a start code can be used, and how often one can be tried. */
+  startCodeMs: 10 * 60_000,
+  startCodeTries: 5,
   /** How soon an invitation can be mailed again. */
   inviteMailGapMs: 10 * 60_000,
   /** How long an invitation can be opened. */

@@ -28,6 +28,7 @@ export function byteReaders(secrets: Secrets): ByteReaders {
     'mail.sealed': (bytes) => secrets.open('mail', bytes),
     'refused_calls.address': null,
     'sign_in_attempts.subject': null,
+    'start_code.code_mac': null,
     'user_invitation.token_sha256': null,
     'user_session.token_sha256': null,
   };
@@ -101,6 +102,7 @@ export const redactions: Record<string, Redaction> = {
   'organisation.contact': overwrite,
   'organisation.name': overwrite,
   'organisation.notices_email': overwrite,
+  'sitting.released_by': overwrite,
   'sitting.result': overwrite,
   'sitting.settings': overwrite,
   'sitting.void_reason': overwrite,

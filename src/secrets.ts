@@ -16,7 +16,8 @@ export type Purpose =
   | 'mail'
   | 'result'
   | 'session'
-  | 'sign-in';
+  | 'sign-in'
+  | 'start_code';
 
 export type Secrets = {
   /** HMAC-SHA256 of the text, cut to `bytes`. */

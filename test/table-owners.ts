@@ -37,6 +37,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   digest_cell: ['src/feed'],
   idempotency: ['src/api', ['src/withdrawals/kept-replies.ts', 'an erasure takes the replies that name the person']],
   invitation: ['src/invitations'],
+  start_code: ['src/invitations'],
   invitation_run: ['src/invitations'],
   invitation_run_row: ['src/invitations'],
   learner: ['src/learners'],

@@ -1,8 +1,6 @@
-import qrcode from 'qrcode';
 import { inWork } from '../db/work.ts';
 import type { Work } from '../db/work.ts';
-import type { Markup } from '../html.ts';
-import { attributes, html } from '../html.ts';
+import { html } from '../html.ts';
 import { limits } from '../limits.ts';
 import { changePassword, findAccounts, saltOf } from '../users/accounts.ts';
 import { listMemberships } from '../users/members.ts';
@@ -18,6 +16,7 @@ import { safeAddress } from './browser.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, form, hiddenField, textField } from './form.ts';
 import { consoleName, name } from './frame.ts';
+import { qrCode } from './qr.ts';
 import type { Answer, ConsoleRoute, PersonVisit } from './route.ts';
 import { auditAct, NoSuchPage } from './route.ts';
 import { passwordFaultOf } from './sign-in.ts';
@@ -198,16 +197,6 @@ async function setPassword(visit: PersonVisit): Promise<Answer> {
   return { to: '/console/account?did=password', token };
 }
 
-/** The code that an app's camera reads: dark on light in every scheme, as cameras expect it. */
-function qrCode(text: string): Markup {
-  const { size, data } = qrcode.create(text, { errorCorrectionLevel: 'M' }).modules;
-  let path = '';
-  for (let y = 0; y < size; y++)
-    for (let x = 0; x < size; x++) if (data[y * size + x]) path += `M${x + 4} ${y + 4}h1v1h-1z`;
-  const view = `0 0 ${size + 8} ${size + 8}`;
-  return html`<svg${attributes({ class: 'qr', role: 'img', 'aria-label': 'QR code of the key' })} viewBox="${view}"><path class="qr-paper" d="M0 0h${size + 8}v${size + 8}h-${size + 8}z"/><path class="qr-ink" d="${path}"/></svg>`;
-}
-
 function secondFactorPage(visit: PersonVisit, secret: string, faults: Faults): Answer {
   const { session } = visit;
   const isNeeded = session.memberships.some((one) => needsSecondFactor(one.role));
@@ -216,7 +205,7 @@ function secondFactorPage(visit: PersonVisit, secret: string, faults: Faults): A
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: session.has_second_factor ? 'Set up the second factor anew' : 'Set up a second factor',
-      main: html`${isNeeded && !session.has_second_factor ? html`<p>Your role reaches keys or people, so a password alone is not enough.</p>` : null}<ol class="steps"><li>Open an authenticator app on your phone, such as the one that your organisation advises.</li><li>Scan this code, or type the key.<div class="totp">${qrCode(totpAddress(secret, session.email, consoleName))}<p><code>${secret.replace(/.{4}(?=.)/g, '$& ')}</code></p></div></li><li>Enter the six digits that the app shows.</li></ol>${form(
+      main: html`${isNeeded && !session.has_second_factor ? html`<p>Your role reaches keys or people, so a password alone is not enough.</p>` : null}<ol class="steps"><li>Open an authenticator app on your phone, such as the one that your organisation advises.</li><li>Scan this code, or type the key.<div class="totp">${qrCode(totpAddress(secret, session.email, consoleName), 'QR code of the key')}<p><code>${secret.replace(/.{4}(?=.)/g, '$& ')}</code></p></div></li><li>Enter the six digits that the app shows.</li></ol>${form(
         '/console/account/second-factor',
         [
           hiddenField('to', to),

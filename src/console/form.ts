@@ -122,13 +122,14 @@ export function fileField(field: Field & { accept: string }): Markup {
 }
 
 /** Several lines of text. */
-export function longTextField(field: Field & { value?: string; rows?: number }): Markup {
-  const { name, label, value, rows = 5 } = field;
+export function longTextField(field: Field & { value?: string; rows?: number; readonly?: boolean }): Markup {
+  const { name, label, value, rows = 5, readonly = false } = field;
   return html`<div class="field${field.fault === undefined ? '' : ' wrong'}"><label for="${name}">${label}</label>${around(field)}<textarea${attributes(
     {
       id: name,
       name,
       rows,
+      readonly,
       'aria-describedby': described(field),
       'aria-invalid': field.fault === undefined ? null : 'true',
     },

@@ -279,7 +279,7 @@ async function reportPage(visit: Visit, found: Run): Promise<Answer> {
     page: {
       title: cancelled ? 'The table was not finished' : `${count(all, 'learner is', 'learners are')} invited`,
       back: { to: `${base}/invite`, label: 'Invite learners' },
-      main: html`${cancelled ? html`<p>It was cancelled after ${count(all + found.refused, 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted.</p>` : null}${outcomeFacts(visit, found)}${
+      main: html`${all === 0 ? null : html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards to hand out</a></p>`}${cancelled ? html`<p>It was cancelled after ${count(all + found.refused, 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted.</p>` : null}${outcomeFacts(visit, found)}${
         refused.length === 0
           ? null
           : table<RunRow>({

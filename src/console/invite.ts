@@ -46,16 +46,17 @@ const meanings: readonly (readonly [string, string])[] = [
   ['expires', 'The last day, such as 31/01/2027. Empty: in 28 days.'],
   ['purpose', 'initial, progress or end.'],
   ['retake_reason', 'Why, where the learner was assessed a short time ago.'],
+  ['start_code', 'yes, where the learner begins only with a code that you release at that moment.'],
 ];
 
-async function withinOf(visit: Visit): Promise<{ sight: Sight; teams: { group_id: string; name: string }[] }> {
+export async function withinOf(visit: Visit): Promise<{ sight: Sight; teams: { group_id: string; name: string }[] }> {
   const { app, organisation } = visit;
   const sight = await sightOf(visit);
   return { sight, teams: await listTeams(app.db, organisation.organisation_id, sight) };
 }
 
 /** The team that everybody of a table joins; a tutor's learners always join one of the tutor's. */
-function teamField(
+export function teamField(
   { sight, teams }: Awaited<ReturnType<typeof withinOf>>,
   chosen: string,
   fault: string | undefined,
@@ -79,7 +80,7 @@ function teamField(
 }
 
 /** @returns the fault, where the form names no team that the person may put learners into */
-async function readTeam(visit: Visit): Promise<Within | { fault: string }> {
+export async function readTeam(visit: Visit): Promise<Within | { fault: string }> {
   const { sight, teams } = await withinOf(visit);
   const chosen = visit.form.text('team').toLowerCase();
   if (chosen === '') return sight === null ? { sight, teamId: null } : { fault: 'Choose a team of yours.' };
@@ -105,7 +106,7 @@ async function tablePage(visit: Visit, faults: Faults): Promise<Answer> {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Invite learners',
-      main: html`${notice(query, { discarded: 'The table is discarded. Nobody was invited.' })}<p>Copy the rows from your spreadsheet and paste them here, or choose a CSV file. You see every row before anybody is invited, and nothing is written before all rows are right.</p>${form(
+      main: html`${notice(query, { discarded: 'The table is discarded. Nobody was invited.' })}<p>Copy the rows from your spreadsheet and paste them here, or choose a CSV file. You see every row before anybody is invited, and nothing is written before all rows are right.</p><p><a href="${base}/invite/one">Invite one learner</a></p>${form(
         `${base}/invite`,
         [
           longTextField({

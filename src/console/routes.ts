@@ -17,6 +17,9 @@ import { teamRoutes } from './teams.ts';
 import { traceRoutes } from './trace.ts';
 import { invitationRoutes } from './invitation.ts';
 import { memberRoutes } from './members.ts';
+import { handOutRoutes } from './hand-out.ts';
+import { learnerInvitationRoutes } from './invitations.ts';
+import { inviteOneRoutes } from './invite-one.ts';
 import { inviteRunRoutes } from './invite-run.ts';
 import { inviteRoutes } from './invite.ts';
 import { peopleRoutes } from './people.ts';
@@ -39,6 +42,9 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...teamRoutes,
   ...inviteRoutes,
   ...inviteRunRoutes,
+  ...inviteOneRoutes,
+  ...handOutRoutes,
+  ...learnerInvitationRoutes,
   ...peopleRoutes,
   ...keyRoutes,
   ...keyViewRoutes,

@@ -309,6 +309,7 @@ create table invitation (
   organisation_id bigint not null,
   purpose text,
   retake_reason text,
+  start_code boolean not null default false,
   status text not null default 'open'::text,
   subjects text[] not null,
   supervision text not null default 'Not supervised'::text,
@@ -691,6 +692,8 @@ create table sitting (
   learner_id uuid not null,
   on_screen_since timestamp with time zone,
   organisation_id bigint not null,
+  released_at timestamp with time zone,
+  released_by text,
   result text,
   settings text not null,
   sitting_id uuid not null,
@@ -734,6 +737,19 @@ create table sitting_item (
   constraint sitting_item_outcome_check CHECK ((outcome = ANY (ARRAY['right'::text, 'wrong'::text, 'skipped'::text, 'not_reached'::text]))),
   constraint sitting_item_organisation_id_sitting_id_fkey FOREIGN KEY (organisation_id, sitting_id) REFERENCES sitting(organisation_id, sitting_id),
   constraint sitting_item_pkey PRIMARY KEY (organisation_id, sitting_id, "position")
+);
+
+create table start_code (
+  code_mac bytea not null,
+  expires_at timestamp with time zone not null,
+  invitation_id uuid not null,
+  organisation_id bigint not null,
+  released_at timestamp with time zone not null,
+  released_by uuid not null,
+  tries smallint not null default 0,
+  used_at timestamp with time zone,
+  constraint start_code_organisation_id_invitation_id_fkey FOREIGN KEY (organisation_id, invitation_id) REFERENCES invitation(organisation_id, invitation_id) ON DELETE CASCADE,
+  constraint start_code_pkey PRIMARY KEY (organisation_id, invitation_id)
 );
 
 create table team_staff (

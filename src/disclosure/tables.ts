@@ -72,6 +72,12 @@ export const learnerTables: Record<string, LearnerTable> = {
     order: 't.created_at, t.invitation_id',
     says: 'Invitations to an assessment: subjects, dates, extra time, supervision.',
   },
+  start_code: {
+    whose: `t.invitation_id in (${invitations})`,
+    order: 't.released_at',
+    says: 'Codes that a supervisor released for your sittings: when, by whom, and when one was used.',
+    omits: { code_mac: 'what a code is recognised by' },
+  },
   invitation_run_row: {
     whose: `(t.learner_id = $2 or t.cells ->> 'ref' = any(array(${refsOf('$2')})))`,
     order: 't.run_id, t.row_no',

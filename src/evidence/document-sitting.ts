@@ -204,6 +204,12 @@ const endedWords: Record<NonNullable<EvidenceSitting['ended']>, string> = {
   idle: 'Nobody came back to it for 48 hours',
 };
 
+const purposeWords: Record<NonNullable<EvidenceSitting['purpose']>, string> = {
+  initial: 'Initial assessment',
+  progress: 'Progress',
+  end: 'End of the course',
+};
+
 /** `1:05`, minutes and seconds. */
 const clock = (seconds: number): string => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 
@@ -226,8 +232,17 @@ function conditions(sitting: EvidenceSitting): Block[] {
         { label: 'Working time', value: `${sitting.minutes} ${sitting.minutes === 1 ? 'minute' : 'minutes'}` },
         ...(pauses === undefined ? [] : [{ label: 'Pauses', value: pauseWords(pauses) }]),
         ...(ended === undefined ? [] : [{ label: 'Why it ended', value: endedWords[ended] }]),
+        ...(sitting.purpose === undefined ? [] : [{ label: 'Purpose', value: purposeWords[sitting.purpose] }]),
         { label: 'Supervision', value: plainText(sitting.supervision) },
         ...(sitting.supervisor === undefined ? [] : [{ label: 'Supervisor', value: plainText(sitting.supervisor) }]),
+        ...(sitting.released === undefined
+          ? []
+          : [
+              {
+                label: 'Start code',
+                value: `Released by ${plainText(sitting.released.by)}, who was signed in to the service, ${dateTime(sitting.released.at)}`,
+              },
+            ]),
         {
           label: 'Standard',
           value: `${plainText(sitting.standard.name)}, version ${plainText(sitting.standard.version)}, ${date(sitting.standard.date)}`,

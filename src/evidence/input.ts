@@ -28,6 +28,10 @@ export type EvidenceSitting = {
   supervision: string;
   /** Who supervised it, by name; absent where it is not known. */
   supervisor?: string;
+  /** Who, signed in to the service, released the code that it began with; absent where it needed none. */
+  released?: { by: string; at: string };
+  /** What the assessment was for; absent where it was not said. */
+  purpose?: 'initial' | 'progress' | 'end';
   /** `date` is when this version of the standard was published, as `YYYY-MM-DD`. */
   standard: { name: string; version: string; date: string };
   /** Levels as `working_level` writes them. */

@@ -30,10 +30,12 @@ export type Invitation = {
   /** Why it was made within the gap between two assessments. */
   retake_reason: string | null;
   mailed_at: Date | null;
+  /** Sittings begin with a code that a supervisor releases (start-code.ts). */
+  start_code: boolean;
 };
 
 const columns =
-  'organisation_id, invitation_id, learner_id, subjects, credit_spent, status, created_at, expires_at, extra_time_pct, supervision, supervisor, purpose, retake_reason, mailed_at';
+  'organisation_id, invitation_id, learner_id, subjects, credit_spent, status, created_at, expires_at, extra_time_pct, supervision, supervisor, purpose, retake_reason, mailed_at, start_code';
 const open = statement(
   'invitation.open',
   `

@@ -21,6 +21,7 @@ import { subjects } from '../scoring/levels.ts';
 import type { Invitation } from './invitations.ts';
 import { adjustInvitation, createInvitations, findOpenInvitations } from './invitations.ts';
 import { postInvitations } from './letters.ts';
+import { requireStartCode } from './start-code.ts';
 import type { ReadyRow, RowFault } from './row.ts';
 
 /** For whom it is done: whose learners they may touch, and the team that everybody joins. */
@@ -330,6 +331,10 @@ async function writeInvitations(
     };
     if (JSON.stringify(asked) !== JSON.stringify(again)) await adjustInvitation(work.tx, asked);
     all.push(asked);
+  }
+  for (const on of [true, false]) {
+    const ids = all.filter((_, i) => entries[i]!.row.start_code === on).map((one) => one.invitation_id);
+    await requireStartCode(work.tx, organisation_id, ids, on);
   }
   return all;
 }

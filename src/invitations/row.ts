@@ -22,6 +22,7 @@ export type ReadyRow = {
   expires_at: string | null;
   purpose: Purpose | null;
   retake_reason: string | null;
+  start_code: boolean | null;
 };
 
 /** What is wrong in a row: the column, and what must stand there. */
@@ -140,6 +141,9 @@ export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } 
   const purpose = cells.purpose === undefined ? null : purposeWords[/^[a-z]*/.exec(cells.purpose.toLowerCase())![0]];
   if (purpose === undefined) fault('purpose', `one of ${purposes.join(', ')}`);
   const retake = text('retake_reason', limits.reasonChars);
+  const asked = (cells.start_code ?? '').toLowerCase();
+  const startCode = asked === '' ? null : ['yes', 'y', 'true', '1'].includes(asked);
+  if (startCode === false && !['no', 'n', 'false', '0'].includes(asked)) fault('start_code', 'yes or no');
   if (cells.beyond !== undefined) fault('row', 'of no more cells than there are columns');
   if (faults.length > 0) return { faults };
   return {
@@ -155,6 +159,7 @@ export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } 
       expires_at: expires?.toISOString() ?? null,
       purpose: purpose ?? null,
       retake_reason: retake,
+      start_code: startCode,
     },
   };
 }

@@ -19,6 +19,7 @@ export const inviteColumns = [
   'expires',
   'purpose',
   'retake_reason',
+  'start_code',
 ] as const;
 
 export type InviteColumn = (typeof inviteColumns)[number];
@@ -66,6 +67,7 @@ const headings: Record<string, InviteColumn | 'first_name' | 'last_name' | 'row'
   expireson: 'expires',
   purpose: 'purpose',
   retakereason: 'retake_reason',
+  startcode: 'start_code',
 };
 
 type Heading = (typeof headings)[string];

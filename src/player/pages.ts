@@ -56,6 +56,19 @@ ${extra_time_pct === 0 ? null : html`<p class="note">Your extra time of ${extra_
   };
 }
 
+/** What is asked for where somebody must be there: the code that the supervisor releases. */
+export function startCodePage(base: string, link: Link, wrong: boolean): Page {
+  const subject = link.next!;
+  const title = 'Start code';
+  return {
+    title: `${wrong ? 'Error: ' : ''}${title}`,
+    subject: subjectNames[subject],
+    main: html`${wrong ? errorSummary('That code does not work', 'code', 'Ask your supervisor for a new code') : null}<h1>${title}</h1>
+<p>Your supervisor gives you a code of six digits when it is time to start.</p>
+<form method="post" action="${base}/start"><div class="field"><label for="code">Code</label><input type="text" id="code" name="code" inputmode="numeric" autocomplete="off"${wrong ? describedByError : null}></div><div class="actions"><button type="submit">Start ${subjectNames[subject]}</button></div></form>`,
+  };
+}
+
 export function pausedPage(base: string, sitting: SittingRow): Page {
   const left = sitting.time_limit_ms - sitting.used_ms;
   return {

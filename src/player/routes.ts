@@ -37,7 +37,7 @@ import { helpOf, knownHelp } from './help.ts';
 import type { Page } from './layout.ts';
 import { documentOf, errorPage, pageHeaders } from './layout.ts';
 import type { Closing, Names } from './pages.ts';
-import { checkPage, closingPage, pausedPage, resultPage, welcomePage } from './pages.ts';
+import { checkPage, closingPage, pausedPage, resultPage, startCodePage, welcomePage } from './pages.ts';
 import { practicePage, practised } from './practice.ts';
 import { questionPage, skipPage } from './question-page.ts';
 import { resultWords } from './words.ts';
@@ -99,10 +99,12 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
       // Mail programs add a slash, and browsers ask by GET for an address that answered a form when they load a tab
       // again.
       for (const path of ['/', '/start', '/continue', '/finish']) on('GET', path, async ({ base }) => ({ to: base }));
-      on('POST', '/start', async ({ app, base, link }) => {
+      on('POST', '/start', async ({ app, base, link, sent }) => {
         const { organisation_id } = link.invitation;
         // Begun with another link of the learner's: it goes on there.
-        const under = await startSitting(app, link);
+        const code = typeof sent.answer.code === 'string' ? sent.answer.code : '';
+        const under = await startSitting(app, link, code);
+        if (under === null) return { status: code === '' ? 200 : 422, page: startCodePage(base, link, code !== '') };
         if (under === link.invitation.invitation_id) return { to: base };
         return { to: `/a/${invitationToken(app.secrets, organisation_id, under)}` };
       });

@@ -6,6 +6,7 @@ export const recordTables = [
   'evidence',
   'sitting_item',
   'sitting',
+  'start_code',
   'invitation',
   'assessment_change',
   'learner_change',

@@ -1,5 +1,6 @@
 import type { EvidenceSitting } from '../evidence/document.ts';
 import { formatMs } from '../clock.ts';
+import type { Purpose } from '../invitations/invitations.ts';
 import { levelName, publishedLevels } from '../scoring/levels.ts';
 import type { Placement, Subject } from '../scoring/levels.ts';
 import type { ScoredResult } from '../scoring/score.ts';
@@ -20,7 +21,7 @@ export function evidenceOfSitting(
   sitting: SittingRow,
   result: ScoredResult,
   course: Course,
-  shown: { supervision: string; supervisor: string | null },
+  shown: { supervision: string; supervisor: string | null; purpose: Purpose | null },
 ): EvidenceSitting {
   const { subject, irt, rules, deciding } = result;
   const { extra_time_pct } = JSON.parse(sitting.settings) as FrozenSettings;
@@ -30,6 +31,10 @@ export function evidenceOfSitting(
     finished_at: formatMs(sitting.finished_at!.getTime()),
     minutes: Math.max(1, Math.round(sitting.used_ms / 60_000)),
     supervision: shown.supervision,
+    ...(sitting.released_by === null || sitting.released_at === null
+      ? {}
+      : { released: { by: sitting.released_by, at: formatMs(sitting.released_at.getTime()) } }),
+    ...(shown.purpose === null ? {} : { purpose: shown.purpose }),
     ...(shown.supervisor === null ? {} : { supervisor: shown.supervisor }),
     standard,
     irt_level: workingLevel(subject, irt.placement),

@@ -9,6 +9,7 @@ import { renderEdition, storeEdition, verifyUrl } from '../evidence/evidence.ts'
 import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
 import { auditInside } from '../audit/audit.ts';
+import type { Purpose } from '../invitations/invitations.ts';
 import { findInvitation, markInvitationUsed, reopenInvitation } from '../invitations/invitations.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
@@ -84,6 +85,7 @@ type Shown = {
   learner: LearnerName;
   supervision: string;
   supervisor: string | null;
+  purpose: Purpose | null;
 };
 
 async function complete(
@@ -149,8 +151,9 @@ async function readShown(tx: Tx, sitting: SittingRow): Promise<Shown> {
   const organisation = await readOrganisation(tx, sitting.organisation_id);
   const [learner] = await findLearnersByIds(tx, sitting.organisation_id, [sitting.learner_id]);
   const invitation = await findInvitation(tx, sitting.organisation_id, sitting.invitation_id);
-  const { supervision, supervisor } = invitation!;
-  return { organisation: organisation.name, ukprn: organisation.ukprn, learner: learner!, supervision, supervisor };
+  const { supervision, supervisor, purpose } = invitation!;
+  const { name, ukprn } = organisation;
+  return { organisation: name, ukprn, learner: learner!, supervision, supervisor, purpose };
 }
 
 function makeEdition(

@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import { inWork, rowsLane } from '../db/work.ts';
 import { auditInside } from '../audit/audit.ts';
+import { takeStartCode } from '../invitations/start-code.ts';
 import { banksOf } from './banks.ts';
 import type { Link } from './link.ts';
 import { drawSeed } from './selection.ts';
@@ -17,13 +18,19 @@ export const learnerActor = 'learner';
  * Begins the link's next subject, or does nothing where a sitting is under way, everything is done or the link has
  * expired. Of two requests at once, one begins it: a learner has one open sitting in a subject, whatever the links.
  * Bank version, delivery settings, time limit, all chance and the items that the learner saw lately are frozen here.
+ * @param code what a supervisor released, where the invitation asks for one
  * @returns the invitation under which the subject is under way: another one than the link's, where it was begun with
- * that
+ * that; null where a code is needed, and this isn't it
  */
-export async function startSitting(app: App, link: Link): Promise<string> {
+export async function startSitting(app: App, link: Link, code = ''): Promise<string | null> {
   const { invitation, next: subject } = link;
   if (link.open !== null || subject === null || link.expired) return invitation.invitation_id;
   return inWork(app, rowsLane(invitation.organisation_id), async (work) => {
+    const { start_code: needsCode } = invitation;
+    const release = needsCode
+      ? await takeStartCode(work, invitation.organisation_id, invitation.invitation_id, code)
+      : null;
+    if (needsCode && release === null) return null;
     const { bank, pools } = await banksOf(app).currentStored(work.tx, work.nowMs);
     const pool = pools[subject];
     const { extra_time_pct } = invitation;
@@ -39,6 +46,8 @@ export async function startSitting(app: App, link: Link): Promise<string> {
       time_limit_ms: timeLimitMs(standards[subject].timeLimitMs, extra_time_pct),
       withheld: await itemsSeenSince(work.tx, learner, new Date(work.nowMs - seenForMs)),
       started_at: new Date(work.nowMs),
+      released_by: release?.by ?? null,
+      released_at: release?.at ?? null,
     });
     if (sitting === undefined) return (await invitationOfOpenSitting(work.tx, learner)) ?? invitation_id;
     const first = takeStep(work, sitting, { bank, pool }, []);

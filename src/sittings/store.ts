@@ -26,6 +26,9 @@ export type SittingRow = {
   void_reason: string | null;
   assessment_id: string | null;
   result: string | null;
+  /** Who released the code that it began with, by name, and when. */
+  released_by: string | null;
+  released_at: Date | null;
 };
 
 const openOf = statement(
@@ -83,7 +86,7 @@ export type SittingItemRow = {
 };
 
 const columns = `organisation_id, sitting_id, invitation_id, learner_id, subject, status, bank_version, settings, time_limit_ms, withheld, used_ms,
-  on_screen_since, last_seen_at, started_at, finished_at, stop, declared_at, void_reason, assessment_id, result`;
+  on_screen_since, last_seen_at, started_at, finished_at, stop, declared_at, void_reason, assessment_id, result, released_by, released_at`;
 
 const ofInvitation = statement(
   'sitting.of_invitation',
@@ -105,8 +108,8 @@ const locked = statement(
 const insert = statement(
   'sitting.insert',
   `
-  insert into sitting (organisation_id, sitting_id, invitation_id, learner_id, subject, bank_version, settings, time_limit_ms, withheld, on_screen_since, last_seen_at, started_at)
-  select $1, $2, invitation_id, $4, $5, $6, $7, $8, $9, $10, $10, $10 from invitation
+  insert into sitting (organisation_id, sitting_id, invitation_id, learner_id, subject, bank_version, settings, time_limit_ms, withheld, on_screen_since, last_seen_at, started_at, released_by, released_at)
+  select $1, $2, invitation_id, $4, $5, $6, $7, $8, $9, $10, $10, $10, $11, $12 from invitation
    where organisation_id = $1 and invitation_id = $3 and status <> 'withdrawn' for share
   on conflict do nothing
   returning ${columns}`,
@@ -201,7 +204,7 @@ function emptiedWhere(name: string, whose: string) {
     `sitting.emptied_${name}`,
     `
   with emptied as (
-    update sitting set result = null where organisation_id = $1 and ${whose} returning sitting_id)
+    update sitting set result = null, released_by = null where organisation_id = $1 and ${whose} returning sitting_id)
   update sitting_item i set answer = null from emptied e
    where i.organisation_id = $1 and i.sitting_id = e.sitting_id and i.answer is not null`,
   );
@@ -282,6 +285,8 @@ export async function insertSitting(
     | 'time_limit_ms'
     | 'withheld'
     | 'started_at'
+    | 'released_by'
+    | 'released_at'
   >,
 ): Promise<SittingRow | undefined> {
   return (
@@ -296,6 +301,8 @@ export async function insertSitting(
       row.time_limit_ms,
       row.withheld,
       row.started_at,
+      row.released_by,
+      row.released_at,
     ])
   )[0];
 }

@@ -1,5 +1,6 @@
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
+import { cancelInvitationLetter } from '../invitations/letters.ts';
 import { lockInvitation, markInvitationWithdrawn } from '../invitations/invitations.ts';
 import { returnCredit } from '../organisations/credits.ts';
 import { findBegun } from '../sittings/sittings.ts';
@@ -23,6 +24,7 @@ export async function cancelInvitation(
   if (invitation?.status !== 'open') return null;
   const begun = (await findBegun(work.tx, organisationId, [invitationId])).size > 0;
   await markInvitationWithdrawn(work.tx, organisationId, invitationId);
+  await cancelInvitationLetter(work, invitation);
   const creditReturned = invitation.credit_spent && !begun;
   if (creditReturned) await returnCredit(work, organisationId, { ...by, invitationId });
   return { creditReturned };

@@ -34,6 +34,8 @@ const sitting: SittingRow = {
   void_reason: null,
   assessment_id: null,
   result: null,
+  released_by: null,
+  released_at: null,
 };
 
 function pageOf(item: Item): string {

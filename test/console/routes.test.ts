@@ -137,7 +137,7 @@ suite('what nobody types', () => {
   test('every form takes or refuses any text in any field, and never fails', async () => {
     const owner = await personOf(service, org.id, 'owner');
     const names =
-      'to email password present account code role full_name issuer client_id client_secret tenant learner subject label purpose contact networks groups subjects expires once until reference name timeZone contact noticesEmail subjects groupAutocreate press group_type group_search searched url eventTypes type ref group_name references press how learners once target staff rows file team replaced mail';
+      'to email password present account code role full_name issuer client_id client_secret tenant learner subject label purpose contact networks groups subjects expires once until reference name timeZone contact noticesEmail subjects groupAutocreate press group_type group_search searched url eventTypes type ref group_name references press how learners once target staff rows file team replaced mail invitation until reason ref extra_time retake_reason';
     for (const route of consoleRoutes) {
       if (route.method !== 'POST' || /sign-out|remove|reset|end|off$|\/sandbox/.test(route.path)) continue;
       for (const text of texts) {

@@ -1,0 +1,149 @@
+import { setImmediate } from 'node:timers/promises';
+import { csvLine } from '../files/csv.ts';
+import type { Content, Markup } from '../html.ts';
+import { html } from '../html.ts';
+import type { SeenInvitation } from '../invitations/browse.ts';
+import { findInvitationsOfRun, findSeenInvitations } from '../invitations/browse.ts';
+import { assessmentUrl } from '../invitations/invitations.ts';
+import { postInvitations } from '../invitations/letters.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import { isUuid } from '../uuid.ts';
+import { day, messagePage, notice, pager, withQuery } from './blocks.ts';
+import { buttonForm, hiddenField, longTextField } from './form.ts';
+import { name } from './frame.ts';
+import { inviters, runOf } from './invite.ts';
+import { qrCode } from './qr.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { sightOf } from './sight.ts';
+
+/** Links handed out: to copy, on cards to print, by mail. A link is its learner's alone, and stands in no address of ours. */
+export const handOutRoutes: ConsoleRoute[] = [
+  { for: inviters, method: 'GET', path: '/invite/{run_id}/links', handle: ofRun },
+  { for: inviters, method: 'GET', path: '/invite/{run_id}/links.tsv', handle: fileOfRun },
+  { for: inviters, method: 'POST', path: '/invitations/links', handle: ofChosen },
+  { for: inviters, method: 'POST', path: '/invitations/mail', handle: mail },
+];
+
+/** Links on one page: twelve sheets of cards. */
+const linksOnPage = 96;
+/** Invitations that are read at once for a file. */
+const linksAtOnce = 2000;
+
+const columns = ['name', 'reference', 'link', 'until'];
+
+function lineOf({ app }: Visit, one: SeenInvitation): string[] {
+  const { baseUrl } = app.settings;
+  return [
+    one.full_name,
+    one.ref ?? '',
+    assessmentUrl(baseUrl, app.secrets, one),
+    one.expires_at.toISOString().slice(0, 10),
+  ];
+}
+
+const tsv = (visit: Visit, rows: readonly SeenInvitation[]): string =>
+  [columns, ...rows.map((one) => lineOf(visit, one))].map((cells) => csvLine(cells, '\t')).join('');
+
+async function card({ app, organisation }: Visit, one: SeenInvitation): Promise<Markup> {
+  const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
+  // A code takes some milliseconds: a page of them must keep nobody else waiting.
+  await setImmediate();
+  return html`<li class="card"><p class="who">${name(one.full_name)}</p>${qrCode(url, `The link of ${one.full_name}`)}<p>Scan this with a phone’s camera, or type the address. It works until ${day(one.expires_at, organisation.time_zone)}.</p><p class="address">${url}</p></li>`;
+}
+
+async function linksPage(
+  visit: Visit,
+  rows: readonly SeenInvitation[],
+  back: { to: string; label: string },
+  more: Content,
+): Promise<Answer> {
+  const { app, base, query } = visit;
+  if (rows.length === 0)
+    return {
+      page: { ...messagePage('There is no link to hand out', 'Nothing that was chosen is an open invitation.'), back },
+    };
+  const cards: Markup[] = [];
+  for (const one of rows) cards.push(await card(visit, one));
+  const writable = rows.filter((one) => one.has_email).length;
+  return {
+    page: {
+      title: 'Links to hand out',
+      back,
+      main: html`${notice(query, { mailed: 'The mails are on their way.' })}<p>Each link is one learner’s alone: whoever has it can sit in that learner’s name. Copy them, or print this page: eight cards a sheet.</p>${more}${
+        app.settings.mailServer === null || writable === 0
+          ? null
+          : buttonForm(
+              `${base}/invitations/mail`,
+              writable === 1
+                ? 'Send one learner the link by e-mail'
+                : `Send ${writable} learners their links by e-mail`,
+              rows.map((one) => hiddenField('invitation', one.invitation_id)),
+            )
+      }${longTextField({ name: 'links', label: 'To copy into a spreadsheet', value: tsv(visit, rows), rows: 5, readonly: true })}<ul class="cards">${cards}</ul>`,
+    },
+  };
+}
+
+const afterOf = ({ query }: Visit): number => {
+  const given = query.get('after') ?? '';
+  return /^\d{1,6}$/.test(given) ? Number(given) : 0;
+};
+
+async function ofRun(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, path, query } = visit;
+  const run = await runOf(visit);
+  const after = afterOf(visit);
+  const rows = await findInvitationsOfRun(app.db, organisation.organisation_id, {
+    runId: run.run_id,
+    after,
+    limit: linksOnPage + 1,
+    sight: await sightOf(visit),
+    now: new Date(app.clock.nowMs()),
+  });
+  const shown = rows.slice(0, linksOnPage);
+  const next = rows.length > shown.length ? withQuery(path, query, { after: String(shown.at(-1)!.row_no) }) : null;
+  const file = html`<p><a href="${path}.tsv">All of them as a file</a></p>${pager({ first: after === 0 ? null : path, next })}`;
+  return linksPage(visit, shown, { to: `${base}/invite/${run.run_id}`, label: 'The table' }, file);
+}
+
+async function fileOfRun(visit: Visit): Promise<Answer> {
+  const { app, organisation } = visit;
+  const run = await runOf(visit);
+  const given = {
+    runId: run.run_id,
+    limit: linksAtOnce,
+    sight: await sightOf(visit),
+    now: new Date(app.clock.nowMs()),
+  };
+  const parts = [csvLine(columns, '\t')];
+  for (let after = 0, rows; rows === undefined || rows.length === linksAtOnce; after = rows.at(-1)?.row_no ?? 0) {
+    rows = await findInvitationsOfRun(app.db, organisation.organisation_id, { ...given, after });
+    parts.push(...rows.map((one) => csvLine(lineOf(visit, one), '\t')));
+  }
+  const body = `\uFEFF${parts.join('')}`;
+  return { file: { type: 'text/tab-separated-values; charset=utf-8', name: 'links.tsv', body } };
+}
+
+/** The open ones of those that a form names, where the person sees their learners. */
+async function chosen(visit: Visit): Promise<SeenInvitation[]> {
+  const { app, organisation, form: sent } = visit;
+  const ids = [...new Set(sent.all('invitation').map((id) => id.toLowerCase()))].filter(isUuid).slice(0, linksOnPage);
+  const now = new Date(app.clock.nowMs());
+  const found = await findSeenInvitations(app.db, organisation.organisation_id, ids, await sightOf(visit), now);
+  return found.filter((one) => one.status === 'open' && one.state !== 'expired');
+}
+
+async function ofChosen(visit: Visit): Promise<Answer> {
+  return linksPage(visit, await chosen(visit), { to: `${visit.base}/invitations`, label: 'Invitations' }, null);
+}
+
+async function mail(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, change } = visit;
+  const rows = await chosen(visit);
+  const row = await readOrganisation(app.db, organisation.organisation_id);
+  const sent = await change(async (work) => {
+    const result = await postInvitations(work, row, rows);
+    return result === 0 ? { result } : { result, resource: `${result} by mail` };
+  });
+  return { to: `${base}/invitations?did=${sent === 0 ? 'none' : 'mailed'}` };
+}

@@ -1,0 +1,294 @@
+import { html } from '../html.ts';
+import type { Content } from '../html.ts';
+import type { InvitationState, SeenInvitation } from '../invitations/browse.ts';
+import { browseInvitations, findSeenInvitations, invitationStates } from '../invitations/browse.ts';
+import type { Purpose } from '../invitations/invitations.ts';
+import { assessmentUrl, findInvitation, setInvitationEnd } from '../invitations/invitations.ts';
+import { releaseStartCode } from '../invitations/start-code.ts';
+import { limits } from '../limits.ts';
+import { isPlainText, holdsNationalInsuranceNumber } from '../personal-data.ts';
+import { idleMs } from '../sittings/working-time.ts';
+import { isUuid } from '../uuid.ts';
+import { cancelInvitation } from '../withdrawals/cancel-invitation.ts';
+import { confirmPage, day, empty, facts, filters, moment, notice, pager, table, withQuery } from './blocks.ts';
+import type { Faults } from './form.ts';
+import { buttonForm, form, hiddenField, selectField, textField } from './form.ts';
+import { name } from './frame.ts';
+import { inviters } from './invite.ts';
+import { qrCode } from './qr.ts';
+import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
+import { sightOf } from './sight.ts';
+import { dayOf, endOfDay } from './zone.ts';
+
+const readers = [...inviters, 'auditor'] as const;
+
+/** Who was invited, how far they have come, and what can be done about it. */
+export const learnerInvitationRoutes: ConsoleRoute[] = [
+  { for: readers, method: 'GET', path: '/invitations', menu: 'Invitations', handle: list },
+  { for: readers, method: 'GET', path: '/invitations/{invitation_id}', handle: (visit) => show(visit, {}) },
+  { for: inviters, method: 'POST', path: '/invitations/{invitation_id}/extend', handle: extend },
+  { for: inviters, method: 'POST', path: '/invitations/{invitation_id}/start-code', handle: release },
+  {
+    for: inviters,
+    method: 'GET',
+    path: '/invitations/{invitation_id}/cancel',
+    handle: (visit) => confirmCancel(visit, {}),
+  },
+  { for: inviters, method: 'POST', path: '/invitations/{invitation_id}/cancel', handle: cancel },
+];
+
+export const purposeNames: Record<Purpose, string> = {
+  initial: 'Initial assessment',
+  progress: 'Progress',
+  end: 'End of the course',
+};
+
+const stateNames: Record<InvitationState, string> = {
+  sent: 'Sent, not begun',
+  opened: 'Begun',
+  paused: 'Paused',
+  used: 'Used',
+  expired: 'Expired',
+  cancelled: 'Cancelled',
+};
+
+const isState = (text: string): text is InvitationState => (invitationStates as readonly string[]).includes(text);
+
+function stateOf({ state, paused_at: at }: SeenInvitation, zone: string): Content {
+  return state === 'paused' ? html`Paused until ${moment(new Date(at!.getTime() + idleMs), zone)}` : stateNames[state];
+}
+
+const mayInvite = ({ organisation }: Visit): boolean => (inviters as readonly string[]).includes(organisation.role);
+
+async function list(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, path, query } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const given = query.get('state') ?? '';
+  const state = isState(given) ? given : null;
+  const after = query.get('after') ?? '';
+  const before = isUuid(after) ? ((await findInvitation(app.db, id, after.toLowerCase())) ?? null) : null;
+  const found = await browseInvitations(app.db, id, {
+    state,
+    before,
+    sight: await sightOf(visit),
+    limit: limits.consoleRows + 1,
+    now: new Date(app.clock.nowMs()),
+  });
+  const rows = found.slice(0, limits.consoleRows);
+  const next = found.length > rows.length ? rows.at(-1)!.invitation_id : null;
+  const choosing = mayInvite(visit);
+  const shown = table<SeenInvitation>({
+    caption: state === null ? 'All invitations, the newest first' : `${stateNames[state]}, the newest first`,
+    rows,
+    columns: [
+      {
+        head: 'Learner',
+        cell: (one) =>
+          html`<a href="${base}/invitations/${one.invitation_id}">${one.full_name === '' ? 'Erased' : name(one.full_name)}</a>`,
+      },
+      ...(choosing
+        ? [
+            {
+              head: 'Choose',
+              cell: (one: SeenInvitation) =>
+                one.status === 'open'
+                  ? html`<label class="tick"><input type="checkbox" name="invitation" value="${one.invitation_id}"><span class="unseen">Choose ${one.full_name}</span></label>`
+                  : null,
+            },
+          ]
+        : []),
+      { head: 'Reference', cell: (one) => one.ref },
+      { head: 'State', cell: (one) => stateOf(one, zone) },
+      { head: 'Subjects', cell: (one) => one.subjects.join(', ') },
+      { head: 'Purpose', cell: (one) => one.purpose && purposeNames[one.purpose] },
+      { head: 'Invited', cell: (one) => day(one.created_at, zone) },
+      { head: 'Until', cell: (one) => day(one.expires_at, zone) },
+    ],
+  });
+  return {
+    page: {
+      title: 'Invitations',
+      main: html`${notice(query, {
+        mailed: 'The mails are on their way.',
+        none: 'No mail was sent: none of them has an address, or each was sent one some minutes ago.',
+      })}<p>Who was invited, and how far each learner has come.</p>${filters(
+        path,
+        selectField({
+          name: 'state',
+          label: 'State',
+          choices: [
+            { value: '', label: 'Any' },
+            ...invitationStates.map((value) => ({ value, label: stateNames[value] })),
+          ],
+          chosen: state ?? '',
+        }),
+      )}${
+        rows.length === 0
+          ? empty('No invitation is like this.', choosing && html`<a href="${base}/invite">Invite learners</a>`)
+          : choosing
+            ? html`<form class="alone" method="post" action="${base}/invitations/links">${shown}<button class="second">Links and cards of the chosen ones</button></form>`
+            : shown
+      }${pager({ first: before === null ? null : withQuery(path, query, { after: null }), next: next === null ? null : withQuery(path, query, { after: next }) })}`,
+    },
+  };
+}
+
+/** An invitation of a learner that the person sees. */
+async function invitationOf(visit: Visit): Promise<SeenInvitation> {
+  const { app, organisation, params } = visit;
+  const id = params.invitation_id!.toLowerCase();
+  const now = new Date(app.clock.nowMs());
+  const [found] = isUuid(id)
+    ? await findSeenInvitations(app.db, organisation.organisation_id, [id], await sightOf(visit), now)
+    : [];
+  if (found === undefined) throw new NoSuchPage();
+  return found;
+}
+
+async function show(visit: Visit, faults: Faults): Promise<Answer> {
+  const { base, organisation, query } = visit;
+  const { time_zone: zone } = organisation;
+  const one = await invitationOf(visit);
+  const here = `${base}/invitations/${one.invitation_id}`;
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: one.full_name === '' ? 'An invitation' : `Invitation of ${one.full_name}`,
+      back: { to: `${base}/invitations`, label: 'Invitations' },
+      main: html`${notice(query, {
+        invited: 'The learner is invited.',
+        again: 'The learner had this open invitation already: it is given again, without a credit.',
+        extended: 'The invitation has a new end.',
+        cancelled: 'The invitation is cancelled. Its link does not work any more.',
+        returned: 'The invitation is cancelled, and its credit is returned. Its link does not work any more.',
+      })}${facts([
+        ['State', stateOf(one, zone)],
+        ['Reference', one.ref ?? 'None'],
+        ['Subjects', one.subjects.join(', ')],
+        ['Purpose', one.purpose === null ? 'Not said' : purposeNames[one.purpose]],
+        ...(one.retake_reason === null ? [] : [['Why so soon', one.retake_reason] as const]),
+        ['Extra time', `${one.extra_time_pct}%`],
+        ['Supervision', one.supervision || 'Not said'],
+        ...(one.supervisor === null ? [] : [['Supervisor', one.supervisor] as const]),
+        ['Start code', one.start_code ? 'Needed' : 'Not needed'],
+        ['Invited', moment(one.created_at, zone)],
+        ['Works until', moment(one.expires_at, zone)],
+        ...(one.mailed_at === null ? [] : [['Last mailed', moment(one.mailed_at, zone)] as const]),
+      ])}${one.status === 'open' && mayInvite(visit) ? acts(visit, one, here, faults) : null}`,
+    },
+  };
+}
+
+function acts({ app, base, organisation }: Visit, one: SeenInvitation, here: string, faults: Faults): Content {
+  const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
+  const works = one.state !== 'expired';
+  return html`${
+    works && one.start_code
+      ? html`<h2>Start code</h2><p>When the learner sits before you, release a code: it works once, for ten minutes. The evidence names you.</p>${buttonForm(`${here}/start-code`, 'Release a code')}`
+      : null
+  }${
+    works
+      ? html`<h2>The link</h2><p>It is this learner’s alone: whoever has it can sit in the learner’s name. Where it was lost, hand it out again: it stays the same.</p>${textField({ name: 'link', label: 'Link', value: url, readonly: true, width: 40 })}${qrCode(url, 'QR code of the link')}<div class="actions">${buttonForm(`${base}/invitations/links`, 'Print a card', hiddenField('invitation', one.invitation_id))}${
+          app.settings.mailServer === null || !one.has_email
+            ? null
+            : buttonForm(`${base}/invitations/mail`, 'Send it by e-mail', hiddenField('invitation', one.invitation_id))
+        }</div>`
+      : null
+  }<h2>${works ? 'Another end' : 'Let it work again'}</h2>${form(
+    `${here}/extend`,
+    textField({
+      name: 'until',
+      label: 'Last day',
+      type: 'date',
+      value: dayOf(new Date(Math.max(app.clock.nowMs(), one.expires_at.getTime())), organisation.time_zone),
+      width: 20,
+      fault: faults.until,
+    }),
+    'Set the last day',
+    { faults },
+  )}<p><a href="${here}/cancel">Cancel this invitation</a></p>`;
+}
+
+async function release(visit: Visit): Promise<Answer> {
+  const { base, organisation, session, change } = visit;
+  const { invitation_id: id, full_name: whose } = await invitationOf(visit);
+  const here = `${base}/invitations/${id}`;
+  const made = await change(async (work): Promise<Acted<Awaited<ReturnType<typeof releaseStartCode>>>> => {
+    const result = await releaseStartCode(work, organisation.organisation_id, id, session.user_id);
+    return result === null ? { result } : { result, resource: id };
+  });
+  if (made === null) return { to: here };
+  return {
+    page: {
+      title: 'The code',
+      back: { to: here, label: 'The invitation' },
+      main: html`<p class="start-code"><code>${made.code.replace(/(?=...$)/, ' ')}</code></p><p>Tell it to ${name(whose)} now. It works once, until ${moment(made.expiresAt, organisation.time_zone)}, and is shown this once; after ${limits.startCodeTries} wrong tries a new one is needed.</p>`,
+    },
+  };
+}
+
+/** How late an invitation may end. */
+const latestMs = 366 * 24 * 3600_000;
+
+async function extend(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, form: sent, change } = visit;
+  const one = await invitationOf(visit);
+  const end = endOfDay(sent.text('until'), organisation.time_zone);
+  const nowMs = app.clock.nowMs();
+  if (end === null || end.getTime() <= nowMs || end.getTime() > nowMs + latestMs)
+    return show(visit, { until: 'Choose a day after today and within a year.' });
+  const { invitation_id: id } = one;
+  const done = await change(async (work): Promise<Acted<boolean>> => {
+    const set = await setInvitationEnd(work, organisation.organisation_id, id, end);
+    return set === undefined ? { result: false } : { result: true, resource: id };
+  });
+  return { to: `${base}/invitations/${id}${done ? '?did=extended' : ''}` };
+}
+
+async function confirmCancel(visit: Visit, faults: Faults): Promise<Answer> {
+  const { base, form: sent } = visit;
+  const one = await invitationOf(visit);
+  const here = `${base}/invitations/${one.invitation_id}`;
+  if (one.status !== 'open') return { to: here };
+  const credit = !one.credit_spent
+    ? 'No credit was spent on it.'
+    : one.begun
+      ? 'Its credit is not returned, because a sitting has begun.'
+      : 'Its credit is returned, because no sitting has begun.';
+  const page = confirmPage({
+    title: `Cancel the invitation of ${one.full_name}?`,
+    says: [
+      `1 link stops working, in ${one.subjects.length === 1 ? 'one subject' : `${one.subjects.length} subjects`}: ${one.subjects.join(', ')}. Results that there are stay.`,
+      credit,
+    ],
+    action: `${here}/cancel`,
+    button: 'Cancel the invitation',
+    cancel: here,
+    fields: textField({
+      name: 'reason',
+      label: 'Why',
+      hint: 'It is kept with the credit.',
+      value: sent.text('reason'),
+      width: 40,
+      fault: faults.reason,
+    }),
+  });
+  return { status: Object.keys(faults).length === 0 ? 200 : 422, page };
+}
+
+async function cancel(visit: Visit): Promise<Answer> {
+  const { base, organisation, session, form: sent, change } = visit;
+  const { invitation_id: id } = await invitationOf(visit);
+  const reason = sent.text('reason');
+  if (!isPlainText(reason, limits.reasonChars) || holdsNationalInsuranceNumber(reason))
+    return confirmCancel(visit, { reason: `Say why, in 1 to ${limits.reasonChars} characters on one line.` });
+  const by = { actor: session.user_id, reason };
+  const done = await change(async (work): Promise<Acted<Awaited<ReturnType<typeof cancelInvitation>>>> => {
+    const result = await cancelInvitation(work, organisation.organisation_id, id, by);
+    return result === null ? { result } : { result, resource: id };
+  });
+  return {
+    to: `${base}/invitations/${id}${done === null ? '' : done.creditReturned ? '?did=returned' : '?did=cancelled'}`,
+  };
+}

@@ -1,0 +1,92 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { limits } from '../limits.ts';
+
+/**
+ * A code of six digits without which a sitting doesn't begin, where the provider wants that: a supervisor who is signed in
+ * releases it when the learner is there. It is short-lived, works once, and takes few tries; a new one replaces it. What
+ * is stored is a keyed hash.
+ */
+
+const release = statement(
+  'start_code.release',
+  `
+  insert into start_code (organisation_id, invitation_id, code_mac, released_by, released_at, expires_at)
+  select $1, invitation_id, $3, $4, $5, $6 from invitation
+   where organisation_id = $1 and invitation_id = $2 and status = 'open' and start_code
+  on conflict (organisation_id, invitation_id) do update
+     set code_mac = excluded.code_mac, released_by = excluded.released_by, released_at = excluded.released_at,
+         expires_at = excluded.expires_at, tries = 0, used_at = null
+  returning invitation_id`,
+);
+// Counted before it is compared: any number of tries at once can't be more than are allowed.
+const attempt = statement(
+  'start_code.attempt',
+  `
+  update start_code set tries = tries + 1
+   where organisation_id = $1 and invitation_id = $2 and used_at is null and expires_at > $3 and tries < ${limits.startCodeTries}
+  returning code_mac, released_by, released_at`,
+);
+const use = statement(
+  'start_code.use',
+  'update start_code set used_at = $3 where organisation_id = $1 and invitation_id = $2',
+);
+const nameOf = statement('start_code.name_of', 'select full_name from user_account where user_id = $1');
+const require = statement(
+  'start_code.require',
+  'update invitation set start_code = $3 where organisation_id = $1 and invitation_id = any($2)',
+);
+
+const macText = (organisationId: number, invitationId: string, code: string) =>
+  `${organisationId}:${invitationId}:${code}`;
+
+/** Whether sittings under these invitations need a code from now on. */
+export async function requireStartCode(tx: Tx, organisationId: number, ids: readonly string[], on: boolean) {
+  if (ids.length > 0) await tx.query(require, [organisationId, ids, on]);
+}
+
+/** Makes a code, in the place of one from before. @returns null where the invitation needs none, or isn't open */
+export async function releaseStartCode(
+  work: Work,
+  organisationId: number,
+  invitationId: string,
+  by: string,
+): Promise<{ code: string; expiresAt: Date } | null> {
+  const code = String(work.random.bytes(6).readUIntBE(0, 6) % 1_000_000).padStart(6, '0');
+  const expiresAt = new Date(work.nowMs + limits.startCodeMs);
+  const rows = await work.tx.query(release, [
+    organisationId,
+    invitationId,
+    work.secrets.mac('start_code', macText(organisationId, invitationId, code)),
+    by,
+    new Date(work.nowMs),
+    expiresAt,
+  ]);
+  return rows.length === 0 ? null : { code, expiresAt };
+}
+
+/** Who released a code, by name, and when. */
+export type Release = { by: string; at: Date };
+
+/**
+ * Takes a code, once. A wrong one is counted, so the unit of work must be committed either way.
+ * @returns who released it; null where it isn't right, or too late
+ */
+export async function takeStartCode(
+  work: Work,
+  organisationId: number,
+  invitationId: string,
+  given: string,
+): Promise<Release | null> {
+  const code = given.replace(/\s/g, '');
+  if (!/^\d{6}$/.test(code)) return null;
+  const now = new Date(work.nowMs);
+  type Row = { code_mac: Buffer; released_by: string; released_at: Date };
+  const [row] = await work.tx.query<Row>(attempt, [organisationId, invitationId, now]);
+  if (row === undefined) return null;
+  if (!work.secrets.check('start_code', macText(organisationId, invitationId, code), row.code_mac)) return null;
+  await work.tx.query(use, [organisationId, invitationId, now]);
+  const [person] = await work.tx.query<{ full_name: string }>(nameOf, [row.released_by]);
+  return { by: person?.full_name ?? 'somebody who has left', at: row.released_at };
+}

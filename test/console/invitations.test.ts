@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { feedLane, inWork } from '../../src/db/work.ts';
+import { provisionLearner } from '../../src/invitations/provision.ts';
+import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
+import { pauseSitting } from '../../src/sittings/answer.ts';
+import { cancelInvitation } from '../../src/withdrawals/cancel-invitation.ts';
+import { withService } from '../service.ts';
+import { invited } from '../sittings/learner.ts';
+import { personOf } from './visitor.ts';
+
+const service = await withService({
+  settings: { ARS_SMTP_URL: 'smtp://mail.example:587', ARS_MAIL_FROM: 'results@example.org' },
+});
+const { app } = service;
+const org = await service.organisation({ name: 'Northfield College', plan: 'standard', credits: 100 });
+const owner = await personOf(service, org.id, 'owner');
+const base = `/console/${org.publicId}`;
+const inFeed = <T>(inside: Parameters<typeof inWork<T>>[2]) => inWork(app, feedLane(org.id), inside);
+const creditsOf = async () =>
+  (await app.db.query<{ credits: number }>('select credits from organisation where organisation_id = $1', [org.id]))[0]!
+    .credits;
+
+const one = { full_name: 'Ana Silva', ref: 'A-1', email: 'ana@x.example', subjects: 'maths', purpose: 'progress' };
+
+suite('invitations in the console', () => {
+  test('one learner is invited by the rules of the table, and the link opens', async () => {
+    const bad = await owner.post(`${base}/invite/one`, { ...one, ref: 'Ana', extra_time: '900', subjects: '' });
+    assert.equal(bad.status, 422);
+    assert.match(bad.text, /href="#extra_time"/);
+    assert.match(bad.text, /href="#subjects"/);
+    const before = await creditsOf();
+    const answer = await owner.post(`${base}/invite/one`, { ...one, extra_time: '25', groups: 'cohort: C1 = Cohort' });
+    assert.equal(answer.status, 303, answer.text);
+    const page = await owner.follow(answer);
+    assert.match(page.text, /The learner is invited/);
+    assert.match(page.text, /Progress/);
+    const [, path] = /value="[^"]*(\/a\/[\w-]+)"/.exec(page.text)!;
+    assert.equal((await owner.get(path!)).status, 200);
+    assert.equal(await creditsOf(), before - 1);
+    const again = await owner.follow(await owner.post(`${base}/invite/one`, one));
+    assert.match(again.text, /had this open invitation already/);
+    assert.equal(await creditsOf(), before - 1);
+    assert.ok(!service.logged.some((line) => line.includes(path!.slice(3)) || line.includes('Silva')));
+  });
+
+  test('each state is found by its filter, and by no other', async () => {
+    const states = ['sent', 'opened', 'paused', 'used', 'expired', 'cancelled'] as const;
+    const ids = new Map<string, string>();
+    for (const state of states) {
+      const learner = await invited(service, org, { ref: `S-${state}` });
+      ids.set(state, learner.invitationId);
+      if (state === 'opened') await learner.starts();
+      if (state === 'paused') await pauseSitting(app, await learner.starts(), { position: 1, answer: {} });
+      if (state === 'used')
+        await app.db.query("update invitation set status = 'used' where invitation_id = $1", [learner.invitationId]);
+      if (state === 'expired')
+        await app.db.query('update invitation set expires_at = created_at where invitation_id = $1', [
+          learner.invitationId,
+        ]);
+      if (state === 'cancelled')
+        await inFeed((work) =>
+          cancelInvitation(work, org.id, learner.invitationId, { actor: 'operator', reason: 'x' }),
+        );
+    }
+    for (const state of states) {
+      const { text } = await owner.get(`${base}/invitations?state=${state}`);
+      for (const [other, id] of ids)
+        assert.equal(text.includes(`/invitations/${id}`), other === state, `${other} in ${state}`);
+    }
+    const all = await owner.get(`${base}/invitations`);
+    for (const id of ids.values()) assert.ok(all.text.includes(id));
+    assert.match(all.text, /Paused until/);
+  });
+
+  test('the list goes on page by page, each invitation once', async () => {
+    const { id, publicId, post } = await service.organisation();
+    const admin = await personOf(service, id, 'admin');
+    for (let i = 0; i < 53; i++) await post('/learners', { full_name: `Learner ${i}`, ref: `P-${i}` });
+    const found = new Set<string>();
+    let path: string | undefined = `/console/${publicId}/invitations`;
+    for (let pages = 0; path !== undefined; pages++) {
+      assert.ok(pages < 3);
+      const { text } = await admin.get(path);
+      for (const [, one] of text.matchAll(/href="[^"]*\/invitations\/([0-9a-f-]{36})"/g)) {
+        assert.ok(!found.has(one!));
+        found.add(one!);
+      }
+      path = /rel="next" href="([^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
+    }
+    assert.equal(found.size, 53);
+  });
+
+  test('cancelled with a reason: the credit comes back once; another end lets an expired one work again', async () => {
+    const { invitationId: id, token } = await invited(service, org, { ref: 'C-1' });
+    const here = `${base}/invitations/${id}`;
+    await app.db.query('update invitation set expires_at = created_at where invitation_id = $1', [id]);
+    assert.equal((await owner.get(`/a/${token}`)).status, 410);
+    assert.equal((await owner.post(`${here}/extend`, { until: '2020-01-01' })).status, 422);
+    const until = new Date(app.clock.nowMs() + 5 * 86_400_000).toISOString().slice(0, 10);
+    assert.match((await owner.follow(await owner.post(`${here}/extend`, { until }))).text, /has a new end/);
+    assert.equal((await owner.get(`/a/${token}`)).status, 200);
+    assert.match((await owner.get(`${here}/cancel`)).text, /credit is returned, because no sitting has begun/);
+    assert.equal((await owner.post(`${here}/cancel`, { reason: '' })).status, 422);
+    assert.equal((await owner.post(`${here}/cancel`, { reason: 'QQ 12 34 56 C' })).status, 422);
+    const before = await creditsOf();
+    const both = await Promise.all([1, 2].map(() => owner.post(`${here}/cancel`, { reason: 'Left the course' })));
+    assert.deepEqual(both.map((answer) => answer.headers.location!.includes('did=returned')).sort(), [false, true]);
+    assert.equal(await creditsOf(), before + 1);
+    assert.equal((await owner.get(`/a/${token}`)).status, 404);
+  });
+
+  test('links for hand-out are cards and cells; by mail, once within some minutes', async () => {
+    const { reply } = await inFeed((work) =>
+      provisionLearner(work, org.id, { full_name: '=cmd()', email: 'm@x.example', ref: 'M-1', groups: [] }, 'key'),
+    );
+    const fields: [string, string][] = [
+      ['invitation', reply.invitation_id],
+      ['invitation', app.random.uuid()],
+      ['invitation', 'nonsense'],
+    ];
+    const { text } = await owner.post(`${base}/invitations/links`, fields);
+    assert.equal([...text.matchAll(/<li class="card">/g)].length, 1);
+    assert.match(text, /<svg[^>]*aria-label="The link of =cmd\(\)"/);
+    assert.ok(text.includes('&#39;=cmd()\tM-1\t'), 'a spreadsheet runs no formula');
+    const mails = async () => (await app.db.query("select from mail where cause like 'invitation %'")).length;
+    const before = await mails();
+    assert.match((await owner.post(`${base}/invitations/mail`, fields)).headers.location!, /mailed/);
+    assert.match((await owner.post(`${base}/invitations/mail`, fields)).headers.location!, /none/);
+    assert.equal(await mails(), before + 1);
+    await owner.post(`${base}/invitations/${reply.invitation_id}/cancel`, { reason: 'Left' });
+    assert.equal(await mails(), before, 'a letter that waits is taken back with its link');
+  });
+
+  test('a tutor sees the invitations of their teams; the others are not there', async () => {
+    const tutor = await personOf(service, org.id, 'tutor');
+    assert.match((await tutor.get(`${base}/invite`)).text, /You are in no team yet/);
+    const teamId = await inFeed(async (work) => {
+      const id = await ensureTeam(work, org.id, { ref: 'T1', name: 'Team one' });
+      await addTeamStaff(work, org.id, id, [tutor.userId]);
+      return id;
+    });
+    const [near, far] = [await invited(service, org, { ref: 'near' }), await invited(service, org, { ref: 'far' })];
+    await inFeed((work) => addToTeam(work, org.id, teamId, ['near']));
+    const { text } = await tutor.get(`${base}/invitations`);
+    assert.deepEqual([text.includes(near.invitationId), text.includes(far.invitationId)], [true, false]);
+    const unknown = await tutor.get(`${base}/invitations/${app.random.uuid()}`);
+    const hidden = await tutor.get(`${base}/invitations/${far.invitationId}`);
+    assert.deepEqual([hidden.status, hidden.text], [404, unknown.text]);
+    for (const act of ['extend', 'cancel']) {
+      const answer = await tutor.post(`${base}/invitations/${far.invitationId}/${act}`, {
+        until: '2099-01-01',
+        reason: 'x',
+      });
+      assert.equal(answer.status, 404, act);
+    }
+    const links = await tutor.post(`${base}/invitations/links`, [
+      ['invitation', far.invitationId],
+      ['invitation', near.invitationId],
+    ]);
+    assert.deepEqual([links.text.includes(near.token), links.text.includes(far.token)], [true, false]);
+    assert.equal(
+      (await tutor.post(`${base}/invite/one`, { ...one, ref: 'new-1' })).status,
+      422,
+      'a team must be chosen',
+    );
+    assert.equal((await tutor.post(`${base}/invite/one`, { ...one, ref: 'far', team: teamId })).status, 422);
+    const made = await tutor.post(`${base}/invite/one`, { ...one, ref: 'new-1', team: teamId });
+    assert.match((await tutor.follow(made)).text, /The learner is invited/);
+    const auditor = await personOf(service, org.id, 'auditor');
+    const page = await auditor.get(`${base}/invitations/${near.invitationId}`);
+    assert.equal(page.status, 200);
+    assert.ok(!page.text.includes('/a/'), 'who changes nothing gets no link either');
+  });
+});
