@@ -54,6 +54,21 @@ export const queries: Record<string, string[]> = {
   '/groups': ['type=class', 'active=no', 'after={group_id}', 'type=class&active=yes&after={class_id}'],
   '/groups/{group_id}': ['after={member}'],
   '/teams': ['active=yes', 'after={team_id}'],
+  '/results': [
+    'sort=learner',
+    'sort=-placement',
+    'sort=changed',
+    'sort=flags',
+    'group={group_id}',
+    'group={group_id}&sort=learner',
+    'group={group_id}&below=yes&latest=yes',
+    'subject=digital&below=yes&latest=yes',
+    'flag=review',
+    'source=sitting',
+    'from={day}&to={day}&sort=learner',
+    'changed={day}&subject=maths',
+  ],
+  '/results/export': ['group={group_id}'],
 };
 
 /** Forms that show a page and change nothing. */

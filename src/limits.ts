@@ -121,6 +121,14 @@ export const limits = {
   clientSecretChars: 500,
   /** Rows of one page of a table in the console. */
   consoleRows: 50,
+  /** Files of results that one process writes at once, and how long one may take. */
+  exportsAtOnce: 2,
+  exportMs: 15 * 60_000,
+  /** Results that are read at once for a file. */
+  exportPage: 1000,
+  /** Rows of one sheet, its head included, and characters of a cell (ECMA-376, as spreadsheets keep to it). */
+  sheetRows: 1_048_576,
+  sheetCellChars: 32_767,
   /** Groups that a form lists at once; of more than that it looks for some. */
   groupsListed: 25,
   /** Active teams that an organisation may have. */
@@ -139,6 +147,8 @@ export const limits = {
   membershipsAtOnce: 500,
   /** How long it is known what a change of many memberships came to. */
   membershipRunsKeptMs: 30 * 24 * 3600_000,
+  /** Groups that one choice lists. */
+  groupsInChoice: 300,
   /** Changes that are counted of what a key has not had yet; beyond, it is at least so many. */
   lagCounted: 1000,
   /** Rows that the metrics count of one kind; of more there are at least so many. */

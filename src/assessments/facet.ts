@@ -26,6 +26,9 @@ export function facetOf(
   return index < 0 ? undefined : subjects.indexOf(subject) * 8 + index;
 }
 
+/** Every facet that a result can have. */
+export const allFacets: readonly number[] = subjects.flatMap((_, s) => levels.map((_level, l) => s * 8 + l));
+
 /** The facets that a filter lets through, or null when it lets all through. An empty list matches nothing. */
 export function facetsMatching(filter: {
   subject: readonly string[] | null;

@@ -16,6 +16,11 @@ export type HistoryEntry = {
   changes: FieldChange[];
 };
 
+/** The last change of a result, to be joined laterally. @param id an expression */
+export const lastChangeOf = (id: string): string => `(
+    select kind, at, actor, reason from assessment_change
+     where organisation_id = $1 and assessment_id = ${id} order by at desc limit 1)`;
+
 const changesOf = statement(
   'assessment.changes',
   `

@@ -57,9 +57,11 @@ export function table<Row>(given: {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   sorting?: Sorting;
+  /** Its headings stay in sight of a long list. */
+  sticky?: boolean;
 }): Markup {
-  const { caption, columns, rows, sorting } = given;
-  return html`<table class="rows"><caption>${caption}</caption><thead><tr>${columns.map((column) => headCell(column, sorting))}</tr></thead><tbody>${rows.map(
+  const { caption, columns, rows, sorting, sticky } = given;
+  return html`<table class="rows${sticky === true ? ' sticky' : ''}"><caption>${caption}</caption><thead><tr>${columns.map((column) => headCell(column, sorting))}</tr></thead><tbody>${rows.map(
     (row) =>
       html`<tr>${columns.map((column, i) => {
         const cell = html`<span>${column.cell(row)}</span>`;

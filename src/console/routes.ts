@@ -23,6 +23,8 @@ import { inviteOneRoutes } from './invite-one.ts';
 import { inviteRunRoutes } from './invite-run.ts';
 import { inviteRoutes } from './invite.ts';
 import { peopleRoutes } from './people.ts';
+import { resultRoutes } from './results.ts';
+import { resultExportRoutes } from './results-export.ts';
 import type { ConsoleRoute } from './route.ts';
 import { searchRoutes } from './search.ts';
 import { sandboxRoutes } from './sandbox.ts';
@@ -45,6 +47,8 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...inviteOneRoutes,
   ...handOutRoutes,
   ...learnerInvitationRoutes,
+  ...resultRoutes,
+  ...resultExportRoutes,
   ...peopleRoutes,
   ...keyRoutes,
   ...keyViewRoutes,

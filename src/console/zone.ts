@@ -23,3 +23,9 @@ export function endOfDay(day: string, zone: string): Date | null {
 export function dayOf(at: Date, zone: string): string {
   return new Date(at.getTime() + offsetMs(at.getTime(), zone)).toISOString().slice(0, 10);
 }
+
+/** When a day begins in a zone: where the one before is over. */
+export function startOfDay(day: string, zone: string): Date | null {
+  const us = /^\d{4}-\d\d-\d\d$/.test(day) ? parseInstant(`${day}T00:00:00Z`) : null;
+  return us === null ? null : endOfDay(new Date(us / 1000 - 24 * 3600_000).toISOString().slice(0, 10), zone);
+}

@@ -113,12 +113,12 @@ export async function* csvRecords(
 
 /** A cell that a spreadsheet would take for a formula gets an apostrophe in front, as one types it by hand. */
 function guard(cell: string): string {
-  return /^['=+@\t\r-]/u.test(cell) && !/^-?\d+(?:\.\d+)?$/u.test(cell) && cell !== '-' ? `'${cell}` : cell;
+  return /^['=+@\t\r＝＋－＠-]/u.test(cell) && !/^-?\d+(?:\.\d+)?$/u.test(cell) && cell !== '-' ? `'${cell}` : cell;
 }
 
 /** The cell that was guarded. */
 export function unguard(cell: string): string {
-  return /^'['=+@\t\r-]/u.test(cell) ? cell.slice(1) : cell;
+  return /^'['=+@\t\r＝＋－＠-]/u.test(cell) ? cell.slice(1) : cell;
 }
 
 /** One record as a line of its own; lines end in CRLF (RFC 4180). */

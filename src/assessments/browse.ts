@@ -1,0 +1,223 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import { everyLearner } from '../feed/digest.ts';
+import type { Sight } from '../groups/sight.ts';
+import { inSight } from '../groups/sight.ts';
+import type { Drive, GroupSets, Look, ResultFilter, ResultPlace, ResultSort } from './browse-sql.ts';
+import { canWalk, mostGathered, mostOf, pageOf, windowEnd } from './browse-sql.ts';
+import type { ResultContent } from './body.ts';
+import { contentOf } from './body.ts';
+
+/** A result as people see it in a list. */
+export type BrowsedResult = {
+  assessment_id: string;
+  learner_id: string;
+  position: number;
+  group_set_id: string;
+  source: 'imported' | 'sitting';
+  report_sha256: string | null;
+  ref: string | null;
+  full_name: string;
+  content: ResultContent;
+  /** Who last amended it, when and why; null: nobody. */
+  change: { at: Date; actor: string; reason: string } | null;
+};
+
+export type ResultPage = {
+  rows: BrowsedResult[];
+  /** Where the next page begins; null: there is none. */
+  next: ResultPlace | null;
+  /** The last page looked through so many and isn't full: what fits may still follow. */
+  passed: boolean;
+  /** Only results assessed at this time or later were sorted, because there are too many; null: all were. */
+  sortedSinceUs: number | null;
+};
+
+const setsOfGroup = statement(
+  'result.sets_of_groups',
+  `
+  select g.group_set_id from group_set_group g
+    join group_set s on s.organisation_id = g.organisation_id and s.group_set_id = g.group_set_id
+   where g.organisation_id = $1 and g.group_id = $2 and s.group_ids @> $3::uuid[] and ($4::uuid[] is null or s.group_ids && $4)`,
+);
+const setsOfSight = statement(
+  'result.sets_of_sight',
+  'select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2::uuid[])',
+);
+/** How many live results there are in these sets and facets, which the digest's cells say. */
+const inCells = statement(
+  'result.in_cells',
+  `
+  select v.digest_through, coalesce((
+      select sum(c.n) from digest_cell c where c.organisation_id = $1 and ($2::int2[] is null or c.facet = any($2))
+         and ($3::uuid[] is null or c.group_set_id in (select unnest($3::uuid[])))), 0)::int8 as n
+    from feed v where v.organisation_id = $1`,
+);
+const ofFeed = statement('result.of_feed', 'select digest_through, digest_n as n from feed where organisation_id = $1');
+const inDays = statement(
+  'result.in_days',
+  `
+  select count(*) as n from (select from assessment where organisation_id = $1 and assessed_at >= $2 and assessed_at < $3
+     order by assessed_at, assessment_id limit ${mostGathered + 1}) d`,
+);
+const sinceChange = statement(
+  'result.since_change',
+  `
+  select count(*) as n from (select from assessment_feed where organisation_id = $1 and position >= $2
+     order by position limit ${mostGathered + 1}) f`,
+);
+
+/** The sets of groups that a learner in the filter's groups, and in sight, may hold; null: any. */
+export async function groupSetsFor(
+  tx: Tx,
+  organisationId: number,
+  { groupIds, sight }: Pick<ResultFilter, 'groupIds' | 'sight'>,
+): Promise<GroupSets> {
+  const [first] = groupIds;
+  if (first === undefined && sight === null) return null;
+  const rows = await (first === undefined
+    ? tx.query<{ group_set_id: string }>(setsOfSight, [organisationId, sight])
+    : tx.query<{ group_set_id: string }>(setsOfGroup, [organisationId, first, groupIds, sight]));
+  return rows.map((row) => row.group_set_id);
+}
+
+/** How many live results groups and levels let through, before anything else; null while they are not all counted. */
+export async function countInCells(
+  tx: Tx,
+  organisationId: number,
+  facets: readonly number[] | null,
+  groupSets: GroupSets,
+): Promise<number | null> {
+  const [row] = await (facets === null && groupSets === null
+    ? tx.query<{ digest_through: string; n: number }>(ofFeed, [organisationId])
+    : tx.query<{ digest_through: string; n: number }>(inCells, [organisationId, facets, groupSets]));
+  return row?.digest_through === everyLearner ? row.n : null;
+}
+
+/** The driver that gathers least, where it is little enough. */
+async function gathering(tx: Tx, look: Look, groupSets: GroupSets): Promise<Drive | null> {
+  const { organisationId, filter } = look;
+  const { facets, assessedFromUs, assessedBeforeUs, changedSinceUs } = filter;
+  const counted = async (name: typeof inDays, values: unknown[]) =>
+    (await tx.query<{ n: number }>(name, [organisationId, ...values]))[0]!.n;
+  const [cells, days, changes] = await Promise.all([
+    countInCells(tx, organisationId, facets, groupSets),
+    assessedFromUs === null && assessedBeforeUs === null
+      ? null
+      : counted(inDays, [assessedFromUs ?? 0, assessedBeforeUs ?? Number.MAX_SAFE_INTEGER]),
+    changedSinceUs === null ? null : counted(sinceChange, [changedSinceUs]),
+  ]);
+  const ofCells: Drive =
+    groupSets !== null ? { by: 'sets', groupSets } : facets !== null ? { by: 'facets', facets } : { by: 'changes' };
+  const drives: [number | null, Drive][] = [
+    [cells, ofCells],
+    [days, { by: 'days' }],
+    [changes, { by: 'changes' }],
+  ];
+  const found = drives
+    .filter((one): one is [number, Drive] => one[0] !== null && one[0] <= mostGathered)
+    .sort(([x], [y]) => x - y);
+  return found[0]?.[1] ?? null;
+}
+
+async function endOf(tx: Tx, look: Look, by: 'assessed' | 'changed', most: number): Promise<ResultPlace | null> {
+  const { name, text, values } = windowEnd(look, by, most);
+  return (await tx.query<{ place: string[] }>(statement(name, text), values))[0]?.place ?? null;
+}
+
+type Row = Omit<BrowsedResult, 'content' | 'change'> & {
+  assessed_at: number;
+  body: string;
+  place: string[];
+  change_at: Date | null;
+  change_actor: string;
+  change_reason: string;
+};
+
+function browsed({ body, assessed_at, place: _, change_at, change_actor, change_reason, ...row }: Row): BrowsedResult {
+  const change = change_at === null ? null : { at: change_at, actor: change_actor, reason: change_reason };
+  return { ...row, content: contentOf(body, assessed_at), change };
+}
+
+/**
+ * A page of live results in any order, within a snapshot: several statements read it. Where the filter lets little
+ * through, all of it is sorted. Otherwise an index is followed; a page that has to pass over many ends short, and says so;
+ * and an order that no index has sorts the latest assessed only, and says since when.
+ */
+export async function browseResults(tx: Tx, look: Look): Promise<ResultPage> {
+  const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
+  let drive = await gathering(tx, look, groupSets);
+  if (drive === null && canWalk(look, groupSets)) {
+    const { sort } = look;
+    const end = sort === 'assessed' || sort === 'changed' ? await endOf(tx, look, sort, mostOf(look)) : null;
+    drive = { by: 'walk', end };
+  }
+  drive ??= {
+    by: 'newest',
+    end: await endOf(tx, { ...look, descending: true }, 'assessed', Math.min(mostOf(look), mostGathered)),
+  };
+  const { name, text, values } = pageOf({ ...look, limit: look.limit + 1 }, groupSets, drive);
+  const found = await tx.query<Row>(statement(name, text), values);
+  const rows = found.slice(0, look.limit);
+  const end = drive.by === 'walk' ? drive.end : null;
+  const full = found.length > look.limit;
+  return {
+    rows: rows.map(browsed),
+    next: full ? rows.at(-1)!.place : end,
+    passed: !full && end !== null,
+    sortedSinceUs: drive.by === 'newest' && drive.end !== null ? Number(drive.end[0]) : null,
+  };
+}
+
+/** The order of an export: what an index can't give for many goes by the date. */
+export async function exportSort(tx: Tx, look: Look): Promise<{ sort: ResultSort; descending: boolean }> {
+  const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
+  const sorted = (await gathering(tx, look, groupSets)) !== null || canWalk(look, groupSets);
+  return sorted ? look : { sort: 'assessed', descending: true };
+}
+
+/**
+ * Every result that the filter lets through, in the order of the pages, some at a time. It is to be read within one
+ * snapshot.
+ */
+export async function* everyResult(tx: Tx, look: Look): AsyncGenerator<BrowsedResult[]> {
+  for (let after = look.after; ;) {
+    const page = await browseResults(tx, { ...look, after });
+    if (page.rows.length > 0) yield page.rows;
+    if (page.next === null) return;
+    after = page.next;
+  }
+}
+
+/** One result with all that is shown of it. `content` is null where it was withdrawn. */
+export type WholeResult = Omit<BrowsedResult, 'content' | 'change'> & {
+  assessed_at: number;
+  content: ResultContent | null;
+};
+
+const whole = statement(
+  'result.whole',
+  `
+  select a.assessment_id, a.learner_id, a.source, a.report_sha256, a.assessed_at, a.body, f.position, f.group_set_id, l.ref, l.full_name
+    from assessment a
+    join assessment_feed f on f.organisation_id = a.organisation_id and f.learner_id = a.learner_id and f.assessment_id = a.assessment_id
+    join learner l on l.organisation_id = a.organisation_id and l.learner_id = a.learner_id
+   where a.organisation_id = $1 and a.assessment_id = $2 and ${inSight('a.learner_id', '$3')}`,
+);
+
+/** One result, live or withdrawn, of a learner in sight. */
+export async function findResult(
+  tx: Tx,
+  organisationId: number,
+  assessmentId: string,
+  sight: Sight,
+): Promise<WholeResult | undefined> {
+  const [row] = await tx.query<Omit<WholeResult, 'content'> & { body: string | null }>(whole, [
+    organisationId,
+    assessmentId,
+    sight,
+  ]);
+  if (row === undefined) return undefined;
+  const { body, ...rest } = row;
+  return { ...rest, content: body === null ? null : contentOf(body, rest.assessed_at) };
+}

@@ -1,0 +1,140 @@
+import type { Look } from '../assessments/browse-sql.ts';
+import { countInCells, groupSetsFor } from '../assessments/browse.ts';
+import type { FundingColumns } from '../assessments/export.ts';
+import { exportedResults, ExportsBusy, resultColumns, sheetFile } from '../assessments/export.ts';
+import type { Sheet, SheetFormat } from '../files/sheet.ts';
+import { sheetTypes } from '../files/sheet.ts';
+import type { Tx } from '../db/database.ts';
+import { html } from '../html.ts';
+import { limits } from '../limits.ts';
+import { facts, messagePage } from './blocks.ts';
+import { choiceField, form } from './form.ts';
+import { readResultFilter, filterInWords, filterQuery } from './results-filter.ts';
+import { readResultSort, resultReaders } from './results.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { dayOf } from './zone.ts';
+
+/** The list of results as a file, exactly as it is filtered. */
+export const resultExportRoutes: ConsoleRoute[] = [
+  { for: resultReaders, proof: true, method: 'GET', path: '/results/export', handle: showExport },
+  { for: resultReaders, proof: true, method: 'POST', path: '/results/export', handle: exportAll },
+];
+
+export const formatField = () =>
+  choiceField({
+    name: 'format',
+    label: 'Form of the file',
+    choices: [
+      { value: 'xlsx', label: 'Excel (XLSX)', hint: 'Opens in Excel and LibreOffice, with real dates and numbers.' },
+      {
+        value: 'csv',
+        label: 'CSV',
+        hint: 'For other programs. Cells that a spreadsheet would run are made harmless by an apostrophe.',
+      },
+    ],
+    chosen: ['xlsx'],
+  });
+
+export async function lookOf(visit: Visit): Promise<Look> {
+  const { organisation, query } = visit;
+  const filter = await readResultFilter(visit);
+  return {
+    organisationId: organisation.organisation_id,
+    filter,
+    ...readResultSort(query),
+    after: null,
+    limit: limits.exportPage,
+  };
+}
+
+/** At most so many rows are in the file; null while nobody has counted. */
+async function mostRows(visit: Visit, { organisationId, filter }: Look): Promise<number | null> {
+  const { db } = visit.app;
+  return countInCells(db, organisationId, filter.facets, await groupSetsFor(db, organisationId, filter));
+}
+
+async function showExport(visit: Visit): Promise<Answer> {
+  const { base, query } = visit;
+  const look = await lookOf(visit);
+  const [most, words] = await Promise.all([mostRows(visit, look), filterInWords(visit)]);
+  const kept = filterQuery(query).toString();
+  const { assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source, latest } = look.filter;
+  const exact =
+    [assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source].every((one) => one === null) && !latest;
+  const rows = most === null ? 'Not counted yet' : `${exact ? '' : 'At most '}${most.toLocaleString('en-GB')}`;
+  return {
+    page: {
+      title: 'Export results',
+      back: { to: `${base}/results${kept === '' ? '' : `?${kept}`}`, label: 'Results' },
+      main: html`<p>The file holds every result that the list shows with these filters, as they all are at one moment. It holds names: keep it where personal data belongs, and delete it when it has served.</p>${facts(
+        [['Results', rows], ...(words.length === 0 ? [['Filters', 'None: all results'] as const] : words)],
+      )}${form(`${base}/results/export${kept === '' ? '' : `?${kept}`}`, formatField(), 'Download', { cancel: `${base}/results${kept === '' ? '' : `?${kept}`}` })}<p class="hint">Who exported what stands in the audit log.</p>`,
+    },
+  };
+}
+
+/**
+ * A file, with its row in the log before anything of it is sent. `resource` says what it holds, without a person.
+ */
+export async function downloaded<Row>(
+  visit: Visit,
+  given: { name: string; format: SheetFormat; resource: string; sheetOf(tx: Tx): Sheet<Row> },
+): Promise<Answer> {
+  const { app, organisation, change } = visit;
+  const { format, name } = given;
+  let body;
+  try {
+    body = sheetFile(app, format, given.sheetOf);
+  } catch (error) {
+    if (!(error instanceof ExportsBusy)) throw error;
+    return {
+      status: 503,
+      headers: { 'retry-after': '30' },
+      page: messagePage('Other files are being written', 'Go back, and try again in a minute. Nothing was exported.'),
+    };
+  }
+  try {
+    await change(async () => ({ result: null, resource: given.resource }));
+  } catch (error) {
+    body.destroy();
+    throw error;
+  }
+  const day = dayOf(new Date(app.clock.nowMs()), organisation.time_zone);
+  return { file: { type: sheetTypes[format], name: `${name}-${day}.${format}`, body } };
+}
+
+export const formatOf = ({ form: sent }: Visit): SheetFormat => (sent.raw('format') === 'csv' ? 'csv' : 'xlsx');
+
+/** Results of a look as a file, with what a list that funding turns on adds. */
+export async function downloadedResults(
+  visit: Visit,
+  look: Look,
+  given: { name: string; resource: string; funding: FundingColumns | null },
+): Promise<Answer> {
+  const format = formatOf(visit);
+  const most = await mostRows(visit, look);
+  if (format === 'xlsx' && (most ?? 0) >= limits.sheetRows)
+    return {
+      status: 422,
+      page: messagePage(
+        'A sheet has no room for so many',
+        `One sheet holds ${(limits.sheetRows - 1).toLocaleString('en-GB')} results. Filter by a subject or a group, or take CSV.`,
+      ),
+    };
+  const columns = resultColumns(visit.organisation.time_zone, given.funding);
+  return downloaded(visit, {
+    name: given.name,
+    format,
+    resource: given.resource,
+    sheetOf: (tx) => ({ name: 'Results', columns, rows: exportedResults(tx, look) }),
+  });
+}
+
+async function exportAll(visit: Visit): Promise<Answer> {
+  const kept = filterQuery(visit.query).toString();
+  return downloadedResults(visit, await lookOf(visit), {
+    name: 'results',
+    resource: `results as ${formatOf(visit)}${kept === '' ? '' : `: ${kept}`}`.slice(0, 500),
+    funding: null,
+  });
+}

@@ -1,0 +1,211 @@
+import type { ResultFilter } from '../assessments/browse-sql.ts';
+import { allFacets } from '../assessments/facet.ts';
+import { subjectName } from '../evidence/wording.ts';
+import { countGroupTypes, listGroups } from '../groups/list.ts';
+import { findGroups } from '../groups/groups.ts';
+import type { GroupRow } from '../groups/store.ts';
+import { teamType } from '../groups/types.ts';
+import type { Content } from '../html.ts';
+import { limits } from '../limits.ts';
+import { belowEntry, subjects } from '../scoring/levels.ts';
+import { isUuid } from '../uuid.ts';
+import type { Choice } from './form.ts';
+import { selectField, textField } from './form.ts';
+import type { Visit } from './route.ts';
+import { sightOf } from './sight.ts';
+import { startOfDay, endOfDay } from './zone.ts';
+
+/** What of the results an address asks for: ids, words and days, never a name. What isn't understood asks for nothing. */
+
+/** The levels of a result by their places in its facet, as an address calls them. */
+export const levelChoices = ['not-placed', 'below-entry', 'entry', 'level-1', 'level-2', 'level-3'] as const;
+const levelNames = ['Not placed', belowEntry, 'Entry Level', 'Level 1', 'Level 2', 'Level 3'];
+const flags = { any: 'Any flag', borderline: 'Borderline', review: 'Needs review' } as const;
+const sources = { sitting: 'Sat here', imported: 'Imported' } as const;
+
+const isBelowLevel1 = (facet: number) => (facet & 7) === 1 || (facet & 7) === 2;
+
+/** The names under which an address may filter. */
+export const filterNames = [
+  'team',
+  'type',
+  'group',
+  'subject',
+  'level',
+  'below',
+  'from',
+  'to',
+  'flag',
+  'source',
+  'changed',
+  'latest',
+] as const;
+
+const given = (query: URLSearchParams, name: (typeof filterNames)[number]) => query.get(name) ?? '';
+
+const usOf = (at: Date | null) => (at === null ? null : at.getTime() * 1000);
+
+function readFacets(query: URLSearchParams): number[] | null {
+  const subject = subjects.findIndex((one) => one === given(query, 'subject'));
+  const level = levelChoices.findIndex((one) => one === given(query, 'level'));
+  const below = { yes: true, no: false }[given(query, 'below')];
+  if (subject < 0 && level < 0 && below === undefined) return null;
+  return allFacets.filter(
+    (facet) =>
+      (subject < 0 || facet >> 3 === subject) &&
+      (level < 0 || (facet & 7) === level) &&
+      (below === undefined || ((facet & 7) !== 0 && isBelowLevel1(facet) === below)),
+  );
+}
+
+export async function readResultFilter(visit: Visit): Promise<ResultFilter> {
+  const { query, organisation } = visit;
+  const { time_zone: zone } = organisation;
+  const groupIds = [given(query, 'team'), given(query, 'group')].filter(isUuid).map((id) => id.toLowerCase());
+  const flag = given(query, 'flag');
+  const source = given(query, 'source');
+  return {
+    sight: await sightOf(visit),
+    groupIds: [...new Set(groupIds)],
+    facets: readFacets(query),
+    flag: Object.hasOwn(flags, flag) ? (flag as keyof typeof flags) : null,
+    source: Object.hasOwn(sources, source) ? (source as keyof typeof sources) : null,
+    assessedFromUs: usOf(startOfDay(given(query, 'from'), zone)),
+    assessedBeforeUs: usOf(endOfDay(given(query, 'to'), zone)),
+    changedSinceUs: usOf(startOfDay(given(query, 'changed'), zone)),
+    latest: given(query, 'latest') === 'yes',
+  };
+}
+
+const any: Choice = { value: '', label: 'Any' };
+const choicesOf = (words: Record<string, string>): Choice[] => [
+  any,
+  ...Object.entries(words).map(([value, label]) => ({ value, label })),
+];
+
+export const typeName = (type: string): string => {
+  const words = type.replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
+
+const groupLabel = ({ name, active }: GroupRow) => `${name.slice(0, 60)}${active ? '' : ' (archived)'}`;
+
+/** A group that an address names, where it is the organisation's. */
+export async function groupOf({ app, organisation }: Visit, id: string): Promise<GroupRow | null> {
+  if (!isUuid(id)) return null;
+  return (await findGroups(app.db, organisation.organisation_id, [id.toLowerCase()]))[0] ?? null;
+}
+
+/** Fields for a team, and for a group once its type is chosen: an organisation may have hundreds. */
+export async function groupFields(visit: Visit): Promise<Content> {
+  const { app, organisation, query } = visit;
+  const id = organisation.organisation_id;
+  const sight = await sightOf(visit);
+  const types = (await countGroupTypes(app.db, id)).filter(({ type }) => type !== teamType);
+  const chosen = await groupOf(visit, given(query, 'group'));
+  const type = types.find((one) => one.type === (given(query, 'type') || chosen?.type))?.type ?? null;
+  const most = limits.groupsInChoice;
+  const of = (one: string) => listGroups(app.db, id, { types: [one], active: null, groupIds: null }, 0, most);
+  const total = types.reduce((sum, one) => sum + one.groups, 0);
+  const [teams, groups] = await Promise.all([
+    listGroups(app.db, id, { types: [teamType], active: true, groupIds: sight }, 0, most),
+    total <= limits.groupsListed
+      ? listGroups(app.db, id, { types: types.map((one) => one.type), active: null, groupIds: null }, 0, most)
+      : type === null
+        ? []
+        : of(type),
+  ]);
+  const inOrder = (rows: GroupRow[]) =>
+    [...rows, ...(chosen === null || rows.some((one) => one.group_id === chosen.group_id) ? [] : [chosen])]
+      .sort((x, y) => Number(y.active) - Number(x.active) || x.name.localeCompare(y.name, 'en-GB', { numeric: true }))
+      .map((one) => ({ value: one.group_id, label: groupLabel(one) }));
+  return [
+    teams.length === 0
+      ? null
+      : selectField({
+          name: 'team',
+          label: 'Team',
+          chosen: given(query, 'team'),
+          choices: [any, ...teams.map((one) => ({ value: one.group_id, label: groupLabel(one) }))],
+        }),
+    total <= limits.groupsListed
+      ? null
+      : selectField({
+          name: 'type',
+          label: 'Type of group',
+          chosen: type ?? '',
+          choices: [any, ...types.map((one) => ({ value: one.type, label: `${typeName(one.type)} (${one.groups})` }))],
+        }),
+    groups.length === 0
+      ? null
+      : selectField({
+          name: 'group',
+          label: 'Group',
+          chosen: chosen?.group_id ?? '',
+          choices: [any, ...inOrder(groups.filter((one) => one.type !== teamType))],
+        }),
+  ];
+}
+
+export const subjectField = (query: URLSearchParams): Content =>
+  selectField({
+    name: 'subject',
+    label: 'Subject',
+    chosen: given(query, 'subject'),
+    choices: choicesOf(Object.fromEntries(subjects.map((one) => [one, subjectName(one)]))),
+  });
+
+export const dateFields = (query: URLSearchParams): Content => [
+  textField({ name: 'from', label: 'Assessed from', type: 'date', value: given(query, 'from') }),
+  textField({ name: 'to', label: 'Assessed to', type: 'date', value: given(query, 'to') }),
+];
+
+/** Every field that the list of results is filtered by. */
+export async function resultFields(visit: Visit): Promise<Content> {
+  const { query } = visit;
+  const select = (name: (typeof filterNames)[number], label: string, words: Record<string, string>) =>
+    selectField({ name, label, chosen: given(query, name), choices: choicesOf(words) });
+  return [
+    await groupFields(visit),
+    subjectField(query),
+    select('level', 'Level', Object.fromEntries(levelChoices.map((one, i) => [one, levelNames[i]!]))),
+    select('below', 'Below Level 1', { yes: 'Yes', no: 'No' }),
+    dateFields(query),
+    select('flag', 'Flags', flags),
+    select('source', 'Source', sources),
+    textField({ name: 'changed', label: 'Changed since', type: 'date', value: given(query, 'changed') }),
+    select('latest', 'Which results', { yes: 'Each learner’s latest' }),
+  ];
+}
+
+/** What is filtered by, in words, for the page of an export and for its record. */
+export async function filterInWords(visit: Visit): Promise<[head: string, value: string][]> {
+  const { query } = visit;
+  const value = (name: (typeof filterNames)[number]) => given(query, name);
+  const [team, group] = await Promise.all([groupOf(visit, value('team')), groupOf(visit, value('group'))]);
+  const level = levelChoices.findIndex((one) => one === value('level'));
+  const words: [string, string | undefined][] = [
+    ['Team', team?.name ?? (isUuid(value('team')) ? 'An unknown one' : undefined)],
+    ['Group', group?.name ?? (isUuid(value('group')) ? 'An unknown one' : undefined)],
+    ['Subject', subjects.find((one) => one === value('subject'))],
+    ['Level', levelNames[level]],
+    ['Below Level 1', { yes: 'Yes', no: 'No' }[value('below')]],
+    ['Assessed from', /^\d{4}-\d\d-\d\d$/.test(value('from')) ? value('from') : undefined],
+    ['Assessed to', /^\d{4}-\d\d-\d\d$/.test(value('to')) ? value('to') : undefined],
+    ['Flags', (flags as Record<string, string>)[value('flag')]],
+    ['Source', (sources as Record<string, string>)[value('source')]],
+    ['Changed since', /^\d{4}-\d\d-\d\d$/.test(value('changed')) ? value('changed') : undefined],
+    ['Which results', value('latest') === 'yes' ? 'Each learner’s latest' : undefined],
+  ];
+  return words.filter((one): one is [string, string] => one[1] !== undefined);
+}
+
+/** The part of an address that filters and sorts, for links and for the record of an export. */
+export function filterQuery(query: URLSearchParams, more: readonly string[] = ['sort']): URLSearchParams {
+  const kept = new URLSearchParams();
+  for (const name of [...filterNames, ...more]) {
+    const value = query.get(name) ?? '';
+    if (value !== '') kept.set(name, value);
+  }
+  return kept;
+}

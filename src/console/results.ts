@@ -1,0 +1,293 @@
+import type { BrowsedResult, WholeResult } from '../assessments/browse.ts';
+import { browseResults, findResult } from '../assessments/browse.ts';
+import type { Look, ResultPlace, ResultSort } from '../assessments/browse-sql.ts';
+import { placeParts, resultSorts } from '../assessments/browse-sql.ts';
+import { historyOf } from '../assessments/history.ts';
+import type { FieldChange, HistoryEntry } from '../assessments/history.ts';
+import { levelInterval, placementOf } from '../assessments/interval.ts';
+import { readReport } from '../evidence/evidence.ts';
+import {
+  borderlineWords,
+  domainStatus,
+  importedBorderlineWords,
+  reviewWords,
+  subjectName,
+} from '../evidence/wording.ts';
+import { renderSets } from '../feed/group-sets.ts';
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import { limits } from '../limits.ts';
+import type { Role } from '../users/roles.ts';
+import { isUuid } from '../uuid.ts';
+import { actorNames } from './actors.ts';
+import { bar, day, empty, facts, filters, moment, pager, table, withQuery } from './blocks.ts';
+import { name } from './frame.ts';
+import { filterQuery, readResultFilter, resultFields } from './results-filter.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
+import { sightOf } from './sight.ts';
+
+/** Results as an organisation's people look through them: the list, and one of them whole. */
+
+/** Who sees results: tutors, those of their teams' learners. */
+export const resultReaders: readonly Role[] = ['owner', 'admin', 'tutor', 'auditor'];
+
+export const resultRoutes: ConsoleRoute[] = [
+  { for: resultReaders, method: 'GET', path: '/results', menu: 'Results', handle: results },
+  { for: resultReaders, method: 'GET', path: '/results/{assessment_id}', handle: result },
+  { for: resultReaders, method: 'GET', path: '/results/{assessment_id}/evidence', handle: evidence },
+];
+
+/** How the address sorts: the newest first where it doesn't say. */
+export function readResultSort(query: URLSearchParams): { sort: ResultSort; descending: boolean } {
+  const given = query.get('sort') ?? '-assessed';
+  const sort = resultSorts.find((one) => one === given.replace(/^-/, ''));
+  return sort === undefined ? { sort: 'assessed', descending: true } : { sort, descending: given.startsWith('-') };
+}
+
+/** Where a page begins, as an address carries it: numbers and an id, never what a list is sorted by in words. */
+export function readPlace(query: URLSearchParams, sort: ResultSort): ResultPlace | null {
+  const given = query.get('after');
+  if (given === null) return null;
+  const parts = given.split('.');
+  const kinds = placeParts(sort);
+  const fits = parts.every((part, i) => (kinds[i] === 'uuid' ? isUuid(part) : /^\d{1,16}$/.test(part)));
+  return fits && parts.length === kinds.length ? parts : null;
+}
+
+export const sourceWords = { sitting: 'Sat here', imported: 'Imported' } as const;
+
+export function flagWords({ is_borderline, needs_review }: { is_borderline: boolean; needs_review: boolean }): string {
+  return [...(needs_review ? ['Needs review'] : []), ...(is_borderline ? ['Borderline'] : [])].join(', ');
+}
+
+/** The levels that the learner is likely at. */
+export function intervalWords(probabilities: Record<string, number> | null): string {
+  const found = levelInterval(probabilities);
+  if (found === null) return 'Not recorded';
+  return found.low === found.high ? found.low : `${found.low} to ${found.high}`;
+}
+
+/** A result's learner, in the first column of a list. */
+export const learnerCell = (base: string, row: Pick<BrowsedResult, 'assessment_id' | 'full_name' | 'ref'>): Content =>
+  html`<a href="${base}/results/${row.assessment_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`;
+
+function changeWords(row: BrowsedResult, zone: string): Content {
+  const at = day(new Date(row.position / 1000), zone);
+  return row.change === null ? at : html`${at}: ${row.change.reason}`;
+}
+
+async function results(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, query } = visit;
+  const { organisation_id: organisationId, time_zone: zone } = organisation;
+  const path = `${base}/results`;
+  const { sort, descending } = readResultSort(query);
+  const after = readPlace(query, sort);
+  const filter = await readResultFilter(visit);
+  const look: Look = { organisationId, filter, sort, descending, after, limit: limits.consoleRows };
+  const [page, fields] = await Promise.all([app.db.snapshot((tx) => browseResults(tx, look)), resultFields(visit)]);
+  const { rows, next, passed, sortedSinceUs } = page;
+  const kept = filterQuery(query);
+  const shown = table<BrowsedResult>({
+    caption: 'Results',
+    sticky: true,
+    rows,
+    sorting: { path, query: kept, by: sort, descending },
+    columns: [
+      { head: 'Learner', sort: 'learner', cell: (row) => learnerCell(base, row) },
+      { head: 'Subject', sort: 'subject', cell: ({ content }) => subjectName(content.subject) },
+      { head: 'Placement', sort: 'placement', cell: ({ content }) => placementOf(content) },
+      { head: 'Likely level', cell: ({ content }) => intervalWords(content.level_probabilities) },
+      { head: 'Assessed', sort: 'assessed', cell: ({ content }) => day(new Date(content.assessed_at_us / 1000), zone) },
+      { head: 'Flags', sort: 'flags', cell: ({ content }) => flagWords(content) },
+      { head: 'Source', sort: 'source', cell: (row) => sourceWords[row.source] },
+      { head: 'Last change', sort: 'changed', cell: (row) => changeWords(row, zone) },
+    ],
+  });
+  return {
+    page: {
+      title: 'Results',
+      main: html`<p>Every completed result, to be looked through, filtered and exported.</p>${filters(path, [await fields, sort === 'assessed' && descending ? null : hiddenSort(query)])}${
+        sortedSinceUs === null
+          ? null
+          : html`<p class="note">There are too many to sort all of them by this: these were assessed on ${day(new Date(sortedSinceUs / 1000), zone)} or later. Filter them, by a group or by dates, to sort all.</p>`
+      }${
+        rows.length === 0
+          ? null
+          : html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">Export these</a></div>`
+      }${
+        rows.length > 0
+          ? shown
+          : empty(
+              passed
+                ? 'There are none like this among those looked through so far. The next page looks further.'
+                : filter.sight?.length === 0
+                  ? 'You work with no team yet: an owner or an admin of your organisation can add you to one.'
+                  : 'There are no such results.',
+            )
+      }${passed && rows.length > 0 ? html`<p>There may be more: the next page looks further.</p>` : null}${pager({
+        first: after === null ? null : withQuery(path, kept, {}),
+        next: next === null ? null : withQuery(path, kept, { after: next.join('.') }),
+      })}`,
+    },
+  };
+}
+
+const hiddenSort = (query: URLSearchParams): Content =>
+  html`<input type="hidden" name="sort" value="${query.get('sort') ?? ''}">`;
+
+/** The result of the address, for whoever may see its learner; all others look alike. */
+export async function resultOf(visit: Visit): Promise<WholeResult> {
+  const { app, organisation, params } = visit;
+  const id = params.assessment_id!.toLowerCase();
+  const found = isUuid(id)
+    ? await findResult(app.db, organisation.organisation_id, id, await sightOf(visit))
+    : undefined;
+  if (found === undefined) throw new NoSuchPage();
+  return found;
+}
+
+const fieldNames: Record<string, string> = {
+  framework: 'Framework',
+  working_level: 'Placement',
+  recommended_next_level: 'Recommended next level',
+  is_borderline: 'Borderline',
+  needs_review: 'Needs review',
+  domains: 'Domains',
+  level_probabilities: 'Probabilities of levels',
+};
+
+function valueWords(value: unknown): string {
+  if (value === null) return 'none';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value))
+    return value
+      .map((one: { name: string; score_pct: number | null; status: string | null }) =>
+        [
+          one.name,
+          one.score_pct === null ? null : `${one.score_pct} %`,
+          one.status === null ? null : domainStatus(one.status),
+        ]
+          .filter((part) => part !== null)
+          .join(' '),
+      )
+      .join('; ');
+  if (typeof value === 'object')
+    return Object.entries(value)
+      .map(([level, share]) => `${level} ${percent(share as number)}`)
+      .join('; ');
+  return String(value);
+}
+
+export const percent = (share: number): string =>
+  `${(share * 100).toLocaleString('en-GB', { maximumFractionDigits: 1 })} %`;
+
+const changeLine = ({ field, before, after }: FieldChange) =>
+  html`<li>${fieldNames[field] ?? field}: ${valueWords(before)} → ${valueWords(after)}</li>`;
+
+function historyPart(entries: readonly HistoryEntry[], names: Map<string, string>, zone: string): Content {
+  if (entries.length === 0) return html`<p>It was never changed.</p>`;
+  return html`<ol>${entries.map(
+    (one) =>
+      html`<li>${one.kind === 'withdrawn' ? 'Withdrawn' : 'Amended'} on ${moment(new Date(one.at), zone)} by ${names.get(one.actor) ?? one.actor}: ${one.reason}${one.changes.length === 0 ? null : html`<ul>${one.changes.map(changeLine)}</ul>`}</li>`,
+  )}</ol>`;
+}
+
+async function result(visit: Visit): Promise<Answer> {
+  const { app, base, organisation } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const found = await resultOf(visit);
+  const [history, sets, names] = await Promise.all([
+    historyOf(app.db, id, found.assessment_id),
+    renderSets(app.db, id, [found.group_set_id]),
+    actorNames(visit),
+  ]);
+  const groups = JSON.parse(sets.get(found.group_set_id)?.json ?? '[]') as { name: string; type: string }[];
+  const here = `${base}/results/${found.assessment_id}`;
+  const { content } = found;
+  const learner: [string, Content][] =
+    found.full_name === ''
+      ? [['Learner', 'Erased']]
+      : [
+          ['Learner', name(found.full_name)],
+          ['Reference', found.ref === null ? 'None' : html`<code>${found.ref}</code>`],
+          ['Groups', groups.length === 0 ? 'None' : groups.map((one) => one.name).join('; ')],
+        ];
+  const ids: [string, Content][] = [['Result’s id', html`<code>${found.assessment_id}</code>`]];
+  const past = html`<h2>History</h2>${historyPart(history ?? [], names, zone)}`;
+  const back = { to: `${base}/results`, label: 'Results' };
+  if (content === null)
+    return {
+      page: {
+        title: 'A result that was withdrawn',
+        back,
+        main: html`<p>Its content is deleted for good. Platforms that had it were told to remove it.</p>${facts([...learner, ...ids])}${past}`,
+      },
+    };
+  const flags = [
+    ...(content.needs_review ? [reviewWords] : []),
+    ...(content.is_borderline ? [found.source === 'sitting' ? borderlineWords : importedBorderlineWords] : []),
+  ];
+  return {
+    page: {
+      title: `${subjectName(content.subject)}: ${placementOf(content)}`,
+      back,
+      main: html`${flags.map((one) => html`<p class="note">${one}</p>`)}${facts([
+        ...learner,
+        ['Assessed', moment(new Date(content.assessed_at_us / 1000), zone)],
+        ['Placement', placementOf(content)],
+        ['Likely level, at 95 %', intervalWords(content.level_probabilities)],
+        ['Below Level 1', content.below_level_1 === null ? 'Not placed' : content.below_level_1 ? 'Yes' : 'No'],
+        ['Recommended next level', content.recommended_next_level ?? 'None'],
+        ['Framework', content.framework],
+        ['Source', sourceWords[found.source]],
+        ['Last change', moment(new Date(found.position / 1000), zone)],
+        ...ids,
+      ])}<h2>Evidence</h2><p><a href="${here}/evidence">Download the evidence as PDF</a></p>${
+        found.report_sha256 === null
+          ? html`<p class="hint">It is made when it is first asked for.</p>`
+          : html`<p class="hint">SHA-256 <code>${found.report_sha256}</code></p>`
+      }${domainPart(content.domains)}${probabilityPart(content.level_probabilities)}${past}`,
+    },
+  };
+}
+
+function domainPart(domains: readonly { name: string; score_pct: number | null; status: string | null }[]): Content {
+  if (domains.length === 0) return null;
+  return table({
+    caption: 'Domains',
+    rows: domains,
+    columns: [
+      { head: 'Domain', cell: (one) => one.name },
+      { head: 'Score', number: true, cell: (one) => (one.score_pct === null ? '' : `${one.score_pct} %`) },
+      { head: 'Of 100', cell: (one) => (one.score_pct === null ? '' : bar(one.score_pct, 100)) },
+      { head: 'Judged', cell: (one) => domainStatus(one.status) },
+    ],
+  });
+}
+
+function probabilityPart(probabilities: Record<string, number> | null): Content {
+  if (probabilities === null) return null;
+  return table({
+    caption: 'How likely each level is',
+    rows: Object.entries(probabilities),
+    columns: [
+      { head: 'Level', cell: ([level]) => level },
+      { head: 'Probability', number: true, cell: ([, share]) => percent(share) },
+      { head: 'Of 100 %', cell: ([, share]) => bar(share, 1) },
+    ],
+  });
+}
+
+/** The evidence as the API gives it; whoever takes it away stands in the log. */
+async function evidence(visit: Visit): Promise<Answer> {
+  const { app, organisation, change } = visit;
+  const found = await resultOf(visit);
+  if (found.content === null) throw new NoSuchPage();
+  const report = await readReport(app, organisation.organisation_id, found.assessment_id);
+  if (report === undefined) throw new NoSuchPage();
+  await change(async () => ({ result: null, resource: found.assessment_id }));
+  return {
+    file: { type: 'application/pdf', name: `evidence-${found.assessment_id}.pdf`, body: Buffer.from(report.pdf) },
+  };
+}

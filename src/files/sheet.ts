@@ -1,0 +1,74 @@
+import { csvLine } from './csv.ts';
+import type { SheetColumn, SheetValue } from './xlsx.ts';
+import { workbook } from './xlsx.ts';
+
+/** Rows as a file for people or for programs, in any of three forms; some rows at a time, so that nothing is held. */
+
+export const sheetFormats = ['csv', 'xlsx', 'json'] as const;
+export type SheetFormat = (typeof sheetFormats)[number];
+
+export const sheetTypes: Record<SheetFormat, string> = {
+  csv: 'text/csv; charset=utf-8',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  json: 'application/x-ndjson',
+};
+
+/** A column of rows: `key` is its name in JSON, where moments and shares are as programs want them. */
+export type Column<Row> = SheetColumn & { key: string; value(row: Row): SheetValue };
+
+export type Sheet<Row> = { name: string; columns: readonly Column<Row>[]; rows: AsyncIterable<readonly Row[]> };
+
+/** A moment by the clocks that it is shown by, as spreadsheets read it out of text in any language. */
+const momentText = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+
+function cellText(kind: SheetColumn['kind'], value: SheetValue): string {
+  if (value === null) return '';
+  return kind === 'moment' && typeof value === 'number' ? momentText(value) : String(value);
+}
+
+/** With the mark by which spreadsheets know UTF-8. */
+async function* csv<Row>({ columns, rows }: Sheet<Row>): AsyncGenerator<Buffer> {
+  yield Buffer.from(
+    `\uFEFF${csvLine(
+      columns.map(({ head }) => head),
+      ',',
+    )}`,
+  );
+  for await (const some of rows)
+    yield Buffer.from(
+      some
+        .map((row) =>
+          csvLine(
+            columns.map(({ kind, value }) => cellText(kind, value(row))),
+            ',',
+          ),
+        )
+        .join(''),
+    );
+}
+
+/** One JSON object a line. */
+async function* ndjson<Row>({ columns, rows }: Sheet<Row>): AsyncGenerator<Buffer> {
+  for await (const some of rows)
+    yield Buffer.from(
+      some
+        .map((row) => {
+          const entries = columns.map(({ key, kind, value }) => {
+            const one = value(row);
+            return [key, kind === 'moment' && typeof one === 'number' ? momentText(one) : one];
+          });
+          return `${JSON.stringify(Object.fromEntries(entries))}\n`;
+        })
+        .join(''),
+    );
+}
+
+async function* valuesOf<Row>({ columns, rows }: Sheet<Row>): AsyncGenerator<SheetValue[][]> {
+  for await (const some of rows) yield some.map((row) => columns.map(({ value }) => value(row)));
+}
+
+export function sheetBytes<Row>(sheet: Sheet<Row>, format: SheetFormat): AsyncGenerator<Buffer> {
+  if (format === 'csv') return csv(sheet);
+  if (format === 'json') return ndjson(sheet);
+  return workbook(sheet.name, sheet.columns, valuesOf(sheet));
+}
