@@ -69,6 +69,10 @@ export const queries: Record<string, string[]> = {
     'changed={day}&subject=maths',
   ],
   '/results/export': ['group={group_id}'],
+  '/results/spread': ['type=cohort', 'type=campus&subject=maths', 'group={group_id}'],
+  '/results/progress': ['group={group_id}', 'group={group_id}&subject=maths'],
+  '/results/lists/digital-below-level-1': ['group={group_id}', 'start={day}'],
+  '/results/lists/english-maths-below-level-2': ['group={group_id}'],
 };
 
 /** Forms that show a page and change nothing. */

@@ -8,6 +8,7 @@ import { readJsonFile } from './file.ts';
 import { act, operator, organisationOf, orMissing, readReason, requiredOption, withApp } from './open.ts';
 import { isUuid } from '../src/uuid.ts';
 import { commands as historyCommands } from './results-history.ts';
+import { listResults } from './results-list.ts';
 import { importResults } from './results-import.ts';
 
 const noResult = (id: string) => orMissing('result', id, { hint: ', or it was withdrawn already' });
@@ -44,6 +45,7 @@ async function runAmend(call: Call) {
 
 export const commands: Command[] = [
   ...historyCommands,
+  listResults,
   importResults,
   {
     name: 'results amend',

@@ -1,6 +1,7 @@
-import { belowEntry } from '../scoring/levels.ts';
+import { belowEntry, levelName, levelsOf } from '../scoring/levels.ts';
 
 import type { ResultContent } from './body.ts';
+import { levels } from './facet.ts';
 
 /** What a result's probabilities say beside its placement. */
 
@@ -47,6 +48,11 @@ export function levelInterval(probabilities: Probabilities): LevelInterval | nul
   return { low: reaching(tail), high: reaching(1 - tail - 2 * rounding) };
 }
 
+/** Whether two intervals have a level in common, so that what lies between may be no more than error of measurement. */
+export function overlap(one: LevelInterval, other: LevelInterval): boolean {
+  return ladder[one.low]![0] <= ladder[other.high]![1] && ladder[other.low]![0] <= ladder[one.high]![1];
+}
+
 /** How likely the learner is below a level; null where nothing tells. */
 export function probabilityBelow(probabilities: Probabilities, level: 'Level 1' | 'Level 2'): number | null {
   const found = ordered(probabilities);
@@ -58,3 +64,25 @@ export function probabilityBelow(probabilities: Probabilities, level: 'Level 1' 
 /** What a result is placed at, in a word. */
 export const placementOf = ({ working_level, rqf_level, below_level_1 }: ResultContent): string =>
   working_level ?? rqf_level ?? (below_level_1 === true ? belowEntry : 'Not placed');
+
+/** The step of a subject's own ladder that a result is on; null where its words name none. */
+function stepOf({ subject, working_level, below_level_1 }: ResultContent): number | null {
+  if (working_level === null) return null;
+  if (working_level === belowEntry) return below_level_1 === true ? 0 : null;
+  const step = levelsOf(subject).findIndex((level) => levelName(level) === working_level);
+  return step < 0 ? null : step + 1;
+}
+
+const wholeLevel = ({ rqf_level, below_level_1 }: ResultContent) =>
+  levels.findIndex((level) => level.rqf_level === rqf_level && level.below_level_1 === below_level_1);
+
+/**
+ * Levels between two results of a subject: steps of Entry Level count where both results say them, whole levels otherwise.
+ * Null where one of them isn't placed.
+ */
+export function levelsGained(first: ResultContent, latest: ResultContent): number | null {
+  const [from, to] = [wholeLevel(first), wholeLevel(latest)];
+  if (from <= 0 || to <= 0) return null;
+  const [fromStep, toStep] = [stepOf(first), stepOf(latest)];
+  return fromStep === null || toStep === null ? to - from : toStep - fromStep;
+}

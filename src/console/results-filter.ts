@@ -3,6 +3,7 @@ import { allFacets } from '../assessments/facet.ts';
 import { subjectName } from '../evidence/wording.ts';
 import { countGroupTypes, listGroups } from '../groups/list.ts';
 import { findGroups } from '../groups/groups.ts';
+import type { Sight } from '../groups/sight.ts';
 import type { GroupRow } from '../groups/store.ts';
 import { teamType } from '../groups/types.ts';
 import type { Content } from '../html.ts';
@@ -19,7 +20,7 @@ import { startOfDay, endOfDay } from './zone.ts';
 
 /** The levels of a result by their places in its facet, as an address calls them. */
 export const levelChoices = ['not-placed', 'below-entry', 'entry', 'level-1', 'level-2', 'level-3'] as const;
-const levelNames = ['Not placed', belowEntry, 'Entry Level', 'Level 1', 'Level 2', 'Level 3'];
+export const levelNames = ['Not placed', belowEntry, 'Entry Level', 'Level 1', 'Level 2', 'Level 3'];
 const flags = { any: 'Any flag', borderline: 'Borderline', review: 'Needs review' } as const;
 const sources = { sitting: 'Sat here', imported: 'Imported' } as const;
 
@@ -58,14 +59,19 @@ function readFacets(query: URLSearchParams): number[] | null {
   );
 }
 
-export async function readResultFilter(visit: Visit): Promise<ResultFilter> {
-  const { query, organisation } = visit;
-  const { time_zone: zone } = organisation;
+/**
+ * What a query asks for, by the clocks of a zone. `understood`: the names of what means something; the rest asks for nothing.
+ */
+export function readFilter(
+  query: URLSearchParams,
+  zone: string,
+  sight: Sight,
+): { filter: ResultFilter; understood: ReadonlySet<string> } {
   const groupIds = [given(query, 'team'), given(query, 'group')].filter(isUuid).map((id) => id.toLowerCase());
   const flag = given(query, 'flag');
   const source = given(query, 'source');
-  return {
-    sight: await sightOf(visit),
+  const filter: ResultFilter = {
+    sight,
     groupIds: [...new Set(groupIds)],
     facets: readFacets(query),
     flag: Object.hasOwn(flags, flag) ? (flag as keyof typeof flags) : null,
@@ -75,6 +81,25 @@ export async function readResultFilter(visit: Visit): Promise<ResultFilter> {
     changedSinceUs: usOf(startOfDay(given(query, 'changed'), zone)),
     latest: given(query, 'latest') === 'yes',
   };
+  const meant: Record<(typeof filterNames)[number], boolean> = {
+    team: isUuid(given(query, 'team')),
+    type: true,
+    group: isUuid(given(query, 'group')),
+    subject: subjects.some((one) => one === given(query, 'subject')),
+    level: levelChoices.some((one) => one === given(query, 'level')),
+    below: ['yes', 'no'].includes(given(query, 'below')),
+    from: filter.assessedFromUs !== null,
+    to: filter.assessedBeforeUs !== null,
+    flag: filter.flag !== null,
+    source: filter.source !== null,
+    changed: filter.changedSinceUs !== null,
+    latest: filter.latest,
+  };
+  return { filter, understood: new Set(filterNames.filter((name) => meant[name])) };
+}
+
+export async function readResultFilter(visit: Visit): Promise<ResultFilter> {
+  return readFilter(visit.query, visit.organisation.time_zone, await sightOf(visit)).filter;
 }
 
 const any: Choice = { value: '', label: 'Any' };

@@ -107,7 +107,7 @@ async function results(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Results',
-      main: html`<p>Every completed result, to be looked through, filtered and exported.</p>${filters(path, [await fields, sort === 'assessed' && descending ? null : hiddenSort(query)])}${
+      main: html`<p>Every completed result, to be looked through, filtered and exported.</p><ul><li><a href="${base}/results/spread">How groups spread over levels and domains</a></li><li><a href="${base}/results/progress">Starting points against latest results</a></li><li><a href="${base}/results/lists">Lists for funding</a></li></ul>${filters(path, [await fields, sort === 'assessed' && descending ? null : hiddenSort(query)])}${
         sortedSinceUs === null
           ? null
           : html`<p class="note">There are too many to sort all of them by this: these were assessed on ${day(new Date(sortedSinceUs / 1000), zone)} or later. Filter them, by a group or by dates, to sort all.</p>`

@@ -25,6 +25,9 @@ import { inviteRoutes } from './invite.ts';
 import { peopleRoutes } from './people.ts';
 import { resultRoutes } from './results.ts';
 import { resultExportRoutes } from './results-export.ts';
+import { resultListRoutes } from './results-lists.ts';
+import { resultProgressRoutes } from './results-progress.ts';
+import { resultSpreadRoutes } from './results-spread.ts';
 import type { ConsoleRoute } from './route.ts';
 import { searchRoutes } from './search.ts';
 import { sandboxRoutes } from './sandbox.ts';
@@ -49,6 +52,9 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...learnerInvitationRoutes,
   ...resultRoutes,
   ...resultExportRoutes,
+  ...resultListRoutes,
+  ...resultSpreadRoutes,
+  ...resultProgressRoutes,
   ...peopleRoutes,
   ...keyRoutes,
   ...keyViewRoutes,

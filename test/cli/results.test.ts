@@ -202,6 +202,41 @@ suite('ars results, key and audit', async () => {
     }
   });
 
+  test('results list: the list of the console, as lines or as a file; what it is asked for is in the log', async () => {
+    const all = await run(['results', 'list', '--subject', 'maths', '--level', 'level-1']);
+    assert.equal(
+      all.json.results,
+      (await org.get('/assessments?subject=maths&rqf_level_code=2')).body.data.filter(
+        (one: any) => one.status === 'completed',
+      ).length,
+    );
+    const out = join(folder, 'list.csv');
+    const csv = await run(['results', 'list', '--out', out, '--from', '2026-01-15', '--to', '2026-01-15']);
+    assert.deepEqual([csv.json.file, csv.json.results > 0], [out, true]);
+    assert.match(await readFile(out, 'utf8'), /^\uFEFFLearner,Reference,.*\r\nAna [^,]*,ana,maths,/);
+    assert.equal((await stat(out)).mode & 0o777, 0o600);
+    const rows = await service.app.db.query(
+      "select resource from audit where action = 'results list' order by audit_id",
+    );
+    assert.deepEqual(
+      rows.map((row) => row.resource),
+      ['results as json: subject=maths&level=level-1', 'results as csv: from=2026-01-15&to=2026-01-15'],
+    );
+    for (const words of [
+      ['--level', 'Level 1'],
+      ['--group', 'x'],
+      ['--from', '31/01/2026'],
+      ['--format', 'pdf'],
+      ['--format', 'xlsx'],
+      ['--sort', 'name'],
+    ]) {
+      const refused = await run(['results', 'list', ...words]);
+      assert.deepEqual([refused.code, oneSentence.test(refused.said)], [2, true], refused.said);
+    }
+    const nowhere = await run(['results', 'list', '--out', join(folder, 'no', 'such.csv')]);
+    assert.deepEqual([nowhere.code, oneSentence.test(nowhere.said)], [1, true], nowhere.said);
+  });
+
   test('date-times have a zone, days begin at midnight UTC, and a key ends in the future', async () => {
     for (const time of ['5', '2030-01-31T09:00:00', '2020-01-31T09:00:00Z']) {
       const { code, said } = await run(['key', 'create', '--expires', time]);

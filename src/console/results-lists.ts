@@ -1,0 +1,195 @@
+import type { BrowsedResult } from '../assessments/browse.ts';
+import { browseResults } from '../assessments/browse.ts';
+import type { Look, ResultFilter } from '../assessments/browse-sql.ts';
+import { probabilityBelow, placementOf } from '../assessments/interval.ts';
+import { subjectName } from '../evidence/wording.ts';
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import { limits } from '../limits.ts';
+import { day, empty, filters, pager, table, withQuery } from './blocks.ts';
+import { form, textField } from './form.ts';
+import { downloadedResults, formatField, formatOf } from './results-export.ts';
+import { dateFields, filterQuery, groupFields, readResultFilter } from './results-filter.ts';
+import { flagWords, intervalWords, learnerCell, percent, readPlace, resultReaders } from './results.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { startOfDay } from './zone.ts';
+
+/** The two lists that funding turns on: each learner's latest result in a subject, where it is below a level. */
+
+type List = {
+  path: string;
+  title: string;
+  below: 'Level 1' | 'Level 2';
+  /** Places of subject and level (src/assessments/facet.ts). */
+  facets: readonly number[];
+  says: string;
+};
+
+const lists: readonly List[] = [
+  {
+    path: '/results/lists/digital-below-level-1',
+    title: 'Digital skills below Level 1',
+    below: 'Level 1',
+    facets: [1, 2],
+    says: 'Learners whose latest digital skills result is below Level 1.',
+  },
+  {
+    path: '/results/lists/english-maths-below-level-2',
+    title: 'English or maths assessed below Level 2',
+    below: 'Level 2',
+    facets: [9, 10, 11, 17, 18, 19],
+    says: 'Learners whose latest result in English, or in maths, is below Level 2: a line for each subject.',
+  },
+];
+
+export const resultListRoutes: ConsoleRoute[] = [
+  { for: resultReaders, method: 'GET', path: '/results/lists', handle: showLists },
+  ...lists.flatMap((list): ConsoleRoute[] => [
+    { for: resultReaders, method: 'GET', path: list.path, handle: (visit) => showList(visit, list) },
+    {
+      for: resultReaders,
+      proof: true,
+      method: 'GET',
+      path: `${list.path}/export`,
+      handle: (visit) => showExport(visit, list),
+    },
+    {
+      for: resultReaders,
+      proof: true,
+      method: 'POST',
+      path: `${list.path}/export`,
+      handle: (visit) => exportList(visit, list),
+    },
+  ]),
+];
+
+const rules =
+  'A result says what was assessed on a day, and how surely. What follows from it for funding is for your own rules and those of your funder: check each learner against them.';
+
+async function showLists({ base }: Visit): Promise<Answer> {
+  return {
+    page: {
+      title: 'Lists for funding',
+      back: { to: `${base}/results`, label: 'Results' },
+      main: html`<p>Each learner’s latest result in a subject, where it is below a level, with its date, its probability and its evidence.</p><ul class="choices">${lists.map(
+        (list) => html`<li><a href="${base}${list.path}">${list.title}</a><p class="hint">${list.says}</p></li>`,
+      )}</ul><p>${rules}</p>`,
+    },
+  };
+}
+
+/** When the programme starts, in microseconds; null where the address doesn't say. */
+function startOf({ query, organisation }: Visit): number | null {
+  const at = startOfDay(query.get('start') ?? '', organisation.time_zone);
+  return at === null ? null : at.getTime() * 1000;
+}
+
+async function lookFor(visit: Visit, list: List): Promise<Look> {
+  const given = await readResultFilter(visit);
+  const filter: ResultFilter = {
+    ...given,
+    facets: list.facets,
+    latest: true,
+    flag: null,
+    source: null,
+    changedSinceUs: null,
+  };
+  return {
+    organisationId: visit.organisation.organisation_id,
+    filter,
+    sort: 'assessed',
+    descending: true,
+    after: readPlace(visit.query, 'assessed'),
+    limit: limits.consoleRows,
+  };
+}
+
+const kept = (query: URLSearchParams) => filterQuery(query, ['start']);
+
+async function showList(visit: Visit, list: List): Promise<Answer> {
+  const { app, base, organisation, query } = visit;
+  const { time_zone: zone } = organisation;
+  const path = base + list.path;
+  const look = await lookFor(visit, list);
+  const startUs = startOf(visit);
+  const [page, groups] = await Promise.all([app.db.snapshot((tx) => browseResults(tx, look)), groupFields(visit)]);
+  const { rows, next, passed } = page;
+  const isLate = ({ content }: BrowsedResult) => startUs !== null && content.assessed_at_us >= startUs;
+  const late = rows.filter(isLate).length;
+  const probability = ({ content }: BrowsedResult): Content => {
+    const found = probabilityBelow(content.level_probabilities, list.below);
+    return found === null ? 'Not recorded' : percent(found);
+  };
+  const address = kept(query);
+  return {
+    page: {
+      title: list.title,
+      back: { to: `${base}/results/lists`, label: 'Lists for funding' },
+      main: html`<p>${list.says} ${rules}</p>${filters(path, [
+        groups,
+        dateFields(query),
+        textField({ name: 'start', label: 'Programme starts on', type: 'date', value: query.get('start') ?? '' }),
+      ])}${
+        late === 0
+          ? null
+          : html`<p class="note"><strong>${late === 1 ? 'One result on this page was' : `${late} results on this page were`} assessed on the day on which the programme starts, or later.</strong> A starting point has to be assessed before.</p>`
+      }${rows.length === 0 ? null : html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, address, {})}">Export this list</a></div>`}${
+        rows.length === 0
+          ? empty(
+              passed
+                ? 'There are none among those looked through so far. The next page looks further.'
+                : 'There are no such results.',
+            )
+          : table<BrowsedResult>({
+              caption: 'The latest assessed first',
+              sticky: true,
+              rows,
+              columns: [
+                { head: 'Learner', cell: (row) => learnerCell(base, row) },
+                { head: 'Subject', cell: ({ content }) => subjectName(content.subject) },
+                { head: 'Placement', cell: ({ content }) => placementOf(content) },
+                { head: 'Likely level', cell: ({ content }) => intervalWords(content.level_probabilities) },
+                { head: `Probability below ${list.below}`, number: true, cell: probability },
+                {
+                  head: 'Assessed',
+                  cell: (row) =>
+                    html`${day(new Date(row.content.assessed_at_us / 1000), zone)}${isLate(row) ? html`<br><strong>After the programme’s start</strong>` : null}`,
+                },
+                { head: 'Flags', cell: ({ content }) => flagWords(content) },
+                {
+                  head: 'Evidence',
+                  cell: (row) =>
+                    html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of the result of ${row.full_name}</span></a>`,
+                },
+              ],
+            })
+      }${passed && rows.length > 0 ? html`<p>There may be more: the next page looks further.</p>` : null}${pager({
+        first: look.after === null ? null : withQuery(path, address, {}),
+        next: next === null ? null : withQuery(path, address, { after: next.join('.') }),
+      })}`,
+    },
+  };
+}
+
+async function showExport(visit: Visit, list: List): Promise<Answer> {
+  const { base, query } = visit;
+  const address = withQuery(base + list.path, kept(query), {});
+  const to = withQuery(`${base}${list.path}/export`, kept(query), {});
+  return {
+    page: {
+      title: `Export: ${list.title}`,
+      back: { to: address, label: list.title },
+      main: html`<p>The file holds every line of the list as it is filtered, at one moment, with probability, evidence hash and${startOf(visit) === null ? ' the date of each result. Give the day on which the programme starts to have later results marked' : ' a mark where a result is of the day on which the programme starts, or later'}. It holds names: keep it where personal data belongs.</p>${form(to, formatField(), 'Download', { cancel: address })}`,
+    },
+  };
+}
+
+async function exportList(visit: Visit, list: List): Promise<Answer> {
+  const look = await lookFor(visit, list);
+  const address = kept(visit.query).toString();
+  return downloadedResults(visit, look, {
+    name: list.path.slice('/results/lists/'.length),
+    resource: `${list.title} as ${formatOf(visit)}${address === '' ? '' : `: ${address}`}`.slice(0, 500),
+    funding: { below: list.below, startUs: startOf(visit) },
+  });
+}

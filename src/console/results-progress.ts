@@ -1,0 +1,171 @@
+import { clockOf } from '../assessments/export.ts';
+import { placementOf } from '../assessments/interval.ts';
+import type { Progress, ProgressFilter } from '../assessments/progress.ts';
+import { changeOf, everyProgress, progressOf } from '../assessments/progress.ts';
+import { subjectName } from '../evidence/wording.ts';
+import type { Column } from '../files/sheet.ts';
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import { limits } from '../limits.ts';
+import { subjects } from '../scoring/levels.ts';
+import { isUuid } from '../uuid.ts';
+import { day, empty, filters, pager, table, withQuery } from './blocks.ts';
+import { form } from './form.ts';
+import { name } from './frame.ts';
+import { downloaded, formatField, formatOf } from './results-export.ts';
+import { filterQuery, groupFields, readResultFilter, subjectField } from './results-filter.ts';
+import { intervalWords, resultReaders } from './results.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+
+/** Starting points against latest results, for the learners of a group. */
+export const resultProgressRoutes: ConsoleRoute[] = [
+  { for: resultReaders, method: 'GET', path: '/results/progress', handle: progress },
+  { for: resultReaders, proof: true, method: 'GET', path: '/results/progress/export', handle: showExport },
+  { for: resultReaders, proof: true, method: 'POST', path: '/results/progress/export', handle: exportProgress },
+];
+
+async function filterOf(visit: Visit): Promise<ProgressFilter | null> {
+  const { groupIds, sight } = await readResultFilter(visit);
+  const subject = subjects.findIndex((one) => one === visit.query.get('subject'));
+  return groupIds.length === 0 ? null : { groupIds, sight, subject: subject < 0 ? null : subject };
+}
+
+/** What lies between, in words: a change of the placement may be no more than error of measurement, and is said to be. */
+function gainWords(row: Progress): Content {
+  if (row.results < 2) return 'One result so far';
+  const { gained, withinError } = changeOf(row);
+  if (gained === null) return 'Not placed in both';
+  const steps = Math.abs(gained) === 1 ? '1 level' : `${Math.abs(gained)} levels`;
+  const words = gained === 0 ? 'The same level' : gained > 0 ? `${steps} gained` : `${steps} lower`;
+  if (gained === 0) return words;
+  if (withinError === null) return html`${words} <span class="hint">Measurement error not recorded</span>`;
+  return withinError ? html`${words} <span class="hint">Within measurement error</span>` : words;
+}
+
+async function progress(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, query } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const path = `${base}/results/progress`;
+  const [filter, groups] = await Promise.all([filterOf(visit), groupFields(visit)]);
+  const after = query.get('after') ?? '';
+  const found =
+    filter === null
+      ? null
+      : await app.db.snapshot((tx) =>
+          progressOf(tx, id, filter, isUuid(after) ? after.toLowerCase() : null, limits.groupsListed),
+        );
+  const kept = filterQuery(query, []);
+  const result = ({ assessment_id, content }: Progress['first']): Content =>
+    html`<a href="${base}/results/${assessment_id}">${placementOf(content)}</a> <span class="hint">${day(new Date(content.assessed_at_us / 1000), zone)}; likely ${intervalWords(content.level_probabilities)}</span>`;
+  return {
+    page: {
+      title: 'Starting points and progress',
+      back: { to: `${base}/results`, label: 'Results' },
+      main: html`<p>The first and the latest result of each learner of a group in each subject. Where the likely levels of both have a level in common, the difference may be no more than error of measurement, and the line says so.</p>${filters(path, [groups, subjectField(query)])}${
+        found === null
+          ? empty('Choose a team or a group.')
+          : found.rows.length === 0
+            ? empty(
+                found.next === null
+                  ? 'Its learners have no results yet.'
+                  : 'These learners have no results yet: the next page has others.',
+              )
+            : html`<div class="actions"><a class="button" href="${withQuery(`${path}/export`, kept, {})}">Export all of them</a></div>${table<Progress>(
+                {
+                  caption: 'Learners, with their results in each subject',
+                  sticky: true,
+                  rows: found.rows,
+                  columns: [
+                    {
+                      head: 'Learner',
+                      cell: (row) =>
+                        html`${name(row.full_name)}${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`,
+                    },
+                    { head: 'Subject', cell: (row) => subjectName(row.first.content.subject) },
+                    { head: 'Results', number: true, cell: (row) => row.results },
+                    { head: 'First', cell: (row) => result(row.first) },
+                    { head: 'Latest', cell: (row) => (row.results < 2 ? '' : result(row.latest)) },
+                    { head: 'Change', cell: gainWords },
+                  ],
+                },
+              )}`
+      }${pager({
+        first: isUuid(after) ? withQuery(path, kept, {}) : null,
+        next: found?.next == null ? null : withQuery(path, kept, { after: found.next }),
+      })}`,
+    },
+  };
+}
+
+async function showExport({ base, query }: Visit): Promise<Answer> {
+  const kept = filterQuery(query, []);
+  const back = withQuery(`${base}/results/progress`, kept, {});
+  return {
+    page: {
+      title: 'Export starting points and progress',
+      back: { to: back, label: 'Starting points and progress' },
+      main: html`<p>The file holds every learner of the group with first and latest result in each subject, at one moment. It holds names: keep it where personal data belongs.</p>${form(withQuery(`${base}/results/progress/export`, kept, {}), formatField(), 'Download', { cancel: back })}`,
+    },
+  };
+}
+
+function columnsFor(zone: string): Column<Progress>[] {
+  const clock = clockOf(zone);
+  const text = (
+    key: string,
+    head: string,
+    width: number,
+    value: (row: Progress) => string | null,
+  ): Column<Progress> => ({
+    key,
+    head,
+    width,
+    kind: 'text',
+    value,
+  });
+  const of = (key: 'first' | 'latest', head: string): Column<Progress>[] => [
+    text(`${key}_placement`, `${head} placement`, 24, (row) => placementOf(row[key].content)),
+    text(`${key}_likely`, `${head}, likely level`, 24, (row) => intervalWords(row[key].content.level_probabilities)),
+    {
+      key: `${key}_assessed`,
+      head: `${head} assessed (${zone})`,
+      width: 18,
+      kind: 'moment',
+      value: (row) => {
+        const ms = row[key].content.assessed_at_us / 1000;
+        return ms + clock(ms);
+      },
+    },
+  ];
+  const error = (row: Progress) => {
+    const { gained, withinError } = changeOf(row);
+    return gained === null ? null : withinError === null ? 'Not recorded' : withinError ? 'Yes' : 'No';
+  };
+  return [
+    text('learner', 'Learner', 28, (row) => row.full_name),
+    text('reference', 'Reference', 16, (row) => row.ref),
+    text('subject', 'Subject', 10, (row) => row.first.content.subject),
+    { key: 'results', head: 'Results', width: 8, kind: 'number', value: (row) => row.results },
+    ...of('first', 'First'),
+    ...of('latest', 'Latest'),
+    { key: 'levels_gained', head: 'Levels gained', width: 8, kind: 'number', value: (row) => changeOf(row).gained },
+    text('within_error', 'Within measurement error', 14, error),
+  ];
+}
+
+async function exportProgress(visit: Visit): Promise<Answer> {
+  const { organisation, query } = visit;
+  const filter = await filterOf(visit);
+  if (filter === null) return { to: `${visit.base}/results/progress` };
+  const format = formatOf(visit);
+  return downloaded(visit, {
+    name: 'progress',
+    format,
+    resource: `progress as ${format}: ${filterQuery(query, []).toString()}`.slice(0, 500),
+    sheetOf: (tx) => ({
+      name: 'Progress',
+      columns: columnsFor(organisation.time_zone),
+      rows: everyProgress(tx, organisation.organisation_id, filter, 200),
+    }),
+  });
+}
