@@ -5,7 +5,7 @@ import { currentShape } from '../src/db/shape.ts';
 import { lockFeed } from '../src/feed/position.ts';
 import { ensureGroups } from '../src/groups/create.ts';
 import { openApp } from '../src/main.ts';
-import { restampNext } from '../src/restamp.ts';
+import { newRestamping, restampNext } from '../src/restamp.ts';
 import { upgradePauseMs } from '../src/upgrade.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillOrganisation } from './data.ts';
@@ -48,7 +48,7 @@ try {
       id,
       currentShape - 1,
     ]);
-    const doing = { organisationId: 0, through: { results: 0, learners: 0 } };
+    const doing = newRestamping();
     const started = performance.now();
     while (!over) {
       const began = performance.now();

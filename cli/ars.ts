@@ -37,6 +37,8 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   'verify-sync': () => import('./verify-sync.ts'),
   conform: () => import('./conform.ts'),
   digest: () => import('./digest.ts'),
+  backup: () => import('./backup.ts'),
+  restore: () => import('./restore.ts'),
 };
 
 async function overview(): Promise<string> {

@@ -16,6 +16,8 @@ import { pruneUserInvitations } from './users/invitations.ts';
 import { pruneSessions } from './users/sessions.ts';
 import { pruneAttempts } from './users/throttle.ts';
 import { carryOutRuns, pruneRehearsals } from './retention/run.ts';
+import { applyErasures } from './restore/erasures.ts';
+import { takeUpRestore } from './restore/lineage.ts';
 import { runResends } from './webhooks/resend.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
 
@@ -63,6 +65,8 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
     runMoves(app, signal),
     runInvitations(app, signal),
     scrubDigest(app),
+    // A process outlives the database that it was connected to: a standby takes over, or a backup comes in its place.
+    takeUpRestore(app).then((begun) => (begun === null ? 0 : applyErasures(app))),
     inWork(app, null, async (work) => {
       await pruneRehearsals(work, limits.rehearsalMs);
       await pruneSessions(work);

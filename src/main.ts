@@ -3,6 +3,7 @@ import type { App } from './app.ts';
 import type { Clock } from './clock.ts';
 import { systemClock } from './clock.ts';
 import { openDatabase } from './db/database.ts';
+import { forgetRestored, isRestored } from './db/embedded/backup.ts';
 import type { EmbeddedDatabase } from './db/embedded/embedded.ts';
 import { startEmbedded } from './db/embedded/embedded.ts';
 import { migrate } from './db/migrate.ts';
@@ -24,6 +25,8 @@ import type { Random } from './random.ts';
 import { systemRandom } from './random.ts';
 import { deriveSecrets } from './secrets.ts';
 import { acceptSecret, proveSecret, serviceSecret } from './service-secret.ts';
+import { applyErasures } from './restore/erasures.ts';
+import { takeUpRestore } from './restore/lineage.ts';
 import { startUpgrade } from './upgrade.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
@@ -75,6 +78,10 @@ export async function openApp(
       secrets: deriveSecrets(secret, settings.previousSecrets),
       keyring,
     };
+    const isPutBack = embedded !== null && (await isRestored(settings.dataDir));
+    await takeUpRestore(app, isPutBack ? 'operator' : null);
+    if (isPutBack) await forgetRestored(settings.dataDir);
+    await applyErasures(app);
     return { app, close };
   } catch (error) {
     await close().catch(() => {});

@@ -10,6 +10,11 @@ import { limits } from './limits.ts';
 /** What a process knows of a restamp. All of it may be lost: the positions tell what is left to do. */
 export type Restamping = { organisationId: number; through: RestampedThrough };
 
+const start: RestampedThrough = { results: 0, learners: 0, groups: 0 };
+
+/** Knows of nothing yet. */
+export const newRestamping = (): Restamping => ({ organisationId: 0, through: start });
+
 export type RestampStep = 'moved' | 'another process' | 'nothing left';
 
 /**
@@ -20,16 +25,16 @@ export type RestampStep = 'moved' | 'another process' | 'nothing left';
 export async function restampNext(app: App, doing: Restamping): Promise<RestampStep> {
   const organisationId = await findRestamp(app.db);
   if (organisationId === null) return 'nothing left';
-  const from =
-    doing.organisationId === organisationId ? doing.through : ({ results: 0, learners: 0 } satisfies RestampedThrough);
+  const from = doing.organisationId === organisationId ? doing.through : start;
   const { step, through } = await inWork(app, feedLane(organisationId), async (work) => {
     const reached = { ...from };
     if (!(await takeRestampTurn(work.tx))) return { step: 'another process' as const, through: from };
     const feed = await lockFeed(work, organisationId);
     const learnerIds = await restampSlice(work, feed, reached, limits.restampRecords);
     if (learnerIds === 'begun') await cancelEventsOfWithdrawn(work, organisationId);
-    else if (learnerIds !== null) await forgetStranded(work, feed, learnerIds);
-    return { step: 'moved' as const, through: reached };
+    else if (learnerIds !== null && learnerIds !== 'ended') await forgetStranded(work, feed, learnerIds);
+    // The next one begins at the beginning, as when the database was restored under this process.
+    return { step: 'moved' as const, through: learnerIds === 'ended' ? start : reached };
   });
   doing.organisationId = organisationId;
   doing.through = through;

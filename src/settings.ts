@@ -47,6 +47,8 @@ export type Settings = {
   metricsPort: number | null;
   /** Whether an organisation's people get a sandbox at once, or ask the operator for it. */
   sandboxes: 'ask' | 'at_once';
+  /** Where it is listed who was erased, outside the database; null: nowhere. */
+  erasuresFile: string | null;
   /** Null: nothing is mailed, and every link is copied by hand. */
   mailServer: MailServer | null;
   mailFrom: Mailbox | null;
@@ -237,6 +239,15 @@ export const settingsTable: Row[] = [
     read: (text, s) => {
       if (text !== 'all' && !/^\d+$/.test(text)) throw new Error('must be all or a whole number from 3 to 1200');
       s.auditMonths = text === 'all' ? null : whole(text, 3, 1200);
+    },
+  },
+  {
+    name: 'ARS_ERASURES_FILE',
+    default: '',
+    meaning:
+      'File that lists who was erased, in ids, outside the database and its backups: whom a restore brings back is erased again before anything is served. Put it on another disk.',
+    read: (text, s) => {
+      s.erasuresFile = text === '' ? null : text;
     },
   },
   {

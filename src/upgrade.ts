@@ -7,8 +7,7 @@ import { fillSlice, findUnfilled } from './feed/digest.ts';
 import { findRestamp, olderProcessServes } from './feed/restamp.ts';
 import { limits } from './limits.ts';
 import { errorFields } from './log.ts';
-import type { Restamping } from './restamp.ts';
-import { restampNext } from './restamp.ts';
+import { newRestamping, restampNext } from './restamp.ts';
 
 /** What an upgrade does with what is stored, beside the other work, in slices, once no process serves that doesn't know of it. */
 type Job = {
@@ -23,7 +22,7 @@ type Job = {
 const withoutDigest = statement('upgrade.without_digest', processesWithoutDigest);
 
 function jobsOf(app: App): Job[] {
-  const restamping: Restamping = { organisationId: 0, through: { results: 0, learners: 0 } };
+  const restamping = newRestamping();
   return [
     { name: 'restamp', find: findRestamp, waits: olderProcessServes, next: () => restampNext(app, restamping) },
     {

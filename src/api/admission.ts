@@ -68,7 +68,7 @@ const admitOne = `
       from access_key k join feed f on f.organisation_id = k.organisation_id
      where w.key_id = $1 and k.key_id = $1 and ${isValid('$2', '$5', '$4::inet')}
     returning 1::int8 as pair, w.granted = $3 as all_granted, w.key_id, k.organisation_id, k.group_ids, k.subjects,
-              f.position, f.state, ${result})`;
+              f.position, f.state, f.restored_at, ${result})`;
 
 /**
  * Several keys, or addresses of one: rows are locked in the order of their keys, so that two processes can't deadlock.
@@ -88,7 +88,7 @@ const admitMany = `
     returning w.key_id, w.granted = a.n as all_granted, ${result}),
   admitted as (
     select asked.pair, c.all_granted, asked.key_id, asked.organisation_id, asked.group_ids, asked.subjects,
-           f.position, f.state, c.granted, c.used, c.oldest_ms, c.last_ms
+           f.position, f.state, f.restored_at, c.granted, c.used, c.oldest_ms, c.last_ms
       from asked
       join counted c on c.key_id = asked.key_id
       join feed f on f.organisation_id = asked.organisation_id)`;
@@ -133,6 +133,7 @@ type AdmitRow = {
   subjects: string[] | null;
   position: number;
   state: number;
+  restored_at: number;
   granted: number;
   used: number;
   oldest_ms: number | null;
@@ -229,7 +230,7 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
             organisationId: row.organisation_id,
             keyId: row.key_id,
             bounds,
-            feed: { position: row.position, state: row.state },
+            feed: { position: row.position, state: row.state, restoredAt: row.restored_at },
             granted: i < row.granted,
             remaining: Math.max(0, limit - row.used + Math.max(0, row.granted - i - 1)),
             resetSeconds: row.oldest_ms === null ? 0 : secondsUntilFree(row.oldest_ms, row.last_ms),

@@ -5,4 +5,5 @@ export const advisoryLocks = {
   auditIndexes: 4_152_903,
   restamp: 4_152_906,
   digest: 4_152_907,
+  lineage: 4_152_908,
 } as const;

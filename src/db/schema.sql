@@ -261,6 +261,8 @@ create table feed (
   groups_version bigint not null default 0,
   organisation_id bigint not null,
   position bigint not null,
+  restored_at bigint not null default 0,
+  restored_through bigint not null default 0,
   shape smallint not null default 1,
   shape_position bigint not null default 0,
   state bigint not null default 0,
@@ -435,6 +437,7 @@ create table learner_change (
   constraint learner_change_kind_check CHECK ((kind = ANY (ARRAY['renamed'::text, 'referenced'::text, 'erased'::text, 'merged'::text]))),
   constraint learner_change_pkey PRIMARY KEY (organisation_id, learner_id, at, kind)
 );
+CREATE INDEX learner_change_erased ON public.learner_change USING btree (organisation_id, learner_id) WHERE (kind = 'erased'::text);
 
 create table learner_feed (
   deleted boolean not null default false,
@@ -485,6 +488,15 @@ create table legal_hold (
   constraint legal_hold_pkey PRIMARY KEY (organisation_id, hold_id)
 );
 CREATE INDEX legal_hold_open ON public.legal_hold USING btree (organisation_id, learner_id) WHERE (released_at IS NULL);
+
+create table lineage (
+  identity text not null,
+  one boolean not null default true,
+  restores integer not null default 0,
+  since timestamp with time zone not null,
+  constraint lineage_one_check CHECK (one),
+  constraint lineage_pkey PRIMARY KEY (one)
+);
 
 create table mail (
   attempts integer not null default 0,

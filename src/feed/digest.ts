@@ -62,12 +62,12 @@ export type DigestFilter = { facets: readonly number[] | null; groupIds: readonl
 const ofAll = statement(
   'digest.of_all',
   `
-  select position, state, digest_through, digest_n as n, digest_w1 as w1, digest_w2 as w2 from feed where organisation_id = $1`,
+  select position, state, restored_at as "restoredAt", digest_through, digest_n as n, digest_w1 as w1, digest_w2 as w2 from feed where organisation_id = $1`,
 );
 const ofCells = statement(
   'digest.of_cells',
   `
-  select v.position, v.state, v.digest_through, c.n, c.w1, c.w2
+  select v.position, v.state, v.restored_at as "restoredAt", v.digest_through, c.n, c.w1, c.w2
     from feed v,
     lateral (select coalesce(sum(n), 0)::int8 as n, ${modulo('coalesce(sum(s1), 0)')} as w1, ${modulo('coalesce(sum(s2), 0)')} as w2
                from digest_cell c
@@ -88,8 +88,8 @@ export async function findDigest(
     all ? ofAll : ofCells,
     all ? [organisationId] : [organisationId, facets, groupIds],
   );
-  const { position, state, digest_through, n, w1, w2 } = row!;
-  return { digest: digest_through === everyLearner ? { n, w1, w2 } : null, feed: { position, state } };
+  const { position, state, restoredAt, digest_through, n, w1, w2 } = row!;
+  return { digest: digest_through === everyLearner ? { n, w1, w2 } : null, feed: { position, state, restoredAt } };
 }
 
 /** The results that a filter lets through, by the trailing bits of their ids. */

@@ -4,9 +4,16 @@ import { hash } from 'node:crypto';
  * Which state of an organisation's feed: how far it went, and what the last unit of work drew. Positions alone can be
  * given out again, when commits are lost in a failover or a backup comes back; the two together can't.
  */
-export type FeedState = { position: number; state: number };
+export type FeedState = {
+  position: number;
+  state: number;
+  /** Where it began again when the database was last restored; 0 without a restore. */
+  restoredAt: number;
+};
 
-export function sameState(a: FeedState, b: FeedState): boolean {
+type Stamp = Pick<FeedState, 'position' | 'state'>;
+
+export function sameState(a: Stamp, b: Stamp): boolean {
   return a.position === b.position && a.state === b.state;
 }
 
@@ -16,7 +23,7 @@ export function sameState(a: FeedState, b: FeedState): boolean {
  * read before the rows, or in their snapshot.
  * @param request what else decides the bytes: the version of the shapes, and the request
  */
-export function feedETag({ position, state }: FeedState, baseUrl: string, request: string): string {
+export function feedETag({ position, state }: Stamp, baseUrl: string, request: string): string {
   return weakETag(`${position}.${state}\n${baseUrl}\n${request}`);
 }
 

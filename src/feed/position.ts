@@ -46,7 +46,7 @@ const move = statement(
 );
 
 /** 48 random bits: what a process or a client remembers under them is never taken for another state (decision 0018). */
-function draw(work: Work): number {
+export function drawState(work: Work): number {
   return Number.parseInt(work.uuid().replaceAll('-', '').slice(0, 12), 16);
 }
 
@@ -91,7 +91,7 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   work.beforeCommit(async () => {
     const last = free === begun ? row.position : free - limits.positionStepUs;
     if (last !== row.position || groups)
-      await work.tx.query(move, [organisationId, last, draw(work), groups, ...Object.values(digest)]);
+      await work.tx.query(move, [organisationId, last, drawState(work), groups, ...Object.values(digest)]);
   });
   return feed;
 }

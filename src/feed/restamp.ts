@@ -14,17 +14,23 @@ const step = limits.positionStepUs;
 const pending = statement(
   'restamp.pending',
   `
-  select organisation_id from feed where shape < ${currentShape} or shape_position > 0 order by organisation_id limit 1`,
+  select organisation_id from feed where shape < ${currentShape} or shape_position > 0 or restored_through > 0 order by organisation_id limit 1`,
 );
 const older = statement('restamp.older', olderProcesses);
 // Another process that restamps is left alone: two would only disturb the writers twice as much.
 const turn = statement('restamp.turn', `select pg_try_advisory_xact_lock(${advisoryLocks.restamp}) as mine`);
-const state = statement('restamp.state', 'select shape, shape_position from feed where organisation_id = $1');
+const state = statement(
+  'restamp.state',
+  'select shape, shape_position, restored_through from feed where organisation_id = $1',
+);
 const begin = statement(
   'restamp.begin',
   'update feed set shape = shape + 1, shape_position = position where organisation_id = $1',
 );
-const end = statement('restamp.end', 'update feed set shape_position = 0 where organisation_id = $1');
+const end = statement(
+  'restamp.end',
+  'update feed set shape_position = 0, restored_through = 0 where organisation_id = $1',
+);
 
 const next = 'organisation_id = $1 and position > $2 and position <= $3 and not deleted order by position limit $4';
 const results = statement(
@@ -54,6 +60,17 @@ const learners = statement(
   select count(*) as count, max(position) as through, array_agg(learner_id) as learner_ids from moving`,
 );
 
+const groups = statement(
+  'restamp.learner_group',
+  `
+  with moving as materialized (
+    select group_id, position, row_number() over (order by position) - 1 as n
+      from learner_group where organisation_id = $1 and position > $2 and position <= $3 order by position limit $4),
+  moved as (
+    update learner_group g set position = $5 + ${step} * m.n from moving m where g.organisation_id = $1 and g.group_id = m.group_id)
+  select count(*) as count, max(position) as through, '{}'::uuid[] as learner_ids from moving`,
+);
+
 type Moved = { count: number; through: number; learner_ids: string[] } & CountedRow;
 
 /** An organisation with records in an older shape than the current one. */
@@ -72,23 +89,26 @@ export async function takeRestampTurn(tx: Tx): Promise<boolean> {
 }
 
 /** How far a process has come with an organisation: tombstones stay where they are, so they needn't be passed over twice. */
-export type RestampedThrough = { results: number; learners: number };
+export type RestampedThrough = { results: number; learners: number; groups: number };
 
 /**
- * Moves the next records that are shown in the shape of before, or begins or ends with the organisation where there are
+ * Moves the next records that are shown in the shape of before, or that a restore has put back, or begins or ends with the organisation where there are
  * none; its feed's lock is held.
- * @returns the learners that were moved, `begun`, or null when the organisation needs nothing any more
+ * @returns the learners that were moved, `begun`, `ended`, or null when the organisation needs nothing any more
  */
 export async function restampSlice(
   work: Work,
   feed: Feed,
   through: RestampedThrough,
   most: number,
-): Promise<string[] | 'begun' | null> {
+): Promise<string[] | 'begun' | 'ended' | null> {
   const { organisationId } = feed;
-  const [row] = await work.tx.query<{ shape: number; shape_position: number }>(state, [organisationId]);
-  const { shape, shape_position } = row!;
-  if (shape_position === 0) {
+  const [row] = await work.tx.query<{ shape: number; shape_position: number; restored_through: number }>(state, [
+    organisationId,
+  ]);
+  const { shape, shape_position, restored_through } = row!;
+  const upTo = Math.max(shape_position, restored_through);
+  if (upTo === 0) {
     if (shape >= currentShape) return null;
     await work.tx.query(begin, [organisationId]);
     return 'begun';
@@ -96,15 +116,10 @@ export async function restampSlice(
   for (const [of, sql, more] of [
     ['results', results, [feed.digestThrough]],
     ['learners', learners, []],
+    // A newer shape shows groups as before; a restore may have put back an older name.
+    ...(restored_through > 0 ? [['groups', groups, []] as const] : []),
   ] as const) {
-    const [moved] = await work.tx.query<Moved>(sql, [
-      organisationId,
-      through[of],
-      shape_position,
-      most,
-      feed.next(),
-      ...more,
-    ]);
+    const [moved] = await work.tx.query<Moved>(sql, [organisationId, through[of], upTo, most, feed.next(), ...more]);
     if (moved!.count === 0) continue;
     feed.used(moved!.count);
     if (of === 'results') feed.counted(moved!);
@@ -113,5 +128,5 @@ export async function restampSlice(
     return moved!.learner_ids;
   }
   await work.tx.query(end, [organisationId]);
-  return [];
+  return 'ended';
 }

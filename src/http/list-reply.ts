@@ -75,7 +75,9 @@ export async function listReply(
   const after = query.cursor === null ? null : readCursor(app.secrets, binding, query.cursor);
   if (query.cursor !== null && after === null) throw new ApiError('invalid_cursor');
   // The cursor of a walk that began in a state which was lost since: its X-Sync-Through would pass over what comes now.
-  if (after !== null && after.throughUs > caller.feed.position) throw new ApiError('invalid_cursor');
+  const { position, restoredAt } = caller.feed;
+  if (after !== null && (after.throughUs > position || after.throughUs < restoredAt))
+    throw new ApiError('invalid_cursor');
 
   const etag = etagOf(call, query, bounds);
   const throughUs = after?.throughUs ?? caller.feed.position;

@@ -11,6 +11,7 @@ export {
   findStranded,
   forgetChangeReasonsBefore,
   insertLearners,
+  listErasures,
   lookAgainAt,
   nameInstants,
   recordChange,

@@ -5,6 +5,7 @@ import type { Work } from '../db/work.ts';
 import type { Feed } from '../feed/position.ts';
 import { shapeAt } from '../db/shape.ts';
 import { idsOf, reachedBy } from '../learner-ref.ts';
+import type { ListedErasure } from '../erasures-list.ts';
 import { limits } from '../limits.ts';
 
 export type LearnerRow = {
@@ -121,6 +122,12 @@ const forgetBefore = statement(
   `
   update learner_change set reason = null
    where organisation_id = $1 and learner_id = $2 and at < $3 and reason is not null returning at`,
+);
+const erasures = statement(
+  'learner.erasures',
+  `
+  select o.public_id as organisation_id, c.learner_id from learner_change c join organisation o using (organisation_id)
+   where c.kind = 'erased'`,
 );
 const stranded = statement(
   'learner.stranded',
@@ -261,6 +268,11 @@ export async function forgetChangeReasonsBefore(
   before: Date,
 ): Promise<number> {
   return (await tx.query(forgetBefore, [organisationId, learnerId, before])).length;
+}
+
+/** Everybody who was erased, of every organisation. */
+export function listErasures(tx: Tx): Promise<ListedErasure[]> {
+  return tx.query<ListedErasure>(erasures, []);
 }
 
 /** Leaves of these learners nothing but tombstones in the feed, in the given order; its lock is held. */

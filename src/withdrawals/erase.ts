@@ -3,6 +3,7 @@ import { findLearnerAssessments, forgetReasons } from '../assessments/assessment
 import type { Work } from '../db/work.ts';
 import { cancelEvents } from '../events/cancel.ts';
 import { emptyEditions } from '../evidence/evidence.ts';
+import { appendErasures } from '../erasures-list.ts';
 import { lockFeed } from '../feed/position.ts';
 import { forgetHolds, refuseUnderHold } from '../holds/holds.ts';
 import { emptyInvitations } from '../invitations/invitations.ts';
@@ -12,6 +13,7 @@ import { hashOfRef } from '../learner-ref.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnersByIds, findPerson, hashAliases, recordErasure } from '../learners/learners.ts';
 import { forgetCreditReasons } from '../organisations/credits.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
 import { voidSittingsOfLearner } from '../sittings/sittings.ts';
 import { forgetLearners } from './forget.ts';
 import { forgetReplies } from './kept-replies.ts';
@@ -20,7 +22,7 @@ import { forgetReplies } from './kept-replies.ts';
 export type Erasure = { learner_id: string; results: number; openSittings: number };
 
 /** Nothing is left of these but tombstones: a learner always has a name. */
-const isErased = (learner: LearnerName): boolean => learner.full_name === '';
+export const isErased = (learner: LearnerName): boolean => learner.full_name === '';
 
 /** What stands in the place of reasons, which are free text and may name the person. */
 const reason = 'Erased';
@@ -31,19 +33,22 @@ const reason = 'Erased';
  * nobody: ids, times, positions, which questions were shown, and keyed hashes of the references, so that a feed that asks
  * for one still brings the tombstones (docs/decisions/0077). A sitting that is under way ends without a result.
  * @returns null where there is no such learner, or it is erased already
+ * @param by `again`: a restore has brought the learner back
  * @throws UnderHold
  */
 export async function eraseLearner(
   work: Work,
   organisationId: number,
   learnerId: string,
-  by: { actor: string },
+  { actor, again = false }: { actor: string; again?: boolean },
 ): Promise<Erasure | null> {
+  const by = { actor };
   const feed = await lockFeed(work, organisationId);
   const { tx } = work;
   const [learner] = await findLearnersByIds(tx, organisationId, [learnerId]);
   if (learner === undefined || isErased(learner)) return null;
-  await refuseUnderHold(work, organisationId, learnerId);
+  // Whoever was erased before a restore was under no hold any more.
+  if (!again) await refuseUnderHold(work, organisationId, learnerId);
   // In this order: nothing begins once its invitation has ended, and whoever answers at this moment holds the sitting, so
   // that its result is either seen below or never made.
   const invitations = await emptyInvitations(tx, organisationId, learnerId);
@@ -72,5 +77,17 @@ export async function eraseLearner(
     refHash: learner.ref === null ? null : hashOfRef(work.secrets, organisationId, learner.ref),
   });
   await forgetLearners(work, feed, [learnerId]);
+  await listOutside(work, organisationId, learnerId);
   return { learner_id: learnerId, results: results.length, openSittings };
+}
+
+/**
+ * The list outside the database is written first: an erasure that is committed is never missing from it. One whose commit
+ * fails is done at the next start.
+ */
+async function listOutside(work: Work, organisationId: number, learnerId: string): Promise<void> {
+  const path = work.settings.erasuresFile;
+  if (path === null) return;
+  const { public_id } = await readOrganisation(work.tx, organisationId);
+  work.beforeCommit(() => appendErasures(path, [{ organisation_id: public_id, learner_id: learnerId }]));
 }

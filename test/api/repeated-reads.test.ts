@@ -235,7 +235,7 @@ test('law 6: what one key has read is a repeat for nobody else, whatever they sh
   const reader = { 'x-access-key-id': 'A', 'x-secret-access-key': 'a' };
   reads.keep(request(reader), {
     organisationId: 1,
-    feed: { position: 1, state: 0 },
+    feed: { position: 1, state: 0, restoredAt: 0 },
     action: 'GET /assessments/{id}/report.pdf',
     resource: null,
     status: 200,

@@ -1,13 +1,13 @@
 // Restamps until it is killed, right before the commit of the given slice or right after it: for releases.test.ts.
 // Arguments: the slice's number, before or after.
 import { openApp } from '../../src/main.ts';
-import { restampNext } from '../../src/restamp.ts';
+import { newRestamping, restampNext } from '../../src/restamp.ts';
 import { readSettings } from '../../src/settings.ts';
 
 const [slice, when] = process.argv.slice(2) as [string, string];
 const { app } = await openApp({ ...readSettings(process.env), log: 'none' });
 const { db } = app;
-const doing = { organisationId: 0, through: { results: 0, learners: 0 } };
+const doing = newRestamping();
 for (let n = 1; ; n++) {
   const deadly = n === Number(slice);
   const transaction: typeof db.transaction = (inside) =>

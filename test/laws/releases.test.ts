@@ -11,7 +11,7 @@ import { createKey } from '../../src/keys/keys.ts';
 import { limits } from '../../src/limits.ts';
 import { seededRandom } from '../../src/random.ts';
 import { fillSlice } from '../../src/feed/digest.ts';
-import { restampNext } from '../../src/restamp.ts';
+import { newRestamping, restampNext } from '../../src/restamp.ts';
 import { client } from '../contract/client.ts';
 import type { MirrorOptions } from './mirror.ts';
 import { digestOf, Mirror, Shown } from './mirror.ts';
@@ -44,7 +44,7 @@ async function upgraded() {
   return { service, consumer, mirrors, url: service.databaseUrl };
 }
 
-const fresh = () => ({ organisationId: 0, through: { results: 0, learners: 0 } });
+const fresh = newRestamping;
 
 async function drain(service: TestService, doing = fresh()): Promise<number> {
   let slices = 0;

@@ -30,7 +30,13 @@ import { accountFor } from './system-account.ts';
  * `url` signs in as the ordinary role `ars`, owner of the database `ars`, which may create further databases.
  * `adopted` says that the server was running already. `stop` gives up our use; the last user's ends the server.
  */
-export type EmbeddedDatabase = { readonly url: string; stop(): Promise<void>; readonly adopted: boolean };
+export type EmbeddedDatabase = {
+  readonly url: string;
+  stop(): Promise<void>;
+  readonly adopted: boolean;
+  /** Runs something as the superuser, over a connection of its own, beside the folder of the data. */
+  administer<T>(inside: (client: pg.Client, folder: string) => Promise<T>): Promise<T>;
+};
 
 /**
  * Kept in `server.json`, readable by its owner only: how this operator's other processes find the server. `password`
@@ -131,6 +137,15 @@ export async function startEmbedded(options: { dataDir: string; log?: Log }): Pr
       return `postgres://${role}:${first.password}@127.0.0.1:${server.port}/${database}`;
     },
     adopted: first.adopted,
+    async administer(inside) {
+      const { superuserPassword } = (await readCredentials(base))!;
+      const client = await connectAsSuperuser(server.port, superuserPassword!);
+      try {
+        return await inside(client, cluster.path);
+      } finally {
+        await client.end();
+      }
+    },
     stop: () => (leaving ??= leave()),
   };
 }
@@ -312,7 +327,8 @@ async function ensureRoleAndDatabase(client: pg.Client, password: string): Promi
   if (!rows[0]!.databases) await client.query(`create database ${database} owner ${role}`);
 }
 
-const credentialsPath = (base: string): string => join(base, 'server.json');
+/** Where the passwords of an embedded server are kept, which go with its data. */
+export const credentialsPath = (base: string): string => join(base, 'server.json');
 
 async function readCredentials(base: string): Promise<Partial<Credentials> | null> {
   const path = credentialsPath(base);

@@ -1,0 +1,42 @@
+import { resolve } from 'node:path';
+import { restoreBackup } from '../src/db/embedded/backup.ts';
+import { openApp } from '../src/main.ts';
+import { takeUpRestore } from '../src/restore/lineage.ts';
+import { embeddedSettings, inOneSentence, meterOf } from './backup.ts';
+import type { Command } from './command.ts';
+import { Misuse } from './command.ts';
+import { operator, option, withApp } from './open.ts';
+
+/** What the service does for all who follow. */
+const shownAnew = (organisations: number) =>
+  `${organisations} ${organisations === 1 ? 'organisation' : 'organisations'}: every live record gets a new position while the service runs, and reaches all who follow by since.`;
+
+export const commands: Command[] = [
+  {
+    name: 'restore',
+    usage: '--from DIR | --declare',
+    summary: 'Put a backup into an empty ARS_DATA_DIR; or say that your own database was restored',
+    options: { from: { type: 'string' }, declare: { type: 'boolean' } },
+    run: async (call) => {
+      const from = option(call, 'from');
+      if ((from === undefined) === (call.options.declare !== true))
+        throw new Misuse('give --from DIR, or --declare after you have restored your own PostgreSQL');
+      if (from === undefined)
+        return withApp(async (app) => {
+          const organisations = (await takeUpRestore(app, operator))!;
+          return { json: { organisations }, text: `The restore is declared for ${shownAnew(organisations)}` };
+        });
+      const settings = embeddedSettings();
+      const { madeAt, files } = await restoreBackup(settings.dataDir, resolve(from), meterOf(call)).catch(
+        inOneSentence,
+      );
+      // Opened once, so that a backup that can't be used is known of now.
+      const opened = await openApp({ ...settings, log: 'none' });
+      await opened.close();
+      return {
+        json: { made_at: madeAt, files, data_dir: settings.dataDir },
+        text: `The backup of ${madeAt} is in ${settings.dataDir}, and opens. What came after it is lost: ask integrators for a full sweep, or let them compare by digest.`,
+      };
+    },
+  },
+];

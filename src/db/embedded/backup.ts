@@ -1,0 +1,135 @@
+import { chown, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { systemRandom } from '../../random.ts';
+import { clusterMajor, makeBase, placeCluster } from './cluster.ts';
+import type { EmbeddedDatabase } from './embedded.ts';
+import { credentialsPath } from './embedded.ts';
+import { makeFolder } from './folder.ts';
+import type { CopiedFile } from './online-copy.ts';
+import { copyFile, copyOnline } from './online-copy.ts';
+import { accountFor } from './system-account.ts';
+
+/**
+ * Backups of the embedded database: `cluster/` is a data folder of PostgreSQL, `own/` what the service keeps beside it (the
+ * passwords of the server, the service's secret), and `manifest.json`, which is written last, names every file with its hash.
+ */
+
+type Manifest = {
+  format: 1;
+  made_at: string;
+  /** PostgreSQL's major version. */
+  postgres: string;
+  folders: string[];
+  files: CopiedFile[];
+};
+
+const manifestName = 'manifest.json';
+/** In the data folder after a restore, until the service has taken it up. */
+const markName = 'restored';
+
+const ownFiles = (dataDir: string): { name: string; path: string }[] => [
+  { name: 'server.json', path: credentialsPath(join(dataDir, 'postgres')) },
+  { name: 'secret', path: join(dataDir, 'secret') },
+];
+
+async function isEmpty(folder: string): Promise<boolean> {
+  const found = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  return found.length === 0;
+}
+
+/**
+ * Backs an embedded database up while it is used.
+ * @throws Error in one sentence
+ */
+export async function backUp(
+  embedded: EmbeddedDatabase,
+  dataDir: string,
+  out: string,
+  { madeAt, told }: { madeAt: string; told(bytes: number): void },
+): Promise<{ files: number; bytes: number }> {
+  if (!(await isEmpty(out))) throw new Error('--out must name a folder that is empty or is not there yet');
+  await makeFolder(out);
+  const slot = `ars_backup_${systemRandom.bytes(6).toString('hex')}`;
+  const { copied, postgres } = await embedded.administer(async (client, folder) => ({
+    copied: await copyOnline(client, folder, join(out, 'cluster'), { slot, told }),
+    postgres: (await clusterMajor(folder))!,
+  }));
+  const files = copied.files.map((file) => ({ ...file, path: `cluster/${file.path}` }));
+  await mkdir(join(out, 'own'), { mode: 0o700 });
+  for (const { name, path } of ownFiles(dataDir)) {
+    const found = await copyFile(path, join(out, 'own', name));
+    if (found !== null) files.push({ path: `own/${name}`, ...found });
+  }
+  const folders = ['cluster', 'own', ...copied.folders.map((path) => `cluster/${path}`)];
+  const manifest: Manifest = { format: 1, made_at: madeAt, postgres, folders, files };
+  await writeFile(join(out, `${manifestName}.new`), JSON.stringify(manifest), { mode: 0o600, flush: true });
+  await rename(join(out, `${manifestName}.new`), join(out, manifestName));
+  return { files: files.length, bytes: files.reduce((sum, file) => sum + file.bytes, 0) };
+}
+
+async function readManifest(from: string): Promise<Manifest> {
+  const text = await readFile(join(from, manifestName), 'utf8').catch(() => null);
+  if (text === null) throw new Error(`--from must name a whole backup: there is no ${manifestName} in it`);
+  const manifest = JSON.parse(text) as Manifest;
+  if (manifest.format !== 1) throw new Error('the backup was made by a newer version of the service');
+  return manifest;
+}
+
+/**
+ * Puts a backup into an empty data folder. Every file is held against its hash, and nothing is put in place before all are
+ * there. The service takes the restore up when it is opened next.
+ * @throws Error in one sentence
+ */
+export async function restoreBackup(
+  dataDir: string,
+  from: string,
+  told: (bytes: number) => void,
+): Promise<{ madeAt: string; files: number }> {
+  const manifest = await readManifest(from);
+  if (!(await isEmpty(dataDir))) throw new Error('ARS_DATA_DIR must be empty: a restore replaces nothing');
+  await makeFolder(dataDir);
+  const base = await makeBase(dataDir);
+  const account = await accountFor(join(base, 'cluster'));
+  const path = await placeCluster(base, account);
+  const draft = `${path}.new`;
+  const own = new Map(ownFiles(dataDir).map((file) => [`own/${file.name}`, file.path]));
+  const placeOf = (name: string) => own.get(name) ?? join(draft, name.slice('cluster/'.length));
+  const hand = async (made: string) => {
+    if (account !== null) await chown(made, account.uid, account.gid);
+  };
+  try {
+    await mkdir(draft, { mode: 0o700 });
+    await hand(draft);
+    for (const folder of manifest.folders.filter((one) => one.startsWith('cluster/')).sort()) {
+      await mkdir(placeOf(folder), { mode: 0o700 });
+      await hand(placeOf(folder));
+    }
+    let bytes = 0;
+    for (const file of manifest.files) {
+      const found = await copyFile(join(from, file.path), placeOf(file.path));
+      if (found?.sha256 !== file.sha256) throw new Error(`${file.path} of the backup is missing or damaged`);
+      if (!own.has(file.path)) await hand(placeOf(file.path));
+      told((bytes += found.bytes));
+    }
+    await writeFile(join(dataDir, markName), `${manifest.made_at}\n`, { mode: 0o600, flush: true });
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    for (const place of [...own.values(), join(dataDir, markName), dirname(own.get('own/server.json')!)])
+      await rm(place, { recursive: true, force: true });
+    throw error;
+  }
+  return { madeAt: manifest.made_at, files: manifest.files.length };
+}
+
+/** Whether a backup was put into the folder and the service has not taken that up yet. */
+export async function isRestored(dataDir: string): Promise<boolean> {
+  return (await readFile(join(dataDir, markName), 'utf8').catch(() => null)) !== null;
+}
+
+export async function forgetRestored(dataDir: string): Promise<void> {
+  await rm(join(dataDir, markName), { force: true });
+}

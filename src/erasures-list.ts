@@ -1,0 +1,55 @@
+import { open, readFile } from 'node:fs/promises';
+import { SettingsError } from './settings.ts';
+import { isUuid } from './uuid.ts';
+
+/**
+ * The list of who was erased, kept outside the database and its backups (`ARS_ERASURES_FILE`), so that a restore can't bring
+ * anybody back: a line of JSON for each, in ids. A line may stand twice.
+ */
+export type ListedErasure = { organisation_id: string; learner_id: string };
+
+/** Returns once it is on the disk. A line that was broken off, as by a loss of power, is ended first. */
+export async function appendErasures(path: string, erasures: readonly ListedErasure[]): Promise<void> {
+  const file = await open(path, 'a+', 0o600);
+  try {
+    const { size } = await file.stat();
+    const last = Buffer.alloc(1);
+    if (size > 0) await file.read(last, 0, 1, size - 1);
+    const lines = erasures.map(({ organisation_id, learner_id }) => JSON.stringify({ organisation_id, learner_id }));
+    // One write at the end of the file: processes that write at once don't mix their lines.
+    await file.appendFile(`${size > 0 && last[0] !== 0x0a ? '\n' : ''}${lines.map((line) => `${line}\n`).join('')}`);
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+}
+
+function readLine(line: string): ListedErasure | null {
+  try {
+    const { organisation_id, learner_id } = JSON.parse(line) as ListedErasure;
+    return isUuid(organisation_id) && isUuid(learner_id) ? { organisation_id, learner_id } : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * @returns null when there is no such file
+ * @throws SettingsError for a line that says something else; the beginning of a line that was broken off is passed over,
+ * because its erasure was not done then
+ */
+export async function readErasures(path: string): Promise<ListedErasure[] | null> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw new SettingsError(`ARS_ERASURES_FILE must name a file that can be read (${error.code}).`);
+  });
+  if (text === null) return null;
+  return text.split('\n').flatMap((line, i) => {
+    const read = readLine(line);
+    if (read !== null) return [read];
+    if (/^(\{("[^"]{0,60}"?[:,]?){0,4})?$/.test(line)) return [];
+    throw new SettingsError(
+      `Line ${i + 1} of ARS_ERASURES_FILE is no erasure, and who it was can't be known: put the file back from a copy.`,
+    );
+  });
+}

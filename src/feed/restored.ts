@@ -1,0 +1,41 @@
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { drawState } from './position.ts';
+
+/**
+ * How far the feed leaves its clock behind it after a restore. What was lost may have had positions up to the moment of the
+ * loss, by the clock of a machine that is perhaps not this one.
+ */
+const aheadUs = 60_000_000;
+
+const organisations = statement(
+  'restored.organisations',
+  'select organisation_id from feed order by organisation_id for update',
+);
+const beginAgain = statement(
+  'restored.begin_again',
+  `
+  update feed f
+     set restored_through = f.position, restored_at = greatest(f.position, $3) + ${aheadUs}, position = greatest(f.position, $3) + ${aheadUs},
+         state = g.state, groups_version = g.state
+    from unnest($1::int8[], $2::int8[]) as g(organisation_id, state)
+   where f.organisation_id = g.organisation_id`,
+);
+
+/** Organisations whose feeds are begun again by one statement. */
+const atOnce = 5000;
+
+/**
+ * The database was restored: every feed goes on above all that it may have shown before, what is remembered of its states
+ * and walks is no longer taken, and a restamp (restamp.ts) gives each live record a new position, so that whoever asks by `since`
+ * gets what the restore has changed.
+ * @returns the organisations
+ */
+export async function beginFeedsAgain(work: Work): Promise<number[]> {
+  const ids = (await work.tx.query<{ organisation_id: number }>(organisations)).map((row) => row.organisation_id);
+  for (let from = 0; from < ids.length; from += atOnce) {
+    const some = ids.slice(from, from + atOnce);
+    await work.tx.query(beginAgain, [some, some.map(() => drawState(work)), work.nowMs * 1000]);
+  }
+  return ids;
+}

@@ -1,0 +1,64 @@
+import { access, constants } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { App } from '../app.ts';
+import { feedLane, inWork } from '../db/work.ts';
+import type { ListedErasure } from '../erasures-list.ts';
+import { appendErasures, readErasures } from '../erasures-list.ts';
+import { findLearnersByIds, listErasures } from '../learners/learners.ts';
+import { findOrganisation } from '../organisations/organisations.ts';
+import { SettingsError } from '../settings.ts';
+import { eraseLearner, isErased } from '../withdrawals/erase.ts';
+import { countRestores } from './lineage.ts';
+
+/** Learners that are looked for by one statement. */
+const atOnce = 1000;
+
+const keyOf = ({ organisation_id, learner_id }: ListedErasure) => `${organisation_id} ${learner_id}`;
+
+/**
+ * Erases again whom a restore has brought back, before anything is served, and completes the list by those that only the
+ * database knows of.
+ * @returns how many were erased again
+ * @throws SettingsError when the database was restored and there is no list
+ */
+export async function applyErasures(app: App): Promise<number> {
+  const { erasuresFile: path } = app.settings;
+  if (path === null) return 0;
+  const listed = await readErasures(path);
+  if (listed === null) {
+    if ((await countRestores(app.db)) > 0)
+      throw new SettingsError(
+        'ARS_ERASURES_FILE names no file, and the database was restored from a backup that may hold who was erased since: put the list back, or make an empty file if nobody was.',
+      );
+    await access(dirname(path), constants.W_OK).catch((error: NodeJS.ErrnoException) => {
+      throw new SettingsError(`ARS_ERASURES_FILE must stand in a folder that can be written to (${error.code}).`);
+    });
+  }
+  const known = new Set((listed ?? []).map(keyOf));
+  const missing = (await listErasures(app.db)).filter((one) => !known.has(keyOf(one)));
+  if (missing.length > 0 || listed === null) await appendErasures(path, missing);
+  const ofOrganisation = Map.groupBy(listed ?? [], (one) => one.organisation_id);
+  let erased = 0;
+  for (const [publicId, all] of ofOrganisation) {
+    const organisation = await findOrganisation(app.db, publicId);
+    if (organisation !== undefined) erased += await eraseAgain(app, organisation.organisation_id, all);
+  }
+  if (erased > 0) app.log.error('erasures.applied', { learners: erased });
+  return erased;
+}
+
+async function eraseAgain(app: App, organisationId: number, all: readonly ListedErasure[]): Promise<number> {
+  const ids = [...new Set(all.map((one) => one.learner_id))];
+  let erased = 0;
+  for (let from = 0; from < ids.length; from += atOnce) {
+    const found = await findLearnersByIds(app.db, organisationId, ids.slice(from, from + atOnce));
+    for (const learner of found) {
+      if (isErased(learner)) continue;
+      const done = await inWork(app, feedLane(organisationId), (work) =>
+        eraseLearner(work, organisationId, learner.learner_id, { actor: 'service', again: true }),
+      );
+      if (done !== null) erased++;
+    }
+  }
+  return erased;
+}

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { verifyDigest } from '../../src/digest.ts';
+import { SettingsError } from '../../src/settings.ts';
+import { placeHold } from '../../src/holds/holds.ts';
+import { newRestamping, restampNext } from '../../src/restamp.ts';
+import { applyErasures } from '../../src/restore/erasures.ts';
+import { countRestores, takeUpRestore } from '../../src/restore/lineage.ts';
+import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { scenario } from '../scenario.ts';
+import { withService } from '../service.ts';
+
+/** Restores that nothing shows, as of files that are put back, and the list of who was erased. */
+
+const folder = await mkdtemp(join(tmpdir(), 'ars-restore-'));
+after(() => rm(folder, { recursive: true, force: true }));
+const list = join(folder, 'erasures');
+
+suite('a restore that is declared', async () => {
+  const service = await withService({ settings: { ARS_ERASURES_FILE: list } });
+  const { app } = service;
+  const scene = await scenario(service);
+  const { org } = scene;
+
+  async function restampAll() {
+    const doing = newRestamping();
+    while ((await restampNext(app, doing)) !== 'nothing left');
+  }
+
+  test('shows every live record anew to whoever asks by since, and takes no cursor and no ETag from before', async () => {
+    const group = await scene.group('cohort-1');
+    const [ana, bo] = [await scene.learner('ana'), await scene.learner('bo')];
+    await group.adds(ana, bo);
+    for (const one of [ana, ana, bo]) await one.completes();
+    await (await bo.completes({ subject: 'english' })).isWithdrawn();
+    const followers = [scene.follow(), scene.follow({}, { of: [group] }), scene.followLearners(), scene.followGroups()];
+    for (const one of followers) await one.poll();
+    const before = await org.get('/assessments?limit=1');
+    const old = new URL(before.body.pagination.next);
+    const positions = async () =>
+      (await org.get('/assessments')).body.data.map((one: any) => one.updated_at as string) as string[];
+    const given = (await positions()).at(-1)!;
+    assert.equal(await takeUpRestore(app), null, 'nothing has happened yet');
+    assert.equal(await takeUpRestore(app, 'operator'), 1);
+    const refused = await org.get(old.pathname.slice('/api/v1'.length) + old.search);
+    assert.deepEqual([refused.status, refused.body.error.code], [400, 'invalid_cursor']);
+    assert.equal((await org.get('/assessments?limit=1', { 'if-none-match': before.headers.etag! })).status, 200);
+    await restampAll();
+    assert.deepEqual(
+      (await followers[0]!.poll()).sort(),
+      ['ana maths: completed', 'ana maths: completed', 'bo maths: completed'],
+      'tombstones have long arrived',
+    );
+    assert.deepEqual((await followers[3]!.poll()).length, 1, 'a group may have had a newer name');
+    for (const one of followers) await one.assertConverged();
+    assert.ok((await positions()).filter((at) => at > given).length >= 3);
+    assert.deepEqual(await verifyDigest(app, org.id), []);
+    const cursor = new URL((await org.get('/assessments?limit=1')).body.pagination.next);
+    assert.equal((await org.get(cursor.pathname.slice('/api/v1'.length) + cursor.search)).status, 200);
+    assert.equal(await takeUpRestore(app), null, 'it is taken up once');
+    const audited = await app.db.query<{ actor: string }>(
+      `select actor from audit where organisation_id = $1 and action = 'restore declare'`,
+      [org.id],
+    );
+    assert.deepEqual(audited, [{ actor: 'operator' }]);
+  });
+
+  test('goes on above what was shown, whatever the clock says, and again at the next one', async () => {
+    const result = await (await scene.learner('cy')).completes();
+    const { updated_at: first } = (await result.read()).body.data;
+    await takeUpRestore(app, 'operator');
+    await restampAll();
+    const { updated_at: second } = (await result.read()).body.data;
+    assert.ok(Date.parse(second) - Date.parse(first) >= 60_000, `${first} ${second}`);
+    await takeUpRestore(app, 'operator');
+    await restampAll();
+    assert.ok((await result.read()).body.data.updated_at > second);
+    assert.equal(await countRestores(app.db), 3);
+  });
+
+  test('another identity is a restore, for one of those who look at once', async () => {
+    await app.db.query(`update lineage set identity = '7 1 16384'`);
+    const sibling = await service.sibling();
+    assert.equal(await countRestores(app.db), 4, 'found at the start');
+    await app.db.query(`update lineage set identity = '7 1 16384'`);
+    const looks = await Promise.all([app, app, sibling.app, sibling.app].map((one) => takeUpRestore(one)));
+    assert.deepEqual(looks.filter((one) => one !== null).length, 1);
+    await app.db.query(`update lineage set identity = ''`);
+    assert.equal(await takeUpRestore(app), null, 'a database that told nothing until now was not restored');
+    await restampAll();
+  });
+
+  test('whom a restore brings back is erased before anything is served', async () => {
+    const [di, ed] = [await scene.learner('di'), await scene.learner('ed')];
+    await di.completes();
+    await ed.completes();
+    const idOf = async (ref: string) => (await org.get(`/learners/${ref}`)).body.data.learner_id as string;
+    const [diId, edId] = [await idOf('di'), await idOf('ed')];
+    const follower = scene.follow();
+    await follower.poll();
+    await service.inWork((work) => eraseLearner(work, org.id, diId, { actor: 'operator' }));
+    const line = `${JSON.stringify({ organisation_id: org.publicId, learner_id: diId })}\n`;
+    assert.equal(await readFile(list, 'utf8'), line);
+    await assert.rejects(
+      service.inWork(async (work) => {
+        await eraseLearner(work, org.id, edId, { actor: 'operator' });
+        throw new Error('the end');
+      }),
+    );
+    assert.equal(await readFile(list, 'utf8'), line, 'what is rolled back is not listed');
+    const hold = {
+      holdId: service.app.random.uuid(),
+      learnerId: edId,
+      reason: 'Complaint',
+      actor: 'operator',
+      endsAt: null,
+    };
+    await service.inWork((work) => placeHold(work, org.id, hold));
+    // As if the backup were from before, when a hold was on the learner: the list knows of an erasure that the database doesn't. A line was broken off.
+    const unknown = JSON.stringify({ organisation_id: service.app.random.uuid(), learner_id: edId });
+    await writeFile(list, `${line}${line.replace(diId, edId)}${unknown}\n{"organisation_id":"5f1a`);
+    const again = await service.sibling({ settings: { ARS_ERASURES_FILE: list } });
+    assert.ok(again.logged.some((one) => /"erasures\.applied".*"learners":1/.test(one)));
+    assert.equal((await org.get('/learners/ed')).status, 404);
+    assert.deepEqual((await follower.poll()).sort(), ['di maths: deleted', 'ed maths: deleted']);
+    const lines = (await readFile(list, 'utf8')).split('\n');
+    assert.deepEqual(lines.slice(-2), [line.replace(diId, edId).trim(), ''], 'a line that was broken off is ended');
+    assert.equal(await applyErasures(app), 0);
+  });
+
+  test('without its list a restored database serves nothing, nor with one that can not be read', async () => {
+    await rm(list);
+    await assert.rejects(applyErasures(app), SettingsError);
+    await writeFile(list, 'learner,erased\n');
+    await assert.rejects(applyErasures(app), /Line 1 of ARS_ERASURES_FILE/);
+    await writeFile(list, '');
+    assert.equal(await applyErasures(app), 0);
+    assert.equal(
+      (await readFile(list, 'utf8')).trim().split('\n').length,
+      2,
+      'what the database knows is listed again',
+    );
+  });
+});
