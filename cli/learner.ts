@@ -7,6 +7,9 @@ import type { LearnerName } from '../src/learners/learners.ts';
 import type { NamedLearner } from '../src/learners/rename.ts';
 import { changeReference, ReferenceRefused, referenceExpected } from '../src/learners/reference.ts';
 import { correctName, findNamedLearner } from '../src/learners/rename.ts';
+import { MergeRefused, mergeLearners } from '../src/merging/merge.ts';
+import type { MergePreview, Side } from '../src/merging/preview.ts';
+import { previewMerge } from '../src/merging/preview.ts';
 import { eraseLearner } from '../src/withdrawals/erase.ts';
 import { previewErasure } from '../src/withdrawals/preview.ts';
 import { limits } from '../src/limits.ts';
@@ -62,6 +65,34 @@ export async function namedLearner(app: App, organisationId: number, who: NamedL
 
 const goneFor = (who: NamedLearner): Failure =>
   'ref' in who ? missing('learner', who.ref, { by: 'reference' }) : missing('learner', who.learnerId);
+
+/** The learner whom a reference reaches, or the one with the id. @throws Failure */
+async function idOfNamed(app: App, organisationId: number, text: string): Promise<string> {
+  const learner =
+    (await findNamedLearner(app.db, organisationId, { ref: text })) ??
+    (isUuid(text) ? await findNamedLearner(app.db, organisationId, { learnerId: text.toLowerCase() }) : undefined);
+  if (learner === undefined) throw missing('learner', text, { by: 'reference' });
+  return learner.learner_id;
+}
+
+/** The preview without what names anybody. */
+function numbersOf({ from, into, joins, alike, refused }: MergePreview) {
+  const side = ({ learner_id, results, withdrawn, evidence, open_invitations, sitting }: Side) => ({
+    learner_id,
+    results,
+    withdrawn,
+    evidence,
+    open_invitations,
+    sitting,
+  });
+  return { from: side(from), into: side(into), groups: joins.length, alike, refused };
+}
+
+function sentenceOf({ from, into, joins, alike, refused }: MergePreview): string {
+  if (refused !== null) return `They can't be merged now: ${refused}.`;
+  const twice = alike === 0 ? '' : ` ${count(alike, 'result')} of one subject and moment stand on both sides.`;
+  return `${count(from.results, 'result')}, ${count(from.open_invitations, 'open invitation')} and ${count(from.sitting.length, 'sitting')} under way would be those of the learner ${into.learner_id}, who has ${count(into.results, 'result')} and would join ${count(joins.length, 'group')}.${twice} With --confirm the learner ${from.learner_id} becomes a tombstone, whose references reach the other for good: a merge can't be undone.`;
+}
 
 export const commands: Command[] = [
   ...inviteCommands,
@@ -128,6 +159,51 @@ export const commands: Command[] = [
           text: changed
             ? `The learner ${learner_id} has the reference ${to}; what was theirs before still reaches them.`
             : `The learner ${learner_id} already has this reference.`,
+        };
+      });
+    },
+  },
+  {
+    name: 'learner merge',
+    usage: '--organisation ID --from REF|ID --into REF|ID [--confirm] [--reason R]',
+    summary: 'Merge two learners who are one person; without --confirm, say what would move',
+    positionals: [0, 0],
+    options: {
+      organisation: { type: 'string' },
+      from: { type: 'string' },
+      into: { type: 'string' },
+      confirm: { type: 'boolean' },
+      reason: { type: 'string' },
+    },
+    run: async (call) => {
+      const id = requiredOption(call, 'organisation');
+      const named = { from: requiredOption(call, 'from'), into: requiredOption(call, 'into') };
+      for (const [name, text] of Object.entries(named))
+        if (!isOpaqueRef(text)) throw new Misuse(`--${name} must be a reference or an id, never a name or an address`);
+      const reason = option(call, 'reason') === undefined ? null : readReason(call);
+      return withApp(async (app) => {
+        const { organisation_id } = await organisationOf(app, id);
+        const pair = {
+          from: await idOfNamed(app, organisation_id, named.from),
+          into: await idOfNamed(app, organisation_id, named.into),
+        };
+        if (call.options.confirm !== true) {
+          const preview = await previewMerge(app.db, organisation_id, pair, new Date(app.clock.nowMs()));
+          if (preview === undefined) throw missing('learner', pair.from);
+          return { json: { merged: false, ...numbersOf(preview) }, text: sentenceOf(preview) };
+        }
+        const merged = await act(app, organisation_id, 'learner merge', async (work) => {
+          const result = await mergeLearners(work, organisation_id, pair, { actor: operator, reason }).catch(
+            (error: unknown) => {
+              if (error instanceof MergeRefused) throw new Failure(error.message);
+              return orMissing('learner', pair.from)(error);
+            },
+          );
+          return { result, resource: result.learner_id };
+        });
+        return {
+          json: { merged: true, ...merged },
+          text: `The learner ${merged.merged_id} is merged into ${merged.learner_id}: ${count(merged.results, 'result')}, ${count(merged.invitations, 'invitation')} and ${count(merged.sittings, 'sitting')} moved, ${count(merged.groups, 'group')} joined.`,
         };
       });
     },

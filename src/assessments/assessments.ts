@@ -7,5 +7,6 @@ export {
   findWithdrawn,
   forgetReasons,
   forgetReasonsBefore,
+  passResults,
   replaceLearnerJson,
 } from './store.ts';

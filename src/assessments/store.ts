@@ -5,7 +5,7 @@ import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { counted, counting, tokenOf } from '../feed/digest.ts';
 import type { CountedRow, Feed } from '../feed/position.ts';
-import { moveExits } from '../feed/scope-exits.ts';
+import { moveExits, passExits } from '../feed/scope-exits.ts';
 import { shapeAt } from '../db/shape.ts';
 import { limits } from '../limits.ts';
 import { facetsMatching } from './facet.ts';
@@ -217,6 +217,25 @@ const empty = statement(
   ${counting('select group_set_id, facet, token from was where learner_id <= $5', null)}
   select ${counted}`,
 );
+// Withdrawn ones too, at their places: whoever still holds one is told of it where the learner is found now.
+const pass = statement(
+  'assessment.pass',
+  `
+  with passing as materialized (
+    select f.assessment_id, f.group_set_id, f.facet, f.deleted, f.token as had,
+           coalesce(f.token, ${tokenOf('f.assessment_id', 'f.position')}) as token
+      from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2),
+  stored as (
+    update assessment a set learner_id = $3 from passing p where a.organisation_id = $1 and a.assessment_id = p.assessment_id),
+  fed as (
+    update assessment_feed f set learner_id = $3, token = p.token
+      from passing p where f.organisation_id = $1 and f.learner_id = $2 and f.assessment_id = p.assessment_id),
+  ${counting(
+    'select group_set_id, facet, had as token from passing where not deleted and $2::uuid <= $4::uuid',
+    'select group_set_id, facet, token from passing where not deleted and $3::uuid <= $4::uuid',
+  )}
+  select (select count(*) from passing where not deleted) as count, ${counted}`,
+);
 const forget = statement(
   'assessment.forget_reasons',
   `
@@ -304,6 +323,23 @@ export async function emptyAssessment(
   feed.counted(out!);
   await moveExits(work.tx, feed.organisationId, row, feed.next());
   feed.used(1);
+}
+
+/**
+ * One learner's results are another's, withdrawn ones too, with what is told of groups that were left. What they show, and
+ * new positions, are the caller's to give; the feed's lock is held.
+ * @returns how many are live
+ */
+export async function passResults(work: Work, feed: Feed, from: string, to: string): Promise<number> {
+  await passExits(work.tx, feed.organisationId, from, to);
+  const [row] = await work.tx.query<CountedRow & { count: number }>(pass, [
+    feed.organisationId,
+    from,
+    to,
+    feed.digestThrough,
+  ]);
+  feed.counted(row!);
+  return row!.count;
 }
 
 /** Takes away why the learner's results were changed, and what they were: reasons are free text and may name a person. */

@@ -79,7 +79,7 @@ export const learnerTables: Record<string, LearnerTable> = {
     omits: { code_mac: 'what a code is recognised by' },
   },
   invitation_run_row: {
-    whose: `(t.learner_id = $2 or t.cells ->> 'ref' = any(array(${refsOf('$2')})))`,
+    whose: `(t.learner_id in (${idsOf('$2')}) or t.cells ->> 'ref' = any(array(${refsOf('$2')})))`,
     order: 't.run_id, t.row_no',
     says: 'Rows of tables by which your provider invites, or is about to invite, you.',
   },

@@ -37,6 +37,27 @@ const leaveAll = statement(
   returning learner_id`,
 );
 
+const groupsOf = statement(
+  'membership.groups_of',
+  'select group_id from membership where organisation_id = $1 and learner_id = $2 and left_position is null order by group_id',
+);
+
+/**
+ * Makes a learner, who has got another one's results, a member of that one's groups too, teams and archived ones included:
+ * so no result leaves a group. Group sets follow, positions don't.
+ * @returns the groups that the learner joined by it
+ */
+export async function joinGroupsOf(work: Work, feed: Feed, from: string, to: string): Promise<string[]> {
+  const { organisationId } = feed;
+  const ids = async (learnerId: string) =>
+    (await work.tx.query<{ group_id: string }>(groupsOf, [organisationId, learnerId])).map((row) => row.group_id);
+  const pairs = (groupIds: string[]) => groupIds.map((group_id) => ({ group_id, learner_id: to }));
+  const joined = await joinGroups(work, feed, pairs(await ids(from)));
+  // Results that came from groups which their learner had left are in scope again where this learner is a member.
+  await forgetExits(work.tx, organisationId, pairs(await ids(to)));
+  return joined.map((pair) => pair.group_id);
+}
+
 /** Ends all memberships of these learners without a live result, teams too. Group sets follow, positions don't. */
 export async function leaveEveryGroup(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
   const left = await work.tx.query<{ learner_id: string }>(leaveAll, [feed.organisationId, learnerIds, feed.next()]);

@@ -70,6 +70,11 @@ const forget = statement(
   `update legal_hold set reason = '' where organisation_id = $1 and learner_id = $2 and reason <> ''`,
 );
 
+const pass = statement(
+  'hold.pass',
+  'update legal_hold set learner_id = $3 where organisation_id = $1 and learner_id = $2',
+);
+
 /** Places a hold; the same id twice is one. Whatever deletes at this moment comes before it, or finds it. */
 export async function placeHold(
   work: Work,
@@ -126,6 +131,11 @@ export function listHolds(
   { learnerId = null, limit }: { learnerId?: string | null; limit: number },
 ): Promise<Hold[]> {
   return tx.query<Hold>(list, [organisationId, learnerId, limit]);
+}
+
+/** Whoever must be kept turned out to be another learner, who must be kept then. */
+export async function passHolds(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
+  await tx.query(pass, [organisationId, from, to]);
 }
 
 /** What was written about a learner who is erased. */

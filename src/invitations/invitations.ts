@@ -117,6 +117,40 @@ const emptyOf = statement(
    where organisation_id = $1 and learner_id = $2 returning invitation_id, mailed_at`,
 );
 
+const hold = statement(
+  'invitation.hold',
+  `
+  select ${columns} from invitation where organisation_id = $1 and invitation_id = $2 for share`,
+);
+const lockOf = statement(
+  'invitation.lock_of_learners',
+  `
+  select invitation_id from invitation where organisation_id = $1 and learner_id = any($2) order by invitation_id for update`,
+);
+const pass = statement(
+  'invitation.pass',
+  'update invitation set learner_id = $3 where organisation_id = $1 and learner_id = $2 returning status',
+);
+
+/** The invitation as it is; it stays that learner's until the end of this unit of work. */
+export async function holdInvitation(
+  work: Work,
+  organisationId: number,
+  invitationId: string,
+): Promise<Invitation | undefined> {
+  return (await work.tx.query<Invitation>(hold, [organisationId, invitationId]))[0];
+}
+
+/** Nobody begins a sitting of these learners until the end of this unit of work. */
+export async function lockInvitationsOf(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
+  await tx.query(lockOf, [organisationId, learnerIds]);
+}
+
+/** One learner's invitations are another's; their addresses stay as they are. @returns how many */
+export async function passInvitations(tx: Tx, organisationId: number, from: string, to: string): Promise<number> {
+  return (await tx.query(pass, [organisationId, from, to])).length;
+}
+
 /** Ends a learner's invitations, and takes away what was written about them. */
 export function emptyInvitations(
   tx: Tx,

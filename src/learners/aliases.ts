@@ -23,6 +23,10 @@ const ofLearners = statement(
   select learner_id, ref from learner_alias
    where organisation_id = $1 and learner_id = any($2) and ref is not null order by ref`,
 );
+const pass = statement(
+  'alias.pass',
+  'update learner_alias set learner_id = $3 where organisation_id = $1 and learner_id = $2',
+);
 const hash = statement(
   'alias.hash',
   `
@@ -63,6 +67,11 @@ export async function findPerson(
   const aliases = (await findAliases(tx, organisationId, [learner.learner_id])).map((alias) => alias.ref);
   const refs = learner.ref === null ? aliases : [learner.ref, ...aliases];
   return { ids: [learner.learner_id, ...merged], refs, aliases };
+}
+
+/** All that reached one learner reaches another. */
+export async function passAliases(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
+  await tx.query(pass, [organisationId, from, to]);
 }
 
 /** The learner is erased: what its aliases are found by, in place of themselves. */

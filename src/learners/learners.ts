@@ -1,7 +1,8 @@
 /** What other nouns may ask of learners. */
 export type { LearnerName } from './store.ts';
-export { findAliases, findPerson, hashAliases } from './aliases.ts';
+export { findAliases, findPerson, hashAliases, keepAlias, passAliases } from './aliases.ts';
 export {
+  absorbLearner,
   emptyLearners,
   findLearner,
   findLearnersByIds,
@@ -10,6 +11,7 @@ export {
   findLeaving,
   findStranded,
   forgetChangeReasonsBefore,
+  findWholeLearners,
   insertLearners,
   listErasures,
   lookAgainAt,

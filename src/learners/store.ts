@@ -147,6 +147,18 @@ const mergedInto = statement(
   'learner.merged_into',
   'select learner_id from learner where organisation_id = $1 and merged_into = $2',
 );
+const absorb = statement(
+  'learner.absorb',
+  `
+  with lost as (
+    update learner set merged_into = $3 where organisation_id = $1 and (learner_id = $2 or merged_into = $2))
+  update learner set email = coalesce(email, $4), ref = coalesce(ref, $5), named_at = $6
+   where organisation_id = $1 and learner_id = $3`,
+);
+const whole = statement(
+  'learner.whole',
+  'select learner_id, ref, full_name, email from learner where organisation_id = $1 and learner_id = any($2)',
+);
 const updateRef = statement(
   'learner.update_ref',
   'update learner set ref = $3 where organisation_id = $1 and learner_id = $2',
@@ -220,6 +232,25 @@ export async function updateLearner(
 export async function findMergedInto(tx: Tx, organisationId: number, learnerId: string): Promise<string[]> {
   const rows = await tx.query<{ learner_id: string }>(mergedInto, [organisationId, learnerId]);
   return rows.map((row) => row.learner_id);
+}
+
+export type WholeLearner = LearnerName & { email: string | null };
+
+export function findWholeLearners(tx: Tx, organisationId: number, ids: string[]): Promise<WholeLearner[]> {
+  return tx.query<WholeLearner>(whole, [organisationId, ids]);
+}
+
+/**
+ * One learner, of whom nothing is left, turned out to be another one, who gets the address and the reference where there
+ * was none. The name that stays counts as given now: a result of the other must not put another one back.
+ */
+export async function absorbLearner(
+  work: Work,
+  organisationId: number,
+  { from, to }: { from: WholeLearner; to: WholeLearner },
+): Promise<void> {
+  const namedAtUs = work.nowMs * 1000;
+  await work.tx.query(absorb, [organisationId, from.learner_id, to.learner_id, from.email, from.ref, namedAtUs]);
 }
 
 /** Another reference for a learner, whom the provider's systems then know by it. */

@@ -10,7 +10,7 @@ import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
 import { auditInside } from '../audit/audit.ts';
 import type { Purpose } from '../invitations/invitations.ts';
-import { findInvitation, markInvitationUsed, reopenInvitation } from '../invitations/invitations.ts';
+import { findInvitation, lockInvitation, markInvitationUsed, reopenInvitation } from '../invitations/invitations.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
@@ -61,6 +61,8 @@ export async function finishSitting(app: App, key: SittingKey, declared: boolean
 /** Nothing can be said from so little: there is no result, and the learner may start again without a second credit. */
 function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting): Promise<Finish> {
   return inWork(app, rowsLane(sitting.organisation_id), async (work) => {
+    // Before the sitting: whoever ends or moves both takes them in this order.
+    await lockInvitation(work, sitting.organisation_id, sitting.invitation_id);
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;
     await updateSitting(work.tx, { ...sitting, status: 'void', void_reason: reason });
@@ -108,6 +110,7 @@ async function complete(
     const feed = await lockFeed(work, organisationId);
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;
+    if (row.learner_id !== sitting.learner_id) return 'changed';
     if (JSON.stringify(await readShown(work.tx, sitting)) !== JSON.stringify(shown)) return 'changed';
     await recordAssessments(
       work,

@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import { inWork, rowsLane } from '../db/work.ts';
 import { auditInside } from '../audit/audit.ts';
+import { holdInvitation } from '../invitations/invitations.ts';
 import { takeStartCode } from '../invitations/start-code.ts';
 import { banksOf } from './banks.ts';
 import type { Link } from './link.ts';
@@ -26,6 +27,9 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
   const { invitation, next: subject } = link;
   if (link.open !== null || subject === null || link.expired) return invitation.invitation_id;
   return inWork(app, rowsLane(invitation.organisation_id), async (work) => {
+    const { organisation_id, invitation_id } = invitation;
+    // Whose it is may have changed since the link was read: the learner turned out to be another one.
+    const held = await holdInvitation(work, organisation_id, invitation_id);
     const { start_code: needsCode } = invitation;
     const release = needsCode
       ? await takeStartCode(work, invitation.organisation_id, invitation.invitation_id, code)
@@ -35,7 +39,7 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
     const pool = pools[subject];
     const { extra_time_pct } = invitation;
     const settings: FrozenSettings = { delivery: pool.settings, extra_time_pct, seed: drawSeed(app.random) };
-    const { organisation_id, learner_id, invitation_id } = invitation;
+    const { learner_id } = held ?? invitation;
     const learner = { organisation_id, learner_id, subject };
     const sitting = await insertSitting(work.tx, {
       ...learner,

@@ -17,6 +17,7 @@ const position = 'src/feed/position.ts';
 const stamp = 'src/feed/stamp.ts';
 const listReply = 'src/http/list-reply.ts';
 const history = { file: 'history.test.ts', test: 'law 1' };
+const merge = { file: 'merge.test.ts', test: 'law 1: a merge converges' };
 
 /** Positions from the clock of whoever writes, in microseconds, with nothing held until the commit. */
 const bareClock: Mutation['changes'] = [
@@ -226,6 +227,78 @@ export const mutations: Mutation[] = [
       test: 'law 1: a client that knows nothing but since gets through a removal',
       says: /stands still/,
     },
+  },
+  {
+    name: 'merge-unstamped',
+    fault: 'a merge moves results without giving those of the survivor new positions',
+    changes: [
+      {
+        file: 'src/merging/merge.ts',
+        from: 'await stampLearnersAndAssessments(work, feed, [into]);',
+        to: `await (await import('../feed/stamp.ts')).stampLearners(work, feed, [into]);`,
+      },
+    ],
+    caughtBy: { ...merge, says: /law [12]: / },
+  },
+  {
+    name: 'merge-leaves-feed',
+    fault: 'a feed by the lost reference is left behind',
+    changes: [
+      {
+        file: 'src/assessments/list.ts',
+        from: "select learner_id from ${reachedBy('array[$2::text]')} r",
+        to: 'select learner_id from learner where organisation_id = $1 and ref = $2',
+      },
+    ],
+    caughtBy: { ...merge, says: /law 1: .*learner_ref=ana/ },
+  },
+  {
+    name: 'merge-leaves-tombstones',
+    fault: 'tombstones of the lost learner stay where no reference reaches',
+    changes: [
+      {
+        file: 'src/assessments/store.ts',
+        from: 'from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2), stored as',
+        to: 'from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2 and not f.deleted), stored as',
+      },
+    ],
+    caughtBy: { ...merge, says: /law 1: .*learner_ref=ana/ },
+  },
+  {
+    name: 'merge-leaves-exits',
+    fault: 'what is told of groups that the lost learner left stays with the lost learner',
+    changes: [
+      {
+        file: 'src/feed/scope-exits.ts',
+        from: 'await tx.query(pass, [organisationId, from, to]);',
+        to: 'void to;',
+      },
+    ],
+    caughtBy: { ...merge, says: /law 1: .*group_id=/ },
+  },
+  {
+    name: 'merge-keeps-count',
+    fault: 'results that a merge moves among those which are counted already are not counted',
+    changes: [
+      {
+        file: 'src/assessments/store.ts',
+        from: 'where not deleted and $3::uuid <= $4::uuid',
+        to: 'where not deleted and $2::uuid <= $4::uuid and $3::uuid <> $2::uuid',
+      },
+    ],
+    caughtBy: { file: 'merge.test.ts', test: 'law 1: a merge while', says: /law 1: the digest differs/ },
+  },
+  {
+    name: 'reference-of-before',
+    fault: 'a learner who gets another reference is no longer reached by the one of before',
+    changes: [
+      {
+        file: 'src/learners/reference.ts',
+        from: 'if (learner.ref !== null) await keepAlias',
+        to: 'if (learner.ref === ref) await keepAlias',
+      },
+    ],
+    caughtBy: { ...history, says: /law 1: / },
   },
   {
     name: 'audit-after-reply',

@@ -7,7 +7,9 @@ import { levels } from '../../src/assessments/facet.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { changeReference } from '../../src/learners/reference.ts';
-import { correctName } from '../../src/learners/rename.ts';
+import { correctName, findNamedLearner } from '../../src/learners/rename.ts';
+import { lockFeed } from '../../src/feed/position.ts';
+import { mergeLearners } from '../../src/merging/merge.ts';
 import type { Work } from '../../src/db/work.ts';
 import { ApiError } from '../../src/errors.ts';
 import { clientGroupTypes } from '../../src/groups/types.ts';
@@ -138,6 +140,27 @@ export class World {
       [200, 201],
     );
     if (!this.refs.includes(ref)) this.refs.push(ref);
+  }
+
+  /** Two learners are one from now on, whichever is lost; now and then one of them had no reference. */
+  async #merge(random: Random): Promise<void> {
+    const { id } = this.organisation;
+    const ref = this.#lasting(random);
+    const nameless = this.records.filter((record) => record.ref === null);
+    const by = nameless.length > 0 && random.float() < 0.3 ? pick(random, nameless) : this.#lasting(random);
+    const turned = random.float() < 0.5;
+    await this.#work(random, async (work) => {
+      // Who they are stays so until the end.
+      await lockFeed(work, id);
+      const other = typeof by === 'string' ? { ref: by } : { learnerId: await this.#learnerOf(work, by.assessment_id) };
+      const [one, two] = [await findNamedLearner(work.tx, id, { ref }), await findNamedLearner(work.tx, id, other)];
+      assert.ok(one, `law 1: ${ref} reaches nobody`);
+      if (two === undefined || one.learner_id === two.learner_id) return;
+      const [from, into] = turned ? [one, two] : [two, one];
+      const pair = { from: from.learner_id, into: into.learner_id };
+      await mergeLearners(work, id, pair, { actor: 'operator', reason: 'a history' });
+      if (two.ref !== null) this.#persons.areOne(ref, two.ref);
+    });
   }
 
   #ways: [string, number, (random: Random) => Promise<void>][] = [
@@ -355,6 +378,7 @@ export class World {
         this.#persons.areOne(ref, to);
       },
     ],
+    ['merge learners', 3, (random) => this.#merge(random)],
     ['rename a learner', 2, (random) => this.#provision(random, pick(random, this.refs), someName(random), 0)],
   ];
 
