@@ -277,7 +277,14 @@ const dataProtection = `
   runs as (
     insert into retention_run (organisation_id, run_id, rehearsal, months, tally, created_at, created_by, finished_at)
     select $1, gen_random_uuid(), true, '{"learners": 84}', '{"learners": {"learners": 3, "items": 3, "held": 0, "first": []}}', $2, 'bench', $2
-      from generate_series(1, 20))
+      from generate_series(1, 20)),
+  cases as (
+    insert into data_case (organisation_id, case_id, kind, about, received_at, due_at, opened_by)
+    select $1, gen_random_uuid(), 'access', 'Person ' || n, $2, $2::timestamptz + interval '1 month', 'bench' from generate_series(1, 20) n),
+  looked as (
+    insert into lookup (organisation_id, learner_id, at, user_id, page)
+    select $1, l.learner_id, $2::timestamptz - n * interval '1 hour', gen_random_uuid(), '/learners/{learner_id}'
+      from (select learner_id from learner where organisation_id = $1 order by learner_id limit 60) l, generate_series(1, 200) n)
   insert into learner_change (organisation_id, learner_id, at, kind, actor)
   select $1, gen_random_uuid(), $2, 'erased', 'bench' from generate_series(1, 20)`;
 

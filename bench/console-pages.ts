@@ -101,6 +101,7 @@ const sample: Record<string, string> = {
   retention_id: 'select run_id as id from retention_run where organisation_id = $1 limit 20',
   hold_id: 'select hold_id as id from legal_hold where organisation_id = $1 limit 20',
   erased_id: `select learner_id as id from learner_change where organisation_id = $1 and kind = 'erased' limit 20`,
+  case_id: 'select case_id as id from data_case where organisation_id = $1 limit 20',
   learner_id: 'select learner_id as id from learner where organisation_id = $1 order by learner_id limit 60',
   user_id: 'select user_id as id from user_membership where organisation_id = $1 limit 40',
   call: `select audit_id::text as id from (${across(60)}) w

@@ -32,6 +32,7 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   sittings: () => import('./sittings.ts'),
   retention: () => import('./retention.ts'),
   hold: () => import('./hold.ts'),
+  case: () => import('./case.ts'),
   secret: () => import('./secret.ts'),
   check: () => import('./check.ts'),
   'verify-sync': () => import('./verify-sync.ts'),

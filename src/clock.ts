@@ -28,6 +28,15 @@ export function manualClock(startMs: number): ManualClock {
   };
 }
 
+/** So many calendar months after an instant, or before it: the same day of the month, or its last. */
+export function monthsAfter(atMs: number, months: number): Date {
+  const at = new Date(atMs);
+  const first = new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + months, 1));
+  const days = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 0)).getUTCDate();
+  first.setUTCDate(Math.min(at.getUTCDate(), days));
+  return new Date(first.getTime() + (atMs % 86_400_000));
+}
+
 /** RFC 3339 in UTC with exactly three decimals, the only form in which the service writes a date-time. */
 export function formatMs(ms: number): string {
   return new Date(ms).toISOString();

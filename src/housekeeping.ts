@@ -6,7 +6,9 @@ import { scrubDigest } from './digest.ts';
 import { pruneRuns, runMoves } from './groups/runs.ts';
 import { foldRefused } from './audit/refused.ts';
 import { sealAudit } from './audit/seal.ts';
+import { pruneCases } from './cases/cases.ts';
 import { inWork } from './db/work.ts';
+import { pruneLookups } from './lookups/lookups.ts';
 import { limits } from './limits.ts';
 import { errorFields } from './log.ts';
 import { pruneDrafts, runInvitations } from './invitations/run.ts';
@@ -69,6 +71,8 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
     takeUpRestore(app).then((begun) => (begun === null ? 0 : applyErasures(app))),
     inWork(app, null, async (work) => {
       await pruneRehearsals(work, limits.rehearsalMs);
+      await pruneCases(work, limits.caseTextsMs);
+      await pruneLookups(work.tx, new Date(work.nowMs - limits.lookupsMs));
       await pruneSessions(work);
       await pruneAttempts(work);
       await pruneUserInvitations(work);

@@ -95,6 +95,12 @@ export const limits = {
   mailMs: 3 * 24 * 3600_000,
   /** How long it is known of a mail that it was sent, without its address and its text. */
   mailKeptMs: 30 * 24 * 3600_000,
+  /** Characters of one text in a case. */
+  caseTextChars: 5000,
+  /** How long the texts of a case are kept after it was closed. */
+  caseTextsMs: 3 * 366 * 24 * 3600_000,
+  /** How long it is kept who opened which page about whom. */
+  lookupsMs: 2 * 366 * 24 * 3600_000,
   /** How long the numbers of what retention would delete are kept. */
   rehearsalMs: 30 * 24 * 3600_000,
   /** How long an invitation to the console can be used. */

@@ -97,6 +97,8 @@ export const redactions: Record<string, Redaction> = {
   'learner_change.reason': overwrite,
   'learner_group.name': (work, id, { key }) => redactGroup(work, id, key.group_id!),
   'learner_group.ref': (work, id, { key }) => redactGroup(work, id, key.group_id!),
+  'data_case.about': overwrite,
+  'data_case_entry.text': overwrite,
   'legal_hold.reason': overwrite,
   'mail.sealed': overwriteSealed('mail'),
   'organisation.contact': overwrite,

@@ -17,6 +17,9 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   audit_chain: ['src/audit'],
   audit_hour: ['src/audit'],
   bank_version: ['src/sittings'],
+  data_case: ['src/cases'],
+  data_case_entry: ['src/cases'],
+  lookup: ['src/lookups'],
   credit_entry: ['src/organisations'],
   delivery: [
     'src/webhooks',

@@ -53,7 +53,7 @@ async function holds(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Legal holds',
-      back: { to: `${base}/data-protection/retention`, label: 'Retention' },
+      back: { to: `${base}/data-protection`, label: 'Data protection' },
       main: html`${notice(query, { placed: 'The hold is in force.', released: 'The hold is released.' })}<p>Whoever is under a hold can’t be erased, their results can’t be withdrawn, and retention leaves them alone. A hold on one learner is placed from the learner’s page.</p>${managers.includes(role) ? html`<div class="actions"><a class="button" href="${base}${path}/create">Hold the whole organisation</a></div>` : null}${
         rows.length === 0
           ? empty('There is no hold.')

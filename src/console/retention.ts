@@ -23,7 +23,7 @@ const readers = ['owner', 'admin', 'auditor'] as const;
 const path = '/data-protection/retention';
 
 export const retentionRoutes: ConsoleRoute[] = [
-  { for: readers, method: 'GET', path, menu: 'Retention', section: 'organisation', handle: show },
+  { for: readers, method: 'GET', path, handle: show },
   { for: managers, proof: true, method: 'POST', path, handle: save },
   { for: managers, method: 'POST', path: `${path}/preview`, handle: preview },
   { for: readers, method: 'GET', path: `${path}/runs/{retention_id}`, handle: run },
@@ -68,6 +68,7 @@ async function retentionPage(
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Retention',
+      back: { to: `${base}/data-protection`, label: 'Data protection' },
       main: html`${notice(query, { saved: 'The times are saved. Nothing was deleted.' })}<p>How long each kind of data is kept. The months are proposals that suit many training providers; how long you keep what is yours to decide, and to write into your privacy notice. Whoever is under a <a href="${base}/data-protection/holds">legal hold</a> is left alone.</p>${facts(
         [
           [

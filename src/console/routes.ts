@@ -7,8 +7,10 @@ import { learnerExportRoutes } from './learner-export.ts';
 import { keyLinkRoutes } from './key-links.ts';
 import { keyRoutes } from './keys.ts';
 import { keyViewRoutes } from './key-view.ts';
+import { dataProtectionRoutes } from './data-protection.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import { retentionRoutes } from './retention.ts';
+import { lookupRoutes } from './lookups.ts';
 import { resendRoutes } from './resends.ts';
 import { webhookRoutes } from './webhooks.ts';
 import { creditRoutes } from './credits.ts';
@@ -68,6 +70,8 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...erasureRoutes,
   ...learnerExportRoutes,
   ...creditRoutes,
+  ...dataProtectionRoutes,
+  ...lookupRoutes,
   ...retentionRoutes,
   ...holdRoutes,
   ...settingsRoutes,

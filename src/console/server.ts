@@ -20,6 +20,7 @@ import { Form, Upload } from './form.ts';
 import type { Frame, Page } from './frame.ts';
 import { consoleStyle, documentOf, noFrame, pageHeaders } from './frame.ts';
 import type { Answer, ConsoleRoute, OpenVisit, Visit } from './route.ts';
+import { noteWhatIsShown } from './lookups.ts';
 import { menuFor } from './menu.ts';
 import { act, actionOf, isFor, NoSuchPage } from './route.ts';
 import { consoleRoutes } from './routes.ts';
@@ -187,7 +188,10 @@ async function handled(route: ConsoleRoute, visit: OpenVisit): Promise<{ answere
   const search = searchers.includes(organisation.role) ? `${base}/search` : null;
   const frame: Frame = { session, organisation, menu: menuFor(base, visit.path, organisation), search };
   try {
-    return { answered: proof ? confirm() : await route.handle(within), frame };
+    if (proof) return { answered: confirm(), frame };
+    const answered = await route.handle(within);
+    await noteWhatIsShown(route, within, answered);
+    return { answered, frame };
   } catch (error) {
     // The same bytes as for somebody else's page.
     if (error instanceof NoSuchPage) return { answered: notFound, frame: noFrame };

@@ -168,6 +168,42 @@ create table credit_entry (
 );
 CREATE INDEX credit_entry_invitation ON public.credit_entry USING btree (organisation_id, invitation_id) WHERE (invitation_id IS NOT NULL);
 
+create table data_case (
+  about text,
+  case_id uuid not null,
+  closed_at timestamp with time zone,
+  due_at timestamp with time zone not null,
+  extended boolean not null default false,
+  kind text not null,
+  learner_id uuid,
+  opened_by text not null,
+  organisation_id bigint not null,
+  outcome text,
+  paused_ms bigint not null default 0,
+  paused_since timestamp with time zone,
+  received_at timestamp with time zone not null,
+  constraint data_case_kind_check CHECK ((kind = ANY (ARRAY['access'::text, 'erasure'::text, 'rectification'::text, 'objection'::text, 'review'::text, 'complaint'::text]))),
+  constraint data_case_outcome_check CHECK ((outcome = ANY (ARRAY['done'::text, 'partly'::text, 'refused'::text, 'withdrawn'::text]))),
+  constraint data_case_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
+  constraint data_case_pkey PRIMARY KEY (organisation_id, case_id)
+);
+CREATE INDEX data_case_closed ON public.data_case USING btree (organisation_id, closed_at DESC, case_id) WHERE (closed_at IS NOT NULL);
+CREATE INDEX data_case_learner ON public.data_case USING btree (organisation_id, learner_id) WHERE (learner_id IS NOT NULL);
+CREATE INDEX data_case_open ON public.data_case USING btree (organisation_id, due_at, case_id) WHERE (closed_at IS NULL);
+
+create table data_case_entry (
+  actor text not null,
+  at timestamp with time zone not null,
+  case_id uuid not null,
+  entry_no integer not null,
+  kind text not null,
+  organisation_id bigint not null,
+  text text,
+  constraint data_case_entry_kind_check CHECK ((kind = ANY (ARRAY['opened'::text, 'note'::text, 'paused'::text, 'resumed'::text, 'extended'::text, 'closed'::text]))),
+  constraint data_case_entry_organisation_id_case_id_fkey FOREIGN KEY (organisation_id, case_id) REFERENCES data_case(organisation_id, case_id) ON DELETE CASCADE,
+  constraint data_case_entry_pkey PRIMARY KEY (organisation_id, case_id, entry_no)
+);
+
 create table delivery (
   attempts integer not null default 0,
   created_at timestamp with time zone not null,
@@ -497,6 +533,17 @@ create table lineage (
   constraint lineage_one_check CHECK (one),
   constraint lineage_pkey PRIMARY KEY (one)
 );
+
+create table lookup (
+  at timestamp with time zone not null,
+  learner_id uuid not null,
+  organisation_id bigint not null,
+  page text not null,
+  user_id uuid not null,
+  constraint lookup_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
+  constraint lookup_pkey PRIMARY KEY (organisation_id, learner_id, at, user_id, page)
+);
+CREATE INDEX lookup_at ON public.lookup USING btree (at);
 
 create table mail (
   attempts integer not null default 0,

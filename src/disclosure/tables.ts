@@ -134,6 +134,21 @@ export const learnerTables: Record<string, LearnerTable> = {
     says: 'When each of them was sent, and whether it was taken.',
     omits: { sent: 'the signatures of the sender' },
   },
+  data_case: {
+    whose: ofLearner,
+    order: 't.received_at',
+    says: 'What you asked about your data, or complained of, and how it ended.',
+  },
+  data_case_entry: {
+    whose: 't.case_id in (select c.case_id from data_case c where c.organisation_id = $1 and c.learner_id = $2)',
+    order: 't.case_id, t.entry_no',
+    says: 'What was done about it, step by step.',
+  },
+  lookup: {
+    whose: ofLearner,
+    order: 't.at',
+    says: 'When somebody of your provider opened a page about you, by that person’s id.',
+  },
   legal_hold: {
     whose: ofLearner,
     order: 't.placed_at',

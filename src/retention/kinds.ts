@@ -84,15 +84,6 @@ export const mostMonths = 600;
 export const defaultMonths = (): Months =>
   Object.fromEntries(kindNames.map((kind) => [kind, kinds[kind].defaultMonths])) as Months;
 
-/** So many calendar months before an instant: the same day of the month, or its last. */
-export function monthsBefore(atMs: number, months: number): Date {
-  const at = new Date(atMs);
-  const first = new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() - months, 1));
-  const days = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 0)).getUTCDate();
-  first.setUTCDate(Math.min(at.getUTCDate(), days));
-  return new Date(first.getTime() + (atMs % 86_400_000));
-}
-
 /** SQL: the next learners after $2, at most $3 of them, with what is due of a kind, and whether they are held at $6. */
 export const walk = (kind: KindName): string => `
   select l.learner_id, ${kinds[kind].due} as due, ${isHeld('$1', 'l.learner_id', '$6::timestamptz')} as held

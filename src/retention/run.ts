@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import { findLearnerAssessments, forgetReasonsBefore } from '../assessments/assessments.ts';
 import { auditInside } from '../audit/audit.ts';
+import { monthsAfter } from '../clock.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -12,7 +13,7 @@ import { nilUuid } from '../uuid.ts';
 import { eraseLearner } from '../withdrawals/erase.ts';
 import { withdrawAssessment } from '../withdrawals/withdraw.ts';
 import type { KindName, Months } from './kinds.ts';
-import { kindNames, monthsBefore, walk } from './kinds.ts';
+import { kindNames, walk } from './kinds.ts';
 import { claimDay, findDuePolicies, readPolicy } from './policy.ts';
 
 /**
@@ -181,7 +182,7 @@ async function step(work: Work, organisationId: number, runId: string): Promise<
   let reached = run.reached ?? nilUuid;
   let isOver = months === null;
   if (months !== null) {
-    const before = monthsBefore(run.created_at.getTime(), months);
+    const before = monthsAfter(run.created_at.getTime(), -months);
     const seen = await work.tx.query<Seen>(walks[kind], [
       organisationId,
       reached,

@@ -1,5 +1,6 @@
 import { removeContent } from '../assessments/amend.ts';
 import { findLearnerAssessments, forgetReasons } from '../assessments/assessments.ts';
+import { forgetCases } from '../cases/cases.ts';
 import type { Work } from '../db/work.ts';
 import { cancelEvents } from '../events/cancel.ts';
 import { emptyEditions } from '../evidence/evidence.ts';
@@ -63,6 +64,7 @@ export async function eraseLearner(
   await cancelEvents(work, organisationId, { assessmentIds, learnerRefs: person.refs }, 'erased');
   await forgetReasons(tx, organisationId, learnerId, reason);
   await forgetHolds(tx, organisationId, learnerId);
+  await forgetCases(tx, organisationId, learnerId);
   await forgetCreditReasons(
     tx,
     organisationId,

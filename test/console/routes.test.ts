@@ -7,6 +7,7 @@ import type { ConsoleRoute } from '../../src/console/route.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';
 import { addressOf } from '../../src/console/server.ts';
 import { limits } from '../../src/limits.ts';
+import { openCase } from '../../src/cases/cases.ts';
 import { placeHold } from '../../src/holds/holds.ts';
 import { orderRun } from '../../src/retention/run.ts';
 import { roles } from '../../src/users/roles.ts';
@@ -28,10 +29,13 @@ const theirEndpoint: string = (await other.post('/webhooks', { url: 'https://els
 
 const theirRun = service.app.random.uuid();
 const theirHold = service.app.random.uuid();
+const theirCase = service.app.random.uuid();
 await service.inWork(async (work) => {
   await orderRun(work, other.id, { runId: theirRun, rehearsal: true, actor: 'operator' });
   const hold = { holdId: theirHold, learnerId: null, reason: 'Audit', actor: 'operator', endsAt: null };
   await placeHold(work, other.id, hold);
+  const given = { kind: 'access', learnerId: null, about: 'Ana', note: null, actor: 'operator' } as const;
+  await openCase(work, other.id, { ...given, caseId: theirCase, receivedAt: new Date(work.nowMs) });
 });
 
 /** Ids of the other organisation's things, by the parameter that they stand in. */
@@ -40,6 +44,7 @@ const theirs: Record<string, string> = {
   key_id: other.key.access_key_id,
   endpoint_id: theirEndpoint,
   retention_id: theirRun,
+  case_id: theirCase,
   hold_id: theirHold,
 };
 

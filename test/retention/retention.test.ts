@@ -3,12 +3,12 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { manualClock } from '../../src/clock.ts';
+import { manualClock, monthsAfter } from '../../src/clock.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { placeHold, releaseHold, UnderHold } from '../../src/holds/holds.ts';
 import { correctName } from '../../src/learners/rename.ts';
 import { seededRandom } from '../../src/random.ts';
-import { defaultMonths, monthsBefore } from '../../src/retention/kinds.ts';
+import { defaultMonths } from '../../src/retention/kinds.ts';
 import { readMonths, setPolicy } from '../../src/retention/policy.ts';
 import type { Run } from '../../src/retention/run.ts';
 import { byItself, carryOutRuns, findRun, listRuns, orderRun, shareDone, stopRun } from '../../src/retention/run.ts';
@@ -76,7 +76,7 @@ const numbers = (run: Run) =>
 
 suite('retention', () => {
   test('months are those of the calendar', () => {
-    const day = (text: string, n: number) => monthsBefore(Date.parse(text), n).toISOString().slice(0, 16);
+    const day = (text: string, n: number) => monthsAfter(Date.parse(text), -n).toISOString().slice(0, 16);
     assert.equal(day('2026-03-31T10:30Z', 1), '2026-02-28T10:30');
     assert.equal(day('2028-02-29T10:30Z', 12), '2027-02-28T10:30');
     assert.equal(day('2026-01-15T00:00Z', 84), '2019-01-15T00:00');

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { amendAssessment } from '../../src/assessments/amend.ts';
+import { openCase, takeStep } from '../../src/cases/cases.ts';
 import { manualClock } from '../../src/clock.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { importRecords } from '../../src/imports/import.ts';
+import { placeHold, releaseHold, UnderHold } from '../../src/holds/holds.ts';
 import { adjustInvitation, findInvitation } from '../../src/invitations/invitations.ts';
+import { noteLookup } from '../../src/lookups/lookups.ts';
 import { correctName } from '../../src/learners/rename.ts';
 import { seededRandom } from '../../src/random.ts';
 import { deriveSecrets } from '../../src/secrets.ts';
@@ -21,6 +24,7 @@ const clock = manualClock(Date.UTC(2026, 0, 31, 9));
 const service = await withService({ clock, settings: { ARS_RATE_LIMIT: '1000000' } });
 const { app } = service;
 const by = { actor: 'operator' };
+const looked = { userId: app.random.uuid(), page: '/learners/{learner_id}', of: 'learner' } as const;
 
 /** Tables in which a text stands anywhere, as a dump shows them. */
 async function tablesWith(text: string): Promise<string[]> {
@@ -96,6 +100,28 @@ suite('an erased learner', () => {
     await inFeed(org, (work) =>
       cancelInvitation(work, org.id, sitter.invitationId, { actor: 'operator', reason: 'Zebediah left' }),
     );
+    const hold = { holdId: app.random.uuid(), learnerId: id, reason: 'Claim of Zebediah', endsAt: null, ...by };
+    await inFeed(org, (work) => placeHold(work, org.id, hold));
+    await assert.rejects(erase(org, id), UnderHold);
+    await inFeed(org, (work) => releaseHold(work, org.id, hold.holdId, by));
+    const caseId = app.random.uuid();
+    await inFeed(org, async (work) => {
+      const asked = {
+        kind: 'erasure',
+        learnerId: id,
+        about: 'Zebediah, by letter',
+        note: 'zq-4471 wrote',
+        actor: 'x',
+      } as const;
+      await openCase(work, org.id, { ...asked, caseId, receivedAt: new Date(work.nowMs) });
+      await takeStep(work, org.id, caseId, {
+        kind: 'closed',
+        outcome: 'done',
+        text: 'Told Zebediah Quagmire',
+        actor: 'x',
+      });
+    });
+    await noteLookup(app.db, { ...looked, organisationId: org.id, id, atMs: clock.nowMs() });
     const held = await tablesWith('zebediah');
     for (const table of [
       'learner',
@@ -104,6 +130,9 @@ suite('an erased learner', () => {
       'learner_change',
       'invitation',
       'evidence',
+      'data_case',
+      'data_case_entry',
+      'legal_hold',
       'event',
     ])
       assert.ok(held.includes(table), `${table} in ${held.join()}`);

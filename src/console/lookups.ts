@@ -1,0 +1,99 @@
+import { html } from '../html.ts';
+import { limits } from '../limits.ts';
+import { listLookups, noteLookup } from '../lookups/lookups.ts';
+import type { Lookup } from '../lookups/lookups.ts';
+import { isUuid } from '../uuid.ts';
+import { actorNames } from './actors.ts';
+import { empty, instant, pager, table, withQuery } from './blocks.ts';
+import { learnerOf } from './erasure.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+
+/** Who looked at whom: what is noted of every page about one learner, and the list of it. */
+export const lookupRoutes: ConsoleRoute[] = [
+  {
+    for: ['owner', 'admin', 'auditor'],
+    method: 'GET',
+    path: '/learners/{learner_id}/lookups',
+    handle: lookups,
+  },
+];
+
+/** What an address names by its parameters, the narrowest first. */
+const named = [
+  ['assessment_id', 'result'],
+  ['invitation_id', 'invitation'],
+  ['learner_id', 'learner'],
+] as const;
+
+/**
+ * To be called with what is about to be sent: a page or file about one learner leaves a row, whichever route it is, and a
+ * page that isn't there leaves none.
+ */
+export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answered: Answer): Promise<void> {
+  const isShown = 'file' in answered || ('page' in answered && (answered.status ?? 200) === 200);
+  if (!isShown) return;
+  const { app, params, query, organisation, session } = visit;
+  for (const [parameter, of] of named) {
+    // A page that finds a result by what is asked for has it in its query.
+    const id = params[parameter] ?? (route.path.includes('{') ? undefined : query.get(parameter));
+    if (id === undefined || id === null || !isUuid(id)) continue;
+    const lookup: Lookup = {
+      organisationId: organisation.organisation_id,
+      userId: session.user_id,
+      atMs: app.clock.nowMs(),
+      page: route.path,
+      of,
+      id: id.toLowerCase(),
+    };
+    return noteLookup(app.db, lookup);
+  }
+}
+
+const words: Record<string, string> = {
+  '/learners/{learner_id}': 'The learner',
+  '/learners/{learner_id}/export': 'Everything held of the learner',
+  '/learners/{learner_id}/lookups': 'This list',
+  '/results/{assessment_id}': 'A result',
+  '/review/{assessment_id}': 'A result’s review',
+  '/invitations/{invitation_id}': 'An invitation',
+  '/trace': 'Where a result is',
+};
+
+type Row = Awaited<ReturnType<typeof listLookups>>[number];
+
+async function lookups(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, query } = visit;
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const { learner_id: learnerId } = await learnerOf(visit);
+  const path = `${base}/learners/${learnerId}/lookups`;
+  const given = query.get('before') ?? '';
+  const before = /^\d{1,15}$/.test(given) ? new Date(Number(given)) : null;
+  const [found, names] = await Promise.all([
+    listLookups(app.db, id, learnerId, { before, limit: limits.consoleRows + 1 }),
+    actorNames(visit),
+  ]);
+  const rows = found.slice(0, limits.consoleRows);
+  const isMore = found.length > limits.consoleRows;
+  return {
+    page: {
+      title: 'Who looked at this learner',
+      back: { to: `${base}/learners/${learnerId}`, label: 'The learner' },
+      main: html`<p>Every page of the console about this learner, their results, reviews, evidence and invitations, with who opened it. Lists that show many learners are not in it; what platforms read by the API is in the request log.</p>${
+        rows.length === 0
+          ? empty('Nobody has opened a page about this learner.')
+          : table<Row>({
+              caption: 'The newest first; kept for two years',
+              rows,
+              columns: [
+                { head: 'Time', cell: (one) => instant(one.at, zone) },
+                { head: 'Who', cell: (one) => names.get(one.user_id) ?? html`<code>${one.user_id}</code>` },
+                { head: 'Page', cell: (one) => words[one.page] ?? html`<code>${one.page}</code>` },
+              ],
+            })
+      }${pager({
+        first: before === null ? null : path,
+        next: isMore ? withQuery(path, query, { before: String(rows.at(-1)!.at.getTime()) }) : null,
+      })}`,
+    },
+  };
+}

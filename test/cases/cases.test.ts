@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { suite, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { CaseStep } from '../../src/cases/cases.ts';
+import { countDueCases, findCase, listEntries, openCase, pruneCases, takeStep } from '../../src/cases/cases.ts';
+import { manualClock } from '../../src/clock.ts';
+import { withService } from '../service.ts';
+import { personOf } from '../console/visitor.ts';
+
+/** Cases and their clock: a month, two more with a reason, and time that doesn't count. */
+
+const dayMs = 86_400_000;
+const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+const service = await withService({ clock });
+const { app } = service;
+const org = await service.organisation();
+const base = `/console/${org.publicId}/data-protection`;
+
+async function opens(kind: 'access' | 'erasure' = 'access'): Promise<string> {
+  const caseId = app.random.uuid();
+  const given = { kind, learnerId: null, about: 'Ana Silva, by letter', note: null, actor: 'operator' };
+  await service.inWork((work) => openCase(work, org.id, { ...given, caseId, receivedAt: new Date(clock.nowMs()) }));
+  return caseId;
+}
+
+const takes = (caseId: string, step: CaseStep) =>
+  service.inWork((work) => takeStep(work, org.id, caseId, { ...step, actor: 'operator' }));
+const due = async (caseId: string) => (await findCase(app.db, org.id, caseId))!.due_at.toISOString().slice(0, 16);
+const counted = (days: number) => countDueCases(app.db, org.id, new Date(clock.nowMs() + days * dayMs));
+
+suite('the clock of a case', () => {
+  test('a month to the same day or the last one; pauses are added; an extension is two months, once', async () => {
+    const id = await opens();
+    assert.equal(await due(id), '2026-02-28T09:00');
+    assert.deepEqual([await counted(27), await counted(28)], [0, 1]);
+    assert.equal(await takes(id, { kind: 'resumed', text: null }), false, 'it runs');
+    assert.equal(await takes(id, { kind: 'paused', text: 'Who is it?' }), true);
+    assert.equal(await takes(id, { kind: 'paused', text: 'Who is it?' }), false);
+    assert.equal(await counted(400), 0, 'paused');
+    clock.advance(3 * dayMs);
+    assert.equal(await takes(id, { kind: 'resumed', text: null }), true);
+    assert.equal(await due(id), '2026-03-03T09:00');
+    assert.equal(await takes(id, { kind: 'extended', text: 'Eleven requests' }), true);
+    assert.equal(await takes(id, { kind: 'extended', text: 'Again' }), false);
+    assert.equal(await due(id), '2026-05-03T09:00');
+    assert.equal(await takes(id, { kind: 'closed', outcome: 'done', text: null }), true);
+    for (const step of [
+      { kind: 'note', text: 'Late' },
+      { kind: 'closed', outcome: 'refused', text: null },
+    ] as const)
+      assert.equal(await takes(id, step), false, 'closed');
+    assert.equal(await counted(400), 0);
+    assert.deepEqual(
+      (await listEntries(app.db, org.id, id)).map((one) => one.kind),
+      ['opened', 'paused', 'resumed', 'extended', 'closed'],
+    );
+  });
+
+  test('two at once: one closes it', async () => {
+    const id = await opens();
+    const closes = () => takes(id, { kind: 'closed', outcome: 'done', text: null });
+    assert.deepEqual((await Promise.all([closes(), closes(), closes()])).filter(Boolean), [true]);
+    assert.equal((await listEntries(app.db, org.id, id)).length, 2);
+  });
+
+  test('texts of cases that were closed long ago go, and the case stays', async () => {
+    const id = await opens('erasure');
+    await takes(id, { kind: 'closed', outcome: 'refused', text: 'Ana was told why' });
+    const still = await opens();
+    clock.advance(10 * dayMs);
+    await service.inWork((work) => pruneCases(work, 9 * dayMs));
+    assert.deepEqual(
+      (await listEntries(app.db, org.id, id)).map((one) => one.text),
+      [null, null],
+    );
+    assert.equal((await findCase(app.db, org.id, id))!.about, null);
+    assert.notEqual((await findCase(app.db, org.id, still))!.about, null);
+  });
+});
+
+suite('cases in the console and at the command line', () => {
+  test('opened, noted, paused, closed; National Insurance numbers and empty reasons are refused beside their fields', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const auditor = await personOf(service, org.id, 'auditor');
+    const { learner_id: learner } = (await org.post('/learners', { ref: 'ana', full_name: 'Ana Silva' })).body.data;
+    const form = { kind: 'erasure', learner, about: '', received: '2026-02-10', note: 'By <telephone>' };
+    const refused = await owner.post(`${base}/open`, { ...form, note: 'AB 12 34 56 C', once: app.random.uuid() });
+    assert.equal(refused.status, 422);
+    assert.match(refused.text, /National Insurance number: it is never stored/);
+    for (const wrong of [{ kind: 'x' }, { learner: app.random.uuid() }, { learner: '' }, { received: '2099-01-01' }])
+      assert.equal((await owner.post(`${base}/open`, { ...form, ...wrong, once: app.random.uuid() })).status, 422);
+    const once = app.random.uuid();
+    for (let i = 0; i < 2; i++)
+      assert.equal(
+        (await owner.post(`${base}/open`, { ...form, once })).headers.location,
+        `${base}/cases/${once}?did=opened`,
+      );
+    const here = `${base}/cases/${once}`;
+    const page = (await auditor.get(here)).text;
+    assert.match(page, /By &lt;telephone&gt;/);
+    assert.doesNotMatch(page, /Keep it/);
+    assert.match((await owner.get(here)).text, new RegExp(`learners/${learner}/erase`));
+    assert.equal((await auditor.post(`${here}/step`, { step: 'note', text: 'x' })).status, 404);
+    assert.match((await owner.post(`${here}/step`, { step: 'paused', text: '' })).text, /Say why/);
+    assert.equal((await owner.post(`${here}/step`, { step: 'paused', text: 'Who?' })).status, 303);
+    assert.match((await owner.get(base)).text, /Paused since/);
+    assert.equal((await owner.post(`${here}/step`, { step: 'closed-done', text: '' })).status, 303);
+    assert.match((await owner.get(`${base}?state=closed`)).text, /Done as asked/);
+    assert.equal((await owner.post(`${here}/step`, { step: 'note', text: 'More' })).status, 422);
+    for (const role of ['tutor', 'developer'] as const)
+      assert.equal((await (await personOf(service, org.id, role)).get(here)).status, 404);
+  });
+
+  test('ars case open, pause, close, list, show', async () => {
+    const env = { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: app.settings.secret };
+    const run = (...words: string[]) =>
+      new Promise<{ code: number; json: any }>((resolve) => {
+        const [noun, verb, ...rest] = words;
+        const all = [
+          fileURLToPath(new URL('../../cli/ars.ts', import.meta.url)),
+          noun!,
+          verb!,
+          '--organisation',
+          org.publicId,
+          ...rest,
+          '--json',
+        ];
+        execFile(process.execPath, all, { env }, (error, out) =>
+          resolve({ code: error === null ? 0 : Number(error.code), json: out === '' ? null : JSON.parse(out) }),
+        );
+      });
+    const opened = await run('case', 'open', '--kind', 'complaint', '--about', 'A parent', '--received', '2026-01-05');
+    assert.equal(opened.json.due_at.slice(0, 10), '2026-02-05');
+    const id = opened.json.case_id as string;
+    assert.equal((await run('case', 'open', '--kind', 'complaint')).code, 2);
+    assert.equal((await run('case', 'close', id, '--outcome', 'partly', '--text', 'Told')).code, 0);
+    assert.equal((await run('case', 'note', id, '--text', 'More')).code, 1);
+    const shown = (await run('case', 'show', id)).json;
+    assert.deepEqual([shown.outcome, shown.entries.length], ['partly', 2]);
+  });
+});
