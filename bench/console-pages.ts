@@ -50,6 +50,7 @@ export const queries: Record<string, string[]> = {
     'after={delivery_place}',
     'after={delivery_place}&endpoint={endpoint_id}&status=dead',
   ],
+  '/review': ['why=borderline', 'subject=maths', 'state=asked', 'state=decided', 'why=borderline&after={review_place}'],
   '/resends/create': ['endpoint={endpoint_id}'],
   '/groups': ['type=class', 'active=no', 'after={group_id}', 'type=class&active=yes&after={class_id}'],
   '/groups/{group_id}': ['after={member}'],
@@ -120,6 +121,9 @@ const sample: Record<string, string> = {
   run_id: 'select run_id as id from membership_run where organisation_id = $1 limit 20',
   assessment_id:
     'select assessment_id as id from assessment_feed where organisation_id = $1 order by assessment_id limit 60',
+  position: `select n::text as id from generate_series(1, 20) n where $1::int8 is not null`,
+  review_place: `select rank || '.' || (extract(epoch from opened_at) * 1000)::int8 || '.' || assessment_id as id from review
+    where organisation_id = $1 and rank = 4 and decided_at is null order by assessment_id limit 30`,
   recent: 'select assessment_id as id from assessment_feed where organisation_id = $1 order by position desc limit 60',
   told: `select substring(payload from '"assessment_id":"([0-9a-f-]{36})"') as id from event
     where organisation_id = $1 and type = 'assessment.completed' order by number limit 60`,

@@ -1,23 +1,16 @@
 import { amendAssessment, readAmendment } from '../src/assessments/amend.ts';
-import { withdrawAssessment } from '../src/withdrawals/withdraw.ts';
 import type { Amendment } from '../src/assessments/result-fields.ts';
 import { RecordRefused } from '../src/assessments/result-fields.ts';
 import type { Call, Command } from './command.ts';
-import { Failure, Misuse } from './command.ts';
+import { Failure } from './command.ts';
 import { readJsonFile } from './file.ts';
 import { act, operator, organisationOf, orMissing, readReason, requiredOption, withApp } from './open.ts';
-import { isUuid } from '../src/uuid.ts';
 import { commands as historyCommands } from './results-history.ts';
 import { listResults } from './results-list.ts';
 import { importResults } from './results-import.ts';
+import { assessmentId, commands as reviewCommands } from './results-review.ts';
 
 const noResult = (id: string) => orMissing('result', id, { hint: ', or it was withdrawn already' });
-
-function assessmentId(call: Call): string {
-  const id = call.positionals[0]!.toLowerCase();
-  if (!isUuid(id)) throw new Misuse('the assessment id must be a UUID');
-  return id;
-}
 
 async function runAmend(call: Call) {
   const id = assessmentId(call);
@@ -55,23 +48,5 @@ export const commands: Command[] = [
     options: { organisation: { type: 'string' }, reason: { type: 'string' } },
     run: runAmend,
   },
-  {
-    name: 'results withdraw',
-    usage: '--organisation ID ASSESSMENT_ID --reason R',
-    summary: 'Withdraw a result for good',
-    positionals: [1, 1],
-    options: { organisation: { type: 'string' }, reason: { type: 'string' } },
-    run: async (call) => {
-      const id = assessmentId(call);
-      const reason = readReason(call);
-      return withApp(async (app) => {
-        const found = await organisationOf(app, requiredOption(call, 'organisation'));
-        await act(app, found.organisation_id, 'results withdraw', async (work) => {
-          await withdrawAssessment(work, found.organisation_id, id, { actor: operator, reason });
-          return { result: null, resource: id };
-        }).catch(noResult(id));
-        return { json: { assessment_id: id, status: 'deleted' }, text: `${id} is withdrawn.` };
-      });
-    },
-  },
+  ...reviewCommands,
 ];

@@ -2,7 +2,7 @@ import { listOrganisations } from '../src/organisations/organisations.ts';
 import type { ItemFit } from '../src/sittings/fit.ts';
 import { answersLeast, exposureMost, reportFit } from '../src/sittings/fit.ts';
 import type { SittingReview } from '../src/sittings/review.ts';
-import { reviewSitting } from '../src/sittings/review.ts';
+import { reviewSitting, signWords } from '../src/sittings/review.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Command } from './command.ts';
 import { Failure } from './command.ts';
@@ -28,18 +28,6 @@ function rowOf(fit: ItemFit): string[] {
 
 const clock = (ms: number | null): string =>
   ms === null ? '-' : `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, '0')}`;
-
-function signWords({ signs, ended }: SittingReview): string[] {
-  const { few_answers: few, fast, change } = signs;
-  return [
-    ...(few === undefined ? [] : [`few answers: ${few.answered}, a full sitting has at least ${few.least}`]),
-    ...(ended === 'time_limit' ? ['the time limit ended it'] : []),
-    ...(fast === undefined
-      ? []
-      : [`${fast.answers} of ${fast.of} answers came sooner than their question can be read`]),
-    ...(change === undefined ? [] : [`from some question on the answers were much ${change}`]),
-  ];
-}
 
 function reviewText(review: SittingReview): string {
   const { pauses } = review;

@@ -125,6 +125,10 @@ export const limits = {
   providerBytes: 1024 * 1024,
   /** Characters of what a provider gives out: client id, secret, tenant. */
   clientSecretChars: 500,
+  /** What a page counts one by one; beyond, it says that there are more. */
+  countedMost: 100,
+  /** Characters of what a learner writes who asks for a review, and of what they are told. */
+  reviewTextChars: 2000,
   /** Rows of one page of a table in the console. */
   consoleRows: 50,
   /** Files of results that one process writes at once, and how long one may take. */

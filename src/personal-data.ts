@@ -107,6 +107,11 @@ export function isNameOf(ref: string, fullName: string): boolean {
   return name !== '' && letters(ref) === name;
 }
 
+/** The same for text of several lines, which end with a line feed. */
+export function isPlainLines(text: string, mostChars: number): boolean {
+  return isPlainText(text.replaceAll('\n', ' '), mostChars);
+}
+
 /**
  * True for text that can be stored and shown on one line: not blank or invisible, no control characters, no lone
  * surrogates.

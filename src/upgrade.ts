@@ -1,5 +1,6 @@
 import type { App } from './app.ts';
-import { processesWithoutDigest } from './db/shape.ts';
+import { fillReviews, findUnfilledReviews } from './assessments/review-fill.ts';
+import { processesWithoutDigest, processesWithoutReviews } from './db/shape.ts';
 import type { Tx } from './db/database.ts';
 import { statement } from './db/database.ts';
 import { feedLane, inWork } from './db/work.ts';
@@ -19,6 +20,7 @@ type Job = {
   next(organisationId: number): Promise<unknown>;
 };
 
+const withoutReviews = statement('upgrade.without_reviews', processesWithoutReviews);
 const withoutDigest = statement('upgrade.without_digest', processesWithoutDigest);
 
 function jobsOf(app: App): Job[] {
@@ -31,6 +33,13 @@ function jobsOf(app: App): Job[] {
       waits: async (tx) => (await tx.query(withoutDigest)).length > 0,
       next: (organisationId) =>
         inWork(app, feedLane(organisationId), (work) => fillSlice(work, organisationId, limits.digestFillRecords)),
+    },
+    {
+      name: 'reviews',
+      find: findUnfilledReviews,
+      waits: async (tx) => (await tx.query(withoutReviews)).length > 0,
+      next: (organisationId) =>
+        inWork(app, feedLane(organisationId), (work) => fillReviews(work, organisationId, limits.digestFillRecords)),
     },
   ];
 }

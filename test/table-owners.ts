@@ -5,6 +5,8 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   key_link: ['src/keys'],
   assessment: ['src/assessments'],
   assessment_change: ['src/assessments'],
+  review: ['src/assessments'],
+  review_fill: ['src/assessments'],
   assessment_feed: [
     'src/assessments',
     ['src/feed/stamp.ts', 'a cascade gives rows new positions'],

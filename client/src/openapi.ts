@@ -28,6 +28,8 @@ export type Assessment = {
   is_borderline: boolean;
   /** The two scoring engines placed the result a full level or more apart. */
   needs_review: boolean;
+  /** When a person at the provider last looked at this result and decided on it. Left out where nobody did. The flags stay as they were: they say how the result came about. */
+  reviewed_at?: string;
   domains: Domain[];
   /** How likely each level is, given the answers, by the name that working_level would have, lowest first; thousandths that add up to 1. Null where it is not known, as in most imported results. */
   level_probabilities: Record<string, number> | null;

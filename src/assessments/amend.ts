@@ -5,9 +5,12 @@ import { lockFeed } from '../feed/position.ts';
 import { isJsonObject } from '../json.ts';
 import { stampLearners } from '../feed/stamp.ts';
 import { contentOf, storedTexts } from './body.ts';
+import { recordAssessments } from './record.ts';
+import { addDecision, decideReview, flagsOf, followFlags, moveReviews } from './reviews.ts';
 import type { Amendment } from './result-fields.ts';
 import { amendableNames, faultsOfAmendment, RecordRefused, wholeDomains } from './result-fields.ts';
-import { emptyAssessment, findLive, recordChanges, replaceBodies, stampAssessments } from './store.ts';
+import type { NewAssessment, StoredAssessment } from './store.ts';
+import { emptyAssessment, findLive, moveChanges, recordChanges, replaceBodies, stampAssessments } from './store.ts';
 
 /** Checks an amendment as it is given; its texts keep to what an import may hold. @throws RecordRefused */
 export function readAmendment(value: unknown): Amendment {
@@ -61,8 +64,39 @@ export async function replaceContents(
   if (rows.length === 0) return;
   await recordChanges(work, feed.organisationId, { kind: 'amended', ...why }, rows);
   await replaceBodies(work.tx, feed.organisationId, rows);
+  await followFlags(
+    work,
+    feed.organisationId,
+    rows.map((row) => {
+      const now = contentOf(row.body, 0);
+      const before = row.before === null ? [] : flagsOf(contentOf(row.before, 0));
+      return { ...row, subject: now.subject, flags: flagsOf(now), had: before };
+    }),
+  );
   await stampAssessments(work, feed, rows);
   await stampLearners(work, feed, [...new Set(rows.map((row) => row.learner_id))]);
+}
+
+/**
+ * Records a result in the place of one that is withdrawn after it in the same unit of work; the feed's lock is held. What
+ * was asked, decided and amended of it belongs to the new one, whose history begins with what differs.
+ */
+export async function recordReplaced(
+  work: Work,
+  feed: Feed,
+  from: StoredAssessment,
+  to: NewAssessment,
+  { at, actor, reason, answer }: { at: Date; actor: string; reason: string; answer: string | null },
+): Promise<void> {
+  const { organisationId } = feed;
+  await recordAssessments(work, feed, [to], { events: true });
+  await moveChanges(work.tx, organisationId, from.assessment_id, to.assessment_id);
+  const before = [{ assessment_id: to.assessment_id, before: from.body }];
+  await recordChanges({ ...work, nowMs: at.getTime() }, organisationId, { kind: 'amended', actor, reason }, before);
+  await moveReviews(work.tx, organisationId, from.assessment_id, to.assessment_id);
+  const decided = { outcome: 'changed', by: actor, answer } as const;
+  if (!(await decideReview(work, organisationId, to.assessment_id, decided)))
+    await addDecision(work, organisationId, to, decided);
 }
 
 /**
@@ -78,4 +112,9 @@ export async function removeContent(
   await recordChanges(work, feed.organisationId, { kind: 'withdrawn', ...why }, [
     { assessment_id: row.assessment_id, before: null },
   ]);
+  await decideReview(work, feed.organisationId, row.assessment_id, {
+    outcome: 'withdrawn',
+    by: why.actor,
+    answer: null,
+  });
 }

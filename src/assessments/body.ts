@@ -1,5 +1,7 @@
-import { formatPosition } from '../feed/time.ts';
+import { formatPosition, parseInstant } from '../feed/time.ts';
 import { facetOf } from './facet.ts';
+import type { ReviewFlag } from './reviews.ts';
+import { flagsOf } from './reviews.ts';
 import type { Subject } from '../scoring/levels.ts';
 
 /** A result's content, without what cascades and the feed add. */
@@ -14,13 +16,15 @@ export type ResultContent = {
   recommended_next_level: string | null;
   is_borderline: boolean;
   needs_review: boolean;
+  /** When a person at the provider last looked at it and decided; missing where nobody did. */
+  reviewed_at?: string;
   domains: { name: string; score_pct: number | null; status: string | null }[];
   /** How likely each level is; null where nothing tells. */
   level_probabilities: Record<string, number> | null;
 };
 
-/** The texts of a result that are stored ready to send. */
-export type StoredTexts = { facet: number; body: string };
+/** The texts of a result that are stored ready to send, and what they say of it. */
+export type StoredTexts = { facet: number; body: string; flags: ReviewFlag[] };
 
 /** Makes the stored texts once, at completion: pages only splice them. */
 export function storedTexts(content: ResultContent): StoredTexts {
@@ -31,6 +35,7 @@ export function storedTexts(content: ResultContent): StoredTexts {
   if (facet === undefined) throw new Error('the level fields contradict each other');
   return {
     facet,
+    flags: flagsOf(content),
     body: JSON.stringify({
       assessed_at,
       subject: content.subject,
@@ -38,6 +43,8 @@ export function storedTexts(content: ResultContent): StoredTexts {
       ...level,
       is_borderline: content.is_borderline,
       needs_review: content.needs_review,
+      // Before the domains: assessmentJson looks at how a body ends.
+      ...(content.reviewed_at === undefined ? {} : { reviewed_at: content.reviewed_at }),
       domains: content.domains.map(({ name, score_pct, status }) => ({ name, score_pct, status })),
       // Left out when null, as in the bodies that were stored before the field existed: equal content, equal text.
       ...(content.level_probabilities === null ? {} : { level_probabilities: content.level_probabilities }),
@@ -65,6 +72,20 @@ export function lastAssessedJson(assessmentId: string, body: string): string {
 export function contentOf(body: string, assessedAtUs: number): ResultContent {
   const { assessed_at: _, ...content } = JSON.parse(`{${body}}`);
   return { assessed_at_us: assessedAtUs, level_probabilities: null, ...content };
+}
+
+/** A body that takes the place of another one's: when somebody looked at the result stays known. */
+export function keepReview(before: string | null, body: string): string {
+  if (before === null || !before.includes('"reviewed_at":')) return body;
+  const { reviewed_at } = contentOf(before, 0);
+  if (reviewed_at === undefined) return body;
+  const { assessed_at, ...content } = JSON.parse(`{${body}}`) as ResultContent & { assessed_at: string };
+  return storedTexts({
+    ...content,
+    assessed_at_us: parseInstant(assessed_at)!,
+    level_probabilities: content.level_probabilities ?? null,
+    reviewed_at,
+  }).body;
 }
 
 export function learnerJson(ref: string | null, fullName: string): string {

@@ -6,6 +6,9 @@ import type { Subject } from '../scoring/levels.ts';
  */
 export const levels = [{ rqf_level: null, rqf_level_code: null, below_level_1: null }, ...rqfLevels] as const;
 
+/** How far the facets of two subjects are apart: more than there are levels. */
+const levelsApart = 8;
+
 export const levelCodes = rqfLevels.flatMap(({ rqf_level_code: code }) => (code === null ? [] : [code]));
 
 /**
@@ -23,11 +26,14 @@ export function facetOf(
       known.rqf_level_code === level.rqf_level_code &&
       known.below_level_1 === level.below_level_1,
   );
-  return index < 0 ? undefined : subjects.indexOf(subject) * 8 + index;
+  return index < 0 ? undefined : subjects.indexOf(subject) * levelsApart + index;
 }
 
 /** Every facet that a result can have. */
-export const allFacets: readonly number[] = subjects.flatMap((_, s) => levels.map((_level, l) => s * 8 + l));
+export const allFacets: readonly number[] = subjects.flatMap((_, s) => levels.map((_level, l) => s * levelsApart + l));
+
+/** The subject of a facet. */
+export const subjectOf = (facet: number): Subject => subjects[Math.floor(facet / levelsApart)]!;
 
 /** The facets that a filter lets through, or null when it lets all through. An empty list matches nothing. */
 export function facetsMatching(filter: {
@@ -46,7 +52,7 @@ export function facetsMatching(filter: {
       )
         return;
       if (filter.below_level_1 !== null && level.below_level_1 !== filter.below_level_1) return;
-      facets.push(s * 8 + l);
+      facets.push(s * levelsApart + l);
     });
   });
   return facets;

@@ -33,7 +33,7 @@ const bodyOf = statement(
 );
 
 /** The fields that differ between two stored bodies. */
-function differences(before: string, after: string): FieldChange[] {
+export function differences(before: string, after: string): FieldChange[] {
   const old = JSON.parse(`{${before}}`) as Record<string, unknown>;
   const now = JSON.parse(`{${after}}`) as Record<string, unknown>;
   return Object.keys(now)

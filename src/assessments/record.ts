@@ -6,6 +6,8 @@ import { groupSetsOf, renderSets } from '../feed/group-sets.ts';
 import { limits } from '../limits.ts';
 import { apiBase } from '../settings.ts';
 import { assessmentJson } from './body.ts';
+import { subjectOf } from './facet.ts';
+import { followFlags } from './reviews.ts';
 import type { NewAssessment } from './store.ts';
 import { findLive, insertAssessments } from './store.ts';
 
@@ -15,7 +17,7 @@ export function reportBase(baseUrl: string): string {
 }
 
 /**
- * Records completed results: into the feed, onto their learners and, where wanted, into events, in one unit of work
+ * Records completed results: into the feed, onto their learners, where they bear a flag into the queue of reviews, and, where wanted, into events, in one unit of work
  * whose feed lock is held. The learners exist; `madeLearners` were made in this unit of work, so nobody has seen them
  * at the position that they got then, and they need no newer one.
  */
@@ -38,6 +40,11 @@ export async function recordAssessments(
     ),
     insertAssessments(work, feed, rows, first),
   ]);
+  await followFlags(
+    work,
+    feed.organisationId,
+    rows.map((row) => ({ ...row, subject: subjectOf(row.facet) })),
+  );
   if (!options.events) return;
   const setOf = await groupSetsOf(work.tx, feed.organisationId, learnerIds);
   const sets = await renderSets(work.tx, feed.organisationId, [...new Set(setOf.values())]);

@@ -90,6 +90,12 @@ export const Assessment = Type.Object(
     needs_review: Type.Boolean({
       description: 'The two scoring engines placed the result a full level or more apart.',
     }),
+    reviewed_at: Type.Optional(
+      dateTime(
+        'When a person at the provider last looked at this result and decided on it. Left out where nobody did. ' +
+          'The flags stay as they were: they say how the result came about.',
+      ),
+    ),
     domains: Type.Array(Domain),
     level_probabilities: levelProbabilities,
     evidence_pack_url: Type.String({ format: 'uri' }),

@@ -9,6 +9,7 @@ import { moveExits, passExits } from '../feed/scope-exits.ts';
 import { shapeAt } from '../db/shape.ts';
 import { limits } from '../limits.ts';
 import { facetsMatching } from './facet.ts';
+import type { ReviewFlag } from './reviews.ts';
 
 const step = limits.positionStepUs;
 
@@ -22,6 +23,8 @@ export type NewAssessment = {
   learner: string;
   body: string;
   report_sha256: string | null;
+  /** Why somebody should look at it. */
+  flags: readonly ReviewFlag[];
 };
 
 const insert = statement(
@@ -260,6 +263,16 @@ const insertChange = statement(
                                              where p.organisation_id = $1 and p.assessment_id = c.assessment_id)), $4, $5, $6, c.before
     from unnest($2::uuid[], $7::text[]) as c(assessment_id, before)`,
 );
+
+const moveAmendments = statement(
+  'assessment.move_amendments',
+  "update assessment_change set assessment_id = $3 where organisation_id = $1 and assessment_id = $2 and kind = 'amended'",
+);
+
+/** A result took another one's place: its history is the new one's. */
+export async function moveChanges(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
+  await tx.query(moveAmendments, [organisationId, from, to]);
+}
 
 /** Stores amended texts; the report of the older edition stays, and the next read makes a new one. */
 export async function replaceBodies(

@@ -24,6 +24,10 @@ import { learnerInvitationRoutes } from './invitations.ts';
 import { inviteOneRoutes } from './invite-one.ts';
 import { inviteRunRoutes } from './invite-run.ts';
 import { inviteRoutes } from './invite.ts';
+import { reviewChangeRoutes } from './review-change.ts';
+import { reviewQuestionRoutes } from './review-question.ts';
+import { reviewResultRoutes } from './review-result.ts';
+import { reviewRoutes } from './review.ts';
 import { peopleRoutes } from './people.ts';
 import { resultRoutes } from './results.ts';
 import { resultExportRoutes } from './results-export.ts';
@@ -57,6 +61,10 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...resultListRoutes,
   ...resultSpreadRoutes,
   ...resultProgressRoutes,
+  ...reviewRoutes,
+  ...reviewResultRoutes,
+  ...reviewQuestionRoutes,
+  ...reviewChangeRoutes,
   ...peopleRoutes,
   ...keyRoutes,
   ...keyViewRoutes,

@@ -13,8 +13,11 @@ export function shapeAt(position: string, v = 'v'): string {
   return `${v}.shape - (${position} <= ${v}.shape_position)::int4`;
 }
 
-/** The name under which every connection tells which shape its process writes and shows, and that it keeps the digest. */
-export const applicationName = `ars/${currentShape}.digest`;
+/**
+ * The name under which every connection tells which shape its process writes and shows, and that it keeps the digest and the queue of
+ * reviews.
+ */
+export const applicationName = `ars/${currentShape}.digest.reviews`;
 
 /** SQL: whether a process that shows an older shape is connected. Those of before there were shapes call themselves ars. */
 export const olderProcesses = `
@@ -27,4 +30,10 @@ export const olderProcesses = `
 export const processesWithoutDigest = `
   select from pg_stat_activity
    where datname = current_database() and application_name ~ '^ars(/\\d{1,4})?$'
+   limit 1`;
+
+/** SQL: whether a process that doesn't keep the queue of reviews is connected. */
+export const processesWithoutReviews = `
+  select from pg_stat_activity
+   where datname = current_database() and application_name ~ '^ars(/\\d{1,4}(\\.digest)?)?$'
    limit 1`;

@@ -2,16 +2,18 @@ import type { Block, DomainBar, EvidenceDocument } from './content.ts';
 import { belowEntry, levelName, levelsOf } from '../scoring/levels.ts';
 import { levelsApart, shortLevel } from './content.ts';
 import { scaleOf, signFlags, sittingSections } from './document-sitting.ts';
-import type { EvidenceInput, EvidenceSitting } from './input.ts';
+import type { EvidenceAmendment, EvidenceInput, EvidenceSitting } from './input.ts';
 import {
+  apartWords,
   borderlineWords,
   dateTime,
   domainStatus,
   importedBorderlineWords,
   levelCodeWords,
+  lookedWords,
+  lookWords,
   plainText,
   provisionalText,
-  reviewWords,
   subjectName,
 } from './wording.ts';
 
@@ -53,6 +55,9 @@ export function buildDocument(input: EvidenceInput): EvidenceDocument {
           },
           { label: 'Assessed', value: dateTime(input.assessed_at) },
           { label: 'Result', value: id },
+          ...(input.replaces === undefined
+            ? []
+            : [{ label: 'Takes the place of', value: `Result ${plainText(input.replaces)}, which was withdrawn` }]),
           {
             label: 'Edition',
             value: input.edition === 1 ? '1 (first)' : `${input.edition} (replaces edition ${input.edition - 1})`,
@@ -113,9 +118,11 @@ function placement(input: EvidenceInput): Block {
   if (gate.length + next.length > 0) sentences.push([...gate, ...next].join(' '));
   if (input.sitting !== undefined && level !== input.sitting.reconciled_level) {
     sentences.push(
-      `An amendment has changed the placement: the sitting itself ended at ${plainText(input.sitting.reconciled_level)}.`,
+      `${input.replaces === undefined ? 'An amendment' : 'A person at the provider'} has changed the placement: the sitting itself ended at ${plainText(input.sitting.reconciled_level)}.`,
     );
   }
+  if (input.reviewed_at !== undefined)
+    sentences.push(`A person at the provider looked at this result and decided on it: ${dateTime(input.reviewed_at)}.`);
   sentences.push('This is an assessed level of skill. It is not a qualification.');
   if (input.sitting?.provisional === true) sentences.push(provisionalText(input.sitting.calibration_sd));
   const flags = [
@@ -134,11 +141,12 @@ function borderlineText({ sitting }: EvidenceInput): string {
     : 'Flagged by an amendment. The 95% confidence interval of the sitting does not hold the threshold of the deciding rule.';
 }
 
-function reviewText({ sitting }: EvidenceInput): string {
-  if (sitting === undefined) return `Flagged where the result was made. ${reviewWords}`;
+function reviewText({ sitting, reviewed_at }: EvidenceInput): string {
+  const look = reviewed_at === undefined ? lookWords : lookedWords;
+  if (sitting === undefined) return `Flagged where the result was made. ${apartWords}${look}`;
   return (levelsApart(sitting.irt_level, sitting.rule_level) ?? 0) >= 1
-    ? reviewWords
-    : 'Flagged by an amendment; someone who knows the learner should look at the result before it is relied on.';
+    ? apartWords + look
+    : `Flagged by an amendment; ${look}`;
 }
 
 function ladder(input: EvidenceInput): Block[] {
@@ -194,6 +202,9 @@ function likelihood({ level_probabilities: probabilities, sitting }: EvidenceInp
 /** A field of the result as the page names it. */
 const fieldWords: Record<string, string> = {
   framework: 'Framework',
+  rqf_level: 'RQF level',
+  rqf_level_code: 'Level code',
+  below_level_1: 'Below Level 1',
   working_level: 'Working level',
   recommended_next_level: 'Recommended next level',
   is_borderline: 'Borderline',
@@ -209,6 +220,13 @@ function valueWords(value: unknown): string {
 }
 
 /** Lists are named only: the page shows what they are now. */
+function changesWords(changes: EvidenceAmendment['changes']): string {
+  const fields = changes.filter(({ field }) => field !== 'reviewed_at');
+  return fields.length === 0 && changes.length > 0
+    ? 'Nothing: a person looked at the result and confirmed it'
+    : fields.map(changeWords).join('; ');
+}
+
 function changeWords({ field, before, after }: { field: string; before: unknown; after: unknown }): string {
   const name = fieldWords[field] ?? plainText(field);
   if ([before, after].some((value) => typeof value === 'object' && value !== null)) return name;
@@ -228,11 +246,7 @@ function amendments(input: EvidenceInput): Block[] {
         { label: 'Why', width: 5, align: 'left' },
         { label: 'What was changed', width: 6, align: 'left' },
       ],
-      rows: input.amendments.map(({ at, reason, changes }) => [
-        dateTime(at),
-        plainText(reason),
-        changes.map(changeWords).join('; '),
-      ]),
+      rows: input.amendments.map(({ at, reason, changes }) => [dateTime(at), plainText(reason), changesWords(changes)]),
     },
   ];
 }

@@ -1,3 +1,11 @@
 /** What other nouns may ask of evidence. */
 export type { Edition } from './store.ts';
-export { emptyEditions, readReport, redactEdition, renderEdition, storeEdition, verifyUrl } from './store.ts';
+export {
+  emptyEditions,
+  readReport,
+  redactEdition,
+  renderEdition,
+  renderReplacement,
+  storeEdition,
+  verifyUrl,
+} from './store.ts';

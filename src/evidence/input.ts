@@ -115,6 +115,10 @@ export type EvidenceInput = {
   /** The public page where a file can be checked; plain ASCII. It names no learner. */
   verify_url: string;
   sitting?: EvidenceSitting;
+  /** The result in whose place this one was recorded, with another placement by a person. */
+  replaces?: string;
+  /** When a person at the provider last looked at the result and decided; absent where nobody did. */
+  reviewed_at?: string;
   /** What was amended before this edition, the oldest first; absent when nothing was. */
   amendments?: readonly EvidenceAmendment[];
 };

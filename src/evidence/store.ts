@@ -2,7 +2,9 @@ import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import { contentOf } from '../assessments/body.ts';
-import { historyOf } from '../assessments/history.ts';
+import type { HistoryEntry } from '../assessments/history.ts';
+import { differences, historyOf } from '../assessments/history.ts';
+import type { StoredAssessment } from '../assessments/store.ts';
 import { attachReport } from '../assessments/report.ts';
 import { findLive } from '../assessments/assessments.ts';
 import type { Database } from '../db/database.ts';
@@ -16,6 +18,7 @@ import { formatPosition } from '../feed/time.ts';
 import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import type { EvidenceInput } from './document.ts';
+import type { EvidenceAmendment } from './input.ts';
 import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf/pdf.ts';
 import type { Report } from './stored.ts';
@@ -157,28 +160,35 @@ async function renderInTurn(organisationId: number, input: EvidenceInput): Promi
   }
 }
 
-async function makeReport(app: App, organisationId: number, assessmentId: string): Promise<Made> {
-  const row = await findLive(app.db, organisationId, assessmentId);
-  if (row === undefined) return undefined;
-  // Another reader was first.
-  if (row.report_sha256 !== null) return 'changed';
+const amendmentsOf = (history: readonly HistoryEntry[]): EvidenceAmendment[] =>
+  history.filter(({ kind }) => kind === 'amended').map(({ at, reason, changes }) => ({ at, reason, changes }));
+
+/**
+ * What the next edition of a result says. An amendment doesn't change how the result came about: every edition tells of the
+ * same sitting.
+ * @param of the result whose editions came before
+ */
+async function nextInput(
+  app: App,
+  organisationId: number,
+  row: Pick<StoredAssessment, 'assessment_id' | 'body' | 'assessed_at' | 'learner' | 'source'>,
+  of: string,
+  amendments: EvidenceAmendment[],
+): Promise<{ input: EvidenceInput; last: number }> {
   const organisation = await readOrganisation(app.db, organisationId);
-  const [last] = await app.db.query<{ edition: number; input: string }>(newest, [organisationId, assessmentId]);
-  // An amendment doesn't change how the result came about: every edition tells of the same sitting.
-  const before = last === undefined ? null : (JSON.parse(last.input) as EvidenceInput);
+  const [found] = await app.db.query<{ edition: number; input: string }>(newest, [organisationId, of]);
+  const before = found === undefined ? null : (JSON.parse(found.input) as EvidenceInput);
   const answered = new Map(before?.domains.map((domain) => [domain.name, domain.answered]));
-  const history = (await historyOf(app.db, organisationId, assessmentId)) ?? [];
-  const amendments = history
-    .filter((entry) => entry.kind === 'amended')
-    .map(({ at, reason, changes }) => ({ at, reason, changes }));
   const content = contentOf(row.body, row.assessed_at);
+  const replaces = of === row.assessment_id ? before?.replaces : of;
+  const last = of === row.assessment_id ? (found?.edition ?? 0) : 0;
   const input: EvidenceInput = {
     version: 1,
     organisation_name: organisation.name,
     ...(organisation.ukprn === null ? {} : { ukprn: organisation.ukprn }),
     learner: JSON.parse(row.learner),
-    assessment_id: assessmentId,
-    edition: (last?.edition ?? 0) + 1,
+    assessment_id: row.assessment_id,
+    edition: last + 1,
     subject: content.subject,
     framework: content.framework,
     assessed_at: formatPosition(row.assessed_at),
@@ -196,15 +206,41 @@ async function makeReport(app: App, organisationId: number, assessmentId: string
     verify_url: verifyUrl(app),
     source: row.source,
     ...(before?.sitting === undefined ? {} : { sitting: before.sitting }),
+    ...(replaces === undefined ? {} : { replaces }),
+    ...(content.reviewed_at === undefined ? {} : { reviewed_at: content.reviewed_at }),
     ...(amendments.length === 0 ? {} : { amendments }),
   };
+  return { input, last };
+}
+
+/** The first edition of a result that takes another one's place, made before it is recorded. */
+export async function renderReplacement(
+  app: App,
+  organisationId: number,
+  from: StoredAssessment,
+  to: Pick<StoredAssessment, 'assessment_id' | 'body' | 'assessed_at' | 'learner' | 'source'>,
+  why: { at: string; reason: string },
+): Promise<Edition> {
+  const history = (await historyOf(app.db, organisationId, from.assessment_id)) ?? [];
+  const amendments = [...amendmentsOf(history), { ...why, changes: differences(from.body, to.body) }];
+  const { input } = await nextInput(app, organisationId, to, from.assessment_id, amendments);
+  return renderInTurn(organisationId, input);
+}
+
+async function makeReport(app: App, organisationId: number, assessmentId: string): Promise<Made> {
+  const row = await findLive(app.db, organisationId, assessmentId);
+  if (row === undefined) return undefined;
+  // Another reader was first.
+  if (row.report_sha256 !== null) return 'changed';
+  const history = (await historyOf(app.db, organisationId, assessmentId)) ?? [];
+  const { input, last } = await nextInput(app, organisationId, row, assessmentId, amendmentsOf(history));
   const edition = await renderInTurn(organisationId, input);
   return inWork(app, feedLane(organisationId), async (work) => {
     // Under the feed's lock: the first generation is a change that mirrors must see. An amendment there and back again
     // looks as if nothing had happened, but for the edition that was made between.
     await lockFeed(work, organisationId);
     const [latest] = await work.tx.query<{ edition: number }>(newest, [organisationId, assessmentId]);
-    if ((latest?.edition ?? 0) !== (last?.edition ?? 0)) return 'changed' as const;
+    if ((latest?.edition ?? 0) !== last) return 'changed' as const;
     if (!(await attachReport(work, organisationId, row, edition.sha256))) return 'changed' as const;
     await storeEdition(work, organisationId, edition);
     return edition;

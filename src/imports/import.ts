@@ -15,7 +15,7 @@ import {
 } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
 import { uuidOf } from '../random.ts';
-import { learnerJson } from '../assessments/body.ts';
+import { keepReview, learnerJson } from '../assessments/body.ts';
 import type { ReadyRecord } from './record.ts';
 import type { Fault } from '../assessments/result-fields.ts';
 import { recordAssessments, tellOfAssessments } from '../assessments/record.ts';
@@ -154,7 +154,10 @@ async function importDistinct(
   return outcomes as ImportOutcome[];
 }
 
-const isAmended = ({ record, stored }: Entry) => stored?.body !== record.body;
+/** What is stored once the record is: that somebody has looked at the result is no part of any record. */
+const bodyOf = ({ record, stored }: Entry): string => keepReview(stored?.body ?? null, record.body);
+
+const isAmended = (entry: Entry) => entry.stored?.body !== bodyOf(entry);
 
 function outcomeOf(entry: Entry, touched: ReadonlySet<string>): 'imported' | 'updated' | 'unchanged' {
   if (entry.stored === undefined) return 'imported';
@@ -197,6 +200,7 @@ function recordNew(
       learner: learnerJson,
       body: record.body,
       report_sha256: null,
+      flags: record.flags,
     })),
     { events, madeLearners },
   );
@@ -207,11 +211,11 @@ async function amendStored(work: Work, feed: Feed, entries: Entry[], { actor }: 
     work,
     feed,
     { actor, reason: 'imported again with changes' },
-    entries.map(({ record, learnerId, stored }) => ({
-      assessment_id: record.assessmentId,
-      learner_id: learnerId,
-      body: record.body,
-      before: stored!.body,
+    entries.map((entry) => ({
+      assessment_id: entry.record.assessmentId,
+      learner_id: entry.learnerId,
+      body: bodyOf(entry),
+      before: entry.stored!.body,
     })),
   );
 }

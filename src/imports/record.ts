@@ -5,6 +5,7 @@ import { isNameOf } from '../personal-data.ts';
 import { uuidOf } from '../random.ts';
 import { learnerJson, storedTexts } from '../assessments/body.ts';
 import { facetOf } from '../assessments/facet.ts';
+import type { ReviewFlag } from '../assessments/reviews.ts';
 import type { Fault, ImportRecord } from '../assessments/result-fields.ts';
 import { faultsOfRecord, RecordRefused, refFault, wholeDomains } from '../assessments/result-fields.ts';
 import { parseUkInstant } from './uk-dates.ts';
@@ -19,6 +20,7 @@ export type ReadyRecord = {
   assessedAtUs: number;
   facet: number;
   body: string;
+  flags: ReviewFlag[];
   learnerJson: string;
   groups: GroupInput[];
 };

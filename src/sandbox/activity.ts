@@ -97,7 +97,7 @@ export class Activity {
         .filter((group) => group.type !== 'team')
         .map(({ type, ref: groupRef }) => ({ type, ref: groupRef }) as GroupKey),
       results: results.reverse().map((result) => {
-        const { assessed_at_us, ...content } = contentOf(result.body, result.assessed_at);
+        const { assessed_at_us, reviewed_at: _, ...content } = contentOf(result.body, result.assessed_at);
         return {
           assessment_id: result.assessment_id,
           learner: { ref, full_name: row.full_name },

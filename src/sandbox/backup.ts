@@ -9,6 +9,7 @@ export const recordTables = [
   'start_code',
   'invitation',
   'assessment_change',
+  'review',
   'learner_change',
   'learner_leaving',
   'scope_exit',

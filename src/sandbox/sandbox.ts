@@ -108,6 +108,7 @@ const tables = [
   'credit_entry',
   'invitation_run_row',
   'invitation_run',
+  'review_fill',
   'feed',
 ];
 

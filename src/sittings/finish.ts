@@ -104,6 +104,7 @@ async function complete(
     framework: frameworkOf(sitting.subject, result.published.rqf_level),
     ...publishedResult(result),
   };
+  const texts = storedTexts(content);
   const assessmentId = app.random.uuid();
   const edition = makeEdition(app, assessmentId, sitting, shown, content, result, course);
   return inWork(app, feedLane(organisationId), async (work) => {
@@ -123,7 +124,8 @@ async function complete(
           assessed_at: content.assessed_at_us,
           learner: learnerJson(shown.learner.ref, shown.learner.full_name),
           report_sha256: edition.sha256,
-          ...storedTexts(content),
+          ...texts,
+          flags: result.flags.includes('person_fit') ? [...texts.flags, 'person_fit'] : texts.flags,
         },
       ],
       { events: true },

@@ -1,4 +1,9 @@
 import type { App } from '../app.ts';
+import type { Answer } from '../bank/mark.ts';
+import { rightAnswer } from '../bank/mark.ts';
+import type { RenderModel } from '../bank/render-model.ts';
+import { renderModel } from '../bank/render-model.ts';
+import type { RenderedItem } from '../bank/schema.ts';
 import type { ScoredResult } from '../scoring/score.ts';
 import type { Subject } from '../scoring/levels.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
@@ -41,12 +46,22 @@ export async function reviewSitting(
   organisationId: number,
   assessmentId: string,
 ): Promise<SittingReview | undefined> {
+  return (await reviewScored(app, organisationId, assessmentId))?.review;
+}
+
+/** The same with all that both engines found. */
+export async function reviewScored(
+  app: App,
+  organisationId: number,
+  assessmentId: string,
+): Promise<{ review: SittingReview; scored: ScoredResult } | undefined> {
   const sitting = await findSittingOfResult(app.db, organisationId, assessmentId);
   if (sitting === undefined || sitting.result === null) return undefined;
   const items = await findItems(app.db, sitting);
   const { bank } = await banksOf(app).version(app.db, sitting.bank_version);
   const { ended, pauses, signs } = courseOf(sitting, bank, items);
-  return {
+  const scored = JSON.parse(sitting.result) as ScoredResult;
+  const review: SittingReview = {
     sitting_id: sitting.sitting_id,
     assessment_id: assessmentId,
     subject: sitting.subject,
@@ -56,7 +71,7 @@ export async function reviewSitting(
     time_limit_ms: sitting.time_limit_ms,
     ended,
     pauses: pauses ?? null,
-    signs: { ...signs, ...changeSign(JSON.parse(sitting.result) as ScoredResult) },
+    signs: { ...signs, ...changeSign(scored) },
     items: items.map((row) => ({
       position: row.position,
       item_id: row.item_id,
@@ -66,5 +81,63 @@ export async function reviewSitting(
       pauses: row.pauses,
       paused_ms: row.paused_ms,
     })),
+  };
+  return { review, scored };
+}
+
+/** What a reader should know of how the answers came about, in words. */
+export function signWords({ signs, ended }: Pick<SittingReview, 'signs' | 'ended'>): string[] {
+  const { few_answers: few, fast, change } = signs;
+  return [
+    ...(few === undefined ? [] : [`few answers: ${few.answered}, a full sitting has at least ${few.least}`]),
+    ...(ended === 'time_limit' ? ['the time limit ended it'] : []),
+    ...(fast === undefined
+      ? []
+      : [`${fast.answers} of ${fast.of} answers came sooner than their question can be read`]),
+    ...(change === undefined ? [] : [`from some question on the answers were much ${change}`]),
+  ];
+}
+
+/** One question as the learner saw it, with what was typed and what would have been right. */
+export type ReviewedQuestion = {
+  position: number;
+  /** How many questions the sitting had. */
+  of: number;
+  model: RenderModel;
+  /** Null where nothing was filled in. */
+  given: Answer | null;
+  right: Answer;
+  outcome: ItemOutcome;
+  working_ms: number | null;
+  pauses: number;
+  paused_ms: number;
+};
+
+/** @returns undefined for what `reviewSitting` doesn't know, and a position that wasn't reached */
+export async function reviewQuestion(
+  app: App,
+  organisationId: number,
+  assessmentId: string,
+  position: number,
+): Promise<ReviewedQuestion | undefined> {
+  const sitting = await findSittingOfResult(app.db, organisationId, assessmentId);
+  if (sitting === undefined || sitting.result === null) return undefined;
+  const items = await findItems(app.db, sitting);
+  const row = items.find((one) => one.position === position);
+  if (row === undefined) return undefined;
+  const { bank } = await banksOf(app).version(app.db, sitting.bank_version);
+  const item = bank.item(row.item_id)!;
+  const rendered = JSON.parse(row.rendered) as RenderedItem;
+  const passage = item.type === 'template' || item.passage === undefined ? null : bank.passage(item.passage)!;
+  return {
+    position,
+    of: items.length,
+    model: renderModel(item, rendered, passage),
+    given: row.answer === null ? null : (JSON.parse(row.answer) as Answer),
+    right: rightAnswer(rendered),
+    outcome: row.outcome!,
+    working_ms: row.working_ms,
+    pauses: row.pauses,
+    paused_ms: row.paused_ms,
   };
 }

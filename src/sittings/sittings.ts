@@ -6,6 +6,7 @@ export {
   emptySittingsOfLearners,
   findBegun,
   hasOpenSitting,
+  moveSitting,
   voidSittingsOfLearner,
 } from './store.ts';
 export { lockOpenSittings, passSittings } from './passing.ts';

@@ -139,6 +139,10 @@ const voidOf = statement(
   update sitting set status = 'void', void_reason = $3, finished_at = $4 where organisation_id = $1 and learner_id = $2 and status = 'open'
   returning sitting_id`,
 );
+const moved = statement(
+  'sitting.moved',
+  'update sitting set assessment_id = $3 where organisation_id = $1 and assessment_id = $2',
+);
 const begun = statement(
   'sitting.begun',
   `
@@ -257,6 +261,11 @@ export async function lockSitting(
   { organisation_id, sitting_id }: SittingKey,
 ): Promise<SittingRow | undefined> {
   return (await tx.query<SittingRow>(locked, [organisation_id, sitting_id]))[0];
+}
+
+/** A result took another one's place: the sitting is where the new one came from. */
+export async function moveSitting(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
+  await tx.query(moved, [organisationId, from, to]);
 }
 
 /** Ends the learner's sittings that are under way, without a result. @returns how many there were */

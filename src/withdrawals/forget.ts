@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { findLearnerAssessments } from '../assessments/assessments.ts';
+import { emptyReviews, findLearnerAssessments } from '../assessments/assessments.ts';
 import { eachInTurn, feedLane, inWork } from '../db/work.ts';
 import type { Work } from '../db/work.ts';
 import type { Feed } from '../feed/position.ts';
@@ -28,6 +28,7 @@ export async function forgetLearners(work: Work, feed: Feed, learnerIds: string[
   await leaveEveryGroup(work, feed, learnerIds);
   await withdrawInvitations(work.tx, feed.organisationId, learnerIds);
   await emptySittingsOfLearners(work.tx, feed.organisationId, learnerIds);
+  await emptyReviews(work.tx, feed.organisationId, learnerIds);
   await emptyLearners(work, feed, learnerIds);
 }
 

@@ -87,7 +87,7 @@ const machineText = `
   legal_hold.placed_by legal_hold.released_by
   organisation.plan organisation.time_zone organisation_sso.client_id
   organisation_sso.client_secret organisation_sso.issuer organisation_sso.tenant organisation.ukprn rate_window.key_id
-  retention_policy.changed_by retention_policy.months retention_run.created_by retention_run.kind retention_run.months
+  review.flags review.outcome review.subject retention_policy.changed_by retention_policy.months retention_run.created_by retention_run.kind retention_run.months
   retention_run.stopped_by retention_run.tally service_secret.fingerprint sitting.bank_version sitting.status
   sitting.stop sitting.subject sitting.withheld sitting_item.item_id sitting_item.outcome sitting_item.seed
   user_account.password user_account.recovery_codes user_account.totp_secret user_identity.issuer user_identity.subject user_invitation.invited_by

@@ -1,0 +1,341 @@
+import { amendAssessment, readAmendment } from '../assessments/amend.ts';
+import type { Amendment } from '../assessments/result-fields.ts';
+import { RecordRefused } from '../assessments/result-fields.ts';
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import { limits } from '../limits.ts';
+import { holdsNationalInsuranceNumber, isPlainLines, isPlainText } from '../personal-data.ts';
+import type { Consequences } from '../reviews/consequences.ts';
+import { countConsequences } from '../reviews/consequences.ts';
+import type { Decision, Refusal } from '../reviews/decide.ts';
+import { confirmResult, openCase, refusals, withdrawReviewed } from '../reviews/decide.ts';
+import { recordAgain } from '../reviews/record-again.ts';
+import { placementsOf, prepareReplacement } from '../reviews/replacement.ts';
+import { messagePage } from './blocks.ts';
+import type { Faults } from './form.ts';
+import { choiceField, form, selectField, textField } from './form.ts';
+import { name } from './frame.ts';
+import type { Looked } from './review-result.ts';
+import { decisionFields, lookAt, resultPage } from './review-result.ts';
+import { levelWords, reviewers, subjectWords } from './review.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+
+/** What somebody decides on a result. */
+export const reviewChangeRoutes: ConsoleRoute[] = [
+  { for: reviewers, method: 'POST', path: '/review/{assessment_id}/confirm', handle: confirm },
+  {
+    for: reviewers,
+    proof: true,
+    method: 'GET',
+    path: '/review/{assessment_id}/place',
+    handle: (visit) => placePage(visit, {}),
+  },
+  { for: reviewers, proof: true, method: 'POST', path: '/review/{assessment_id}/place', handle: place },
+  {
+    for: reviewers,
+    proof: true,
+    method: 'GET',
+    path: '/review/{assessment_id}/amend',
+    handle: (visit) => amendPage(visit, {}),
+  },
+  { for: reviewers, proof: true, method: 'POST', path: '/review/{assessment_id}/amend', handle: amend },
+  {
+    for: reviewers,
+    proof: true,
+    method: 'GET',
+    path: '/review/{assessment_id}/withdraw',
+    handle: (visit) => withdrawPage(visit, {}),
+  },
+  { for: reviewers, proof: true, method: 'POST', path: '/review/{assessment_id}/withdraw', handle: withdraw },
+];
+
+const reasonFault = `Say why, on one line of up to ${limits.reasonChars} characters, without a National Insurance number.`;
+
+/** What was typed of a decision, or what is wrong with it. */
+function readDecision(visit: Visit, { waiting }: Looked, needsReason: boolean): { decision: Decision; faults: Faults } {
+  const { form: sent, session } = visit;
+  const faults: Faults = {};
+  const reason = sent.text('reason');
+  const isReason = isPlainText(reason, limits.reasonChars) && !holdsNationalInsuranceNumber(reason);
+  if (reason === '' ? needsReason : !isReason) faults.reason = reasonFault;
+  const answer = sent.text('answer').replaceAll('\r\n', '\n');
+  const isAnswer = isPlainLines(answer, limits.reviewTextChars) && !holdsNationalInsuranceNumber(answer);
+  if (waiting?.requested_at != null && !isAnswer)
+    faults.answer = `Tell the learner what you decided and why, in up to ${limits.reviewTextChars} characters, without a National Insurance number.`;
+  return {
+    faults,
+    decision: {
+      actor: session.user_id,
+      reason: reason === '' ? null : reason,
+      answer: waiting?.requested_at == null ? null : answer,
+      seen: sent.text('seen'),
+    },
+  };
+}
+
+const refusalWords: Record<Refusal, [title: string, says: string]> = {
+  gone: [
+    'The result is not there any more',
+    'Somebody has withdrawn it meanwhile, or changed its placement. Nothing was done by you.',
+  ],
+  nothing_waits: ['Somebody has decided already', 'The result does not wait any more. Nothing was done by you.'],
+  changed: [
+    'Something has changed since you opened the page',
+    'Somebody has decided or changed the result meanwhile, or the learner has asked for a review. Nothing was done by you: look at the result as it is now, and decide again.',
+  ],
+  unanswered: [
+    'The learner has asked meanwhile',
+    'Nothing was done by you: look at what the learner wrote, and tell them what you decide.',
+  ],
+  same_person: [
+    'Somebody else has to decide',
+    'You decided on this result before, and the learner asks for another look. Another owner or admin, or a tutor of the learner, decides on it. Nothing was done by you.',
+  ],
+};
+
+const isRefusal = (value: unknown): value is Refusal => (refusals as readonly unknown[]).includes(value);
+
+/** Nothing was done, and why. */
+function refused({ base, params }: Visit, refusal: Refusal): Answer {
+  const [title, says] = refusalWords[refusal];
+  const to = refusal === 'gone' ? `${base}/review` : `${base}/review/${params.assessment_id!.toLowerCase()}`;
+  const label = refusal === 'gone' ? 'Review' : 'The result';
+  return { status: 409, page: { ...messagePage(title, says), back: { to, label } } };
+}
+
+async function confirm(visit: Visit): Promise<Answer> {
+  const { base, organisation, change } = visit;
+  const looked = await lookAt(visit);
+  const { decision, faults } = readDecision(visit, looked, false);
+  if (Object.keys(faults).length > 0) return resultPage(visit, faults);
+  const id = looked.of.assessment_id;
+  const refusal = await change(async (work) => {
+    const result = await confirmResult(work, organisation.organisation_id, id, decision);
+    return result === null ? { result, resource: id } : { result };
+  });
+  return refusal === null ? { to: `${base}/review/${id}?did=confirmed` } : refused(visit, refusal);
+}
+
+const count = (n: number, one: string) => `${n.toLocaleString('en-GB')} ${one}${n === 1 ? '' : 's'}`;
+
+const consequencesOf = ({ app, organisation }: Visit, { of }: Looked): Promise<Consequences> =>
+  countConsequences(app.db, organisation.organisation_id, of.assessment_id, new Date(app.clock.nowMs()));
+
+/** What a withdrawal does, in numbers. */
+function withdrawalWords({ keys, editions, deliveries }: Consequences): Content[] {
+  return [
+    `1 result is withdrawn for good. Platforms that read with the organisation’s ${count(keys, 'key')} are told at their next poll, and remove it.`,
+    `${count(editions, 'edition')} of its evidence ${editions === 1 ? 'is' : 'are'} deleted: of files that somebody saved only the hash is known from then on. ${count(deliveries, 'delivery').replace('deliverys', 'deliveries')} that ${deliveries === 1 ? 'waits is' : 'wait are'} not sent.`,
+  ];
+}
+
+const whose = ({ of, row, content }: Looked): Content =>
+  html`<p>${name(of.full_name)}: ${subjectWords[content.subject]}, ${levelWords(row)}.</p>`;
+
+const backTo = ({ base }: Visit, { of }: Looked) => ({ to: `${base}/review/${of.assessment_id}`, label: 'The result' });
+
+const statusOf = (faults: Faults) => (Object.keys(faults).length === 0 ? 200 : 422);
+
+async function withdrawPage(visit: Visit, faults: Faults): Promise<Answer> {
+  const looked = await lookAt(visit);
+  const numbers = await consequencesOf(visit, looked);
+  const back = backTo(visit, looked);
+  const goes = numbers.others === 0 && !numbers.has_reference;
+  return {
+    status: statusOf(faults),
+    page: {
+      title: 'Withdraw this result?',
+      back,
+      main: html`${whose(looked)}${withdrawalWords(numbers).map((one) => html`<p>${one}</p>`)}<p>${
+        goes
+          ? 'It is the last result of a learner without a reference: the learner goes with it, unless an invitation or a sitting is open.'
+          : `The learner stays, with ${count(numbers.others, 'other result')}.`
+      } A withdrawal can’t be undone.</p>${form(
+        `${back.to}/withdraw`,
+        decisionFields(looked, visit, faults, { label: 'Why it is withdrawn', hint: 'Kept in its history. No names.' }),
+        'Withdraw the result',
+        { danger: true, cancel: back.to, faults },
+      )}`,
+    },
+  };
+}
+
+async function withdraw(visit: Visit): Promise<Answer> {
+  const { base, organisation, change } = visit;
+  const looked = await lookAt(visit);
+  const { decision, faults } = readDecision(visit, looked, true);
+  if (Object.keys(faults).length > 0) return withdrawPage(visit, faults);
+  const id = looked.of.assessment_id;
+  const refusal = await change(async (work) => {
+    const given = { ...decision, reason: decision.reason! };
+    const result = await withdrawReviewed(work, organisation.organisation_id, id, given);
+    return result === null ? { result, resource: id } : { result };
+  });
+  return refusal === null ? { to: `${base}/review?did=withdrawn` } : refused(visit, refusal);
+}
+
+async function placePage(visit: Visit, faults: Faults): Promise<Answer> {
+  const { form: sent } = visit;
+  const looked = await lookAt(visit);
+  const numbers = await consequencesOf(visit, looked);
+  const back = backTo(visit, looked);
+  const { content } = looked;
+  const levels = [...placementsOf(content.subject).keys()];
+  return {
+    status: statusOf(faults),
+    page: {
+      title: 'Change the placement?',
+      back,
+      main: html`${whose(looked)}<p>A level can’t be amended, because platforms filter by it: this result is withdrawn, and recorded again at the level that you choose.</p>${withdrawalWords(
+        numbers,
+      ).map(
+        (one) => html`<p>${one}</p>`,
+      )}<p>1 result takes its place: endpoints are told of it at once, and its evidence says that a person changed the placement, when and why. The sitting, its answers and what was decided before belong to it.</p>${form(
+        `${back.to}/place`,
+        [
+          choiceField({
+            name: 'level',
+            label: 'Placement',
+            choices: levels.map((level) => ({ value: level, label: level })),
+            chosen: [sent.text('level') || (content.working_level ?? '')],
+            fault: faults.level,
+          }),
+          decisionFields(looked, visit, faults, {
+            label: 'Why it is changed',
+            hint: 'Kept in its history, and printed in its evidence. No names.',
+          }),
+        ],
+        'Change the placement',
+        { danger: true, cancel: back.to, faults },
+      )}`,
+    },
+  };
+}
+
+async function place(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, form: sent, change } = visit;
+  const { organisation_id: organisationId } = organisation;
+  const looked = await lookAt(visit);
+  const { decision, faults } = readDecision(visit, looked, true);
+  const placement = placementsOf(looked.content.subject).get(sent.text('level'));
+  if (placement === undefined) faults.level = 'Choose a placement.';
+  if (Object.keys(faults).length > 0) return placePage(visit, faults);
+  const given = { ...decision, reason: decision.reason! };
+  const made = await prepareReplacement(app, organisationId, looked.of.assessment_id, placement!, given.reason);
+  if (made === 'same')
+    return placePage(visit, { level: 'It is at this level already: confirm it, or choose another one.' });
+  if (made === 'gone') return refused(visit, made);
+  const { assessment_id: id } = made.to;
+  const refusal = await change(async (work) => {
+    const result = await recordAgain(work, organisationId, made, given);
+    return result === null ? { result, resource: id } : { result };
+  });
+  return refusal === null ? { to: `${base}/review/${id}?did=changed` } : refused(visit, refusal);
+}
+
+const yesNo = [
+  { value: 'yes', label: 'Yes' },
+  { value: 'no', label: 'No' },
+];
+
+/** What of a result can be amended in a form; its domains and probabilities at the command line. */
+async function amendPage(visit: Visit, faults: Faults): Promise<Answer> {
+  const { form: sent } = visit;
+  const looked = await lookAt(visit);
+  const numbers = await consequencesOf(visit, looked);
+  const back = backTo(visit, looked);
+  const { content } = looked;
+  const isSent = sent.text('seen') !== '';
+  const value = (field: string, now: string) => (isSent ? sent.text(field) : now);
+  return {
+    status: statusOf(faults),
+    page: {
+      title: 'Amend this result?',
+      back,
+      main: html`${whose(looked)}<p>1 result is amended: platforms that read with the organisation’s ${count(numbers.keys, 'key')} get it again at their next poll, and the next download makes edition ${numbers.editions + 1} of its evidence, which says what was changed and why. No endpoint is told. The level, the subject and the date can’t be amended: <a href="${back.to}/place">change the placement</a> instead.</p>${form(
+        `${back.to}/amend`,
+        [
+          textField({
+            name: 'framework',
+            label: 'Framework',
+            value: value('framework', content.framework),
+            fault: faults.framework,
+          }),
+          textField({
+            name: 'working_level',
+            label: 'Working level',
+            hint: 'A finer step within the level; empty where there is none.',
+            value: value('working_level', content.working_level ?? ''),
+            fault: faults.working_level,
+          }),
+          textField({
+            name: 'recommended_next_level',
+            label: 'Recommended next level',
+            hint: 'Empty where there is none.',
+            value: value('recommended_next_level', content.recommended_next_level ?? ''),
+            fault: faults.recommended_next_level,
+          }),
+          selectField({
+            name: 'is_borderline',
+            label: 'Close to a boundary',
+            choices: yesNo,
+            chosen: value('is_borderline', content.is_borderline ? 'yes' : 'no'),
+          }),
+          selectField({
+            name: 'needs_review',
+            label: 'Engines a level or more apart',
+            choices: yesNo,
+            chosen: value('needs_review', content.needs_review ? 'yes' : 'no'),
+          }),
+          decisionFields({ ...looked, waiting: null }, visit, faults, {
+            label: 'Why it is amended',
+            hint: 'Kept in its history, and printed in its evidence. No names.',
+          }),
+        ],
+        'Amend the result',
+        { danger: true, cancel: back.to, faults },
+      )}`,
+    },
+  };
+}
+
+/** The fields that differ from what the result says now. */
+function readFields({ form: sent }: Visit, { content }: Looked): Record<string, unknown> {
+  const given = {
+    framework: sent.text('framework'),
+    working_level: sent.text('working_level') || null,
+    recommended_next_level: sent.text('recommended_next_level') || null,
+    is_borderline: sent.text('is_borderline') === 'yes',
+    needs_review: sent.text('needs_review') === 'yes',
+  };
+  return Object.fromEntries(
+    Object.entries(given).filter(([field, value]) => content[field as keyof typeof given] !== value),
+  );
+}
+
+async function amend(visit: Visit): Promise<Answer> {
+  const { base, organisation, change } = visit;
+  const looked = await lookAt(visit);
+  const { decision, faults } = readDecision(visit, { ...looked, waiting: null }, true);
+  const fields = readFields(visit, looked);
+  let amendment: Amendment = {};
+  if (Object.keys(fields).length === 0) faults.framework = 'Nothing differs from what the result says now.';
+  else
+    try {
+      amendment = readAmendment(fields);
+    } catch (error) {
+      if (!(error instanceof RecordRefused)) throw error;
+      for (const { field, expected } of error.faults) faults[field] = `Expected: ${expected}.`;
+    }
+  if (Object.keys(faults).length > 0) return amendPage(visit, faults);
+  const id = looked.of.assessment_id;
+  const { organisation_id: organisationId } = organisation;
+  const refusal = await change(async (work) => {
+    // An amendment answers no learner: only that nothing has changed since it was looked at.
+    const found = await openCase(work, organisationId, id, { ...decision, answer: '' });
+    if (isRefusal(found)) return { result: found };
+    await amendAssessment(work, organisationId, id, amendment, { actor: decision.actor, reason: decision.reason! });
+    return { result: null, resource: id };
+  });
+  return refusal === null ? { to: `${base}/review/${id}?did=amended` } : refused(visit, refusal);
+}

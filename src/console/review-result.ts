@@ -1,0 +1,356 @@
+import { historyOf } from '../assessments/history.ts';
+import type { FieldChange, HistoryEntry } from '../assessments/history.ts';
+import type { Review } from '../assessments/assessments.ts';
+import { findLive, findReviews } from '../assessments/assessments.ts';
+import type { ResultContent } from '../assessments/body.ts';
+import { contentOf } from '../assessments/body.ts';
+import type { StoredAssessment } from '../assessments/store.ts';
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import { limits } from '../limits.ts';
+import { seenOf, waitingOf } from '../reviews/decide.ts';
+import type { ResultInSight } from '../reviews/queue.ts';
+import { findResultInSight } from '../reviews/queue.ts';
+import { levelName, publishedLevels } from '../scoring/levels.ts';
+import type { LevelRule } from '../scoring/rules.ts';
+import type { ScoredResult } from '../scoring/score.ts';
+import type { ReviewedItem, SittingReview } from '../sittings/review.ts';
+import { reviewScored, signWords } from '../sittings/review.ts';
+import { isUuid } from '../uuid.ts';
+import { bar, day, empty, facts, moment, notice, table } from './blocks.ts';
+import { form, hiddenField, longTextField, textField } from './form.ts';
+import type { Faults } from './form.ts';
+import { name } from './frame.ts';
+import { deciderOf } from './review-actor.ts';
+import { levelWords, outcomeWords, reviewers, reviewReaders, subjectWords, whyWords } from './review.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
+import { sightOf } from './sight.ts';
+
+/** One result before somebody who looks at it: how it came about, and what was decided before. */
+
+export const reviewResultRoutes: ConsoleRoute[] = [
+  { for: reviewReaders, method: 'GET', path: '/review/{assessment_id}', handle: (visit) => resultPage(visit) },
+];
+
+/** A live result in sight, with what was asked and decided of it. */
+export type Looked = {
+  of: ResultInSight;
+  row: StoredAssessment;
+  content: ResultContent;
+  reviews: Review[];
+  waiting: Review | null;
+};
+
+/** The result of the address. @throws NoSuchPage also where the person doesn't see its learner */
+export async function lookAt(visit: Visit): Promise<Looked> {
+  const { app, organisation, params } = visit;
+  const id = params.assessment_id!.toLowerCase();
+  if (!isUuid(id)) throw new NoSuchPage();
+  const sight = await sightOf(visit);
+  const [of, row, reviews] = await Promise.all([
+    findResultInSight(app.db, organisation.organisation_id, id, sight),
+    findLive(app.db, organisation.organisation_id, id),
+    findReviews(app.db, organisation.organisation_id, id),
+  ]);
+  if (of === undefined || row === undefined) throw new NoSuchPage();
+  return { of, row, content: contentOf(row.body, row.assessed_at), reviews, waiting: waitingOf(reviews) };
+}
+
+const clock = (ms: number | null): string =>
+  ms === null ? 'Not measured' : `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, '0')}`;
+
+const figure = (value: number): string => value.toFixed(2).replace('-', '−');
+
+/** What decides is typed, and what is kept of whoever decides: fields of every form that decides. */
+export function decisionFields(
+  looked: Looked,
+  visit: Visit,
+  faults: Faults,
+  note: { label: string; hint: string },
+): Content {
+  const { form: sent } = visit;
+  return [
+    hiddenField('seen', seenOf(looked.row, looked.reviews)),
+    textField({ name: 'reason', ...note, value: sent.text('reason'), fault: faults.reason }),
+    looked.waiting?.requested_at == null
+      ? null
+      : longTextField({
+          name: 'answer',
+          label: 'What the learner is told',
+          hint: `In plain words: what you looked at, and why you decided so. The learner reads it on the page of the result. Up to ${limits.reviewTextChars} characters.`,
+          value: sent.text('answer'),
+          fault: faults.answer,
+        }),
+  ];
+}
+
+export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Answer> {
+  const { app, base, organisation, query } = visit;
+  const { organisation_id: id, time_zone: zone, role } = organisation;
+  const looked = await lookAt(visit);
+  const { of, row, content, reviews, waiting } = looked;
+  const [whole, history, who] = await Promise.all([
+    reviewScored(app, id, of.assessment_id),
+    historyOf(app.db, id, of.assessment_id),
+    deciderOf(visit),
+  ]);
+  const here = `${base}/review/${of.assessment_id}`;
+  const nowMs = app.clock.nowMs();
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'A result to look at',
+      back: { to: `${base}/review`, label: 'Review' },
+      main: html`<p>How the result came about, question by question, and what was decided on it.</p>${notice(query, {
+        confirmed: 'It is confirmed. Platforms see when somebody looked at it, and so does the next evidence.',
+        changed: 'The placement is changed. This is the result that took the place of the one before.',
+        amended: 'The result is amended.',
+      })}${facts([
+        ['Learner', name(of.full_name)],
+        ['Reference', of.ref ?? 'None'],
+        ['Subject', subjectWords[content.subject]],
+        ['Placement', levelWords(row)],
+        ['Assessed', moment(new Date(row.assessed_at / 1000), zone)],
+        ['Result', html`<code>${of.assessment_id}</code>`],
+        ...(content.reviewed_at === undefined
+          ? []
+          : [['Last looked at', moment(new Date(content.reviewed_at), zone)] as [string, Content]]),
+      ])}${waiting === null ? null : waitingPart(waiting, nowMs, zone)}${
+        reviewers.includes(role) ? actions(visit, looked, here, faults) : null
+      }${whole === undefined ? importedPart(content) : sittingPart(whole, content, here, zone)}${beforePart(reviews, history ?? [], who, zone)}`,
+    },
+  };
+}
+
+function waitingPart({ flags, requested_at, due_at, request }: Review, nowMs: number, zone: string): Content {
+  return html`<h2>Why it waits</h2><ul>${flags.map((flag) => html`<li>${whyWords[flag]}</li>`)}${
+    requested_at === null ? null : html`<li>${whyWords.request}</li>`
+  }</ul>${
+    requested_at === null
+      ? null
+      : html`${facts([
+          ['Asked', moment(requested_at, zone)],
+          [
+            'Answer due',
+            html`${day(due_at!, zone)}${due_at!.getTime() < nowMs ? html` <strong class="late">overdue</strong>` : null}`,
+          ],
+          ['What the learner wrote', lines(request ?? '')],
+        ])}<p class="hint">The learner has the right to a person’s review: read what they wrote, look at their answers, and decide for yourself. You may change the placement.</p>`
+  }`;
+}
+
+/** Text of several lines, as it was typed. */
+const lines = (text: string): Content =>
+  text === ''
+    ? 'Nothing'
+    : html`${text.split('\n').map((line, i) => html`${i === 0 ? null : html`<br>`}<bdi>${line}</bdi>`)}`;
+
+function actions(visit: Visit, looked: Looked, here: string, faults: Faults): Content {
+  const confirm =
+    looked.waiting === null
+      ? null
+      : form(
+          `${here}/confirm`,
+          decisionFields(looked, visit, faults, {
+            label: 'Note (optional)',
+            hint: 'Kept with the result’s history, and printed in its evidence. No names.',
+          }),
+          'Confirm the result as it stands',
+          { faults },
+        );
+  return html`<h2>${looked.waiting === null ? 'Change it' : 'Decide'}</h2>${confirm}<div class="actions"><a href="${here}/place">Change the placement</a><a href="${here}/amend">Amend what else it says</a><a href="${here}/withdraw">Withdraw it</a></div>`;
+}
+
+function importedPart(content: ResultContent): Content {
+  return html`<h2>How it came about</h2>${empty('This result was made elsewhere and recorded here: its questions and answers are not held here.')}${domainTable(content)}${probabilityTable(content.level_probabilities)}`;
+}
+
+const placementWords = (subject: ResultContent['subject'], placement: ScoredResult['placement']) =>
+  publishedLevels(subject, placement).working_level;
+
+const basisWords: Record<ScoredResult['reconciliation']['basis'], string> = {
+  equal: 'Both engines came to the same level, so that is the result.',
+  irt_within_one: 'The engines are one full level apart: the level of the IRT engine counts.',
+  midpoint: 'The engines are two or more full levels apart: the level midway between them counts, rounded down.',
+  irt_only: 'The rule engine had too few questions to judge any level: the IRT engine alone decides.',
+};
+
+function decidingWords({ deciding, irt }: ScoredResult): string {
+  const level = levelName(deciding.level);
+  const side = deciding.side === 'at_or_above' ? 'at or above it' : 'below it';
+  const holds = deciding.isBorderline
+    ? 'holds the threshold: the result is borderline'
+    : 'does not hold the threshold: this part is clear';
+  return `The threshold that decides is that of ${level}, at ${figure(deciding.threshold)}. The estimate, ${figure(irt.theta)}, lies ${side}, and its 95 % interval, ${figure(irt.ci.low)} to ${figure(irt.ci.high)}, ${holds}.`;
+}
+
+const ruleWords: Record<LevelRule['outcome'], string> = {
+  pass: 'Met',
+  fail: 'Not met',
+  not_judged: 'Too few questions',
+};
+
+function sittingPart(
+  { review, scored }: { review: SittingReview; scored: ScoredResult },
+  content: ResultContent,
+  here: string,
+  zone: string,
+): Content {
+  const { subject, irt, rules, reconciliation } = scored;
+  const signs = signWords(review);
+  return html`<h2>Two engines, side by side</h2>${table<readonly [string, string, string]>({
+    caption: 'What each engine found',
+    columns: [
+      { head: 'Engine', cell: ([one]) => one },
+      { head: 'Placement', cell: ([, one]) => one },
+      { head: 'From', cell: ([, , one]) => one },
+    ],
+    rows: [
+      [
+        'IRT engine',
+        placementWords(subject, irt.placement),
+        `Ability ${figure(irt.theta)}, 95 % interval ${figure(irt.ci.low)} to ${figure(irt.ci.high)}`,
+      ],
+      [
+        'Rule engine',
+        rules.placement === null ? 'Not judged' : placementWords(subject, rules.placement),
+        'Right answers around each level, against the number needed',
+      ],
+      [
+        'Together',
+        placementWords(subject, reconciliation.placement),
+        reconciliation.apart === 0
+          ? 'No full level apart'
+          : `${reconciliation.apart} full ${reconciliation.apart === 1 ? 'level' : 'levels'} apart`,
+      ],
+    ],
+  })}<p>${basisWords[reconciliation.basis]} ${decidingWords(scored)}</p>${table<LevelRule>({
+    caption: 'The rule engine, level by level: questions at the level and one level on either side',
+    rows: rules.levels,
+    columns: [
+      { head: 'Level', cell: (rule) => levelName(rule.level) },
+      { head: 'Right', number: true, cell: (rule) => rule.bandRight },
+      { head: 'Given', number: true, cell: (rule) => rule.bandItems },
+      { head: 'Needed', number: true, cell: (rule) => rule.needed ?? '' },
+      { head: 'Outcome', cell: (rule) => ruleWords[rule.outcome] },
+    ],
+  })}${probabilityTable(content.level_probabilities)}${domainTable(content)}<h2>How the sitting went</h2>${facts([
+    ['Began', moment(review.started_at, zone)],
+    ['Ended', moment(review.finished_at, zone)],
+    ['Working time', `${clock(review.working_ms)} of ${clock(review.time_limit_ms)}`],
+    [
+      'Pauses',
+      review.pauses === null
+        ? 'Not measured'
+        : `${review.pauses.count}, ${clock(1000 * review.pauses.seconds)} together`,
+    ],
+    ['Signs to look at', signs.length === 0 ? 'None' : html`<ul>${signs.map((one) => html`<li>${one}</li>`)}</ul>`],
+  ])}${table<ReviewedItem>({
+    caption: 'Answer by answer, in the order in which the questions came',
+    rows: review.items,
+    columns: [
+      {
+        head: 'Question',
+        cell: (item) => html`<a href="${here}/questions/${item.position}">Question ${item.position}</a>`,
+      },
+      { head: 'Skill', cell: (item) => item.skill },
+      { head: 'Answer', cell: (item) => answerWords[item.outcome] },
+      { head: 'Time', number: true, cell: (item) => clock(item.working_ms) },
+      {
+        head: 'Pauses',
+        number: true,
+        cell: (item) => (item.pauses === 0 ? '' : `${item.pauses} (${clock(item.paused_ms)})`),
+      },
+    ],
+  })}`;
+}
+
+export const answerWords: Record<ReviewedItem['outcome'], string> = {
+  right: 'Right',
+  wrong: 'Wrong',
+  skipped: 'Skipped: counts as wrong',
+  not_reached: 'Not reached: does not count',
+};
+
+function probabilityTable(probabilities: ResultContent['level_probabilities']): Content {
+  const levels = Object.entries(probabilities ?? {});
+  if (levels.length === 0) return null;
+  return table<[string, number]>({
+    caption: 'How likely each level is, given the answers',
+    rows: levels,
+    columns: [
+      { head: 'Level', cell: ([level]) => level },
+      { head: 'Probability', number: true, cell: ([, p]) => `${(100 * p).toFixed(1)} %` },
+      { head: 'Share', cell: ([, p]) => bar(p, 1) },
+    ],
+  });
+}
+
+function domainTable({ domains }: ResultContent): Content {
+  if (domains.length === 0) return null;
+  return table<ResultContent['domains'][number]>({
+    caption: 'Domains',
+    rows: domains,
+    columns: [
+      { head: 'Domain', cell: (one) => one.name },
+      { head: 'Score', number: true, cell: (one) => (one.score_pct === null ? '' : `${one.score_pct} %`) },
+      { head: 'Status', cell: (one) => (one.status ?? 'Not judged').replaceAll('_', ' ') },
+    ],
+  });
+}
+
+const shown = (value: unknown): string =>
+  value === null
+    ? 'none'
+    : typeof value === 'boolean'
+      ? value
+        ? 'yes'
+        : 'no'
+      : typeof value === 'object'
+        ? 'other values'
+        : String(value);
+
+const changeText = ({ field, before, after }: FieldChange): string =>
+  `${field.replaceAll('_', ' ')}: ${shown(before)} → ${shown(after)}`;
+
+function beforePart(
+  reviews: readonly Review[],
+  history: readonly HistoryEntry[],
+  who: (actor: string) => string,
+  zone: string,
+): Content {
+  const decided = reviews.filter((one) => one.decided_at !== null).toReversed();
+  return html`<h2>What was decided before</h2>${
+    decided.length === 0
+      ? html`<p>Nobody has decided on it.</p>`
+      : table<Review>({
+          caption: 'Decisions, the latest first',
+          rows: decided,
+          columns: [
+            { head: 'When', cell: (one) => moment(one.decided_at!, zone) },
+            { head: 'Decision', cell: (one) => outcomeWords[one.outcome!] },
+            { head: 'By', cell: (one) => who(one.decided_by!) },
+            {
+              head: 'The learner asked',
+              cell: (one) =>
+                one.requested_at === null ? 'No' : html`${day(one.requested_at, zone)}: ${lines(one.request ?? '')}`,
+            },
+            { head: 'The learner was told', cell: (one) => (one.answer === null ? '' : lines(one.answer)) },
+          ],
+        })
+  }${
+    history.length === 0
+      ? null
+      : table<HistoryEntry>({
+          caption: 'Every change, the oldest first',
+          rows: history,
+          columns: [
+            { head: 'When', cell: (one) => moment(new Date(one.at), zone) },
+            { head: 'By', cell: (one) => who(one.actor) },
+            { head: 'Why', cell: (one) => one.reason },
+            { head: 'What', cell: (one) => one.changes.map(changeText).join('; ') },
+          ],
+        })
+  }`;
+}

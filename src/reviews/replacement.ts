@@ -1,0 +1,58 @@
+import type { App } from '../app.ts';
+import { findLive } from '../assessments/assessments.ts';
+import { contentOf, storedTexts } from '../assessments/body.ts';
+import type { NewAssessment, StoredAssessment } from '../assessments/store.ts';
+import { formatMs } from '../clock.ts';
+import type { Edition } from '../evidence/evidence.ts';
+import { renderReplacement } from '../evidence/evidence.ts';
+import { belowEntry, levelName, levelsOf, publishedLevels } from '../scoring/levels.ts';
+import type { Placement, Subject } from '../scoring/levels.ts';
+import { frameworkOf } from '../sittings/standards.ts';
+
+/** The placements that somebody can set, lowest first, by the names that working levels have. */
+export function placementsOf(subject: Subject): Map<string, Placement> {
+  return new Map([
+    [belowEntry, 'below_entry' as Placement],
+    ...levelsOf(subject).map((level) => [levelName(level), level] as const),
+  ]);
+}
+
+/** A result as it will be, with its evidence, made before the transaction: nothing of it is stored. */
+export type Replacement = { from: StoredAssessment; to: NewAssessment; edition: Edition; atMs: number };
+
+/**
+ * Makes ready what takes the place of a result whose level a person has set: its level can't be amended, because platforms
+ * filter by it. The sitting stays what it was; flags, which say how the engines came to a level, end.
+ * @returns `same` where it is at that level already
+ */
+export async function prepareReplacement(
+  app: App,
+  organisationId: number,
+  assessmentId: string,
+  placement: Placement,
+  reason: string,
+): Promise<Replacement | 'gone' | 'same'> {
+  const from = await findLive(app.db, organisationId, assessmentId);
+  if (from === undefined) return 'gone';
+  const before = contentOf(from.body, from.assessed_at);
+  const level = publishedLevels(before.subject, placement);
+  if (level.working_level === before.working_level && level.rqf_level === before.rqf_level) return 'same';
+  const atMs = app.clock.nowMs();
+  const texts = storedTexts({
+    ...before,
+    ...level,
+    framework: from.source === 'sitting' ? frameworkOf(before.subject, level.rqf_level) : before.framework,
+    is_borderline: false,
+    needs_review: false,
+    reviewed_at: formatMs(atMs),
+  });
+  const made = {
+    assessment_id: app.random.uuid(),
+    learner_id: from.learner_id,
+    source: from.source,
+    assessed_at: from.assessed_at,
+  };
+  const to = { ...made, learner: from.learner, ...texts };
+  const edition = await renderReplacement(app, organisationId, from, to, { at: formatMs(atMs), reason });
+  return { from, to: { ...to, report_sha256: edition.sha256 }, edition, atMs };
+}

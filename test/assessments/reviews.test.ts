@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { fillReviews, findUnfilledReviews } from '../../src/assessments/review-fill.ts';
+import { findReviews } from '../../src/assessments/assessments.ts';
+import type { Amendment } from '../../src/assessments/result-fields.ts';
+import { amendAssessment } from '../../src/assessments/amend.ts';
+import { importRecords } from '../../src/imports/import.ts';
+import { readyRecord } from '../../src/imports/record.ts';
+import { confirmResult, seenOf } from '../../src/reviews/decide.ts';
+import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
+import { findLive } from '../../src/assessments/assessments.ts';
+import { withService } from '../service.ts';
+
+/** Who stands in the queue, whatever makes a result need somebody, and whatever ends that. */
+suite('results that wait for somebody', async () => {
+  const service = await withService();
+  const org = await service.organisation();
+  const { app, inWork } = service;
+  let count = 0;
+
+  const record = (more: Record<string, unknown> = {}) => ({
+    assessment_id: app.random.uuid(),
+    learner: { ref: `R-${++count}`, full_name: `Learner ${count}` },
+    assessed_at: '2026-01-31T09:00:00Z',
+    subject: 'maths',
+    framework: 'Functional Skills',
+    rqf_level: 'Level 1',
+    rqf_level_code: 2,
+    below_level_1: false,
+    working_level: 'Level 1',
+    domains: [{ name: 'says "needs_review":true of itself', score_pct: 50, status: 'secure' }],
+    ...more,
+  });
+  const imports = async (...records: ReturnType<typeof record>[]) => {
+    const ready = records.map((one) => readyRecord(one, org.publicId, app.clock.nowMs()));
+    return inWork((work) => importRecords(work, org.id, ready, { events: false, actor: 'operator' }));
+  };
+  const amends = (id: string, amendment: Amendment) =>
+    inWork((work) => amendAssessment(work, org.id, id, amendment, { actor: 'operator', reason: 'a test' }));
+  const confirms = (id: string, more = {}) =>
+    inWork((work) =>
+      confirmResult(work, org.id, id, { actor: 'ana', reason: null, answer: null, seen: null, ...more }),
+    );
+  const reviewsOf = async (id: string) =>
+    (await findReviews(app.db, org.id, id)).map(({ flags, outcome }) => `${flags.join('+')} ${outcome ?? 'waits'}`);
+
+  test('an imported result with a flag waits, one without does not, and the same file again adds nothing', async () => {
+    const plain = record();
+    const flagged = record({ needs_review: true, is_borderline: true });
+    await imports(plain, flagged);
+    await imports(plain, flagged);
+    assert.deepEqual(await reviewsOf(plain.assessment_id), []);
+    assert.deepEqual(await reviewsOf(flagged.assessment_id), ['needs_review+borderline waits']);
+  });
+
+  test('an amendment that brings a flag brings the result there, and the one that takes the last away ends it', async () => {
+    const one = record();
+    const id = one.assessment_id;
+    await imports(one);
+    await amends(id, { is_borderline: true });
+    assert.deepEqual(await reviewsOf(id), ['borderline waits']);
+    await amends(id, { needs_review: true });
+    assert.deepEqual(await reviewsOf(id), ['needs_review+borderline waits']);
+    await amends(id, { is_borderline: false, needs_review: false });
+    assert.deepEqual(await reviewsOf(id), []);
+  });
+
+  test('who was looked at waits again for a new flag only, and a file that is imported again keeps what was decided', async () => {
+    const one = record({ is_borderline: true });
+    const id = one.assessment_id;
+    await imports(one);
+    assert.equal(await confirms(id), null);
+    const { reviewed_at } = (await org.get(`/assessments/${id}`)).body.data;
+    assert.match(reviewed_at, /^\d{4}-.*Z$/);
+    const before = (await org.get(`/assessments/${id}`)).body.data;
+    assert.deepEqual(await imports(one), [{ outcome: 'unchanged' }]);
+    assert.deepEqual((await org.get(`/assessments/${id}`)).body.data, before);
+    await imports({ ...one, framework: 'Another' });
+    const after = (await org.get(`/assessments/${id}`)).body.data;
+    assert.deepEqual([after.framework, after.reviewed_at, after.level_probabilities], ['Another', reviewed_at, null]);
+    assert.deepEqual(await reviewsOf(id), ['borderline confirmed']);
+    await amends(id, { needs_review: true });
+    assert.deepEqual(await reviewsOf(id), ['borderline confirmed', 'needs_review+borderline waits']);
+  });
+
+  test('a withdrawal ends it', async () => {
+    const one = record({ needs_review: true });
+    await imports(one);
+    await inWork((work) =>
+      withdrawAssessment(work, org.id, one.assessment_id, { actor: 'operator', reason: 'a mistake' }),
+    );
+    assert.deepEqual(await reviewsOf(one.assessment_id), ['needs_review withdrawn']);
+    assert.equal(await confirms(one.assessment_id), 'gone');
+  });
+
+  test('an erasure takes what was written', async () => {
+    const one = record({ needs_review: true });
+    await imports(one);
+    const row = (await findLive(app.db, org.id, one.assessment_id))!;
+    await app.db.query("update review set request = 'canary asks', answer = 'canary hears' where assessment_id = $1", [
+      one.assessment_id,
+    ]);
+    await inWork((work) => eraseLearner(work, org.id, row.learner_id, { actor: 'operator' }));
+    const [left] = await app.db.query('select request, answer, outcome from review where assessment_id = $1', [
+      one.assessment_id,
+    ]);
+    assert.deepEqual(left, { request: null, answer: null, outcome: 'withdrawn' });
+  });
+
+  test('of two who decide at once one does, and the other is told', async () => {
+    const one = record({ needs_review: true });
+    await imports(one);
+    const id = one.assessment_id;
+    const seen = seenOf((await findLive(app.db, org.id, id))!, await findReviews(app.db, org.id, id));
+    const answers = await Promise.all(['ana', 'ben'].map((actor) => confirms(id, { actor, seen })));
+    assert.deepEqual(answers.toSorted(), ['changed', null].toSorted());
+    assert.deepEqual(await reviewsOf(id), ['needs_review confirmed']);
+    assert.equal(await confirms(id), 'nothing_waits');
+  });
+
+  test('what a release from before did meanwhile is made up for, once', async () => {
+    const [came, went, kept] = [
+      record({ needs_review: true }),
+      record({ is_borderline: true }),
+      record({ needs_review: true }),
+    ];
+    await imports(came, went, kept);
+    const ids = [came, went, kept].map((one) => one.assessment_id);
+    // As the older release leaves it: no row for the first, and a row that waits for one that is gone.
+    await app.db.query('delete from review where assessment_id = $1', [ids[0]]);
+    await inWork((work) => withdrawAssessment(work, org.id, ids[1]!, { actor: 'operator', reason: 'a mistake' }));
+    await app.db.query(
+      'update review set outcome = null, decided_at = null, decided_by = null where assessment_id = $1',
+      [ids[1]],
+    );
+    await confirms(ids[2]!);
+    const [from] = await app.db.query<{ position: number }>(
+      'select min(position) - 1 as position from assessment_feed where assessment_id = any($1)',
+      [ids],
+    );
+    await app.db.query('insert into review_fill values ($1, $2)', [org.id, from!.position]);
+    assert.equal(await findUnfilledReviews(app.db), org.id);
+    let slices = 1;
+    while (await inWork((work) => fillReviews(work, org.id, 1))) slices++;
+    assert.equal(slices, 4);
+    assert.equal(await findUnfilledReviews(app.db), null);
+    assert.deepEqual(await Promise.all(ids.map(reviewsOf)), [
+      ['needs_review waits'],
+      ['borderline withdrawn'],
+      ['needs_review confirmed'],
+    ]);
+  });
+});

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { suite, test } from 'node:test';
+import { readyRecord } from '../../src/imports/record.ts';
+import { importRecords } from '../../src/imports/import.ts';
+import { withService } from '../service.ts';
+
+const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+
+suite('ars results review, confirm, place and withdraw', async () => {
+  const service = await withService();
+  const org = await service.organisation();
+  const env = {
+    ...process.env,
+    DATABASE_URL: service.databaseUrl,
+    ARS_SECRET: service.app.settings.secret,
+    ARS_BASE_URL: service.url,
+  };
+  const run = (...words: string[]) =>
+    new Promise<{ code: number; said: string; json: any }>((resolve) => {
+      execFile(
+        process.execPath,
+        [ars, 'results', ...words, '--json', '--organisation', org.publicId],
+        { env },
+        (error, out, said) =>
+          resolve({
+            code: error === null ? 0 : Number(error.code),
+            said,
+            json: out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!),
+          }),
+      );
+    });
+  const ids = ['1', '2', '3'].map((n) => `${n.repeat(8)}-1111-4111-8111-111111111111`);
+  const records = ids.map((assessment_id, n) => ({
+    assessment_id,
+    learner: { ref: `L-${n}`, full_name: `Learner ${n}` },
+    assessed_at: '2026-01-15T10:00:00Z',
+    subject: 'maths',
+    framework: 'F',
+    rqf_level: 'Level 1',
+    rqf_level_code: 2,
+    below_level_1: false,
+    working_level: 'Level 1',
+    needs_review: true,
+  }));
+  await service.inWork((work) =>
+    importRecords(
+      work,
+      org.id,
+      records.map((one) => readyRecord(one, org.publicId, work.nowMs)),
+      { events: false, actor: 'operator' },
+    ),
+  );
+  const waiting = async () =>
+    (await run('review')).json.data.map((one: { assessment_id: string }) => one.assessment_id).toSorted();
+
+  test('what waits is listed without names, and each decision ends it', async () => {
+    const { json } = await run('review');
+    assert.deepEqual(json.data.map((one: { assessment_id: string }) => one.assessment_id).toSorted(), ids);
+    assert.ok(!JSON.stringify(json).includes('Learner 1'));
+    assert.deepEqual((await run('review', '--why', 'borderline')).json.data, []);
+    assert.equal((await run('confirm', ids[0]!, '--note', 'Looked at')).code, 0);
+    assert.deepEqual(await waiting(), [ids[1], ids[2]]);
+    const placed = await run('place', ids[1]!, '--level', 'Level 2', '--reason', 'Shows more');
+    assert.equal(placed.json.replaces, ids[1]);
+    assert.equal((await org.get(`/assessments/${placed.json.assessment_id}`)).body.data.rqf_level, 'Level 2');
+    assert.equal((await run('withdraw', ids[2]!, '--reason', 'A mistake')).json.status, 'deleted');
+    assert.deepEqual(await waiting(), []);
+    const shown = await run('review', placed.json.assessment_id);
+    assert.deepEqual(
+      shown.json.data.map((one: { outcome: string }) => one.outcome),
+      ['changed'],
+    );
+  });
+
+  test('what can’t be decided is said in one sentence, and nothing is done', async () => {
+    for (const [words, code, says] of [
+      [['confirm', ids[0]!], 1, /Nobody has to look at this result/],
+      [['confirm', ids[2]!], 1, /withdrawn already/],
+      [['place', ids[0]!, '--level', 'Level 1', '--reason', 'x'], 1, /already/],
+      [['place', ids[0]!, '--level', 'Level 9', '--reason', 'x'], 2, /must be one of/],
+      [['review', '--why', 'x'], 2, /must be one of/],
+    ] as const) {
+      const done = await run(...words);
+      assert.equal(done.code, code, words.join(' '));
+      assert.match(done.said, says);
+      assert.match(done.said, /^ars: [^\n]+\n$/);
+    }
+  });
+});
