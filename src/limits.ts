@@ -129,6 +129,15 @@ export const limits = {
   countedMost: 100,
   /** Characters of what a learner writes who asks for a review, and of what they are told. */
   reviewTextChars: 2000,
+  /** What the page of the day speaks of: invitations that nobody begins, or that end soon; keys, networks and credits. */
+  unopenedDays: 7,
+  expiringDays: 3,
+  keyUnusedDays: 30,
+  newNetworkDays: 7,
+  creditsLow: 20,
+  /** How often a learner may ask for a review of one result, and how long after an answer again. */
+  reviewRequests: 5,
+  reviewAgainMs: 24 * 3600_000,
   /** Rows of one page of a table in the console. */
   consoleRows: 50,
   /** Files of results that one process writes at once, and how long one may take. */

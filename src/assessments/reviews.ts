@@ -80,6 +80,15 @@ const byResult = statement(
   'review.of_result',
   `select ${columns} from review where organisation_id = $1 and assessment_id = $2 order by review_no`,
 );
+const ask = statement(
+  'review.request',
+  `
+  with open as (
+    update review set requested_at = $5, due_at = $6, request = $7
+     where organisation_id = $1 and assessment_id = $2 and decided_at is null returning review_no)
+  insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags, requested_at, due_at, request)
+  select $1, $2, ${nextNumber('$2')}, $3, $4, $5, '{}', $5, $6, $7 where not exists (select from open)`,
+);
 const close = statement(
   'review.decide',
   `
@@ -135,6 +144,25 @@ export async function followFlags(work: Work, organisationId: number, results: r
 /** Every review of a result, the oldest first: the last one may wait. */
 export function findReviews(tx: Tx, organisationId: number, assessmentId: string): Promise<Review[]> {
   return tx.query<Review>(byResult, [organisationId, assessmentId]);
+}
+
+/** A learner asks for a person; the feed's lock is held, and none of theirs waits. */
+export async function requestReview(
+  work: Work,
+  organisationId: number,
+  of: { assessment_id: string; learner_id: string; facet: number },
+  { dueAt, request }: { dueAt: Date; request: string },
+): Promise<void> {
+  const { assessment_id, learner_id, facet } = of;
+  await work.tx.query(ask, [
+    organisationId,
+    assessment_id,
+    learner_id,
+    subjectOf(facet),
+    new Date(work.nowMs),
+    dueAt,
+    request,
+  ]);
 }
 
 export type Decided = { outcome: ReviewOutcome; by: string; answer: string | null };

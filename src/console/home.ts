@@ -3,18 +3,16 @@ import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { findSandbox } from '../organisations/sandboxes.ts';
 import type { SandboxState } from '../organisations/sandboxes.ts';
-import type { Role } from '../users/roles.ts';
-import { roleMeanings, roleNames, roles } from '../users/roles.ts';
+import { integrators, roleMeanings, roleNames, roles } from '../users/roles.ts';
 import { empty, facts, moment, notice } from './blocks.ts';
 import { name } from './frame.ts';
 import type { Milestone } from './milestones.ts';
 import { findMilestones, keepMilestones } from './milestones.ts';
+import { todayPart } from './today.ts';
 import type { Answer, ConsoleRoute, PersonVisit, Visit } from './route.ts';
 
-export const integrators: readonly Role[] = ['owner', 'admin', 'developer'];
-
 export const homeRoutes: ConsoleRoute[] = [
-  { for: roles, method: 'GET', path: '', menu: 'Start', handle: start },
+  { for: roles, method: 'GET', path: '', menu: 'Today', handle: start },
   { for: 'person', method: 'GET', path: '/console', handle: entrance },
   { for: 'person', method: 'GET', path: '/console/organisations', handle: organisations },
 ];
@@ -79,7 +77,10 @@ const steps: { kind: Milestone; what: string; how(base: string): Content; inSand
 async function start(visit: Visit): Promise<Answer> {
   const { app, organisation, query } = visit;
   const isIntegrator = integrators.includes(organisation.role);
-  const sandbox = isIntegrator ? await findSandbox(app.db, organisation.organisation_id) : null;
+  const [needs, sandbox] = await Promise.all([
+    todayPart(visit),
+    isIntegrator ? findSandbox(app.db, organisation.organisation_id) : null,
+  ]);
   return {
     page: {
       title: organisation.name,
@@ -87,7 +88,7 @@ async function start(visit: Visit): Promise<Answer> {
         asked: 'The sandbox is asked for. Whoever runs the service makes it; this page shows it then.',
         reset: 'The sandbox is new: make a key for it.',
         made: 'The result has happened. The next poll shows it, and endpoints are told now.',
-      })}${sandbox === null ? null : await gettingStarted(visit, sandbox)}<h2>This organisation</h2>${facts([
+      })}${needs}${sandbox === null ? null : await gettingStarted(visit, sandbox)}<h2>This organisation</h2>${facts([
         ['Your role', roleNames[organisation.role]],
         ['What it may', roleMeanings[organisation.role]],
         ['Organisation id', html`<code>${organisation.public_id}</code>`],

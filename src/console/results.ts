@@ -225,7 +225,7 @@ async function result(visit: Visit): Promise<Answer> {
       },
     };
   const flags = [
-    ...(content.needs_review ? [reviewWords] : []),
+    ...(content.needs_review ? [reviewWords(content.reviewed_at !== undefined)] : []),
     ...(content.is_borderline ? [found.source === 'sitting' ? borderlineWords : importedBorderlineWords] : []),
   ];
   return {
@@ -242,8 +242,11 @@ async function result(visit: Visit): Promise<Answer> {
         ['Framework', content.framework],
         ['Source', sourceWords[found.source]],
         ['Last change', moment(new Date(found.position / 1000), zone)],
+        ...(content.reviewed_at === undefined
+          ? []
+          : [['A person looked at it', moment(new Date(content.reviewed_at), zone)] as [string, Content]]),
         ...ids,
-      ])}<h2>Evidence</h2><p><a href="${here}/evidence">Download the evidence as PDF</a></p>${
+      ])}<p><a href="${base}/review/${found.assessment_id}">How it came about, answer by answer; confirm, change or withdraw it</a></p><h2>Evidence</h2><p><a href="${here}/evidence">Download the evidence as PDF</a></p>${
         found.report_sha256 === null
           ? html`<p class="hint">It is made when it is first asked for.</p>`
           : html`<p class="hint">SHA-256 <code>${found.report_sha256}</code></p>`

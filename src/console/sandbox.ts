@@ -6,12 +6,12 @@ import { findSandbox, requestSandbox } from '../organisations/sandboxes.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjects } from '../scoring/levels.ts';
 import type { Role } from '../users/roles.ts';
+import { integrators } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { confirmPage, empty } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { choiceField, form, selectField } from './form.ts';
 import { html } from '../html.ts';
-import { integrators } from './home.ts';
 import { testResultMade } from './milestones.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { actionOf } from './route.ts';
@@ -54,7 +54,7 @@ async function showAsk(visit: Visit): Promise<Answer> {
       title: atOnce ? 'Get a sandbox?' : 'Ask for a sandbox?',
       says: [
         'It is an organisation of its own with test keys and 50 made-up learners. Owners, admins and integration developers of this organisation use it in their role.',
-        atOnce ? 'It takes a few seconds.' : 'Whoever runs the service makes it; the page Start shows it then.',
+        atOnce ? 'It takes a few seconds.' : 'Whoever runs the service makes it; the page Today shows it then.',
       ],
       action: `${base}/sandbox`,
       button: atOnce ? 'Get it' : 'Ask for it',

@@ -706,6 +706,46 @@ create table retention_run (
 CREATE INDEX retention_run_listed ON public.retention_run USING btree (organisation_id, created_at);
 CREATE INDEX retention_run_open ON public.retention_run USING btree (created_at) WHERE (finished_at IS NULL);
 
+create table review (
+  answer text,
+  assessment_id uuid not null,
+  decided_at timestamp with time zone,
+  decided_by text,
+  due_at timestamp with time zone,
+  flags text[] not null,
+  learner_id uuid not null,
+  opened_at timestamp with time zone not null,
+  organisation_id bigint not null,
+  outcome text,
+  rank smallint not null default 
+CASE
+    WHEN ('needs_review'::text = ANY (flags)) THEN 1
+    WHEN ('person_fit'::text = ANY (flags)) THEN 2
+    WHEN (requested_at IS NOT NULL) THEN 3
+    ELSE 4
+END,
+  request text,
+  requested_at timestamp with time zone,
+  review_no integer not null,
+  subject text not null,
+  constraint review_check CHECK ((((outcome IS NULL) = (decided_at IS NULL)) AND ((outcome IS NULL) = (decided_by IS NULL)))),
+  constraint review_check1 CHECK (((requested_at IS NULL) = (due_at IS NULL))),
+  constraint review_outcome_check CHECK ((outcome = ANY (ARRAY['confirmed'::text, 'changed'::text, 'withdrawn'::text]))),
+  constraint review_review_no_check CHECK ((review_no > 0)),
+  constraint review_pkey PRIMARY KEY (organisation_id, assessment_id, review_no)
+);
+CREATE INDEX review_decided ON public.review USING btree (organisation_id, decided_at, assessment_id, review_no) WHERE (decided_at IS NOT NULL);
+CREATE INDEX review_due ON public.review USING btree (organisation_id, due_at, assessment_id) WHERE ((decided_at IS NULL) AND (due_at IS NOT NULL));
+CREATE INDEX review_learner ON public.review USING btree (organisation_id, learner_id);
+CREATE UNIQUE INDEX review_open ON public.review USING btree (organisation_id, assessment_id) WHERE (decided_at IS NULL);
+CREATE INDEX review_queue ON public.review USING btree (organisation_id, rank, subject, opened_at, assessment_id) WHERE (decided_at IS NULL);
+
+create table review_fill (
+  organisation_id bigint not null,
+  position bigint not null,
+  constraint review_fill_pkey PRIMARY KEY (organisation_id)
+);
+
 create table sandbox_request (
   asked_at timestamp with time zone not null,
   asked_by uuid not null,

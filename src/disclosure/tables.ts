@@ -67,6 +67,12 @@ export const learnerTables: Record<string, LearnerTable> = {
     says: 'The names of those groups.',
     omits: { position: place },
   },
+  review: {
+    whose: ofLearner,
+    order: 't.opened_at, t.assessment_id, t.review_no',
+    says: 'When a person was to look at a result of yours and why, what you asked, what was decided, and what you were told.',
+    omits: { rank: 'says where it stands in the list of those who look, and nothing of the person' },
+  },
   invitation: {
     whose: ofLearner,
     order: 't.created_at, t.invitation_id',

@@ -4,16 +4,15 @@ import { levelsApart, shortLevel } from './content.ts';
 import { scaleOf, signFlags, sittingSections } from './document-sitting.ts';
 import type { EvidenceAmendment, EvidenceInput, EvidenceSitting } from './input.ts';
 import {
-  apartWords,
   borderlineWords,
   dateTime,
   domainStatus,
   importedBorderlineWords,
   levelCodeWords,
-  lookedWords,
-  lookWords,
+  lookAtIt,
   plainText,
   provisionalText,
+  reviewWords,
   subjectName,
 } from './wording.ts';
 
@@ -142,11 +141,11 @@ function borderlineText({ sitting }: EvidenceInput): string {
 }
 
 function reviewText({ sitting, reviewed_at }: EvidenceInput): string {
-  const look = reviewed_at === undefined ? lookWords : lookedWords;
-  if (sitting === undefined) return `Flagged where the result was made. ${apartWords}${look}`;
+  const isReviewed = reviewed_at !== undefined;
+  if (sitting === undefined) return `Flagged where the result was made. ${reviewWords(isReviewed)}`;
   return (levelsApart(sitting.irt_level, sitting.rule_level) ?? 0) >= 1
-    ? apartWords + look
-    : `Flagged by an amendment; ${look}`;
+    ? reviewWords(isReviewed)
+    : `Flagged by an amendment; ${lookAtIt(isReviewed)}`;
 }
 
 function ladder(input: EvidenceInput): Block[] {

@@ -78,10 +78,14 @@ export const borderlineWords =
 export const importedBorderlineWords =
   'Flagged where the result was made: the placement is close to a level boundary, and a second sitting could fall on its other side. The interval behind the flag was not recorded.';
 
-export const apartWords =
+const apartWords =
   'The two scoring engines placed this result a full level or more apart. The reconciled level is shown; ';
-export const lookWords = 'someone who knows the learner should look at the result before it is relied on.';
-export const lookedWords = 'a person at the provider has looked at the result since.';
+const lookWords = 'someone who knows the learner should look at the result before it is relied on.';
+const lookedWords = 'a person at the provider has looked at the result since.';
+
+/** What follows from the flag, until a person has looked and since. */
+export const lookAtIt = (isReviewed: boolean): string => (isReviewed ? lookedWords : lookWords);
+export const reviewWords = (isReviewed: boolean): string => apartWords + lookAtIt(isReviewed);
 
 export function provisionalText(calibrationSd: number | undefined): string {
   const judged =

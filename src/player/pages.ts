@@ -10,6 +10,8 @@ import { standards } from '../sittings/standards.ts';
 import { idleMs, timeLimitMs } from '../sittings/working-time.ts';
 import type { Page } from './layout.ts';
 import { errorSummary } from './layout.ts';
+import type { ReviewShown } from './review-part.ts';
+import { reviewPart } from './review-part.ts';
 import { dayInLondon, domainWords, inMinutes, momentInLondon, resultWords, subjectNames, timeLeft } from './words.ts';
 
 /** Whose assessment it is. */
@@ -147,23 +149,34 @@ export function closingPage(
     title,
     subject: subjectNames[last.subject],
     main: html`<h1>${title}</h1>${closingText(last, names)}
-${last.kind === 'result' ? html`<p><a class="button second" href="${last.address}">Save or print this result</a></p>` : null}
+${last.kind === 'result' ? html`<p><a class="button second" href="${last.address}">Save or print this result</a></p><p>A computer worked it out from your answers. If you think that it is wrong, <a href="${last.address}#ask">ask for a person to look at it</a>.</p>` : null}
 ${earlier.length === 0 ? null : html`<h2>Your other results</h2><dl class="facts">${earlier.map(({ subject, level, address }) => html`<div><dt><a href="${address}">${subjectNames[subject]}</a></dt><dd>${level}</dd></div>`)}</dl>`}
 <h2>What comes next</h2>${next(base, link, last, names)}`,
   };
 }
 
 /** One result by itself, to keep: it prints well, and its address shows it for a year and lets nobody sit anything. */
-export function resultPage(last: Closing, names: Names, untilMs: number): Page {
-  const title = titleOf(last);
+export function resultPage(
+  last: Closing,
+  names: Names,
+  untilMs: number,
+  review: { address: string } & ReviewShown,
+): Page {
+  const title = `${review.again === null ? '' : 'Error: '}${titleOf(last)}`;
+  const part = reviewPart(review.address, review, names);
   if (last.kind !== 'result')
-    return { title, subject: subjectNames[last.subject], main: html`<h1>${title}</h1>${closingText(last, names)}` };
+    return {
+      title,
+      subject: subjectNames[last.subject],
+      main: html`<h1>${title}</h1>${closingText(last, names)}${part}`,
+    };
   return {
     title,
     subject: subjectNames[last.subject],
-    main: html`<h1>${title}</h1>
+    main: html`${review.again === null ? null : errorSummary('Please look at what you wrote', 'text', review.again.problem)}<h1>${titleOf(last)}</h1>
 <dl class="facts"><div><dt>Name</dt><dd>${name(names.learner)}</dd></div><div><dt>Provider</dt><dd>${name(names.organisation)}</dd></div><div><dt>Date</dt><dd>${dayInLondon(last.assessedMs)}</dd></div></dl>
 ${closingText(last, names)}
+${part}
 <div class="unprinted"><p><button type="button" class="second" id="print" hidden>Print, or save as PDF</button></p>
 <p>This page stays at this address until <strong>${dayInLondon(untilMs)}</strong>. Save the address or keep a print, and give the address only to people who may see your result.</p></div>`,
   };

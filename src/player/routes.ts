@@ -1,12 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../app.ts';
 import { contentOf } from '../assessments/body.ts';
-import { findLive } from '../assessments/assessments.ts';
+import { findLive, findReviews } from '../assessments/assessments.ts';
 import { DatabaseUnavailable } from '../db/database.ts';
 import { NoTurn } from '../db/turns.ts';
+import { feedLane, inWork } from '../db/work.ts';
 import { readInvitationToken } from '../invitations/invitations.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
+import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
+import { holdsNationalInsuranceNumber, isPlainLines, withoutNationalInsuranceNumbers } from '../personal-data.ts';
+import { askForReview } from '../reviews/request.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import type { Subject } from '../scoring/levels.ts';
 import type { ScoredResult } from '../scoring/score.ts';
@@ -128,16 +132,24 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
       request.action = `${request.method} /result/{link}`;
     });
     pages.setErrorHandler((error, request, reply) => failure(app, error as Failure, request, reply));
-    pages.route({
-      method: ['GET', 'HEAD'],
-      url: '/result/:token',
-      handler: async (request, reply) => {
-        const { token } = request.params as { token: string };
-        const organisationId = organisationOfResultToken(app, token);
-        const help = organisationId === null ? null : await helpOf(app, organisationId);
-        return send(reply, await result(app, token), help);
-      },
-    });
+    pages.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string', bodyLimit: formBytes },
+      (_request, body, done) => done(null, body),
+    );
+    const on = (method: 'GET' | 'POST', handler: (token: string, body: unknown) => Promise<Answered>) =>
+      pages.route({
+        method: method === 'GET' ? ['GET', 'HEAD'] : ['POST'],
+        url: '/result/:token',
+        handler: async (request, reply) => {
+          const { token } = request.params as { token: string };
+          const organisationId = organisationOfResultToken(app, token);
+          const help = organisationId === null ? null : await helpOf(app, organisationId);
+          return send(reply, await handler(token, request.body), help);
+        },
+      });
+    on('GET', (token) => result(app, token));
+    on('POST', (token, body) => ask(app, token, readForm(body)));
   });
 }
 
@@ -149,7 +161,11 @@ function send(reply: FastifyReply, answered: Answered, help: Help | null = null)
 }
 
 /** One result, by its own link. */
-async function result(app: App, token: string): Promise<Answered> {
+async function result(
+  app: App,
+  token: string,
+  again: { text: string; problem: string } | null = null,
+): Promise<Answered> {
   const sitting = await openResultLink(app, token);
   if (sitting === null) return { status: 404, page: unknownLink() };
   if (sitting === 'expired')
@@ -162,7 +178,37 @@ async function result(app: App, token: string): Promise<Answered> {
     };
   const names = await namesOf(app, sitting);
   const untilMs = sitting.finished_at!.getTime() + resultLinkMs;
-  return { page: resultPage(await closingOf(app, sitting), names, untilMs) };
+  const closing = await closingOf(app, sitting);
+  const reviewed = closing.kind === 'result' ? closing.content.reviewed_at : undefined;
+  const page = resultPage(closing, names, untilMs, {
+    address: `/result/${token}`,
+    reviews: await findReviews(app.db, sitting.organisation_id, sitting.assessment_id!),
+    reviewedMs: reviewed === undefined ? null : Date.parse(reviewed),
+    nowMs: app.clock.nowMs(),
+    again,
+    live: closing.kind === 'result',
+  });
+  return again === null ? { page } : { status: 422, page };
+}
+
+/** A learner asks for a person's review. Whatever comes of it stands on the page, so asking twice changes nothing. */
+async function ask(app: App, token: string, sent: Sent): Promise<Answered> {
+  const sitting = await openResultLink(app, token);
+  if (sitting === null || sitting === 'expired') return result(app, token);
+  const { text = '' } = sent.answer;
+  const request = (typeof text === 'string' ? text : '').replaceAll('\r\n', '\n').trim();
+  if (request !== '' && !isPlainLines(request, limits.reviewTextChars))
+    return result(app, token, {
+      text: request.slice(0, limits.reviewTextChars),
+      problem: `Write up to ${limits.reviewTextChars} characters of plain text`,
+    });
+  if (holdsNationalInsuranceNumber(request))
+    return result(app, token, {
+      text: withoutNationalInsuranceNumbers(request),
+      problem: 'Take the National Insurance number out: it is not kept here',
+    });
+  await inWork(app, feedLane(sitting.organisation_id), (work) => askForReview(work, sitting, request));
+  return { to: `/result/${token}` };
 }
 
 /** Where the sitting stands decides what is shown; every other page leads here when it is not its turn. */

@@ -54,7 +54,8 @@ export function resultWords(content: ResultContent): { level: string; sentences:
     sentences.push(
       'Your result is close to the line between two levels. On another day it could fall on the other side, so your provider may talk with you about it.',
     );
-  if (content.needs_review) sentences.push('Somebody at your provider will look at this result before it is used.');
+  if (content.needs_review && content.reviewed_at === undefined)
+    sentences.push('Somebody at your provider will look at this result before it is used.');
   return { level, sentences: sentences.map((sentence) => sentence.replace(/Level (\d)/g, 'Level\u00a0$1')) };
 }
 

@@ -5,6 +5,7 @@ export {
   emptySittingOfResult,
   emptySittingsOfLearners,
   findBegun,
+  findSitting,
   hasOpenSitting,
   moveSitting,
   voidSittingsOfLearner,

@@ -23,6 +23,9 @@ export const roleMeanings: Record<Role, string> = {
   auditor: 'Reads results, evidence and the audit log, and changes nothing.',
 };
 
+/** Who connects platforms. */
+export const integrators: readonly Role[] = ['owner', 'admin', 'developer'];
+
 /** Who manages an organisation's people, and so knows them by name. */
 export const managers: readonly Role[] = ['owner', 'admin'];
 

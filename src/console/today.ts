@@ -1,0 +1,211 @@
+import { statement } from '../db/database.ts';
+import type { Tx } from '../db/database.ts';
+import type { Sight } from '../groups/sight.ts';
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import { limits } from '../limits.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import { countWaiting } from '../reviews/queue.ts';
+import type { Role } from '../users/roles.ts';
+import { integrators } from '../users/roles.ts';
+import { empty } from './blocks.ts';
+import { reviewReaders, upTo } from './review.ts';
+import type { Visit } from './route.ts';
+import { sightOf } from './sight.ts';
+
+/** What needs somebody today, each line leading to where it is mended. Everything is counted to a hundred, in one turn. */
+
+const dayMs = 24 * 3600_000;
+const creditReaders: readonly Role[] = ['owner', 'admin'];
+
+/** One thing to do. */
+type Line = { count: number; one: string; many: string; to: string; pressing?: true };
+
+const members = `
+  select distinct m.learner_id from membership m
+   where m.organisation_id = $1 and m.group_id = any($6::uuid[]) and m.left_position is null`;
+
+/**
+ * Invitations of the last two months under which nothing has begun, and that can still be used; of each kind at most so many
+ * are counted.
+ */
+const invitations = (from: string) => `
+  select (select count(*)::int4 from (
+           select from ${from} i.organisation_id = $1 and i.status = 'open' and i.expires_at > $2 and i.created_at < $3 and i.created_at > $2 - interval '60 days'
+              and not exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id) limit $5) c) as unopened,
+         (select count(*)::int4 from (
+           select from ${from} i.organisation_id = $1 and i.status = 'open' and i.expires_at > $2 and i.expires_at < $4 and i.created_at > $2 - interval '60 days'
+              and not exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id) limit $5) c) as expiring`;
+const everybodysInvitations = statement('today.invitations', invitations('invitation i where'));
+const invitationsOfTeams = statement(
+  'today.invitations_of_teams',
+  invitations(`(${members}) t join invitation i on i.learner_id = t.learner_id where`),
+);
+
+type Invitations = { unopened: number; expiring: number };
+
+async function countInvitations(tx: Tx, organisationId: number, sight: Sight, nowMs: number): Promise<Invitations> {
+  const at = (days: number) => new Date(nowMs + days * dayMs);
+  const values = [organisationId, at(0), at(-limits.unopenedDays), at(limits.expiringDays), limits.countedMost + 1];
+  const rows = await (sight === null
+    ? tx.query<Invitations>(everybodysInvitations, values)
+    : tx.query<Invitations>(invitationsOfTeams, [...values, sight]));
+  return rows[0]!;
+}
+
+const integration = statement(
+  'today.integration',
+  `
+  select (select count(*)::int4 from (select from delivery d where d.organisation_id = $1 and d.status = 'dead' limit $2) c) as dead,
+         (select count(*)::int4 from webhook_endpoint w where w.organisation_id = $1 and w.status = 'active' and w.failing_since is not null) as failing,
+         (select count(*)::int4 from webhook_endpoint w where w.organisation_id = $1 and w.status = 'disabled') as disabled,
+         (select count(*)::int4 from access_key k
+           where k.organisation_id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3) and k.created_at < $4
+             and not exists (select from key_use u where u.organisation_id = $1 and u.key_id = k.key_id and u.last_at >= $4)) as unused,
+         (select count(*)::int4 from access_key k
+           where k.organisation_id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3)
+             and exists (
+               select from key_use u
+                where u.organisation_id = $1 and u.key_id = k.key_id and u.first_at >= $5 and u.first_at > k.created_at + interval '1 day'
+                  and not exists (
+                    select from key_use o
+                     where o.organisation_id = $1 and o.key_id = k.key_id and o.network = u.network and o.first_at < u.first_at))) as elsewhere`,
+);
+
+type Integration = { dead: number; failing: number; disabled: number; unused: number; elsewhere: number };
+
+async function countIntegration(tx: Tx, organisationId: number, nowMs: number): Promise<Integration> {
+  const at = (days: number) => new Date(nowMs - days * dayMs);
+  const values = [organisationId, limits.countedMost + 1, at(0), at(limits.keyUnusedDays), at(limits.newNetworkDays)];
+  return (await tx.query<Integration>(integration, values))[0]!;
+}
+
+async function learnerLines(visit: Visit): Promise<Line[]> {
+  const { app, base, organisation } = visit;
+  const { organisation_id: id, role } = organisation;
+  if (!reviewReaders.includes(role)) return [];
+  const sight = await sightOf(visit);
+  const nowMs = app.clock.nowMs();
+  const [reviews, invited] = await Promise.all([
+    countWaiting(app.db, id, { sight, most: limits.countedMost + 1, now: new Date(nowMs) }),
+    countInvitations(app.db, id, sight, nowMs),
+  ]);
+  const review = `${base}/review`;
+  return [
+    {
+      count: reviews.overdue,
+      one: 'answer to a learner is overdue',
+      many: 'answers to learners are overdue',
+      to: `${review}?state=asked`,
+      pressing: true,
+    },
+    {
+      count: reviews.asked,
+      one: 'learner asks for a person’s review',
+      many: 'learners ask for a person’s review',
+      to: `${review}?state=asked`,
+    },
+    {
+      count: reviews.needs_review,
+      one: 'result to review: the engines are a level or more apart',
+      many: 'results to review: the engines are a level or more apart',
+      to: `${review}?why=needs_review`,
+    },
+    {
+      count: reviews.person_fit,
+      one: 'result to review: the answers changed in the middle',
+      many: 'results to review: the answers changed in the middle',
+      to: `${review}?why=person_fit`,
+    },
+    {
+      count: reviews.borderline,
+      one: 'placement close to a boundary',
+      many: 'placements close to a boundary',
+      to: `${review}?why=borderline`,
+    },
+    {
+      count: invited.expiring,
+      one: `invitation ends within ${limits.expiringDays} days, and nobody has begun`,
+      many: `invitations end within ${limits.expiringDays} days, and nobody has begun`,
+      to: `${base}/invitations`,
+    },
+    {
+      count: invited.unopened,
+      one: `invitation that nobody has begun for ${limits.unopenedDays} days`,
+      many: `invitations that nobody has begun for ${limits.unopenedDays} days`,
+      to: `${base}/invitations`,
+    },
+  ];
+}
+
+async function integrationLines({ app, base, organisation }: Visit): Promise<Line[]> {
+  if (!integrators.includes(organisation.role)) return [];
+  const found = await countIntegration(app.db, organisation.organisation_id, app.clock.nowMs());
+  return [
+    {
+      count: found.disabled,
+      one: 'webhook endpoint is disabled: nothing is sent to it',
+      many: 'webhook endpoints are disabled: nothing is sent to them',
+      to: `${base}/webhooks`,
+      pressing: true,
+    },
+    {
+      count: found.failing,
+      one: 'webhook endpoint fails',
+      many: 'webhook endpoints fail',
+      to: `${base}/webhooks`,
+      pressing: true,
+    },
+    {
+      count: found.dead,
+      one: 'delivery has finally failed',
+      many: 'deliveries have finally failed',
+      to: `${base}/deliveries?status=dead`,
+    },
+    {
+      count: found.elsewhere,
+      one: 'key was used from a network that is new to it',
+      many: 'keys were used from a network that is new to them',
+      to: `${base}/keys`,
+    },
+    {
+      count: found.unused,
+      one: `key unused for ${limits.keyUnusedDays} days`,
+      many: `keys unused for ${limits.keyUnusedDays} days`,
+      to: `${base}/keys`,
+    },
+  ];
+}
+
+async function creditLines({ app, base, organisation }: Visit): Promise<Line[]> {
+  if (!creditReaders.includes(organisation.role)) return [];
+  const { plan, credits } = await readOrganisation(app.db, organisation.organisation_id);
+  if (plan !== 'standard' || credits >= limits.creditsLow) return [];
+  const text = { one: 'credit is left for invitations', many: 'credits are left for invitations' };
+  return [
+    {
+      count: Math.max(credits, 0),
+      ...text,
+      to: `${base}/credits`,
+      ...(credits === 0 ? { pressing: true as const } : {}),
+    },
+  ];
+}
+
+/** Nothing is listed that there is none of; that no credits are left is. */
+export async function todayPart(visit: Visit): Promise<Content> {
+  const [learners, platforms, credits] = await Promise.all([
+    learnerLines(visit),
+    integrationLines(visit),
+    creditLines(visit),
+  ]);
+  const lines = [...[...learners, ...platforms].filter(({ count }) => count > 0), ...credits];
+  return html`<h2>What needs somebody</h2>${
+    lines.length === 0
+      ? empty('Nothing needs anybody just now.')
+      : html`<ul class="choices">${lines.map(
+          ({ count, one, many, to, pressing }) =>
+            html`<li><a href="${to}"><strong class="${pressing === true ? 'late' : 'count'}">${upTo(count, limits.countedMost)}</strong> ${count === 1 ? one : many}</a></li>`,
+        )}</ul>`
+  }`;
+}

@@ -1,0 +1,72 @@
+import type { Review } from '../assessments/assessments.ts';
+import type { Content } from '../html.ts';
+import { attributes, html } from '../html.ts';
+import { limits } from '../limits.ts';
+import { waitingOf } from '../reviews/decide.ts';
+import { mayAsk } from '../reviews/request.ts';
+import { dayInLondon } from './words.ts';
+
+/** What a learner's page says of a person's review: how the result was made, how to contest it, and what came of it. */
+export type ReviewShown = {
+  reviews: readonly Review[];
+  /** When a person last looked at the result; null where nobody did. */
+  reviewedMs: number | null;
+  nowMs: number;
+  /** What was sent and can't be taken, with why. */
+  again: { text: string; problem: string } | null;
+  /** Whether the result still stands. */
+  live: boolean;
+};
+
+const name = (text: string): Content => html`<bdi>${text}</bdi>`;
+
+const outcomeWords: Record<NonNullable<Review['outcome']>, string> = {
+  confirmed: 'They did not change your result.',
+  changed: 'They changed your level.',
+  withdrawn: 'They withdrew the result.',
+};
+
+const lines = (text: string): Content => text.split('\n').map((line, i) => html`${i === 0 ? null : html`<br>`}${line}`);
+
+export function reviewPart(
+  address: string,
+  { reviews, reviewedMs, nowMs, again, live }: ReviewShown,
+  names: { organisation: string },
+): Content {
+  const { organisation } = names;
+  const waiting = waitingOf(reviews);
+  const answered = reviews.filter((one) => one.requested_at !== null && one.decided_at !== null).at(-1);
+  const may = live ? mayAsk(reviews, nowMs) : 'later';
+  return html`${
+    live
+      ? html`<h2>How your result was made</h2><p>A computer worked it out from your answers, in two ways that were then put together. ${
+          reviewedMs === null
+            ? html`No person has checked it yet.`
+            : html`A person at ${name(organisation)} looked at it on ${dayInLondon(reviewedMs)}.`
+        }</p>`
+      : null
+  }${answered === undefined ? null : answerPart(answered, organisation)}${
+    may === 'waiting'
+      ? html`<h2 id="review">You asked for a person to look at it</h2><p>You asked on ${dayInLondon(waiting!.requested_at!.getTime())}. ${name(organisation)} answers by <strong>${dayInLondon(waiting!.due_at!.getTime())}</strong>, on this page. Your result stays as it is until then.</p>`
+      : null
+  }${may === 'yes' ? askPart(address, organisation, again) : null}`;
+}
+
+function answerPart(review: Review, organisation: string): Content {
+  return html`<h2 id="review">What came of your request</h2><p>You asked on ${dayInLondon(review.requested_at!.getTime())} for a person to look at your result. Somebody at ${name(organisation)} did so on ${dayInLondon(review.decided_at!.getTime())}. ${outcomeWords[review.outcome!]}</p>${
+    review.answer === null ? null : html`<p>They say:</p><blockquote><bdi>${lines(review.answer)}</bdi></blockquote>`
+  }<p>If you do not agree, talk with ${name(organisation)}. You can also complain to the Information Commissioner’s Office, at ico.org.uk.</p>`;
+}
+
+function askPart(address: string, organisation: string, again: ReviewShown['again']): Content {
+  return html`<div class="unprinted"><h2 id="ask">If you think that it is wrong</h2>
+<p>You have the right to have a person look at it, to say what you think, and to ask for another result. Somebody at ${name(organisation)} then looks at your answers, and tells you within a month, on this page, what they decided and why.</p>
+<form method="post" action="${address}"><div class="field"><label for="text">What should they know? You can leave this empty.</label><p class="hint" id="text-hint">For example what went wrong, or what you can do. Never write your National Insurance number.</p>
+<textarea name="text" rows="5"${attributes({
+    id: 'text',
+    maxlength: limits.reviewTextChars,
+    'aria-describedby': again === null ? 'text-hint' : 'text-hint error-text',
+    'aria-invalid': again === null ? null : 'true',
+  })}>
+${again?.text ?? ''}</textarea></div><div class="actions"><button type="submit" class="second">Ask for a person’s review</button></div></form></div>`;
+}
