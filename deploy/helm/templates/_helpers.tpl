@@ -1,0 +1,85 @@
+{{- define "ars.name" -}}
+{{ .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "ars.labels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{- define "ars.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "ars.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "ars.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 1000
+runAsGroup: 1000
+fsGroup: 1000
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "ars.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{- define "ars.env" -}}
+- name: ARS_BASE_URL
+  value: {{ .Values.baseUrl | quote }}
+- name: DATABASE_URL_FILE
+  value: /run/secrets/ars/DATABASE_URL
+- name: ARS_SECRET_FILE
+  value: /run/secrets/ars/ARS_SECRET
+- name: ARS_METRICS_HOST
+  value: 0.0.0.0
+- name: ARS_DRAIN_SECONDS
+  value: {{ .Values.drainSeconds | quote }}
+- name: ARS_DRAIN_DELAY_SECONDS
+  value: {{ .Values.drainDelaySeconds | quote }}
+{{- range $name, $value := .Values.settings }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "ars.probes" -}}
+startupProbe:
+  httpGet: { path: /livez, port: metrics }
+  periodSeconds: 2
+  failureThreshold: 60
+livenessProbe:
+  httpGet: { path: /livez, port: metrics }
+  periodSeconds: 10
+  timeoutSeconds: 3
+  failureThreshold: 3
+readinessProbe:
+  httpGet: { path: /readyz, port: metrics }
+  periodSeconds: 2
+  timeoutSeconds: 3
+  failureThreshold: 2
+{{- end }}
+
+{{- define "ars.mounts" -}}
+volumeMounts:
+  - { name: secrets, mountPath: /run/secrets/ars, readOnly: true }
+{{- end }}
+
+{{- define "ars.volumes" -}}
+volumes:
+  - name: secrets
+    secret:
+      secretName: {{ .Values.existingSecret }}
+      defaultMode: 0440
+{{- end }}

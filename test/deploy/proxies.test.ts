@@ -1,0 +1,301 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { Agent, request as askHttp } from 'node:http';
+import { Agent as TlsAgent, request as askHttps } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
+import { credentials } from '../contract/client.ts';
+import { Scenario } from '../scenario.ts';
+import { withService } from '../service.ts';
+import { read } from '../source-tree.ts';
+import type { ServedProcess } from './processes.ts';
+import { freePorts, serveOn } from './processes.ts';
+
+/** The examples of deploy/ as they are, but for names, ports and certificate, before two real processes. */
+
+const folder = mkdtempSync(join(tmpdir(), 'ars-proxies-'));
+after(() => rmSync(folder, { recursive: true }));
+const certificate = { key: join(folder, 'key.pem'), cert: join(folder, 'cert.pem'), both: join(folder, 'both.pem') };
+
+type Started = { origin: string };
+type Proxy = { name: string; program: string; start(backends: number[]): Promise<Started> };
+
+/** Every text has to be in the example. */
+function changed(path: string, changes: [string, string][]): string {
+  let now = read(path);
+  for (const [from, to] of changes) {
+    assert.ok(now.includes(from), `${path} has no ${from}`);
+    now = now.replaceAll(from, to);
+  }
+  return now;
+}
+
+async function run(program: string, words: string[], origin: string): Promise<Started> {
+  const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, HOME: folder } });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (said += String(bytes)));
+  let gone = false;
+  const ended = once(child, 'exit').then(() => (gone = true));
+  after(async () => {
+    child.kill('SIGTERM');
+    await ended;
+  });
+  for (;;) {
+    if (gone) throw new Error(`${program} did not start: ${said}`);
+    const reply = await call(origin, '/livez').catch(() => null);
+    if (reply !== null) return { origin };
+    await setTimeout(20);
+  }
+}
+
+const proxies: Proxy[] = [
+  {
+    name: 'nginx',
+    program: 'nginx',
+    async start([one, two]) {
+      const [port, plain] = await freePorts(2);
+      const site = join(folder, 'ars.conf');
+      writeFileSync(
+        site,
+        changed('deploy/nginx.conf', [
+          ['127.0.0.1:8081', `127.0.0.1:${one!}`],
+          ['127.0.0.1:8082', `127.0.0.1:${two!}`],
+          ['listen 443', `listen 127.0.0.1:${port!}`],
+          ['listen 80', `listen 127.0.0.1:${plain!}`],
+          ['/etc/ssl/certs/results.example.org.pem', certificate.cert],
+          ['/etc/ssl/private/results.example.org.key', certificate.key],
+        ]),
+      );
+      const main = join(folder, 'nginx.conf');
+      const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+        (name) => `${name}_temp_path ${folder}/${name};`,
+      );
+      writeFileSync(
+        main,
+        `user root; daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log stderr;
+         events {} http { access_log off; ${paths.join(' ')} include ${site}; }`,
+      );
+      return run('nginx', ['-p', folder, '-e', 'stderr', '-c', main], `https://127.0.0.1:${port!}`);
+    },
+  },
+  {
+    name: 'HAProxy',
+    program: 'haproxy',
+    async start([one, two]) {
+      const [port] = await freePorts(1);
+      const file = join(folder, 'haproxy.cfg');
+      writeFileSync(
+        file,
+        changed('deploy/haproxy.cfg', [
+          ['127.0.0.1:8081', `127.0.0.1:${one!}`],
+          ['127.0.0.1:8082', `127.0.0.1:${two!}`],
+          ['bind :443', `bind 127.0.0.1:${port!}`],
+          ['/etc/ssl/private/results.example.org.pem', certificate.both],
+          ['maxconn 20000', 'maxconn 200'],
+        ]),
+      );
+      return run('haproxy', ['-db', '-f', file], `https://127.0.0.1:${port!}`);
+    },
+  },
+  {
+    name: 'Caddy',
+    program: 'caddy',
+    async start([one, two]) {
+      const [port] = await freePorts(1);
+      const file = join(folder, 'Caddyfile');
+      writeFileSync(
+        file,
+        `{\n\tadmin off\n\tauto_https off\n}\n${changed('deploy/Caddyfile', [
+          ['127.0.0.1:8081', `127.0.0.1:${one!}`],
+          ['127.0.0.1:8082', `127.0.0.1:${two!}`],
+          ['results.example.org {', `http://127.0.0.1:${port!} {`],
+        ])}`,
+      );
+      return run('caddy', ['run', '--adapter', 'caddyfile', '--config', file], `http://127.0.0.1:${port!}`);
+    },
+  },
+];
+
+const agents = {
+  'http:': new Agent({ keepAlive: true }),
+  'https:': new TlsAgent({ keepAlive: true, rejectUnauthorized: false }),
+};
+after(() => {
+  for (const agent of Object.values(agents)) agent.destroy();
+});
+
+type Asked = { method?: string; headers?: Record<string, string>; body?: string | Buffer; from?: string };
+
+function send(origin: string, path: string, { method = 'GET', headers = {}, body, from }: Asked = {}) {
+  const { protocol, hostname, port } = new URL(origin);
+  const asked = (protocol === 'https:' ? askHttps : askHttp)({
+    hostname,
+    port,
+    path,
+    method,
+    headers,
+    agent: agents[protocol as 'https:'],
+    localAddress: from,
+  });
+  asked.end(body);
+  return asked;
+}
+
+async function call(origin: string, path: string, asked: Asked = {}) {
+  const [reply] = (await once(send(origin, path, asked), 'response')) as [IncomingMessage];
+  const bytes: Buffer[] = [];
+  for await (const chunk of reply) bytes.push(chunk as Buffer);
+  const body = Buffer.concat(bytes);
+  return { status: reply.statusCode!, headers: reply.headers, body, json: () => JSON.parse(String(body)) as unknown };
+}
+
+const installed = proxies.filter(({ program }) => spawnSync('which', [program]).status === 0);
+for (const { name, program } of proxies)
+  if (!installed.some((one) => one.program === program)) test(name, (t) => t.skip(`${program} is not installed`));
+
+if (installed.length > 0)
+  suite('two processes behind', async () => {
+    const service = await withService();
+    const org = await service.organisation();
+    const learner = await new Scenario(service, org).learner('R/1', 'A Learner');
+    for (let i = 0; i < 5; i++) await learner.completes();
+    const settings = {
+      DATABASE_URL: service.databaseUrl,
+      ARS_SECRET: 'a secret of the tests, longer than 32 characters',
+      ARS_TRUSTED_PROXIES: '127.0.0.1/32',
+      ARS_BASE_URL: 'https://results.example.org',
+      ARS_RATE_LIMIT: '1000000',
+      ARS_DRAIN_DELAY_SECONDS: '1',
+    };
+    const ports = await freePorts(2);
+    const backends = (await Promise.all(ports.map((port) => serveOn(port, settings)))) as [
+      ServedProcess,
+      ServedProcess,
+    ];
+    const made = spawnSync('openssl', [
+      ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost'.split(' '),
+      ...['-keyout', certificate.key, '-out', certificate.cert],
+    ]);
+    assert.equal(made.status, 0, String(made.stderr));
+    writeFileSync(certificate.both, readFileSync(certificate.cert, 'utf8') + readFileSync(certificate.key, 'utf8'));
+
+    for (const proxy of installed)
+      suite(proxy.name, async () => {
+        const { origin } = await proxy.start(ports);
+        const keyed = credentials(org.key);
+
+        test('a tag that was sent once gets 304, and the path stays as it was written', async () => {
+          const { headers, status } = await call(origin, '/api/v1/assessments?limit=1', { headers: keyed });
+          assert.equal(status, 200);
+          for (let i = 0; i < 3; i++) {
+            const again = await call(origin, '/api/v1/assessments?limit=1', {
+              headers: { ...keyed, 'if-none-match': headers.etag! },
+            });
+            assert.deepEqual([again.status, again.headers.etag, again.body.length], [304, headers.etag, 0]);
+          }
+          assert.equal((await call(origin, '/api/v1/learners/R%2F1', { headers: keyed })).status, 200);
+        });
+
+        test("the client's address is its own, whatever it says", async () => {
+          const bound = await org.another({ networks: ['127.0.0.2/32'] });
+          const headers = credentials(bound.key);
+          const statusOf = async (asked: Asked) => (await call(origin, '/api/v1/health', asked)).status;
+          assert.equal(await statusOf({ headers, from: '127.0.0.2' }), 200);
+          assert.equal(await statusOf({ headers, from: '127.0.0.3' }), 401);
+          assert.equal(
+            await statusOf({ headers: { ...headers, 'x-forwarded-for': '127.0.0.2' }, from: '127.0.0.3' }),
+            401,
+          );
+        });
+
+        test('events come when they happen', async () => {
+          const asked = send(origin, '/api/v1/events?event_types=assessment.completed', { headers: keyed });
+          const [reply] = (await once(asked, 'response')) as [IncomingMessage];
+          assert.equal(reply.statusCode, 200);
+          const result = await learner.completes();
+          let got = '';
+          for await (const chunk of reply) {
+            got += String(chunk);
+            if (got.includes(result.id)) break;
+          }
+          asked.destroy();
+        });
+
+        test('pages come compressed once, and their tag still holds', async () => {
+          const headers = { ...keyed, 'accept-encoding': 'gzip' };
+          const reply = await call(origin, '/api/v1/assessments', { headers });
+          assert.deepEqual([reply.status, reply.headers['content-encoding']], [200, 'gzip']);
+          assert.ok(gunzipSync(reply.body).length > reply.body.length);
+          const held = { ...headers, 'if-none-match': reply.headers.etag! };
+          assert.equal((await call(origin, '/api/v1/assessments', { headers: held })).status, 304);
+        });
+
+        test('what is too large is refused in the one error shape', async () => {
+          const body = Buffer.alloc(1024 * 1024 + 1, ' ');
+          const asked = { method: 'POST', headers: { ...keyed, 'content-type': 'application/json' }, body };
+          const reply = await call(origin, '/api/v1/learners', asked);
+          assert.equal(reply.status, 413);
+          assert.match(reply.headers['content-type']!, /^application\/json/);
+          assert.deepEqual(reply.json(), {
+            error: { code: 'payload_too_large', message: 'The body may have at most 1048576 bytes.' },
+          });
+          const most = await call(origin, '/api/v1/learners', { ...asked, body: body.subarray(0, -1) });
+          assert.equal(most.status, 400, String(most.body));
+          assert.equal((most.json() as { error: { code: string } }).error.code, 'invalid_json');
+        });
+
+        test('long addresses arrive', async () => {
+          const reply = await call(origin, `/api/v1/learners/${'x'.repeat(15_000)}`, { headers: keyed });
+          assert.equal(reply.status, 404);
+          assert.equal((reply.json() as { error: { code: string } }).error.code, 'not_found');
+        });
+
+        test('probes are not for the world', async () => {
+          for (const path of ['/livez', '/readyz']) assert.equal((await call(origin, path)).status, 404);
+        });
+
+        test('processes are replaced one after the other, and no request fails', async () => {
+          const counts = { reads: 0, writes: 0 };
+          const failed: string[] = [];
+          let over = false;
+          const poll = async () => {
+            const first = await call(origin, '/api/v1/groups', { headers: keyed });
+            const headers = { ...keyed, 'if-none-match': first.headers.etag! };
+            while (!over) {
+              const { status } = await call(origin, '/api/v1/groups', { headers });
+              counts.reads++;
+              if (status !== 304 && status !== 200) failed.push(`read ${status}`);
+            }
+          };
+          const write = async (lane: number) => {
+            for (let i = 0; !over; i++) {
+              const { status } = await call(origin, '/api/v1/learners', {
+                method: 'POST',
+                headers: { ...keyed, 'content-type': 'application/json' },
+                body: JSON.stringify({ full_name: 'A Learner', ref: `${proxy.name}-${lane}-${i}` }),
+              });
+              counts.writes++;
+              if (status !== 201) failed.push(`write ${status}`);
+            }
+          };
+          const caught = (one: Promise<void>) => one.catch((error: Error) => void failed.push(error.message));
+          const load = [...Array.from({ length: 6 }, poll), ...Array.from({ length: 2 }, (_, lane) => write(lane))];
+          const ends = load.map(caught);
+          for (const backend of backends) {
+            await backend.restart();
+            // The next one goes when this one has its share again.
+            while (backend.answered() < 20) await setTimeout(20);
+          }
+          over = true;
+          await Promise.all(ends);
+          assert.deepEqual([failed.length, failed[0]], [0, undefined]);
+          assert.ok(counts.writes > 10);
+        });
+      });
+  });

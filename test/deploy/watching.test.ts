@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse, parseAllDocuments } from 'yaml';
+import '../../src/measures.ts';
+import { metricsTable } from '../../src/metrics.ts';
+import { projectFiles, read, root } from '../source-tree.ts';
+
+type Rules = { groups: { rules: { alert: string; expr: string; annotations: { runbook: string } }[] }[] };
+type Dashboard = { panels: { id: number; title: string; targets: { expr: string }[] }[] };
+
+const rules = (parse(read('deploy/alerts.yml')) as Rules).groups.flatMap((group) => group.rules);
+const dashboard = JSON.parse(read('deploy/grafana.json')) as Dashboard;
+
+/** Every name of a series that there can be, with the labels that it has. */
+const series = new Map(
+  metricsTable().flatMap(({ name, kind, labels }) =>
+    kind === 'histogram'
+      ? ['_bucket', '_sum', '_count'].map((end) => [name + end, [...labels, 'le']] as const)
+      : [[name, labels] as const],
+  ),
+);
+
+/** What a query names that isn't measured. `up`, `job` and `instance` are Prometheus's own. */
+function unknownIn(query: string): string[] {
+  const bare = query.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
+  const named = [...bare.matchAll(/\b((?:ars|process|nodejs)_\w+)(?:\{([^}]*)\})?/g)];
+  assert.ok(named.length > 0 || /\bup\{/.test(bare), query);
+  return named.flatMap(([, name, inside = '']) => {
+    const labels = series.get(name!);
+    if (labels === undefined) return [name!];
+    return [...inside.matchAll(/(\w+)\s*[=!]/g)].map(([, label]) => label!).filter((label) => !labels.includes(label));
+  });
+}
+
+test('alerts and dashboard name only what is measured', () => {
+  for (const { alert, expr } of rules) assert.deepEqual(unknownIn(expr), [], alert);
+  for (const { title, targets } of dashboard.panels)
+    for (const { expr } of targets) assert.deepEqual(unknownIn(expr), [], title);
+  assert.equal(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length);
+});
+
+test('the events that alerts name are logged somewhere', () => {
+  const sources = projectFiles().filter((file) => /^src\/.*\.ts$/.test(file));
+  const logged = sources.flatMap((file) =>
+    [...read(file).matchAll(/log\.error\('([\w.]+)'/g)].map(([, event]) => event),
+  );
+  for (const { expr } of rules)
+    for (const [, event] of expr.matchAll(/event="([^"]+)"/g)) assert.ok(logged.includes(event!), event!);
+});
+
+test('the guide says what to do about each alert', () => {
+  const guide = read('docs/operator.md');
+  for (const { alert, annotations } of rules) {
+    assert.ok(guide.includes(`\n#### ${alert}\n`), alert);
+    assert.equal(annotations.runbook, `docs/operator.md#${alert.toLowerCase()}`);
+  }
+});
+
+test('Prometheus takes the rules', (t) => {
+  const { error, status, stdout } = spawnSync('promtool', ['check', 'rules', join(root, 'deploy/alerts.yml')]);
+  if (error !== undefined) t.skip('promtool (package prometheus) is not installed');
+  else assert.equal(status, 0, String(stdout));
+});
+
+test('compose file and chart are YAML; of the chart, once its expressions are filled with words', () => {
+  const compose = parse(read('deploy/docker-compose.yml')) as { services: Record<string, object> };
+  assert.deepEqual(Object.keys(compose.services), ['postgres', 'ars']);
+  const charts = projectFiles().filter((file) => /^deploy\/helm\/.*\.yaml$/.test(file));
+  assert.ok(charts.length > 4);
+  for (const file of charts) {
+    const filled = read(file)
+      .replaceAll(/^[ \t]*\{\{-? (?:include "ars\.(?!name|image)|toYaml|range|end|if|with)[^\n]*\}\}\n/gm, '')
+      .replaceAll(/\{\{[^}]*\}\}/g, 'word');
+    for (const document of parseAllDocuments(filled)) assert.deepEqual(document.errors, [], file);
+  }
+});
