@@ -1,7 +1,8 @@
 import { feedLane, inWork } from '../src/db/work.ts';
 import { contextOf } from '../src/invitations/context.ts';
 import { provisionLearner } from '../src/invitations/provision.ts';
-import { beginRun, checkRows, draftRun, findRun, goOn } from '../src/invitations/run.ts';
+import { checkRows } from '../src/invitations/check.ts';
+import { beginRun, draftRun, findRun, goOn } from '../src/invitations/run.ts';
 import { readInviteTable } from '../src/invitations/table.ts';
 import { openApp } from '../src/main.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';

@@ -1,8 +1,10 @@
 import { endOfDay } from '../src/console/zone.ts';
 import { UnreadableFile } from '../src/files/encoding.ts';
 import { contextOf } from '../src/invitations/context.ts';
-import type { Check, Run } from '../src/invitations/run.ts';
-import { beginRun, cancelRun, checkRows, draftRun, findRun, goOn, pageOfRows } from '../src/invitations/run.ts';
+import type { Check } from '../src/invitations/check.ts';
+import { checkRows } from '../src/invitations/check.ts';
+import type { Run } from '../src/invitations/run.ts';
+import { beginRun, cancelRun, draftRun, findRun, goOn, pageOfRows } from '../src/invitations/run.ts';
 import { readInviteTable } from '../src/invitations/table.ts';
 import { limits } from '../src/limits.ts';
 import { isUuid } from '../src/uuid.ts';

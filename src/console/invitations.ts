@@ -164,7 +164,7 @@ async function show(visit: Visit, faults: Faults): Promise<Answer> {
         returned: 'The invitation is cancelled, and its credit is returned. Its link does not work any more.',
       })}${facts([
         ['State', stateOf(one, zone)],
-        ['Reference', one.ref ?? 'None'],
+        ['Learner', html`<a href="${base}/learners/${one.learner_id}">${one.ref ?? 'Without a reference'}</a>`],
         ['Subjects', one.subjects.join(', ')],
         ['Purpose', one.purpose === null ? 'Not said' : purposeNames[one.purpose]],
         ...(one.retake_reason === null ? [] : [['Why so soon', one.retake_reason] as const]),

@@ -52,7 +52,7 @@ function rowText({ row_no, cells }: RunRow, columns: readonly string[]): string 
   const values = columns.map((column) => (cells as Record<string, string>)[column] ?? '');
   return [
     String(row_no),
-    ...values.map((value) => (/[\n"]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)),
+    ...values.map((value) => (/[\n\t"]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value)),
   ].join('\t');
 }
 
@@ -198,7 +198,7 @@ async function correct(visit: Visit): Promise<Answer> {
   const found = await runOf(visit);
   const to = `${base}/invite/${found.run_id}`;
   if (found.status !== 'draft') return { to };
-  const replaced = new Set(sent.all('replaced').map(Number));
+  const replaced = new Set(sent.all('replaced').flatMap((no) => (/^[1-9]\d{0,5}$/.test(no) ? Number(no) : [])));
   const rows = await readRows(app.db, id, found.run_id);
   const stay = rows.filter((row) => row.faults === null || !replaced.has(row.row_no));
   // With every line taken out, those learners are left out.

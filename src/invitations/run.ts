@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
 import type { Tx } from '../db/database.ts';
@@ -8,11 +7,12 @@ import { eachInTurn, feedLane, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../groups/sight.ts';
 import { limits } from '../limits.ts';
+import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
+import type { Check, Checked } from './check.ts';
 import type { Within } from './invite.ts';
-import { foresee, inviteLearners } from './invite.ts';
-import type { ReadyRow, RowContext, RowFault } from './row.ts';
-import { readRow } from './row.ts';
-import type { Cells, GivenRow } from './table.ts';
+import { inviteLearners } from './invite.ts';
+import type { ReadyRow, RowFault } from './row.ts';
+import type { Cells } from './table.ts';
 
 /**
  * Many learners invited at once. The rows are read and checked first and kept as a draft: nothing else is written before
@@ -139,8 +139,7 @@ const emptyRows = statement(
 const emptyOfRef = statement(
   'invitation_run.empty_of_ref',
   `
-  update invitation_run_row set cells = null, ready = null, faults = null
-   where organisation_id = $1 and cells ->> 'ref' = any($2) and cells is not null`,
+  delete from invitation_run_row where organisation_id = $1 and cells ->> 'ref' = any($2) and cells is not null`,
 );
 const settle = statement(
   'invitation_run.settle',
@@ -169,72 +168,11 @@ const prune = statement(
   `delete from invitation_run where status = 'draft' and created_at < $1`,
 );
 
-/** Rows with what they say, or what is wrong with each. */
-type Checked = { row_no: number; cells: Cells; ready: ReadyRow | null; faults: RowFault[] }[];
-
-/** What a draft comes to, in numbers. */
-export type Check = { rows: Checked; faulty: number; known: number; again: number; credits: number };
-
-/** Finds what stands in the table twice: a learner has one row. */
-function findDoubles(rows: Checked): void {
-  const first = new Map<string, number>();
-  for (const row of rows) {
-    const { ref, full_name: name, email } = row.cells;
-    const key = ref === undefined ? `name ${name?.toLowerCase()} ${email?.toLowerCase() ?? ''}` : `ref ${ref}`;
-    const before = first.get(key);
-    if (before === undefined) first.set(key, row.row_no);
-    else if (ref !== undefined)
-      row.faults.push({ column: 'ref', expected: `in one row only: row ${before} has it, too` });
-    else if (name !== undefined)
-      row.faults.push({ column: 'ref', expected: `given, because row ${before} has the same name` });
-  }
-}
-
-/** A group that is made has one name, which stands in any of its rows; its reference is its name where none does. */
-function nameGroups(rows: Checked): void {
-  const names = new Map<string, { name: string; row: number }>();
-  const keyOf = ({ type, ref }: { type: string; ref: string }) => `${type} ${ref}`;
-  for (const row of rows)
-    for (const group of row.ready?.groups ?? []) {
-      if (group.name === '') continue;
-      const named = names.get(keyOf(group));
-      if (named === undefined) names.set(keyOf(group), { name: group.name, row: row.row_no });
-      else if (named.name !== group.name)
-        row.faults.push({ column: 'groups', expected: `groups with one name each: row ${named.row} has another one` });
-    }
-  for (const row of rows)
-    for (const group of row.ready?.groups ?? [])
-      if (group.name === '') group.name = names.get(keyOf(group))?.name ?? group.ref;
-}
-
-/** Checks rows against each other and against what there is now, and writes nothing. */
-export async function checkRows(
-  app: Pick<App, 'db' | 'clock'>,
-  organisationId: number,
-  given: readonly GivenRow[],
-  context: RowContext,
-  within: Within,
-): Promise<Check> {
-  const rows: Checked = [];
-  for (const { row_no, cells } of given) {
-    const read = readRow(cells, context);
-    rows.push({ row_no, cells, ready: null, faults: [], ...read });
-    // Thousands of rows must keep nobody else waiting.
-    if (rows.length % 500 === 0) await setImmediate();
-  }
-  findDoubles(rows);
-  nameGroups(rows);
-  const right = rows.filter((row) => row.faults.length === 0);
-  const ready = right.map((row) => row.ready!);
-  const { judged, credits } = await foresee(app.db, organisationId, ready, within, app.clock.nowMs());
-  right.forEach((row, i) => row.faults.push(...judged[i]!.faults));
-  return {
-    rows,
-    faulty: rows.filter((row) => row.faults.length > 0).length,
-    known: judged.filter((one) => one.learner !== null).length,
-    again: judged.filter((one) => one.again !== null).length,
-    credits,
-  };
+/** What is kept of a row that is wrong: no National Insurance number, wherever it stands. */
+function keptCells(cells: Cells): Cells {
+  return Object.fromEntries(
+    Object.entries(cells).map(([column, value]) => [column, withoutNationalInsuranceNumbers(value)]),
+  );
 }
 
 async function keepCheck(work: Work, organisationId: number, runId: string, check: Check, sight: Sight): Promise<void> {
@@ -243,14 +181,15 @@ async function keepCheck(work: Work, organisationId: number, runId: string, chec
 }
 
 const jsonOf = (value: unknown) => (value === null ? null : JSON.stringify(value));
-const faultsOf = ({ faults }: { faults: RowFault[] }) => (faults.length === 0 ? null : JSON.stringify(faults));
+const faultsOf = ({ faults }: { faults: RowFault[] }) =>
+  faults.length === 0 ? null : withoutNationalInsuranceNumbers(JSON.stringify(faults));
 
 async function writeRows(work: Work, organisationId: number, runId: string, rows: Checked): Promise<void> {
   await work.tx.query(insertRows, [
     organisationId,
     runId,
     rows.map((row) => row.row_no),
-    rows.map((row) => JSON.stringify(row.cells)),
+    rows.map((row) => JSON.stringify(row.faults.length > 0 ? keptCells(row.cells) : row.cells)),
     rows.map((row) => (row.faults.length > 0 ? null : jsonOf(row.ready))),
     rows.map(faultsOf),
   ]);
@@ -345,7 +284,11 @@ export async function beginRun(
   const { runId, check, mails, sight, credits } = given;
   await lockFeed(work, organisationId);
   const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
-  if (run?.status !== 'draft' || run.total !== check.rows.length) return 'not_draft';
+  if (run?.status !== 'draft') return 'not_draft';
+  // Corrected, or somebody of it erased, since it was read.
+  const stored = await readRows(work.tx, organisationId, runId);
+  const isSame = stored.length === check.rows.length && stored.every((row, i) => row.row_no === check.rows[i]!.row_no);
+  if (!isSame) return 'not_draft';
   await rewrite(work, organisationId, runId, check.rows);
   await keepCheck(work, organisationId, runId, check, sight);
   if (check.faulty > 0 || check.rows.length === 0) return 'faulty';
@@ -364,7 +307,7 @@ export async function cancelRun(work: Work, organisationId: number, runId: strin
   return true;
 }
 
-/** Takes away what rows that still wait say of the learner of these references: nobody is invited by them any more. */
+/** Takes away the rows that still wait for the learner of these references: nobody is invited by them any more. */
 export async function emptyRunRows(tx: Tx, organisationId: number, refs: readonly string[]): Promise<void> {
   await tx.query(emptyOfRef, [organisationId, refs]);
 }
@@ -380,7 +323,6 @@ async function step(work: Work, organisationId: number, runId: string): Promise<
     limit: limits.inviteBatch,
     faulty: false,
   });
-  // Of somebody who was erased meanwhile nothing is left to go by.
   const rows = found.filter((row) => row.ready !== null);
   const outcomes = await inviteLearners(
     work,

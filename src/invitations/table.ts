@@ -147,6 +147,8 @@ function cellsOf(values: readonly string[], columns: readonly Heading[]): { cell
 export async function readInviteTable(bytes: Buffer): Promise<GivenRow[]> {
   const delimiter = delimiterOf(bytes);
   const rows: GivenRow[] = [];
+  const taken = new Set<number>();
+  let last = 0;
   let columns: readonly Heading[] | null = null;
   for await (const record of csvRecords(linesOf(bytes), delimiter, limits.importLineBytes)) {
     if (record.cells === null && record.why === 'encoding')
@@ -164,7 +166,11 @@ export async function readInviteTable(bytes: Buffer): Promise<GivenRow[]> {
       if (read.isHeading) continue;
     }
     const { cells, row } = cellsOf(values, columns);
-    rows.push({ row_no: row ?? rows.length + 1, cells });
+    // A number that is there already is nobody's: the row gets the next one.
+    const row_no: number = row === null || taken.has(row) ? last + 1 : row;
+    taken.add(row_no);
+    last = Math.max(last, row_no);
+    rows.push({ row_no, cells });
     if (rows.length > limits.inviteRows)
       throw new UnreadableFile(
         `there are more than ${limits.inviteRows.toLocaleString('en-GB')} rows: invite them in several runs`,

@@ -68,6 +68,22 @@ suite('inviting learners in a browser', { skip: withoutBrowser }, async () => {
       while ((await page.getByRole('heading', { name: '1,999 learners are invited' }).count()) === 0)
         await page.reload();
       await isSound('the report');
+      await page.getByRole('link', { name: 'Links and cards to hand out' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Links to hand out' }).waitFor();
+      assert.equal(await page.locator('.card').count(), 96);
+      await isSound('cards');
+      const print = (await page.pdf({ format: 'A4' })).toString('latin1');
+      assert.equal(print.match(/\/Type\s*\/Page\b(?!s)/g)!.length, 12, 'eight cards a sheet');
+      await page.goto(`${base}/invitations`);
+      await isSound('invitations');
+      await page.getByRole('checkbox').first().press('Space');
+      await page.getByRole('button', { name: 'Links and cards of the chosen ones' }).click();
+      assert.equal(await page.locator('.card').count(), 1);
+      await page.goto(`${base}/invitations`);
+      await page.getByRole('rowheader').first().getByRole('link').click();
+      await isSound('an invitation');
+      await page.goto(`${base}/invite/one`);
+      await isSound('one learner');
       const [{ credits }] = (await service.app.db.query('select credits from organisation where organisation_id = $1', [
         org.id,
       ])) as [{ credits: number }];

@@ -4,23 +4,16 @@ import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { feedLane, inWork } from '../../src/db/work.ts';
+import { checkRows } from '../../src/invitations/check.ts';
 import { contextOf } from '../../src/invitations/context.ts';
 import type { Within } from '../../src/invitations/invite.ts';
-import {
-  beginRun,
-  cancelRun,
-  checkRows,
-  draftRun,
-  findRun,
-  goOn,
-  readRows,
-  runInvitations,
-} from '../../src/invitations/run.ts';
+import { beginRun, cancelRun, draftRun, findRun, goOn, readRows, runInvitations } from '../../src/invitations/run.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
 import { endOfDay } from '../../src/console/zone.ts';
 import { grantCredits, listCreditEntries } from '../../src/organisations/credits.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { ensureTeam } from '../../src/organisations/teams.ts';
+import { findPersonalData } from '../../src/redaction.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { scenario } from '../scenario.ts';
 import type { TestOrganisation } from '../service.ts';
@@ -263,6 +256,21 @@ suite('a run of invitations', () => {
     assert.equal(await assertAddsUp(org), 900);
   });
 
+  test('a number that must not be stored is not, and rows with the same number stay apart', async () => {
+    const org = await service.organisation();
+    const number = 'QQ 12 34 56 C';
+    const table = `row\tref\tname\tgroups\n5\tA-1\t${number}\t\n5\tA-2\tBen\t${number}\n5\tA-3\tCy\t`;
+    const { runId, check: checked } = await draft(org, table);
+    assert.deepEqual(
+      checked.rows.map((row) => row.row_no),
+      [5, 6, 7],
+    );
+    assert.equal(checked.faulty, 2);
+    const rows = await readRows(app.db, org.id, runId);
+    assert.deepEqual([rows.length, /12 34 56/.test(JSON.stringify(rows))], [3, false]);
+    assert.deepEqual(await findPersonalData(app.db, app.secrets, org.id), []);
+  });
+
   test('cancelled while it runs: what is written stays, the rest is emptied', async () => {
     const org = await service.organisation({ plan: 'standard', credits: 1000 });
     const { runId, begins, run } = await draft(org, rowsOf(600));
@@ -287,6 +295,7 @@ suite('a run of invitations', () => {
     await inFeed(org, (work) => eraseLearner(work, org.id, body.data.learner_id, { actor: 'operator' }));
     await goOn(app, org.id, runId);
     assert.deepEqual([(await run()).status, (await run()).invited], ['finished', 2]);
+    assert.equal((await readRows(app.db, org.id, runId)).length, 2);
     assert.equal((await org.get('/learners/L-1')).status, 404);
   });
 

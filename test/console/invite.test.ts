@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { feedLane, inWork } from '../../src/db/work.ts';
+import { goOn } from '../../src/invitations/run.ts';
+import { addTeamStaff, ensureTeam } from '../../src/organisations/teams.ts';
+import { withService } from '../service.ts';
+import { personOf } from './visitor.ts';
+
+const service = await withService();
+const { app } = service;
+const org = await service.organisation({ name: 'Northfield College', plan: 'standard', credits: 50 });
+const base = `/console/${org.publicId}`;
+const counted = async (table: string) =>
+  (
+    await app.db.query<{ count: number }>(`select count(*) as count from ${table} where organisation_id = $1`, [org.id])
+  )[0]!.count;
+const fresh = () => app.random.uuid();
+
+suite('a table of learners in the console', () => {
+  test('sent twice it is one table, begun twice it is one run', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const fields = { rows: 'D-1\tDee\nD-2\tEve', once: fresh() };
+    const sent = await Promise.all([1, 2].map(() => owner.post(`${base}/invite`, fields)));
+    const to = `${base}/invite/${fields.once}`;
+    assert.deepEqual(
+      sent.map((answer) => answer.headers.location),
+      [to, to],
+    );
+    assert.equal(await counted('invitation_run'), 1);
+    assert.equal(await counted('learner'), 0);
+    await Promise.all([1, 2, 3].map(() => owner.post(`${to}/start`)));
+    await goOn(app, org.id, fields.once);
+    assert.match((await owner.get(to)).text, /2 learners are invited/);
+    assert.equal(await counted('invitation'), 2);
+    const file = await owner.get(`${to}/links.tsv`);
+    assert.equal(file.text.split('\r\n').length, 4);
+    assert.match(file.headers['content-disposition']!, /attachment/);
+    assert.equal((await owner.get(`${to}/cancel`)).headers.location, to, 'what is done can’t be stopped');
+  });
+
+  test('whatever is sent as a correction is read or refused, and never fails', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const once = fresh();
+    const to = `${base}/invite/${once}`;
+    await owner.post(`${base}/invite`, { rows: 'a b\tAna\nA-2\tBen\n\tCy\n\tCy', once });
+    assert.match((await owner.get(to)).text, /2 rows need correcting/);
+    for (const rows of ['\0', 'x', '{}', '\t\t\t', 'row\tref\tname\n1\ta b\tAna', 'row\tname\n999999\tX\n999999\tY'])
+      for (const replaced of ['NaN', '-1', '1e9', '99999999999', '1']) {
+        const answer = await owner.post(`${to}/rows`, { rows, replaced });
+        assert.ok(
+          answer.status === 303 || answer.status === 422,
+          `${JSON.stringify(rows)} ${replaced}: ${answer.status}`,
+        );
+      }
+    assert.equal((await owner.get(`${to}?after=-1`)).status, 200);
+    assert.equal((await owner.post(`${to}/start`)).status, 303);
+    assert.match((await owner.get(to)).text, /need/, 'what is wrong is not begun');
+    await owner.post(`${to}/cancel`);
+    const [{ count }] = (await app.db.query(
+      'select count(*) as count from invitation_run_row where run_id = $1 and cells is not null',
+      [once],
+    )) as [{ count: number }];
+    assert.equal(count, 0);
+  });
+
+  test('another tutor’s table is not there', async () => {
+    const [one, two] = [await personOf(service, org.id, 'tutor'), await personOf(service, org.id, 'tutor')];
+    const teamId = await inWork(app, feedLane(org.id), async (work) => {
+      const id = await ensureTeam(work, org.id, { ref: 'T1', name: 'Team one' });
+      await addTeamStaff(work, org.id, id, [one.userId, two.userId]);
+      return id;
+    });
+    const once = fresh();
+    assert.equal((await one.post(`${base}/invite`, { rows: 'T-1\tTom', once, team: teamId })).status, 303);
+    assert.equal((await one.get(`${base}/invite/${once}`)).status, 200);
+    const missing = await two.get(`${base}/invite/${fresh()}`);
+    for (const path of ['', '/cancel', '/links', '/links.tsv']) {
+      const answer = await two.get(`${base}/invite/${once}${path}`);
+      assert.deepEqual([answer.status, answer.text], [404, missing.text], path);
+    }
+    for (const act of ['start', 'rows', 'cancel'])
+      assert.equal((await two.post(`${base}/invite/${once}/${act}`, { rows: 'x' })).status, 404, act);
+    const stolen = await two.post(`${base}/invite`, { rows: 'T-2\tTim', once, team: teamId });
+    assert.equal((await two.follow(stolen)).status, 404, 'an id that is taken opens nothing');
+    const other = await two.post(`${base}/invite`, { rows: 'T-2\tTim', once: fresh(), team: fresh() });
+    assert.equal(other.status, 422);
+  });
+});
