@@ -14,6 +14,7 @@ import { metricsTable } from '../src/metrics.ts';
 import { exampleOrigin, settingsTable } from '../src/settings.ts';
 import { architecturePicture } from './architecture.ts';
 import { clientTypes } from './client-types.ts';
+import { leftOut, ofNobody, personalColumns } from './data-protection.ts';
 
 /** Documents, or parts of them, that are made from the sources: what test/check.ts compares and writes. */
 
@@ -207,6 +208,15 @@ export const documents: { path: string; make(): Promise<string> }[] = [
       }),
   },
   { path: 'docs/errors.md', make: () => filled('docs/errors.md', errorParts()) },
+  {
+    path: 'docs/data-protection.md',
+    make: () =>
+      filled('docs/data-protection.md', {
+        'personal columns': async () => personalColumns(table),
+        'left out': async () => leftOut(table),
+        'tables of nobody': async () => ofNobody(table),
+      }),
+  },
   { path: 'docs/architecture.svg', make: architecturePicture },
   { path: 'docs/decisions/README.md', make: () => filled('docs/decisions/README.md', { list: decisions }) },
   {

@@ -105,6 +105,10 @@ const forget = statement(
   update data_case_entry e set text = null from about
    where e.organisation_id = $1 and e.case_id = about.case_id and e.text is not null`,
 );
+const pass = statement(
+  'case.pass',
+  'update data_case set learner_id = $3 where organisation_id = $1 and learner_id = $2',
+);
 const prune = statement(
   'case.prune',
   `
@@ -215,6 +219,11 @@ export async function countDueCases(tx: Tx, organisationId: number, by: Date): P
 /** What was written about a learner who is erased; that there was a case, when, and how it ended stays. */
 export async function forgetCases(tx: Tx, organisationId: number, learnerId: string): Promise<void> {
   await tx.query(forget, [organisationId, learnerId]);
+}
+
+/** Whoever asked turned out to be another learner: what was asked is theirs, and goes with them. */
+export async function passCases(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
+  await tx.query(pass, [organisationId, from, to]);
 }
 
 /** Takes the texts of cases that were closed long ago. */

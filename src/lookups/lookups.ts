@@ -36,6 +36,14 @@ const page = statement(
   select at, user_id, page from lookup
    where organisation_id = $1 and learner_id = $2 and at < $3 order by at desc, user_id, page limit $4`,
 );
+const pass = statement(
+  'lookup.pass',
+  `
+  with gone as (
+    delete from lookup where organisation_id = $1 and learner_id = $2 returning at, user_id, page)
+  insert into lookup (organisation_id, learner_id, at, user_id, page)
+  select $1, $3, at, user_id, page from gone on conflict do nothing`,
+);
 const prune = statement('lookup.prune', 'delete from lookup where at < $1');
 
 const opened = new WeakMap<Database, (lookup: Lookup) => Promise<void>>();
@@ -69,6 +77,11 @@ export function listLookups(
   { before, limit }: { before: Date | null; limit: number },
 ): Promise<{ at: Date; user_id: string; page: string }[]> {
   return tx.query(page, [organisationId, learnerId, before ?? 'infinity', limit]);
+}
+
+/** Who looked at a learner has looked at the one that the learner turned out to be. */
+export async function passLookups(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
+  await tx.query(pass, [organisationId, from, to]);
 }
 
 export async function pruneLookups(tx: Tx, before: Date): Promise<void> {

@@ -1,5 +1,6 @@
 import { passResults, replaceLearnerJson } from '../assessments/assessments.ts';
 import { learnerJson } from '../assessments/body.ts';
+import { passCases } from '../cases/cases.ts';
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { emitGroupsUpdated } from '../events/emit.ts';
@@ -9,6 +10,7 @@ import { joinGroupsOf } from '../groups/members.ts';
 import { passHolds } from '../holds/holds.ts';
 import { lockInvitationsOf, passInvitations } from '../invitations/invitations.ts';
 import { absorbLearner, findWholeLearners, keepAlias, passAliases, recordChange } from '../learners/learners.ts';
+import { passLookups } from '../lookups/lookups.ts';
 import { isNameOf } from '../personal-data.ts';
 import { lockOpenSittings, passSittings } from '../sittings/sittings.ts';
 import { forgetLearners } from '../withdrawals/forget.ts';
@@ -74,6 +76,8 @@ export async function mergeLearners(
   const sittings = await passSittings(tx, organisationId, from, into);
   const results = await passResults(work, feed, from, into);
   await passHolds(tx, organisationId, from, into);
+  await passCases(tx, organisationId, from, into);
+  await passLookups(tx, organisationId, from, into);
   const joined = await joinGroupsOf(work, feed, from, into);
   await passAliases(tx, organisationId, from, into);
   await forgetLearners(work, feed, [from]);

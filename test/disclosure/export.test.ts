@@ -10,6 +10,9 @@ import { amendAssessment } from '../../src/assessments/amend.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { exportLearner } from '../../src/disclosure/export.ts';
 import { idsOnly, learnerTables } from '../../src/disclosure/tables.ts';
+import { personalTables, tablesOfNobody } from '../../src/personal-columns.ts';
+import { byteReaders, redactions } from '../../src/redaction.ts';
+import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { correctName } from '../../src/learners/rename.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { personOf } from '../console/visitor.ts';
@@ -177,5 +180,47 @@ suite('the export of a learner', () => {
       acts.map(({ actor }) => actor),
       [owner.userId, 'operator'],
     );
+  });
+});
+
+suite('the list of personal columns', () => {
+  test('knows every table and every text of the schema, and names no column that is gone', async () => {
+    const columns = await app.db.query<{ table: string; column: string; type: string }>(
+      `select table_name as "table", column_name as "column", data_type as type from information_schema.columns
+        where table_schema = 'public' and not (select relispartition from pg_class where oid = to_regclass(table_name))`,
+    );
+    const tables = [...new Set(columns.map(({ table }) => table))].sort();
+    const listed = [...Object.keys(personalTables), ...Object.keys(tablesOfNobody)];
+    assert.deepEqual(listed.toSorted(), tables, 'src/personal-columns.ts');
+    const named = Object.entries(personalTables).flatMap(([table, one]) =>
+      Object.keys(one.columns).map((column) => `${table}.${column}`),
+    );
+    const there = new Set(columns.map(({ table, column }) => `${table}.${column}`));
+    for (const name of named) assert.ok(there.has(name), `${name} is gone`);
+    // What redaction takes for text that people write, and every column of bytes, is about somebody or of no table here.
+    const texts = [...Object.keys(redactions), ...Object.keys(byteReaders(app.secrets))].filter(
+      (name) => !Object.hasOwn(tablesOfNobody, name.split('.')[0]!),
+    );
+    for (const name of texts) assert.ok(named.includes(name), `src/personal-columns.ts says nothing of ${name}`);
+    for (const name of Object.keys(redactions))
+      assert.ok(!Object.hasOwn(tablesOfNobody, name.split('.')[0]!), `${name} is text of somebody`);
+  });
+
+  test('says of what an erasure empties what it does: nothing that is called emptied stays', async () => {
+    const gone = await service.organisation({ plan: 'standard', credits: 10 });
+    const ana = await invited(service, gone, { ref: 'gone-1', name: 'Nia Kettleburn' });
+    await ana.sits();
+    const { learner_id: id } = (await gone.get('/learners/gone-1')).body.data;
+    await inWork(app, feedLane(gone.id), (work) => eraseLearner(work, gone.id, id, { actor: 'operator' }));
+    for (const [table, { columns }] of Object.entries(personalTables)) {
+      const whose = learnerTables[table]?.whose;
+      if (whose === undefined) continue;
+      for (const [column, erasure] of Object.entries(columns)) {
+        if (!erasure.startsWith('emptied')) continue;
+        const text: string = `select from ${table} t where t.organisation_id = $1 and ${whose} and $2::uuid is not null
+          and coalesce(nullif(t.${column}::text, ''), 'Erased') <> 'Erased' limit 1`;
+        assert.deepEqual(await app.db.query(text, [gone.id, id]), [], `${table}.${column}`);
+      }
+    }
   });
 });

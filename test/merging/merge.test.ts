@@ -55,6 +55,8 @@ const told: Record<string, 'moves' | 'stays as it was' | 'ends'> = {
   sitting: 'moves',
   learner_alias: 'moves',
   legal_hold: 'moves',
+  data_case: 'moves',
+  lookup: 'moves',
   learner: 'stays as it was',
   invitation_run_row: 'stays as it was',
   learner_change: 'stays as it was',
