@@ -74,12 +74,31 @@ export const queries: Record<string, string[]> = {
   '/results/progress': ['group={group_id}', 'group={group_id}&subject=maths'],
   '/results/lists/digital-below-level-1': ['group={group_id}', 'start={day}'],
   '/results/lists/english-maths-below-level-2': ['group={group_id}'],
+  '/learners': [
+    'sort=-name',
+    'sort=ref',
+    'sort=-changed',
+    'after={learner_id}',
+    'before={learner_id}',
+    'after={learner_id}&sort=-changed',
+    'group={group_id}',
+    'group={group_id}&placement=below_level_1&subject=digital',
+    'team={team_id}',
+    'subject=maths',
+    'subject=english&placement=level_3&after={learner_id}',
+    'placement=not_placed',
+    'state=invited',
+    'state=finished',
+    'state=none&sort=-name',
+    'state=expired&placement=entry',
+  ],
 };
 
 /** Forms that show a page and change nothing. */
 export const forms: Record<string, Record<string, string>> = {
   '/resends/failed': { since: '2000-01-01', endpoint: '' },
   '/keys/create': { label: '', group_search: 'cohort', press: 'find' },
+  '/learners': { wanted: 'learner ana' },
   '/search': { reference: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d' },
   '/webhooks/create': { url: 'http://' },
   '/groups/create': { type: 'cohort', ref: '', group_name: '' },

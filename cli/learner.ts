@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { App } from '../src/app.ts';
 import { exportLearner } from '../src/disclosure/export.ts';
 import type { LearnerName } from '../src/learners/learners.ts';
+import { changeEmail } from '../src/learners/contact.ts';
 import type { NamedLearner } from '../src/learners/rename.ts';
 import { changeReference, ReferenceRefused, referenceExpected } from '../src/learners/reference.ts';
 import { correctName, findNamedLearner } from '../src/learners/rename.ts';
@@ -11,6 +12,7 @@ import { MergeRefused, mergeLearners } from '../src/merging/merge.ts';
 import type { MergePreview, Side } from '../src/merging/preview.ts';
 import { previewMerge } from '../src/merging/preview.ts';
 import { eraseLearner } from '../src/withdrawals/erase.ts';
+import { isEmailAddress } from '../src/email.ts';
 import { previewErasure } from '../src/withdrawals/preview.ts';
 import { limits } from '../src/limits.ts';
 import { isNameOf, isOpaqueRef } from '../src/personal-data.ts';
@@ -125,6 +127,42 @@ export const commands: Command[] = [
         return {
           json: { learner_id, ref, changed },
           text: changed ? `${ref ?? learner_id} is renamed.` : `${ref ?? learner_id} already has this name.`,
+        };
+      });
+    },
+  },
+  {
+    name: 'learner email',
+    usage: '--organisation ID REF|--learner-id ID --to ADDRESS|--remove [--reason R]',
+    summary: "Change a learner's e-mail address, or take it away",
+    positionals: [0, 1],
+    options: {
+      organisation: { type: 'string' },
+      'learner-id': { type: 'string' },
+      to: { type: 'string' },
+      remove: { type: 'boolean' },
+      reason: { type: 'string' },
+    },
+    run: async (call) => {
+      const id = requiredOption(call, 'organisation');
+      const who = readLearner(call);
+      const to = option(call, 'to') ?? null;
+      if ((to === null) !== (call.options.remove === true)) throw new Misuse('give either --to ADDRESS or --remove');
+      if (to !== null && !isEmailAddress(to))
+        throw new Misuse('--to must be an e-mail address, such as name@example.org');
+      const reason = option(call, 'reason') === undefined ? null : readReason(call);
+      return withApp(async (app) => {
+        const { organisation_id } = await organisationOf(app, id);
+        const { learner_id, changed } = await act(app, organisation_id, 'learner email', async (work) => {
+          const result = await changeEmail(work, organisation_id, who, to, { actor: operator, reason }).catch(
+            refusedFor(who),
+          );
+          return { result, resource: result.learner_id };
+        });
+        const done = to === null ? 'has no e-mail address any more' : 'has another e-mail address';
+        return {
+          json: { learner_id, changed },
+          text: changed ? `The learner ${learner_id} ${done}.` : 'Nothing was changed: it was so already.',
         };
       });
     },

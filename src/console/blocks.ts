@@ -77,9 +77,10 @@ export function empty(sentence: Content, action: Content = null): Markup {
 }
 
 /** Links to the pages before and after; each null where there is none. */
-export function pager(to: { first: string | null; next: string | null }): Markup | null {
-  if (to.first === null && to.next === null) return null;
-  return html`<nav class="pager" aria-label="More rows"><ul>${to.first === null ? null : html`<li><a href="${to.first}">First page</a></li>`}${to.next === null ? null : html`<li><a rel="next" href="${to.next}">Next page</a></li>`}</ul></nav>`;
+export function pager(to: { first: string | null; previous?: string | null; next: string | null }): Markup | null {
+  const { previous = null } = to;
+  if (to.first === null && previous === null && to.next === null) return null;
+  return html`<nav class="pager" aria-label="More rows"><ul>${to.first === null ? null : html`<li><a href="${to.first}">First page</a></li>`}${previous === null ? null : html`<li><a rel="prev" href="${previous}">Previous page</a></li>`}${to.next === null ? null : html`<li><a rel="next" href="${to.next}">Next page</a></li>`}</ul></nav>`;
 }
 
 /** A bar in a cell, for the eye: its number stands beside it. */

@@ -28,6 +28,9 @@ import { reviewChangeRoutes } from './review-change.ts';
 import { reviewQuestionRoutes } from './review-question.ts';
 import { reviewResultRoutes } from './review-result.ts';
 import { reviewRoutes } from './review.ts';
+import { learnerDetailRoutes } from './learner-details.ts';
+import { learnerRoutes } from './learner.ts';
+import { learnersRoutes } from './learners.ts';
 import { peopleRoutes } from './people.ts';
 import { resultRoutes } from './results.ts';
 import { resultExportRoutes } from './results-export.ts';
@@ -65,6 +68,9 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...reviewResultRoutes,
   ...reviewQuestionRoutes,
   ...reviewChangeRoutes,
+  ...learnersRoutes,
+  ...learnerRoutes,
+  ...learnerDetailRoutes,
   ...peopleRoutes,
   ...keyRoutes,
   ...keyViewRoutes,

@@ -1,21 +1,13 @@
-import { contentOf } from '../assessments/body.ts';
 import { findRequest } from '../audit/log.ts';
-import type { Content } from '../html.ts';
-import { html } from '../html.ts';
-import { limits } from '../limits.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef } from '../personal-data.ts';
-import type { Named, ResultSeen } from '../trace/named.ts';
-import { findLearnerSeen, findNamed } from '../trace/named.ts';
+import type { Named } from '../trace/named.ts';
+import { findNamed } from '../trace/named.ts';
 import type { Role } from '../users/roles.ts';
 import { nilUuid } from '../uuid.ts';
-import { empty, facts, instant, moment, table } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { form, textField } from './form.ts';
-import { name } from './frame.ts';
 import { keyKeepers } from './key-links.ts';
-import { seesLearners } from './key-view.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { NoSuchPage } from './route.ts';
 
 /**
  * Search by an id or a reference, from every page. What is typed goes in the body of a form, because a reference may name a
@@ -30,7 +22,6 @@ export const searchers: readonly Role[] = readers;
 export const searchRoutes: ConsoleRoute[] = [
   { for: readers, method: 'GET', path: '/search', handle: async (visit) => searchPage(visit, {}) },
   { for: readers, method: 'POST', path: '/search', handle: search },
-  { for: readers, method: 'GET', path: '/learners/{learner_id}', handle: learner },
 ];
 
 /** What was typed is not shown again: the same bytes for what is unknown, and for what is another organisation's. */
@@ -85,49 +76,4 @@ function pathOf({ kind, id }: Named, role: Role): string | null {
   if (kind === 'key') return keyKeepers.includes(role) ? `/keys/${id}` : `/keys/${id}/view`;
   if (!keyKeepers.includes(role)) return null;
   return kind === 'delivery' ? `/deliveries/${id}` : `/webhooks/${id}`;
-}
-
-async function learner(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, params } = visit;
-  const { organisation_id: id, time_zone: zone } = organisation;
-  const found = await findLearnerSeen(app.db, id, params.learner_id!.toLowerCase(), limits.consoleRows);
-  if (found === undefined) throw new NoSuchPage();
-  const named = seesLearners.includes(organisation.role);
-  const { learner: one, results } = found;
-  const rows: [string, Content][] = [
-    ['Reference', one.ref === null ? 'None' : html`<code>${one.ref}</code>`],
-    ['Learner id', html`<code>${one.learner_id}</code>`],
-    ...(named ? [['Name', name(one.full_name)] as [string, Content]] : []),
-    ['Groups', one.groups.length === 0 ? 'None' : one.groups.join('; ')],
-  ];
-  return {
-    page: {
-      title: 'A learner’s results',
-      main: html`${facts(rows)}${
-        results.length === 0
-          ? empty('There is no result yet.')
-          : table<ResultSeen>({
-              caption: `The latest changed first${results.length < limits.consoleRows ? '' : `; the latest ${limits.consoleRows}`}`,
-              rows: results,
-              columns: [
-                {
-                  head: 'Result',
-                  cell: (row) =>
-                    html`<a href="${base}/trace?assessment_id=${row.assessment_id}"><code>${row.assessment_id}</code></a>`,
-                },
-                { head: 'State', cell: (row) => (row.deleted ? 'Withdrawn' : 'Completed') },
-                { head: 'Assessed', cell: (row) => moment(new Date(row.assessed_at / 1000), zone) },
-                { head: 'Updated', cell: (row) => instant(new Date(row.position / 1000), zone) },
-                ...(named ? [{ head: 'Level', cell: levelOf }] : []),
-              ],
-            })
-      }`,
-    },
-  };
-}
-
-function levelOf({ body, assessed_at }: ResultSeen): Content {
-  if (body === null) return '';
-  const { subject, working_level, rqf_level } = contentOf(body, assessed_at);
-  return `${subject}: ${working_level ?? rqf_level ?? 'not placed'}`;
 }

@@ -41,7 +41,7 @@ function proof({ base, organisation }: Visit, { result, keys, endpoints }: Trace
   return html`${facts([
     ['Completed', result.completed_at === null ? 'Not known' : instant(result.completed_at, zone)],
     [result.deleted ? 'Withdrawn at' : 'Position (updated_at)', instant(new Date(result.position / 1000), zone)],
-    ['Learner', html`<code>${result.learner_id}</code>`],
+    ['Learner', html`<a href="${base}/learners/${result.learner_id}"><code>${result.learner_id}</code></a>`],
     ['Learner’s reference', result.learner_ref === null ? 'None' : html`<code>${result.learner_ref}</code>`],
     ...result.changes.map(
       ({ at, kind }) => [kind === 'withdrawn' ? 'Withdrawn' : 'Amended', instant(at, zone)] as const,

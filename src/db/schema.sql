@@ -361,6 +361,7 @@ create table invitation (
 CREATE INDEX invitation_created ON public.invitation USING btree (organisation_id, created_at DESC, invitation_id DESC);
 CREATE INDEX invitation_learner ON public.invitation USING btree (organisation_id, learner_id, created_at);
 CREATE INDEX invitation_open ON public.invitation USING btree (organisation_id, created_at DESC, invitation_id DESC) INCLUDE (expires_at) WHERE (status = 'open'::text);
+CREATE INDEX invitation_status ON public.invitation USING btree (organisation_id, status, learner_id);
 
 create table invitation_run (
   again integer not null default 0,
@@ -445,9 +446,12 @@ create table learner (
   constraint learner_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint learner_pkey PRIMARY KEY (organisation_id, learner_id)
 );
+CREATE INDEX learner_by_name ON public.learner USING btree (organisation_id, folded_name(full_name) COLLATE "C", learner_id) WHERE (full_name <> ''::text);
+CREATE INDEX learner_by_ref ON public.learner USING btree (organisation_id, COALESCE(lower((ref COLLATE "C")), '~'::text), learner_id) WHERE (full_name <> ''::text);
 CREATE INDEX learner_merged_into ON public.learner USING btree (organisation_id, merged_into) WHERE (merged_into IS NOT NULL);
 CREATE UNIQUE INDEX learner_ref ON public.learner USING btree (organisation_id, ref) WHERE (ref IS NOT NULL);
 CREATE INDEX learner_ref_hash ON public.learner USING btree (organisation_id, ref_hash) WHERE (ref_hash IS NOT NULL);
+CREATE INDEX learner_words ON public.learner USING gin (name_words(organisation_id, folded_name(full_name))) WITH (fastupdate=off);
 
 create table learner_alias (
   alias_id uuid not null,
@@ -466,10 +470,12 @@ CREATE INDEX learner_alias_ref_hash ON public.learner_alias USING btree (organis
 create table learner_change (
   actor text not null,
   at timestamp with time zone not null,
+  field text,
   kind text not null,
   learner_id uuid not null,
   organisation_id bigint not null,
   reason text,
+  constraint learner_change_field_check CHECK ((field = 'email'::text)),
   constraint learner_change_kind_check CHECK ((kind = ANY (ARRAY['renamed'::text, 'referenced'::text, 'erased'::text, 'merged'::text]))),
   constraint learner_change_pkey PRIMARY KEY (organisation_id, learner_id, at, kind)
 );
@@ -1005,6 +1011,28 @@ begin
 end $function$
 ;
 
+CREATE OR REPLACE FUNCTION public.folded_name(name text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+declare
+  plain text := name;
+begin
+  if octet_length(name) > length(name) then
+    plain := regexp_replace(normalize(name, NFKD), '[\u00ad\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]', '', 'g');
+    plain := translate(plain, 'ŁłØøĐđÐðĦħıŊŋŦŧ’‘ʼʻ′“”–—−·', 'llooddddhhinntt''''''''''      ');
+    plain := regexp_replace(plain, '[Ææ]', 'ae', 'g');
+    plain := regexp_replace(plain, '[Œœ]', 'oe', 'g');
+    plain := regexp_replace(plain, '[Þþ]', 'th', 'g');
+    plain := regexp_replace(plain, '[ßẞ]', 'ss', 'g');
+    plain := translate(plain, 'АБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЄІҐЂЈЉЊЋЏΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩς',
+                              'абвгдежзиклмнопрстуфхцчшщъыьэюяєіґђјљњћџαβγδεζηθικλμνξοπρστυφχψωσ');
+  end if;
+  return left(lower(plain collate "C"), 400);
+end $function$
+;
+
 CREATE OR REPLACE FUNCTION public.make_audit_month(month timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
@@ -1024,5 +1052,32 @@ begin
   execute format('with moved as (delete from audit_default where at >= %L and at < %L returning *) insert into %I select * from moved',
     month, month + interval '1 month', name);
   execute format('alter table audit attach partition %I for values from (%L) to (%L)', name, month, month + interval '1 month');
+end $function$
+;
+
+CREATE OR REPLACE FUNCTION public.name_query(organisation_id bigint, folded text)
+ RETURNS tsquery
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+begin
+  return (select string_agg(quote_literal(organisation_id || ':' || left(word, 100)) || ':*', ' & ')::tsquery
+            from (select distinct unnest(regexp_split_to_array(folded, '[\u0001-\u0020!-/:-@\[-`{-~]+')) as word) w
+           where word <> '');
+end $function$
+;
+
+CREATE OR REPLACE FUNCTION public.name_words(organisation_id bigint, folded text)
+ RETURNS tsvector
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+begin
+  return array_to_tsvector(array(
+    select distinct organisation_id || ':' || left(word, 100)
+      from (select unnest(regexp_split_to_array(folded, '[\u0001-\u0020!-/:-@\[-`{-~]+')) as word
+            union all
+            select unnest(regexp_split_to_array(regexp_replace(folded, '[''-]', '', 'g'), '[\u0001-\u0020!-/:-@\[-`{-~]+'))) w
+     where word <> ''));
 end $function$
 ;

@@ -117,7 +117,8 @@ ${section('Who you are here', [
   )}${section(
     'Changes, and why',
     [...rows('learner_change'), ...rows('assessment_change')].map(
-      (row) => html`${minute(row.at)}: ${text(row.kind)}; ${text(row.reason) || 'no reason was given'}`,
+      (row) =>
+        html`${minute(row.at)}: ${row.field === 'email' ? 'e-mail address changed' : text(row.kind)}; ${text(row.reason) || 'no reason was given'}`,
     ),
   )}${
     rows('sitting').length === 0

@@ -53,7 +53,7 @@ export const learnerTables: Record<string, LearnerTable> = {
   learner_change: {
     whose: ofPerson,
     order: 't.at',
-    says: 'Changes of your name, reference or record: when, by whom and why.',
+    says: 'Changes of your name, e-mail address, reference or record: when, by whom and why.',
   },
   membership: {
     whose: ofPerson,

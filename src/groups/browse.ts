@@ -44,6 +44,24 @@ const one = statement(
     from learner_group g where g.organisation_id = $1 and g.group_id = $2 and ${groupInSight('g.group_id', '$3')}`,
 );
 
+const named = statement(
+  'group.named',
+  `
+  select g.group_id, g.type, g.name from learner_group g
+   where g.organisation_id = $1 and (g.active or g.group_id = any($2::uuid[])) and ${groupInSight('g.group_id', '$3')}
+   order by g.type, lower(g.name), g.group_id limit ${2 * limits.groupsPerOrganisation}`,
+);
+
+/** What learners can be filtered by: active groups and teams, and these others. */
+export function groupNames(
+  tx: Tx,
+  organisationId: number,
+  others: readonly string[],
+  sight: Sight,
+): Promise<Pick<GroupRow, 'group_id' | 'type' | 'name'>[]> {
+  return tx.query(named, [organisationId, others, sight]);
+}
+
 /** By type and name. @param after the id of the group before */
 export function browseGroups(
   tx: Tx,

@@ -5,6 +5,7 @@ export {
   absorbLearner,
   emptyLearners,
   findLearner,
+  findLearnerEmail,
   findLearnersByIds,
   findLearnersByRefs,
   findLearnersOrSurvivors,
@@ -20,5 +21,6 @@ export {
   recordErasure,
   stopLooking,
   updateLearner,
+  updateLearnerEmail,
   updateLearnerRef,
 } from './store.ts';

@@ -101,7 +101,7 @@ const namedAt = statement(
 const insertChange = statement(
   'learner.insert_change',
   `
-  insert into learner_change (organisation_id, learner_id, at, kind, actor, reason) values ($1, $2, $3, $4, $5, $6)
+  insert into learner_change (organisation_id, learner_id, at, kind, actor, reason, field) values ($1, $2, $3, $4, $5, $6, $7)
   on conflict (organisation_id, learner_id, at, kind) do update
      set reason = concat_ws('; ', learner_change.reason, excluded.reason)`,
 );
@@ -158,6 +158,14 @@ const absorb = statement(
 const whole = statement(
   'learner.whole',
   'select learner_id, ref, full_name, email from learner where organisation_id = $1 and learner_id = any($2)',
+);
+const emailOf = statement(
+  'learner.email_of',
+  'select email from learner where organisation_id = $1 and learner_id = $2',
+);
+const updateEmail = statement(
+  'learner.update_email',
+  'update learner set email = $3 where organisation_id = $1 and learner_id = $2',
 );
 const updateRef = statement(
   'learner.update_ref',
@@ -253,6 +261,19 @@ export async function absorbLearner(
   await work.tx.query(absorb, [organisationId, from.learner_id, to.learner_id, from.email, from.ref, namedAtUs]);
 }
 
+export async function findLearnerEmail(tx: Tx, organisationId: number, learnerId: string): Promise<string | null> {
+  return (await tx.query<{ email: string | null }>(emailOf, [organisationId, learnerId]))[0]!.email;
+}
+
+export async function updateLearnerEmail(
+  tx: Tx,
+  organisationId: number,
+  learnerId: string,
+  email: string | null,
+): Promise<void> {
+  await tx.query(updateEmail, [organisationId, learnerId, email]);
+}
+
 /** Another reference for a learner, whom the provider's systems then know by it. */
 export async function updateLearnerRef(tx: Tx, organisationId: number, learnerId: string, ref: string): Promise<void> {
   await tx.query(updateRef, [organisationId, learnerId, ref]);
@@ -268,9 +289,9 @@ export async function nameInstants(tx: Tx, organisationId: number, learnerIds: s
   return new Map(rows.map((row) => [row.learner_id, row.at]));
 }
 
-export type LearnerChange = 'renamed' | 'referenced' | 'merged';
+export type LearnerChange = 'renamed' | 'contacted' | 'referenced' | 'merged';
 
-/** Keeps what was done with a learner, by whom, when and why; never a name or a reference. */
+/** Keeps what was done with a learner, by whom, when and why; never a name, a reference or an address. */
 export async function recordChange(
   work: Work,
   organisationId: number,
@@ -278,7 +299,10 @@ export async function recordChange(
   kind: LearnerChange,
   why: { actor: string; reason: string | null },
 ): Promise<void> {
-  await work.tx.query(insertChange, [organisationId, learnerId, new Date(work.nowMs), kind, why.actor, why.reason]);
+  // An address that was corrected stands among the corrections, under its field's name.
+  const [stored, field] = kind === 'contacted' ? ['renamed', 'email'] : [kind, null];
+  const at = new Date(work.nowMs);
+  await work.tx.query(insertChange, [organisationId, learnerId, at, stored, why.actor, why.reason, field]);
 }
 
 /** Keeps who erased a learner and when, and the hash of the reference; takes away why the learner was changed before. */

@@ -30,7 +30,7 @@ const facts = statement(
          exists (select from assessment_change c where c.organisation_id = $1 and c.assessment_id = f.assessment_id
                     and c.kind = 'amended' and c.at >= $4) as amended,
          exists (select from learner_change c where c.organisation_id = $1 and c.learner_id = f.learner_id
-                    and c.kind in ('renamed', 'referenced', 'merged') and c.at >= $4)
+                    and c.kind in ('renamed', 'referenced', 'merged') and c.field is null and c.at >= $4)
            or exists (select from learner l where l.organisation_id = $1 and l.learner_id = f.learner_id and l.named_at > $3) as renamed,
          exists (select from membership m where m.organisation_id = $1 and m.learner_id = f.learner_id and m.left_position is null
                     and m.joined_position > $3)

@@ -41,20 +41,19 @@ export function findNamed(tx: Tx, organisationId: number, text: string): Promise
   return tx.query<Named>(named, [organisationId, isUuid(text) ? text.toLowerCase() : null, text]);
 }
 
-export type LearnerSeen = { learner_id: string; ref: string | null; full_name: string; groups: string[] };
+export type LearnerSeen = { learner_id: string; ref: string | null; groups: string[] };
 
 export type ResultSeen = {
   assessment_id: string;
   position: number;
   deleted: boolean;
   assessed_at: number;
-  body: string | null;
 };
 
 const learner = statement(
   'trace.learner',
   `
-  select l.learner_id, l.ref, l.full_name,
+  select l.learner_id, l.ref,
          coalesce((select array_agg(g.type || ' ' || g.ref order by g.type, g.ref)
                      from membership m join learner_group g on g.organisation_id = $1 and g.group_id = m.group_id
                     where m.organisation_id = $1 and m.learner_id = l.learner_id and m.left_position is null), '{}') as groups
@@ -63,9 +62,8 @@ const learner = statement(
 const results = statement(
   'trace.results_of_learner',
   `
-  select f.assessment_id, f.position, f.deleted, f.assessed_at, a.body
-    from assessment_feed f left join assessment a on a.organisation_id = $1 and a.assessment_id = f.assessment_id
-   where f.organisation_id = $1 and f.learner_id = $2 order by f.position desc limit $3`,
+  select f.assessment_id, f.position, f.deleted, f.assessed_at
+    from assessment_feed f where f.organisation_id = $1 and f.learner_id = $2 order by f.position desc limit $3`,
 );
 
 /** A learner with the newest of their results, withdrawn ones too. */

@@ -85,6 +85,7 @@ const machineText = `
   event.type evidence.renderer evidence.sha256 invitation.purpose invitation.status invitation.subjects invitation_run.created_by invitation_run.status invitation_run_row.outcome key_link.created_by key_link.key_id
   key_use.key_id key_use.network learner_change.kind learner_group.type lineage.identity membership_run.created_by mail.cause mail.status milestone.kind migration.name organisation.default_subjects
   legal_hold.placed_by legal_hold.released_by
+  learner_change.field
   organisation.plan organisation.time_zone organisation_sso.client_id
   organisation_sso.client_secret organisation_sso.issuer organisation_sso.tenant organisation.ukprn rate_window.key_id
   review.flags review.outcome review.subject retention_policy.changed_by retention_policy.months retention_run.created_by retention_run.kind retention_run.months

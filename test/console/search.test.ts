@@ -130,9 +130,9 @@ suite('search by reference or id', () => {
   test('a learner’s results: references and ids for a developer, names and levels for those who see them', async () => {
     for (const role of ['developer', 'owner', 'auditor'] as const) {
       const { text } = await people[role].get(`${base}/learners/${learnerId}`);
-      assert.ok(text.includes('LRN:ana/17') && text.includes(result.id) && text.includes('cohort C1'));
+      assert.ok(text.includes('LRN:ana/17') && text.includes(result.id) && /cohort C1/.test(text));
       assert.equal(text.includes('Ana Silva'), role !== 'developer');
-      assert.equal(text.includes('maths: Level 1'), role !== 'developer');
+      assert.equal(text.includes('Level 1'), role !== 'developer');
     }
   });
 

@@ -1,0 +1,299 @@
+import { contentOf } from '../assessments/body.ts';
+import type { Content } from '../html.ts';
+import { html } from '../html.ts';
+import { limits } from '../limits.ts';
+import type {
+  LearnerHead,
+  RecordedChange,
+  RecordedInvitation,
+  RecordedMembership,
+  RecordedResult,
+} from '../records/record.ts';
+import { findLearnerHead, readRecord } from '../records/record.ts';
+import type { Standing } from '../records/standing.ts';
+import { standingOf } from '../records/standing.ts';
+import type { Subject } from '../scoring/levels.ts';
+import { subjects } from '../scoring/levels.ts';
+import { idleMs } from '../sittings/working-time.ts';
+import { findLearnerSeen } from '../trace/named.ts';
+import type { ResultSeen } from '../trace/named.ts';
+import { managers } from '../users/roles.ts';
+import { actorNames } from './actors.ts';
+import { day, empty, facts, instant, moment, notice, table } from './blocks.ts';
+import { name } from './frame.ts';
+import { groupPath, typeWords } from './group.ts';
+import { learnerChart } from './learner-chart.ts';
+import { stateWords } from './learners.ts';
+import { subjectNames } from './level-words.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
+import { sightOf } from './sight.ts';
+import { dayOf } from './zone.ts';
+
+/** One learner: results over time, evidence, invitations, groups, and what was changed. */
+export const learnerRoutes: ConsoleRoute[] = [
+  {
+    for: ['owner', 'admin', 'developer', 'tutor', 'auditor'],
+    method: 'GET',
+    path: '/learners/{learner_id}',
+    handle: learner,
+  },
+];
+
+/** Who writes to learners; an auditor does not. */
+const seesAddresses = ['owner', 'admin', 'tutor'];
+
+/** The learner of the address, where the person may see them: all others are the page that isn't there. */
+export async function headOf(visit: Visit): Promise<LearnerHead> {
+  const { app, organisation, params } = visit;
+  const found = await findLearnerHead(app.db, organisation.organisation_id, await sightOf(visit), params.learner_id!);
+  if (found === undefined) throw new NoSuchPage();
+  return found;
+}
+
+async function learner(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, query } = visit;
+  const { organisation_id: id, role } = organisation;
+  const head = await headOf(visit);
+  if (head.full_name === '') return tombstone(visit, head);
+  if (role === 'developer') return forDevelopers(visit, head);
+  const [record, names] = await Promise.all([
+    readRecord(app.db, id, await sightOf(visit), head.learner_id, {
+      limit: limits.consoleRows,
+      now: new Date(app.clock.nowMs()),
+    }),
+    actorNames(visit),
+  ]);
+  const here = `${base}/learners/${head.learner_id}`;
+  const manages = managers.includes(role);
+  return {
+    page: {
+      title: head.full_name,
+      back: { to: `${base}/learners`, label: 'Learners' },
+      main: html`${notice(query, {
+        renamed: 'The name is corrected, here and in every result.',
+        email: 'The e-mail address is changed.',
+        same: 'Nothing was changed: it was so already.',
+      })}<p>What is known of this learner: results and evidence, invitations, groups, and what was changed.</p>${headFacts(visit, head)}${
+        manages &&
+        html`<div class="actions"><a href="${here}/name">Correct the name</a><a href="${here}/email">${head.email === null ? 'Give an e-mail address' : 'Change the e-mail address'}</a><a href="${here}/erase">Erase this learner</a></div>`
+      }<h2>Results</h2>${resultsPart(visit, record.results)}<h2>Invitations</h2>${invitationsPart(visit, record.invitations)}<h2>Groups</h2>${groupsPart(visit, record.memberships)}<h2>History</h2>${historyPart(visit, record.changes, names)}`,
+    },
+  };
+}
+
+function headFacts({ organisation }: Visit, head: LearnerHead): Content {
+  const zone = organisation.time_zone;
+  return facts([
+    ['Name', name(head.full_name)],
+    ['Reference', head.ref === null ? 'None' : html`<code>${head.ref}</code>`],
+    ...(seesAddresses.includes(organisation.role) ? [['E-mail', head.email ?? 'None'] as const] : []),
+    ['Here since', day(head.created_at, zone)],
+    ['Changed', moment(new Date(head.position / 1000), zone)],
+    ['Learner id', html`<code>${head.learner_id}</code>`],
+  ]);
+}
+
+/** Nothing of a person: the id, since when, and what was done. */
+async function tombstone({ app, base, organisation, session }: Visit, head: LearnerHead): Promise<Answer> {
+  const { organisation_id: id, time_zone: zone, role } = organisation;
+  const sight = await sightOf({ app, organisation, session });
+  const { changes } = await readRecord(app.db, id, sight, head.learner_id, {
+    limit: limits.consoleRows,
+    now: new Date(app.clock.nowMs()),
+  });
+  const erased = changes.find((one) => one.kind === 'erased');
+  return {
+    page: {
+      title: 'A learner who is not here any more',
+      back: {
+        to: role === 'developer' ? base : `${base}/learners`,
+        label: role === 'developer' ? 'Start' : 'Learners',
+      },
+      main: html`<p>${
+        erased !== undefined
+          ? 'This learner was erased. Nothing is kept that tells who it was.'
+          : head.merged_into !== null
+            ? html`This learner turned out to be <a href="${base}/learners/${head.merged_into}">another one</a>, and was merged into them.`
+            : 'Nothing is left of this learner: there was no reference, and every result was withdrawn.'
+      } Connected platforms are told to remove their copies.</p>${facts([
+        ['Since', moment(erased?.at ?? new Date(head.position / 1000), zone)],
+        ['Learner id', html`<code>${head.learner_id}</code>`],
+      ])}${managers.includes(role) && erased !== undefined && html`<p><a href="${base}/learners/${head.learner_id}/erased">What came of the erasure</a></p>`}`,
+    },
+  };
+}
+
+function resultsPart(visit: Visit, results: RecordedResult[]): Content {
+  if (results.length === 0) return empty('There is no result yet.');
+  const live = results.flatMap((one) => {
+    const standing = standingOf(one);
+    return standing === null ? [] : [{ ...one, standing }];
+  });
+  const withdrawn = results.filter((one) => one.body === null);
+  const ofSubject = (subject: Subject) => live.filter(({ standing }) => standing.subject === subject);
+  const more =
+    results.length < limits.consoleRows ? null : html`<p>The newest ${limits.consoleRows} results are shown.</p>`;
+  return html`${more}${subjects
+    .filter((subject) => ofSubject(subject).length > 0)
+    .map((subject) => subjectPart(visit, subject, ofSubject(subject)))}${
+    withdrawn.length > 0 &&
+    html`<h3>Withdrawn</h3>${table<RecordedResult>({
+      caption: 'Withdrawn results: nothing of them is kept',
+      rows: withdrawn,
+      columns: [
+        { head: 'Assessed', cell: (row) => day(new Date(row.assessed_at / 1000), visit.organisation.time_zone) },
+        { head: 'Withdrawn', cell: (row) => moment(new Date(row.position / 1000), visit.organisation.time_zone) },
+        { head: 'Result', cell: (row) => resultLink(visit, row.assessment_id) },
+      ],
+    })}`
+  }`;
+}
+
+type Placed = RecordedResult & { body: string | null; standing: Standing };
+
+function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
+  const { base, organisation } = visit;
+  const zone = organisation.time_zone;
+  const label = subjectNames[subject];
+  const chart = learnerChart(subject, label, rows.map(({ standing }) => standing).reverse(), zone);
+  return html`<h3>${label}</h3>${chart}${table<Placed>({
+    caption: `${label}, the newest first`,
+    rows,
+    columns: [
+      { head: 'Assessed', cell: (row) => day(new Date(row.assessed_at / 1000), zone) },
+      { head: 'Level', cell: ({ standing }) => standing.level ?? 'Not placed' },
+      { head: '95 % interval', cell: ({ standing }) => intervalWords(standing) },
+      { head: 'To be looked at', cell: (row) => flagsOf(row) },
+      {
+        head: 'Evidence',
+        cell: (row) =>
+          html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of ${label}, ${dayOf(new Date(row.assessed_at / 1000), zone)}</span></a>`,
+      },
+      { head: 'Result', cell: (row) => resultLink(visit, row.assessment_id) },
+    ],
+  })}`;
+}
+
+function intervalWords({ interval }: Standing): string {
+  if (interval === null) return 'Not recorded';
+  return interval.from === interval.to ? interval.from : `${interval.from} to ${interval.to}`;
+}
+
+function flagsOf({ body, assessed_at }: RecordedResult): string {
+  const { is_borderline, needs_review } = contentOf(body!, assessed_at);
+  return [is_borderline ? 'Borderline' : null, needs_review ? 'Needs review' : null]
+    .filter((one) => one !== null)
+    .join('; ');
+}
+
+const resultLink = ({ base }: Visit, assessmentId: string): Content =>
+  html`<a href="${base}/results/${assessmentId}"><code>${assessmentId}</code></a>`;
+
+function invitationsPart({ organisation }: Visit, rows: RecordedInvitation[]): Content {
+  if (rows.length === 0) return empty('Nobody has invited this learner.');
+  const zone = organisation.time_zone;
+  const words = (subject: string) => subjectNames[subject as Subject] ?? subject;
+  return table<RecordedInvitation>({
+    caption: 'Invitations, the newest first',
+    rows,
+    columns: [
+      { head: 'Sent', cell: (row) => moment(row.created_at, zone) },
+      { head: 'State', cell: (row) => stateOf(row, zone) },
+      { head: 'Subjects', cell: (row) => row.subjects.map(words).join(', ') },
+      { head: 'Done', cell: (row) => (row.done.length === 0 ? 'None' : row.done.map(words).join(', ')) },
+      { head: 'Works until', cell: (row) => moment(row.expires_at, zone) },
+    ],
+  });
+}
+
+/** A sitting that is left waits for its learner for so long. */
+function stateOf({ state, last_seen_at }: RecordedInvitation, zone: string): Content {
+  if (state !== 'started' || last_seen_at === null) return stateWords[state];
+  return html`Started; can be gone on with until ${moment(new Date(last_seen_at.getTime() + idleMs), zone)}`;
+}
+
+function groupsPart(visit: Visit, rows: RecordedMembership[]): Content {
+  if (rows.length === 0) return empty('In no group, now or earlier.');
+  const zone = visit.organisation.time_zone;
+  return table<RecordedMembership>({
+    caption: 'Groups, those of now first',
+    rows,
+    columns: [
+      {
+        head: 'Group',
+        cell: (row) => html`<a href="${groupPath(visit, row)}">${row.name}</a>${row.active ? null : ' (archived)'}`,
+      },
+      { head: 'Type', cell: (row) => typeWords(row.type) },
+      { head: 'Reference', cell: (row) => html`<code>${row.ref}</code>` },
+      { head: 'Since', cell: (row) => day(new Date(row.joined_position / 1000), zone) },
+      {
+        head: 'Until',
+        cell: (row) => (row.left_position === null ? 'Now' : day(new Date(row.left_position / 1000), zone)),
+      },
+    ],
+  });
+}
+
+const changeWords: Record<string, string> = {
+  renamed: 'Name corrected',
+  contacted: 'E-mail address changed',
+  referenced: 'Reference changed',
+  erased: 'Erased',
+  merged: 'Merged',
+  amended: 'Result amended',
+  withdrawn: 'Result withdrawn',
+};
+
+function historyPart(visit: Visit, rows: RecordedChange[], names: Map<string, string>): Content {
+  if (rows.length === 0) return empty('Nothing was changed.');
+  return table<RecordedChange>({
+    caption: 'What was changed, the newest first',
+    rows,
+    columns: [
+      { head: 'Time', cell: (row) => instant(row.at, visit.organisation.time_zone) },
+      {
+        head: 'What',
+        cell: (row) =>
+          html`${changeWords[row.kind] ?? row.kind}${row.subject === null ? null : `: ${subjectNames[row.subject]}`}${row.assessment_id === null ? null : html` ${resultLink(visit, row.assessment_id)}`}`,
+      },
+      { head: 'By', cell: (row) => names.get(row.actor) ?? row.actor },
+      { head: 'Reason', cell: (row) => row.reason ?? 'None given' },
+    ],
+  });
+}
+
+/** References and ids, without names, levels or evidence: enough to find why a platform shows what it shows. */
+async function forDevelopers({ app, base, organisation }: Visit, { learner_id }: LearnerHead): Promise<Answer> {
+  const { organisation_id: id, time_zone: zone } = organisation;
+  const found = await findLearnerSeen(app.db, id, learner_id, limits.consoleRows);
+  if (found === undefined) throw new NoSuchPage();
+  const { learner: one, results } = found;
+  return {
+    page: {
+      title: 'A learner’s results',
+      main: html`${facts([
+        ['Reference', one.ref === null ? 'None' : html`<code>${one.ref}</code>`],
+        ['Learner id', html`<code>${one.learner_id}</code>`],
+        ['Groups', one.groups.length === 0 ? 'None' : one.groups.join('; ')],
+      ])}${
+        results.length === 0
+          ? empty('There is no result yet.')
+          : table<ResultSeen>({
+              caption: `The latest changed first${results.length < limits.consoleRows ? '' : `; the latest ${limits.consoleRows}`}`,
+              rows: results,
+              columns: [
+                {
+                  head: 'Result',
+                  cell: (row) =>
+                    html`<a href="${base}/trace?assessment_id=${row.assessment_id}"><code>${row.assessment_id}</code></a>`,
+                },
+                { head: 'State', cell: (row) => (row.deleted ? 'Withdrawn' : 'Completed') },
+                { head: 'Assessed', cell: (row) => moment(new Date(row.assessed_at / 1000), zone) },
+                { head: 'Updated', cell: (row) => instant(new Date(row.position / 1000), zone) },
+              ],
+            })
+      }`,
+    },
+  };
+}

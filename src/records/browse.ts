@@ -1,0 +1,312 @@
+import { lastAssessedOf } from '../assessments/last-assessed.ts';
+import type { Statement, Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Sight } from '../groups/sight.ts';
+import { inSight } from '../groups/sight.ts';
+import { isOpaqueRef } from '../personal-data.ts';
+import type { Subject } from '../scoring/levels.ts';
+import { subjects } from '../scoring/levels.ts';
+import { isUuid, nilUuid } from '../uuid.ts';
+import type { InvitationState } from './invitation-state.ts';
+import { newestInvitationState } from './invitation-state.ts';
+
+/** Learners as the provider's people look for them: by parts of names, by references, and by what is known of them. */
+
+export const learnerSorts = ['name', 'ref', 'changed'] as const;
+export type LearnerSort = (typeof learnerSorts)[number];
+
+/** What a learner's newest results can be placed at, by indexes of `levels` (src/assessments/facet.ts). */
+export const placements = {
+  below_level_1: [1, 2],
+  below_entry: [1],
+  entry: [2],
+  level_1: [3],
+  level_2: [4],
+  level_3: [5],
+  not_placed: [0],
+} as const;
+export type Placement = keyof typeof placements;
+
+export type LearnerFilter = {
+  /** What was typed: words of a name, a learner's id, or the beginning of a reference. */
+  text: string | null;
+  /** In all of these groups now. */
+  groupIds: readonly string[];
+  /** There is a result in it; with a placement, the newest one in it is placed there. */
+  subject: Subject | null;
+  placement: Placement | null;
+  /** What became of the newest invitation; `none` where nobody has invited the learner. */
+  state: InvitationState | 'none' | null;
+};
+
+/** Where a page stands: behind a learner, before one, or at the beginning. */
+export type LearnerPlace = { after: string } | { before: string } | null;
+
+export type LearnerOrder = { by: LearnerSort; descending: boolean };
+
+export type LearnerListed = {
+  learner_id: string;
+  ref: string | null;
+  full_name: string;
+  position: number;
+  state: InvitationState | 'none';
+  groups: string[];
+  last_assessed_at: number | null;
+  last_bodies: string[] | null;
+};
+
+export type LearnerPage = {
+  learners: LearnerListed[];
+  previous: LearnerPlace;
+  next: LearnerPlace;
+  /**
+   * All that meet the filter are found in their order; or a part of the learners was looked through; or too many names
+   * are like that, and these are some of them.
+   */
+  extent: 'whole' | 'looked' | 'some';
+};
+
+/**
+ * Learners that a page looks through, and that a set may have. What is rarer is collected by its own index; what is more
+ * frequent is soon met by walking all learners in their order.
+ */
+export const looked = 2000;
+/** Results that are read to see whether the learners of a placement are few. */
+const resultsRead = 2 * looked;
+
+type Keyed = { key: string; type: string; from: string; lowest: string; highest: string };
+const named = `from learner l where l.organisation_id = $1 and l.full_name <> ''`;
+const aboveAllText = '\u{10ffff}';
+const keys: Record<LearnerSort, Keyed> = {
+  name: { key: 'folded_name(l.full_name) collate "C"', type: 'text', from: named, lowest: '', highest: aboveAllText },
+  ref: {
+    key: `coalesce(lower(l.ref collate "C"), '~')`,
+    type: 'text',
+    from: named,
+    lowest: '',
+    highest: aboveAllText,
+  },
+  changed: {
+    key: 'f.position',
+    type: 'int8',
+    from: `from learner_feed f join learner l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
+          where f.organisation_id = $1 and not f.deleted and l.full_name <> ''`,
+    lowest: '0',
+    highest: '9223372036854775807',
+  },
+};
+const aboveAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+const conditions = `
+      (cardinality($4::uuid[]) = 0 or cardinality($4) = (
+         select count(*) from membership m
+          where m.organisation_id = $1 and m.learner_id = l.learner_id and m.group_id = any($4) and m.left_position is null))
+  and ($5::int4 is null and $6::int4[] is null or exists (
+         select from (
+           select distinct on (r.facet >> 3) r.facet from assessment_feed r
+            where r.organisation_id = $1 and r.learner_id = l.learner_id and not r.deleted
+            order by r.facet >> 3, r.assessed_at desc, r.assessment_id desc) n
+          where ($5 is null or n.facet >> 3 = $5) and ($6 is null or n.facet & 7 = any($6))))
+  and ($7::text is null or $7 = ${newestInvitationState('l.learner_id', '$8::timestamptz')})
+  and ($9::text is null
+        or name_words(l.organisation_id, folded_name(l.full_name)) @@ name_query($1, folded_name($9))
+        or starts_with(lower(l.ref collate "C"), $10::text)
+        or l.learner_id = $11::uuid
+        or exists (select from learner_alias a where a.organisation_id = $1 and a.learner_id = l.learner_id and a.ref = $9))`;
+
+/** The learners behind a place in an order, up to so many: $12 and $13 are the place, $14 is the bound or the set. */
+function behind(by: LearnerSort, up: boolean, within: 'all' | 'set'): string {
+  const { key, type, from } = keys[by];
+  const down = up ? '' : ' desc';
+  return `
+    select l.organisation_id, l.learner_id, l.ref, l.full_name, ${key} as key ${from}
+       and (${key}, l.learner_id) ${up ? '>' : '<'} ($12::${type}, $13::uuid) and ${inSight('l.learner_id', '$2')}
+       ${within === 'set' ? 'and l.learner_id = any($14::uuid[])' : ''}
+     order by key${down}, l.learner_id${down} limit ${within === 'set' ? looked : '$14::int4'}`;
+}
+
+function pageOf(by: LearnerSort, up: boolean, within: 'all' | 'set'): Statement {
+  const down = up ? '' : ' desc';
+  return statement(
+    `records.page_by_${by}_${up ? 'up' : 'down'}_${within}`,
+    `select l.learner_id from (${behind(by, up, within)}) l where ${conditions} order by l.key${down}, l.learner_id${down} limit $3`,
+  );
+}
+
+/** Where a walk has looked to, where it has not come to the end. */
+function lookedTo(by: LearnerSort, up: boolean): Statement {
+  // The parameters of a page, so that both have the same.
+  const same = behind(by, up, 'all').replaceAll('$12', '$3').replaceAll('$13', '$4').replaceAll('$14', '$5');
+  return statement(
+    `records.looked_to_by_${by}_${up ? 'up' : 'down'}`,
+    `select w.learner_id from (${same}) w offset $5 - 1`,
+  );
+}
+
+const inBoth = <T>(make: (by: LearnerSort, up: boolean) => T): Record<string, T> =>
+  Object.fromEntries(learnerSorts.flatMap((by) => [true, false].map((up) => [`${by} ${up}`, make(by, up)] as const)));
+const walks = inBoth((by, up) => pageOf(by, up, 'all'));
+const ofSets = inBoth((by, up) => pageOf(by, up, 'set'));
+const ends = inBoth(lookedTo);
+
+const places = Object.fromEntries(
+  learnerSorts.map((by) => [
+    by,
+    statement(
+      `records.place_by_${by}`,
+      `select (${keys[by].key})::text as key ${keys[by].from} and l.learner_id = $2 and ${inSight('l.learner_id', '$3')}`,
+    ),
+  ]),
+) as Record<LearnerSort, Statement>;
+
+const membersOf = statement(
+  'records.members_of',
+  `select learner_id from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null limit ${looked + 1}`,
+);
+const invitedAs = statement(
+  'records.invited_as',
+  `select learner_id from invitation where organisation_id = $1 and status = $2 limit ${looked + 1}`,
+);
+const placedAt = statement(
+  'records.placed_at',
+  `
+  select learner_id from assessment_feed where organisation_id = $1 and facet = any($2::int2[]) and not deleted limit ${resultsRead + 1}`,
+);
+const calledLike = statement(
+  'records.called_like',
+  `
+  (select l.learner_id ${named} and name_words(l.organisation_id, folded_name(l.full_name)) @@ name_query($1, folded_name($2)) limit ${looked + 1})
+  union all
+  (select l.learner_id ${named} and coalesce(lower(l.ref collate "C"), '~') >= $3 and coalesce(lower(l.ref collate "C"), '~') < $3 || '~' limit ${looked + 1})
+  union all
+  (select l.learner_id ${named} and l.learner_id = $4::uuid)
+  union all
+  (select a.learner_id from learner_alias a where a.organisation_id = $1 and a.ref = $5)`,
+);
+
+const listed = statement(
+  'records.listed',
+  `
+  select l.learner_id, l.ref, l.full_name, f.position, ${newestInvitationState('l.learner_id', '$3::timestamptz')} as state,
+         coalesce((select array_agg(g.name order by g.type, g.name, g.group_id)
+                     from membership m join learner_group g on g.organisation_id = $1 and g.group_id = m.group_id and g.active
+                    where m.organisation_id = $1 and m.learner_id = l.learner_id and m.left_position is null), '{}') as groups,
+         r.last_assessed_at, r.last_bodies
+    from unnest($2::uuid[]) with ordinality a(learner_id, n)
+    join learner l on l.organisation_id = $1 and l.learner_id = a.learner_id
+    join learner_feed f on f.organisation_id = $1 and f.learner_id = a.learner_id
+    cross join lateral ${lastAssessedOf} r
+   order by a.n`,
+);
+
+/** Ids by which a filter can begin, or null where they are too many to be collected. */
+type Found = string[] | null;
+
+async function ids(tx: Tx, sql: Statement, values: unknown[], most = looked): Promise<Found> {
+  const rows = await tx.query<{ learner_id: string }>(sql, values);
+  return rows.length > most ? null : [...new Set(rows.map((row) => row.learner_id))];
+}
+
+const statusOf: Record<InvitationState, 'open' | 'used' | 'withdrawn'> = {
+  invited: 'open',
+  started: 'open',
+  expired: 'open',
+  finished: 'used',
+  cancelled: 'withdrawn',
+};
+
+/** A set of learners in which all that meet the filter are, where something in it is rare enough; `some` where it is not all. */
+async function setFor(
+  tx: Tx,
+  organisationId: number,
+  sight: Sight,
+  { text, groupIds, subject, placement, state }: LearnerFilter,
+): Promise<{ set: Found; some: boolean }> {
+  const levels = placement === null ? [0, 1, 2, 3, 4, 5] : placements[placement];
+  const facets = subjects.flatMap((one, s) =>
+    subject === null || one === subject ? levels.map((l) => s * 8 + l) : [],
+  );
+  const asked = [
+    ...groupIds.map((groupId) => ids(tx, membersOf, [organisationId, [groupId]])),
+    ...(sight === null ? [] : [ids(tx, membersOf, [organisationId, sight])]),
+    ...(state === null || state === 'none' ? [] : [ids(tx, invitedAs, [organisationId, statusOf[state]])]),
+    ...(placement === null && subject === null ? [] : [ids(tx, placedAt, [organisationId, facets], resultsRead)]),
+  ];
+  const like =
+    text === null
+      ? []
+      : await tx.query<{ learner_id: string }>(calledLike, [organisationId, text, refOf(text), idOf(text), text]);
+  const sets = (await Promise.all(asked)).filter((one) => one !== null);
+  const some = like.length > looked && sets.length === 0;
+  if (text !== null && (some || like.length <= looked)) sets.push(like.slice(0, looked).map((row) => row.learner_id));
+  const [first, ...others] = sets;
+  if (first === undefined) return { set: null, some };
+  const rest = others.map((one) => new Set(one));
+  return { set: first.filter((id) => rest.every((one) => one.has(id))), some };
+}
+
+const idOf = (text: string): string | null => (isUuid(text) ? text.toLowerCase() : null);
+const refOf = (text: string): string | null => (isOpaqueRef(text) ? text.toLowerCase() : null);
+const learnerOf = (place: NonNullable<LearnerPlace>): string => ('after' in place ? place.after : place.before);
+
+/**
+ * A page of the learners in sight that meet a filter. A place whose learner isn't there, or isn't in sight, is the
+ * beginning: nobody learns from it where somebody stands.
+ */
+export async function browseLearners(
+  tx: Tx,
+  organisationId: number,
+  sight: Sight,
+  filter: LearnerFilter,
+  order: LearnerOrder,
+  place: LearnerPlace,
+  given: { limit: number; now: Date },
+): Promise<LearnerPage> {
+  const { by, descending } = order;
+  const [{ set, some }, [anchor]] = await Promise.all([
+    setFor(tx, organisationId, sight, filter),
+    place === null
+      ? []
+      : tx.query<{ key: string; learner_id: string }>(places[by], [organisationId, learnerOf(place), sight]),
+  ]);
+  const backwards = place !== null && 'before' in place && anchor !== undefined;
+  const up = descending === backwards;
+  const start = up ? [keys[by].lowest, nilUuid] : [keys[by].highest, aboveAllIds];
+  const from = anchor === undefined ? start : [anchor.key, anchor.learner_id];
+  const { subject, placement, text } = filter;
+  const found = await tx.query<{ learner_id: string }>((set === null ? walks : ofSets)[`${by} ${up}`]!, [
+    organisationId,
+    sight,
+    given.limit + 1,
+    filter.groupIds,
+    subject === null ? null : subjects.indexOf(subject),
+    placement === null ? null : placements[placement],
+    filter.state,
+    given.now,
+    text,
+    text === null ? null : refOf(text),
+    text === null ? null : idOf(text),
+    ...from,
+    set ?? looked,
+  ]);
+  const isFull = found.length > given.limit;
+  const [end] =
+    isFull || set !== null
+      ? []
+      : await tx.query<{ learner_id: string }>(ends[`${by} ${up}`]!, [organisationId, sight, ...from, looked]);
+  // Fewer stand before this place than fill a page: the first page shows them, and goes on.
+  if (backwards && !isFull && end === undefined)
+    return browseLearners(tx, organisationId, sight, filter, order, null, given);
+  const shown = found.slice(0, given.limit).map((row) => row.learner_id);
+  const goesOn = isFull ? shown.at(-1)! : (end?.learner_id ?? null);
+  if (backwards) shown.reverse();
+  return {
+    learners: await tx.query<LearnerListed>(listed, [organisationId, shown, given.now]),
+    previous: backwards ? before(goesOn) : before(anchor === undefined ? null : (shown[0] ?? null)),
+    next: backwards ? after(shown.at(-1) ?? anchor!.learner_id) : after(goesOn),
+    extent: some ? 'some' : end === undefined ? 'whole' : 'looked',
+  };
+}
+
+const before = (id: string | null): LearnerPlace => (id === null ? null : { before: id });
+const after = (id: string | null): LearnerPlace => (id === null ? null : { after: id });
