@@ -1,6 +1,6 @@
 /** What other nouns may ask of results. */
 export type { Review, ReviewFlag, ReviewOutcome } from './reviews.ts';
-export { emptyReviews, findReviews } from './reviews.ts';
+export { emptyReviews, findReviews, passReviews } from './reviews.ts';
 export {
   findLive,
   findLiveWithin,

@@ -105,6 +105,10 @@ const move = statement(
   'review.move',
   'update review set assessment_id = $3 where organisation_id = $1 and assessment_id = $2',
 );
+const pass = statement(
+  'review.pass',
+  'update review set learner_id = $3 where organisation_id = $1 and learner_id = $2',
+);
 const empty = statement(
   'review.empty_of_learners',
   'update review set request = null, answer = null where organisation_id = $1 and learner_id = any($2::uuid[])',
@@ -202,6 +206,11 @@ export async function addDecision(
 /** A result took another one's place: what was asked and decided belongs to it now. */
 export async function moveReviews(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(move, [organisationId, from, to]);
+}
+
+/** A learner's results are another one's now, and so is what was asked and decided of them. */
+export async function passReviews(tx: Tx, organisationId: number, from: string, into: string): Promise<void> {
+  await tx.query(pass, [organisationId, from, into]);
 }
 
 /** Takes away what learners wrote, and what they were told. */

@@ -1,4 +1,4 @@
-import { passResults, replaceLearnerJson } from '../assessments/assessments.ts';
+import { passResults, passReviews, replaceLearnerJson } from '../assessments/assessments.ts';
 import { learnerJson } from '../assessments/body.ts';
 import { passCases } from '../cases/cases.ts';
 import type { Work } from '../db/work.ts';
@@ -75,6 +75,7 @@ export async function mergeLearners(
   const invitations = await passInvitations(tx, organisationId, from, into);
   const sittings = await passSittings(tx, organisationId, from, into);
   const results = await passResults(work, feed, from, into);
+  await passReviews(tx, organisationId, from, into);
   await passHolds(tx, organisationId, from, into);
   await passCases(tx, organisationId, from, into);
   await passLookups(tx, organisationId, from, into);

@@ -7,6 +7,7 @@ import { amendAssessment } from '../../src/assessments/amend.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { confirmResult, seenOf } from '../../src/reviews/decide.ts';
+import { mergeLearners } from '../../src/merging/merge.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import { findLive } from '../../src/assessments/assessments.ts';
@@ -92,6 +93,17 @@ suite('results that wait for somebody', async () => {
     );
     assert.deepEqual(await reviewsOf(one.assessment_id), ['needs_review withdrawn']);
     assert.equal(await confirms(one.assessment_id), 'gone');
+  });
+
+  test('a merge passes what was asked and decided on to the survivor', async () => {
+    const [lost, kept] = [record({ needs_review: true }), record()];
+    await imports(lost, kept);
+    await app.db.query("update review set request = 'asks' where assessment_id = $1", [lost.assessment_id]);
+    const learnerOf = async (id: string) => (await findLive(app.db, org.id, id))!.learner_id;
+    const [from, into] = [await learnerOf(lost.assessment_id), await learnerOf(kept.assessment_id)];
+    await inWork((work) => mergeLearners(work, org.id, { from, into }, { actor: 'operator', reason: null }));
+    const [review] = await findReviews(app.db, org.id, lost.assessment_id);
+    assert.deepEqual([review!.learner_id, review!.request, review!.outcome], [into, 'asks', null]);
   });
 
   test('an erasure takes what was written', async () => {
