@@ -149,6 +149,14 @@ export const personalTables: Record<string, PersonalTable> = {
     rows: 'stay, without texts',
     columns: { actor: stays, reason: gone, before: gone },
   },
+  review: {
+    of: 'both',
+    purpose: 'What a person decided about a result, and what the learner asked for',
+    basis: 'legal obligation',
+    kept: 'as long as the learner',
+    rows: 'stay, without texts',
+    columns: { request: gone, answer: gone, decided_by: stays },
+  },
   evidence: {
     of: 'learners',
     purpose: 'Proof of a result for funding and audit',
@@ -380,6 +388,7 @@ export const tablesOfNobody: Record<string, string> = {
   rate_window: 'counts of calls',
   retention_policy: 'months by kind',
   retention_run: 'counts of a run of retention, and ids',
+  review_fill: 'how far old results were looked at',
   sandbox_request: 'that a sandbox is wanted',
   scope_exit: 'that a result left a group',
   service_secret: 'a fingerprint of the secret',
