@@ -284,7 +284,10 @@ const dataProtection = `
   looked as (
     insert into lookup (organisation_id, learner_id, at, user_id, page)
     select $1, l.learner_id, $2::timestamptz - n * interval '1 hour', gen_random_uuid(), '/learners/{learner_id}'
-      from (select learner_id from learner where organisation_id = $1 order by learner_id limit 60) l, generate_series(1, 200) n)
+      from (select learner_id from learner where organisation_id = $1 order by learner_id limit 60) l, generate_series(1, 200) n)),
+  imports as (
+    insert into import_run (organisation_id, run_id, status, created_by, created_at, dates, fresh, changed, same, faulty)
+    select $1, gen_random_uuid(), 'cancelled', 'bench', $2, 'uk', n, 0, 0, 0 from generate_series(1, 20) n)
   insert into learner_change (organisation_id, learner_id, at, kind, actor)
   select $1, gen_random_uuid(), $2, 'erased', 'bench' from generate_series(1, 20)`;
 

@@ -137,6 +137,7 @@ const sample: Record<string, string> = {
   class_id: `select group_id as id from learner_group where organisation_id = $1 and type = 'class' order by group_id limit 40`,
   member: 'select learner_id as id from membership where organisation_id = $1 and left_position is null limit 40',
   team_id: `select group_id as id from learner_group where organisation_id = $1 and type = 'team' order by group_id limit 20`,
+  import_id: 'select run_id as id from import_run where organisation_id = $1 limit 20',
   run_id: 'select run_id as id from membership_run where organisation_id = $1 limit 20',
   assessment_id:
     'select assessment_id as id from assessment_feed where organisation_id = $1 order by assessment_id limit 60',

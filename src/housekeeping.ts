@@ -9,6 +9,7 @@ import { sealAudit } from './audit/seal.ts';
 import { pruneCases } from './cases/cases.ts';
 import { inWork } from './db/work.ts';
 import { pruneLookups } from './lookups/lookups.ts';
+import { pruneImports, runImports } from './imports/run.ts';
 import { limits } from './limits.ts';
 import { errorFields } from './log.ts';
 import { pruneDrafts, runInvitations } from './invitations/run.ts';
@@ -64,6 +65,8 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
     carryOutRuns(app, signal),
     forgetLeavingLearners(app),
     runResends(app, signal),
+    runImports(app, signal),
+    pruneImports(app),
     runMoves(app, signal),
     runInvitations(app, signal),
     scrubDigest(app),

@@ -140,6 +140,13 @@ export const limits = {
   reviewAgainMs: 24 * 3600_000,
   /** Rows of one page of a table in the console. */
   consoleRows: 50,
+  /** Bytes of a file that is imported in the console, lines written in one transaction, and faults that are told of it. */
+  importUploadBytes: 4 * 1024 * 1024,
+  importRunBatch: 500,
+  importFaultsShown: 200,
+  /** How long an import waits to be confirmed, and how long it is known what came of one. */
+  importKeptMs: 24 * 3600_000,
+  importRunsKeptMs: 90 * 24 * 3600_000,
   /** Files of results that one process writes at once, and how long one may take. */
   exportsAtOnce: 2,
   exportMs: 15 * 60_000,

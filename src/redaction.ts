@@ -81,6 +81,7 @@ export const redactions: Record<string, Redaction> = {
     if (sha256 !== null) await dropReport(work, id, key.assessment_id!, sha256);
   },
   'idempotency.reply': overwriteSealed('idempotency'),
+  'import_run_row.record': overwrite,
   'invitation.retake_reason': overwrite,
   'invitation.supervision': overwrite,
   'invitation.supervisor': overwrite,

@@ -43,6 +43,8 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   idempotency: ['src/api', ['src/withdrawals/kept-replies.ts', 'an erasure takes the replies that name the person']],
   invitation: ['src/invitations'],
   start_code: ['src/invitations'],
+  import_run: ['src/imports'],
+  import_run_row: ['src/imports'],
   invitation_run: ['src/invitations'],
   invitation_run_row: ['src/invitations'],
   learner: ['src/learners'],

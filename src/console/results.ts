@@ -18,6 +18,7 @@ import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
 import type { Role } from '../users/roles.ts';
+import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { actorNames } from './actors.ts';
 import { bar, day, empty, facts, filters, moment, pager, table, withQuery } from './blocks.ts';
@@ -107,7 +108,7 @@ async function results(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Results',
-      main: html`<p>Every completed result, to be looked through, filtered and exported.</p><ul><li><a href="${base}/results/spread">How groups spread over levels and domains</a></li><li><a href="${base}/results/progress">Starting points against latest results</a></li><li><a href="${base}/results/lists">Lists for funding</a></li></ul>${filters(path, [await fields, sort === 'assessed' && descending ? null : hiddenSort(query)])}${
+      main: html`<p>Every completed result, to be looked through, filtered and exported.</p><ul><li><a href="${base}/results/spread">How groups spread over levels and domains</a></li><li><a href="${base}/results/progress">Starting points against latest results</a></li><li><a href="${base}/results/lists">Lists for funding</a></li>${managers.includes(organisation.role) ? html`<li><a href="${base}/results/import">Import results</a></li>` : null}</ul>${filters(path, [await fields, sort === 'assessed' && descending ? null : hiddenSort(query)])}${
         sortedSinceUs === null
           ? null
           : html`<p class="note">There are too many to sort all of them by this: these were assessed on ${day(new Date(sortedSinceUs / 1000), zone)} or later. Filter them, by a group or by dates, to sort all.</p>`

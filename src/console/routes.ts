@@ -34,6 +34,7 @@ import { learnersRoutes } from './learners.ts';
 import { peopleRoutes } from './people.ts';
 import { resultRoutes } from './results.ts';
 import { resultExportRoutes } from './results-export.ts';
+import { resultImportRoutes } from './results-import.ts';
 import { resultListRoutes } from './results-lists.ts';
 import { resultProgressRoutes } from './results-progress.ts';
 import { resultSpreadRoutes } from './results-spread.ts';
@@ -61,6 +62,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...learnerInvitationRoutes,
   ...resultRoutes,
   ...resultExportRoutes,
+  ...resultImportRoutes,
   ...resultListRoutes,
   ...resultSpreadRoutes,
   ...resultProgressRoutes,

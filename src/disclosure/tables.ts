@@ -84,6 +84,11 @@ export const learnerTables: Record<string, LearnerTable> = {
     says: 'Codes that a supervisor released for your sittings: when, by whom, and when one was used.',
     omits: { code_mac: 'what a code is recognised by' },
   },
+  import_run_row: {
+    whose: `t.record::jsonb #>> '{learner,ref}' = any(array(${refsOf('$2')}))`,
+    order: 't.run_id, t.row_no',
+    says: 'Results of yours that your provider is about to import.',
+  },
   invitation_run_row: {
     whose: `(t.learner_id in (${idsOf('$2')}) or t.cells ->> 'ref' = any(array(${refsOf('$2')})))`,
     order: 't.run_id, t.row_no',

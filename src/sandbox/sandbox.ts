@@ -106,6 +106,8 @@ const tables = [
   'sandbox_request',
   'milestone',
   'credit_entry',
+  'import_run_row',
+  'import_run',
   'invitation_run_row',
   'invitation_run',
   'review_fill',

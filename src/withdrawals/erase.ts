@@ -9,6 +9,7 @@ import { lockFeed } from '../feed/position.ts';
 import { forgetHolds, refuseUnderHold } from '../holds/holds.ts';
 import { emptyInvitations } from '../invitations/invitations.ts';
 import { cancelInvitationLetter } from '../invitations/letters.ts';
+import { forgetImportRows } from '../imports/run.ts';
 import { emptyRunRows } from '../invitations/run.ts';
 import { hashOfRef } from '../learner-ref.ts';
 import type { LearnerName } from '../learners/learners.ts';
@@ -72,6 +73,7 @@ export async function eraseLearner(
   );
   for (const one of invitations) await cancelInvitationLetter(work, one);
   await emptyRunRows(tx, organisationId, person.refs);
+  await forgetImportRows(tx, organisationId, person.refs, learner.full_name);
   await forgetReplies(tx, work.secrets, organisationId, person);
   await hashAliases(work, organisationId, person.aliases);
   await recordErasure(work, organisationId, learnerId, {

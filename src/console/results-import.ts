@@ -1,0 +1,230 @@
+import { sentenceOf } from '../assessments/result-fields.ts';
+import { UnreadableFile } from '../files/encoding.ts';
+import { html } from '../html.ts';
+import type { ImportRun, LineFault } from '../imports/run.ts';
+import {
+  beginImport,
+  cancelImport,
+  findImport,
+  keepImport,
+  listImports,
+  runImports,
+  tryImport,
+} from '../imports/run.ts';
+import { limits } from '../limits.ts';
+import { errorFields } from '../log.ts';
+import { managers } from '../users/roles.ts';
+import { isUuid } from '../uuid.ts';
+import { buttonForm, choiceField, fileField, form, hiddenField, longTextField } from './form.ts';
+import type { Faults } from './form.ts';
+import { facts, moment, notice, progress, table } from './blocks.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
+
+/** Importing results: a file is tried, what is wrong with it is told, and then it is written in the background. */
+export const resultImportRoutes: ConsoleRoute[] = [
+  { for: managers, method: 'GET', path: '/results/import', handle: (visit) => showForm(visit, {}) },
+  { for: managers, method: 'POST', path: '/results/import', upload: limits.importUploadBytes, handle: tryFile },
+  { for: managers, method: 'GET', path: '/results/import/{import_id}', handle: showRun },
+  { for: managers, method: 'POST', path: '/results/import/{import_id}/start', handle: start },
+  { for: managers, method: 'POST', path: '/results/import/{import_id}/cancel', handle: cancel },
+];
+
+const number = (value: number) => value.toLocaleString('en-GB');
+const states: Record<ImportRun['status'], string> = {
+  ready: 'Waits for you',
+  running: 'Under way',
+  cancelled: 'Cancelled',
+  finished: 'Finished',
+};
+
+async function showForm(visit: Visit, faults: Faults): Promise<Answer> {
+  const { app, base, organisation, form: sent } = visit;
+  const runs = await listImports(app.db, organisation.organisation_id, 10);
+  return {
+    status: Object.keys(faults).length === 0 ? 200 : 422,
+    page: {
+      title: 'Import results',
+      back: { to: `${base}/results`, label: 'Results' },
+      main: html`<p>Results that were assessed elsewhere. The file is tried first: you see what is new, what would change, and what is wrong on which line. Nothing is written before you confirm.</p>${form(
+        `${base}/results/import`,
+        [
+          fileField({
+            name: 'file',
+            label: 'File',
+            accept: '.csv,.tsv,.ndjson,.jsonl,.txt',
+            hint: html`CSV as spreadsheets save it, or one JSON object a line, up to ${limits.importUploadBytes / 1024 / 1024} MB. <a href="/docs/admin.html">What its columns are</a>.`,
+            fault: faults.file,
+          }),
+          longTextField({ name: 'rows', label: 'Or paste it, with its first line', rows: 6 }),
+          choiceField({
+            name: 'dates',
+            label: 'Dates in it',
+            choices: [
+              { value: 'rfc3339', label: 'With a zone, such as 2026-01-31T09:00:00Z' },
+              { value: 'uk', label: 'As in the United Kingdom, such as 31/01/2026 09:30' },
+            ],
+            chosen: [sent.raw('dates') === 'uk' ? 'uk' : 'rfc3339'],
+          }),
+          choiceField({
+            name: 'events',
+            label: 'Webhooks',
+            many: true,
+            choices: [
+              { value: 'yes', label: 'Tell them of new results', hint: 'Platforms that poll get them in any case.' },
+            ],
+            chosen: sent.all('events'),
+          }),
+          hiddenField('once', app.random.uuid()),
+        ],
+        'Try it',
+        { faults, upload: true },
+      )}${
+        runs.length === 0
+          ? null
+          : table<ImportRun>({
+              caption: 'The latest imports',
+              rows: runs,
+              columns: [
+                {
+                  head: 'Begun',
+                  cell: (run) =>
+                    html`<a href="${base}/results/import/${run.run_id}">${moment(run.created_at, organisation.time_zone)}</a>`,
+                },
+                { head: 'State', cell: (run) => states[run.status] },
+                { head: 'Imported', number: true, cell: (run) => number(run.imported) },
+                { head: 'Changed', number: true, cell: (run) => number(run.updated) },
+                { head: 'Refused', number: true, cell: (run) => number(run.faulty + run.rejected) },
+              ],
+            })
+      }`,
+    },
+  };
+}
+
+async function tryFile(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, session, form: sent, change } = visit;
+  const { organisation_id: organisationId, public_id: publicId } = organisation;
+  const pasted = sent.raw('rows');
+  const bytes = sent.file('file') ?? (pasted.trim() === '' ? null : Buffer.from(pasted));
+  const runId = sent.text('once').toLowerCase();
+  if (bytes === null || !isUuid(runId)) return showForm(visit, { file: 'Choose a file, or paste what is in it.' });
+  const dates = sent.raw('dates') === 'uk' ? 'uk' : 'rfc3339';
+  let trial;
+  try {
+    trial = await tryImport(app, { organisationId, publicId }, bytes, dates);
+  } catch (error) {
+    if (!(error instanceof UnreadableFile)) throw error;
+    return showForm(visit, { file: `It could not be read: ${error.message}.` });
+  }
+  if (trial.rows.length === 0 && trial.faulty === 0)
+    return showForm(visit, { file: 'There is no line in it that could be imported.' });
+  await change(async (work) => {
+    await keepImport(work, organisationId, {
+      runId,
+      by: session.user_id,
+      dates,
+      events: sent.all('events').includes('yes'),
+      trial,
+    });
+    return { result: null, resource: runId };
+  });
+  return { to: `${base}/results/import/${runId}` };
+}
+
+async function runOf({ app, organisation, params }: Visit): Promise<ImportRun> {
+  const id = params.import_id!.toLowerCase();
+  const found = isUuid(id) ? await findImport(app.db, organisation.organisation_id, id) : undefined;
+  if (found === undefined) throw new NoSuchPage();
+  return found;
+}
+
+function faultTable(run: ImportRun) {
+  const told = run.faults;
+  if (told.length === 0) return null;
+  const lines = run.faulty + run.rejected;
+  return html`<h2>What is wrong</h2><p>${lines === 1 ? 'One line is' : `${number(lines)} lines are`} left out. Mend them in your file and import it again: lines that are in already are passed over.</p>${table<LineFault>(
+    {
+      caption:
+        told.length >= limits.importFaultsShown
+          ? `The first ${number(limits.importFaultsShown)} faults`
+          : 'Every fault',
+      sticky: true,
+      rows: told,
+      columns: [
+        { head: 'Line', number: true, cell: (one) => number(one.line) },
+        { head: 'Column', cell: (one) => one.field.replace(/^learner\./, 'learner_') },
+        { head: 'What is expected', cell: (one) => sentenceOf(one).replace(/^.*? must be /, '') },
+      ],
+    },
+  )}`;
+}
+
+async function showRun(visit: Visit): Promise<Answer> {
+  const { base, organisation, query } = visit;
+  const run = await runOf(visit);
+  const here = `${base}/results/import/${run.run_id}`;
+  const total = run.fresh + run.changed + run.same;
+  const reached = run.imported + run.updated + run.unchanged + run.rejected;
+  const back = { to: `${base}/results/import`, label: 'Import results' };
+  const begun = ['Begun', moment(run.created_at, organisation.time_zone)] as const;
+  if (run.status === 'ready')
+    return {
+      page: {
+        title: total === 0 ? 'Nothing can be imported' : `Import ${number(run.fresh + run.changed)} results?`,
+        back,
+        main: html`<p>Nothing is written yet.</p>${facts([
+          ['New results', number(run.fresh)],
+          ['Results that change', number(run.changed)],
+          ['Unchanged, passed over', number(run.same)],
+          ['Lines with faults, left out', number(run.faulty)],
+          ['Webhooks', run.events ? 'Are told of new results' : 'Are not told'],
+        ])}${
+          total === 0
+            ? null
+            : html`<p>Results that are in cannot be taken back all at once: each is withdrawn by itself.</p>${form(`${here}/start`, null, 'Import them')}`
+        }${buttonForm(`${here}/cancel`, 'Cancel this import')}${faultTable(run)}`,
+      },
+    };
+  const counts = facts([
+    begun,
+    ['Imported', number(run.imported)],
+    ['Changed', number(run.updated)],
+    ['Unchanged', number(run.unchanged)],
+    ['Left out', number(run.faulty + run.rejected)],
+    ...(run.finished_at === null ? [] : [['Ended', moment(run.finished_at, organisation.time_zone)] as const]),
+  ]);
+  return {
+    page: {
+      title: {
+        running: 'Results are being imported',
+        finished: 'Results are imported',
+        cancelled: 'The import was cancelled',
+      }[run.status],
+      back,
+      main: html`${notice(query, { cancelled: 'Nothing more of it will be written.' })}${run.status === 'running' ? html`${progress('Written', reached, total, here)}${buttonForm(`${here}/cancel`, 'Cancel the rest')}` : null}${counts}${faultTable(run)}<p><a href="${base}/results?source=imported&amp;sort=-changed">Imported results, the latest first</a></p>`,
+    },
+  };
+}
+
+async function start(visit: Visit): Promise<Answer> {
+  const { app, base, organisation, change } = visit;
+  const run = await runOf(visit);
+  await change(async (work) => {
+    const begun = await beginImport(work, organisation.organisation_id, run.run_id);
+    return begun ? { result: null, resource: run.run_id } : { result: null };
+  });
+  // Begun at once; if this process ends before it is done, another goes on within a minute.
+  void runImports(app).catch((error: unknown) => app.log.error('import_run.failed', errorFields(error)));
+  return { to: `${base}/results/import/${run.run_id}` };
+}
+
+async function cancel(visit: Visit): Promise<Answer> {
+  const { base, organisation, change } = visit;
+  const run = await runOf(visit);
+  await change(async (work) => {
+    const ended = await cancelImport(work, organisation.organisation_id, run.run_id);
+    return ended ? { result: null, resource: run.run_id } : { result: null };
+  });
+  return { to: `${base}/results/import/${run.run_id}?did=cancelled` };
+}

@@ -1,0 +1,296 @@
+import { Readable } from 'node:stream';
+import type { App } from '../app.ts';
+import type { Fault } from '../assessments/result-fields.ts';
+import { RecordRefused } from '../assessments/result-fields.ts';
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { eachInTurn, feedLane, inWork } from '../db/work.ts';
+import { lockFeed } from '../feed/position.ts';
+import { limits } from '../limits.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import { importFile } from './file.ts';
+import { importRecords } from './import.ts';
+import { openResults } from './lines.ts';
+import type { Dates, ReadyRecord } from './record.ts';
+import { readyRecord } from './record.ts';
+
+/**
+ * An import that somebody looks at before it is made: the file is tried in copies, what is wrong is told by line and column,
+ * and what is right is kept until it is written, batch by batch, each with how far it came in one transaction. What was refused
+ * isn't kept: it may hold what must be stored nowhere.
+ */
+export type ImportRun = {
+  organisation_id: number;
+  run_id: string;
+  status: 'ready' | 'running' | 'cancelled' | 'finished';
+  created_by: string;
+  created_at: Date;
+  dates: Dates;
+  events: boolean;
+  fresh: number;
+  changed: number;
+  same: number;
+  faulty: number;
+  faults: LineFault[];
+  imported: number;
+  updated: number;
+  unchanged: number;
+  rejected: number;
+  finished_at: Date | null;
+};
+
+/** What is wrong on a line: where, and what was expected there. */
+export type LineFault = Fault & { line: number };
+
+const columns = `organisation_id, run_id, status, created_by, created_at, dates, events, fresh, changed, same, faulty, faults,
+  imported, updated, unchanged, rejected, finished_at`;
+const insert = statement(
+  'import_run.insert',
+  `
+  insert into import_run (organisation_id, run_id, created_by, created_at, dates, events, fresh, changed, same, faulty, faults)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing returning run_id`,
+);
+const insertRows = statement(
+  'import_run.insert_rows',
+  `
+  insert into import_run_row (organisation_id, run_id, row_no, record)
+  select $1, $2, r.row_no, r.record from unnest($3::int4[], $4::text[]) as r(row_no, record)`,
+);
+const byId = statement(
+  'import_run.by_id',
+  `select ${columns} from import_run where organisation_id = $1 and run_id = $2`,
+);
+const newest = statement(
+  'import_run.newest',
+  `select ${columns} from import_run where organisation_id = $1 order by created_at desc, run_id desc limit $2`,
+);
+const begin = statement(
+  'import_run.begin',
+  `update import_run set status = 'running' where organisation_id = $1 and run_id = $2 and status = 'ready' returning run_id`,
+);
+const end = statement(
+  'import_run.end',
+  `
+  update import_run set status = $3, finished_at = $4
+   where organisation_id = $1 and run_id = $2 and status in ('ready', 'running') returning run_id`,
+);
+const dropRows = statement(
+  'import_run.drop_rows',
+  'delete from import_run_row where organisation_id = $1 and run_id = $2',
+);
+const open = statement(
+  'import_run.open',
+  `select organisation_id, run_id from import_run where status = 'running' order by created_at limit 100`,
+);
+const lock = statement(
+  'import_run.lock',
+  `select ${columns} from import_run where organisation_id = $1 and run_id = $2 and status = 'running' for update`,
+);
+const next = statement(
+  'import_run.next',
+  `select row_no, record from import_run_row where organisation_id = $1 and run_id = $2 order by row_no limit $3`,
+);
+const done = statement(
+  'import_run.done',
+  'delete from import_run_row where organisation_id = $1 and run_id = $2 and row_no = any($3)',
+);
+const advance = statement(
+  'import_run.advance',
+  `
+  update import_run set imported = imported + $3, updated = updated + $4, unchanged = unchanged + $5, rejected = rejected + $6, faults = faults || $7::jsonb
+   where organisation_id = $1 and run_id = $2`,
+);
+const old = statement(
+  'import_run.old',
+  `select organisation_id, run_id from import_run where status = 'ready' and created_at < $1 limit 100`,
+);
+const prune = statement('import_run.prune', 'delete from import_run where finished_at < $1');
+const forget = statement(
+  'import_run.forget',
+  `
+  delete from import_run_row
+   where organisation_id = $1 and (record::jsonb #>> '{learner,ref}' = any($2) or record::jsonb #>> '{learner,full_name}' = $3)`,
+);
+
+/** The form of a file by how it begins: NDJSON begins with an object. */
+const formatOf = (bytes: Buffer): 'ndjson' | 'csv' =>
+  bytes
+    .subarray(0, 200)
+    .toString('latin1')
+    .replace(/^\xef\xbb\xbf/, '')
+    .trimStart()
+    .startsWith('{')
+    ? 'ndjson'
+    : 'csv';
+
+/** What a trial found, ready to be kept. */
+export type Trial = {
+  fresh: number;
+  changed: number;
+  same: number;
+  faulty: number;
+  faults: LineFault[];
+  rows: { line: number; record: string }[];
+};
+
+/** Tries a file in copies of the tables; nothing is written. @throws UnreadableFile */
+export async function tryImport(
+  app: App,
+  organisation: { organisationId: number; publicId: string },
+  bytes: Buffer,
+  dates: Dates,
+): Promise<Trial> {
+  const format = formatOf(bytes);
+  const faults: LineFault[] = [];
+  const refused = new Set<number>();
+  const { imported, updated, unchanged, rejected } = await importFile(app, Readable.from([bytes]), {
+    organisationId: organisation.organisationId,
+    organisationPublicId: organisation.publicId,
+    events: false,
+    actor: '',
+    format,
+    dates,
+    dryRun: true,
+    onRejected: (one) => {
+      refused.add(one.line);
+      if (faults.length < limits.importFaultsShown)
+        faults.push(...one.faults.map((fault) => ({ ...fault, line: one.line })));
+    },
+    onProgress: () => {},
+  });
+  const rows: Trial['rows'] = [];
+  for await (const one of (await openResults(Readable.from([bytes]), format)).lines)
+    if (one.faults === undefined && !refused.has(one.line))
+      rows.push({ line: one.line, record: JSON.stringify(one.value) });
+  faults.sort((x, y) => x.line - y.line);
+  return {
+    fresh: imported,
+    changed: updated,
+    same: unchanged,
+    faulty: rejected,
+    faults: faults.slice(0, limits.importFaultsShown),
+    rows,
+  };
+}
+
+/** Keeps what a trial found right, to be written when it is confirmed. The same id twice is one. */
+export async function keepImport(
+  work: Work,
+  organisationId: number,
+  given: { runId: string; by: string; dates: Dates; events: boolean; trial: Trial },
+): Promise<void> {
+  const { runId, by, dates, events, trial } = given;
+  const { fresh, changed, same, faulty, faults, rows } = trial;
+  const values = [
+    organisationId,
+    runId,
+    by,
+    new Date(work.nowMs),
+    dates,
+    events,
+    fresh,
+    changed,
+    same,
+    faulty,
+    JSON.stringify(faults),
+  ];
+  if ((await work.tx.query(insert, values)).length === 0) return;
+  await work.tx.query(insertRows, [organisationId, runId, rows.map((row) => row.line), rows.map((row) => row.record)]);
+}
+
+export async function findImport(tx: Tx, organisationId: number, runId: string): Promise<ImportRun | undefined> {
+  return (await tx.query<ImportRun>(byId, [organisationId, runId]))[0];
+}
+
+export function listImports(tx: Tx, organisationId: number, most: number): Promise<ImportRun[]> {
+  return tx.query<ImportRun>(newest, [organisationId, most]);
+}
+
+/** @returns false where it was begun, or ended, before */
+export async function beginImport(work: Work, organisationId: number, runId: string): Promise<boolean> {
+  return (await work.tx.query(begin, [organisationId, runId])).length > 0;
+}
+
+/** Ends what isn't written yet: batches that are in stay. @returns false where it had ended before */
+export async function cancelImport(work: Work, organisationId: number, runId: string): Promise<boolean> {
+  await lockFeed(work, organisationId);
+  await work.tx.query(dropRows, [organisationId, runId]);
+  return (await work.tx.query(end, [organisationId, runId, 'cancelled', new Date(work.nowMs)])).length > 0;
+}
+
+/** One batch. @returns whether more is left */
+async function step(work: Work, organisationId: number, runId: string): Promise<boolean> {
+  await lockFeed(work, organisationId);
+  const [run] = await work.tx.query<ImportRun>(lock, [organisationId, runId]);
+  if (run === undefined) return false;
+  const rows = await work.tx.query<{ row_no: number; record: string }>(next, [
+    organisationId,
+    runId,
+    limits.importRunBatch,
+  ]);
+  if (rows.length === 0) {
+    await work.tx.query(end, [organisationId, runId, 'finished', new Date(work.nowMs)]);
+    return false;
+  }
+  const { public_id: namespace } = await readOrganisation(work.tx, organisationId);
+  const faults: LineFault[] = [];
+  const ready: { line: number; record: ReadyRecord }[] = [];
+  const counts = { imported: 0, updated: 0, unchanged: 0, rejected: 0 };
+  const refuse = (line: number, found: Fault[]) => {
+    counts.rejected++;
+    faults.push(...found.map((fault) => ({ ...fault, line })));
+  };
+  for (const { row_no: line, record } of rows)
+    try {
+      ready.push({ line, record: readyRecord(JSON.parse(record), namespace, work.nowMs, run.dates) });
+    } catch (error) {
+      if (!(error instanceof RecordRefused)) throw error;
+      refuse(line, error.faults);
+    }
+  const outcomes = await importRecords(
+    work,
+    organisationId,
+    ready.map((one) => one.record),
+    { events: run.events, actor: run.created_by },
+  );
+  for (const [i, outcome] of outcomes.entries())
+    if (outcome.outcome === 'rejected') refuse(ready[i]!.line, outcome.faults);
+    else counts[outcome.outcome]++;
+  await work.tx.query(done, [organisationId, runId, rows.map((row) => row.row_no)]);
+  const { imported, updated, unchanged, rejected } = counts;
+  const told = run.faults.length < limits.importFaultsShown ? faults.slice(0, limits.importFaultsShown) : [];
+  await work.tx.query(advance, [organisationId, runId, imported, updated, unchanged, rejected, JSON.stringify(told)]);
+  return true;
+}
+
+/** Goes on with what was confirmed, wherever it was broken off; any number of processes may, at any time. */
+export async function runImports(app: App, signal?: AbortSignal): Promise<void> {
+  const found = await app.db.query<{ organisation_id: number; run_id: string }>(open);
+  await eachInTurn(app, found, 'import_run.failed', async ({ organisation_id: id, run_id: runId }) => {
+    for (let more = true; more && signal?.aborted !== true;)
+      more = await inWork(app, feedLane(id), (work) => step(work, id, runId));
+  });
+}
+
+/** Ends what nobody confirmed within a day, and forgets runs that ended long ago. */
+export async function pruneImports(app: App): Promise<void> {
+  const nowMs = app.clock.nowMs();
+  const found = await app.db.query<{ organisation_id: number; run_id: string }>(old, [
+    new Date(nowMs - limits.importKeptMs),
+  ]);
+  await eachInTurn(app, found, 'import_run.failed', ({ organisation_id: id, run_id: runId }) =>
+    inWork(app, feedLane(id), async (work) => void (await cancelImport(work, id, runId))),
+  );
+  await app.db.query(prune, [new Date(nowMs - limits.importRunsKeptMs)]);
+}
+
+/** Takes a person's lines out of what waits to be written. */
+export async function forgetImportRows(
+  tx: Tx,
+  organisationId: number,
+  refs: readonly string[],
+  fullName: string,
+): Promise<void> {
+  await tx.query(forget, [organisationId, refs, fullName]);
+}

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { suite, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { findImport, pruneImports, runImports } from '../../src/imports/run.ts';
+import { personOf } from '../console/visitor.ts';
+import { withService } from '../service.ts';
+
+/** Imports that somebody looks at before they are made, as the console has them. */
+
+const service = await withService();
+const { app } = service;
+const { db } = app;
+const org = await service.organisation();
+const owner = await personOf(service, org.id, 'owner');
+const base = `/console/${org.publicId}/results/import`;
+const head = 'learner_ref,learner_full_name,assessed_at,subject,framework,rqf_level,rqf_level_code,below_level_1';
+const line = (ref: string, name: string, date = '31/01/2026 09:30', code = '2') =>
+  `${ref},${name},${date},maths,F,Level 1,${code},false`;
+
+async function tried(rows: string, more: Record<string, string> = {}): Promise<{ runId: string; text: string }> {
+  const answer = await owner.post(base, { rows, dates: 'uk', once: app.random.uuid(), ...more });
+  assert.equal(answer.status, 303, answer.text.slice(0, 500));
+  const path = answer.headers.location!;
+  return { runId: path.split('/').at(-1)!, text: (await owner.get(path)).text };
+}
+
+const counted = (text: string) =>
+  Object.fromEntries([...text.matchAll(/<dt>([^<]+)<\/dt><dd>([\d,]+)<\/dd>/g)].map((match) => [match[1], match[2]]));
+const resultsOf = async (ref: string) => (await org.get(`/assessments?learner_ref=${ref}`)).body.data.length;
+
+async function imported(runId: string) {
+  assert.equal((await owner.post(`${base}/${runId}/start`)).status, 303);
+  await runImports(app);
+  return (await findImport(db, org.id, runId))!;
+}
+
+suite('an import in the console', () => {
+  test('every fault by line and column, in numbers, before anything is written', async () => {
+    const secret = 'AB 12 34 56 C';
+    const { runId, text } = await tried(
+      [
+        head,
+        line('a-1', 'Ana Silva'),
+        line('b-1', `Ben ${secret}`),
+        line('c-1', 'Chi', '2026-13-41'),
+        line('d-1', 'Dan', '31/01/2026', '9'),
+      ].join('\n'),
+    );
+    assert.deepEqual(counted(text), {
+      'New results': '1',
+      'Results that change': '0',
+      'Unchanged, passed over': '0',
+      'Lines with faults, left out': '3',
+    });
+    for (const [at, column] of [
+      [3, 'learner_full_name'],
+      [4, 'assessed_at'],
+      [5, 'rqf_level_code'],
+    ])
+      assert.match(text, new RegExp(`data-head="Line"><span>${at}</span></th><td data-head="Column"><span>${column}<`));
+    assert.ok(!text.includes(secret));
+    assert.equal(await resultsOf('a-1'), 0);
+    const kept = await db.query<{ record: string; faults: string }>(
+      `select r.record, i.faults::text as faults from import_run i join import_run_row r using (organisation_id, run_id)`,
+    );
+    assert.equal(kept.length, 1, 'what was refused is kept nowhere');
+    const run = await imported(runId);
+    assert.deepEqual([run.status, run.imported, run.rejected, run.faulty], ['finished', 1, 0, 3]);
+    assert.equal(await resultsOf('a-1'), 1);
+    assert.deepEqual(await db.query('select from import_run_row'), []);
+    const again = await tried([head, line('a-1', 'Ana Silva')].join('\r\n'));
+    assert.equal(counted(again.text)['Unchanged, passed over'], '1');
+    const acts = await db.query<{ action: string }>(
+      'select action from audit where actor = $1 and resource = $2 order by audit_id',
+      [owner.userId, runId],
+    );
+    assert.deepEqual(
+      acts.map((row) => row.action),
+      ['POST /console/results/import', 'POST /console/results/import/{import_id}/start'],
+    );
+  });
+
+  test('what is no table says so, and nothing at all asks for something', async () => {
+    for (const [rows, said] of [
+      ['', /Choose a file, or paste/],
+      ['name;age\nAna;17', /The? ?.*first line must name columns/],
+      [head, /There is no line in it/],
+    ] as const) {
+      const { status, text } = await owner.post(base, { rows, once: app.random.uuid() });
+      assert.equal(status, 422);
+      assert.match(text, said);
+    }
+  });
+
+  test('pressed twice, it is one import; a cancelled one writes nothing more', async () => {
+    const once = app.random.uuid();
+    const rows = [head, line('e-1', 'Eve')].join('\n');
+    assert.equal((await tried(rows, { once })).runId, (await tried(rows, { once })).runId);
+    assert.equal((await owner.post(`${base}/${once}/cancel`)).status, 303);
+    const run = await imported(once);
+    assert.deepEqual([run.status, run.imported, await resultsOf('e-1')], ['cancelled', 0, 0]);
+  });
+
+  test('whoever is erased is gone from what waits to be written, and a day later nothing waits any more', async () => {
+    await imported((await tried([head, line('f-1', 'Fay Forgotten')].join('\n'))).runId);
+    const { runId } = await tried([head, line('f-1', 'Fay Forgotten', '01/02/2026'), line('g-1', 'Gus')].join('\n'));
+    const [learner] = await db.query<{ learner_id: string }>("select learner_id from learner where ref = 'f-1'");
+    await service.inWork((work) => eraseLearner(work, org.id, learner!.learner_id, { actor: 'test' }));
+    const left = await db.query<{ record: string }>('select record from import_run_row where run_id = $1', [runId]);
+    assert.deepEqual([left.length, left[0]!.record.includes('Gus')], [1, true]);
+    await db.query(`update import_run set created_at = created_at - interval '25 hours' where run_id = $1`, [runId]);
+    await pruneImports(app);
+    assert.deepEqual(await db.query('select from import_run_row where run_id = $1', [runId]), []);
+    assert.equal((await findImport(db, org.id, runId))!.status, 'cancelled');
+  });
+
+  for (const dieAt of ['5', 'commit', 'reply'])
+    test(`killed in its second batch (${dieAt}), it goes on from there: each result once, and the numbers add up`, async () => {
+      const many = 1100;
+      const rows = Array.from({ length: many }, (_, i) => line(`${dieAt}-${i}`, `Learner ${i}`));
+      const { runId } = await tried([head, ...rows].join('\n'));
+      await db.query(`update import_run set status = 'running' where run_id = $1`, [runId]);
+      const child = spawn(process.execPath, [fileURLToPath(new URL('die.ts', import.meta.url)), dieAt], {
+        env: { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: app.settings.secret },
+        stdio: 'ignore',
+      });
+      assert.deepEqual(await once(child, 'exit'), [null, 'SIGKILL']);
+      const broken = (await findImport(db, org.id, runId))!;
+      assert.deepEqual([broken.status, broken.imported], ['running', dieAt === 'reply' ? 1000 : 500]);
+      await runImports(app);
+      const run = (await findImport(db, org.id, runId))!;
+      assert.deepEqual(
+        [run.status, run.imported, run.updated, run.unchanged, run.rejected],
+        ['finished', many, 0, 0, 0],
+      );
+      const [stored] = await db.query(
+        'select count(*) as n from assessment a join learner l using (organisation_id, learner_id) where l.ref like $1',
+        [`${dieAt}-%`],
+      );
+      assert.equal(stored!.n, many);
+    });
+});
