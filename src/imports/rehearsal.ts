@@ -19,12 +19,16 @@ export type Rehearsal = { takeIn(records: readonly ReadyRecord[]): Promise<void>
  */
 export async function openRehearsal({ tx }: Work, organisationId: number): Promise<Rehearsal> {
   await tx.query('set transaction isolation level repeatable read');
-  const tables = await tx.query<{ schema: string; name: string }>(
-    `select table_schema as schema, table_name as name from information_schema.columns
-      where table_schema = current_schema() and column_name = 'learner_id' order by 2`,
+  // Columns that the database computes can't be copied, and are computed anew.
+  const tables = await tx.query<{ schema: string; name: string; columns: string }>(
+    `select table_schema as schema, table_name as name,
+            string_agg(quote_ident(column_name), ', ' order by ordinal_position) filter (where is_generated = 'NEVER') as columns
+       from information_schema.columns where table_schema = current_schema()
+      group by 1, 2 having bool_or(column_name = 'learner_id') order by 2`,
   );
   const schema = tables[0]!.schema;
   const ofLearners = tables.map(({ name }) => name);
+  const columnsOf = new Map(tables.map(({ name, columns }) => [name, columns]));
   for (const name of [...ofLearners, ...ofOrganisation, ...addedTo])
     await tx.query(`create temporary table "${name}" (like "${schema}"."${name}" including all) on commit drop`);
   // Said in so many words, so that statements which were prepared before are looked up anew, now and after the end.
@@ -56,7 +60,7 @@ export async function openRehearsal({ tx }: Work, organisationId: number): Promi
       if (ids.length > 0)
         for (const name of ofLearners)
           await tx.query(
-            `insert into pg_temp."${name}" select * from "${schema}"."${name}" where organisation_id = $1 and learner_id = any($2)`,
+            `insert into pg_temp."${name}" (${columnsOf.get(name)!}) select ${columnsOf.get(name)!} from "${schema}"."${name}" where organisation_id = $1 and learner_id = any($2)`,
             [organisationId, ids],
           );
       // As in a real import: plans for empty tables don't serve full ones.
