@@ -92,6 +92,14 @@ export const personalTables: Record<string, PersonalTable> = {
     rows: 'stay, without texts',
     columns: { cells: gone, ready: gone, faults: gone },
   },
+  import_run_row: {
+    of: 'learners',
+    purpose: 'Results of a file that is about to be imported',
+    basis: 'task or contract',
+    kept: 'until they are written, a day at most',
+    rows: 'go',
+    columns: { record: gone },
+  },
   start_code: {
     of: 'both',
     purpose: 'Codes that a supervisor released for a sitting',
@@ -378,6 +386,7 @@ export const tablesOfNobody: Record<string, string> = {
   feed: 'the order of changes',
   group_set: 'sets of groups',
   group_set_group: 'sets of groups',
+  import_run: 'counts of an import, and which lines were wrong, never what stood there',
   invitation_run: 'counts of a run of invitations',
   learner_feed: 'where a learner stands in the order of changes',
   learner_leaving: 'when to look at a learner again',

@@ -336,6 +336,41 @@ create table idempotency (
 );
 CREATE INDEX idempotency_created ON public.idempotency USING btree (created_at);
 
+create table import_run (
+  changed integer not null,
+  created_at timestamp with time zone not null,
+  created_by text not null,
+  dates text not null,
+  events boolean not null default false,
+  faults jsonb not null default '[]'::jsonb,
+  faulty integer not null,
+  finished_at timestamp with time zone,
+  fresh integer not null,
+  imported integer not null default 0,
+  organisation_id bigint not null,
+  rejected integer not null default 0,
+  run_id uuid not null,
+  same integer not null,
+  status text not null default 'ready'::text,
+  unchanged integer not null default 0,
+  updated integer not null default 0,
+  constraint import_run_dates_check CHECK ((dates = ANY (ARRAY['rfc3339'::text, 'uk'::text]))),
+  constraint import_run_status_check CHECK ((status = ANY (ARRAY['ready'::text, 'running'::text, 'cancelled'::text, 'finished'::text]))),
+  constraint import_run_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id) ON DELETE CASCADE,
+  constraint import_run_pkey PRIMARY KEY (organisation_id, run_id)
+);
+CREATE INDEX import_run_newest ON public.import_run USING btree (organisation_id, created_at DESC, run_id DESC);
+CREATE INDEX import_run_open ON public.import_run USING btree (created_at) WHERE (status = ANY (ARRAY['ready'::text, 'running'::text]));
+
+create table import_run_row (
+  organisation_id bigint not null,
+  record text not null,
+  row_no integer not null,
+  run_id uuid not null,
+  constraint import_run_row_organisation_id_run_id_fkey FOREIGN KEY (organisation_id, run_id) REFERENCES import_run(organisation_id, run_id) ON DELETE CASCADE,
+  constraint import_run_row_pkey PRIMARY KEY (organisation_id, run_id, row_no)
+);
+
 create table invitation (
   created_at timestamp with time zone not null,
   credit_spent boolean not null,
