@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { App } from '../src/app.ts';
 import { readAudit } from '../src/audit/audit.ts';
 import type { ExportedBlock, ExportedRow } from '../src/audit/export.ts';
-import { exportedBlock, exportedRow, verifyExport } from '../src/audit/export.ts';
+import { exportedRow, proofLines, reachesInto, verifyExport } from '../src/audit/export.ts';
 import { findCalls, groupErrors } from '../src/audit/log.ts';
-import type { Anchor, Block, Verdict } from '../src/audit/verify.ts';
-import { readBlockRows, readBlocks, readUnsealed, verifyAudit } from '../src/audit/verify.ts';
+import type { Anchor, Verdict } from '../src/audit/verify.ts';
+import { readBlocks, verifyAudit } from '../src/audit/verify.ts';
 import { limits } from '../src/limits.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
@@ -30,30 +30,21 @@ async function internalId(app: App, id: string): Promise<number> {
   return id === 'none' ? 0 : (await organisationOf(app, id)).organisation_id;
 }
 
-const reachesInto = (block: Block, from: Date | null, to: Date | null) =>
-  (from === null || block.last_at >= from) && (to === null || block.first_at < to);
-
 async function exportLog(call: Call) {
   const [id, from, to] = [requiredOption(call, 'organisation'), time(call, 'from'), time(call, 'to')];
   return withApp(async (app) => {
     const organisationId = await internalId(app, id);
     let count = 0;
-    const write = async (row: Parameters<typeof exportedRow>[0]) => {
-      await writeLine(call, exportedRow(row));
-      count++;
-    };
-    if (call.options.proof === true) {
-      let previous: Buffer = Buffer.alloc(0);
-      for await (const block of readBlocks(app, organisationId)) {
-        if (block.ids !== null && reachesInto(block, from, to)) {
-          await writeLine(call, exportedBlock(block, previous));
-          for (const row of await readBlockRows(app, organisationId, block)) await write(row);
-        }
-        previous = block.hash;
+    if (call.options.proof === true)
+      for await (const line of proofLines(app, organisationId, { from, to })) {
+        await writeLine(call, line);
+        if (!('block' in line)) count++;
       }
-      for (const row of await readUnsealed(app, organisationId))
-        if ((from === null || row.at >= from) && (to === null || row.at < to)) await write(row);
-    } else for await (const row of readAudit(app, organisationId, from, to)) await write(row);
+    else
+      for await (const row of readAudit(app, organisationId, from, to)) {
+        await writeLine(call, exportedRow(row));
+        count++;
+      }
     return { json: { exported: count }, text: '' };
   });
 }

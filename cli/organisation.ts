@@ -9,6 +9,7 @@ import { grantCredits, listCreditEntries } from '../src/organisations/credits.ts
 import { isEmailAddress } from '../src/email.ts';
 import { limits } from '../src/limits.ts';
 import { isTimeZone } from '../src/organisations/description.ts';
+import { leavingCommands } from './organisation-leaving.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import {
@@ -38,6 +39,7 @@ function payload(row: Organisation) {
     time_zone: row.time_zone,
     notices_email: row.notices_email,
     retake_gap_days: row.retake_gap_days,
+    suspended_at: row.suspended_at?.toISOString() ?? null,
     created_at: row.created_at.toISOString(),
   };
 }
@@ -55,6 +57,7 @@ function text(row: Organisation): string {
     ['time_zone', row.time_zone],
     ['notices_email', row.notices_email ?? 'not given'],
     ['retake_gap_days', row.retake_gap_days === null ? 'none' : String(row.retake_gap_days)],
+    ['suspended_at', row.suspended_at?.toISOString() ?? 'no'],
     ['created_at', row.created_at.toISOString()],
   ]);
 }
@@ -261,4 +264,5 @@ export const commands: Command[] = [
       });
     },
   },
+  ...leavingCommands,
 ];

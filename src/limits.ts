@@ -157,6 +157,8 @@ export const limits = {
   sheetCellChars: 32_767,
   /** Groups that a form lists at once; of more than that it looks for some. */
   groupsListed: 25,
+  /** Rows that one transaction of an organisation's deletion deletes. */
+  deletedAtOnce: 5000,
   /** Active teams that an organisation may have. */
   teamsPerOrganisation: 500,
   /** Members that a list counts of each group, and that a group's own page counts; beyond, there are more. */
@@ -164,8 +166,8 @@ export const limits = {
   membersCountedOfOne: 100_000,
   /** Members that are shown by name; more are shown in the order of their ids. */
   membersSorted: 2000,
-  /** Learners and results that are counted of those that a change reaches; beyond, there are more. */
-  reachCounted: 50_000,
+  /** Results of chosen learners that are counted; beyond, there are more. */
+  reachCounted: 10_000,
   /** References that somebody pastes at once, and rows that can't be used which are then shown. */
   pastedRefs: 10_000,
   pastedFaultsShown: 200,

@@ -331,7 +331,12 @@ export const personalTables: Record<string, PersonalTable> = {
     basis: 'task or contract',
     kept: 'as long as the organisation is here',
     rows: notOfLearners,
-    columns: { name: notOfLearners, contact: notOfLearners, notices_email: notOfLearners },
+    columns: {
+      name: notOfLearners,
+      contact: notOfLearners,
+      notices_email: notOfLearners,
+      suspended_for: notOfLearners,
+    },
   },
   access_key: {
     of: 'contacts',
@@ -394,6 +399,7 @@ export const tablesOfNobody: Record<string, string> = {
   migration: 'the schema',
   milestone: 'how far the integration has come',
   organisation_sso: 'the provider of sign-ins',
+  organisation_deletion: 'counts of what was deleted of an organisation that left, without its name',
   rate_window: 'counts of calls',
   retention_policy: 'months by kind',
   retention_run: 'counts of a run of retention, and ids',

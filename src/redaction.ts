@@ -109,6 +109,7 @@ export const redactions: Record<string, Redaction> = {
   'review.answer': overwrite,
   'review.decided_by': overwrite,
   'review.request': overwrite,
+  'organisation.suspended_for': overwrite,
   'sitting.result': overwrite,
   'sitting.settings': overwrite,
   'sitting.void_reason': overwrite,

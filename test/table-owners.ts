@@ -1,6 +1,6 @@
 /** Which folder or file may write a table; after the first, which is its owner, each with its reason. */
 export const writers: Record<string, [owner: string, ...others: [file: string, why: string][]]> = {
-  access_key: ['src/keys', ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away']],
+  access_key: ['src/keys'],
   key_use: ['src/keys'],
   key_link: ['src/keys'],
   assessment: ['src/assessments'],
@@ -61,12 +61,13 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   migration: ['src/db'],
   milestone: ['src/console'],
   organisation_sso: ['src/users'],
-  organisation: ['src/organisations', ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away']],
+  organisation: ['src/organisations'],
+  organisation_deletion: ['src/organisations'],
   refused_calls: ['src/audit'],
   rate_window: [
     'src/api',
     ['src/keys/keys.ts', 'the row is made with its key'],
-    ['src/sandbox/sandbox.ts', 'a reset takes the whole organisation away'],
+    ['src/leaving/delete.ts', 'an organisation that leaves takes the windows of its keys with it'],
   ],
   retention_policy: ['src/retention'],
   retention_run: ['src/retention'],

@@ -65,7 +65,7 @@ const result = 'w.granted, w.used, w.admitted_ms[1] as oldest_ms, w.last_ms';
 const admitOne = `
   admitted as (
     update rate_window w set ${countedBy('$3::int8', '$6', '$7', '$8')}
-      from access_key k join feed f on f.organisation_id = k.organisation_id
+      from access_key k join feed f on f.organisation_id = k.organisation_id and not f.suspended
      where w.key_id = $1 and k.key_id = $1 and ${isValid('$2', '$5', '$4::inet')}
     returning 1::int8 as pair, w.granted = $3 as all_granted, w.key_id, k.organisation_id, k.group_ids, k.subjects,
               f.position, f.state, f.restored_at, ${result})`;
@@ -91,7 +91,7 @@ const admitMany = `
            f.position, f.state, f.restored_at, c.granted, c.used, c.oldest_ms, c.last_ms
       from asked
       join counted c on c.key_id = asked.key_id
-      join feed f on f.organisation_id = asked.organisation_id)`;
+      join feed f on f.organisation_id = asked.organisation_id and not f.suspended)`;
 
 /** The audit rows of the reads that are hereby answered, as was presumed. */
 const answered = (reads: string) => `

@@ -10,6 +10,7 @@ import { Connections } from '../http/connections.ts';
 import { hostFault } from '../http/host.ts';
 import type { Recorded } from '../http/route.ts';
 import { jsonType } from '../http/route.ts';
+import { isSuspended } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import { connections as openConnections } from '../measures.ts';
@@ -223,6 +224,9 @@ function registerApi(app: App, api: FastifyInstance, admitting: Admitting, stopp
   api.setNotFoundHandler((request, reply) => sendError(app, noRoute(request.raw.url ?? ''), request, reply));
 }
 
+/** Told to whoever has the secret, and to nobody else. */
+const suspended = 'The organisation of this access key is suspended: ask whoever runs the service.';
+
 function letIn(
   app: App,
   api: FastifyInstance,
@@ -236,7 +240,8 @@ function letIn(
     if (caller === null) {
       const { waitSeconds } = refuse(request);
       if (waitSeconds > 0) throw new ApiError('rate_limited', undefined, { 'retry-after': String(waitSeconds) });
-      throw new ApiError('invalid_credentials', undefined, { 'www-authenticate': 'AccessKey realm="api"' });
+      const why = (await isSuspended(app.db, credentialsOf(request.headers))) ? suspended : undefined;
+      throw new ApiError('invalid_credentials', why, { 'www-authenticate': 'AccessKey realm="api"' });
     }
     request.caller = caller;
     uses.note(caller, addressOf(request.raw), request.headers['user-agent']);

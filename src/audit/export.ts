@@ -3,6 +3,7 @@ import { statement } from '../db/database.ts';
 import type { SealedRow } from './line.ts';
 import { blockHash, rowLine } from './line.ts';
 import type { Block } from './verify.ts';
+import { readBlockRows, readBlocks, readUnsealed } from './verify.ts';
 
 /**
  * The log as it leaves the service: one JSON object for each row, and with a proof one before the rows of each block.
@@ -60,6 +61,27 @@ export function exportedBlock(block: Block, previous: Buffer): ExportedBlock {
     hash: block.hash.toString('hex'),
   };
 }
+
+/** The log with its proof: each block that reaches into the period, its rows, and at the end what isn't sealed yet. */
+export async function* proofLines(
+  app: App,
+  organisationId: number,
+  { from, to }: { from: Date | null; to: Date | null },
+): AsyncGenerator<ExportedBlock | ExportedRow> {
+  let previous: Buffer = Buffer.alloc(0);
+  for await (const block of readBlocks(app, organisationId)) {
+    if (block.ids !== null && reachesInto(block, from, to)) {
+      yield exportedBlock(block, previous);
+      for (const row of await readBlockRows(app, organisationId, block)) yield exportedRow(row);
+    }
+    previous = block.hash;
+  }
+  for (const row of await readUnsealed(app, organisationId))
+    if ((from === null || row.at >= from) && (to === null || row.at < to)) yield exportedRow(row);
+}
+
+export const reachesInto = (block: Block, from: Date | null, to: Date | null): boolean =>
+  (from === null || block.last_at >= from) && (to === null || block.first_at < to);
 
 /** What was hashed of an exported row: JSON that the service has written reads back to the same text. */
 function sealedRow(row: ExportedRow): SealedRow {

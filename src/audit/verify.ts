@@ -1,4 +1,5 @@
 import type { App } from '../app.ts';
+import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { SealedRow } from './line.ts';
 import { blockHash, rowLine } from './line.ts';
@@ -86,6 +87,12 @@ export async function* readBlocks(app: App, organisationId: number): AsyncGenera
     if (page.length === 0) return;
     last = page.at(-1)!.number;
   }
+}
+
+/** Where the chain of an organisation's log ends now; null where nothing is sealed. */
+export async function findAnchor(tx: Tx, organisationId: number): Promise<Anchor | null> {
+  const [chain] = await tx.query<Chain>(chainOf, [organisationId]);
+  return chain === undefined || chain.blocks === 0 ? null : { block: chain.blocks, hash: chain.hash.toString('hex') };
 }
 
 /** The rows of a block that are still there, in its order. */

@@ -47,12 +47,11 @@ export function typeWords(type: string): string {
 export const countWords = (count: number, most: number): string =>
   count > most ? `more than ${most.toLocaleString('en-GB')}` : count.toLocaleString('en-GB');
 
-export const learnersInWords = (count: number, most: number = limits.reachCounted): string =>
-  `${countWords(count, most)} ${count === 1 ? 'learner' : 'learners'}`;
+export const learnersInWords = (count: number): string =>
+  `${countWords(count, limits.membersCountedOfOne)} ${count === 1 ? 'learner' : 'learners'}`;
 
-/** Whose payloads a change reaches. */
-export function reachInWords({ learners, results }: Reach): string {
-  const most = limits.reachCounted;
+/** Whose payloads a change reaches. @param most results, where no more than so many were counted */
+export function reachInWords({ learners, results }: Reach, most = Infinity): string {
   return `${learnersInWords(learners)} and ${countWords(results, most)} ${results === 1 ? 'result' : 'results'}`;
 }
 

@@ -15,7 +15,7 @@ import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { day, empty, facts, moment, pager, progress, table, withQuery } from './blocks.ts';
 import type { Faults } from './form.ts';
-import { form, hiddenField, longTextField, selectField } from './form.ts';
+import { fileField, form, hiddenField, longTextField, selectField } from './form.ts';
 import { name } from './frame.ts';
 import { groupOf, groupPath, isTeam, learnerName, learnersInWords, reachInWords } from './group.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
@@ -25,9 +25,21 @@ import { sightOf } from './sight.ts';
 /** Members of a group or team: added by pasting references, taken out or moved by choosing them; thousands in the background. */
 export const memberRoutes: ConsoleRoute[] = [
   { for: managers, method: 'GET', path: '/groups/{group_id}/add', handle: (visit) => showPaste(visit, 'join') },
-  { for: managers, method: 'POST', path: '/groups/{group_id}/add', handle: (visit) => preview(visit, 'join') },
+  {
+    for: managers,
+    method: 'POST',
+    path: '/groups/{group_id}/add',
+    upload: limits.formBytes,
+    handle: (visit) => preview(visit, 'join'),
+  },
   { for: managers, method: 'GET', path: '/groups/{group_id}/take-out', handle: (visit) => showPaste(visit, 'leave') },
-  { for: managers, method: 'POST', path: '/groups/{group_id}/take-out', handle: (visit) => preview(visit, 'leave') },
+  {
+    for: managers,
+    method: 'POST',
+    path: '/groups/{group_id}/take-out',
+    upload: limits.formBytes,
+    handle: (visit) => preview(visit, 'leave'),
+  },
   { for: managers, method: 'POST', path: '/groups/{group_id}/chosen', handle: previewChosen },
   { for: managers, method: 'GET', path: '/groups/{group_id}/move-all', handle: previewAll },
   { for: managers, method: 'POST', path: '/groups/{group_id}/members', handle: change },
@@ -92,16 +104,19 @@ function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', fau
       back: { to: path, label: group.name },
       main: html`<p>Nothing is changed before you have seen what would be.</p>${form(
         `${visit.base}/groups/${group.group_id}/${how === 'join' ? 'add' : 'take-out'}`,
-        longTextField({
-          name: 'references',
-          label: 'References of the learners',
-          hint: `One a line, or rows of a spreadsheet as you copy them: the column whose heading is “Reference” counts, or else the first. At most ${limits.pastedRefs.toLocaleString('en-GB')} at once.`,
-          value: visit.form.raw('references'),
-          rows: 12,
-          fault: faults.references,
-        }),
+        [
+          longTextField({
+            name: 'references',
+            label: 'References of the learners',
+            hint: `One a line, or rows of a spreadsheet as you copy them: the column whose heading is “Reference” counts, or else the first. At most ${limits.pastedRefs.toLocaleString('en-GB')} at once.`,
+            value: visit.form.raw('references'),
+            rows: 12,
+            fault: faults.references,
+          }),
+          fileField({ name: 'file', label: 'Or a text or CSV file', accept: '.csv,.tsv,.txt,text/csv,text/plain' }),
+        ],
         'Look them up',
-        { faults, cancel: path },
+        { faults, cancel: path, upload: true },
       )}`,
     },
   };
@@ -110,7 +125,13 @@ function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', fau
 async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
   const { app, organisation, form: sent } = visit;
   const group = await groupOf(visit);
-  const pasted = readPastedRefs(sent.raw('references'));
+  // References are ASCII: whatever else the file holds, its encoding changes none of them.
+  const pasted = readPastedRefs(
+    sent
+      .file('file')
+      ?.toString('latin1')
+      .replace(/^\u00EF\u00BB\u00BF/, '') ?? sent.raw('references'),
+  );
   const count = pasted.refs.length + pasted.faults.length;
   if (count === 0) return pastePage(visit, group, how, { references: 'Enter at least one reference.' });
   if (count > limits.pastedRefs)
@@ -219,7 +240,7 @@ async function confirmation(
     page: {
       title: titles[how](count, group.name),
       back,
-      main: html`${counted}<p>${reachInWords(reach)} get a new position, so that your platforms hear of it.${learnerIds.length > limits.membershipsAtOnce ? ' It goes on in the background.' : null}${
+      main: html`${counted}<p>${reachInWords(reach, limits.reachCounted)} get a new position, so that your platforms hear of it.${learnerIds.length > limits.membershipsAtOnce ? ' It goes on in the background.' : null}${
         isTeam(group) ? ' Tutors see the learners of their own teams only, from the moment of the change.' : null
       }</p>${form(
         `${base}/groups/${group.group_id}/members`,

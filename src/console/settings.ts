@@ -4,7 +4,7 @@ import { isTimeZone, readSettingsOf, timeZones } from '../organisations/descript
 import type { Organisation } from '../organisations/organisations.ts';
 import { readOrganisation, updateOrganisation } from '../organisations/organisations.ts';
 import { subjects } from '../scoring/levels.ts';
-import { managers } from '../users/roles.ts';
+import { managers, roleMeanings, roleNames, roles } from '../users/roles.ts';
 import { facts, notice } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { choiceField, form, selectField, textField } from './form.ts';
@@ -112,7 +112,7 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
         ['Plan', row.plan],
         ['UKPRN', row.ukprn ?? 'Not recorded'],
         ['Organisation id', html`<code>${row.public_id}</code>`],
-      ])}`,
+      ])}<h2>Who may see what</h2><p>It follows from the role, which is given on the page <a href="${base}/people">People</a>. Whose learners a tutor sees follows from their <a href="${base}/teams">teams</a>.</p>${facts(roles.map((role) => [roleNames[role], roleMeanings[role]] as const))}`,
     },
   };
 }

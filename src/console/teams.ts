@@ -267,7 +267,7 @@ async function confirmRemoval(visit: Visit): Promise<Answer> {
       },
     };
   const tutors = chosen.filter((one) => one.role === 'tutor').length;
-  const learners = learnersInWords(found.members, limits.membersCountedOfOne);
+  const learners = learnersInWords(found.members);
   const whom = chosen.length === 1 ? chosen[0]!.full_name : `${chosen.length} people`;
   return {
     page: confirmPage({

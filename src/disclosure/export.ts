@@ -70,7 +70,8 @@ function unfolded(text: string): unknown {
   return text;
 }
 
-function shown(table: string, row: Row): Row {
+/** A row as people read it: instants instead of positions, JSON instead of text that holds it, no keys of the item bank. */
+export function shown(table: string, row: Row): Row {
   return Object.fromEntries(
     Object.entries(row).map(([column, value]) => {
       // The position of a question is its number in the sitting.

@@ -103,3 +103,10 @@ export async function newestPositionSeconds(tx: Tx): Promise<number | null> {
   const [row] = await tx.query<{ position: number | null }>(newest);
   return row!.position === null ? null : row!.position / 1e6;
 }
+
+const suspend = statement('feed.suspend', 'update feed set suspended = $2 where organisation_id = any($1)');
+
+/** Keys of these organisations are refused from now on, or let in again. */
+export async function markFeedSuspended(tx: Tx, organisationIds: number[], suspended: boolean): Promise<void> {
+  await tx.query(suspend, [organisationIds, suspended]);
+}

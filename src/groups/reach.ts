@@ -2,19 +2,19 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { limits } from '../limits.ts';
 
-/** How far a change reaches: whose payloads, and those of how many results, get a new position. Counted up to a bound. */
+/** How far a change reaches: whose payloads, and those of how many results, get a new position. */
 export type Reach = { learners: number; results: number };
 
 const most = limits.reachCounted + 1;
+// Results are counted by sets of groups already (src/feed/digest.ts): however many there are, this reads a few rows.
 const ofMembers = statement(
   'group.reach_of_members',
   `
-  with members as materialized (
-    select learner_id from membership where organisation_id = $1 and group_id = $2 and left_position is null limit ${most})
-  select (select count(*)::int4 from members) as learners,
-         (select count(*)::int4 from (
-            select from members m join assessment_feed f on f.organisation_id = $1 and f.learner_id = m.learner_id and not f.deleted
-             limit ${most}) r) as results`,
+  select (select count(*)::int4 from (
+            select from membership where organisation_id = $1 and group_id = $2 and left_position is null limit ${limits.membersCountedOfOne + 1}) m) as learners,
+         (select coalesce(sum(n), 0)::int8 from digest_cell
+           where organisation_id = $1 and group_set_id in (
+             select group_set_id from group_set_group where organisation_id = $1 and group_id = $2)) as results`,
 );
 const ofLearners = statement(
   'group.reach_of_learners',
@@ -31,7 +31,7 @@ export async function reachOfGroup(tx: Tx, organisationId: number, groupId: stri
   return (await tx.query<Reach>(ofMembers, [organisationId, groupId]))[0]!;
 }
 
-/** Of a change to what these learners belong to. */
+/** Of a change to what these learners belong to; results are counted up to a bound. */
 export async function reachOfLearners(tx: Tx, organisationId: number, learnerIds: readonly string[]): Promise<Reach> {
   return (await tx.query<Reach>(ofLearners, [organisationId, learnerIds]))[0]!;
 }

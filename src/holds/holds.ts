@@ -142,3 +142,14 @@ export async function passHolds(tx: Tx, organisationId: number, from: string, to
 export async function forgetHolds(tx: Tx, organisationId: number, learnerId: string): Promise<void> {
   await tx.query(forget, [organisationId, learnerId]);
 }
+
+const anyOpen = statement(
+  'hold.any_open',
+  `
+  select from legal_hold where organisation_id = $1 and released_at is null and (ends_at is null or ends_at > $2) limit 1`,
+);
+
+/** Whether anything of the organisation must be kept. */
+export async function holdsAnything(work: Work, organisationId: number): Promise<boolean> {
+  return (await work.tx.query(anyOpen, [organisationId, new Date(work.nowMs)])).length > 0;
+}

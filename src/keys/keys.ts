@@ -113,8 +113,20 @@ const good = statement(
   'key.good',
   `
   select from access_key
-   where organisation_id = $1 and key_id = $2 and revoked_at is null and (expires_at is null or expires_at > $3)`,
+   where organisation_id = $1 and key_id = $2 and revoked_at is null and (expires_at is null or expires_at > $3)
+     and exists (select from feed f where f.organisation_id = $1 and not f.suspended)`,
 );
+const suspendedKey = statement(
+  'key.suspended',
+  `
+  select from access_key k join feed f on f.organisation_id = k.organisation_id and f.suspended
+   where k.key_id = $1 and k.secret_sha256 = ${storedHash('$2')}`,
+);
+
+/** Whether a pair that isn't let in would be, were its organisation not suspended. */
+export async function isSuspended(tx: Tx, { keyId, secret }: { keyId: string; secret: string }): Promise<boolean> {
+  return (await tx.query(suspendedKey, [keyId, hashSecret(secret)])).length > 0;
+}
 
 /** Whether a key that was let in may still be: for what lasts longer than a request. */
 export async function isKeyGood(tx: Tx, organisationId: number, keyId: string, nowMs: number): Promise<boolean> {

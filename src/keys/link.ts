@@ -35,9 +35,17 @@ const insert = statement(
   insert into key_link (organisation_id, link_id, description, created_by, created_at, expires_at) values ($1, $2, $3, $4, $5, $6)`,
 );
 const byId = statement('key_link.by_id', `select ${columns} from key_link where organisation_id = $1 and link_id = $2`);
+const openById = statement(
+  'key_link.open_by_id',
+  `
+  select ${columns} from key_link where organisation_id = $1 and link_id = $2
+     and exists (select from feed f where f.organisation_id = $1 and not f.suspended)`,
+);
 const lock = statement(
   'key_link.lock',
-  `select ${columns} from key_link where organisation_id = $1 and link_id = $2 for update`,
+  `
+  select ${columns} from key_link where organisation_id = $1 and link_id = $2
+     and exists (select from feed f where f.organisation_id = $1 and not f.suspended) for update`,
 );
 const list = statement(
   'key_link.list',
@@ -114,10 +122,10 @@ export async function mailLink(
   });
 }
 
-/** @returns undefined for a link that this service didn't make, or that has gone with its organisation */
+/** @returns undefined for a link that this service didn't make, or whose organisation is suspended or gone */
 export async function openLink(tx: Tx, secrets: Secrets, token: string): Promise<KeyLink | undefined> {
   const named = readLinkToken(secrets, 'key_link', token);
-  return named === null ? undefined : findLink(tx, named.organisationId, named.id);
+  return named === null ? undefined : read((await tx.query<StoredLink>(openById, [named.organisationId, named.id]))[0]);
 }
 
 export async function findLink(tx: Tx, organisationId: number, linkId: string): Promise<KeyLink | undefined> {

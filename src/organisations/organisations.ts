@@ -30,10 +30,15 @@ export type Organisation = {
   /** The least days between two assessments of a learner in one subject; null: any. */
   retake_gap_days: number | null;
   created_at: Date;
+  /** Since when it is closed for everybody (src/leaving). */
+  suspended_at: Date | null;
+  /** When everything was returned last, and the hash of that export's manifest. */
+  exported_at: Date | null;
+  export_sha256: string | null;
 };
 
 const columns =
-  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, time_zone, notices_email, retake_gap_days, created_at';
+  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, time_zone, notices_email, retake_gap_days, created_at, suspended_at, exported_at, export_sha256';
 const insert = statement(
   'organisation.insert',
   `

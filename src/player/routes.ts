@@ -12,6 +12,7 @@ import { errorFields } from '../log.ts';
 import { holdsNationalInsuranceNumber, isPlainLines, withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import { askForReview } from '../reviews/request.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
+import { doorsOf } from '../organisations/suspension.ts';
 import type { Subject } from '../scoring/levels.ts';
 import type { ScoredResult } from '../scoring/score.ts';
 import {
@@ -92,8 +93,10 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
           url: `/:token${path}`,
           handler: async (request, reply) => {
             const { token } = request.params as { token: string };
-            const organisationId = readInvitationToken(app.secrets, token)?.organisationId;
-            const help = organisationId === undefined ? null : await helpOf(app, organisationId);
+            const organisationId = readInvitationToken(app.secrets, token)?.organisationId ?? null;
+            const door = await atTheDoor(app, organisationId);
+            if (door.closed !== null) return send(reply, door.closed, door.help);
+            const { help } = door;
             const link = await openLink(app, token);
             if (link === null) return send(reply, { status: 404, page: unknownLink() }, help);
             return send(reply, await handler({ app, base: `/a/${token}`, link, sent: readForm(request.body) }), help);
@@ -143,15 +146,31 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
         url: '/result/:token',
         handler: async (request, reply) => {
           const { token } = request.params as { token: string };
-          const organisationId = organisationOfResultToken(app, token);
-          const help = organisationId === null ? null : await helpOf(app, organisationId);
-          return send(reply, await handler(token, request.body), help);
+          const door = await atTheDoor(app, organisationOfResultToken(app, token));
+          return send(reply, door.closed ?? (await handler(token, request.body)), door.help);
         },
       });
     on('GET', (token) => result(app, token));
     on('POST', (token, body) => ask(app, token, readForm(body)));
   });
 }
+
+/** Whom learners of an organisation can ask, and what they are told where it is closed. */
+async function atTheDoor(
+  app: App,
+  organisationId: number | null,
+): Promise<{ help: Help | null; closed: Answered | null }> {
+  const doors = organisationId === null ? 'gone' : await doorsOf(app.db, organisationId);
+  const help = doors === 'gone' ? null : await helpOf(app, organisationId!);
+  const closed = doors === 'suspended' ? { status: 403, page: closedPage() } : null;
+  return { help, closed };
+}
+
+const closedPage = () =>
+  errorPage(
+    'Assessments are closed at the moment',
+    'Your provider’s assessments and results can’t be opened now. What you have answered is kept. Ask your provider when they open again.',
+  );
 
 function send(reply: FastifyReply, answered: Answered, help: Help | null = null): FastifyReply {
   reply.headers(pageHeaders);

@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import type { Dedicated } from '../db/database.ts';
 
 /** What a result, a learner and a group are made of, and how the feed shows them; the referring tables first. */
-export const recordTables = [
+const recordTables = [
   'evidence',
   'sitting_item',
   'sitting',

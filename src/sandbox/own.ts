@@ -3,6 +3,7 @@ import { auditInside } from '../audit/audit.ts';
 import { formatMs } from '../clock.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
+import { deleteWithoutTrace } from '../leaving/delete.ts';
 import { importRecords } from '../imports/import.ts';
 import { readyRecord } from '../imports/record.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
@@ -13,7 +14,6 @@ import { findSandbox, markSandbox } from '../organisations/sandboxes.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { planSandbox } from './plan.ts';
 import { normal, outcomeAt } from './results.ts';
-import { emptyOrganisation } from './sandbox.ts';
 import { seedOrganisation } from './seed.ts';
 
 /** Learners of an organisation's own sandbox: enough for a walk of several pages at small limits. */
@@ -54,7 +54,7 @@ export async function grantSandbox(app: App, organisation: Organisation, by: By)
 /** The sandbox goes with its keys and endpoints, and another one begins. @returns the new one's public id */
 export async function resetOwnSandbox(app: App, organisation: Organisation, by: By): Promise<string> {
   const { organisation_id: sandboxId } = await findSandbox(app.db, organisation.organisation_id);
-  if (sandboxId !== null) await emptyOrganisation(app, sandboxId);
+  if (sandboxId !== null) await deleteWithoutTrace(app, sandboxId);
   return grantSandbox(app, organisation, by);
 }
 

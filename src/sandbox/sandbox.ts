@@ -1,4 +1,3 @@
-import { recordTables } from './backup.ts';
 import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { App } from '../app.ts';
@@ -6,10 +5,10 @@ import { statement } from '../db/database.ts';
 import { makeFolder } from '../db/embedded/folder.ts';
 import { inWork, rowsLane } from '../db/work.ts';
 import { formatPosition } from '../feed/time.ts';
+import { deleteWithoutTrace } from '../leaving/delete.ts';
 import { createKey, hashSecret } from '../keys/keys.ts';
 import { createOrganisation, findOrganisation } from '../organisations/organisations.ts';
 import { markSandbox } from '../organisations/sandboxes.ts';
-import { removeEverybody } from '../users/members.ts';
 import { hashPassword } from '../users/password.ts';
 import type { SandboxOwner } from './owner.ts';
 import { ensureOwner, makeOwner } from './owner.ts';
@@ -82,56 +81,10 @@ export async function recentSince(app: App, organisationId: number): Promise<str
   return row === undefined ? null : formatPosition(row.position);
 }
 
-/** Every table that holds an organisation's rows, the referring ones first. */
-const tables = [
-  'delivery_attempt',
-  'delivery',
-  'event',
-  'webhook_endpoint',
-  ...recordTables,
-  'idempotency',
-  'audit',
-  'audit_block',
-  'audit_chain',
-  'audit_hour',
-  'data_case_entry',
-  'data_case',
-  'lookup',
-  'legal_hold',
-  'retention_policy',
-  'retention_run',
-  'user_invitation',
-  'user_identity',
-  'organisation_sso',
-  'sandbox_request',
-  'milestone',
-  'credit_entry',
-  'import_run_row',
-  'import_run',
-  'invitation_run_row',
-  'invitation_run',
-  'review_fill',
-  'feed',
-];
-
-/** Deletes an organisation with everything in it, and nothing else. Only sandboxes end like this. */
-export async function emptyOrganisation(app: App, organisationId: number): Promise<void> {
-  await inWork(app, null, (work) => removeEverybody(work, organisationId));
-  await app.db.transaction(async (tx) => {
-    await tx.query(
-      'delete from rate_window where key_id in (select key_id from access_key where organisation_id = $1)',
-      [organisationId],
-    );
-    await tx.query('delete from access_key where organisation_id = $1', [organisationId]);
-    for (const table of tables) await tx.query(`delete from ${table} where organisation_id = $1`, [organisationId]);
-    await tx.query('delete from organisation where organisation_id = $1', [organisationId]);
-  });
-}
-
 /** Deletes the sandbox of this data folder. */
 export async function resetSandbox(app: App): Promise<void> {
   const found = await findOrganisation(app.db, uuidOf(seed, 'organisation'));
-  if (found !== undefined) await emptyOrganisation(app, found.organisation_id);
+  if (found !== undefined) await deleteWithoutTrace(app, found.organisation_id);
   await rm(statePath(app), { force: true });
 }
 

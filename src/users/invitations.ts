@@ -28,11 +28,12 @@ const byToken = statement(
   'user_invitation.by_token',
   `
   select ${columns} from user_invitation i join organisation o using (organisation_id)
-   where i.token_sha256 = $1 and i.expires_at > $2`,
+   where i.token_sha256 = $1 and i.expires_at > $2 and o.suspended_at is null`,
 );
 const take = statement(
   'user_invitation.take',
-  `delete from user_invitation where token_sha256 = $1 and expires_at > $2
+  `delete from user_invitation i where token_sha256 = $1 and expires_at > $2
+      and exists (select from organisation o where o.organisation_id = i.organisation_id and o.suspended_at is null)
    returning organisation_id, invitation_id, email, role`,
 );
 const list = statement(

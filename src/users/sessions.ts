@@ -37,12 +37,14 @@ export type Session = {
   memberships: Membership[];
 };
 
-/** Where people belong: to organisations, and in the roles that reach keys to the sandboxes of these. */
+/** Where people belong: to organisations, and in the roles that reach keys to the sandboxes of these; none that is suspended. */
 export const belonging = `
-  select organisation_id, user_id, role from user_membership
+  select m.organisation_id, m.user_id, m.role from user_membership m join organisation o using (organisation_id)
+   where o.suspended_at is null
   union all
   select o.organisation_id, m.user_id, m.role from user_membership m join organisation o on o.sandbox_of = m.organisation_id
-   where m.role in ('owner', 'admin', 'developer')`;
+    join organisation p on p.organisation_id = m.organisation_id
+   where m.role in ('owner', 'admin', 'developer') and o.suspended_at is null and p.suspended_at is null`;
 
 /** A session is alive by these two instants; the third is for those that still wait for their second factor. */
 const alive = `s.last_seen_at > $2 and s.created_at > $3 and (s.stage = 'full' or s.created_at > $4)`;

@@ -14,7 +14,9 @@ export type Provider = {
 
 const find = statement(
   'sso.find',
-  `select issuer, client_id, client_secret, tenant from organisation_sso where organisation_id = $1`,
+  `
+  select s.issuer, s.client_id, s.client_secret, s.tenant from organisation_sso s join organisation o using (organisation_id)
+   where s.organisation_id = $1 and o.suspended_at is null`,
 );
 const put = statement(
   'sso.put',

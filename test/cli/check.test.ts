@@ -88,6 +88,7 @@ const machineText = `
   learner_change.field
   organisation.plan organisation.time_zone organisation_sso.client_id
   organisation_sso.client_secret organisation_sso.issuer organisation_sso.tenant organisation.ukprn rate_window.key_id
+  organisation.export_sha256 organisation_deletion.audit_end organisation_deletion.certificate organisation_deletion.counts
   review.flags review.outcome review.subject retention_policy.changed_by retention_policy.months retention_run.created_by retention_run.kind retention_run.months
   retention_run.stopped_by retention_run.tally service_secret.fingerprint sitting.bank_version sitting.status
   sitting.stop sitting.subject sitting.withheld sitting_item.item_id sitting_item.outcome sitting_item.seed

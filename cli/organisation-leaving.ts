@@ -1,0 +1,171 @@
+import { writeFile } from 'node:fs/promises';
+import type { App } from '../src/app.ts';
+import type { Certificate } from '../src/leaving/certificate.ts';
+import { certificateText } from '../src/leaving/certificate.ts';
+import { deleteOrganisation } from '../src/leaving/delete.ts';
+import { exportOrganisation } from '../src/leaving/export.ts';
+import { resumeOrganisation, suspendOrganisation } from '../src/leaving/suspend.ts';
+import { findOrganisation } from '../src/organisations/organisations.ts';
+import { findDeletion, recordExport } from '../src/organisations/suspension.ts';
+import { isUuid } from '../src/uuid.ts';
+import type { Call, Command, Output } from './command.ts';
+import { Failure, Misuse } from './command.ts';
+import { act, missing, operator, option, organisationOf, readReason, requiredOption, withApp } from './open.ts';
+
+/** An organisation leaves: it is closed, everything is returned, and then deleted, with a certificate. */
+
+async function suspend(call: Call): Promise<Output> {
+  const reason = readReason(call);
+  return withApp(async (app) => {
+    const { organisation_id: id, public_id: publicId, name } = await organisationOf(app, call.positionals[0]!);
+    const { pausedEndpoints } = await act(app, id, 'organisation suspend', async (work) => {
+      const result = await suspendOrganisation(work, id, reason);
+      if (result === null) throw new Failure('The organisation is suspended already.');
+      return { result, resource: `${publicId}: ${reason}` };
+    });
+    return {
+      json: { organisation_id: publicId, suspended: true, paused_endpoints: pausedEndpoints },
+      text: `${name} is suspended: its keys are refused, nobody's sign-in leads into it, learners' links are closed, and ${pausedEndpoints} webhook endpoints wait. ars organisation resume undoes it.`,
+    };
+  });
+}
+
+async function resume(call: Call): Promise<Output> {
+  return withApp(async (app) => {
+    const found = await organisationOf(app, call.positionals[0]!);
+    const { organisation_id: id, public_id: publicId } = found;
+    const { resumedEndpoints } = await act(app, id, 'organisation resume', async (work) => {
+      const result = await resumeOrganisation(work, found);
+      if (result === null) throw new Failure('The organisation is not suspended.');
+      if (result === 'deleting') throw new Failure('Its deletion has begun: what is gone does not come back.');
+      return { result, resource: publicId };
+    });
+    return {
+      json: { organisation_id: publicId, suspended: false, resumed_endpoints: resumedEndpoints },
+      text: `${found.name} is open again, and ${resumedEndpoints} webhook endpoints go on.`,
+    };
+  });
+}
+
+async function exportAll(call: Call): Promise<Output> {
+  const folder = requiredOption(call, 'out');
+  return withApp(async (app) => {
+    const found = await organisationOf(app, call.positionals[0]!);
+    const { organisation_id: id, public_id: publicId } = found;
+    // Before the first byte is written: who takes everything out of the service is in the log, come what may.
+    await act(app, id, 'organisation export', async () => ({ result: null, resource: `${publicId} begun` }));
+    const exported = await exportOrganisation(app, found, folder, (line) => call.progress(line), call.signal).catch(
+      (error: unknown) => {
+        if (call.signal.aborted) throw new Failure('Stopped before the end: run the same command again.');
+        throw error instanceof Error && error.message.startsWith('another export')
+          ? new Failure(`${error.message}.`)
+          : error;
+      },
+    );
+    await act(app, id, 'organisation export', async (work) => ({
+      result: await recordExport(work, id, exported.sha256),
+      resource: `${publicId} done ${exported.sha256}`,
+    }));
+    const { files, rows, evidence, sha256 } = exported;
+    return {
+      json: { organisation_id: publicId, out: folder, files, rows, evidence, manifest_sha256: sha256 },
+      text: `${rows} rows in ${files} files and ${evidence} evidence files are in ${folder}; SHA-256 of manifest.json: ${sha256}`,
+    };
+  });
+}
+
+/** The certificate as it was kept: without the name. */
+async function keptCertificate(app: App, publicId: string): Promise<Certificate | null> {
+  const found = isUuid(publicId) ? await findDeletion(app.db, publicId.toLowerCase()) : undefined;
+  return found?.certificate == null ? null : (JSON.parse(found.certificate) as Certificate);
+}
+
+async function writeCertificate(call: Call, certificate: Certificate): Promise<Output> {
+  const text = certificateText(certificate);
+  const out = option(call, 'certificate');
+  if (out !== undefined)
+    for (const [file, content] of [
+      [`${out}.json`, `${JSON.stringify(certificate, null, 2)}\n`],
+      [`${out}.txt`, text],
+    ] as const)
+      await writeFile(file, content, { mode: 0o600 }).catch(() => {
+        throw new Failure(`cannot write ${file}; the same command writes the certificate again`);
+      });
+  return { json: certificate, text };
+}
+
+async function remove(call: Call): Promise<Output> {
+  const [publicId] = call.positionals as [string];
+  return withApp(async (app) => {
+    const found = isUuid(publicId) ? await findOrganisation(app.db, publicId) : undefined;
+    if (found === undefined) {
+      const kept = await keptCertificate(app, publicId);
+      if (kept === null)
+        throw missing('organisation', publicId, { hint: '; ars organisation list shows them', where: '' });
+      return writeCertificate(call, kept);
+    }
+    const confirmed = option(call, 'confirm');
+    if (confirmed === undefined) throw new Misuse('--confirm NAME is required: the name of the organisation');
+    if (confirmed !== found.name)
+      throw new Failure(
+        'The name is not the one of this organisation; ars organisation show shows it. Nothing is deleted.',
+      );
+    if (found.exported_at === null && call.options['without-export'] !== true)
+      throw new Failure(
+        'Nothing has been exported of it: run ars organisation export first, or give --without-export. Nothing is deleted.',
+      );
+    const by = { actor: operator, requestId: app.random.uuid() };
+    const deleted = await deleteOrganisation(app, found, by, (line) => call.progress(line), call.signal).catch(
+      (error: unknown) => {
+        if (call.signal.aborted)
+          throw new Failure('Stopped before the end: run the same command again, and it goes on from there.');
+        throw error;
+      },
+    );
+    if (deleted === 'open')
+      throw new Failure(
+        'The organisation is not suspended; ars organisation suspend closes it first. Nothing is deleted.',
+      );
+    if (deleted === 'held')
+      throw new Failure('A legal hold keeps something of the organisation: release it first. Nothing is deleted.');
+    return writeCertificate(call, deleted);
+  });
+}
+
+export const leavingCommands: Command[] = [
+  {
+    name: 'organisation suspend',
+    usage: 'ID --reason R',
+    summary: 'Close an organisation for everybody: keys, sign-ins, sittings and webhooks; resume undoes it',
+    positionals: [1, 1],
+    options: { reason: { type: 'string' } },
+    run: suspend,
+  },
+  {
+    name: 'organisation resume',
+    usage: 'ID',
+    summary: 'Open a suspended organisation again',
+    positionals: [1, 1],
+    run: resume,
+  },
+  {
+    name: 'organisation export',
+    usage: 'ID --out DIR',
+    summary: 'Write everything that is held of an organisation into a folder, with a manifest of hashes',
+    positionals: [1, 1],
+    options: { out: { type: 'string' } },
+    run: exportAll,
+  },
+  {
+    name: 'organisation delete',
+    usage: 'ID --confirm NAME [--without-export] [--certificate FILE]',
+    summary: 'Delete a suspended organisation with everything in it, and print the certificate; again, print it again',
+    positionals: [1, 1],
+    options: {
+      confirm: { type: 'string' },
+      'without-export': { type: 'boolean' },
+      certificate: { type: 'string' },
+    },
+    run: remove,
+  },
+];

@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto';
+import type { App } from '../app.ts';
+import { auditInside } from '../audit/audit.ts';
+import { findAnchor } from '../audit/verify.ts';
+import type { Work } from '../db/work.ts';
+import { inWork } from '../db/work.ts';
+import { holdsAnything } from '../holds/holds.ts';
+import { limits } from '../limits.ts';
+import type { Organisation } from '../organisations/organisations.ts';
+import { findSandbox } from '../organisations/sandboxes.ts';
+import { beginDeletion, countDeleted, endDeletion, findDeletion, findSuspension } from '../organisations/suspension.ts';
+import { removeEverybody } from '../users/members.ts';
+import type { Certificate } from './certificate.ts';
+import { certificateOf } from './certificate.ts';
+import type { OwnTable } from './tables.ts';
+import { ownTables } from './tables.ts';
+
+/**
+ * Deletes an organisation with everything in it, its sandbox too, and nothing else. It goes in batches, each a transaction
+ * with its counts: killed anywhere, the same call goes on. What stays is named in the certificate.
+ */
+
+/** Why nothing was deleted. */
+export type NotDeleted = 'open' | 'held';
+
+/** The work of one batch: rows of a table along its key. */
+async function deleteBatch(work: Work, organisationId: number, table: OwnTable, most: number): Promise<number> {
+  const key = table.key.map((column) => `"${column}"`).join(', ');
+  const some =
+    table.refersToItself || most === Infinity
+      ? 'organisation_id = $1'
+      : `(${key}) in (select ${key} from "${table.name}" where organisation_id = $1 order by ${key} limit ${most}) and organisation_id = $1`;
+  const [row] = await work.tx.query<{ count: number }>(
+    `with gone as (delete from "${table.name}" where ${some} returning 1) select count(*) as count from gone`,
+    [organisationId],
+  );
+  return row!.count;
+}
+
+/** What belongs to the organisation without bearing its number. */
+async function deleteAround(work: Work, organisationId: number): Promise<Record<string, number>> {
+  const [windows] = await work.tx.query<{ count: number }>(
+    `with gone as (delete from rate_window where key_id in (select key_id from access_key where organisation_id = $1) returning 1)
+     select count(*) as count from gone`,
+    [organisationId],
+  );
+  await removeEverybody(work, organisationId);
+  return { rate_window: windows!.count };
+}
+
+/** Everything but the organisation's own row, batch by batch. */
+async function empty(
+  app: App,
+  { organisation_id: id }: { organisation_id: number },
+  counted: (work: Work, rows: Record<string, number>) => Promise<void>,
+  onProgress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  await inWork(app, null, async (work) => counted(work, await deleteAround(work, id)));
+  for (const table of await ownTables(app.db)) {
+    if (table.name === 'organisation' || table.name === 'feed') continue;
+    for (let more = true; more;) {
+      signal.throwIfAborted();
+      more = await inWork(app, null, async (work) => {
+        const rows = await deleteBatch(work, id, table, limits.deletedAtOnce);
+        await counted(work, { [table.name]: rows });
+        return rows === limits.deletedAtOnce;
+      });
+      onProgress(table.name);
+    }
+    // So that what was deleted is gone from the files, and nothing later steps over it again and again.
+    await app.db.query(`vacuum "${table.name}"`);
+  }
+}
+
+/** What came meanwhile, and the organisation itself, in one transaction. */
+async function finish(work: Work, tables: OwnTable[], organisationId: number): Promise<Record<string, number>> {
+  // Whoever still writes for it, or seals its log, waits here, and finds nothing afterwards.
+  await work.tx.query('select from feed where organisation_id = $1 for update', [organisationId]);
+  await work.tx.query('select from audit_chain where organisation_id = $1 for update', [organisationId]);
+  const rows = await deleteAround(work, organisationId);
+  for (const table of tables) rows[table.name] = await deleteBatch(work, organisationId, table, Infinity);
+  return rows;
+}
+
+/** In the log of what belongs to no organisation. */
+function auditDeletion(work: Work, by: { actor: string; requestId: string }, what: string, publicId: string) {
+  return auditInside(work.tx, {
+    organisationId: 0,
+    atMs: work.nowMs,
+    requestId: by.requestId,
+    actor: by.actor,
+    action: 'organisation delete',
+    resource: `${publicId} ${what}`,
+    status: null,
+  });
+}
+
+/** Sandboxes end like this without a certificate: with their organisation, or to be begun anew. */
+export async function deleteWithoutTrace(app: App, organisationId: number): Promise<void> {
+  const tables = await ownTables(app.db);
+  await inWork(app, null, (work) => finish(work, tables, organisationId));
+}
+
+/**
+ * @param organisation it must be suspended
+ * @param by who deletes it, for the certificate and the operator's log
+ * @throws the signal's reason when it is broken off
+ */
+export async function deleteOrganisation(
+  app: App,
+  organisation: Organisation,
+  by: { actor: string; requestId: string },
+  onProgress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Certificate | NotDeleted> {
+  const { organisation_id: id, public_id: publicId } = organisation;
+  const anchor = await findAnchor(app.db, id);
+  const refused = await inWork(app, null, async (work): Promise<NotDeleted | null> => {
+    if ((await findSuspension(work.tx, id)) === null) return 'open';
+    if (await holdsAnything(work, id)) return 'held';
+    if ((await findDeletion(work.tx, publicId)) === undefined) {
+      await beginDeletion(work, organisation, anchor);
+      await auditDeletion(work, by, 'begun', publicId);
+    }
+    return null;
+  });
+  if (refused !== null) return refused;
+  const counted = (work: Work, rows: Record<string, number>) => countDeleted(work, publicId, rows);
+  const { organisation_id: sandboxId } = await findSandbox(app.db, id);
+  if (sandboxId !== null) {
+    const inSandbox = (work: Work, rows: Record<string, number>) =>
+      countDeleted(
+        work,
+        publicId,
+        Object.fromEntries(Object.entries(rows).map(([table, n]) => [`sandbox ${table}`, n])),
+      );
+    await empty(app, { organisation_id: sandboxId }, inSandbox, onProgress, signal);
+    const tables = await ownTables(app.db);
+    await inWork(app, null, async (work) => inSandbox(work, await finish(work, tables, sandboxId)));
+  }
+  await empty(app, organisation, counted, onProgress, signal);
+  const tables = await ownTables(app.db);
+  return inWork(app, null, async (work) => {
+    await counted(work, await finish(work, tables, id));
+    const deletion = (await findDeletion(work.tx, publicId))!;
+    const certificate = certificateOf(organisation, deletion, { actor: by.actor, nowMs: work.nowMs });
+    const text = JSON.stringify({ ...certificate, name: null });
+    await endDeletion(work, publicId, text);
+    await auditDeletion(work, by, `done ${createHash('sha256').update(text).digest('hex')}`, publicId);
+    return certificate;
+  });
+}

@@ -1,0 +1,192 @@
+import type { Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { App } from '../app.ts';
+import { proofLines } from '../audit/export.ts';
+import type { Row } from '../db/database.ts';
+import { tryLock } from '../db/embedded/file-lock.ts';
+import { shown } from '../disclosure/export.ts';
+import { exportEvidence } from '../evidence/export.ts';
+import type { Organisation } from '../organisations/organisations.ts';
+import { findSuspension } from '../organisations/suspension.ts';
+import { listMembers } from '../users/members.ts';
+import { files, isReturned, leftOut } from './returned.ts';
+import type { OwnTable } from './tables.ts';
+import { ownTables } from './tables.ts';
+
+/**
+ * Everything of an organisation, returned: a file of JSON lines for each kind of thing, the evidence files, the audit log
+ * with its proof, and a manifest with the hash of each. One page of rows is in memory at a time. Broken off, it is run
+ * again: lines are written anew, evidence files that are there are not.
+ */
+export type Exported = { files: number; rows: number; evidence: number; sha256: string };
+
+type WrittenFile = { file: string; says: string; rows: number; bytes: number; sha256: string };
+
+const pageSize = 1000;
+const chunkChars = 256 * 1024;
+
+/** It is all personal data: only the one who exports may read it. */
+const mode = 0o600;
+
+/** The rows of a table along its key, page by page; keys travel as text, so that nothing of them is lost on the way. */
+async function* rowsOf(app: App, organisationId: number, table: OwnTable): AsyncGenerator<Row> {
+  const rest = table.key.slice(1);
+  const columns = Object.keys(table.columns).filter((column) => isReturned(column, table.columns[column]!));
+  const order = rest.map((column) => `t."${column}"`).join(', ');
+  const places = rest.map((column, i) => `$${i + 2}::text::${table.columns[column]!}`).join(', ');
+  const picked = [
+    ...columns.map((column) => `t."${column}"`),
+    ...rest.map((column, i) => `t."${column}"::text as "key ${i}"`),
+  ].join(', ');
+  const where = rest.length === 0 ? '' : ` and ($2::text is null or (${order}) > (${places}))`;
+  const end = rest.length === 0 ? '' : ` order by ${order} limit ${pageSize}`;
+  const page = `select ${picked} from "${table.name}" t where t.organisation_id = $1${where}${end}`;
+  let last: (string | null)[] = rest.map(() => null);
+  for (;;) {
+    const rows = await app.db.query<{ row: Row; place: string[] }>(
+      `select to_jsonb(p) - $${rest.length + 2}::text[] as row, array[${rest.map((_, i) => `p."key ${i}"`).join(', ')}]::text[] as place from (${page}) p`,
+      [organisationId, ...last, rest.map((_, i) => `key ${i}`)],
+    );
+    for (const { row } of rows) yield shown(table.name, row);
+    if (rest.length === 0 || rows.length < pageSize) return;
+    last = rows.at(-1)!.place;
+  }
+}
+
+/** Writes values as lines of a file, which has its name only once it is whole. */
+async function writeLines(
+  folder: string,
+  file: string,
+  says: string,
+  values: AsyncIterable<unknown>,
+  signal: AbortSignal,
+): Promise<WrittenFile> {
+  const path = join(folder, file);
+  const handle = await open(`${path}.part`, 'w', mode);
+  const hash = createHash('sha256');
+  const written = { file, says, rows: 0, bytes: 0 };
+  let text = '';
+  try {
+    for await (const value of values) {
+      signal.throwIfAborted();
+      text += `${JSON.stringify(value)}\n`;
+      written.rows++;
+      if (text.length < chunkChars) continue;
+      written.bytes += await put(handle, hash, text);
+      text = '';
+    }
+    written.bytes += await put(handle, hash, text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(`${path}.part`, path);
+  return { ...written, sha256: hash.digest('hex') };
+}
+
+async function put(handle: FileHandle, hash: Hash, text: string): Promise<number> {
+  const bytes = Buffer.from(text);
+  await handle.write(bytes);
+  hash.update(bytes);
+  return bytes.length;
+}
+
+async function* peopleOf(app: App, organisationId: number): AsyncGenerator<unknown> {
+  for (const { user_id, full_name, email, role, created_at } of await listMembers(app.db, organisationId))
+    yield { user_id, full_name, email, role, created_at };
+}
+
+/**
+ * Writes everything into a folder, which holds nothing else.
+ * @throws Error when another export writes there; the signal's reason when it is broken off
+ */
+export async function exportOrganisation(
+  app: App,
+  organisation: Organisation,
+  folder: string,
+  onProgress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Exported> {
+  const { organisation_id: id } = organisation;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const lockFile = join(folder, 'organisation.lock');
+  const lock = tryLock(lockFile, 'exclusive');
+  if (lock === null) throw new Error(`another export is writing into ${folder}`);
+  try {
+    await rm(join(folder, 'manifest.json'), { force: true });
+    const written: WrittenFile[] = [];
+    const write = async (file: string, says: string, values: AsyncIterable<unknown>) => {
+      onProgress(file);
+      written.push(await writeLines(folder, file, says, values, signal));
+    };
+    for (const table of await ownTables(app.db)) {
+      if (Object.hasOwn(leftOut, table.name)) continue;
+      const { file, says } = files[table.name] ?? {
+        file: table.name.replaceAll('_', '-'),
+        says: `Rows of ${table.name}.`,
+      };
+      await write(`${file}.ndjson`, says, rowsOf(app, id, table));
+    }
+    await write('people.ndjson', 'The people who use the console, by name and address.', peopleOf(app, id));
+    await write(
+      'audit.ndjson',
+      'The audit log: each block with its hash and the hash before, then its rows (ars audit verify).',
+      proofLines(app, id, { from: null, to: null }),
+    );
+    const evidence = await writeEvidence(app, id, folder, onProgress, signal);
+    const manifest = {
+      format: 'organisation-export/1',
+      organisation_id: organisation.public_id,
+      name: organisation.name,
+      made_at: new Date(app.clock.nowMs()).toISOString(),
+      suspended: (await findSuspension(app.db, id)) !== null,
+      files: written,
+      evidence,
+      left_out: leftOut,
+    };
+    const text = `${JSON.stringify(manifest, null, 2)}\n`;
+    const hash = createHash('sha256');
+    const handle = await open(join(folder, 'manifest.json.part'), 'w', mode);
+    try {
+      await put(handle, hash, text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(join(folder, 'manifest.json.part'), join(folder, 'manifest.json'));
+    return {
+      files: written.length,
+      rows: written.reduce((sum, one) => sum + one.rows, 0),
+      evidence: evidence.files,
+      sha256: hash.digest('hex'),
+    };
+  } finally {
+    await rm(lockFile, { force: true });
+    lock.release();
+  }
+}
+
+/** The evidence of every live result, with a manifest of its own, whose hash stands in the whole export's. */
+async function writeEvidence(
+  app: App,
+  organisationId: number,
+  folder: string,
+  onProgress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<{ folder: string; files: number; manifest: string; sha256: string }> {
+  const inside = join(folder, 'evidence');
+  const fromUs = -Number.MAX_SAFE_INTEGER;
+  const progress = (done: number, total: number) => onProgress(`${done} of ${total} evidence files`);
+  const counts = await exportEvidence(app, organisationId, fromUs, inside, progress, signal);
+  signal.throwIfAborted();
+  const manifest = await readFile(join(inside, 'manifest.json'));
+  return {
+    folder: 'evidence',
+    files: counts.exported + counts.unchanged,
+    manifest: 'evidence/manifest.json',
+    sha256: createHash('sha256').update(manifest).digest('hex'),
+  };
+}

@@ -1,0 +1,137 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { markFeedSuspended } from '../feed/position.ts';
+
+/** Whether an organisation is closed, and what is known of one that was deleted. What that means: src/leaving. */
+
+export type Suspension = { suspended_at: Date; suspended_for: string; paused_endpoints: string[] | null };
+
+const find = statement(
+  'suspension.find',
+  `
+  select suspended_at, suspended_for, paused_endpoints from organisation
+   where organisation_id = $1 and suspended_at is not null`,
+);
+const mark = statement(
+  'suspension.mark',
+  `
+  update organisation set suspended_at = $2, suspended_for = $3, paused_endpoints = $4
+   where organisation_id = $1 or sandbox_of = $1 returning organisation_id`,
+);
+const unmark = statement(
+  'suspension.unmark',
+  `
+  update organisation set suspended_at = null, suspended_for = null, paused_endpoints = null
+   where organisation_id = $1 or sandbox_of = $1 returning organisation_id`,
+);
+const exported = statement(
+  'organisation.exported',
+  `update organisation set exported_at = $2, export_sha256 = $3 where organisation_id = $1`,
+);
+
+/** Null where it is open. */
+export async function findSuspension(tx: Tx, organisationId: number): Promise<Suspension | null> {
+  return (await tx.query<Suspension>(find, [organisationId]))[0] ?? null;
+}
+
+/** Its sandbox is closed with it. */
+export async function markSuspended(
+  work: Work,
+  organisationId: number,
+  { reason, pausedEndpoints }: { reason: string; pausedEndpoints: string[] },
+): Promise<void> {
+  const values = [organisationId, new Date(work.nowMs), reason, pausedEndpoints];
+  const rows = await work.tx.query<{ organisation_id: number }>(mark, values);
+  await markFeedSuspended(
+    work.tx,
+    rows.map((row) => row.organisation_id),
+    true,
+  );
+}
+
+export async function markResumed(work: Work, organisationId: number): Promise<void> {
+  const rows = await work.tx.query<{ organisation_id: number }>(unmark, [organisationId]);
+  await markFeedSuspended(
+    work.tx,
+    rows.map((row) => row.organisation_id),
+    false,
+  );
+}
+
+/** That everything was returned, under which hash. */
+export async function recordExport(work: Work, organisationId: number, sha256: string): Promise<void> {
+  await work.tx.query(exported, [organisationId, new Date(work.nowMs), sha256]);
+}
+
+/** What is known of an organisation that is being deleted, or was. It names nobody. */
+export type Deletion = {
+  public_id: string;
+  former_id: number;
+  began_at: Date;
+  ended_at: Date | null;
+  /** Rows by table, so far. */
+  counts: Record<string, number>;
+  /** Where the chain of its audit log ended when the deletion began. */
+  audit_end: { block: number; hash: string } | null;
+  certificate: string | null;
+};
+
+const deletion = statement(
+  'deletion.find',
+  'select public_id, former_id, began_at, ended_at, counts, audit_end, certificate from organisation_deletion where public_id = $1',
+);
+const begin = statement(
+  'deletion.begin',
+  `
+  insert into organisation_deletion (public_id, former_id, began_at, audit_end) values ($1, $2, $3, $4) on conflict do nothing`,
+);
+const count = statement(
+  'deletion.count',
+  `
+  update organisation_deletion
+     set counts = counts || (select jsonb_object_agg(n.key, coalesce((counts ->> n.key)::int8, 0) + n.value::int8) from jsonb_each_text($2) n)
+   where public_id = $1 returning counts`,
+);
+const end = statement(
+  'deletion.end',
+  'update organisation_deletion set ended_at = $2, certificate = $3 where public_id = $1',
+);
+
+export async function findDeletion(tx: Tx, publicId: string): Promise<Deletion | undefined> {
+  return (await tx.query<Deletion>(deletion, [publicId]))[0];
+}
+
+export async function beginDeletion(
+  work: Work,
+  organisation: { organisation_id: number; public_id: string },
+  auditEnd: Deletion['audit_end'],
+): Promise<void> {
+  await work.tx.query(begin, [
+    organisation.public_id,
+    organisation.organisation_id,
+    new Date(work.nowMs),
+    auditEnd === null ? null : JSON.stringify(auditEnd),
+  ]);
+}
+
+/** In the transaction that deletes them. */
+export async function countDeleted(work: Work, publicId: string, rows: Record<string, number>): Promise<void> {
+  const some = Object.entries(rows).filter(([, n]) => n > 0);
+  if (some.length > 0) await work.tx.query(count, [publicId, JSON.stringify(Object.fromEntries(some))]);
+}
+
+export async function endDeletion(work: Work, publicId: string, certificate: string): Promise<void> {
+  await work.tx.query(end, [publicId, new Date(work.nowMs), certificate]);
+}
+
+const state = statement(
+  'organisation.state',
+  'select suspended_at is not null as suspended from organisation where organisation_id = $1',
+);
+
+/** Whether its doors are open; `gone` where there is no such organisation any more. */
+export async function doorsOf(tx: Tx, organisationId: number): Promise<'open' | 'suspended' | 'gone'> {
+  const [row] = await tx.query<{ suspended: boolean }>(state, [organisationId]);
+  return row === undefined ? 'gone' : row.suspended ? 'suspended' : 'open';
+}

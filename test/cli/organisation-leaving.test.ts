@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { scenario } from '../scenario.ts';
+import { withService } from '../service.ts';
+
+const service = await withService();
+const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+const folder = await mkdtemp(join(tmpdir(), 'ars-organisation-'));
+after(() => rm(folder, { recursive: true, force: true }));
+
+function run(...words: string[]): Promise<{ code: number; said: string; json: any }> {
+  const env = {
+    ...process.env,
+    DATABASE_URL: service.databaseUrl,
+    ARS_SECRET: service.app.settings.secret,
+    ARS_BASE_URL: service.url,
+  };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [ars, 'organisation', ...words, '--json'], { env }, (error, out, said) =>
+      resolve({
+        code: Number(error?.code ?? 0),
+        said,
+        json: out === '' ? undefined : JSON.parse(out.trimEnd().split('\n').at(-1)!),
+      }),
+    );
+  });
+}
+
+suite('ars organisation suspend, resume, export and delete', () => {
+  test('go in their order, are refused out of it, and leave a certificate that can be printed again', async () => {
+    const { org, ...scene } = await (async () => {
+      const made = await scenario(service);
+      return { org: made.org, learner: made.learner.bind(made) };
+    })();
+    const ana = await scene.learner('ana', 'Ana Silva');
+    await ana.completes();
+    const id = org.publicId;
+    const del = (...words: string[]) => run('delete', id, ...words);
+    assert.equal((await del()).code, 2);
+    assert.match((await del('--confirm', 'Test')).said, /not the one of this organisation/);
+    assert.match((await del('--confirm', 'Test College')).said, /Nothing has been exported/);
+    assert.match((await del('--confirm', 'Test College', '--without-export')).said, /not suspended/);
+    assert.equal((await run('suspend', id)).code, 2, 'a reason is needed');
+    assert.equal((await run('suspend', id, '--reason', 'The end')).json.suspended, true);
+    assert.match((await run('suspend', id, '--reason', 'The end')).said, /suspended already/);
+    assert.equal((await org.get('/health')).status, 401);
+    assert.equal((await run('resume', id)).json.suspended, false);
+    assert.equal((await org.get('/health')).status, 200);
+    await run('suspend', id, '--reason', 'The end');
+    const out = join(folder, 'returned');
+    const { json: returned } = await run('export', id, '--out', out);
+    const manifest = JSON.parse(await readFile(join(out, 'manifest.json'), 'utf8'));
+    assert.deepEqual([manifest.organisation_id, manifest.suspended, returned.evidence], [id, true, 1]);
+    const file = join(folder, 'certificate');
+    const { json: certificate } = await del('--confirm', 'Test College', '--certificate', file);
+    assert.deepEqual(
+      [certificate.name, certificate.deleted.learner, certificate.export.manifest_sha256],
+      ['Test College', 1, returned.manifest_sha256],
+    );
+    assert.deepEqual(JSON.parse(await readFile(`${file}.json`, 'utf8')), certificate);
+    assert.match(await readFile(`${file}.txt`, 'utf8'), /^CERTIFICATE OF DELETION/);
+    assert.deepEqual((await del()).json, { ...certificate, name: null });
+    assert.equal((await run('show', id)).code, 1);
+  });
+});

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { queries } from '../../bench/console-pages.ts';
+import type { ConsoleRoute } from '../../src/console/route.ts';
+import { consoleRoutes } from '../../src/console/routes.ts';
+import { addressOf } from '../../src/console/server.ts';
+import { addTeamStaff, addToTeam, createTeam, removeFromTeam, removeTeamStaff } from '../../src/organisations/teams.ts';
+import { scenario } from '../scenario.ts';
+import { withService } from '../service.ts';
+import { personOf } from './visitor.ts';
+
+/**
+ * A tutor sees the learners of their teams, and nobody else: every page that tutors may open, made from the table of
+ * routes. A new page with a new kind of id fails here until it is said what stands in its address.
+ */
+
+const service = await withService();
+const scene = await scenario(service);
+const { org } = scene;
+const unknown = '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d';
+
+/** Everything of one learner that may stand in an address, by the parameter; all of it is named after them. */
+type Ids = Record<string, string>;
+
+async function learnerOf(name: string, team: string | null): Promise<{ ref: string; ids: Ids }> {
+  const ref = `canary-${name}`;
+  const made = await org.post('/learners', { ref, full_name: `Canary ${name} Person` });
+  const learner = await scene.learner(ref, `Canary ${name} Person`);
+  const cohort = await scene.group(`canary-cohort-${name}`);
+  await learner.joins(cohort);
+  const result = await learner.completes();
+  if (team !== null) await service.inWork((work) => addToTeam(work, org.id, team, [ref]));
+  const { learner_id, invitation_id } = made.body.data;
+  return {
+    ref,
+    ids: {
+      learner_id,
+      invitation_id,
+      assessment_id: result.id,
+      group_id: cohort.id,
+      ...(team === null ? {} : { team_id: team }),
+    },
+  };
+}
+
+/** A table of learners to be invited, which only the tutor who pasted it sees; nobody is invited by it. */
+async function pastedBy(person: typeof tutor, team: string, name: string): Promise<string> {
+  const once = service.app.random.uuid();
+  const rows = `full_name,ref\nCanary ${name} Person,canary-${name}`;
+  const answer = await person.post(`/console/${org.publicId}/invite`, { rows, once, team });
+  assert.equal(answer.status, 303, answer.text);
+  return once;
+}
+
+const makeTeam = async (ref: string) =>
+  (await service.inWork((work) => createTeam(work, org.id, { ref, name: `Team ${ref}` })))!;
+const [ours, theirs] = [await makeTeam('ours'), await makeTeam('canary-theirs')];
+const seen = await learnerOf('Visible', ours);
+const outside = [await learnerOf('Elsewhere', theirs), await learnerOf('Nowhere', null)];
+const tutor = await personOf(service, org.id, 'tutor');
+const colleague = await personOf(service, org.id, 'tutor');
+await service.inWork((work) => addTeamStaff(work, org.id, ours, [tutor.userId]));
+await service.inWork((work) => addTeamStaff(work, org.id, theirs, [colleague.userId]));
+seen.ids.run_id = await pastedBy(tutor, ours, 'Visible');
+for (const { ids } of outside) ids.run_id = await pastedBy(colleague, theirs, 'Elsewhere');
+for (const { ids } of [seen, ...outside]) ids.position = '1';
+/** Of a result that was imported there are no questions, whosever it is. */
+const ofSittings = ['position'];
+/** What is a person's own, whoever is in it. */
+const ofPerson = ['run_id', 'team_id'];
+
+const routes = consoleRoutes.filter(
+  (route) => typeof route.for !== 'string' && (route.for as readonly string[]).includes('tutor'),
+);
+const names = (route: ConsoleRoute) => [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+
+/** The address with these ids; ids of nothing where there is none. */
+const filled = (text: string, ids: Ids) =>
+  text.replace('{organisation}', org.publicId).replace(/\{(\w+)\}/g, (_all, name: string) => ids[name] ?? unknown);
+
+function bytes({ status, headers, text }: Awaited<ReturnType<typeof tutor.get>>) {
+  const { date: _, 'x-request-id': __, ...rest } = headers;
+  return { status, rest, text };
+}
+
+const ask = (route: ConsoleRoute, address: string) =>
+  route.method === 'GET' ? tutor.get(address) : tutor.post(address);
+
+/** What must not stand on any page of the tutor's; names of groups may be chosen from, but for the pages of groups. */
+const ofGroups = ['group_id', 'team_id'];
+const canaries = outside.flatMap(({ ref, ids }) => [
+  ref,
+  ref.replace('canary-', 'Canary '),
+  ...Object.entries(ids).flatMap(([name, id]) => ([...ofGroups, ...ofSittings].includes(name) ? [] : [id])),
+]);
+const groupCanaries = outside.flatMap(({ ids }) => ofGroups.flatMap((name) => ids[name] ?? []));
+
+function assertNoCanary(text: string, where: string): void {
+  const isOfGroups = /\/(groups|teams)\b/.test(where);
+  for (const canary of [...canaries, ...(isOfGroups ? groupCanaries : [])])
+    assert.ok(!text.includes(canary), `${where}: ${canary}`);
+}
+
+suite('a tutor’s sight', () => {
+  test('there are pages for tutors, and it is known what stands in the address of each', () => {
+    assert.ok(routes.length > 5);
+    for (const route of routes)
+      for (const name of names(route))
+        assert.ok(
+          Object.hasOwn(outside[0]!.ids, name),
+          `${addressOf(route)}: add an example of {${name}} to learnerOf of this test, named after its learner`,
+        );
+  });
+
+  test('what is of a learner of another team, or of none, has the same bytes as what isn’t there', async () => {
+    for (const route of routes) {
+      if (names(route).length === 0) continue;
+      const missing = bytes(await ask(route, filled(addressOf(route), {})));
+      assert.equal(missing.status, 404, addressOf(route));
+      for (const { ids, ref } of outside)
+        assert.deepEqual(
+          bytes(await ask(route, filled(addressOf(route), ids))),
+          missing,
+          `${route.method} ${addressOf(route)} of ${ref}`,
+        );
+    }
+  });
+
+  test('what is of their own learners opens', async () => {
+    for (const route of routes) {
+      if (route.method !== 'GET' || names(route).length === 0) continue;
+      if (names(route).some((name) => ofSittings.includes(name))) continue;
+      const answer = await tutor.get(filled(addressOf(route), seen.ids));
+      // A link, such as to a team's own page.
+      const status = answer.status === 303 ? (await tutor.follow(answer)).status : answer.status;
+      assert.equal(status, 200, addressOf(route));
+      assertNoCanary(answer.text, addressOf(route));
+    }
+  });
+
+  test('no list, under no filter, shows anybody else', async () => {
+    for (const route of routes) {
+      if (route.method !== 'GET') continue;
+      const kinds = ['', ...(queries[route.path] ?? [])];
+      for (const query of kinds)
+        for (const ids of [seen.ids, ...outside.map((one) => one.ids)]) {
+          if (names(route).length > 0 && ids !== seen.ids) continue;
+          const path = filled(`${addressOf(route)}${query === '' ? '' : `?${query}`}`, { ...seen.ids, ...ids });
+          const answer = await tutor.get(path);
+          // What was asked for may stand in the page again; nothing of what it names may.
+          const shown = query === '' ? answer.text : answer.text.replaceAll(/href="[^"]*"|value="[^"]*"/g, '');
+          assertNoCanary(shown, path);
+        }
+    }
+  });
+
+  test('is gone at once with the team, and follows a learner who moves', async () => {
+    const other = await personOf(service, org.id, 'tutor');
+    await service.inWork((work) => addTeamStaff(work, org.id, theirs, [other.userId]));
+    const pages = routes.filter(
+      (route) =>
+        route.method === 'GET' &&
+        names(route).some((name) => !ofPerson.includes(name)) &&
+        !names(route).some((name) => ofSittings.includes(name)),
+    );
+    const opens = async (person: typeof tutor, ids: Ids) => {
+      const found: number[] = [];
+      for (const route of pages) found.push((await person.get(filled(addressOf(route), ids))).status);
+      return [...new Set(found)];
+    };
+    assert.deepEqual([await opens(tutor, seen.ids), await opens(other, seen.ids)], [[200], [404]]);
+    await service.inWork((work) => removeFromTeam(work, org.id, ours, [seen.ref]));
+    await service.inWork((work) => addToTeam(work, org.id, theirs, [seen.ref]));
+    assert.deepEqual([await opens(tutor, seen.ids), await opens(other, seen.ids)], [[404], [200]]);
+    await service.inWork((work) => removeTeamStaff(work, org.id, theirs, [other.userId]));
+    assert.deepEqual(await opens(other, seen.ids), [404]);
+  });
+});

@@ -1,0 +1,345 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { verifyExport } from '../../src/audit/export.ts';
+import { sealOrganisation } from '../../src/audit/seal.ts';
+import { feedLane, inWork } from '../../src/db/work.ts';
+import { placeHold, releaseHold } from '../../src/holds/holds.ts';
+import { linkUrl, offerKey } from '../../src/keys/link.ts';
+import { certificateText } from '../../src/leaving/certificate.ts';
+import { deleteOrganisation } from '../../src/leaving/delete.ts';
+import { exportOrganisation } from '../../src/leaving/export.ts';
+import { files, leftOut } from '../../src/leaving/returned.ts';
+import { resumeOrganisation, suspendOrganisation } from '../../src/leaving/suspend.ts';
+import { ownTables } from '../../src/leaving/tables.ts';
+import { findOrganisation, readOrganisation } from '../../src/organisations/organisations.ts';
+import { recordExport } from '../../src/organisations/suspension.ts';
+import { grantSandbox } from '../../src/sandbox/own.ts';
+import { inviteUser } from '../../src/users/invitations.ts';
+import { ask } from '../contract/client.ts';
+import { personOf } from '../console/visitor.ts';
+import { scenario } from '../scenario.ts';
+import { withService } from '../service.ts';
+
+/** An organisation leaves: it is closed, everything is returned, everything is deleted, and nothing of it remains. */
+
+const service = await withService();
+const { app } = service;
+const folder = await mkdtemp(join(tmpdir(), 'ars-leaving-'));
+after(() => rm(folder, { recursive: true, force: true }));
+const never = new AbortController().signal;
+const by = () => ({ actor: 'operator', requestId: app.random.uuid() });
+
+/** An organisation with something in as many tables as a test can reach, under names that are found again. */
+async function peopled(canary: string) {
+  const scene = await scenario(service);
+  const { org } = scene;
+  const owner = await personOf(service, org.id, 'owner', {
+    name: `${canary} Owner`,
+    email: `${canary}@owner.example`.toLowerCase(),
+  });
+  await org.post('/webhooks', {
+    url: 'https://platform.example/hook',
+    event_types: ['assessment.completed', 'learner.groups.updated'],
+  });
+  const group = await scene.group('C1');
+  const made = await org.post(
+    '/learners',
+    { ref: `ref-${canary}`, full_name: `${canary} Person`, email: `${canary}@learner.example`.toLowerCase() },
+    { 'idempotency-key': canary },
+  );
+  const learner = await scene.learner(`ref2-${canary}`, `${canary} Second`);
+  await learner.joins(group);
+  const result = await learner.completes();
+  await result.isAmended({ framework: `${canary} framework` });
+  await result.readReport();
+  await learner.leaves(group);
+  await service.inWork((work) =>
+    inviteUser(work, org.id, {
+      email: `${canary}@invited.example`,
+      role: 'tutor',
+      invitedBy: owner.userId,
+      again: false,
+    }),
+  );
+  await sealOrganisation(app, org.id);
+  return { scene, org, owner, result, url: made.body.data.assessment_url as string };
+}
+
+/** Tables in which a text stands anywhere, as a dump shows them. */
+async function tablesWith(text: string): Promise<string[]> {
+  const tables = await app.db.query<{ name: string }>(
+    `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const hex = Buffer.from(text).toString('hex');
+    const rows = await app.db.query(
+      `select from "${name}" t where strpos(lower(t::text), lower($1)) > 0 or strpos(t::text, $2) > 0 limit 1`,
+      [text, hex],
+    );
+    if (rows.length > 0) found.push(name);
+  }
+  return found.sort();
+}
+
+/** A hash of each table's rows of one organisation. */
+async function imageOf(organisationId: number): Promise<Record<string, unknown>> {
+  const image: Record<string, unknown> = {};
+  for (const { name } of await ownTables(app.db)) {
+    // Calls that this test makes meanwhile are no damage.
+    if (name.startsWith('audit') || name === 'key_use') continue;
+    const rows = await app.db.query(
+      `select md5(string_agg(t::text, ',' order by t::text)) as hash, count(*) as count from "${name}" t where organisation_id = $1`,
+      [organisationId],
+    );
+    image[name] = rows[0];
+  }
+  return image;
+}
+
+const suspend = (id: number) => inWork(app, feedLane(id), (work) => suspendOrganisation(work, id, 'The contract ends'));
+
+suite('suspended', async () => {
+  const { org, owner, result, url } = await peopled('Suspendia');
+  const other = await peopled('Bystander');
+  const base = `/console/${org.publicId}`;
+  const linkId = await inWork(app, null, (work) =>
+    offerKey(
+      work,
+      org.id,
+      {
+        kind: 'test',
+        label: null,
+        purpose: null,
+        contact: null,
+        expiresAt: null,
+        networks: [],
+        groupIds: [],
+        subjects: [],
+      },
+      { createdBy: owner.userId, lastsMs: 60_000 },
+    ),
+  );
+  const setup = new URL(linkUrl(service.url, app.secrets, org.id, linkId)).pathname;
+  const invited = await service.inWork((work) =>
+    inviteUser(work, org.id, { email: 'new@college.example', role: 'tutor', invitedBy: 'operator', again: false }),
+  );
+  const welcome = `/console/invitation/${(invited as { token: string }).token}`;
+  const status = async (path: string) => (await ask(service.url, 'GET', path, {})).status;
+  const endpoints = async () =>
+    (await app.db.query('select status from webhook_endpoint where organisation_id = $1', [org.id])).map(
+      (row) => row.status,
+    );
+  const learnerPath = new URL(url).pathname;
+
+  test('nothing of it opens, each door says why to whom it concerns, and the others stay as they are', async () => {
+    assert.deepEqual(
+      [await status(learnerPath), await status(setup), await status(welcome), (await owner.get(base)).status],
+      [200, 200, 200, 200],
+    );
+    const image = await imageOf(org.id);
+    assert.deepEqual(await suspend(org.id), { pausedEndpoints: 1 });
+    assert.equal(await suspend(org.id), null);
+    const refused = await org.get('/assessments');
+    assert.equal(refused.status, 401);
+    assert.deepEqual(refused.body.error.code, 'invalid_credentials');
+    assert.match(refused.body.error.message, /suspended/);
+    const wrong = await service.client({ ...org.key, secret_access_key: 'wrong' }).get('/assessments');
+    assert.doesNotMatch(wrong.body.error.message, /suspended/, 'only whoever has the secret is told');
+    const closed = await ask(service.url, 'GET', learnerPath, {});
+    assert.equal(closed.status, 403);
+    assert.match(closed.text, /closed at the moment/);
+    assert.equal((await ask(service.url, 'POST', `${learnerPath}/start`, {})).status, 403);
+    assert.notEqual(await status(setup), 200);
+    assert.notEqual(await status(welcome), 200);
+    assert.equal((await owner.get(base)).status, 404);
+    assert.deepEqual(await endpoints(), ['paused']);
+    assert.equal((await other.org.get('/assessments')).status, 200);
+    assert.equal((await other.owner.get(`/console/${other.org.publicId}`)).status, 200);
+
+    const resumed = await inWork(app, feedLane(org.id), async (work) =>
+      resumeOrganisation(work, await readOrganisation(work.tx, org.id)),
+    );
+    assert.deepEqual(resumed, { resumedEndpoints: 1 });
+    assert.deepEqual(
+      [await status(learnerPath), await status(setup), await status(welcome), (await owner.get(base)).status],
+      [200, 200, 200, 200],
+    );
+    assert.equal((await org.get(`/assessments/${result.id}`)).status, 200);
+    assert.deepEqual(await endpoints(), ['active']);
+    const now = await imageOf(org.id);
+    // Endpoints and sessions say when they changed last.
+    for (const name of ['webhook_endpoint', 'user_membership']) for (const one of [image, now]) delete one[name];
+    assert.deepEqual(now, image, 'nothing else was changed');
+  });
+
+  test('an endpoint that was paused before stays paused', async () => {
+    await app.db.query(`update webhook_endpoint set status = 'paused' where organisation_id = $1`, [org.id]);
+    assert.deepEqual(await suspend(org.id), { pausedEndpoints: 0 });
+    await inWork(app, feedLane(org.id), async (work) =>
+      resumeOrganisation(work, await readOrganisation(work.tx, org.id)),
+    );
+    assert.deepEqual(await endpoints(), ['paused']);
+  });
+});
+
+suite('returned and deleted', async () => {
+  const canary = 'Zanzibarwicz';
+  const { org, owner, result } = await peopled(canary);
+  const bystander = await peopled('Unconcerned');
+  const image = await imageOf(bystander.org.id);
+  const sandbox = await grantSandbox(app, await readOrganisation(app.db, org.id), {
+    actor: 'operator',
+    action: 'sandbox grant',
+    requestId: app.random.uuid(),
+  });
+  const out = join(folder, 'export');
+  let manifest: any;
+
+  test('everything is returned in files whose hashes stand in a manifest, and no secret is among them', async () => {
+    await suspend(org.id);
+    const organisation = await readOrganisation(app.db, org.id);
+    const broken = new AbortController();
+    await assert.rejects(exportOrganisation(app, organisation, out, () => broken.abort(), broken.signal));
+    const exported = await exportOrganisation(app, organisation, out, () => {}, never);
+    const text = await readFile(join(out, 'manifest.json'));
+    assert.equal(createHash('sha256').update(text).digest('hex'), exported.sha256);
+    manifest = JSON.parse(text.toString());
+    const there = (await readdir(out)).sort();
+    assert.deepEqual(there, ['evidence', 'manifest.json', ...manifest.files.map((one: any) => one.file)].sort());
+    const lines = new Map<string, any[]>();
+    for (const { file, rows, bytes, sha256 } of manifest.files) {
+      const content = await readFile(join(out, file));
+      assert.deepEqual([content.length, createHash('sha256').update(content).digest('hex')], [bytes, sha256], file);
+      const values = content
+        .toString()
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line));
+      assert.equal(values.length, rows, file);
+      lines.set(file, values);
+    }
+    assert.deepEqual(
+      lines
+        .get('learners.ndjson')!
+        .map((one) => one.full_name)
+        .sort(),
+      [`${canary} Person`, `${canary} Second`],
+    );
+    const [returned] = lines.get('results.ndjson')!;
+    assert.deepEqual([returned.assessment_id, returned.body.framework], [result.id, `${canary} framework`]);
+    assert.equal(lines.get('memberships.ndjson')!.length, 1);
+    assert.equal(lines.get('people.ndjson')![0].email, owner.email);
+    assert.equal(manifest.evidence.files, 1);
+    const secrets = await app.db.query<{ text: string }>(
+      `select encode(secret_sha256, 'hex') as text from access_key where organisation_id = $1
+       union all select secret from webhook_endpoint where organisation_id = $1
+       union all select encode(token_sha256, 'hex') from user_invitation where organisation_id = $1`,
+      [org.id],
+    );
+    assert.equal(secrets.length, 3);
+    const all = JSON.stringify([...lines]);
+    for (const { text: secret } of secrets) assert.ok(!all.includes(secret));
+    async function* audit() {
+      yield* lines.get('audit.ndjson')!;
+    }
+    const verdict = await verifyExport(app, org.id, audit());
+    assert.deepEqual([verdict.faults, verdict.blocks > 0], [[], true]);
+    await inWork(app, feedLane(org.id), (work) => recordExport(work, org.id, exported.sha256));
+  });
+
+  test('every table is returned, or it is said why not', async () => {
+    const names = (await ownTables(app.db)).map((table) => table.name);
+    assert.deepEqual(
+      Object.keys({ ...files, ...leftOut }).filter((name) => !names.includes(name)),
+      [],
+      'what is said is of tables that there are',
+    );
+    for (const name of Object.keys(files)) assert.ok(!Object.hasOwn(leftOut, name), name);
+    const written = manifest.files.length - 2;
+    assert.equal(written, names.filter((name) => !Object.hasOwn(leftOut, name)).length);
+  });
+
+  test('only what is suspended and under no legal hold is deleted', async () => {
+    const organisation = await readOrganisation(app.db, bystander.org.id);
+    assert.equal(await deleteOrganisation(app, organisation, by(), () => {}, never), 'open');
+    assert.deepEqual(await imageOf(bystander.org.id), image);
+    const holdId = app.random.uuid();
+    await inWork(app, feedLane(org.id), (work) =>
+      placeHold(work, org.id, { holdId, learnerId: null, reason: 'A case', actor: 'operator', endsAt: null }),
+    );
+    const suspended = await readOrganisation(app.db, org.id);
+    assert.equal(await deleteOrganisation(app, suspended, by(), () => {}, never), 'held');
+    await inWork(app, feedLane(org.id), (work) => releaseHold(work, org.id, holdId, { actor: 'operator' }));
+  });
+
+  test('killed anywhere it goes on; then nothing of it is anywhere, the others are untouched, and the certificate counts', async () => {
+    const counted = await app.db.query<{ learners: number; results: number }>(
+      `select (select count(*)::int4 from learner where organisation_id = $1) as learners,
+              (select count(*)::int4 from assessment where organisation_id = $1) as results`,
+      [org.id],
+    );
+    assert.ok((await tablesWith(canary)).length > 5);
+    for (const batches of [2, 9]) {
+      const child = spawn(
+        process.execPath,
+        [join(import.meta.dirname, 'die-deleting.ts'), org.publicId, String(batches)],
+        {
+          env: {
+            ...process.env,
+            DATABASE_URL: service.databaseUrl,
+            ARS_SECRET: app.settings.secret,
+            ARS_BASE_URL: service.url,
+          },
+          stdio: ['ignore', 'ignore', 'inherit'],
+        },
+      );
+      await once(child, 'exit');
+      assert.equal(child.signalCode, 'SIGKILL');
+    }
+    const half = await readOrganisation(app.db, org.id);
+    const back = await inWork(app, feedLane(org.id), (work) => resumeOrganisation(work, half));
+    assert.equal(back, 'deleting', 'what is half gone is not opened again');
+    const certificate = await deleteOrganisation(app, half, by(), () => {}, never);
+    assert.ok(typeof certificate !== 'string');
+    assert.deepEqual(await tablesWith(canary), []);
+    for (const text of [org.publicId, sandbox])
+      assert.deepEqual(
+        (await tablesWith(text)).filter((name) => name !== 'organisation_deletion' && !name.startsWith('audit')),
+        [],
+      );
+    for (const { name } of await ownTables(app.db))
+      assert.deepEqual(
+        await app.db.query(`select from "${name}" where organisation_id = $1 limit 1`, [org.id]),
+        [],
+        name,
+      );
+    assert.equal(await findOrganisation(app.db, sandbox), undefined);
+    assert.deepEqual(await imageOf(bystander.org.id), image);
+    assert.equal((await bystander.org.get('/assessments')).status, 200);
+    assert.equal((await org.get('/assessments')).status, 401);
+
+    assert.equal(certificate.name, half.name);
+    assert.deepEqual(
+      [certificate.deleted.learner, certificate.deleted.assessment],
+      [counted[0]!.learners, counted[0]!.results],
+      'nothing is counted twice, and nothing is left out',
+    );
+    assert.ok(certificate.deleted['sandbox learner']! > 10);
+    assert.match(certificate.export!.manifest_sha256, /^[0-9a-f]{64}$/);
+    assert.ok(certificate.audit_log_ended!.block > 0);
+    const text = certificateText(certificate);
+    assert.match(text, /CERTIFICATE OF DELETION/);
+    assert.match(text, /2 {2}learners/);
+    const [kept] = await app.db.query('select certificate from organisation_deletion where public_id = $1', [
+      org.publicId,
+    ]);
+    assert.deepEqual(JSON.parse(kept!.certificate), { ...certificate, name: null });
+  });
+});
