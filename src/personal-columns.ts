@@ -52,6 +52,15 @@ export const personalTables: Record<string, PersonalTable> = {
     rows: 'stay, without texts',
     columns: { actor: stays, reason: gone },
   },
+  review: {
+    of: 'both',
+    purpose:
+      'What a person had to look at of a result and why, what the learner asked, what was decided by whom, and what was answered',
+    basis: 'legal obligation',
+    kept: withThem,
+    rows: 'stay, without texts',
+    columns: { request: gone, answer: gone, decided_by: stays },
+  },
   learner_group: {
     of: 'learners',
     purpose: 'Cohorts, programmes, sites, employers and teams; a name may name somebody',
@@ -405,6 +414,7 @@ export const tablesOfNobody: Record<string, string> = {
   retention_run: 'counts of a run of retention, and ids',
   review_fill: 'how far old results were looked at',
   sandbox_request: 'that a sandbox is wanted',
+  review_fill: 'from where on results of an earlier version are looked at',
   scope_exit: 'that a result left a group',
   service_secret: 'a fingerprint of the secret',
   webhook_resend: 'which deliveries are sent again',
