@@ -241,7 +241,7 @@ suite('the pages of a sitting, without script', async () => {
     const token = address.slice('/result/'.length);
     for (const path of [`/a/${token}`, `/result/${oli.token}`, `${address.slice(0, -1)}_`, '/result/x', '/result/%00'])
       assert.equal((await at(path)).status, 404, path);
-    assert.equal((await at(address, { method: 'POST' })).status, 404);
+    assert.equal((await at(address, { method: 'PUT' })).status, 404);
     clock.advance(365 * 24 * hour - 1);
     assert.equal((await at()).status, 200);
     clock.advance(1);
