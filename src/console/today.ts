@@ -1,3 +1,4 @@
+import { countDueCases } from '../cases/cases.ts';
 import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
 import type { Sight } from '../groups/sight.ts';
@@ -9,6 +10,7 @@ import { countWaiting } from '../reviews/queue.ts';
 import type { Role } from '../users/roles.ts';
 import { integrators } from '../users/roles.ts';
 import { empty } from './blocks.ts';
+import { soonMs } from './data-protection.ts';
 import { reviewReaders, upTo } from './review.ts';
 import type { Visit } from './route.ts';
 import { sightOf } from './sight.ts';
@@ -17,6 +19,7 @@ import { sightOf } from './sight.ts';
 
 const dayMs = 24 * 3600_000;
 const creditReaders: readonly Role[] = ['owner', 'admin'];
+const caseKeepers: readonly Role[] = ['owner', 'admin'];
 
 /** One thing to do. */
 type Line = { count: number; one: string; many: string; to: string; pressing?: true };
@@ -192,14 +195,30 @@ async function creditLines({ app, base, organisation }: Visit): Promise<Line[]> 
   ];
 }
 
+async function caseLines({ app, base, organisation }: Visit): Promise<Line[]> {
+  if (!caseKeepers.includes(organisation.role)) return [];
+  const by = new Date(app.clock.nowMs() + soonMs);
+  const count = await countDueCases(app.db, organisation.organisation_id, by);
+  const to = `${base}/data-protection`;
+  return [
+    {
+      count,
+      one: 'request about data is due soon, or overdue',
+      many: 'requests about data are due soon, or overdue',
+      to,
+    },
+  ];
+}
+
 /** Nothing is listed that there is none of; that no credits are left is. */
 export async function todayPart(visit: Visit): Promise<Content> {
-  const [learners, platforms, credits] = await Promise.all([
+  const [learners, cases, platforms, credits] = await Promise.all([
     learnerLines(visit),
+    caseLines(visit),
     integrationLines(visit),
     creditLines(visit),
   ]);
-  const lines = [...[...learners, ...platforms].filter(({ count }) => count > 0), ...credits];
+  const lines = [...[...learners, ...cases, ...platforms].filter(({ count }) => count > 0), ...credits];
   return html`<h2>What needs somebody</h2>${
     lines.length === 0
       ? empty('Nothing needs anybody just now.')
