@@ -11,6 +11,7 @@ import type { Caller } from '../http/route.ts';
 import { hashSecret, storedHash } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
 import { admissionBatch, admissionTime } from '../measures.ts';
+import { inSpan } from '../tracing.ts';
 
 /** Who calls, whether the call is within its key's rate limit, and where the organisation's feed stands. */
 export type Admission = Caller & {
@@ -205,15 +206,16 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
             pairs.map((pair) => pair.address),
           ];
       const sentMs = app.clock.monotonicMs();
-      const rows =
+      const rows = await inSpan('admission', { 'ars.batch_size': calls.length }, () =>
         reads.length === 0
-          ? await relaxed.query<AdmitRow>(one ? statements.one : statements.many, [...asked, ...window])
-          : await durable.query<AdmitRow>(one ? statements.oneAnswered : statements.manyAnswered, [
+          ? relaxed.query<AdmitRow>(one ? statements.one : statements.many, [...asked, ...window])
+          : durable.query<AdmitRow>(one ? statements.oneAnswered : statements.manyAnswered, [
               ...asked,
               ...window,
               uuidArray(reads.map((read) => read.requestId)),
               ...(one ? presumedAlike(reads[0]!.presumed) : presumedUnlike(reads)),
-            ]);
+            ]),
+      );
       admissionBatch.observe(calls.length);
       admissionTime.observe((app.clock.monotonicMs() - sentMs) / 1000);
       const out = new Array<Admission | null>(calls.length).fill(null);

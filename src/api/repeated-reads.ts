@@ -5,6 +5,7 @@ import type { App } from '../app.ts';
 import { hostFault } from '../http/host.ts';
 import { hashSecret } from '../keys/keys.ts';
 import { uuidAt } from '../random.ts';
+import { tracing } from '../tracing.ts';
 import type { Admission, Admit, Presumed } from './admission.ts';
 import { credentialsOf, rateHeaders } from './admission.ts';
 import type { KeyUses } from './key-uses.ts';
@@ -91,7 +92,8 @@ export function answerRepeatedReads(
 ): void {
   const [everyOther] = server.listeners('request') as [RequestListener];
   server.removeAllListeners('request').on('request', (request, response) => {
-    const unchanged = stopping() ? null : reads.find(request);
+    // With spans, every request goes the way on which they are made.
+    const unchanged = tracing || stopping() ? null : reads.find(request);
     if (unchanged === null) {
       everyOther(request, response);
       return;

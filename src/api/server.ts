@@ -17,6 +17,8 @@ import { connections as openConnections } from '../measures.ts';
 import { beforeReading } from '../metrics.ts';
 import { uuidAt } from '../random.ts';
 import { apiBase } from '../settings.ts';
+import type { RequestSpan } from '../tracing.ts';
+import { beginRequest, endRequest, tracing, withinRequest } from '../tracing.ts';
 import type { Admission } from './admission.ts';
 import { admitter, credentialsOf, rateHeaders } from './admission.ts';
 import { addressReader, callerAddress } from './caller-address.ts';
@@ -43,6 +45,8 @@ declare module 'fastify' {
     code: string;
     recorded: Recorded | null;
     startedMs: number;
+    /** Null unless somebody wants spans. */
+    span: RequestSpan | null;
   }
   interface FastifyContextConfig {
     action?: string;
@@ -98,6 +102,7 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
   fastify.decorateRequest('code', '');
   fastify.decorateRequest('recorded', null);
   fastify.decorateRequest('startedMs', 0);
+  fastify.decorateRequest('span', null);
   fastify.setErrorHandler((error, request, reply) => sendError(app, error, request, reply));
   fastify.setNotFoundHandler((request, reply) => sendError(app, new ApiError('not_found'), request, reply));
   addHooks(app, fastify, connections);
@@ -123,19 +128,25 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
     request.startedMs = app.clock.monotonicMs();
     reply.header(requestIdHeader, request.id);
     const fault = hostFault(request.raw);
-    done(fault === null ? undefined : new ApiError('bad_request', fault));
+    const goOn = () => done(fault === null ? undefined : new ApiError('bad_request', fault));
+    if (!tracing) return goOn();
+    request.span = beginRequest(request.raw);
+    return withinRequest(request.span, goOn);
   });
   fastify.addHook('onSend', (_request, reply, payload, done) => {
     if (connections().stopping) reply.header('connection', 'close');
     done(null, payload);
   });
   fastify.addHook('onResponse', (request, reply, done) => {
+    const route =
+      request.action === '' ? `${request.method} ${request.routeOptions.url ?? '(no page)'}` : request.action;
+    if (request.span !== null) endRequest(request.span, route, reply.statusCode, request.id);
     logAnswer(
       app,
       request.startedMs,
       request.id,
       request.action === '' ? `${request.method} (page)` : request.action,
-      request.action === '' ? `${request.method} ${request.routeOptions.url ?? '(no page)'}` : request.action,
+      route,
       reply.statusCode,
       request.caller,
     );

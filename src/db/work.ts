@@ -9,6 +9,7 @@ import type { Database, Tx } from './database.ts';
 import { lockHeld } from './database.ts';
 import type { Lane } from './turns.ts';
 import { NoTurn } from './turns.ts';
+import { inSpan } from '../tracing.ts';
 
 /** What a unit of work passes on of what it is opened with. None of it reaches the database. */
 type Passed = { random: Random; settings: Settings; secrets: Secrets; keyring: Keyring };
@@ -54,7 +55,19 @@ const retriable = new Set(['40P01', '40001']);
  * @param left ends the wait when nobody is there any more to hear the outcome
  * @throws NoTurn when the wait was too long, was ended, or too many wait already
  */
-export async function inWork<T>(
+export function inWork<T>(
+  app: Opener,
+  lane: Lane | null,
+  inside: (work: Work) => Promise<T>,
+  left?: AbortSignal,
+): Promise<T> {
+  // Whose lane it is is nobody else's business.
+  return inSpan('unit of work', { 'ars.lane': lane?.name.split(' ')[0] ?? 'none' }, () =>
+    inTurn(app, lane, inside, left),
+  );
+}
+
+async function inTurn<T>(
   app: Opener,
   lane: Lane | null,
   inside: (work: Work) => Promise<T>,

@@ -11,6 +11,7 @@ import { holdsNationalInsuranceNumber } from '../personal-data.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
 import type { Banks } from './banks.ts';
 import { banksOf } from './banks.ts';
+import { inSpan } from '../tracing.ts';
 import { deliveryOf, takeStep } from './step.ts';
 import type { HistoryRow, SittingKey, SittingRow } from './store.ts';
 import {
@@ -69,6 +70,14 @@ export type AnswerOutcome = { kind: 'taken' | 'late' | 'time_up' | 'unanswered' 
  * @param skip passes the question over, after a warning; it counts as wrong
  */
 export function answerQuestion(
+  app: App,
+  key: SittingKey,
+  given: { position: number; answer: Answer; skip: boolean },
+): Promise<AnswerOutcome> {
+  return inSpan('sitting step', { 'ars.position': given.position }, () => take(app, key, given));
+}
+
+function take(
   app: App,
   key: SittingKey,
   given: { position: number; answer: Answer; skip: boolean },

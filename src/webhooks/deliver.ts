@@ -1,3 +1,4 @@
+import { SpanKind } from '@opentelemetry/api';
 import type { App } from '../app.ts';
 import { batcher } from '../db/batcher.ts';
 import type { Dedicated } from '../db/database.ts';
@@ -12,6 +13,7 @@ import type { Outcome, Recorder } from './outcome.ts';
 import type { Verdict } from './retry.ts';
 import { nextAttempt, verdictOf } from './retry.ts';
 import type { Attempt, Sender } from './send.ts';
+import { inSpan } from '../tracing.ts';
 
 /**
  * Attempts on fast endpoints between their first byte and the departure of their outcome for the database, in one worker:
@@ -127,7 +129,12 @@ async function makeAttempt(
   }, slowAfterMs);
   let attempt: Attempt & { sent: string | null };
   try {
-    attempt = await attemptDelivery(app, sender, lane.endpoint, delivery, breakOff);
+    attempt = await inSpan(
+      'webhook attempt',
+      { 'ars.event_type': delivery.type, 'ars.attempt': delivery.attempts + 1 },
+      () => attemptDelivery(app, sender, lane.endpoint, delivery, breakOff),
+      SpanKind.CLIENT,
+    );
     lane.slow = attempt.duration_ms >= slowAfterMs;
   } finally {
     clearTimeout(tooSlow);
