@@ -52,15 +52,6 @@ export const personalTables: Record<string, PersonalTable> = {
     rows: 'stay, without texts',
     columns: { actor: stays, reason: gone },
   },
-  review: {
-    of: 'both',
-    purpose:
-      'What a person had to look at of a result and why, what the learner asked, what was decided by whom, and what was answered',
-    basis: 'legal obligation',
-    kept: withThem,
-    rows: 'stay, without texts',
-    columns: { request: gone, answer: gone, decided_by: stays },
-  },
   learner_group: {
     of: 'learners',
     purpose: 'Cohorts, programmes, sites, employers and teams; a name may name somebody',
@@ -412,7 +403,6 @@ export const tablesOfNobody: Record<string, string> = {
   rate_window: 'counts of calls',
   retention_policy: 'months by kind',
   retention_run: 'counts of a run of retention, and ids',
-  review_fill: 'how far old results were looked at',
   sandbox_request: 'that a sandbox is wanted',
   review_fill: 'from where on results of an earlier version are looked at',
   scope_exit: 'that a result left a group',
