@@ -265,9 +265,26 @@ async function fillDeliveries(app: App, id: number, from: Date, { deliveries, re
        values ($1, $2, $3, 'bench', $3, 900, 900, $3)`,
       [id, work.uuid(), new Date(work.nowMs - dayMs)],
     );
+    await work.tx.query(invitations, [id, new Date(work.nowMs - dayMs)]);
     await work.tx.query(dataProtection, [id, new Date(work.nowMs - dayMs)]);
   });
 }
+
+/** Every second learner is invited, the first fifty of them by each of twenty runs. */
+const invitations = `
+  with made as (
+    insert into invitation (organisation_id, invitation_id, learner_id, subjects, created_at, expires_at, credit_spent, status)
+    select $1, md5('invitation ' || learner_id)::uuid, learner_id, '{maths,english}', $2::timestamptz - n * interval '20 seconds',
+           $2::timestamptz - n * interval '20 seconds' + interval '30 days', false, case when n % 3 = 0 then 'used' else 'open' end
+      from (select learner_id, row_number() over (order by learner_id) as n from learner where organisation_id = $1) l where n % 2 = 0
+    returning invitation_id, learner_id),
+  runs as (
+    insert into invitation_run (organisation_id, run_id, status, created_by, created_at, started_at, finished_at, total, reached, invited)
+    select $1, md5('run ' || n)::uuid, 'finished', 'bench', $2, $2, $2, 50, 50, 50 from generate_series(1, 20) n
+    returning run_id)
+  insert into invitation_run_row (organisation_id, run_id, row_no, invitation_id, learner_id, outcome)
+  select $1, r.run_id, m.n, m.invitation_id, m.learner_id, 'invited'
+    from runs r cross join (select *, row_number() over () as n from made limit 50) m`;
 
 /** A hold, a run of retention and an erasure each, twenty times over. */
 const dataProtection = `
@@ -284,7 +301,7 @@ const dataProtection = `
   looked as (
     insert into lookup (organisation_id, learner_id, at, user_id, page)
     select $1, l.learner_id, $2::timestamptz - n * interval '1 hour', gen_random_uuid(), '/learners/{learner_id}'
-      from (select learner_id from learner where organisation_id = $1 order by learner_id limit 60) l, generate_series(1, 200) n)),
+      from (select learner_id from learner where organisation_id = $1 order by learner_id limit 60) l, generate_series(1, 200) n),
   imports as (
     insert into import_run (organisation_id, run_id, status, created_by, created_at, dates, fresh, changed, same, faulty)
     select $1, gen_random_uuid(), 'cancelled', 'bench', $2, 'uk', n, 0, 0, 0 from generate_series(1, 20) n)

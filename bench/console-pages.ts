@@ -138,7 +138,10 @@ const sample: Record<string, string> = {
   member: 'select learner_id as id from membership where organisation_id = $1 and left_position is null limit 40',
   team_id: `select group_id as id from learner_group where organisation_id = $1 and type = 'team' order by group_id limit 20`,
   import_id: 'select run_id as id from import_run where organisation_id = $1 limit 20',
-  run_id: 'select run_id as id from membership_run where organisation_id = $1 limit 20',
+  membership_run_id: 'select run_id as id from membership_run where organisation_id = $1 limit 20',
+  run_id: 'select run_id as id from invitation_run where organisation_id = $1 limit 20',
+  invitation_id:
+    'select invitation_id as id from invitation where organisation_id = $1 order by invitation_id limit 60',
   assessment_id:
     'select assessment_id as id from assessment_feed where organisation_id = $1 order by assessment_id limit 60',
   position: `select n::text as id from generate_series(1, 20) n where $1::int8 is not null`,

@@ -24,8 +24,8 @@ export const handOutRoutes: ConsoleRoute[] = [
   { for: inviters, method: 'POST', path: '/invitations/mail', handle: mail },
 ];
 
-/** Links on one page: twelve sheets of cards. */
-const linksOnPage = 96;
+/** Links on one page: two sheets of cards. More of their pictures would make a page heavy. */
+const linksOnPage = 16;
 /** Invitations that are read at once for a file. */
 const linksAtOnce = 2000;
 

@@ -43,7 +43,7 @@ export const memberRoutes: ConsoleRoute[] = [
   { for: managers, method: 'POST', path: '/groups/{group_id}/chosen', handle: previewChosen },
   { for: managers, method: 'GET', path: '/groups/{group_id}/move-all', handle: previewAll },
   { for: managers, method: 'POST', path: '/groups/{group_id}/members', handle: change },
-  { for: managers, method: 'GET', path: '/membership-runs/{run_id}', handle: showRun },
+  { for: managers, method: 'GET', path: '/membership-runs/{membership_run_id}', handle: showRun },
 ];
 
 /** Who is in it now, with what can be done to those who are chosen. */
@@ -312,7 +312,7 @@ async function change(visit: Visit): Promise<Answer> {
 async function showRun(visit: Visit): Promise<Answer> {
   const { app, base, organisation, params } = visit;
   const { organisation_id: id, time_zone: zone } = organisation;
-  const runId = params.run_id!.toLowerCase();
+  const runId = params.membership_run_id!.toLowerCase();
   const run = isUuid(runId) ? await findRun(app.db, id, runId) : undefined;
   if (run === undefined) throw new NoSuchPage();
   const groupIds = [run.leaves, run.joins].filter((one) => one !== null);
