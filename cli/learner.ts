@@ -19,6 +19,7 @@ import { isNameOf, isOpaqueRef } from '../src/personal-data.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { inviteCommands } from './invite.ts';
+import { matchingCommands } from './matching.ts';
 import {
   act,
   missing,
@@ -98,6 +99,7 @@ function sentenceOf({ from, into, joins, alike, refused }: MergePreview): string
 
 export const commands: Command[] = [
   ...inviteCommands,
+  ...matchingCommands,
   {
     name: 'learner rename',
     usage: '--organisation ID REF|--learner-id ID --name N [--reason R]',

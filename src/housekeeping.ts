@@ -13,6 +13,7 @@ import { pruneImports, runImports } from './imports/run.ts';
 import { limits } from './limits.ts';
 import { errorFields } from './log.ts';
 import { pruneDrafts, runInvitations } from './invitations/run.ts';
+import { keyAll } from './merging/matching.ts';
 import { pruneMails } from './mail/outbox.ts';
 import { forgetLeavingLearners } from './withdrawals/forget.ts';
 import { pruneUserInvitations } from './users/invitations.ts';
@@ -70,6 +71,7 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
     runMoves(app, signal),
     runInvitations(app, signal),
     scrubDigest(app),
+    keyAll(app, signal),
     // A process outlives the database that it was connected to: a standby takes over, or a backup comes in its place.
     takeUpRestore(app).then((begun) => (begun === null ? 0 : applyErasures(app))),
     inWork(app, null, async (work) => {

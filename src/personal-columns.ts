@@ -34,7 +34,18 @@ export const personalTables: Record<string, PersonalTable> = {
       ref: 'emptied; ref_hash stays',
       email: gone,
       ref_hash: 'made by the erasure: a keyed hash, by which a feed that asks for the reference finds the tombstones',
+      name_key: 'emptied: a number made of the name, by which doubles are found',
+      near_key: 'emptied: a number made of the name’s sound',
+      ref_key: 'emptied: a number made of the reference',
     },
+  },
+  learner_distinct: {
+    of: 'both',
+    purpose: 'Pairs of learners of whom somebody said that they are not one person',
+    basis: 'legitimate interests',
+    kept: 'as long as the organisation is here',
+    rows: 'stay: ids, which name nobody',
+    columns: { actor: stays },
   },
   learner_alias: {
     of: 'learners',

@@ -95,6 +95,7 @@ export const redactions: Record<string, Redaction> = {
   'learner.ref': (work, id, { key }) => redactLearner(work, id, key.learner_id!),
   'learner_alias.ref': (work, id, { key }) => redactAlias(work.tx, id, key.alias_id!),
   'learner_change.actor': overwrite,
+  'learner_distinct.actor': overwrite,
   'learner_change.reason': overwrite,
   'learner_group.name': (work, id, { key }) => redactGroup(work, id, key.group_id!),
   'learner_group.ref': (work, id, { key }) => redactGroup(work, id, key.group_id!),

@@ -50,6 +50,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   learner: ['src/learners'],
   learner_alias: ['src/learners'],
   learner_change: ['src/learners'],
+  learner_distinct: ['src/merging'],
   learner_feed: ['src/feed', ['src/learners/store.ts', 'the row is made, and ends, with its learner']],
   learner_group: ['src/groups', ['src/feed/restamp.ts', 'a restore may have put back an older name']],
   learner_leaving: ['src/learners'],

@@ -128,7 +128,7 @@ suite('layers', () => {
 
   test('a unit of work is opened at the edges, and by verbs that need more than one or work outside one', () => {
     const verbs =
-      /^src\/(db\/work|retention\/run|restore\/\w+|restamp|upgrade|digest|imports\/(file|run)|evidence\/store|withdrawals\/forget|webhooks\/resend|invitations\/run|groups\/runs|leaving\/delete|sittings\/(start|answer|finish|expire)|sandbox\/\w+|conform\/stage)\.ts$/;
+      /^src\/(db\/work|retention\/run|restore\/\w+|restamp|upgrade|digest|imports\/(file|run)|evidence\/store|withdrawals\/forget|merging\/matching|webhooks\/resend|invitations\/run|groups\/runs|leaving\/delete|sittings\/(start|answer|finish|expire)|sandbox\/\w+|conform\/stage)\.ts$/;
     none(
       'inWork',
       src.filter((file) => !isEdge(file) && !verbs.test(file) && /\binWork\(/.test(code(file))),

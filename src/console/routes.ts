@@ -15,6 +15,8 @@ import { resendRoutes } from './resends.ts';
 import { webhookRoutes } from './webhooks.ts';
 import { creditRoutes } from './credits.ts';
 import { logRoutes } from './log.ts';
+import { matchingRoutes } from './matching.ts';
+import { mergeRoutes } from './merge.ts';
 import { teamRoutes } from './teams.ts';
 import { traceRoutes } from './trace.ts';
 import { invitationRoutes } from './invitation.ts';
@@ -83,6 +85,8 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...logRoutes,
   ...traceRoutes,
   ...searchRoutes,
+  ...matchingRoutes,
+  ...mergeRoutes,
   ...erasureRoutes,
   ...learnerExportRoutes,
   ...creditRoutes,

@@ -475,18 +475,26 @@ create table learner (
   full_name text not null,
   learner_id uuid not null,
   merged_into uuid,
+  name_key bigint,
   named_at bigint,
+  near_key bigint,
   organisation_id bigint not null,
   ref text,
   ref_hash bytea,
+  ref_key bigint,
   constraint learner_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint learner_pkey PRIMARY KEY (organisation_id, learner_id)
 );
 CREATE INDEX learner_by_name ON public.learner USING btree (organisation_id, folded_name(full_name) COLLATE "C", learner_id) WHERE (full_name <> ''::text);
 CREATE INDEX learner_by_ref ON public.learner USING btree (organisation_id, COALESCE(lower((ref COLLATE "C")), '~'::text), learner_id) WHERE (full_name <> ''::text);
 CREATE INDEX learner_merged_into ON public.learner USING btree (organisation_id, merged_into) WHERE (merged_into IS NOT NULL);
+CREATE INDEX learner_name_key ON public.learner USING btree (organisation_id, name_key, learner_id) WHERE (name_key IS NOT NULL);
+CREATE INDEX learner_near_key ON public.learner USING btree (organisation_id, near_key, learner_id) WHERE (near_key IS NOT NULL);
 CREATE UNIQUE INDEX learner_ref ON public.learner USING btree (organisation_id, ref) WHERE (ref IS NOT NULL);
 CREATE INDEX learner_ref_hash ON public.learner USING btree (organisation_id, ref_hash) WHERE (ref_hash IS NOT NULL);
+CREATE INDEX learner_ref_key ON public.learner USING btree (organisation_id, ref_key, learner_id) WHERE (ref_key IS NOT NULL);
+CREATE INDEX learner_unkeyed ON public.learner USING btree (organisation_id, learner_id) WHERE ((name_key IS NULL) AND (full_name <> ''::text));
+CREATE INDEX learner_without_ref ON public.learner USING btree (organisation_id, learner_id) WHERE ((ref IS NULL) AND (full_name <> ''::text));
 CREATE INDEX learner_words ON public.learner USING gin (name_words(organisation_id, folded_name(full_name))) WITH (fastupdate=off);
 
 create table learner_alias (
@@ -516,6 +524,19 @@ create table learner_change (
   constraint learner_change_pkey PRIMARY KEY (organisation_id, learner_id, at, kind)
 );
 CREATE INDEX learner_change_erased ON public.learner_change USING btree (organisation_id, learner_id) WHERE (kind = 'erased'::text);
+
+create table learner_distinct (
+  actor text not null,
+  at timestamp with time zone not null,
+  learner_id uuid not null,
+  organisation_id bigint not null,
+  other_id uuid not null,
+  constraint learner_distinct_check CHECK ((learner_id < other_id)),
+  constraint learner_distinct_organisation_id_learner_id_fkey FOREIGN KEY (organisation_id, learner_id) REFERENCES learner(organisation_id, learner_id),
+  constraint learner_distinct_organisation_id_other_id_fkey FOREIGN KEY (organisation_id, other_id) REFERENCES learner(organisation_id, learner_id),
+  constraint learner_distinct_pkey PRIMARY KEY (organisation_id, learner_id, other_id)
+);
+CREATE INDEX learner_distinct_other ON public.learner_distinct USING btree (organisation_id, other_id);
 
 create table learner_feed (
   deleted boolean not null default false,

@@ -42,7 +42,12 @@ export const learnerTables: Record<string, LearnerTable> = {
     whose: ofPerson,
     order: 't.learner_id',
     says: 'Who you are here: name, reference, e-mail address, and since when.',
-    omits: { ref_hash: 'empty until a learner is erased' },
+    omits: {
+      ref_hash: 'empty until a learner is erased',
+      name_key: 'a number made of the name',
+      near_key: 'a number made of the name',
+      ref_key: 'a number made of the reference',
+    },
   },
   learner_alias: {
     whose: ofLearner,
@@ -179,6 +184,7 @@ export const learnerTables: Record<string, LearnerTable> = {
 /** Tables with ids of learners, results, invitations or sittings that say no more of the person than those above. */
 export const idsOnly: Record<string, string> = {
   digest_cell: 'sums over many results',
+  learner_distinct: 'that two learners are not one person, by their ids',
   learner_feed: 'the place of the learner in the order of changes',
   learner_leaving: 'when to look whether anything is left of a learner',
   scope_exit: 'that a result left a group, which the memberships say',

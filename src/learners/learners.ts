@@ -24,3 +24,4 @@ export {
   updateLearnerEmail,
   updateLearnerRef,
 } from './store.ts';
+export { findUnkeyed, keyLearners } from './unkeyed.ts';

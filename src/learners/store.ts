@@ -7,6 +7,7 @@ import { shapeAt } from '../db/shape.ts';
 import { idsOf, reachedBy } from '../learner-ref.ts';
 import type { ListedErasure } from '../erasures-list.ts';
 import { limits } from '../limits.ts';
+import { nameKey, nearKey, refKey } from './keys.ts';
 
 export type LearnerRow = {
   learner_id: string;
@@ -54,10 +55,11 @@ const insert = statement(
   `
   with given as (
     select g.*, row_number() over () - 1 as n
-      from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $8::int8[]) as g(learner_id, ref, full_name, email, named_at)),
+      from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $8::int8[], $9::int8[], $10::int8[], $11::int8[])
+           as g(learner_id, ref, full_name, email, named_at, name_key, near_key, ref_key)),
   made as (
-    insert into learner (organisation_id, learner_id, ref, full_name, email, named_at, created_at)
-    select $1, learner_id, ref, full_name, email, named_at, $6 from given)
+    insert into learner (organisation_id, learner_id, ref, full_name, email, named_at, created_at, name_key, near_key, ref_key)
+    select $1, learner_id, ref, full_name, email, named_at, $6, name_key, near_key, ref_key from given)
   insert into learner_feed (organisation_id, learner_id, position, group_set_id)
   select $1, learner_id, $7 + ${limits.positionStepUs} * n, md5('{}')::uuid from given`,
 );
@@ -66,7 +68,7 @@ const empty = statement(
   `
   with given as (select * from unnest($2::uuid[]) with ordinality as g(learner_id, n)),
   emptied as (
-    update learner l set ref = null, full_name = '', email = null, named_at = null
+    update learner l set ref = null, full_name = '', email = null, named_at = null, name_key = null, near_key = null, ref_key = null
       from given g where l.organisation_id = $1 and l.learner_id = g.learner_id),
   settled as (
     delete from learner_leaving l using given g where l.organisation_id = $1 and l.learner_id = g.learner_id)
@@ -140,7 +142,8 @@ const stranded = statement(
 const update = statement(
   'learner.update',
   `
-  update learner set full_name = $3, email = coalesce($4, email), named_at = coalesce($5, named_at) where organisation_id = $1 and learner_id = $2`,
+  update learner set full_name = $3, email = coalesce($4, email), named_at = coalesce($5, named_at), name_key = $6, near_key = $7
+   where organisation_id = $1 and learner_id = $2`,
 );
 
 const mergedInto = statement(
@@ -152,7 +155,8 @@ const absorb = statement(
   `
   with lost as (
     update learner set merged_into = $3 where organisation_id = $1 and (learner_id = $2 or merged_into = $2))
-  update learner set email = coalesce(email, $4), ref = coalesce(ref, $5), named_at = $6
+  update learner set email = coalesce(email, $4), ref = coalesce(ref, $5), named_at = $6,
+         ref_key = coalesce(ref_key, $7)
    where organisation_id = $1 and learner_id = $3`,
 );
 const whole = statement(
@@ -169,7 +173,7 @@ const updateEmail = statement(
 );
 const updateRef = statement(
   'learner.update_ref',
-  'update learner set ref = $3 where organisation_id = $1 and learner_id = $2',
+  'update learner set ref = $3, ref_key = $4 where organisation_id = $1 and learner_id = $2',
 );
 
 /** The learner whom a reference reaches: theirs now, or before. */
@@ -222,6 +226,9 @@ export async function insertLearners(work: Work, feed: Feed, learners: NewLearne
     new Date(work.nowMs),
     feed.next(),
     learners.map((l) => l.named_at ?? null),
+    learners.map((l) => nameKey(l.full_name)),
+    learners.map((l) => nearKey(l.full_name)),
+    learners.map((l) => (l.ref === null ? null : refKey(l.ref))),
   ]);
   feed.used(learners.length);
 }
@@ -233,7 +240,15 @@ export async function updateLearner(
   fullName: string,
   given: { email?: string | null; namedAtUs?: number },
 ): Promise<void> {
-  await tx.query(update, [organisationId, learnerId, fullName, given.email ?? null, given.namedAtUs ?? null]);
+  await tx.query(update, [
+    organisationId,
+    learnerId,
+    fullName,
+    given.email ?? null,
+    given.namedAtUs ?? null,
+    nameKey(fullName),
+    nearKey(fullName),
+  ]);
 }
 
 /** Those who turned out to be this learner. */
@@ -258,7 +273,15 @@ export async function absorbLearner(
   { from, to }: { from: WholeLearner; to: WholeLearner },
 ): Promise<void> {
   const namedAtUs = work.nowMs * 1000;
-  await work.tx.query(absorb, [organisationId, from.learner_id, to.learner_id, from.email, from.ref, namedAtUs]);
+  await work.tx.query(absorb, [
+    organisationId,
+    from.learner_id,
+    to.learner_id,
+    from.email,
+    from.ref,
+    namedAtUs,
+    from.ref === null ? null : refKey(from.ref),
+  ]);
 }
 
 export async function findLearnerEmail(tx: Tx, organisationId: number, learnerId: string): Promise<string | null> {
@@ -276,7 +299,7 @@ export async function updateLearnerEmail(
 
 /** Another reference for a learner, whom the provider's systems then know by it. */
 export async function updateLearnerRef(tx: Tx, organisationId: number, learnerId: string, ref: string): Promise<void> {
-  await tx.query(updateRef, [organisationId, learnerId, ref]);
+  await tx.query(updateRef, [organisationId, learnerId, ref, refKey(ref)]);
 }
 
 /**

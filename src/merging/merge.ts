@@ -14,6 +14,7 @@ import { passLookups } from '../lookups/lookups.ts';
 import { isNameOf } from '../personal-data.ts';
 import { lockOpenSittings, passSittings } from '../sittings/sittings.ts';
 import { forgetLearners } from '../withdrawals/forget.ts';
+import { passDistinct } from './matching.ts';
 
 /** Why two learners are not merged: a sentence for whoever asked. */
 export class MergeRefused extends Error {}
@@ -76,6 +77,7 @@ export async function mergeLearners(
   const sittings = await passSittings(tx, organisationId, from, into);
   const results = await passResults(work, feed, from, into);
   await passReviews(tx, organisationId, from, into);
+  await passDistinct(tx, organisationId, from, into);
   await passHolds(tx, organisationId, from, into);
   await passCases(tx, organisationId, from, into);
   await passLookups(tx, organisationId, from, into);

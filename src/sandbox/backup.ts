@@ -19,6 +19,7 @@ const recordTables = [
   'membership',
   'learner_feed',
   'learner_alias',
+  'learner_distinct',
   'learner',
   'group_set_group',
   'group_set',

@@ -58,6 +58,7 @@ const told: Record<string, 'moves' | 'stays as it was' | 'ends'> = {
   data_case: 'moves',
   lookup: 'moves',
   review: 'moves',
+  learner_distinct: 'moves',
   learner: 'stays as it was',
   invitation_run_row: 'stays as it was',
   learner_change: 'stays as it was',

@@ -1,0 +1,168 @@
+import type { Content, Markup } from '../html.ts';
+import { html } from '../html.ts';
+import { limits } from '../limits.ts';
+import type { AlikeBy, AlikeRow, Twin, WithoutRef } from '../merging/matching.ts';
+import { keepApart, listAlike, listWithoutRef } from '../merging/matching.ts';
+import { managers } from '../users/roles.ts';
+import { isUuid } from '../uuid.ts';
+import { day, empty, notice, pager, table, withQuery } from './blocks.ts';
+import { buttonForm, hiddenField } from './form.ts';
+import { name } from './frame.ts';
+import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
+
+/** Learners whom platforms can't match: without a reference, or two who may be one. Each is mended from here. */
+export const matchingRoutes: ConsoleRoute[] = [
+  { for: managers, method: 'GET', path: '/matching', menu: 'Matching', handle: matching },
+  { for: managers, method: 'POST', path: '/matching/distinct', handle: distinct },
+];
+
+const kinds = ['without', 'name', 'reference'] as const;
+type Kind = (typeof kinds)[number];
+
+const words: Record<Kind, { title: string; none: string }> = {
+  without: { title: 'Without a reference', none: 'Every learner has a reference.' },
+  name: { title: 'The same name', none: 'No two learners have the same name.' },
+  reference: { title: 'References written differently', none: 'No two references differ in their writing only.' },
+};
+
+async function matching(visit: Visit): Promise<Answer> {
+  const { base, query } = visit;
+  const kind = kinds.find((one) => one === query.get('kind')) ?? 'without';
+  const here = `${base}/matching`;
+  const { content, next } = kind === 'without' ? await withoutRef(visit) : await alike(visit, kind);
+  return {
+    page: {
+      title: 'Matching',
+      main: html`<p>Learners whom a connected platform can’t tell: who has no reference, and who may be here twice. What you mend counts at once: the results come again with the platform’s next request.</p>${notice(
+        query,
+        {
+          merged: 'The two are one learner now.',
+          distinct: 'It is remembered that they are not the same person.',
+          referenced: 'The learner has the reference.',
+        },
+      )}<nav class="pager" aria-label="What to match"><ul>${kinds.map(
+        (one) =>
+          html`<li>${one === kind ? html`<strong aria-current="page">${words[one].title}</strong>` : html`<a href="${here}?kind=${one}">${words[one].title}</a>`}</li>`,
+      )}</ul></nav>${content}${pager({
+        first: query.has('after') ? withQuery(here, query, { after: null, did: null }) : null,
+        next: next === null ? null : withQuery(here, query, { after: next, did: null }),
+      })}<h2>References that nobody here has</h2><p>A platform that asks for one gets an empty answer, and the service keeps no reference that is nobody’s: it might name a person. Look one up in the field at the top of the page; if nobody has it, give it to the learner who should.</p>`,
+    },
+  };
+}
+
+type Part = { content: Content; next: string | null };
+
+const resultsCell = (visit: Visit, row: { results: number; last_assessed_at: number | null }): Content =>
+  row.last_assessed_at === null
+    ? 'None'
+    : html`${row.results}, the last on ${day(new Date(row.last_assessed_at / 1000), visit.organisation.time_zone)}`;
+
+async function withoutRef(visit: Visit): Promise<Part> {
+  const { app, base, organisation, query } = visit;
+  const after = query.get('after') ?? '';
+  const rows = await listWithoutRef(app.db, organisation.organisation_id, {
+    after: isUuid(after) ? after : null,
+    limit: limits.consoleRows + 1,
+  });
+  const shown = rows.slice(0, limits.consoleRows);
+  if (shown.length === 0) return { content: empty(words.without.none), next: null };
+  return {
+    content: table<WithoutRef>({
+      caption: words.without.title,
+      rows: shown,
+      columns: [
+        {
+          head: 'Learner',
+          cell: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>`,
+        },
+        { head: 'Results', cell: (row) => resultsCell(visit, row) },
+        { head: 'Since', cell: (row) => day(row.created_at, organisation.time_zone) },
+        {
+          head: 'May be',
+          cell: (row) =>
+            row.twins.length === 0
+              ? 'Nobody else'
+              : html`<ul>${row.twins.map((twin) => twinLine(visit, row, twin))}</ul>`,
+        },
+        {
+          head: 'Mend',
+          cell: (row) =>
+            html`<a href="${base}/learners/${row.learner_id}/reference">Give a reference<span class="unseen"> to ${row.full_name}</span></a>`,
+        },
+      ],
+    }),
+    next: rows.length > shown.length ? shown.at(-1)!.learner_id : null,
+  };
+}
+
+const refOf = ({ ref }: { ref: string | null }): Content => (ref === null ? 'no reference' : html`<code>${ref}</code>`);
+
+function twinLine({ base }: Visit, row: WithoutRef, twin: Twin): Markup {
+  return html`<li>${name(twin.full_name)}, ${refOf(twin)}: ${twin.same ? 'the same name' : 'a name that sounds alike'}. <a href="${base}/learners/${row.learner_id}/merge/${twin.learner_id}">Compare</a>${apartButton(
+    base,
+    'without',
+    [row.learner_id, twin.learner_id],
+  )}</li>`;
+}
+
+const apartButton = (base: string, kind: Kind, [one, other]: readonly [string, string]): Markup =>
+  buttonForm(`${base}/matching/distinct`, 'Not the same person', [
+    hiddenField('one', one),
+    hiddenField('other', other),
+    hiddenField('kind', kind),
+  ]);
+
+async function alike(visit: Visit, kind: AlikeBy): Promise<Part> {
+  const { app, organisation, query } = visit;
+  const after = Number(query.get('after') ?? '-1');
+  const { groups, last } = await listAlike(app.db, organisation.organisation_id, kind, {
+    after: Number.isSafeInteger(after) ? after : null,
+    limit: limits.consoleRows / 2,
+  });
+  const next = last === null ? null : String(last);
+  if (groups.length === 0)
+    return { content: empty(last === null ? words[kind].none : 'Those that were here are told apart.'), next };
+  return { content: groups.map((members) => groupTable(visit, kind, members)), next };
+}
+
+/** Each beside the first one: whoever is not the same person as the first may be as another. */
+function groupTable(visit: Visit, kind: AlikeBy, members: AlikeRow[]): Markup {
+  const { base, organisation } = visit;
+  const [first] = members;
+  return table<AlikeRow>({
+    caption:
+      kind === 'name'
+        ? name(first!.full_name).text === ''
+          ? ''
+          : `${first!.full_name}: the same name`
+        : `${first!.ref}: the same but for its writing`,
+    rows: members,
+    columns: [
+      { head: 'Learner', cell: (row) => html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>` },
+      { head: 'Reference', cell: refOf },
+      { head: 'Results', cell: (row) => resultsCell(visit, row) },
+      { head: 'Since', cell: (row) => day(row.created_at, organisation.time_zone) },
+      {
+        head: 'Mend',
+        cell: (row) =>
+          row === first
+            ? 'Beside the others'
+            : html`<a href="${base}/learners/${row.learner_id}/merge/${first!.learner_id}">Compare with the first</a>${apartButton(base, kind, [row.learner_id, first!.learner_id])}`,
+      },
+    ],
+  });
+}
+
+async function distinct(visit: Visit): Promise<Answer> {
+  const { base, organisation, session, form: sent, change } = visit;
+  const [one, other] = [sent.raw('one').toLowerCase(), sent.raw('other').toLowerCase()];
+  const kind = kinds.find((known) => known === sent.raw('kind')) ?? 'without';
+  const here = `${base}/matching?kind=${kind}`;
+  if (!isUuid(one) || !isUuid(other)) return { to: here };
+  const done = await change(async (work): Promise<Acted<boolean>> => {
+    const kept = await keepApart(work, organisation.organisation_id, [one, other], { actor: session.user_id });
+    return kept ? { result: true, resource: one } : { result: false };
+  });
+  return { to: done ? `${here}&did=distinct` : here };
+}
