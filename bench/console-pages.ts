@@ -123,6 +123,7 @@ const sample: Record<string, string> = {
   erased_id: `select learner_id as id from learner_change where organisation_id = $1 and kind = 'erased' limit 20`,
   case_id: 'select case_id as id from data_case where organisation_id = $1 limit 20',
   learner_id: 'select learner_id as id from learner where organisation_id = $1 order by learner_id limit 60',
+  other_id: 'select learner_id as id from learner where organisation_id = $1 order by learner_id desc limit 60',
   user_id: 'select user_id as id from user_membership where organisation_id = $1 limit 40',
   call: `select audit_id::text as id from (${across(60)}) w
     cross join lateral (select audit_id from audit a where a.organisation_id = $1 and a.audit_id >= near order by a.audit_id limit 1) a`,

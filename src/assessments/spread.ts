@@ -2,6 +2,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { everyLearner } from '../feed/digest.ts';
 import type { Sight } from '../groups/sight.ts';
+import { groupInSight } from '../groups/sight.ts';
 
 /**
  * How the results of groups spread over levels. The digest's cells hold how many live results there are of each group set
@@ -22,6 +23,7 @@ const groupsOf = statement(
   `
   select g.group_id, g.ref, g.name, g.active from learner_group g
    where g.organisation_id = $1 and ($2::text is null or g.type = $2) and ($3::uuid is null or g.group_id = $3)
+     and ${groupInSight('g.group_id', '$6')}
      and ($4::uuid is null or (not g.active, lower(g.name), g.group_id) >
           (select not p.active, lower(p.name), p.group_id from learner_group p where p.organisation_id = $1 and p.group_id = $4))
    order by not g.active, lower(g.name), g.group_id limit $5`,
@@ -60,6 +62,7 @@ export async function spreadOf(
     which.groupId,
     after,
     limit,
+    which.sight,
   ]);
   const found = await tx.query<{ group_id: string; facet: number; n: number }>(cells, [
     organisationId,

@@ -76,7 +76,7 @@ async function learner(visit: Visit): Promise<Answer> {
         same: 'Nothing was changed: it was so already.',
       })}<p>What is known of this learner: results and evidence, invitations, groups, and what was changed.</p>${headFacts(visit, head)}${
         manages &&
-        html`<div class="actions"><a href="${here}/name">Correct the name</a><a href="${here}/email">${head.email === null ? 'Give an e-mail address' : 'Change the e-mail address'}</a><a href="${here}/lookups">Who looked</a><a href="${here}/export">Everything held</a><a href="${here}/hold">Place a legal hold</a><a href="${base}/data-protection/open?learner=${head.learner_id}">Open a case</a><a href="${here}/erase">Erase this learner</a></div>`
+        html`<div class="actions"><a href="${here}/name">Correct the name</a><a href="${here}/email">${head.email === null ? 'Give an e-mail address' : 'Change the e-mail address'}</a><a href="${here}/reference">${head.ref === null ? 'Give a reference' : 'Change the reference'}</a><a href="${here}/merge">Merge with another</a><a href="${here}/lookups">Who looked</a><a href="${here}/export">Everything held</a><a href="${here}/hold">Place a legal hold</a><a href="${base}/data-protection/open?learner=${head.learner_id}">Open a case</a><a href="${here}/erase">Erase this learner</a></div>`
       }<h2>Results</h2>${resultsPart(visit, record.results)}<h2>Invitations</h2>${invitationsPart(visit, record.invitations)}<h2>Groups</h2>${groupsPart(visit, record.memberships)}<h2>History</h2>${historyPart(visit, record.changes, names)}`,
     },
   };

@@ -2,7 +2,7 @@ import type { ResultFilter } from '../assessments/browse-sql.ts';
 import { allFacets } from '../assessments/facet.ts';
 import { subjectName } from '../evidence/wording.ts';
 import { countGroupTypes, listGroups } from '../groups/list.ts';
-import { findGroups } from '../groups/groups.ts';
+import { browseGroup, groupsSeen } from '../groups/browse.ts';
 import type { Sight } from '../groups/sight.ts';
 import type { GroupRow } from '../groups/store.ts';
 import { teamType } from '../groups/types.ts';
@@ -115,10 +115,11 @@ export const typeName = (type: string): string => {
 
 const groupLabel = ({ name, active }: GroupRow) => `${name.slice(0, 60)}${active ? '' : ' (archived)'}`;
 
-/** A group that an address names, where it is the organisation's. */
-export async function groupOf({ app, organisation }: Visit, id: string): Promise<GroupRow | null> {
+/** A group that an address names, where the person sees anything of it. */
+export async function groupOf(visit: Visit, id: string): Promise<GroupRow | null> {
+  const { app, organisation } = visit;
   if (!isUuid(id)) return null;
-  return (await findGroups(app.db, organisation.organisation_id, [id.toLowerCase()]))[0] ?? null;
+  return (await browseGroup(app.db, organisation.organisation_id, id.toLowerCase(), await sightOf(visit))) ?? null;
 }
 
 /** Fields for a team, and for a group once its type is chosen: an organisation may have hundreds. */
@@ -126,16 +127,17 @@ export async function groupFields(visit: Visit): Promise<Content> {
   const { app, organisation, query } = visit;
   const id = organisation.organisation_id;
   const sight = await sightOf(visit);
+  const groupIds = await groupsSeen(app.db, id, sight);
   const types = (await countGroupTypes(app.db, id)).filter(({ type }) => type !== teamType);
   const chosen = await groupOf(visit, given(query, 'group'));
   const type = types.find((one) => one.type === (given(query, 'type') || chosen?.type))?.type ?? null;
   const most = limits.groupsInChoice;
-  const of = (one: string) => listGroups(app.db, id, { types: [one], active: null, groupIds: null }, 0, most);
+  const of = (one: string) => listGroups(app.db, id, { types: [one], active: null, groupIds }, 0, most);
   const total = types.reduce((sum, one) => sum + one.groups, 0);
   const [teams, groups] = await Promise.all([
     listGroups(app.db, id, { types: [teamType], active: true, groupIds: sight }, 0, most),
     total <= limits.groupsListed
-      ? listGroups(app.db, id, { types: types.map((one) => one.type), active: null, groupIds: null }, 0, most)
+      ? listGroups(app.db, id, { types: types.map((one) => one.type), active: null, groupIds }, 0, most)
       : type === null
         ? []
         : of(type),

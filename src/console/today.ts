@@ -5,10 +5,10 @@ import type { Sight } from '../groups/sight.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
+import { countWithoutRef } from '../merging/matching.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { countWaiting } from '../reviews/queue.ts';
-import type { Role } from '../users/roles.ts';
-import { integrators } from '../users/roles.ts';
+import { integrators, managers } from '../users/roles.ts';
 import { empty } from './blocks.ts';
 import { soonMs } from './data-protection.ts';
 import { reviewReaders, upTo } from './review.ts';
@@ -18,8 +18,6 @@ import { sightOf } from './sight.ts';
 /** What needs somebody today, each line leading to where it is mended. Everything is counted to a hundred, in one turn. */
 
 const dayMs = 24 * 3600_000;
-const creditReaders: readonly Role[] = ['owner', 'admin'];
-const caseKeepers: readonly Role[] = ['owner', 'admin'];
 
 /** One thing to do. */
 type Line = { count: number; one: string; many: string; to: string; pressing?: true };
@@ -181,7 +179,7 @@ async function integrationLines({ app, base, organisation }: Visit): Promise<Lin
 }
 
 async function creditLines({ app, base, organisation }: Visit): Promise<Line[]> {
-  if (!creditReaders.includes(organisation.role)) return [];
+  if (!managers.includes(organisation.role)) return [];
   const { plan, credits } = await readOrganisation(app.db, organisation.organisation_id);
   if (plan !== 'standard' || credits >= limits.creditsLow) return [];
   const text = { one: 'credit is left for invitations', many: 'credits are left for invitations' };
@@ -196,7 +194,7 @@ async function creditLines({ app, base, organisation }: Visit): Promise<Line[]> 
 }
 
 async function caseLines({ app, base, organisation }: Visit): Promise<Line[]> {
-  if (!caseKeepers.includes(organisation.role)) return [];
+  if (!managers.includes(organisation.role)) return [];
   const by = new Date(app.clock.nowMs() + soonMs);
   const count = await countDueCases(app.db, organisation.organisation_id, by);
   const to = `${base}/data-protection`;
@@ -210,15 +208,29 @@ async function caseLines({ app, base, organisation }: Visit): Promise<Line[]> {
   ];
 }
 
+async function matchingLines({ app, base, organisation }: Visit): Promise<Line[]> {
+  if (!managers.includes(organisation.role)) return [];
+  const count = await countWithoutRef(app.db, organisation.organisation_id, limits.countedMost + 1);
+  return [
+    {
+      count,
+      one: 'learner has no reference, so platforms can’t tell who it is',
+      many: 'learners have no reference, so platforms can’t tell who they are',
+      to: `${base}/matching`,
+    },
+  ];
+}
+
 /** Nothing is listed that there is none of; that no credits are left is. */
 export async function todayPart(visit: Visit): Promise<Content> {
-  const [learners, cases, platforms, credits] = await Promise.all([
+  const [learners, unmatched, cases, platforms, credits] = await Promise.all([
     learnerLines(visit),
+    matchingLines(visit),
     caseLines(visit),
     integrationLines(visit),
     creditLines(visit),
   ]);
-  const lines = [...[...learners, ...cases, ...platforms].filter(({ count }) => count > 0), ...credits];
+  const lines = [...[...learners, ...unmatched, ...cases, ...platforms].filter(({ count }) => count > 0), ...credits];
   return html`<h2>What needs somebody</h2>${
     lines.length === 0
       ? empty('Nothing needs anybody just now.')

@@ -2,20 +2,13 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { limits } from '../limits.ts';
 import type { Sight } from './sight.ts';
-import { inSight } from './sight.ts';
+import { groupInSight, inSight } from './sight.ts';
 import type { GroupRow } from './store.ts';
 
 /** Groups and their members as people look at them; nothing here is read by clients. */
 
 /** A group, and how many members now: of those in sight, and counted up to a bound. */
 export type BrowsedGroup = GroupRow & { members: number };
-
-/** Groups of which somebody sees anything: their teams, and those of which a learner of theirs is a member. */
-const groupInSight = (groupId: string, sight: string) =>
-  `(${sight}::uuid[] is null or ${groupId} = any(${sight}::uuid[]) or ${groupId} in (
-     select m.group_id from membership seen
-       join membership m on m.organisation_id = seen.organisation_id and m.learner_id = seen.learner_id and m.left_position is null
-      where seen.organisation_id = $1 and seen.group_id = any(${sight}::uuid[]) and seen.left_position is null))`;
 
 const membersUpTo = (most: number, sight: string) => `
   (select count(*)::int4 from (
@@ -166,4 +159,15 @@ const ids = statement(
 export async function memberIds(tx: Tx, organisationId: number, groupId: string, limit: number): Promise<string[]> {
   const rows = await tx.query<{ learner_id: string }>(ids, [organisationId, groupId, limit]);
   return rows.map((row) => row.learner_id);
+}
+
+const seen = statement(
+  'group.seen',
+  `select g.group_id from learner_group g where g.organisation_id = $1 and ${groupInSight('g.group_id', '$2')}`,
+);
+
+/** Groups of which somebody sees anything; null: all. */
+export async function groupsSeen(tx: Tx, organisationId: number, sight: Sight): Promise<string[] | null> {
+  if (sight === null) return null;
+  return (await tx.query<{ group_id: string }>(seen, [organisationId, sight])).map((row) => row.group_id);
 }

@@ -15,3 +15,10 @@ export const inSight = (learnerId: string, sight: string): string =>
      select from membership seen
       where seen.organisation_id = $1 and seen.learner_id = ${learnerId} and seen.group_id = any(${sight}::uuid[])
         and seen.left_position is null))`;
+
+/** The condition under which a group is in sight: a team of theirs, or one of which a learner in sight is a member. */
+export const groupInSight = (groupId: string, sight: string) =>
+  `(${sight}::uuid[] is null or ${groupId} = any(${sight}::uuid[]) or ${groupId} in (
+     select m.group_id from membership seen
+       join membership m on m.organisation_id = seen.organisation_id and m.learner_id = seen.learner_id and m.left_position is null
+      where seen.organisation_id = $1 and seen.group_id = any(${sight}::uuid[]) and seen.left_position is null))`;

@@ -58,6 +58,18 @@ export function listWithoutRef(
   return tx.query<WithoutRef>(withoutRef, [organisationId, after ?? nilUuid, limit]);
 }
 
+const countWithout = statement(
+  'matching.count_without_ref',
+  `
+  select count(*)::int4 as count from (
+    select from learner where organisation_id = $1 and ref is null and full_name <> '' limit $2) l`,
+);
+
+/** How many learners have no reference; more than `most` aren't counted. */
+export async function countWithoutRef(tx: Tx, organisationId: number, most: number): Promise<number> {
+  return (await tx.query<{ count: number }>(countWithout, [organisationId, most]))[0]!.count;
+}
+
 /** By what learners are alike: names in whatever order of words, or references but for their writing. */
 export type AlikeBy = 'name' | 'reference';
 

@@ -60,6 +60,16 @@ export class Backup {
     }
   }
 
+  /** Those of a table that the database doesn't compute by itself. */
+  async #columnsOf(table: string): Promise<string> {
+    const [row] = await this.#connection.query<{ columns: string }>(
+      `select string_agg(quote_ident(column_name), ', ') as columns from information_schema.columns
+        where table_schema = current_schema() and table_name = $1 and is_generated = 'NEVER'`,
+      [table],
+    );
+    return row!.columns;
+  }
+
   async keep(): Promise<void> {
     const more = await this.#connection.query('select from learner where organisation_id = $1 offset $2 limit 1', [
       this.#organisationId,
@@ -85,8 +95,10 @@ export class Backup {
     await this.#inTransaction(async () => {
       for (const table of recordTables)
         await this.#connection.query(`delete from ${table} where organisation_id = $1`, [this.#organisationId]);
-      for (const table of recordTables.toReversed())
-        await this.#connection.query(`insert into ${table} select * from pg_temp.kept_${table}`);
+      for (const table of recordTables.toReversed()) {
+        const columns = await this.#columnsOf(table);
+        await this.#connection.query(`insert into ${table} (${columns}) select ${columns} from pg_temp.kept_${table}`);
+      }
       await this.#connection.query(
         `update feed set (${feedColumns}) = (select ${feedColumns} from pg_temp.kept_feed) where organisation_id = $1`,
         [this.#organisationId],

@@ -5,7 +5,7 @@ import { personOf } from '../console/visitor.ts';
 import { answer } from '../webhooks/receiver.ts';
 import { withScene } from '../webhooks/scene.ts';
 import { openPage, withoutBrowser } from './browser.ts';
-import { pressByKeyboard, typeByKeyboard } from './keyboard.ts';
+import { goByMenu, pressByKeyboard, typeByKeyboard } from './keyboard.ts';
 
 /** Whole jobs from the first page on, with Tab, Enter, Space and typing alone: no address is typed, nothing is clicked. */
 suite('whole jobs by keyboard', { skip: withoutBrowser }, async () => {
@@ -29,7 +29,7 @@ suite('whole jobs by keyboard', { skip: withoutBrowser }, async () => {
 
   test('a key is made, rolled and the old one revoked', async () => {
     const page = await atTheStart(320);
-    await pressByKeyboard(page, 'Keys');
+    await goByMenu(page, 'Integration', 'Keys');
     await pressByKeyboard(page, 'Create a key');
     await typeByKeyboard(page, 'Label', 'Portfolio');
     await pressByKeyboard(page, 'Create the key and show its secret');
@@ -57,10 +57,10 @@ suite('whole jobs by keyboard', { skip: withoutBrowser }, async () => {
     await scene.settle(worker);
     endpoint.receiver.behave(answer(204));
     const page = await atTheStart(1280);
-    await pressByKeyboard(page, 'Webhooks');
+    await goByMenu(page, 'Integration', 'Webhooks');
     await pressByKeyboard(page, endpoint.receiver.url);
     await pressByKeyboard(page, 'Enable again');
-    await pressByKeyboard(page, 'Webhooks');
+    await goByMenu(page, 'Integration', 'Webhooks');
     await pressByKeyboard(page, '1');
     assert.equal(await heading(page), 'Deliveries');
     await pressByKeyboard(page, 'A learner joins or leaves groups');

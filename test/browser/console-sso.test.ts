@@ -7,7 +7,7 @@ import { personOf } from '../console/visitor.ts';
 import { withService } from '../service.ts';
 import { trustTestAuthority } from '../webhooks/receiver.ts';
 import { axeFaults, openPage, overhanging, withoutBrowser } from './browser.ts';
-import { pressByKeyboard } from './keyboard.ts';
+import { goByMenu, pressByKeyboard } from './keyboard.ts';
 
 suite('single sign-on in a browser', { skip: withoutBrowser }, async () => {
   trustTestAuthority();
@@ -67,7 +67,7 @@ suite('single sign-on in a browser', { skip: withoutBrowser }, async () => {
       await page.goto(`${service.url}/console/sso/sign-in/${org.publicId}`);
       await atTheProvider(page, `ana-${width}`);
       assert.equal(new URL(page.url()).pathname, base);
-      await pressByKeyboard(page, 'People');
+      await goByMenu(page, 'Organisation', 'People');
       await page.getByRole('heading', { level: 1, name: 'People' }).waitFor();
       await page.goto(`${service.url}/console/confirm?to=${encodeURIComponent(`${base}/keys`)}`);
       await isSound('a fresh proof');

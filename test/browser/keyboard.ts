@@ -89,3 +89,11 @@ export async function pressByKeyboard(page: Page, text: string, key: 'Enter' | '
   }
   assert.fail(`nothing called ${JSON.stringify(text)} by keyboard`);
 }
+
+/** Goes to a page by the navigation: where it is folded up it is opened, and where another part's pages show, its own part. */
+export async function goByMenu(page: Page, part: string, label: string): Promise<void> {
+  const menu = page.getByRole('navigation', { name: 'Pages' });
+  if (await menu.locator('summary').isVisible()) await pressByKeyboard(page, 'Menu', 'Space');
+  else if (!(await menu.getByRole('link', { name: label, exact: true }).isVisible())) await pressByKeyboard(page, part);
+  await pressByKeyboard(page, label);
+}

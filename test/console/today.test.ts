@@ -94,6 +94,26 @@ suite('what needs somebody today', async () => {
     );
   });
 
+  test('learners whom no platform can tell are counted, for those who can mend it', async () => {
+    const { learner, ...rest } = result(500);
+    const unknown = { ...rest, learner: { full_name: learner.full_name } };
+    await service.inWork((work) =>
+      importRecords(work, org.id, [readyRecord(unknown, org.publicId, work.nowMs)], {
+        events: false,
+        actor: 'operator',
+      }),
+    );
+    const line = { to: `${base}/matching`, says: '1 learner has no reference, so platforms can’t tell who it is' };
+    const admin = await personOf(service, org.id, 'admin');
+    assert.deepEqual(
+      linesOf((await admin.get(base)).text).filter(({ to }) => to === line.to),
+      [line],
+    );
+    assert.equal((await admin.get(line.to)).status, 200);
+    const auditor = await personOf(service, org.id, 'auditor');
+    assert.ok(!(await auditor.get(base)).text.includes('no reference'));
+  });
+
   test('platforms: dead deliveries, failing and disabled endpoints, keys unused or used from elsewhere', async () => {
     const other = await service.organisation({ name: 'Elsewhere College' });
     const developer = await personOf(service, other.id, 'developer');

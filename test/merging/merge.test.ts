@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { readyRecord } from '../../src/imports/record.ts';
+import { runMoves } from '../../src/groups/runs.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { changeReference } from '../../src/learners/reference.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
@@ -59,6 +60,7 @@ const told: Record<string, 'moves' | 'stays as it was' | 'ends'> = {
   lookup: 'moves',
   review: 'moves',
   learner_distinct: 'moves',
+  membership_run: 'moves',
   learner: 'stays as it was',
   invitation_run_row: 'stays as it was',
   learner_change: 'stays as it was',
@@ -71,12 +73,29 @@ suite('two learners who are one person', () => {
   test('every table that names a learner says what a merge does with it', async () => {
     const tables = await app.db.query<{ name: string }>(
       `select distinct table_name as name from information_schema.columns
-        where table_schema = 'public' and column_name = 'learner_id'`,
+        where table_schema = 'public' and column_name in ('learner_id', 'learner_ids')`,
     );
     assert.deepEqual(
       tables.map((row) => row.name).filter((name) => !Object.hasOwn(told, name)),
       [],
     );
+  });
+
+  test('a change of members that is under way goes on with the one who stays', async () => {
+    const org = await service.organisation({ plan: 'unlimited' });
+    const refs = ['away', 'here', 'third'];
+    for (const ref of refs) await org.post('/learners', { ref, full_name: `Learner ${ref}` });
+    const ids = await Promise.all(refs.map((ref) => idOf(org, ref)));
+    const group = (await org.post('/groups', { type: 'cohort', ref: 'C', name: 'C' })).body.data.id;
+    const runId = app.random.uuid();
+    await app.db.query(
+      `insert into membership_run (organisation_id, run_id, joins, learner_ids, created_by, created_at) values ($1, $2, $3, $4, 'x', $5)`,
+      [org.id, runId, group, [ids[2], ids[0]], new Date(app.clock.nowMs())],
+    );
+    await merges(org, ids[0]!, ids[1]!);
+    await runMoves(app);
+    const learners = (await org.get('/learners')).body.data.filter((one: any) => one.groups?.length > 0);
+    assert.deepEqual(learners.map((one: any) => one.ref).sort(), ['here', 'third']);
   });
 
   test('all that the one had is the other’s: results, evidence, links, sittings, groups, references', async () => {
