@@ -216,7 +216,7 @@ export const commands: Command[] = [
       const contact = option(call, 'contact') === '' ? '' : textOption(call, 'contact', limits.contactChars);
       const [zone, notices] = [readZone(call), readNoticesEmail(call)];
       // An empty one, or 0, takes it away.
-      const gap = option(call, 'retake-gap') === '' ? 0 : numberOption(call, 'retake-gap', -1, 0, 3650);
+      const gap = option(call, 'retake-gap') === '' ? 0 : numberOption(call, 'retake-gap', -1, 0, limits.retakeGapDays);
       const changes: OrganisationChanges = {
         ...(name === undefined ? {} : { name }),
         ...(plan === undefined ? {} : { plan: readPlan(plan) }),

@@ -159,6 +159,8 @@ export const limits = {
   groupsListed: 25,
   /** Rows that one transaction of an organisation's deletion deletes. */
   deletedAtOnce: 5000,
+  /** Days that may have to pass between two assessments of a learner in a subject. */
+  retakeGapDays: 3650,
   /** Active teams that an organisation may have. */
   teamsPerOrganisation: 500,
   /** Members that a list counts of each group, and that a group's own page counts; beyond, there are more. */

@@ -1,4 +1,7 @@
+import { limits } from './limits.ts';
 import { Counter, Gauge, Histogram } from './metrics.ts';
+
+const most = limits.rowsCounted.toLocaleString('en-GB');
 
 /** Everything that is measured, in the order in which it is shown. No label names an organisation, a key or a person. */
 
@@ -146,7 +149,7 @@ export const newestPosition = new Gauge({
 });
 export const webhookBacklog = new Gauge({
   name: 'ars_webhook_backlog',
-  help: 'Deliveries that are due now, counted up to 100,000.',
+  help: `Deliveries that are due now, counted up to ${most}.`,
   over: 'max',
 });
 export const webhookOldest = new Gauge({
@@ -162,7 +165,7 @@ export const webhookEndpoints = new Gauge({
 });
 export const mailWaiting = new Gauge({
   name: 'ars_mail_waiting',
-  help: 'Mails in the outbox, counted up to 100,000.',
+  help: `Mails in the outbox, counted up to ${most}.`,
   over: 'max',
 });
 export const mailOldest = new Gauge({
@@ -172,7 +175,7 @@ export const mailOldest = new Gauge({
 });
 export const auditUnsealed = new Gauge({
   name: 'ars_audit_unsealed_rows',
-  help: 'Rows of the audit log that are not sealed yet, counted up to 100,000.',
+  help: `Rows of the audit log that are not sealed yet, counted up to ${most}.`,
   over: 'max',
 });
 export const auditUnsealedAge = new Gauge({
@@ -182,7 +185,7 @@ export const auditUnsealedAge = new Gauge({
 });
 export const sittingsOpen = new Gauge({
   name: 'ars_sittings_open',
-  help: 'Sittings under way, counted up to 100,000.',
+  help: `Sittings under way, counted up to ${most}.`,
   over: 'max',
 });
 

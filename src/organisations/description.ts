@@ -53,8 +53,8 @@ export function readSettingsOf(
     fault('subjects', 'Choose at least one subject.');
   if (groupAutocreate !== 'on' && groupAutocreate !== 'off') fault('groupAutocreate', 'Choose one of the two.');
   const gap = written.retakeGap === '' ? null : /^\d{1,4}$/.test(written.retakeGap) ? Number(written.retakeGap) : 0;
-  if (gap !== null && (gap < 1 || gap > 3650))
-    fault('retakeGap', 'Enter a number of days from 1 to 3650, or leave it empty.');
+  if (gap !== null && (gap < 1 || gap > limits.retakeGapDays))
+    fault('retakeGap', `Enter a number of days from 1 to ${limits.retakeGapDays}, or leave it empty.`);
   if (faults.length > 0) return { faults };
   return {
     changes: {
