@@ -201,7 +201,7 @@ export const settingsTable: Row[] = [
     name: 'ARS_DRAIN_DELAY_SECONDS',
     default: '1',
     meaning:
-      'How long of that (at most half of it) a stop still takes new connections, while /readyz says 503 and replies say Connection: close, so that a load balancer can turn to other processes first.',
+      'How long of that (at most half of it) a stop still takes new connections, while /readyz says 503, so that a load balancer can turn to other processes first.',
     read: (text, s) => {
       s.drainDelayMs = whole(text, 0, 600) * 1000;
     },

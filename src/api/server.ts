@@ -134,7 +134,8 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
     return withinRequest(request.span, goOn);
   });
   fastify.addHook('onSend', (_request, reply, payload, done) => {
-    if (connections().stopping) reply.header('connection', 'close');
+    // Not before the listener has closed: new connections in its queue at that moment would be reset.
+    if (connections().ending) reply.header('connection', 'close');
     done(null, payload);
   });
   fastify.addHook('onResponse', (request, reply, done) => {

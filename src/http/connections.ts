@@ -43,7 +43,7 @@ export class Connections {
     });
   }
 
-  /** From now on every reply says `Connection: close`: who has a connection makes the next one elsewhere. */
+  /** Balancers that ask are told to send nothing more; connections are still taken, and kept. */
   announceEnd(): void {
     this.#stopping = true;
   }
@@ -59,6 +59,11 @@ export class Connections {
 
   get stopping(): boolean {
     return this.#stopping;
+  }
+
+  /** Every reply says `Connection: close`: who has a connection makes the next one elsewhere. */
+  get ending(): boolean {
+    return this.#stopping && !this.listening;
   }
 
   /**

@@ -298,7 +298,8 @@ export const mutations: Mutation[] = [
         to: 'if (learner.ref === ref) await keepAlias',
       },
     ],
-    caughtBy: { ...history, says: /law 1: / },
+    // The world names learners by references of before, too: nobody is found by them.
+    caughtBy: { ...history, says: /law 1: |reading 'learner_id'/ },
   },
   {
     name: 'audit-after-reply',
