@@ -59,7 +59,9 @@ export async function recordResults(
   const rows = results.map((result) => {
     const assessment_id = result.assessment_id ?? work.uuid();
     const content = contentOf(result);
-    const learner = learners.get(result.ref)!;
+    const learner = learners.get(result.ref);
+    // A reference of before reaches its learner, too: whoever isn't found is lost to those who know that reference.
+    assert.ok(learner !== undefined, 'law 1: nobody is found by a reference that somebody was given');
     return {
       assessment_id,
       learner_id: learner.learner_id,

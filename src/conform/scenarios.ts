@@ -154,18 +154,21 @@ async function brokenWalk(trial: Trial): Promise<Found[]> {
   const { front, stage } = trial;
   let resets = 0;
   let begunAgain = false;
-  front.trouble = (page) => {
-    if (page === null) return null;
-    if (page.cursor === null) {
-      begunAgain ||= resets > 0;
-      return null;
-    }
-    if (begunAgain || resets >= mostResets) return null;
-    resets += 1;
-    return { kind: 'reset' };
-  };
-  await stage.renamesGroup();
-  await marked(trial);
+  await front.whilePaused(async () => {
+    await stage.renamesGroup();
+    // A later change than the rename: what has the time of the checkpoint comes once more.
+    await marked(trial);
+    front.trouble = (page) => {
+      if (page === null) return null;
+      if (page.cursor === null) {
+        begunAgain ||= resets > 0;
+        return null;
+      }
+      if (begunAgain || resets >= mostResets) return null;
+      resets += 1;
+      return { kind: 'reset' };
+    };
+  });
   await trial.until(() => begunAgain || resets >= mostResets);
   const differences = await trial.settles();
   front.trouble = null;
@@ -187,13 +190,15 @@ async function killed(trial: Trial): Promise<Found[]> {
   const sentence =
     'It was killed while it stored what it had read, and lost it: store the checkpoint in the same transaction as the records, or after them';
   let isHeld = false;
-  front.trouble = (page) => {
-    if (page?.cursor == null) return null;
-    isHeld = true;
-    return 'hold';
-  };
-  await stage.renamesGroup();
-  await marked(trial);
+  await front.whilePaused(async () => {
+    await stage.renamesGroup();
+    await marked(trial);
+    front.trouble = (page) => {
+      if (page?.cursor == null) return null;
+      isHeld = true;
+      return 'hold';
+    };
+  });
   await trial.until(() => isHeld);
   await runner.kill();
   front.trouble = null;
@@ -207,7 +212,6 @@ async function killed(trial: Trial): Promise<Found[]> {
     let nowMs = 0;
     await front.whilePaused(async () => {
       await stage.completes(3);
-      // A later change than these: what has the time of the checkpoint comes once more.
       await marked(trial);
       nowMs = trial.nowMs();
     });

@@ -298,8 +298,7 @@ export const mutations: Mutation[] = [
         to: 'if (learner.ref === ref) await keepAlias',
       },
     ],
-    // The world names learners by references of before, too: nobody is found by them.
-    caughtBy: { ...history, says: /law 1: |reading 'learner_id'/ },
+    caughtBy: { ...history, says: /law 1: / },
   },
   {
     name: 'audit-after-reply',
