@@ -57,6 +57,9 @@ export type KeyView = {
     text: string;
     limit: number;
     more: boolean;
+    /** How many entries its answer has. */
+    sent: number;
+    /** Those of the part that was asked for. */
     entries: ViewedEntry[];
     /** With the ETag that it was given, it is answered by 304. */
     unchanged: boolean;
@@ -79,6 +82,9 @@ const hourMs = 3600_000;
 const learnerOf = (query: string) => new URLSearchParams(query).get('learner_id');
 const withRef = (query: string, ref: string) => query.replace(/learner_id=[^&]*/, `learner_ref=${ref}`);
 
+/** Which entries of the answer are explained. */
+export type Part = { from: number; count: number };
+
 /**
  * @param of the call to read from, instead of the last one
  * @returns undefined where `of` is none of the key's latest lists
@@ -88,30 +94,61 @@ export async function viewKey(
   organisationId: number,
   key: AccessKey,
   of: number | null = null,
+  part: Part = { from: 0, count: limits.pageMax },
 ): Promise<KeyView | undefined> {
-  const nowMs = app.clock.nowMs();
-  const { db } = app;
-  const { recorded_from: from } = await readLogBounds(db, organisationId);
-  const polls = await readLastPolls(db, organisationId, key.key_id, from);
+  const { recorded_from: from } = await readLogBounds(app.db, organisationId);
+  const polls = await readLastPolls(app.db, organisationId, key.key_id, from);
   const answered = polls.filter((poll) => poll.status < 400);
   const last = (of === null ? answered[0] : answered.find((poll) => poll.audit_id === of)) ?? null;
   if (of !== null && last === null) return undefined;
-  const day = { from: new Date(nowMs - dayMs), to: new Date(nowMs + hourMs) };
+  const beside = readBeside(app, organisationId, key, polls, last, of === null);
+  const ahead = lookAhead(app, organisationId, key, { polls, answered, last, from }, part);
+  const [seen, coming] = await Promise.all([beside, ahead]);
+  return { ...seen, ...coming };
+}
+
+/** What else is known of it, beside what comes next. */
+async function readBeside(
+  app: App,
+  organisationId: number,
+  key: AccessKey,
+  polls: readonly Poll[],
+  last: Poll | null,
+  newest: boolean,
+): Promise<Omit<KeyView, keyof Ahead>> {
+  const nowMs = app.clock.nowMs();
+  const { db } = app;
+  const day = { actor: key.key_id, from: new Date(nowMs - dayMs), to: new Date(nowMs + hourMs) };
   const [hours, used, compared] = await Promise.all([
-    callsByHour(db, organisationId, { actor: key.key_id, action: 'GET /assessments', ...day }),
+    callsByHour(db, organisationId, { action: 'GET /assessments', ...day }),
     usedOf(db, key.key_id, nowMs),
-    callsByHour(db, organisationId, { actor: key.key_id, action: 'GET /assessments/digest', ...day }),
+    callsByHour(db, organisationId, { action: 'GET /assessments/digest', ...day }),
   ]);
   const sum = (name: 'answered' | 'unchanged') => hours.reduce((total, hour) => total + hour[name], 0);
-  const beside = {
+  return {
     last,
-    refusal: of === null ? refusalOf(polls[0]) : null,
-    others: othersOf(answered, last),
+    refusal: newest ? refusalOf(polls[0]) : null,
+    others: othersOf(
+      polls.filter((poll) => poll.status < 400),
+      last,
+    ),
     polls: { answered: sum('answered'), unchanged: sum('unchanged') },
     rate: { limit: app.settings.rateLimit, used },
     comparisons: compared.reduce((total, hour) => total + hour.answered, 0),
   };
-  const nothing = { ...beside, request: null, lag: null, keptOut: [] };
+}
+
+type Known = { polls: readonly Poll[]; answered: readonly Poll[]; last: Poll | null; from: Date };
+
+async function lookAhead(
+  app: App,
+  organisationId: number,
+  key: AccessKey,
+  { polls, answered, last, from }: Known,
+  part: Part,
+): Promise<Ahead> {
+  const nowMs = app.clock.nowMs();
+  const nothing = { request: null, lag: null, keptOut: [] };
   const status = statusOf(key, nowMs);
   const name = keyName(key);
   if (status !== 'active') {
@@ -128,7 +165,7 @@ export async function viewKey(
         : `Not known for ${name}: what it asked for at ${time(last.at)} is not in the log. Its next poll tells.`;
     return { ...nothing, state: 'not_known', sentence };
   }
-  return { ...beside, ...(await lookAhead(app, organisationId, key, request, never)) };
+  return walkAhead(app, organisationId, key, request, never, part);
 }
 
 function refusalOf(newest: Poll | undefined): KeyView['refusal'] {
@@ -147,12 +184,13 @@ function othersOf(answered: readonly Poll[], last: Poll | null): KeyView['others
 
 type Ahead = Pick<KeyView, 'state' | 'sentence' | 'request' | 'lag' | 'keptOut'>;
 
-async function lookAhead(
+async function walkAhead(
   app: App,
   organisationId: number,
   key: AccessKey,
   next: NextRequest,
   never: boolean,
+  part: Part,
 ): Promise<Ahead> {
   const name = keyName(key);
   const bounds =
@@ -171,18 +209,21 @@ async function lookAhead(
   const ask = { ...next, query: ref === null ? next.query : withRef(next.query, encodeURIComponent(ref)) };
   const sets = new SetCache();
   const rawQuery = rawQueryOf(app, caller, ask);
-  const reply = await answerTo(app, sets, caller, rawQuery).catch((error: unknown) => {
-    if (error instanceof ApiError) return error;
-    throw error;
-  });
+  const [reply, counted] = await Promise.all([
+    orRefusal(answerTo(app, sets, caller, rawQuery)),
+    orRefusal(countLag(app, sets, caller, ask, next, never)),
+  ]);
   if (reply instanceof ApiError) {
     const sentence = `The next request of ${name} is refused with ${reply.code}: ${reply.message}`;
     return { state: 'not_known', sentence, request: null, lag: null, keptOut: [] };
   }
+  if (counted instanceof ApiError) throw counted;
   const { data, pagination } = pageOf(reply);
-  const counted = await countLag(app, sets, caller, ask, next, never);
   const unchanged = next.sameSinceUs !== null && next.sameSinceUs === feed.position;
-  const keptOut = await findKeptOut(app, sets, caller, key, next, counted?.entries ?? null);
+  const [keptOut, entries] = await Promise.all([
+    findKeptOut(app, sets, caller, key, next, counted?.entries ?? null),
+    explain(app, organisationId, key, next, data.slice(part.from, part.from + part.count)),
+  ]);
   const lag =
     counted === null
       ? null
@@ -200,13 +241,21 @@ async function lookAhead(
       text: textOf(next),
       limit: pagination.limit,
       more: pagination.has_more,
-      entries: await explain(app, organisationId, key, next, data),
+      sent: data.length,
+      entries,
       unchanged,
       digest: reply.headers?.['x-sync-digest'] ?? null,
     },
     lag,
     keptOut,
   };
+}
+
+function orRefusal<T>(answer: Promise<T>): Promise<T | ApiError> {
+  return answer.catch((error: unknown) => {
+    if (error instanceof ApiError) return error;
+    throw error;
+  });
 }
 
 /** What stands in the feed for it behind all that it has had. */

@@ -33,7 +33,8 @@ async function view(visit: Visit): Promise<Answer> {
   const key = await keyOf(visit);
   const call = query.get('call');
   if (call !== null && !/^\d{1,15}$/.test(call)) throw new NoSuchPage();
-  const found = await viewKey(app, id, key, call === null ? null : Number(call));
+  const part = { from: Number(/^\d{1,4}$/.exec(query.get('from') ?? '')?.[0] ?? 0), count: entriesShown };
+  const found = await viewKey(app, id, key, call === null ? null : Number(call), part);
   if (found === undefined) throw new NoSuchPage();
   const bounded = key.group_ids !== null || key.subjects !== null;
   const sight = bounded
@@ -49,7 +50,7 @@ async function view(visit: Visit): Promise<Answer> {
       ...(keyKeepers.includes(organisation.role)
         ? { back: { to: `${base}/keys/${key.key_id}`, label: key.label ?? key.key_id } }
         : {}),
-      main: html`<h2>${told(found.sentence, organisation.time_zone)}</h2>${summary(visit, found)}${next(visit, found)}${keptOut(visit, found)}${
+      main: html`<h2>${told(found.sentence, organisation.time_zone)}</h2>${summary(visit, found)}${next(visit, found, part.from)}${keptOut(visit, found)}${
         sight === null
           ? null
           : html`<h2>Its bounds</h2><ul>${sight.may.map((one) => html`<li>${one}</li>`)}</ul>${groupList(sight)}`
@@ -100,16 +101,14 @@ function summary(
   }${facts(rows)}`;
 }
 
-function next(visit: Visit, { request }: KeyView): Content {
+function next(visit: Visit, { request }: KeyView, from: number): Content {
   const { app, base, params, query } = visit;
   if (request === null) return null;
-  const { entries, more, unchanged, rawQuery, text } = request;
-  const from = Math.min(Math.max(0, Number(/^\d{1,4}$/.exec(query.get('from') ?? '')?.[0] ?? 0)), entries.length);
+  const { entries, sent, more, unchanged, rawQuery, text } = request;
   const path = `${base}/keys/${params.key_id}/view`;
-  const shown = entries.slice(from, from + entriesShown);
   const pages = pager({
     first: from === 0 ? null : withQuery(path, query, { from: null }),
-    next: from + entriesShown < entries.length ? withQuery(path, query, { from: String(from + entriesShown) }) : null,
+    next: from + entriesShown < sent ? withQuery(path, query, { from: String(from + entriesShown) }) : null,
   });
   const curl = [
     `curl '${app.settings.baseUrl}${apiBase}/assessments${rawQuery === '' ? '' : `?${rawQuery.replace(/learner_ref=[^&]*/, 'learner_ref=LEARNER_REF')}`}'`,
@@ -120,8 +119,8 @@ function next(visit: Visit, { request }: KeyView): Content {
     unchanged ? html`<p>With the ETag that it was given it is answered by 304, without a body. Without one:</p>` : null
   }${
     entries.length === 0
-      ? empty('An empty page: there is nothing for it.')
-      : html`${entryTable(visit, shown, entries.length, from, more)}${pages}`
+      ? html`${empty(sent === 0 ? 'An empty page: there is nothing for it.' : 'The page has no more entries.')}${pages}`
+      : html`${entryTable(visit, entries, sent, from, more)}${pages}`
   }<details><summary>The same as a command</summary><pre tabindex="0" role="region" aria-label="Command">${curl}</pre></details>`;
 }
 

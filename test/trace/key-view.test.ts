@@ -196,6 +196,13 @@ suite('states of a key', () => {
       /^Platform has been answered no list of results yet: its first page holds 3 entries of 3 changes\.$/,
     );
     assert.equal(seen.last, null);
+    const key = (await findKey(app.db, it.org.id, client.key.access_key_id))!;
+    const part = (await viewKey(app, it.org.id, key, null, { from: 1, count: 1 }))!.request!;
+    assert.deepEqual(
+      [part.sent, part.entries],
+      [3, [seen.request!.entries[1]]],
+      'a part of the page is explained alone',
+    );
   });
 
   test('up to date: the poll that comes brings nothing new, and then 304', async () => {
