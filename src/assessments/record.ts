@@ -7,7 +7,7 @@ import { limits } from '../limits.ts';
 import { apiBase } from '../settings.ts';
 import { assessmentJson } from './body.ts';
 import { subjectOf } from './facet.ts';
-import { followFlags } from './reviews.ts';
+import { openReviews } from './reviews.ts';
 import type { NewAssessment } from './store.ts';
 import { findLive, insertAssessments } from './store.ts';
 
@@ -40,7 +40,7 @@ export async function recordAssessments(
     ),
     insertAssessments(work, feed, rows, first),
   ]);
-  await followFlags(
+  await openReviews(
     work,
     feed.organisationId,
     rows.map((row) => ({ ...row, subject: subjectOf(row.facet) })),

@@ -54,6 +54,13 @@ const given = `
 const nextNumber = (assessmentId: string) =>
   `(select coalesce(max(n.review_no), 0) + 1 from review n where n.organisation_id = $1 and n.assessment_id = ${assessmentId})`;
 
+const open = statement(
+  'review.open',
+  `
+  insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags)
+  select $1, assessment_id, 1, learner_id, subject, $6, string_to_array(flags, ',')
+    from unnest($2::uuid[], $3::uuid[], $4::text[], $5::text[]) as g(assessment_id, learner_id, subject, flags)`,
+);
 // What the answers showed stays, whatever is amended.
 const follow = statement(
   'review.follow_flags',
@@ -114,35 +121,50 @@ const empty = statement(
   'update review set request = null, answer = null where organisation_id = $1 and learner_id = any($2::uuid[])',
 );
 
-/** A result whose flags may have changed. */
+/** A result with its flags. */
 export type Flagged = {
   assessment_id: string;
   learner_id: string;
   subject: Subject;
   flags: readonly ReviewFlag[];
-  /** Those of before; none of a new result. */
-  had?: readonly ReviewFlag[];
 };
+
+/** The columns of results in the order in which `open` and `follow` take them. */
+function columnsOf(results: readonly Flagged[]): unknown[] {
+  return [
+    uuidArray(results.map((one) => one.assessment_id)),
+    uuidArray(results.map((one) => one.learner_id)),
+    arrayLiteral(results.map((one) => one.subject)),
+    results.map((one) => one.flags.join(',')),
+  ];
+}
+
+/**
+ * Puts new results that have a flag into the queue. They have a statement of their own: planned while there are few reviews,
+ * the one that also looks for those of before compares each result with each review of the organisation until the tables are
+ * analysed: most of the time of a first import.
+ */
+export async function openReviews(work: Work, organisationId: number, results: readonly Flagged[]): Promise<void> {
+  const flagged = results.filter(({ flags }) => flags.length > 0);
+  if (flagged.length === 0) return;
+  await work.tx.query(open, [organisationId, ...columnsOf(flagged), new Date(work.nowMs)]);
+}
 
 /**
  * Puts results that have a flag now and had not into the queue, and takes those out that have none any more; who has been
  * looked at is looked at again only for a flag that is new.
  */
-export async function followFlags(work: Work, organisationId: number, results: readonly Flagged[]): Promise<void> {
-  const hasNew = ({ flags, had = [] }: Flagged) => flags.some((flag) => !had.includes(flag));
-  const changed = results.filter((one) => hasNew(one) || (one.had ?? []).some((flag) => !one.flags.includes(flag)));
+export async function followFlags(
+  work: Work,
+  organisationId: number,
+  results: readonly (Flagged & { had: readonly ReviewFlag[] })[],
+): Promise<void> {
+  const hasNew = ({ flags, had }: (typeof results)[number]) => flags.some((flag) => !had.includes(flag));
+  const changed = results.filter((one) => hasNew(one) || one.had.some((flag) => !one.flags.includes(flag)));
   if (changed.length === 0) return;
-  const ids = uuidArray(changed.map((one) => one.assessment_id));
-  await work.tx.query(follow, [
-    organisationId,
-    ids,
-    uuidArray(changed.map((one) => one.learner_id)),
-    arrayLiteral(changed.map((one) => one.subject)),
-    changed.map((one) => one.flags.join(',')),
-    changed.map(hasNew),
-    new Date(work.nowMs),
-  ]);
-  if (changed.some(({ flags }) => flags.length === 0)) await work.tx.query(unneeded, [organisationId, ids]);
+  await work.tx.query(follow, [organisationId, ...columnsOf(changed), changed.map(hasNew), new Date(work.nowMs)]);
+  if (changed.some(({ flags }) => flags.length === 0))
+    await work.tx.query(unneeded, [organisationId, uuidArray(changed.map((one) => one.assessment_id))]);
 }
 
 /** Every review of a result, the oldest first: the last one may wait. */

@@ -122,7 +122,7 @@ async function importLines(
     // Statements planned for small tables are planned again once there are statistics of larger ones.
     if (++batches === nextAnalyze && options.dryRun !== true) {
       nextAnalyze *= 10;
-      analysing = app.db.query('analyze learner, learner_feed, membership, assessment, assessment_feed');
+      analysing = app.db.query('analyze learner, learner_feed, membership, assessment, assessment_feed, review');
       analysing.catch(() => {});
     }
     options.onProgress(counts);

@@ -64,9 +64,10 @@ export async function importRecords(
   options: Options,
 ): Promise<ImportOutcome[]> {
   const feed = await lockFeed(work, organisationId);
-  const records = await underTheirIds(work, organisationId, given);
+  const known = await findKnownLearners(work, organisationId, given);
+  const { records, stored } = await underTheirIds(work, organisationId, given, known);
   if (new Set(records.map((record) => record.assessmentId)).size === records.length)
-    return importDistinct(work, feed, records, options);
+    return importDistinct(work, feed, records, { known, stored }, options);
   const outcomes = new Array<ImportOutcome>(records.length);
   let waiting = records.map((record, index) => ({ record, index }));
   // An id that comes twice is imported first and compared then, in the order of the file.
@@ -75,12 +76,16 @@ export async function importRecords(
     const now = waiting.filter(({ record }) => !seen.has(record.assessmentId) && seen.add(record.assessmentId));
     const chosen = new Set(now.map((entry) => entry.index));
     waiting = waiting.filter((entry) => !chosen.has(entry.index));
-    const done = await importDistinct(
-      work,
-      feed,
-      now.map((entry) => entry.record),
-      { ...options, events: false },
-    );
+    const together = now.map((entry) => entry.record);
+    const found = {
+      known: await findKnownLearners(work, organisationId, together),
+      stored: await findStoredById(
+        work,
+        organisationId,
+        together.map((record) => record.assessmentId),
+      ),
+    };
+    const done = await importDistinct(work, feed, together, found, { ...options, events: false });
     now.forEach((entry, i) => {
       outcomes[entry.index] = done[i]!;
     });
@@ -98,6 +103,12 @@ export async function importRecords(
 
 type Stored = Awaited<ReturnType<typeof findStored>>[number];
 
+type StoredById = ReadonlyMap<string, Stored>;
+
+async function findStoredById(work: Work, organisationId: number, ids: string[]): Promise<StoredById> {
+  return new Map((await findStored(work.tx, organisationId, ids)).map((row) => [row.assessment_id, row]));
+}
+
 /** A record that nothing refuses: its place, its learner, and what is stored under its id. */
 type Entry = { record: ReadyRecord; i: number; learnerId: string; learnerJson: string; stored: Stored | undefined };
 
@@ -106,18 +117,9 @@ async function importDistinct(
   work: Work,
   feed: Feed,
   records: ReadyRecord[],
+  { known, stored }: { known: KnownLearners; stored: StoredById },
   options: Options,
 ): Promise<ImportOutcome[]> {
-  const { organisationId } = feed;
-  const [found, known] = await Promise.all([
-    findStored(
-      work.tx,
-      organisationId,
-      records.map((record) => record.assessmentId),
-    ),
-    findKnownLearners(work, organisationId, records),
-  ]);
-  const stored = new Map(found.map((row) => [row.assessment_id, row]));
   const outcomes = refuse(records, stored, known);
   const groupsRefused = await refuseGroupsBeyondLimit(work, feed, records, outcomes);
   const places = records.map((_, i) => i).filter((i) => outcomes[i] === null);
@@ -165,11 +167,7 @@ function outcomeOf(entry: Entry, touched: ReadonlySet<string>): 'imported' | 'up
 }
 
 /** What is wrong with records whose ids are in use already; null where nothing is. */
-function refuse(
-  records: ReadyRecord[],
-  stored: ReadonlyMap<string, Stored>,
-  known: KnownLearners,
-): (ImportOutcome | null)[] {
+function refuse(records: ReadyRecord[], stored: StoredById, known: KnownLearners): (ImportOutcome | null)[] {
   return records.map((record) => {
     const row = stored.get(record.assessmentId);
     if (row === undefined) return null;
@@ -268,37 +266,36 @@ async function findKnownLearners(work: Work, organisationId: number, records: Re
 }
 
 /**
- * Records whose ids come from what they say, under the ids that their results have: a learner's reference may have
- * changed since, or been given. New ones get theirs from the reference of now.
+ * Records whose ids come from what they say, under the ids that their results have, and what is stored there: a learner's
+ * reference may have changed since, or been given. New ones get theirs from the reference of now.
  */
-async function underTheirIds(work: Work, organisationId: number, records: ReadyRecord[]): Promise<ReadyRecord[]> {
-  const refs = [...new Set(records.flatMap(({ learnerRef, idUnder }) => (idUnder === null ? [] : (learnerRef ?? []))))];
-  if (refs.length === 0) return records;
-  const learners = new Map(
-    (await findLearnersByRefs(work.tx, organisationId, refs)).map((learner) => [learner.asked, learner]),
-  );
-  if (learners.size === 0) return records;
+async function underTheirIds(
+  work: Work,
+  organisationId: number,
+  given: ReadyRecord[],
+  known: KnownLearners,
+): Promise<{ records: ReadyRecord[]; stored: StoredById }> {
+  const knownIds = [...new Set([...known.values()].map((learner) => learner.learner_id))];
   const former = Map.groupBy(
-    await findAliases(work.tx, organisationId, [...new Set([...learners.values()].map((one) => one.learner_id))]),
+    knownIds.length === 0 ? [] : await findAliases(work.tx, organisationId, knownIds),
     (alias) => alias.learner_id,
   );
-  const others = records.map((record) => {
-    const learner = record.learnerRef === null ? undefined : learners.get(record.learnerRef);
-    if (record.idUnder === null || learner === undefined) return null;
+  const places = given.map((record) => {
+    const { assessmentId, idUnder, learnerRef } = record;
+    const learner = learnerRef === null || idUnder === null ? undefined : known.get(askedBy(record));
+    if (learner === undefined) return { record, learner, ids: [assessmentId], now: assessmentId };
+    const idOf = (ref: string | null) => (ref === learnerRef ? assessmentId : idUnder!(ref));
     const aliases = (former.get(learner.learner_id) ?? []).map((alias) => alias.ref);
-    const ids = [record.learnerRef, learner.ref, ...aliases, null].map(record.idUnder);
-    return { learnerId: learner.learner_id, ids, now: record.idUnder(learner.ref) };
+    const refs = new Set([learnerRef, learner.ref, ...aliases, null]);
+    return { record, learner, ids: [...refs].map(idOf), now: idOf(learner.ref) };
   });
-  const asked = [...new Set(others.flatMap((one) => one?.ids ?? []))];
-  const holders = new Map(
-    (await findStored(work.tx, organisationId, asked)).map((row) => [row.assessment_id, row.learner_id]),
-  );
-  return records.map((record, i) => {
-    const other = others[i];
-    if (other === null || other === undefined) return record;
-    const assessmentId = other.ids.find((id) => holders.get(id) === other.learnerId) ?? other.now;
+  const stored = await findStoredById(work, organisationId, [...new Set(places.flatMap(({ ids }) => ids))]);
+  const records = places.map(({ record, learner, ids, now }) => {
+    if (learner === undefined) return record;
+    const assessmentId = ids.find((id) => stored.get(id)?.learner_id === learner.learner_id) ?? now;
     return assessmentId === record.assessmentId ? record : { ...record, assessmentId };
   });
+  return { records, stored };
 }
 
 async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], known: KnownLearners): Promise<Learners> {
