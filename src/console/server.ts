@@ -66,7 +66,9 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
             .replace(/^\/console/, '')
             .replace(/\{(\w+)\}/g, ':$1'),
           ...(route.upload === undefined ? {} : { bodyLimit: route.upload }),
-          handler: (request, reply) => answer(app, route, request, reply),
+          // Before the body is read: whoever may not send it has nothing of it kept.
+          onRequest: (request, reply) => enter(app, route, request, reply),
+          handler: (request, reply) => answer(app, request, reply),
         });
     },
     { prefix: '/console' },
@@ -99,26 +101,30 @@ const refused = (title: string, ...paragraphs: string[]): Answer => ({
   page: messagePage(title, ...paragraphs),
 });
 
-async function answer(
+/** Somebody who may go on, and what is done once their form is read. */
+type Entered = { visit: OpenVisit; frame: Frame; go(form: Form): Promise<Answer> };
+const entered = new WeakMap<FastifyRequest, Entered>();
+
+/** Who comes, from where, and whether they may: answered at once where they may not. */
+async function enter(
   app: App,
   route: ConsoleRoute,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<FastifyReply> {
+): Promise<FastifyReply | undefined> {
   const { baseUrl } = app.settings;
+  // What is on its way is read to its end and dropped, so that a browser still reads the answer. Nobody may send for ever.
+  const length = Number(request.headers['content-length'] ?? 0);
+  const isEndless = request.headers['transfer-encoding'] !== undefined || length > (route.upload ?? limits.formBytes);
+  const refuse = (answered: Answer, frame = noFrame) =>
+    send(app, isEndless ? reply.header('connection', 'close') : reply, answered, frame);
   if (!isSafeOrigin(baseUrl))
-    return send(
-      app,
-      reply,
+    return refuse(
       refused('This needs https', 'Passwords are never sent in the clear. Set ARS_BASE_URL to an address with https.'),
-      noFrame,
     );
   if (route.method === 'POST' && !comesFromUs(request.headers, baseUrl))
-    return send(
-      app,
-      reply,
+    return refuse(
       refused('This did not come from our pages', 'Nothing was changed. Go back to the page, and send the form again.'),
-      noFrame,
     );
   const token = readCookie(request.headers, cookieName(baseUrl, 'session'));
   const session = token === null ? null : ((await findSession(app.db, token, app.clock.nowMs())) ?? null);
@@ -133,70 +139,79 @@ async function answer(
     path,
     params: { ...(request.params as Record<string, string>) },
     query: new URLSearchParams(question < 0 ? '' : url.slice(question + 1)),
-    form: new Form(request.body),
+    form: new Form(null),
     session,
     sealed: readCookie(request.headers, cookieName(baseUrl, 'errand')),
   };
+  const found = admitted(route, visit);
+  if ('answered' in found) return refuse(found.answered, found.frame);
+  entered.set(request, { visit, ...found });
+  return undefined;
+}
+
+async function answer(app: App, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { visit, frame, go } = entered.get(request)!;
+  const { session } = visit;
   if (session !== null && app.clock.nowMs() - session.last_seen_at.getTime() > touchMs)
     await inWork(app, null, async (work) => {
       await touchSession(work, session.session_id);
       const here = session.memberships.find((one) => one.public_id === visit.params.organisation);
       if (here !== undefined) await useMembership(work, here.organisation_id, session.user_id);
     });
-  const { answered, frame } = await handled(route, visit);
-  return send(app, reply, answered, frame);
+  try {
+    return send(app, reply, await go(new Form(request.body)), frame);
+  } catch (error) {
+    // The same bytes as for somebody else's page.
+    if (error instanceof NoSuchPage) return send(app, reply, notFound, noFrame);
+    throw error;
+  }
 }
 
 /** Who may not open the page is sent to where they can, or told that there is no such page. */
-async function handled(route: ConsoleRoute, visit: OpenVisit): Promise<{ answered: Answer; frame: Frame }> {
+function admitted(
+  route: ConsoleRoute,
+  visit: OpenVisit,
+): { answered: Answer; frame: Frame } | Pick<Entered, 'frame' | 'go'> {
   const { session } = visit;
-  if (route.for === 'anyone') return { answered: await route.handle(visit), frame: frameOf(session) };
-  if (session === null) return { answered: { to: detour('/console/sign-in', route, visit) }, frame: noFrame };
-  if (session.stage === 'code')
-    return { answered: { to: detour('/console/sign-in/code', route, visit) }, frame: noFrame };
-  const proof = route.proof === true && !isProved(session, visit.app.clock.nowMs());
-  const confirm = () => ({ to: detour('/console/confirm', route, visit) });
+  if (route.for === 'anyone') return { frame: frameOf(session), go: (sent) => route.handle({ ...visit, form: sent }) };
+  const sentTo = (through: string, frame = noFrame) => ({ answered: { to: detour(through, route, visit) }, frame });
+  if (session === null) return sentTo('/console/sign-in');
+  if (session.stage === 'code') return sentTo('/console/sign-in/code');
+  const isUnproved = route.proof === true && !isProved(session, visit.app.clock.nowMs());
   if (route.for === 'person') {
     if (route.own === true && session.sso_organisation_id !== null) return { answered: notFound, frame: noFrame };
-    const answered = proof ? confirm() : await route.handle({ ...visit, session });
-    return { answered, frame: frameOf(session) };
+    if (isUnproved) return sentTo('/console/confirm', frameOf(session));
+    return { frame: frameOf(session), go: (sent) => route.handle({ ...visit, session, form: sent }) };
   }
   const id = visit.params.organisation!.toLowerCase();
   const organisation = session.memberships.find((one) => one.public_id === id);
   if (organisation === undefined || !isFor(route, organisation)) return { answered: notFound, frame: noFrame };
   const isEnough = session.has_second_factor || session.sso_organisation_id !== null;
-  if (needsSecondFactor(organisation.role) && !isEnough)
-    return { answered: { to: detour('/console/account/second-factor', route, visit) }, frame: noFrame };
+  if (needsSecondFactor(organisation.role) && !isEnough) return sentTo('/console/account/second-factor');
   const base = `/console/${organisation.public_id}`;
-  const within: Visit = {
-    ...visit,
-    session,
-    organisation,
-    base,
-    change: (inside) =>
-      act(
-        visit.app,
-        {
-          organisationId: organisation.organisation_id,
-          userId: session.user_id,
-          action: actionOf(route),
-          requestId: visit.requestId,
-        },
-        inside,
-      ),
-  };
   const search = searchers.includes(organisation.role) ? `${base}/search` : null;
   const frame: Frame = { session, organisation, menu: menuFor(base, visit.path, organisation), search };
-  try {
-    if (proof) return { answered: confirm(), frame };
-    const answered = await route.handle(within);
-    await noteWhatIsShown(route, within, answered);
-    return { answered, frame };
-  } catch (error) {
-    // The same bytes as for somebody else's page.
-    if (error instanceof NoSuchPage) return { answered: notFound, frame: noFrame };
-    throw error;
-  }
+  if (isUnproved) return sentTo('/console/confirm', frame);
+  const change: Visit['change'] = (inside) =>
+    act(
+      visit.app,
+      {
+        organisationId: organisation.organisation_id,
+        userId: session.user_id,
+        action: actionOf(route),
+        requestId: visit.requestId,
+      },
+      inside,
+    );
+  return {
+    frame,
+    async go(sent) {
+      const within: Visit = { ...visit, session, organisation, base, change, form: sent };
+      const answered = await route.handle(within);
+      await noteWhatIsShown(route, within, answered);
+      return answered;
+    },
+  };
 }
 
 /** Whether the person proved who they are within the last ten minutes. */

@@ -110,7 +110,9 @@ const forget = statement(
   'import_run.forget',
   `
   delete from import_run_row
-   where organisation_id = $1 and (record::jsonb #>> '{learner,ref}' = any($2) or record::jsonb #>> '{learner,full_name}' = $3)`,
+   where organisation_id = $1
+     and (record::jsonb #>> '{learner,ref}' = any($2)
+          or (record::jsonb #>> '{learner,ref}' is null and lower(record::jsonb #>> '{learner,full_name}') = lower($3)))`,
 );
 
 /** The form of a file by how it begins: NDJSON begins with an object. */
@@ -285,12 +287,11 @@ export async function pruneImports(app: App): Promise<void> {
   await app.db.query(prune, [new Date(nowMs - limits.importRunsKeptMs)]);
 }
 
-/** Takes a person's lines out of what waits to be written. */
+/** Takes a person's lines out of what waits to be written; a namesake's, who has another reference, stay. */
 export async function forgetImportRows(
   tx: Tx,
   organisationId: number,
-  refs: readonly string[],
-  fullName: string,
+  { refs, fullName }: { refs: readonly string[]; fullName: string },
 ): Promise<void> {
   await tx.query(forget, [organisationId, refs, fullName]);
 }

@@ -136,10 +136,14 @@ const emptyRows = statement(
   update invitation_run_row set cells = null, ready = null, faults = case when outcome is null then null else faults end
    where organisation_id = $1 and run_id = $2 and cells is not null`,
 );
-const emptyOfRef = statement(
-  'invitation_run.empty_of_ref',
+// Whose reference isn't right, or isn't given, is known by name.
+const deleteOfPerson = statement(
+  'invitation_run.delete_of_person',
   `
-  delete from invitation_run_row where organisation_id = $1 and cells ->> 'ref' = any($2) and cells is not null`,
+  delete from invitation_run_row
+   where organisation_id = $1 and cells is not null
+     and (cells ->> 'ref' = any($2) or lower(cells ->> 'email') = lower($4)
+          or (lower(cells ->> 'full_name') = lower($3) and (cells ->> 'ref' is null or faults is not null)))`,
 );
 const settle = statement(
   'invitation_run.settle',
@@ -307,9 +311,13 @@ export async function cancelRun(work: Work, organisationId: number, runId: strin
   return true;
 }
 
-/** Takes away the rows that still wait for the learner of these references: nobody is invited by them any more. */
-export async function emptyRunRows(tx: Tx, organisationId: number, refs: readonly string[]): Promise<void> {
-  await tx.query(emptyOfRef, [organisationId, refs]);
+/** Takes away the rows that still wait for a person: nobody is invited by them any more. */
+export async function forgetRunRows(
+  tx: Tx,
+  organisationId: number,
+  { refs, fullName, email }: { refs: readonly string[]; fullName: string; email: string | null },
+): Promise<void> {
+  await tx.query(deleteOfPerson, [organisationId, refs, fullName, email]);
 }
 
 /** One batch of a run. @returns whether more is to be done now */

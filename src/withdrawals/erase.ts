@@ -10,10 +10,10 @@ import { forgetHolds, refuseUnderHold } from '../holds/holds.ts';
 import { emptyInvitations } from '../invitations/invitations.ts';
 import { cancelInvitationLetter } from '../invitations/letters.ts';
 import { forgetImportRows } from '../imports/run.ts';
-import { emptyRunRows } from '../invitations/run.ts';
+import { forgetRunRows } from '../invitations/run.ts';
 import { hashOfRef } from '../learner-ref.ts';
 import type { LearnerName } from '../learners/learners.ts';
-import { findLearnersByIds, findPerson, hashAliases, recordErasure } from '../learners/learners.ts';
+import { findLearnerEmail, findLearnersByIds, findPerson, hashAliases, recordErasure } from '../learners/learners.ts';
 import { forgetCreditReasons } from '../organisations/credits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { voidSittingsOfLearner } from '../sittings/sittings.ts';
@@ -72,8 +72,9 @@ export async function eraseLearner(
     invitations.map((one) => one.invitation_id),
   );
   for (const one of invitations) await cancelInvitationLetter(work, one);
-  await emptyRunRows(tx, organisationId, person.refs);
-  await forgetImportRows(tx, organisationId, person.refs, learner.full_name);
+  const named = { refs: person.refs, fullName: learner.full_name };
+  await forgetRunRows(tx, organisationId, { ...named, email: await findLearnerEmail(tx, organisationId, learnerId) });
+  await forgetImportRows(tx, organisationId, named);
   await forgetReplies(tx, work.secrets, organisationId, person);
   await hashAliases(work, organisationId, person.aliases);
   await recordErasure(work, organisationId, learnerId, {

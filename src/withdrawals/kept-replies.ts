@@ -19,13 +19,14 @@ const rowsAtOnce = 1000;
 type Sought = { ids: string[]; refs: string[] };
 
 /**
- * Replies that show a learner have the id; only lists of references that nobody had are without. A reference may be a
- * word that stands in other replies too, which must stay: without them the request would be carried out again.
+ * Replies that show a learner have the id; only lists of what became of references are without: each of those names
+ * the ones of which nothing did. A reference may be a word that stands in other replies too, which must stay: without
+ * them the request would be carried out again.
  */
 function shows(reply: string, { ids, refs }: Sought): boolean {
   if (ids.some((id) => reply.includes(id))) return true;
   // The body is JSON within JSON.
-  return reply.includes('\\"not_found\\":[') && refs.some((ref) => reply.includes(`\\"${ref}\\"`));
+  return /\\"not_(?:found|members)\\":\[/.test(reply) && refs.some((ref) => reply.includes(`\\"${ref}\\"`));
 }
 
 /**

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { get } from 'node:http';
+import { get, request } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { beforeEach, suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
@@ -229,5 +229,37 @@ suite('what browsers are told', () => {
         assert.equal((await owner.post(filled(route), {}, {})).status, 403, addressOf(route));
     assert.equal((await owner.post(path, fields, { origin })).status, 200);
     assert.equal((await owner.post(path, fields, { 'sec-fetch-site': 'same-origin' })).status, 200);
+  });
+
+  test('who may not send a form is told so before anything of it is read', async () => {
+    const [owner, auditor] = [await personOf(service, org.id, 'owner'), await personOf(service, org.id, 'auditor')];
+    /** Sends the head of a form, and never its body. */
+    const announced = (route: ConsoleRoute, cookie: string | null, more: Record<string, string>) =>
+      new Promise<string>((resolve, reject) => {
+        const headers = { 'content-type': 'multipart/form-data; boundary=x', cookie: cookie ?? '', ...more };
+        const sent = request(service.url + filled(route), { method: 'POST', headers }, (answer) => {
+          answer.resume();
+          resolve(`${answer.statusCode} ${answer.headers.connection}`);
+          sent.destroy();
+        });
+        sent.on('error', reject).flushHeaders();
+      });
+    const uploads = consoleRoutes.filter(({ upload }) => upload !== undefined);
+    assert.ok(uploads.length > 3);
+    for (const route of uploads) {
+      const ours = { 'sec-fetch-site': 'same-origin', 'content-length': String(route.upload) };
+      assert.equal(await announced(route, null, ours), '303 keep-alive');
+      assert.equal(await announced(route, 'session-1=none', ours), '303 keep-alive');
+      assert.equal(await announced(route, owner.cookie, { ...ours, 'sec-fetch-site': 'cross-site' }), '403 keep-alive');
+      for (const person of [auditor, stranger])
+        assert.equal(await announced(route, person.cookie, ours), '404 keep-alive');
+      // What would never end, or is longer than it may be, is not waited for either.
+      const { 'content-length': _, ...endless } = ours;
+      for (const [name, value] of [
+        ['content-length', String(route.upload! + 1)],
+        ['transfer-encoding', 'chunked'],
+      ] as const)
+        assert.equal(await announced(route, null, { ...endless, [name]: value }), '303 close');
+    }
   });
 });
