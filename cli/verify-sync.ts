@@ -1,4 +1,4 @@
-import type { Assessment, CausedDifference, Cause, Filters } from '../client/src/index.ts';
+import type { Assessment, CausedDifference, Cause, Comparison, Filters } from '../client/src/index.ts';
 import { ApiError, ArsError, Client, compare, SyncStopped } from '../client/src/index.ts';
 import { accessOption } from './access.ts';
 import type { Call, Command } from './command.ts';
@@ -44,7 +44,7 @@ async function repair(client: Client, mirror: ForeignMirror, differences: Caused
   await mirror.save();
 }
 
-function report(mirror: { service: number; mirror: number; by: string }, differences: CausedDifference[]): string {
+function report(mirror: Omit<Comparison, 'differences'>, differences: CausedDifference[]): string {
   const lines = [
     `The service shows ${mirror.service} results, the mirror holds ${mirror.mirror} (compared by ${mirror.by}).`,
   ];
@@ -55,6 +55,12 @@ function report(mirror: { service: number; mirror: number; by: string }, differe
       lines.push(`  ${id}  mirror ${held ?? 'has none'}  service ${service ?? 'has none'}`);
     if (of.length > 20) lines.push(`  and ${of.length - 20} more; --json lists all`);
   }
+  const { restored } = mirror;
+  if (restored !== null && differences.some(({ mirror: held, service }) => service === null && held! < restored))
+    lines.push(
+      '',
+      `The service was restored from a backup (X-Sync-Restored: ${restored}). What arose after that backup is gone there without a tombstone: a mirror that does not compare digests walks without since once that time is later than its own.`,
+    );
   return lines.join('\n');
 }
 

@@ -19,6 +19,8 @@ export type Page<Entry> = {
   checkpoint: Checkpoint | null;
   /** The service's digest of what the walk's filters let through, where the last page carries one. */
   digest: string | null;
+  /** When the service was last restored from a backup, as this page says it; null where it never was. */
+  restored: string | null;
 };
 
 export type WalkOptions = CallOptions & {
@@ -75,6 +77,7 @@ export class Walk<Entry> implements AsyncIterable<Entry> {
         position: next === null ? null : { next, since, etag: walkETag },
         checkpoint: next === null ? { since, etag: walkETag } : null,
         digest: next === null ? reply.headers.get('X-Sync-Digest') : null,
+        restored: reply.headers.get('X-Sync-Restored'),
       };
       yield page;
       // Whoever stops within a page gets all of it again.

@@ -37,6 +37,7 @@ public sealed class Mirror
         public string Since;
         public string ETag;
         public string Digest;
+        public string Restored;
     }
 
     private readonly string api = Variable("API").TrimEnd('/');
@@ -101,6 +102,9 @@ public sealed class Mirror
     {
         var reply = Get("?limit=500" + (since == null ? "" : "&since=" + since), etag);
         if (reply.Page == null) return null;
+        // A backup came back there, without what arose after it, and without tombstones.
+        if (since != null && string.CompareOrdinal(reply.Restored ?? "", since) > 0)
+            return Walk(new Dictionary<string, Result>(), null, null);
         // Of the first page: what changes while the walk is on its way comes with the next one.
         var checkpoint = new[] { reply.Since, reply.ETag };
         while (true)
@@ -147,6 +151,7 @@ public sealed class Mirror
                             Since = Header(answer, "X-Sync-Through"),
                             ETag = Header(answer, "ETag"),
                             Digest = Header(answer, "X-Sync-Digest"),
+                            Restored = Header(answer, "X-Sync-Restored"),
                         };
                     if (!Passing.Contains(status))
                         throw new InvalidOperationException(

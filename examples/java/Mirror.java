@@ -89,6 +89,9 @@ public final class Mirror {
         String query = "?limit=500" + (from == null ? "" : "&since=" + from.since());
         Reply reply = get(query, from == null ? null : from.etag());
         if (reply.page() == null) return null;
+        // A backup came back there, without what arose after it, and without tombstones.
+        if (from != null && reply.headers().firstValue("X-Sync-Restored").orElse("").compareTo(from.since()) > 0)
+            return walk(new LinkedHashMap<>(), null);
         // Of the first page: what changes while the walk is on its way comes with the next one.
         String since = reply.headers().firstValue("X-Sync-Through").orElseThrow();
         String etag = reply.headers().firstValue("ETag").orElseThrow();

@@ -79,6 +79,9 @@ def walk(database, since, etag):
     page, headers = get(search, etag)
     if page is None:
         return False
+    if since and (headers["X-Sync-Restored"] or "") > since:
+        # A backup came back there, without what arose after it, and without tombstones.
+        return walk(database, None, None)
     checkpoint = headers["X-Sync-Through"], headers["ETag"]
     with database:
         if since is None:

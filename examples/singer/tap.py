@@ -104,6 +104,9 @@ def walk(config, bookmark, is_sweep):
     page, headers = get(config, "?" + urllib.parse.urlencode(search), None if is_sweep else bookmark["etag"])
     if page is None:
         return bookmark
+    if not is_sweep and (headers["X-Sync-Restored"] or "") > bookmark["since"]:
+        # A backup came back there, without what arose after it, and without tombstones.
+        return walk(config, bookmark, True)
     # Of the first page: what changes while the walk is on its way comes with the next one.
     after = {"since": headers["X-Sync-Through"], "etag": headers["ETag"], "version": version}
     while True:

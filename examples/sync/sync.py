@@ -17,6 +17,11 @@ while url:
         if error.code == 304:
             break
         sys.exit(error.read().decode())
+    if state["since"] and (reply.headers["X-Sync-Restored"] or "") > state["since"]:
+        # A backup came back there, without what arose after it: everything is read anew.
+        state.update(since=None, results={})
+        url = os.environ["API"] + "/assessments?limit=500"
+        continue
     walk = walk or {"since": reply.headers["X-Sync-Through"], "etag": reply.headers["ETag"]}
     page = json.load(reply)
     for record in page["data"]:

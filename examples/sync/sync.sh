@@ -17,6 +17,13 @@ while [ "$url" != null ]; do
     -H "X-Access-Key-Id: $ACCESS_KEY_ID" -H "X-Secret-Access-Key: $SECRET_ACCESS_KEY" "$url")
   if [ "$status" = 304 ]; then echo 'nothing has changed'; exit; fi
   if [ "$status" != 200 ]; then cat "$page" >&2; exit 1; fi
+  restored=$(printf '%s\n' "$(header x-sync-restored)" "$since" | LC_ALL=C sort | tail -n 1)
+  if [ $walked = no ] && [ -n "$since" ] && [ "$restored" != "$since" ]; then
+    # A backup came back there, without what arose after it: everything is read anew.
+    echo '{"results": {}}' > "$new"
+    since='' url="$API/assessments?limit=500"
+    continue
+  fi
   if [ $walked = no ]; then walked=yes since=$(header x-sync-through) tag=$(header etag); fi
   jq -cs 'reduce .[1].data[] as $record (.[0];
     if $record.status == "completed" then .results[$record.assessment_id] = $record

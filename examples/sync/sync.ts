@@ -16,6 +16,12 @@ while (url) {
   const reply = await fetch(url, { headers: { ...keys, 'If-None-Match': state.etag } });
   if (reply.status === 304) break;
   if (!reply.ok) throw new Error(await reply.text());
+  if (state.since !== null && (reply.headers.get('X-Sync-Restored') ?? '') > state.since) {
+    // A backup came back there, without what arose after it: everything is read anew.
+    Object.assign(state, { since: null, results: {} });
+    url = `${api}/assessments?limit=500`;
+    continue;
+  }
   walk ??= { since: reply.headers.get('X-Sync-Through'), etag: reply.headers.get('ETag') };
   const { data, pagination } = (await reply.json()) as Page;
   for (const record of data) {

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { ApiError } from '../errors.ts';
 import type { Cursor } from '../feed/cursor.ts';
-import { cacheHeaders, listReply, singleReply } from '../http/list-reply.ts';
+import { cacheHeaders, listReply, restoredHeader, singleReply } from '../http/list-reply.ts';
 import { PaginationSchema } from '../http/pagination.ts';
 import type { Parameter } from '../http/query.ts';
 import { groupIds, instant, learnerRef, oneOf, readQuery, someOf, wholeNumbers } from '../http/query.ts';
@@ -189,7 +189,7 @@ async function readDigest(call: Call): Promise<Reply> {
     throw new ApiError('service_unavailable', 'After an upgrade, what is stored is still being counted.', {
       'retry-after': '60',
     });
-  return jsonText(200, data, { headers: { ...cacheHeaders } });
+  return jsonText(200, data, { headers: { ...cacheHeaders, ...restoredHeader(call.caller.feed) } });
 }
 
 /** The parameter of every address of a result. */
@@ -276,7 +276,7 @@ export const assessmentRoutes: Route[] = [
       200: {
         description: 'Sums of every bucket, or with buckets the results in them.',
         schema: Type.Object({ data: Type.Union([BucketSums, BucketMembers]) }),
-        headers: ['Cache-Control', 'Vary'],
+        headers: ['Cache-Control', 'Vary', 'X-Sync-Restored'],
         example: {
           data: {
             bits: 1,

@@ -15,6 +15,7 @@ import { createKey } from '../keys/keys.ts';
 import { correctName } from '../learners/rename.ts';
 import { createOrganisation } from '../organisations/organisations.ts';
 import { seededRandom, uuidOf } from '../random.ts';
+import { newRestamping, restampNext } from '../restamp.ts';
 import { Backup } from '../sandbox/backup.ts';
 import { fullName } from '../sandbox/people.ts';
 import { notPlaced, outcomeAt } from '../sandbox/results.ts';
@@ -152,6 +153,13 @@ export class Stage {
   async renamesGroup(): Promise<void> {
     const name = `Cohort ${this.app.random.uuid().slice(0, 8)}`;
     await this.#change((work) => changeGroup(work, this.organisation.organisation_id, this.groupId, { name }));
+  }
+
+  /** The backup comes back, and everything live gets a new position, at once instead of after a while. */
+  async comesBack(): Promise<void> {
+    await this.backup.restore();
+    const restamping = newRestamping();
+    while ((await restampNext(this.app, restamping)) !== 'nothing left');
   }
 
   /** Delivers every event from now on, in their order, unless it is held back. */

@@ -46,8 +46,8 @@ const move = statement(
 );
 
 /** 48 random bits: what a process or a client remembers under them is never taken for another state (decision 0018). */
-export function drawState(work: Work): number {
-  return Number.parseInt(work.uuid().replaceAll('-', '').slice(0, 12), 16);
+export function drawState(random: { uuid(): string }): number {
+  return Number.parseInt(random.uuid().replaceAll('-', '').slice(0, 12), 16);
 }
 
 /** Takes the organisation's feed lock, once in a unit of work. Every writer of feed tables takes it before any other row lock. */

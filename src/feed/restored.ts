@@ -1,3 +1,4 @@
+import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { drawState } from './position.ts';
@@ -16,7 +17,7 @@ const beginAgain = statement(
   'restored.begin_again',
   `
   update feed f
-     set restored_through = f.position, restored_at = greatest(f.position, $3) + ${aheadUs}, position = greatest(f.position, $3) + ${aheadUs},
+     set restored_through = f.position, restored_at = greatest(f.position, $3) + $4, position = greatest(f.position, $3) + $4,
          state = g.state, groups_version = g.state
     from unnest($1::int8[], $2::int8[]) as g(organisation_id, state)
    where f.organisation_id = g.organisation_id`,
@@ -35,7 +36,18 @@ export async function beginFeedsAgain(work: Work): Promise<number[]> {
   const ids = (await work.tx.query<{ organisation_id: number }>(organisations)).map((row) => row.organisation_id);
   for (let from = 0; from < ids.length; from += atOnce) {
     const some = ids.slice(from, from + atOnce);
-    await work.tx.query(beginAgain, [some, some.map(() => drawState(work)), work.nowMs * 1000]);
+    await work.tx.query(beginAgain, [some, some.map(() => drawState(work)), work.nowMs * 1000, aheadUs]);
   }
   return ids;
+}
+
+/** Times are shown in milliseconds: one that is to be later has to be later by one. */
+const laterUs = 1000;
+
+/**
+ * The same for one feed, of which it is known how far it had gone: a sandbox whose backup came back.
+ * @param wentUs all that was shown stood no higher
+ */
+export async function beginFeedAgain(tx: Tx, organisationId: number, state: number, wentUs: number): Promise<void> {
+  await tx.query(beginAgain, [[organisationId], [state], wentUs, laterUs]);
 }

@@ -49,6 +49,12 @@ export const replyHeaders = {
     example: '2026-01-31T09:41:00.000Z',
     meaning: 'The since of your next walk, once this walk is finished. Every page of a walk carries the same value.',
   },
+  'X-Sync-Restored': {
+    schema: { type: 'string', format: 'date-time' },
+    example: '2026-01-31T09:41:00.000Z',
+    meaning:
+      'Only where the service was restored from a backup: what arose after that backup is gone, without tombstones. If it is later than the X-Sync-Through of your last finished walk, walk once without since, and remove what that walk does not show.',
+  },
   'X-Sync-Digest': {
     schema: text,
     example: 'n=1042;w1=2869453210;w2=311871200',

@@ -19,6 +19,11 @@ export type Entry = { json: string } & Place;
 /** Headers of every reply that shows an organisation's data. */
 export const cacheHeaders = { 'cache-control': 'private, no-cache', vary: 'X-Access-Key-Id, Accept-Encoding' } as const;
 
+/** Told for good: a client may ask years after the restore, with what it held before. */
+export function restoredHeader({ restoredAt }: FeedState): Record<string, string> {
+  return restoredAt === 0 ? {} : { 'x-sync-restored': formatPosition(restoredAt) };
+}
+
 /** The last ETag of each query that is kept: a client that polls gets the same one until something changes. */
 const lastETags = new WeakMap<
   ParsedQuery,
@@ -81,7 +86,12 @@ export async function listReply(
 
   const etag = etagOf(call, query, bounds);
   const throughUs = after?.throughUs ?? caller.feed.position;
-  const headers: Record<string, string> = { etag, ...cacheHeaders, 'x-sync-through': formatPosition(throughUs) };
+  const headers: Record<string, string> = {
+    etag,
+    ...cacheHeaders,
+    'x-sync-through': formatPosition(throughUs),
+    ...restoredHeader(caller.feed),
+  };
   const recorded: Recorded = {
     ...(query.canonical === '' ? {} : { query: await recordedQuery(query, learnerId) }),
     limit: query.limit,

@@ -1,5 +1,7 @@
 import type { App } from '../app.ts';
 import type { Dedicated } from '../db/database.ts';
+import { drawState } from '../feed/position.ts';
+import { beginFeedAgain } from '../feed/restored.ts';
 
 /** What a result, a learner and a group are made of, and how the feed shows them; the referring tables first. */
 const recordTables = [
@@ -34,25 +36,31 @@ const feedColumns =
   'position, state, groups_version, shape, shape_position, digest_n, digest_through, digest_w1, digest_w2';
 
 /**
- * A backup of one organisation, and its coming back, as clients see it: the feed stands where it stood, and what came
- * after is gone without a tombstone. Keys, endpoints and the audit log stay. Only sandboxes have such a thing.
+ * A backup of one organisation, and its coming back, as clients see it: what came after is gone without a tombstone, and the
+ * feed goes on above what was shown (docs/decisions/0098). Keys, endpoints and the audit log stay. Only sandboxes have such a
+ * thing.
  */
 export class Backup {
   #connection: Dedicated;
+  #random: App['random'];
   #organisationId: number;
   #isKept = false;
 
-  constructor({ db }: Pick<App, 'db'>, organisationId: number) {
+  constructor({ db, random }: Pick<App, 'db' | 'random'>, organisationId: number) {
+    this.#random = random;
     // The copies are its temporary tables, which go with it.
     this.#connection = db.dedicated();
     this.#organisationId = organisationId;
   }
 
-  async #inTransaction(inside: () => Promise<void>): Promise<void> {
+  async #inTransaction(inside: (position: number) => Promise<void>): Promise<void> {
     await this.#connection.query('begin');
     try {
-      await this.#connection.query('select from feed where organisation_id = $1 for update', [this.#organisationId]);
-      await inside();
+      const [feed] = await this.#connection.query<{ position: number }>(
+        'select position from feed where organisation_id = $1 for update',
+        [this.#organisationId],
+      );
+      await inside(feed!.position);
       await this.#connection.query('commit');
     } catch (error) {
       await this.#connection.query('rollback').catch(() => {});
@@ -92,7 +100,7 @@ export class Backup {
   /** @returns whether there was one */
   async restore(): Promise<boolean> {
     if (!this.#isKept) return false;
-    await this.#inTransaction(async () => {
+    await this.#inTransaction(async (went) => {
       for (const table of recordTables)
         await this.#connection.query(`delete from ${table} where organisation_id = $1`, [this.#organisationId]);
       for (const table of recordTables.toReversed()) {
@@ -103,6 +111,7 @@ export class Backup {
         `update feed set (${feedColumns}) = (select ${feedColumns} from pg_temp.kept_feed) where organisation_id = $1`,
         [this.#organisationId],
       );
+      await beginFeedAgain(this.#connection, this.#organisationId, drawState(this.#random), went);
     });
     return true;
   }

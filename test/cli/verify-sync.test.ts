@@ -9,6 +9,7 @@ import type { Call } from '../../cli/command.ts';
 import { Misuse } from '../../cli/command.ts';
 import { commands } from '../../cli/verify-sync.ts';
 import type { Assessment } from '../../client/src/index.ts';
+import { Backup } from '../../src/sandbox/backup.ts';
 import { digestService } from '../client/digest-service.ts';
 import { clientOf, truth } from '../client/mirrors.ts';
 import { freshDatabase, withDatabase } from '../postgres.ts';
@@ -99,6 +100,29 @@ suite('ars verify-sync', async () => {
     assert.match(said, /The service shows 5 results, the mirror holds 5 \(compared by digest\)/);
     assert.match(said, /1 lost: never came.*clock/);
     assert.match(said, /1 kept: was withdrawn.*tombstones/);
+  });
+
+  test('says that the service was restored, and what that takes from a mirror', async () => {
+    const restored = await scenario(service);
+    const bo = await restored.learner('bo-1');
+    await bo.completes();
+    const backup = new Backup(service.app, restored.org.id);
+    await backup.keep();
+    const gone = await bo.completes();
+    const file = join(folder, 'restored.ndjson');
+    await writeFile(file, ndjson(await truth(clientOf(service.url, restored.org.key))));
+    await backup.restore();
+    await backup.close();
+    const { access_key_id, secret_access_key } = restored.org.key;
+    const other = { ...process.env, ACCESS_KEY_ID: access_key_id, SECRET_ACCESS_KEY: secret_access_key };
+    const all = [ars, 'verify-sync', '--mirror', file, '--api'];
+    for (const api of [service.url, front.url]) {
+      const said = await new Promise<string>((resolve) => {
+        execFile(process.execPath, [...all, api], { env: other }, (_error, out) => resolve(out));
+      });
+      assert.match(said, new RegExp(`1 kept: .*\\n  ${gone.id} `));
+      assert.match(said, /The service was restored from a backup \(X-Sync-Restored: 20/);
+    }
   });
 
   test('takes what has changed since for no fault', async () => {

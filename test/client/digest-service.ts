@@ -44,7 +44,8 @@ export type DigestService = {
 };
 
 /** Stands before the service; without a digest, as a service from before there was one. */
-export async function digestService(behind: string, hasDigest = true): Promise<DigestService> {
+export async function digestService(behind: string, digest: boolean | (() => boolean) = true): Promise<DigestService> {
+  const lacksDigest = () => !(typeof digest === 'boolean' ? digest : digest());
   const self: DigestService = { url: '', passed: [], interfere: null, rewrite: null, behind };
   const server: Server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -77,7 +78,7 @@ export async function digestService(behind: string, hasDigest = true): Promise<D
     response: ServerResponse,
     broken: false | 'lost' | 'cut',
   ): Promise<void> => {
-    if (!hasDigest && request.url!.startsWith('/api/v1/assessments/digest')) {
+    if (lacksDigest() && request.url!.startsWith('/api/v1/assessments/digest')) {
       response.writeHead(404, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ error: { code: 'not_found', message: 'There is no such resource.' } }));
       return;
@@ -90,7 +91,7 @@ export async function digestService(behind: string, hasDigest = true): Promise<D
     delete headers['transfer-encoding'];
     delete headers.connection;
     delete headers['keep-alive'];
-    if (!hasDigest) delete headers['x-sync-digest'];
+    if (lacksDigest()) delete headers['x-sync-digest'];
     const { rewrite } = self;
     if (rewrite !== null && answer.status === 200 && request.url!.startsWith('/api/v1/assessments')) {
       [answer.body.data].flat().forEach(rewrite);

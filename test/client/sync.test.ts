@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Change, Report } from '../../client/src/index.ts';
 import { openMirror, sync, SyncStopped } from '../../client/src/index.ts';
+import { Backup } from '../../src/sandbox/backup.ts';
 import { client as apiClient } from '../contract/client.ts';
 import { recordResults, Result, Scenario, scenario } from '../scenario.ts';
 import { withDatabase } from '../postgres.ts';
@@ -128,6 +129,29 @@ suite('a mirror', async () => {
         await inStep('after the restoration');
       });
     }
+  });
+
+  test('whose service was restored is walked anew without a digest, and once', async () => {
+    const { scene, ana, polled, inStep, changes } = await begun(8, false);
+    const backup = new Backup(service.app, scene.org.id);
+    await polled();
+    await backup.keep();
+    const lost = await ana.completes();
+    await polled();
+    await backup.restore();
+    await backup.close();
+    const report = await polled();
+    assert.deepEqual([report.wholeWalks, report.results, report.isProven], [1, 8, null]);
+    const removed = changes.map(({ kind, id }) => [kind, id]);
+    assert.deepEqual(removed, [['removed', lost.id]]);
+    await inStep('after the restore');
+    await ana.completes();
+    assert.deepEqual(
+      [(await polled()).wholeWalks, (await polled()).wholeWalks],
+      [0, 0],
+      'it is told for good, and heeded once',
+    );
+    await inStep('afterwards');
   });
 
   suite('that cannot go on', () => {

@@ -30,7 +30,8 @@ export type ConsumerFault =
   | 'strict'
   | 'strict-events'
   | 'crashes'
-  | 'no-digest';
+  | 'no-digest'
+  | 'by-restored';
 
 export type ConsumerSettings = {
   api: string;
@@ -129,6 +130,11 @@ export async function startConsumer(settings: ConsumerSettings): Promise<{ url: 
       }
       if (isFirst) [through, etag] = [reply.headers.get('x-sync-through'), reply.headers.get('etag')];
       if (isFirst && fault === 'early-checkpoint' && since !== null) state = { ...state, since: through, etag };
+      // Right as well, where nothing is compared.
+      if (fault === 'by-restored' && since !== null && (reply.headers.get('x-sync-restored') ?? '') > since) {
+        await reply.body?.cancel();
+        return walk(null);
+      }
       isFirst = false;
       let body: { data: Entry[]; pagination: { next: string | null } };
       try {

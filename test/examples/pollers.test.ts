@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Assessment } from '../../client/src/index.ts';
+import { Backup } from '../../src/sandbox/backup.ts';
 import { digestService } from '../client/digest-service.ts';
 import { clientOf, truth } from '../client/mirrors.ts';
 import type { Key } from '../contract/client.ts';
@@ -205,7 +206,8 @@ const pollers: Poller[] = [
 
 suite('the pollers end with what the service shows', async () => {
   const service = await withService({ settings: { ARS_BASE_URL: 'http://results.test' } });
-  const front = await digestService(service.url, true);
+  let hasDigest = true;
+  const front = await digestService(service.url, () => hasDigest);
   const wanted = async (key: Key, keeps: Poller['keeps']): Promise<Map<string, object>> => {
     const all = await truth(clientOf(service.url, key));
     return keeps === undefined ? all : new Map([...all].map(([id, one]) => [id, keeps(one)]));
@@ -272,6 +274,19 @@ suite('the pollers end with what the service shows', async () => {
       damage(place);
       await ana.joins(await scene.group('C-2'));
       await polls();
+      await isRight();
+
+      // What is lost with a backup goes here, too, where nothing is compared.
+      const backup = new Backup(service.app, scene.org.id);
+      await backup.keep();
+      await ana.completes();
+      await polls();
+      await isRight();
+      await backup.restore();
+      await backup.close();
+      hasDigest = false;
+      await polls();
+      hasDigest = true;
       await isRight();
     });
   }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { promisify } from 'node:util';
+import { Backup } from '../../src/sandbox/backup.ts';
 import { under } from '../contract/expect.ts';
 import type { Scenario } from '../scenario.ts';
 import { recordResults, scenario } from '../scenario.ts';
@@ -93,6 +94,16 @@ suite('the examples that sync', async () => {
       const said = await sync();
       assert.match(said, /nothing has changed/);
       assert.deepEqual(await held(place), await truth(scene));
+
+      const backup = new Backup(service.app, scene.org.id);
+      await backup.keep();
+      const lost = await ana.completes();
+      await sync();
+      assert.ok(lost.id in (await held(place)));
+      await backup.restore();
+      await backup.close();
+      await sync();
+      assert.deepEqual(await held(place), await truth(scene), 'what is lost with a backup goes here, too');
     });
   }
 });

@@ -48,6 +48,16 @@ suite('a restore that is declared', async () => {
     const refused = await org.get(old.pathname.slice('/api/v1'.length) + old.search);
     assert.deepEqual([refused.status, refused.body.error.code], [400, 'invalid_cursor']);
     assert.equal((await org.get('/assessments?limit=1', { 'if-none-match': before.headers.etag! })).status, 200);
+    const told = (await org.get('/assessments')).headers['x-sync-restored']!;
+    assert.ok(told > before.headers['x-sync-through']! && before.headers['x-sync-restored'] === undefined);
+    for (const path of ['/assessments?limit=1', '/learners', '/groups']) {
+      const page = await org.get(path);
+      const unchanged = await org.get(path, { 'if-none-match': page.headers.etag! });
+      const through = page.headers['x-sync-through']!;
+      assert.deepEqual([page.headers['x-sync-restored'], unchanged.headers['x-sync-restored']], [told, told], path);
+      assert.deepEqual([unchanged.status, told <= through], [304, true], 'whoever walks now is told once');
+    }
+    assert.equal((await org.get('/assessments/digest?bits=0')).headers['x-sync-restored'], told);
     await restampAll();
     assert.deepEqual(
       (await followers[0]!.poll()).sort(),

@@ -16,6 +16,9 @@ import { copyOnline } from '../../src/db/embedded/online-copy.ts';
 import { accountFor } from '../../src/db/embedded/system-account.ts';
 import { newRestamping, restampNext } from '../../src/restamp.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { openMirror } from '../../client/src/index.ts';
+import { digestService } from '../client/digest-service.ts';
+import { assertSame, clientOf, heldBy, memoryStore, truth } from '../client/mirrors.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
@@ -132,7 +135,13 @@ suite('recovery to a moment', async () => {
     await before.inWork((work) => eraseLearner(work, org.id, cyId, { actor: 'operator' }));
     const followers = [scene.follow(), scene.follow({}, { of: [group] }), scene.followLearners(), scene.followGroups()];
     for (const one of followers) await one.poll();
+    // One that compares nothing, and heeds X-Sync-Restored.
+    const front = await digestService(before.url, false);
+    const blind = { client: clientOf(front.url, org.key), store: memoryStore() };
+    await openMirror(blind).poll();
+    assert.ok(heldBy(blind.store).has(lost.id));
     const page = await org.get('/assessments?limit=1');
+    assert.equal(page.headers['x-sync-restored'], undefined);
     const shown = page.headers['x-sync-through']!;
     await connected(urlOf(port, 'postgres'), async (client) => {
       const { rows } = await client.query<{ name: string }>('select pg_walfile_name(pg_switch_wal()) as name');
@@ -164,6 +173,8 @@ suite('recovery to a moment', async () => {
     const first304 = await org.get('/assessments?limit=1', { 'if-none-match': page.headers.etag! });
     assert.equal(first304.status, 200);
     assert.ok(first304.headers['x-sync-through']! > shown, 'positions go on above');
+    const told = first304.headers['x-sync-restored']!;
+    assert.ok(told > shown && told <= first304.headers['x-sync-through']!, 'a client is told, and heeds it once');
     const next = new URL(page.body.pagination.next);
     const refused = await org.get(next.pathname.slice('/api/v1'.length) + next.search);
     assert.deepEqual([refused.status, refused.body.error.code], [400, 'invalid_cursor']);
@@ -188,6 +199,8 @@ suite('recovery to a moment', async () => {
     await onlyLost(followers[2]!.held, await followers[2]!.sweep());
     await followers[1]!.assertConverged();
     await followers[3]!.assertConverged();
+    assert.equal((await openMirror(blind).poll()).wholeWalks, 1);
+    assertSame(heldBy(blind.store), await truth(blind.client), 'a mirror without a digest, after the drill,');
     assert.equal((await org.get('/groups')).body.data[0].name, 'The cohort cohort-1');
     assert.deepEqual(await verifyDigest(restored.app, org.id), []);
     // Who compares by digest sees that something is left over.

@@ -29,6 +29,8 @@ export type Comparison = {
   mirror: number;
   /** `digest`: only what differs was asked for. `walk`: everything was. */
   by: 'digest' | 'walk';
+  /** When the service was last restored from a backup; null where it never was. */
+  restored: string | null;
 };
 
 /**
@@ -44,7 +46,7 @@ export async function compare(given: {
   const { client, held, signal } = given;
   const service: Served = { client, signal, filters: orderedFilters(given.filters ?? {}) };
   const byDigest = await compareBuckets(service, held);
-  const { results, within, by } = byDigest ?? { ...(await everything(service)), by: 'walk' as const };
+  const { results, within, by, restored } = byDigest ?? { ...(await everything(service)), by: 'walk' as const };
   const newest = [...held.values()].reduce((one, other) => (one > other ? one : other), '');
   const gone = await goneSince(service, newest);
   const differences: CausedDifference[] = [];
@@ -57,7 +59,7 @@ export async function compare(given: {
     differences.filter((one) => one.mirror === null),
     differences.filter((one) => one.service === null),
   ];
-  return { differences, service: held.size + more.length - fewer.length, mirror: held.size, by };
+  return { differences, service: held.size + more.length - fewer.length, mirror: held.size, by, restored };
 }
 
 function causeOf({ id, mirror, service }: Difference, newest: string, gone: Set<string>): Cause {
@@ -76,12 +78,12 @@ async function goneSince({ client, filters, signal }: Served, newest: string): P
   return gone;
 }
 
-type Found = { results: Map<string, string>; within: (id: string) => boolean; by: 'digest' | 'walk' };
+type Found = Pick<Comparison, 'by' | 'restored'> & { results: Map<string, string>; within: (id: string) => boolean };
 
 async function compareBuckets(service: Served, held: Map<string, string>): Promise<Found | null> {
   const served = await serviceBuckets(service);
   if (served === null) return null;
-  const { bits } = served;
+  const { bits, restored } = served;
   const own = new Map<number, Digest>();
   for (const [id, updated_at] of held) {
     const bucket = bucketOf(id, bits);
@@ -91,12 +93,16 @@ async function compareBuckets(service: Served, held: Map<string, string>): Promi
   for (const [bucket, digest] of served.buckets.entries())
     if (!sameDigest(digest, own.get(bucket) ?? emptyDigest)) wanted.add(bucket);
   const results = await serviceResults(service, [...wanted], bits);
-  return results === null ? null : { results, within: (id) => wanted.has(bucketOf(id, bits)), by: 'digest' };
+  return results === null ? null : { results, within: (id) => wanted.has(bucketOf(id, bits)), by: 'digest', restored };
 }
 
 async function everything({ client, filters, signal }: Served): Promise<Omit<Found, 'by'>> {
   const results = new Map<string, string>();
   const walk = client.assessments.list({ ...filters, status: ['completed'], limit: 500 }, { signal });
-  for await (const entry of walk) results.set(entry.assessment_id, (entry as Assessment).updated_at);
-  return { results, within: () => true };
+  let restored: string | null = null;
+  for await (const page of walk.pages()) {
+    for (const entry of page.entries) results.set(entry.assessment_id, (entry as Assessment).updated_at);
+    ({ restored } = page);
+  }
+  return { results, within: () => true, restored };
 }

@@ -148,12 +148,13 @@ export class Mirror<Native = unknown> {
       }
       const served = readDigest(page.digest);
       const checkpoint = page.checkpoint!;
+      const since = next.checkpoint?.since ?? '';
       // The first walk has nothing to clear; later ones go through the rows, which also sees what was added by hand.
       if (isWhole && (next.generation > 1 || shown !== next.digest.n))
         next.walk = { kind: 'clearing', checkpoint, served, after: null, sum: emptyDigest };
       else if (isWhole) this.finishWhole(next, checkpoint, served);
-      // A service that has gone back, and has no digest to tell what it has lost, is walked anew.
-      else if (served === null && checkpoint.since < next.checkpoint!.since) beginWhole(next);
+      // A service that has gone back, or says that it was restored, and has no digest to tell what it has lost, is walked anew.
+      else if (served === null && (checkpoint.since < since || (page.restored ?? '') > since)) beginWhole(next);
       else {
         next.walk = null;
         next.checkpoint = checkpoint;

@@ -99,8 +99,8 @@ async function ask(
   query: Record<string, unknown>,
 ): Promise<Record<string, unknown> | null> {
   try {
-    const { body } = await client.read('/assessments/digest', { ...filters, ...query }, { signal });
-    return (body as { data: Record<string, unknown> }).data;
+    const { body, headers } = await client.read('/assessments/digest', { ...filters, ...query }, { signal });
+    return { ...(body as { data: Record<string, unknown> }).data, restored: headers.get('X-Sync-Restored') };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const outcome = outcomeOf(error, 'digest');
@@ -110,13 +110,15 @@ async function ask(
 }
 
 /** @returns null where the service has no digest */
-export async function serviceBuckets(service: Served): Promise<{ bits: number; buckets: Digest[] } | null> {
+export async function serviceBuckets(
+  service: Served,
+): Promise<{ bits: number; buckets: Digest[]; restored: string | null } | null> {
   const data = await ask(service, { bits: usualBits });
   if (data === null) return null;
-  const { bits, buckets } = data as { bits?: unknown; buckets?: unknown };
+  const { bits, buckets, restored } = data as { bits?: unknown; buckets?: unknown; restored: string | null };
   if (typeof bits !== 'number' || !Array.isArray(buckets) || buckets.length !== 2 ** bits)
     throw new UnexpectedReplyError('GET /assessments/digest', 200, 'the digest has not as many buckets as it says');
-  return { bits, buckets: (buckets as [number, number, number][]).map(([n, w1, w2]) => ({ n, w1, w2 })) };
+  return { bits, buckets: (buckets as [number, number, number][]).map(([n, w1, w2]) => ({ n, w1, w2 })), restored };
 }
 
 export async function serviceResults(

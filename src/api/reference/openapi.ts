@@ -92,6 +92,7 @@ function answerHeaders(route: Route, status: number): ReplyHeader[] {
   return [
     ...(isConditional(route) ? (['ETag'] as const) : []),
     ...(isList(route) ? (['X-Sync-Through'] as const) : []),
+    ...(route.paged === true ? (['X-Sync-Restored'] as const) : []),
     ...(route.paged === true && status === 200 ? (['Link'] as const) : []),
     ...(isConditional(route) || isList(route) ? (['Cache-Control', 'Vary'] as const) : []),
     ...(status === 200 && isEncoded(route) ? (['Content-Encoding'] as const) : []),
