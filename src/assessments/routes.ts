@@ -17,6 +17,7 @@ import { digestJson, digestText, listWithDigest } from './digest.ts';
 import { facetsMatching, levelCodes } from './facet.ts';
 import { hashesOfRef } from '../learner-ref.ts';
 import { findLearnerIds } from './list.ts';
+import { readLiveWithin } from './live.ts';
 import { reportBase } from './record.ts';
 import {
   Assessment,
@@ -26,7 +27,6 @@ import {
   ScopeExitTombstone,
   Tombstone,
 } from './schema.ts';
-import { findLiveWithin } from './store.ts';
 import type { AssessmentFilter } from './walk.ts';
 import { nilUuid } from '../uuid.ts';
 import { exampleOrigin } from '../settings.ts';
@@ -311,7 +311,7 @@ export const assessmentRoutes: Route[] = [
       const id = call.params.id!;
       const { organisationId, bounds } = call.caller;
       const { rows: row, sets } = await call.sets.with(call.app.db, organisationId, async () => {
-        const read = isUuid(id) ? await findLiveWithin(call.app.db, organisationId, id, bounds) : undefined;
+        const read = isUuid(id) ? await readLiveWithin(call.app.db, organisationId, id, bounds) : undefined;
         return {
           rows: read,
           groupsVersion: read?.groups_version ?? 0,

@@ -85,15 +85,14 @@ export type StoredAssessment = {
 
 const columns = `a.assessment_id, a.learner_id, a.source, a.assessed_at, a.facet, a.learner, a.body, a.report_sha256, f.position, f.group_set_id, ${shapeAt('f.position')} as shape`;
 
-const live = statement(
-  'assessment.live',
-  `
+/** SQL of a live result. */
+export const liveOne = (organisationId: string, assessmentId: string) => `
   select ${columns}, v.groups_version
     from assessment a
     join assessment_feed f on f.organisation_id = a.organisation_id and f.learner_id = a.learner_id and f.assessment_id = a.assessment_id
     join feed v on v.organisation_id = a.organisation_id
-   where a.organisation_id = $1 and a.assessment_id = $2 and not f.deleted`,
-);
+   where a.organisation_id = ${organisationId} and a.assessment_id = ${assessmentId} and not f.deleted`;
+const live = statement('assessment.live', liveOne('$1', '$2'));
 const liveWithin = statement(
   'assessment.live_within',
   `
