@@ -21,6 +21,7 @@ import {
   operator,
   option,
   organisationOf,
+  orMissing,
   requiredOption,
   requiredText,
   table,
@@ -95,7 +96,8 @@ export const commands: Command[] = [
         if (receivedAt.getTime() > app.clock.nowMs()) throw new Misuse('--received must not be in the future');
         const found = await act(app, organisation_id, 'case open', async (work) => {
           const caseId = work.uuid();
-          await openCase(work, organisation_id, { caseId, kind, learnerId, about, receivedAt, note, actor: operator });
+          const given = { caseId, kind, learnerId, about, receivedAt, note, actor: operator };
+          await openCase(work, organisation_id, given).catch(orMissing('learner', learnerId ?? ''));
           return { result: (await findCase(work.tx, organisation_id, caseId))!, resource: caseId };
         });
         return {

@@ -10,6 +10,7 @@ import {
   operator,
   option,
   organisationOf,
+  orMissing,
   readReason,
   requiredOption,
   table,
@@ -40,12 +41,13 @@ export const commands: Command[] = [
         const learnerId = who === null ? null : (await namedLearner(app, organisation_id, who)).learner_id;
         const endsAt = until === null ? null : new Date(until / 1000);
         if (endsAt !== null && endsAt.getTime() <= app.clock.nowMs()) throw new Misuse('--until must be in the future');
-        const holdId = await act(app, organisation_id, 'hold place', async (work) => {
-          const result = work.uuid();
-          await placeHold(work, organisation_id, { holdId: result, learnerId, reason, actor: operator, endsAt });
-          return { result, resource: result };
+        const placed = await act(app, organisation_id, 'hold place', async (work) => {
+          const holdId = work.uuid();
+          const given = { holdId, learnerId, reason, actor: operator, endsAt };
+          const on = await placeHold(work, organisation_id, given).catch(orMissing('learner', learnerId ?? ''));
+          return { result: { hold_id: holdId, learner_id: on }, resource: holdId };
         });
-        return { json: { hold_id: holdId, learner_id: learnerId }, text: `The hold ${holdId} is in force.` };
+        return { json: placed, text: `The hold ${placed.hold_id} is in force.` };
       });
     },
   },

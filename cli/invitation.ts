@@ -246,7 +246,7 @@ export const commands: Command[] = [
         const { creditReturned } = await act(app, organisation_id, 'invitation cancel', async (work) => {
           const result = await cancelInvitation(work, organisation_id, invitation_id, { actor: operator, reason });
           if (result === null) throw notOpen(invitation_id);
-          return { result, resource: `${invitation_id}: ${reason}` };
+          return { result, resource: invitation_id };
         });
         return {
           json: { invitation_id, status: 'withdrawn', credit_returned: creditReturned },

@@ -1,4 +1,4 @@
-import { endOfDay } from '../src/console/zone.ts';
+import { lastInstantOf } from '../src/console/zone.ts';
 import { UnreadableFile } from '../src/files/encoding.ts';
 import { contextOf } from '../src/invitations/context.ts';
 import type { Check } from '../src/invitations/check.ts';
@@ -80,7 +80,7 @@ async function invite(call: Call): Promise<Output> {
   return withApp(async (app) => {
     const organisation = await organisationOf(app, id);
     const { organisation_id: organisationId, time_zone: zone } = organisation;
-    const context = await contextOf(app.db, organisation, app.clock.nowMs(), (day) => endOfDay(day, zone));
+    const context = await contextOf(app.db, organisation, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
     const check = await checkRows(app, organisationId, given, context, within);
     if (call.options.check === true || check.faulty > 0) return checkOutput(check);
     const runId = app.random.uuid();

@@ -2,6 +2,8 @@ import { monthsAfter } from '../clock.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
+import { lockFeed } from '../feed/position.ts';
+import { findPresentLearner } from '../learners/learners.ts';
 
 /**
  * Requests of people about their data, and complaints: each has a month from the day on which it came (UK GDPR, article
@@ -125,6 +127,7 @@ function dueAt({ received_at, extended, paused_ms }: Pick<Case, 'received_at' | 
   return new Date(monthsAfter(received_at.getTime(), months(extended)).getTime() + paused_ms);
 }
 
+/** @throws ApiError not_found where the learner is gone by now */
 export async function openCase(
   work: Work,
   organisationId: number,
@@ -138,7 +141,11 @@ export async function openCase(
     actor: string;
   },
 ): Promise<void> {
-  const { caseId, kind, learnerId, about, receivedAt, note, actor } = given;
+  const { caseId, kind, about, receivedAt, note, actor } = given;
+  // An erasure takes what cases say of its learner, and a merge passes them on: they come before this, or after it.
+  await lockFeed(work, organisationId);
+  const learnerId =
+    given.learnerId === null ? null : await findPresentLearner(work.tx, organisationId, given.learnerId);
   const due = dueAt({ received_at: receivedAt, extended: false, paused_ms: 0 });
   await work.tx.query(insert, [organisationId, caseId, kind, learnerId, about, receivedAt, due, actor]);
   await work.tx.query(insertEntry, [organisationId, caseId, new Date(work.nowMs), actor, 'opened', note]);

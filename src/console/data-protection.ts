@@ -23,7 +23,7 @@ import type { Faults } from './form.ts';
 import { choiceField, form, hiddenField, longTextField, textField } from './form.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
-import { dayOf, endOfDay } from './zone.ts';
+import { dayOf, lastInstantOf } from './zone.ts';
 
 /** Requests of people about their data, and complaints, each as a case with its clock. */
 
@@ -170,8 +170,7 @@ async function open(visit: Visit): Promise<Answer> {
     if (wrong !== null) faults[name] = wrong;
   }
   if (learner === '' && texts.about === '') faults.about = 'Say who asks, or name a learner above.';
-  const end = endOfDay(sent.text('received'), zone);
-  const receivedAt = end === null ? null : new Date(end.getTime() - 1);
+  const receivedAt = lastInstantOf(sent.text('received'), zone);
   if (receivedAt === null || receivedAt.getTime() - dayMs > app.clock.nowMs())
     faults.received = 'Choose today, or a day before it.';
   const once = sent.text('once').toLowerCase();

@@ -15,6 +15,7 @@ import { inviters, runOf } from './invite.ts';
 import { qrCode } from './qr.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
+import { dayOf } from './zone.ts';
 
 /** Links handed out: to copy, on cards to print, by mail. A link is its learner's alone, and stands in no address of ours. */
 export const handOutRoutes: ConsoleRoute[] = [
@@ -31,13 +32,13 @@ const linksAtOnce = 2000;
 
 const columns = ['name', 'reference', 'link', 'until'];
 
-function lineOf({ app }: Visit, one: SeenInvitation): string[] {
+function lineOf({ app, organisation }: Visit, one: SeenInvitation): string[] {
   const { baseUrl } = app.settings;
   return [
     one.full_name,
     one.ref ?? '',
     assessmentUrl(baseUrl, app.secrets, one),
-    one.expires_at.toISOString().slice(0, 10),
+    dayOf(one.expires_at, organisation.time_zone),
   ];
 }
 

@@ -13,7 +13,7 @@ import type { Faults } from './form.ts';
 import { form, hiddenField, textField } from './form.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
-import { endOfDay } from './zone.ts';
+import { lastInstantOf } from './zone.ts';
 
 /** Legal holds: who or what is kept, whoever asks for its deletion. */
 
@@ -144,7 +144,7 @@ async function create(visit: Visit, learnerId: string | null): Promise<Answer> {
   const wrong = faultOfReason(reason);
   if (wrong !== null) faults.reason = wrong;
   const until = sent.text('until');
-  const endsAt = until === '' ? null : endOfDay(until, zone);
+  const endsAt = until === '' ? null : lastInstantOf(until, zone);
   if (until !== '' && (endsAt === null || endsAt.getTime() <= app.clock.nowMs()))
     faults.until = 'Choose a day from today on, such as 2027-01-31, or none.';
   const once = sent.text('once').toLowerCase();

@@ -19,7 +19,7 @@ import { qrCode } from './qr.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { sightOf } from './sight.ts';
-import { dayOf, endOfDay } from './zone.ts';
+import { dayOf, lastInstantOf } from './zone.ts';
 
 const readers = [...inviters, 'auditor'] as const;
 
@@ -234,7 +234,7 @@ const latestMs = 366 * 24 * 3600_000;
 async function extend(visit: Visit): Promise<Answer> {
   const { app, base, organisation, form: sent, change } = visit;
   const one = await invitationOf(visit);
-  const end = endOfDay(sent.text('until'), organisation.time_zone);
+  const end = lastInstantOf(sent.text('until'), organisation.time_zone);
   const nowMs = app.clock.nowMs();
   if (end === null || end.getTime() <= nowMs || end.getTime() > nowMs + latestMs)
     return show(visit, { until: 'Choose a day after today and within a year.' });
@@ -245,6 +245,9 @@ async function extend(visit: Visit): Promise<Answer> {
   });
   return { to: `${base}/invitations/${id}${done ? '?did=extended' : ''}` };
 }
+
+/** A reason is asked for where there is something that keeps it. */
+const givesBack = ({ status, credit_spent, begun }: SeenInvitation) => status === 'open' && credit_spent && !begun;
 
 async function confirmCancel(visit: Visit, faults: Faults): Promise<Answer> {
   const { base, form: sent } = visit;
@@ -265,25 +268,29 @@ async function confirmCancel(visit: Visit, faults: Faults): Promise<Answer> {
     action: `${here}/cancel`,
     button: 'Cancel the invitation',
     cancel: here,
-    fields: textField({
-      name: 'reason',
-      label: 'Why',
-      hint: 'It is kept with the credit.',
-      value: sent.text('reason'),
-      width: 40,
-      fault: faults.reason,
-    }),
+    fields: givesBack(one)
+      ? textField({
+          name: 'reason',
+          label: 'Why',
+          hint: 'It is kept with the credit.',
+          value: sent.text('reason'),
+          width: 40,
+          fault: faults.reason,
+        })
+      : null,
   });
   return { status: Object.keys(faults).length === 0 ? 200 : 422, page };
 }
 
 async function cancel(visit: Visit): Promise<Answer> {
   const { base, organisation, session, form: sent, change } = visit;
-  const { invitation_id: id } = await invitationOf(visit);
+  const one = await invitationOf(visit);
+  const { invitation_id: id } = one;
   const reason = sent.text('reason');
-  if (!isPlainText(reason, limits.reasonChars) || holdsNationalInsuranceNumber(reason))
+  const isAsked = givesBack(one) || reason !== '';
+  if (isAsked && (!isPlainText(reason, limits.reasonChars) || holdsNationalInsuranceNumber(reason)))
     return confirmCancel(visit, { reason: `Say why, in 1 to ${limits.reasonChars} characters on one line.` });
-  const by = { actor: session.user_id, reason };
+  const by = { actor: session.user_id, ...(reason === '' ? {} : { reason }) };
   const done = await change(async (work): Promise<Acted<Awaited<ReturnType<typeof cancelInvitation>>>> => {
     const result = await cancelInvitation(work, organisation.organisation_id, id, by);
     return result === null ? { result } : { result, resource: id };

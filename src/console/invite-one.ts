@@ -1,19 +1,21 @@
+import { lockFeed } from '../feed/position.ts';
 import { html } from '../html.ts';
 import { contextOf } from '../invitations/context.ts';
 import { inviteLearners } from '../invitations/invite.ts';
 import type { Outcome } from '../invitations/invite.ts';
-import { purposes } from '../invitations/invitations.ts';
+import { findInvitation, purposes } from '../invitations/invitations.ts';
 import type { RowFault } from '../invitations/row.ts';
 import { readRow } from '../invitations/row.ts';
 import type { Cells, InviteColumn } from '../invitations/table.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { subjects as allSubjects } from '../scoring/levels.ts';
+import { isUuid } from '../uuid.ts';
 import type { Faults } from './form.ts';
-import { choiceField, form, selectField, textField } from './form.ts';
+import { choiceField, form, hiddenField, selectField, textField } from './form.ts';
 import { inviters, readTeam, teamField, withinOf } from './invite.ts';
 import { purposeNames } from './invitations.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
-import { endOfDay } from './zone.ts';
+import { lastInstantOf } from './zone.ts';
 
 /** One learner invited, by the same rules as a table of them. */
 export const inviteOneRoutes: ConsoleRoute[] = [
@@ -91,6 +93,7 @@ async function onePage(visit: Visit, faults: Faults): Promise<Answer> {
                 choices: [{ value: 'on', label: 'Send the learner the link, where there is an address' }],
                 chosen: sent.all('mail'),
               }),
+          hiddenField('once', sent.text('once') || app.random.uuid()),
         ],
         'Invite the learner',
         { faults, cancel: `${base}/invite` },
@@ -127,13 +130,20 @@ async function invite(visit: Visit): Promise<Answer> {
   const subjects = sent.all('subjects').join(',');
   cells.subjects = subjects === '' ? 'none' : subjects;
   const row = await readOrganisation(app.db, id);
-  const context = await contextOf(app.db, row, app.clock.nowMs(), (day) => endOfDay(day, zone));
+  const context = await contextOf(app.db, row, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
   const read = readRow(cells, context);
   if ('faults' in read) return onePage(visit, faultsOf(read.faults));
   const { ready } = read;
   for (const group of ready.groups) if (group.name === '') group.name = group.ref;
-  const by = { actor: session.user_id, mails: sent.raw('mail') === 'on', ...within };
+  const once = sent.text('once').toLowerCase();
+  const invitationId = isUuid(once) ? once : app.random.uuid();
+  const by = { actor: session.user_id, mails: sent.raw('mail') === 'on', invitationId, ...within };
   const outcome = await change(async (work): Promise<Acted<Outcome>> => {
+    await lockFeed(work, id);
+    // Pressed twice it is one invitation, also of a learner without a reference.
+    const invitation = await findInvitation(work.tx, id, invitationId);
+    if (invitation !== undefined)
+      return { result: { outcome: 'invited', learner_id: invitation.learner_id, invitation } };
     const [result] = await inviteLearners(work, id, [ready], by);
     return 'invitation' in result! ? { result, resource: result.invitation.invitation_id } : { result: result! };
   });

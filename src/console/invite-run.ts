@@ -214,7 +214,13 @@ async function correct(visit: Visit): Promise<Answer> {
   if (all.length > limits.inviteRows) return draftPage(visit, found, { rows: 'There are too many rows.' });
   const { sight, check } = await checkAgain(visit, found, all);
   await change(async (work) => ({
-    result: await correctRun(work, id, { runId: found.run_id, replaced: [...replaced], check, sight }),
+    result: await correctRun(work, id, {
+      runId: found.run_id,
+      replaced: [...replaced],
+      kept: stay.map((row) => row.row_no),
+      check,
+      sight,
+    }),
   }));
   return { to };
 }

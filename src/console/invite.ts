@@ -19,7 +19,7 @@ import { fileField, form, hiddenField, longTextField, selectField } from './form
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { sightOf } from './sight.ts';
-import { endOfDay } from './zone.ts';
+import { lastInstantOf } from './zone.ts';
 
 /** Who invites learners: tutors those of their teams. */
 export const inviters = ['owner', 'admin', 'tutor'] as const;
@@ -160,7 +160,7 @@ export async function checkGiven(visit: Visit, given: readonly GivenRow[], withi
   const { app, organisation } = visit;
   const { organisation_id: id, time_zone: zone } = organisation;
   const row = await readOrganisation(app.db, id);
-  const context = await contextOf(app.db, row, app.clock.nowMs(), (day) => endOfDay(day, zone));
+  const context = await contextOf(app.db, row, app.clock.nowMs(), (day) => lastInstantOf(day, zone));
   return checkRows(app, id, given, context, within);
 }
 

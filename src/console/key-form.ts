@@ -7,7 +7,7 @@ import type { Faults } from './form.ts';
 import { choiceField, longTextField, textField } from './form.ts';
 import { enterButton, groupField } from './group-field.ts';
 import type { Visit } from './route.ts';
-import { endOfDay } from './zone.ts';
+import { lastInstantOf } from './zone.ts';
 
 /** What describes a key, whoever makes it in the end: the admin, or a vendor by a link. */
 export async function describedFields(visit: Visit, faults: Faults): Promise<Content> {
@@ -99,7 +99,7 @@ export async function readDescribed({
       purpose: sent.text('purpose'),
       contact: sent.text('contact'),
       test: organisation.is_test,
-      expires: lastDay === '' ? '' : (endOfDay(lastDay, organisation.time_zone)?.toISOString() ?? lastDay),
+      expires: lastDay === '' ? '' : (lastInstantOf(lastDay, organisation.time_zone)?.toISOString() ?? lastDay),
       networks: sent
         .raw('networks')
         .split(/[\s,]+/)

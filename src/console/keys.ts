@@ -19,7 +19,7 @@ import { keyKeepers, linkTable } from './key-links.ts';
 import { shownPair } from './key-pair.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
-import { dayOf, endOfDay } from './zone.ts';
+import { dayOf, lastInstantOf } from './zone.ts';
 
 /** Access keys: made, rolled, revoked, and what each may see and was used for. */
 export const keyRoutes: ConsoleRoute[] = [
@@ -243,7 +243,7 @@ async function roll(visit: Visit): Promise<Answer> {
   const { app, organisation, form: sent, change } = visit;
   const { organisation_id: id, time_zone: zone } = organisation;
   const one = await keyOf(visit);
-  const until = endOfDay(sent.text('until'), zone);
+  const until = lastInstantOf(sent.text('until'), zone);
   if (until === null || until.getTime() <= app.clock.nowMs())
     return rollPage(visit, one, { until: 'Choose a day from today on, such as 2027-01-31.' });
   const rolled = await change(async (work): Promise<Acted<Rolled>> => {

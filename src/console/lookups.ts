@@ -18,11 +18,13 @@ export const lookupRoutes: ConsoleRoute[] = [
   },
 ];
 
-/** What an address names by its parameters, the narrowest first. */
+/** What an address names by its parameters. */
 const named = [
   ['assessment_id', 'result'],
   ['invitation_id', 'invitation'],
   ['learner_id', 'learner'],
+  // Whom the learner is compared with.
+  ['other_id', 'learner'],
 ] as const;
 
 /**
@@ -33,26 +35,28 @@ export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answere
   const isShown = 'file' in answered || ('page' in answered && (answered.status ?? 200) === 200);
   if (!isShown) return;
   const { app, params, query, organisation, session } = visit;
+  const noted: Lookup[] = [];
   for (const [parameter, of] of named) {
     // A page that finds a result by what is asked for has it in its query.
     const id = params[parameter] ?? (route.path.includes('{') ? undefined : query.get(parameter));
     if (id === undefined || id === null || !isUuid(id)) continue;
-    const lookup: Lookup = {
+    noted.push({
       organisationId: organisation.organisation_id,
       userId: session.user_id,
       atMs: app.clock.nowMs(),
       page: route.path,
       of,
       id: id.toLowerCase(),
-    };
-    return noteLookup(app.db, lookup);
+    });
   }
+  await Promise.all(noted.map((lookup) => noteLookup(app.db, lookup)));
 }
 
 const words: Record<string, string> = {
   '/learners/{learner_id}': 'The learner',
   '/learners/{learner_id}/export': 'Everything held of the learner',
   '/learners/{learner_id}/lookups': 'This list',
+  '/learners/{learner_id}/merge/{other_id}': 'A comparison with another learner',
   '/results/{assessment_id}': 'A result',
   '/review/{assessment_id}': 'A result’s review',
   '/invitations/{invitation_id}': 'An invitation',

@@ -1,11 +1,12 @@
 import type { ResultFilter } from '../assessments/browse-sql.ts';
+import { resultSorts } from '../assessments/browse-sql.ts';
 import { allFacets } from '../assessments/facet.ts';
 import { subjectName } from '../evidence/wording.ts';
 import { countGroupTypes, listGroups } from '../groups/list.ts';
 import { browseGroup, groupsSeen } from '../groups/browse.ts';
 import type { Sight } from '../groups/sight.ts';
 import type { GroupRow } from '../groups/store.ts';
-import { teamType } from '../groups/types.ts';
+import { groupTypes, teamType } from '../groups/types.ts';
 import type { Content } from '../html.ts';
 import { limits } from '../limits.ts';
 import { belowEntry, subjects } from '../scoring/levels.ts';
@@ -83,7 +84,7 @@ export function readFilter(
   };
   const meant: Record<(typeof filterNames)[number], boolean> = {
     team: isUuid(given(query, 'team')),
-    type: true,
+    type: groupTypes.some((one) => one === given(query, 'type')),
     group: isUuid(given(query, 'group')),
     subject: subjects.some((one) => one === given(query, 'subject')),
     level: levelChoices.some((one) => one === given(query, 'level')),
@@ -227,12 +228,28 @@ export async function filterInWords(visit: Visit): Promise<[head: string, value:
   return words.filter((one): one is [string, string] => one[1] !== undefined);
 }
 
-/** The part of an address that filters and sorts, for links and for the record of an export. */
-export function filterQuery(query: URLSearchParams, more: readonly string[] = ['sort']): URLSearchParams {
+/** What stands beside the filters in an address, and what means something there. */
+const beside = {
+  sort: (value: string) => resultSorts.some((one) => one === value.replace(/^-/, '')),
+  start: (value: string) => startOfDay(value, 'UTC') !== null,
+};
+
+/**
+ * The part of an address that filters and sorts, for links and for the record of an export: what means nothing is left out,
+ * because whoever typed it may have typed anything.
+ */
+export function filterQuery(
+  query: URLSearchParams,
+  more: readonly (keyof typeof beside)[] = ['sort'],
+): URLSearchParams {
   const kept = new URLSearchParams();
-  for (const name of [...filterNames, ...more]) {
+  // Which days there are is the same in every zone.
+  const { understood } = readFilter(query, 'UTC', null);
+  for (const name of filterNames)
+    if (understood.has(name) && given(query, name) !== '') kept.set(name, given(query, name));
+  for (const name of more) {
     const value = query.get(name) ?? '';
-    if (value !== '') kept.set(name, value);
+    if (beside[name](value)) kept.set(name, value);
   }
   return kept;
 }

@@ -5,7 +5,16 @@ import type { KindName, Months } from '../retention/kinds.ts';
 import { defaultMonths, kindNames, kinds } from '../retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../retention/policy.ts';
 import type { Run, Tally } from '../retention/run.ts';
-import { byItself, carryOutRuns, findRun, listRuns, orderRun, shareDone, stopRun } from '../retention/run.ts';
+import {
+  byItself,
+  carryOutRuns,
+  findRun,
+  listRuns,
+  orderCounted,
+  orderRun,
+  shareDone,
+  stopRun,
+} from '../retention/run.ts';
 import { uuidOf } from '../random.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
@@ -168,14 +177,20 @@ async function save(visit: Visit): Promise<Answer> {
   return { to: `${base}${path}?did=saved` };
 }
 
-async function order(visit: Visit, runId: string, rehearsal: boolean): Promise<Answer> {
+/** @param counted what is carried out; null to count what is due */
+async function order(visit: Visit, runId: string, counted: Run | null): Promise<Answer> {
   const { app, base, organisation, session, change } = visit;
   const { organisation_id: id } = organisation;
   const ordered = await change(async (work) => {
     if ((await findRun(work.tx, id, runId)) !== undefined) return { result: runId };
-    const result = await orderRun(work, id, { runId, rehearsal, actor: session.user_id });
-    return { result, resource: result };
+    const { user_id: actor } = session;
+    const result =
+      counted === null
+        ? await orderRun(work, id, { runId, rehearsal: true, actor })
+        : await orderCounted(work, id, { runId, counted, actor });
+    return result === null ? { result } : { result, resource: result };
   });
+  if (ordered === null) return countAgain(visit, counted!);
   // Begun at once; if this process ends before it is done, another goes on within a minute.
   void carryOutRuns(app).catch((error: unknown) => app.log.error('retention.failed', errorFields(error)));
   return { to: `${base}${path}/runs/${ordered}` };
@@ -183,7 +198,7 @@ async function order(visit: Visit, runId: string, rehearsal: boolean): Promise<A
 
 async function preview(visit: Visit): Promise<Answer> {
   const once = visit.form.text('once').toLowerCase();
-  return order(visit, isUuid(once) ? once : visit.app.random.uuid(), true);
+  return order(visit, isUuid(once) ? once : visit.app.random.uuid(), null);
 }
 
 /** The run of the address; another organisation's, or nobody's, is the same page that isn't there. */
@@ -213,20 +228,28 @@ function numbers(one: Run): Content {
   });
 }
 
+/** Whether what was counted is whole, and not too old to be deleted by. */
+const isOfUse = ({ finished_at: at, stopped_by }: Run, nowMs: number): boolean =>
+  at !== null && stopped_by === null && nowMs - at.getTime() < freshMs;
+
+const countAgain = ({ base }: Visit, one: Run): Answer => ({ to: `${base}${path}/runs/${one.run_id}?did=again` });
+
 async function run(visit: Visit): Promise<Answer> {
-  const { app, base, organisation } = visit;
+  const { app, base, organisation, query } = visit;
   const { time_zone: zone } = organisation;
   const one = await runOf(visit);
   const here = `${base}${path}/runs/${one.run_id}`;
   const names = await actorNames(visit);
   const mayChange = managers.includes(organisation.role);
-  const isFresh = one.finished_at !== null && app.clock.nowMs() - one.finished_at.getTime() < freshMs;
-  const canDelete = one.rehearsal && one.stopped_by === null && isFresh && learnersOf(one) > 0;
+  const canDelete = one.rehearsal && isOfUse(one, app.clock.nowMs()) && learnersOf(one) > 0;
   return {
     page: {
       title: one.rehearsal ? 'What retention would delete' : 'What retention deleted',
       back: { to: base + path, label: 'Retention' },
-      main: html`${facts([
+      main: html`${notice(query, {
+        again:
+          'Nothing was deleted: count what is due again. This was counted by other months than those of now, more than a day ago, or not to its end.',
+      })}${facts([
         ['Ordered', html`${moment(one.created_at, zone)} by ${actorOf(names, one.created_by)}`],
         [
           'State',
@@ -262,6 +285,7 @@ async function showCarryOut(visit: Visit): Promise<Answer> {
   const one = await runOf(visit);
   const here = `${base}${path}/runs/${one.run_id}`;
   if (!one.rehearsal || one.finished_at === null) throw new NoSuchPage();
+  if (!isOfUse(one, visit.app.clock.nowMs())) return countAgain(visit, one);
   return {
     page: {
       title: 'Delete what is due?',
@@ -280,7 +304,9 @@ async function carryOut(visit: Visit): Promise<Answer> {
   const one = await runOf(visit);
   if (!one.rehearsal || one.finished_at === null) throw new NoSuchPage();
   // Made from the rehearsal, so that a form that is sent twice is one run.
-  return order(visit, uuidOf('retention', one.run_id), false);
+  const runId = uuidOf('retention', one.run_id);
+  const isOrdered = (await findRun(visit.app.db, visit.organisation.organisation_id, runId)) !== undefined;
+  return isOrdered || isOfUse(one, visit.app.clock.nowMs()) ? order(visit, runId, one) : countAgain(visit, one);
 }
 
 async function stop(visit: Visit): Promise<Answer> {

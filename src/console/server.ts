@@ -4,6 +4,7 @@ import type { App } from '../app.ts';
 import { DatabaseUnavailable } from '../db/database.ts';
 import { NoTurn } from '../db/turns.ts';
 import { inWork } from '../db/work.ts';
+import { ApiError } from '../errors.ts';
 import { UnderHold } from '../holds/holds.ts';
 import { compressed } from '../http/coding.ts';
 import { limits } from '../limits.ts';
@@ -262,7 +263,9 @@ const failurePage = (status: number, title: string, text: string): { status: num
 });
 
 function failure(app: App, error: Failure, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (error instanceof NoSuchPage) return send(app, reply, notFound, noFrame);
+  // What was there when the page was opened may be gone when its form is sent.
+  const isGone = error instanceof ApiError && error.code === 'not_found';
+  if (error instanceof NoSuchPage || isGone) return send(app, reply, notFound, noFrame);
   if (error instanceof DatabaseUnavailable || error instanceof NoTurn || error instanceof PasswordsBusy) {
     const why = error instanceof NoTurn ? error.why : error instanceof DatabaseUnavailable ? error.code : 'passwords';
     app.log.error('console.unavailable', { request_id: request.id, why });

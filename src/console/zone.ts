@@ -19,6 +19,15 @@ export function endOfDay(day: string, zone: string): Date | null {
   return new Date(nextMs - offsetMs(guessMs, zone));
 }
 
+/**
+ * The last instant of a day: until when something works whose last day it is. It is still in that day, so that a page which
+ * shows the end by its day shows the one that was chosen.
+ */
+export function lastInstantOf(day: string, zone: string): Date | null {
+  const end = endOfDay(day, zone);
+  return end === null ? null : new Date(end.getTime() - 1);
+}
+
 /** The day that an instant is in, in a zone. */
 export function dayOf(at: Date, zone: string): string {
   return new Date(at.getTime() + offsetMs(at.getTime(), zone)).toISOString().slice(0, 10);

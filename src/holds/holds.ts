@@ -2,6 +2,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
+import { findPresentLearner } from '../learners/learners.ts';
 
 /**
  * Legal holds: what must be kept, whoever asks for its deletion, because a claim, an audit or an inquiry needs it. A hold
@@ -75,22 +76,30 @@ const pass = statement(
   'update legal_hold set learner_id = $3 where organisation_id = $1 and learner_id = $2',
 );
 
-/** Places a hold; the same id twice is one. Whatever deletes at this moment comes before it, or finds it. */
+/**
+ * Places a hold; the same id twice is one. Whatever deletes at this moment comes before it, or finds it; on a learner who has
+ * been merged into another one meanwhile, it is on that one.
+ * @returns the learner whom it is on
+ * @throws ApiError not_found where the learner is gone by now
+ */
 export async function placeHold(
   work: Work,
   organisationId: number,
   given: { holdId: string; learnerId: string | null; reason: string; actor: string; endsAt: Date | null },
-): Promise<void> {
+): Promise<string | null> {
   await lockFeed(work, organisationId);
+  const learnerId =
+    given.learnerId === null ? null : await findPresentLearner(work.tx, organisationId, given.learnerId);
   await work.tx.query(insert, [
     organisationId,
     given.holdId,
-    given.learnerId,
+    learnerId,
     given.reason,
     new Date(work.nowMs),
     given.actor,
     given.endsAt,
   ]);
+  return learnerId;
 }
 
 /** @returns false where there is no such hold, or it has ended */

@@ -27,17 +27,17 @@ export function listTeams(tx: Tx, organisationId: number, sight: Sight): Promise
   return tx.query(teams, [organisationId, sight]);
 }
 
-/** @param endOfDay when a day is over by the clocks of the organisation */
+/** @param lastInstantOf until when a day lasts by the clocks of the organisation */
 export async function contextOf(
   tx: Tx,
   organisation: Pick<Organisation, 'organisation_id' | 'default_subjects'>,
   nowMs: number,
-  endOfDay: RowContext['endOfDay'],
+  lastInstantOf: RowContext['lastInstantOf'],
 ): Promise<RowContext> {
   return {
     defaultSubjects: organisation.default_subjects as Subject[],
     groups: await tx.query<RowContext['groups'][number]>(groups, [organisation.organisation_id]),
     nowMs,
-    endOfDay,
+    lastInstantOf,
   };
 }

@@ -153,13 +153,13 @@ type Entry = { at: number; row: ReadyRow; learner: LearnerName; isNew: boolean; 
 /**
  * Invites learners: learners, groups, invitations and credits in one unit of work. A reference names one learner, who is
  * updated; groups are added, never removed. An open invitation to the same subjects is given again, without a credit.
- * The rows' references are distinct. Where credits run out, the rows from there on are left alone.
+ * The rows' references are distinct; of a single row the new invitation's id may be given. Where credits run out, the rows from there on are left alone.
  */
 export async function inviteLearners(
   work: Work,
   organisationId: number,
   rows: readonly ReadyRow[],
-  by: Within & { actor: string; mails: boolean },
+  by: Within & { actor: string; mails: boolean; invitationId?: string },
 ): Promise<Outcome[]> {
   const feed = await lockFeed(work, organisationId);
   const around = await lookAround(work.tx, organisationId, rows, by, work.nowMs);
@@ -184,7 +184,7 @@ export async function inviteLearners(
   while (outcomes.length < rows.length) outcomes.push({ outcome: 'no_credit' });
   await writeLearners(work, feed, entries);
   await writeGroups(work, feed, entries, groups, by.teamId);
-  const invitations = await writeInvitations(work, around.organisation, entries, by.actor);
+  const invitations = await writeInvitations(work, around.organisation, entries, by);
   entries.forEach(({ at, again, learner }, i) => {
     const outcome = again === null ? 'invited' : 'again';
     outcomes[at] = { outcome, learner_id: learner.learner_id, invitation: invitations[i]! };
@@ -293,10 +293,12 @@ async function writeInvitations(
   work: Work,
   organisation: Organisation,
   entries: readonly Entry[],
-  actor: string,
+  { actor, invitationId }: { actor: string; invitationId?: string },
 ): Promise<Invitation[]> {
   const { organisation_id } = organisation;
-  const made = entries.filter(({ again }) => again === null).map((entry) => ({ ...entry, invitationId: work.uuid() }));
+  const made = entries
+    .filter(({ again }) => again === null)
+    .map((entry) => ({ ...entry, invitationId: invitationId ?? work.uuid() }));
   const ids = made.map(({ invitationId }) => invitationId);
   const spent = await spendCredits(work, organisation, ids, actor);
   const created = await createInvitations(

@@ -34,8 +34,8 @@ export type RowContext = {
   /** Groups that there are, teams left out. */
   groups: readonly { type: string; ref: string; name: string; active: boolean }[];
   nowMs: number;
-  /** When a day such as `2027-01-31` is over where the organisation is; null for what is no day. */
-  endOfDay(day: string): Date | null;
+  /** Until when a day such as `2027-01-31` lasts where the organisation is; null for what is no day. */
+  lastInstantOf(day: string): Date | null;
 };
 
 /** How late an invitation may end. */
@@ -86,10 +86,10 @@ function readGroups(text: string, known: RowContext['groups']): GroupInput[] | s
     : [...found.values()];
 }
 
-function readExpiry(text: string, { endOfDay, nowMs }: RowContext): Date | null {
+function readExpiry(text: string, { lastInstantOf, nowMs }: RowContext): Date | null {
   const [, day, month, year] = /^(\d{1,2})[/.](\d{1,2})[/.](\d{4})$/.exec(text) ?? [];
   const iso = day === undefined ? text : `${year}-${month!.padStart(2, '0')}-${day.padStart(2, '0')}`;
-  const end = endOfDay(iso);
+  const end = lastInstantOf(iso);
   return end === null || end.getTime() <= nowMs || end.getTime() > nowMs + latestMs ? null : end;
 }
 

@@ -140,10 +140,16 @@ const emptyRows = statement(
 const deleteOfPerson = statement(
   'invitation_run.delete_of_person',
   `
-  delete from invitation_run_row
-   where organisation_id = $1 and cells is not null
-     and (cells ->> 'ref' = any($2) or lower(cells ->> 'email') = lower($4)
-          or (lower(cells ->> 'full_name') = lower($3) and (cells ->> 'ref' is null or faults is not null)))`,
+  with gone as (
+    delete from invitation_run_row
+     where organisation_id = $1 and cells is not null
+       and (cells ->> 'ref' = any($2) or lower(cells ->> 'email') = lower($4)
+            or (lower(cells ->> 'full_name') = lower($3) and (cells ->> 'ref' is null or faults is not null)))
+    returning run_id, faults is not null as faulty),
+  counted as (
+    select run_id, count(*) as rows, count(*) filter (where faulty) as faulty from gone group by run_id)
+  update invitation_run r set total = r.total - c.rows, faulty = greatest(0, r.faulty - c.faulty)
+    from counted c where r.organisation_id = $1 and r.run_id = c.run_id`,
 );
 const settle = statement(
   'invitation_run.settle',
@@ -216,15 +222,16 @@ export async function draftRun(
 /**
  * Puts other rows in the place of faulty ones of a draft; rows that were taken out are left out. All were checked again,
  * those that stay as well.
- * @param replaced the numbers of the rows that were shown to be corrected
+ * @param given `replaced`: the numbers of the rows that were shown to be corrected; `kept`: of those that stay
  */
 export async function correctRun(
   work: Work,
   organisationId: number,
-  given: { runId: string; replaced: readonly number[]; check: Check; sight: Sight },
+  given: { runId: string; replaced: readonly number[]; kept: readonly number[]; check: Check; sight: Sight },
 ): Promise<boolean> {
-  const { runId, replaced, check, sight } = given;
+  const { runId, replaced, kept, check, sight } = given;
   const { rows } = check;
+  await lockFeed(work, organisationId);
   const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
   if (run?.status !== 'draft') return false;
   await work.tx.query(deleteFaulty, [organisationId, runId, replaced]);
@@ -233,7 +240,8 @@ export async function correctRun(
     work,
     organisationId,
     runId,
-    rows.filter((row) => !stay.has(row.row_no)),
+    // What was to stay and isn't there was of somebody who is erased by now.
+    rows.filter((row) => !stay.has(row.row_no) && !kept.includes(row.row_no)),
   );
   await rewrite(work, organisationId, runId, rows);
   await keepCheck(work, organisationId, runId, check, sight);

@@ -9,6 +9,7 @@ export {
   findLearnersByIds,
   findLearnersByRefs,
   findLearnersOrSurvivors,
+  findPresentLearner,
   findLeaving,
   findStranded,
   forgetChangeReasonsBefore,

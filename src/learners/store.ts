@@ -2,6 +2,7 @@ import { lastAssessedOf } from '../assessments/last-assessed.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
+import { ApiError } from '../errors.ts';
 import type { Feed } from '../feed/position.ts';
 import { shapeAt } from '../db/shape.ts';
 import { idsOf, reachedBy } from '../learner-ref.ts';
@@ -128,8 +129,12 @@ const forgetBefore = statement(
 const erasures = statement(
   'learner.erasures',
   `
-  select o.public_id as organisation_id, c.learner_id from learner_change c join organisation o using (organisation_id)
-   where c.kind = 'erased'`,
+  select o.public_id as organisation_id, e.learner_id from organisation o join (
+    select organisation_id, learner_id from learner_change where kind = 'erased'
+    union all
+    select l.organisation_id, l.learner_id from learner l
+      join learner_change c on c.organisation_id = l.organisation_id and c.learner_id = l.merged_into and c.kind = 'erased'
+     where l.merged_into is not null) e using (organisation_id)`,
 );
 const stranded = statement(
   'learner.stranded',
@@ -203,6 +208,16 @@ export function findLearnersOrSurvivors(
   ids: string[],
 ): Promise<(LearnerName & { asked: string })[]> {
   return tx.query<LearnerName & { asked: string }>(orSurvivors, [organisationId, ids]);
+}
+
+/**
+ * The learner of an id, or whom they turned out to be, for what is about to be written about them; the feed's lock is held.
+ * @throws ApiError not_found for a tombstone
+ */
+export async function findPresentLearner(tx: Tx, organisationId: number, learnerId: string): Promise<string> {
+  const [found] = await findLearnersOrSurvivors(tx, organisationId, [learnerId]);
+  if (found === undefined || found.full_name === '') throw new ApiError('not_found');
+  return found.learner_id;
 }
 
 export type NewLearner = {
@@ -348,7 +363,7 @@ export async function forgetChangeReasonsBefore(
   return (await tx.query(forgetBefore, [organisationId, learnerId, before])).length;
 }
 
-/** Everybody who was erased, of every organisation. */
+/** Everybody who was erased, of every organisation, and whoever had turned out to be them. */
 export function listErasures(tx: Tx): Promise<ListedErasure[]> {
   return tx.query<ListedErasure>(erasures, []);
 }

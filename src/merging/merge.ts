@@ -37,6 +37,8 @@ export type Merged = {
 
 export const sameLearner = 'the two are one learner already';
 
+export const refIsName = 'the reference that stays would be the name that stays: give one of the two another first';
+
 /** What both sit at this moment; one of the two has to end first. */
 export function bothSit(subjects: readonly string[]): string {
   return `both are in the middle of a sitting in ${subjects.join(' and ')}: let one of the two be finished, or wait until 48 hours have passed without an answer, and merge then`;
@@ -64,8 +66,7 @@ export async function mergeLearners(
   const survivor = learners.find((one) => one.learner_id === into && one.full_name !== '');
   if (lost === undefined || survivor === undefined) throw new ApiError('not_found');
   const ref = survivor.ref ?? lost.ref;
-  if (ref !== null && isNameOf(ref, survivor.full_name))
-    throw new MergeRefused('the reference that stays would be the name that stays: give one of the two another first');
+  if (ref !== null && isNameOf(ref, survivor.full_name)) throw new MergeRefused(refIsName);
   await lockInvitationsOf(tx, organisationId, [from, into]);
   const open = await lockOpenSittings(tx, organisationId, [from, into]);
   const both = open.filter(

@@ -122,6 +122,19 @@ export async function orderRun(
   return given.runId;
 }
 
+/** Orders the deletion of what a rehearsal has counted. @returns null where the months are others by now */
+export async function orderCounted(
+  work: Work,
+  organisationId: number,
+  given: { runId: string; counted: Run; actor: string },
+): Promise<string | null> {
+  const { runId, counted, actor } = given;
+  await lockFeed(work, organisationId);
+  const { months } = await readPolicy(work.tx, organisationId);
+  if (kindNames.some((kind) => months[kind] !== counted.months[kind])) return null;
+  return orderRun(work, organisationId, { runId, rehearsal: false, actor });
+}
+
 export async function findRun(tx: Tx, organisationId: number, runId: string): Promise<Run | undefined> {
   return (await tx.query<Run>(byId, [organisationId, runId]))[0];
 }

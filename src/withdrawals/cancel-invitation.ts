@@ -17,7 +17,7 @@ export async function cancelInvitation(
   work: Work,
   organisationId: number,
   invitationId: string,
-  by: { actor: string; reason: string },
+  by: { actor: string; reason?: string },
 ): Promise<Cancelled | null> {
   await lockFeed(work, organisationId);
   const invitation = await lockInvitation(work, organisationId, invitationId);

@@ -82,17 +82,19 @@ export async function eraseLearner(
     refHash: learner.ref === null ? null : hashOfRef(work.secrets, organisationId, learner.ref),
   });
   await forgetLearners(work, feed, [learnerId]);
-  await listOutside(work, organisationId, learnerId);
+  await listOutside(work, organisationId, person.ids);
   return { learner_id: learnerId, results: results.length, openSittings };
 }
 
 /**
  * The list outside the database is written first: an erasure that is committed is never missing from it. One whose commit
- * fails is done at the next start.
+ * fails is done at the next start. Whoever was merged into the learner is listed too: a restore to before the merge brings
+ * back both.
  */
-async function listOutside(work: Work, organisationId: number, learnerId: string): Promise<void> {
+async function listOutside(work: Work, organisationId: number, learnerIds: readonly string[]): Promise<void> {
   const path = work.settings.erasuresFile;
   if (path === null) return;
   const { public_id } = await readOrganisation(work.tx, organisationId);
-  work.beforeCommit(() => appendErasures(path, [{ organisation_id: public_id, learner_id: learnerId }]));
+  const erased = learnerIds.map((learner_id) => ({ organisation_id: public_id, learner_id }));
+  work.beforeCommit(() => appendErasures(path, erased));
 }

@@ -98,7 +98,11 @@ suite('invitations in the console', () => {
     assert.equal((await owner.get(`/a/${token}`)).status, 410);
     assert.equal((await owner.post(`${here}/extend`, { until: '2020-01-01' })).status, 422);
     const until = new Date(app.clock.nowMs() + 5 * 86_400_000).toISOString().slice(0, 10);
-    assert.match((await owner.follow(await owner.post(`${here}/extend`, { until }))).text, /has a new end/);
+    for (let i = 0; i < 2; i++) {
+      const extended = await owner.follow(await owner.post(`${here}/extend`, { until }));
+      assert.match(extended.text, /has a new end/);
+      assert.ok(extended.text.includes(`value="${until}"`), 'the last day is the one that was chosen');
+    }
     assert.equal((await owner.get(`/a/${token}`)).status, 200);
     assert.match((await owner.get(`${here}/cancel`)).text, /credit is returned, because no sitting has begun/);
     assert.equal((await owner.post(`${here}/cancel`, { reason: '' })).status, 422);
@@ -108,6 +112,28 @@ suite('invitations in the console', () => {
     assert.deepEqual(both.map((answer) => answer.headers.location!.includes('did=returned')).sort(), [false, true]);
     assert.equal(await creditsOf(), before + 1);
     assert.equal((await owner.get(`/a/${token}`)).status, 404);
+  });
+
+  test('pressed twice, one learner without a reference is invited once', async () => {
+    const before = await creditsOf();
+    const once = /name="once" value="([^"]+)"/.exec((await owner.get(`${base}/invite/one`)).text)![1]!;
+    const fields = { full_name: 'Twice Pressed', subjects: 'maths', once };
+    const both = await Promise.all([1, 2].map(() => owner.post(`${base}/invite/one`, fields)));
+    assert.deepEqual(
+      both.map((answer) => answer.headers.location),
+      [1, 2].map(() => `${base}/invitations/${once}?did=invited`),
+    );
+    assert.equal(await creditsOf(), before - 1);
+    assert.equal((await app.db.query("select from learner where full_name = 'Twice Pressed'")).length, 1);
+  });
+
+  test('where no credit comes back, no reason is asked for that nothing would keep', async () => {
+    const unlimited = await service.organisation({ plan: 'unlimited' });
+    const admin = await personOf(service, unlimited.id, 'admin');
+    const { invitationId } = await invited(service, unlimited, { ref: 'U-1' });
+    const here = `/console/${unlimited.publicId}/invitations/${invitationId}`;
+    assert.doesNotMatch((await admin.get(`${here}/cancel`)).text, /name="reason"/);
+    assert.match((await admin.follow(await admin.post(`${here}/cancel`))).text, /The invitation is cancelled/);
   });
 
   test('links for hand-out are cards and cells; by mail, once within some minutes', async () => {

@@ -3,6 +3,7 @@ import { suite, test } from 'node:test';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { goOn } from '../../src/invitations/run.ts';
 import { addTeamStaff, ensureTeam } from '../../src/organisations/teams.ts';
+import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';
 
@@ -61,6 +62,28 @@ suite('a table of learners in the console', () => {
       [once],
     )) as [{ count: number }];
     assert.equal(count, 0);
+  });
+
+  test('whoever is erased is gone from tables that wait, by reference, name or address; others of the name stay', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const given = { ref: 'E-1', full_name: 'Una Quill', email: 'una@quill.example' };
+    const { learner_id: id } = (await org.post('/learners', given)).body.data;
+    const once = fresh();
+    const rows = 'E-1\tUna\n\tUNA QUILL\n\tMs Quill\tUna@quill.example\nE-2\tUna Quill\n\tQuill b\nx y\tBad';
+    await owner.post(`${base}/invite`, { rows, once });
+    await inWork(app, feedLane(org.id), (work) => eraseLearner(work, org.id, id, { actor: 'operator' }));
+    const left = await app.db.query<{ name: string }>(
+      "select cells ->> 'full_name' as name from invitation_run_row where run_id = $1 order by row_no",
+      [once],
+    );
+    assert.deepEqual(
+      left.map((row) => row.name),
+      ['Una Quill', 'Quill b', 'Bad'],
+    );
+    const page = (await owner.get(`${base}/invite/${once}`)).text;
+    assert.match(page, /<dt>Rows<\/dt><dd>3<\/dd>/);
+    assert.match(page, /1 row needs correcting/);
+    await owner.post(`${base}/invite/${once}/cancel`);
   });
 
   test('another tutor’s table is not there', async () => {

@@ -43,6 +43,15 @@ suite('who looked at whom', () => {
     assert.deepEqual(await listLookups(service.app.db, elsewhere.id, id, { before: null, limit: 1 }), []);
   });
 
+  test('a comparison of two shows both, and leaves a row of each', async () => {
+    const other = await (await scene.learner('LRN-2', 'Ana da Silva')).read();
+    assert.equal((await owner.get(`${base}/learners/${other.learner_id}/merge/${id}`)).status, 200);
+    const page = '/learners/{learner_id}/merge/{other_id}';
+    assert.deepEqual((await seen()).at(-1), [owner.userId, page]);
+    const [row] = await listLookups(service.app.db, org.id, other.learner_id, { before: null, limit: 1 });
+    assert.equal(row!.page, page);
+  });
+
   test('a hundred pages at once leave a hundred rows, or one where they are the same to the millisecond', async () => {
     const people = await Promise.all(Array.from({ length: 20 }, () => personOf(service, org.id, 'auditor')));
     const before = (await seen()).length;

@@ -220,6 +220,17 @@ suite('results as a file', () => {
     await csvRows(admin, '?subject=maths&after=1');
     const [row] = await db.query('select action, resource from audit where actor = $1', [admin.userId]);
     assert.deepEqual(row, { action: 'POST /console/results/export', resource: 'results as csv: subject=maths' });
+    for (const [name, value] of [
+      ['group', 'QQ 12 34 56 C'],
+      ['type', 'Ana Silva'],
+      ['sort', 'ana'],
+      ['from', 'QQ123456C'],
+    ])
+      await exported(admin, `?${new URLSearchParams({ [name!]: value! }).toString()}`, 'csv');
+    const kept = await service.app.db.query<{ resource: string }>(
+      "select distinct resource from audit where action = 'POST /console/results/export'",
+    );
+    for (const { resource } of kept) assert.doesNotMatch(resource, /ana|QQ/i, 'what asks for nothing is kept nowhere');
     await db.query(`update user_session set proved_at = proved_at - interval '11 minutes' where user_id = $1`, [
       admin.userId,
     ]);

@@ -63,6 +63,10 @@ suite('retention in the console', () => {
     assert.ok(rehearsal.text.includes(old) && !rehearsal.text.includes(held));
     const here = counted.headers.location!;
     assert.match((await owner.get(`${here}/carry-out`)).text, /Delete it for good/);
+    await owner.post(path, { ...settings, answers: '1' });
+    const others = await owner.follow(await owner.post(`${here}/carry-out`));
+    assert.match(others.text, /Nothing was deleted: count what is due again/, 'other months than were counted by');
+    await owner.post(path, settings);
     assert.equal((await org.get('/learners/old')).status, 200);
     const [first, second] = await Promise.all([owner.post(`${here}/carry-out`), owner.post(`${here}/carry-out`)]);
     assert.equal(first.headers.location, second.headers.location, 'one run');
@@ -79,5 +83,19 @@ suite('retention in the console', () => {
     await owner.post(release);
     assert.equal((await owner.post(release)).status, 404, 'once');
     assert.equal((await owner.post(`${base}/learners/${held}/erase`)).status, 303);
+  });
+
+  test('nothing is deleted by numbers of the day before yesterday, nor by some that were stopped', async () => {
+    const counted = await owner.post(`${path}/preview`, { once: service.app.random.uuid() });
+    await carryOutRuns(service.app);
+    const here = counted.headers.location!;
+    await service.app.db.query('update retention_run set stopped_by = $2 where run_id = $1', [here.slice(-36), 'x']);
+    assert.match((await owner.follow(await owner.get(`${here}/carry-out`))).text, /count what is due again/);
+    await service.app.db.query('update retention_run set stopped_by = null where run_id = $1', [here.slice(-36)]);
+    assert.match((await owner.get(`${here}/carry-out`)).text, /Delete it for good/);
+    clock.advance(2 * 86_400_000);
+    const late = await personOf(service, org.id, 'owner');
+    for (const answer of [await late.get(`${here}/carry-out`), await late.post(`${here}/carry-out`)])
+      assert.match((await late.follow(answer)).text, /count what is due again/);
   });
 });

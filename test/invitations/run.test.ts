@@ -9,7 +9,7 @@ import { contextOf } from '../../src/invitations/context.ts';
 import type { Within } from '../../src/invitations/invite.ts';
 import { beginRun, cancelRun, draftRun, findRun, goOn, readRows, runInvitations } from '../../src/invitations/run.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
-import { endOfDay } from '../../src/console/zone.ts';
+import { lastInstantOf } from '../../src/console/zone.ts';
 import { grantCredits, listCreditEntries } from '../../src/organisations/credits.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { ensureTeam } from '../../src/organisations/teams.ts';
@@ -29,7 +29,9 @@ const inFeed = <T>(org: TestOrganisation, inside: Parameters<typeof inWork<T>>[2
 
 async function check(org: TestOrganisation, table: string | Buffer, within = anybody) {
   const organisation = await readOrganisation(app.db, org.id);
-  const context = await contextOf(app.db, organisation, app.clock.nowMs(), (day) => endOfDay(day, 'Europe/London'));
+  const context = await contextOf(app.db, organisation, app.clock.nowMs(), (day) =>
+    lastInstantOf(day, 'Europe/London'),
+  );
   return checkRows(app, org.id, await readInviteTable(Buffer.from(table)), context, within);
 }
 

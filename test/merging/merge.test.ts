@@ -6,6 +6,9 @@ import { suite, test } from 'node:test';
 import { readyRecord } from '../../src/imports/record.ts';
 import { runMoves } from '../../src/groups/runs.ts';
 import { importRecords } from '../../src/imports/import.ts';
+import { findCase, openCase } from '../../src/cases/cases.ts';
+import { ApiError } from '../../src/errors.ts';
+import { placeHold, releaseHold, UnderHold } from '../../src/holds/holds.ts';
 import { changeReference } from '../../src/learners/reference.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
 import { previewMerge } from '../../src/merging/preview.ts';
@@ -173,6 +176,39 @@ suite('two learners who are one person', () => {
       ),
       [from, into].sort().map((learner_id) => ({ learner_id })),
     );
+  });
+
+  test('a hold or a case that comes just after is on the one who stays; of whoever is erased there is none', async () => {
+    const org = await service.organisation();
+    for (const ref of ['late-1', 'late-2']) await org.post('/learners', { ref, full_name: `Learner ${ref}` });
+    const [from, into] = [await idOf(org, 'late-1'), await idOf(org, 'late-2')];
+    await merges(org, from, into);
+    const held = { reason: 'Claim', actor: 'x', endsAt: null, learnerId: from };
+    const asked = { kind: 'access', about: null, note: 'By letter', actor: 'x', learnerId: from } as const;
+    const [holdId, caseId] = [app.random.uuid(), app.random.uuid()];
+    const places = (id: string) => inFeed(org, (work) => placeHold(work, org.id, { ...held, holdId: id }));
+    const opens = (id: string) =>
+      inFeed(org, (work) => openCase(work, org.id, { ...asked, caseId: id, receivedAt: new Date(work.nowMs) }));
+    assert.equal(await places(holdId), into);
+    await opens(caseId);
+    assert.equal((await findCase(app.db, org.id, caseId))!.learner_id, into);
+    const erases = () => inFeed(org, (work) => eraseLearner(work, org.id, into, why));
+    await assert.rejects(erases(), UnderHold);
+    await inFeed(org, (work) => releaseHold(work, org.id, holdId, why));
+    await erases();
+    await assert.rejects(places(app.random.uuid()), ApiError);
+    await assert.rejects(opens(app.random.uuid()), ApiError);
+  });
+
+  test('a reference that would be the name that stays: the preview says it', async () => {
+    const org = await service.organisation();
+    await org.post('/learners', { ref: 'AnaSilva', full_name: 'A. da Silva' });
+    await imports(org, line(null, 'Ana Silva'));
+    const from = await idOf(org, 'AnaSilva');
+    const [{ learner_id: into }] = (await org.get('/learners')).body.data.filter((one: any) => one.ref === null);
+    const preview = await previewMerge(app.db, org.id, { from, into }, new Date(app.clock.nowMs()));
+    assert.match(preview!.refused!, /would be the name that stays/);
+    await assert.rejects(merges(org, from, into), /would be the name that stays/);
   });
 
   test('one without a reference gets the other’s, whichever stays, and its file still finds its result', async () => {

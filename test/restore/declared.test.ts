@@ -6,6 +6,7 @@ import { after, suite, test } from 'node:test';
 import { verifyDigest } from '../../src/digest.ts';
 import { SettingsError } from '../../src/settings.ts';
 import { placeHold } from '../../src/holds/holds.ts';
+import { mergeLearners } from '../../src/merging/merge.ts';
 import { newRestamping, restampNext } from '../../src/restamp.ts';
 import { applyErasures } from '../../src/restore/erasures.ts';
 import { countRestores, takeUpRestore } from '../../src/restore/lineage.ts';
@@ -107,6 +108,7 @@ suite('a restore that is declared', async () => {
     const [di, ed] = [await scene.learner('di'), await scene.learner('ed')];
     await di.completes();
     await ed.completes();
+    for (const ref of ['flo', 'gus']) await org.post('/learners', { ref, full_name: `Learner ${ref}` });
     const idOf = async (ref: string) => (await org.get(`/learners/${ref}`)).body.data.learner_id as string;
     const [diId, edId] = [await idOf('di'), await idOf('ed')];
     const follower = scene.follow();
@@ -121,6 +123,17 @@ suite('a restore that is declared', async () => {
       }),
     );
     assert.equal(await readFile(list, 'utf8'), line, 'what is rolled back is not listed');
+    // A restore to before the merge brings both back: the list knows both.
+    const [flo, gus] = [await idOf('flo'), await idOf('gus')];
+    await service.inWork((work) => mergeLearners(work, org.id, { from: flo, into: gus }, { actor: 'x', reason: null }));
+    await service.inWork((work) => eraseLearner(work, org.id, gus, { actor: 'operator' }));
+    const both = await readFile(list, 'utf8');
+    for (const id of [flo, gus]) assert.ok(both.includes(id), 'whoever was merged into them, too');
+    await writeFile(list, line);
+    await applyErasures(app);
+    const completed = await readFile(list, 'utf8');
+    for (const id of [flo, gus]) assert.ok(completed.includes(id), 'and so does a list that is completed');
+    await writeFile(list, line);
     const hold = {
       holdId: service.app.random.uuid(),
       learnerId: edId,
@@ -150,7 +163,7 @@ suite('a restore that is declared', async () => {
     assert.equal(await applyErasures(app), 0);
     assert.equal(
       (await readFile(list, 'utf8')).trim().split('\n').length,
-      2,
+      4,
       'what the database knows is listed again',
     );
   });

@@ -271,7 +271,8 @@ suite('a legal hold', () => {
       await assert.rejects(withdraw, UnderHold);
       clock.advance(1000);
     }
-    const other = { holdId: app.random.uuid(), learnerId: app.random.uuid(), reason: 'Audit', endsAt: null, ...by };
+    const [somebody] = (await people(org, 'somebody')) as [string];
+    const other = { holdId: app.random.uuid(), learnerId: somebody, reason: 'Audit', endsAt: null, ...by };
     await inFeed(org, (work) => placeHold(work, org.id, other));
     const env = { ...process.env, DATABASE_URL: service.databaseUrl, ARS_SECRET: app.settings.secret };
     const run = (...words: string[]) =>
