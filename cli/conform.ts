@@ -1,16 +1,18 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../src/clock.ts';
 import { systemClock } from '../src/clock.ts';
+import { discardEmbedded } from '../src/db/embedded/embedded.ts';
 import type { Outcome, Setup } from '../src/conform/conform.ts';
 import { conform } from '../src/conform/conform.ts';
 import { scenarios } from '../src/conform/scenarios.ts';
 import type { Held, Runner } from '../src/conform/trial.ts';
 import { openApp, startService } from '../src/main.ts';
+import { limits } from '../src/limits.ts';
 import { readSettings } from '../src/settings.ts';
 import { createForwarder } from '../src/webhooks/forward.ts';
 import type { Call, Command } from './command.ts';
@@ -111,6 +113,26 @@ function settingsUp(setup: Setup): string {
 `;
 }
 
+const folderName = 'ars-conform-';
+
+/**
+ * Removes what runs have left that were killed: their folders, and PostgreSQL in them, which outlives its service. None that
+ * is in use, as the locks in it say, and none so young that its run may have yet to take them.
+ */
+async function clearLeftovers(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(folderName) || name.length !== folderName.length + 6) continue;
+    const folder = join(tmpdir(), name);
+    try {
+      const { mtimeMs, uid } = await lstat(folder);
+      const isOurs = uid === process.getuid?.() && systemClock.nowMs() - mtimeMs > limits.conformLeftoverMs;
+      if (isOurs && (await discardEmbedded(join(folder, 'data')))) await rm(folder, { recursive: true, force: true });
+    } catch {
+      // Another run was first, or it is in somebody's way: the next one looks again.
+    }
+  }
+}
+
 async function run(call: Call) {
   const place = requiredOption(call, 'mirror');
   const url = option(call, 'forward-to') === undefined ? null : addressOption(call);
@@ -127,7 +149,8 @@ async function run(call: Call) {
   const say = (text: string) => {
     (call.json ? process.stderr : process.stdout).write(`${text}\n`);
   };
-  const folder = await mkdtemp(join(tmpdir(), 'ars-conform-'));
+  await clearLeftovers();
+  const folder = await mkdtemp(join(tmpdir(), folderName));
   try {
     // Started by root, PostgreSQL runs as a system user, who has to get through to its data.
     await chmod(folder, 0o755);

@@ -50,6 +50,8 @@ export const limits = {
   webhookAnswerMs: 15_000,
   /** Bytes of an endpoint's answer that are read: with more, the delivery failed. */
   webhookAnswerBytes: 256 * 1024,
+  /** What a run of `ars conform` has left behind is removed by another once it is older. */
+  conformLeftoverMs: 600_000,
   /** Requests that listen to events (GET /events) at once, of one organisation and in one process. */
   listenersPerOrganisation: 10,
   /** How often who listens hears that the connection is alive: oftener than proxies give up. */

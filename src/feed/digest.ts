@@ -32,17 +32,19 @@ const modulo = (sum: string) => `((${sum})::int8 & 4294967295)`;
  * gives only what is counted: learners up to `digestThrough` of the feed.
  */
 export function counting(out: string | null, into: string | null): string {
-  const rows = [
-    ...(out === null ? [] : [`select o.group_set_id, o.facet, o.token, false as counts from (${out}) o`]),
-    ...(into === null ? [] : [`select i.group_set_id, i.facet, i.token, true as counts from (${into}) i`]),
-  ];
-  const sum = (word: string) =>
-    `coalesce(sum(${word}) filter (where counts), 0) - coalesce(sum(${word}) filter (where not counts), 0)`;
+  const sums = (sign: '' | '-', rows: string) => `
+    select group_set_id, facet, ${sign}count(*) as n, ${sign}sum(${w1('token')}) as s1, ${sign}sum(${w2('token')}) as s2
+      from (${rows}) r group by 1, 2`;
+  // Each is added up before the two come together: what is passed on is a few cells, and not twice as many rows.
+  const delta =
+    out !== null && into !== null
+      ? `select group_set_id, facet, sum(n)::int8 as n, sum(s1)::int8 as s1, sum(s2)::int8 as s2
+      from (${sums('-', out)} union all ${sums('', into)}) both_ways group by 1, 2`
+      : out === null
+        ? sums('', into!)
+        : sums('-', out);
   return `
-  digest_delta as materialized (
-    select group_set_id, facet, count(*) filter (where counts) - count(*) filter (where not counts) as n,
-           ${sum(w1('token'))} as s1, ${sum(w2('token'))} as s2
-      from (${rows.join(' union all ')}) r group by 1, 2),
+  digest_delta as materialized (${delta}),
   digest_kept as (
     insert into digest_cell as c (organisation_id, group_set_id, facet, n, s1, s2)
     select $1, group_set_id, facet, n, s1, s2 from digest_delta

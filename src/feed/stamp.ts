@@ -18,22 +18,22 @@ function assessmentsWhere(name: string, whose: string) {
   return statement(
     `feed.stamp_assessments_${name}`,
     `
-    with moving as materialized (
+    with placed as (
       select f.learner_id, f.assessment_id, l.group_set_id, f.facet, f.group_set_id as had_set, f.token as had,
              $3 + ${step} * (row_number() over (order by f.position) - 1) as position
         from assessment_feed f
         join learner_feed l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
        where f.organisation_id = $1 and not f.deleted and f.learner_id ${whose}),
+    moving as materialized (select *, ${tokenOf('assessment_id', 'position')} as token from placed),
     moved as (
-      update assessment_feed f set position = m.position, group_set_id = m.group_set_id, token = ${tokenOf('m.assessment_id', 'm.position')}
+      update assessment_feed f set position = m.position, group_set_id = m.group_set_id, token = m.token
         from moving m
-       where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id
-      returning f.learner_id, f.group_set_id, f.facet, f.token, m.had_set, m.had),
+       where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id),
     ${counting(
-      'select had_set as group_set_id, facet, had as token from moved where learner_id <= $4',
-      'select group_set_id, facet, token from moved where learner_id <= $4',
+      'select had_set as group_set_id, facet, had as token from moving where learner_id <= $4',
+      'select group_set_id, facet, token from moving where learner_id <= $4',
     )}
-    select (select count(*) from moved) as count, ${counted}`,
+    select (select count(*) from moving) as count, ${counted}`,
   );
 }
 

@@ -60,8 +60,19 @@ export type KillableService = {
   end(): Promise<void>;
 };
 
+/** Started until it is up: in a long run on a machine that is busy, its database may not answer in time. */
+async function serviceUp(environment: Record<string, string>): Promise<ServiceProcess> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await serviceProcess(environment);
+    } catch (error) {
+      if (attempt === 5) throw error;
+    }
+  }
+}
+
 export async function killableService(environment: Record<string, string>): Promise<KillableService> {
-  let behind: ServiceProcess = await serviceProcess(environment);
+  let behind: ServiceProcess = await serviceUp(environment);
   const front = await digestService(behind.url);
   let restarted: Promise<void> | null = null;
   return {
@@ -78,7 +89,7 @@ export async function killableService(environment: Record<string, string>): Prom
         // The request is on its way when the process ends.
         restarted = behind.kill().then(async () => {
           front.behind = null;
-          behind = await serviceProcess(environment);
+          behind = await serviceUp(environment);
           front.behind = behind.url;
         });
         return false;

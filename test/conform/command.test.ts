@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, realpath, rm, utimes } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,6 +11,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, suite, test } from 'node:test';
 import { scenarios } from '../../src/conform/scenarios.ts';
+import { readPostmaster } from '../../src/db/embedded/cluster.ts';
 import { freshDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 
@@ -52,7 +55,25 @@ suite('ars conform', async () => {
     await database.drop();
   });
 
-  test('says in sentences what is wrong with another, and ends with 1', async () => {
+  /** A run that waits for its consumer, in a folder that seems old. */
+  const waiting = async (): Promise<{ place: string; child: ChildProcess }> => {
+    const before = await readdir(folder);
+    const all = [ars, 'conform', '--mirror', join(folder, 'nothing.ndjson')];
+    const child = spawn(process.execPath, all, {
+      env: { ...process.env, TMPDIR: folder },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    for await (const said of child.stdout!) if (String(said).includes('Start your consumer')) break;
+    const name = (await readdir(folder)).find((one) => one.startsWith('ars-conform-') && !before.includes(one))!;
+    await utimes(join(folder, name), 1, 1);
+    return { place: join(folder, name), child };
+  };
+
+  test('says in sentences what is wrong with another, ends with 1, and clears what a killed run has left', async () => {
+    const [killed, inUse] = [await waiting(), await waiting()];
+    const server = readPostmaster(await realpath(join(killed.place, 'data/postgres/cluster')))!;
+    killed.child.kill('SIGKILL');
+    await once(killed.child, 'exit');
     const file = join(folder, 'mirror.ndjson');
     const { code, out, said } = await run(
       ['--mirror', file, ...webhooks, '--start', program('./consumer.ts'), '--only', 'withdrawn'],
@@ -63,6 +84,12 @@ suite('ars conform', async () => {
     assert.match(out, /^WRONG {3}withdrawn {9}A result is withdrawn$/m);
     assert.match(out, /It kept a result that was withdrawn: a record with status deleted takes it away \(1\)\./);
     assert.match(out, /The consumer is wrong in 1 of 2 scenarios\.\n$/);
+    assert.equal(existsSync(killed.place), false);
+    assert.throws(() => process.kill(server.pid, 0), { code: 'ESRCH' });
+    assert.ok(existsSync(inUse.place), 'what is in use stays');
+    inUse.child.kill('SIGINT');
+    await once(inUse.child, 'exit');
+    assert.equal(existsSync(inUse.place), false);
   });
 
   test('is told in a sentence what is missing or wrong', async () => {

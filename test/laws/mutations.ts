@@ -182,8 +182,8 @@ export const mutations: Mutation[] = [
     changes: [
       {
         file: stamp,
-        from: "'select had_set as group_set_id, facet, had as token from moved where learner_id <= $4'",
-        to: "'select had_set as group_set_id, facet, had as token from moved where learner_id <= $4 and false'",
+        from: "'select had_set as group_set_id, facet, had as token from moving where learner_id <= $4'",
+        to: "'select had_set as group_set_id, facet, had as token from moving where learner_id <= $4 and false'",
       },
     ],
     caughtBy: { ...history, says: /law 1: the digest of/ },

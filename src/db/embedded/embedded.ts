@@ -1,6 +1,7 @@
-import { open, readFile, rename } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { open, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { systemClock } from '../../clock.ts';
@@ -148,6 +149,48 @@ export async function startEmbedded(options: { dataDir: string; log?: Log }): Pr
     },
     stop: () => (leaving ??= leave()),
   };
+}
+
+/** A server that is told to end at once does so in milliseconds; its children may take seconds. */
+const endMaxMs = 15_000;
+
+/**
+ * Removes a data folder whose data nobody needs any more, with a server that has outlived the processes that used it.
+ * @returns false, and all is left as it is, where a process uses it
+ */
+export async function discardEmbedded(dataDir: string): Promise<boolean> {
+  const base = join(dataDir, 'postgres');
+  const locks: FileLock[] = [];
+  try {
+    if (existsSync(base))
+      for (const name of ['turn.lock', 'users.lock']) {
+        const lock = tryLock(join(base, name), 'exclusive');
+        if (lock === null) return false;
+        locks.push(lock);
+      }
+    const path = await realpath(join(base, 'cluster')).catch(() => null);
+    if (path !== null) {
+      await endAtOnce(path);
+      // Out of PostgreSQL's reach in this place, the cluster stands in another: see placeCluster.
+      const origin = await readFile(join(dirname(path), 'origin'), 'utf8').catch(() => '');
+      if (origin === `${await realpath(base)}\n`) await rm(dirname(path), { recursive: true, force: true });
+    }
+    await rm(dataDir, { recursive: true, force: true });
+    return true;
+  } finally {
+    for (const lock of locks) lock.release();
+  }
+}
+
+async function endAtOnce(path: string): Promise<void> {
+  const server = readPostmaster(path);
+  if (server === null) return;
+  process.kill(server.pid, 'SIGQUIT');
+  const deadlineMs = systemClock.monotonicMs() + endMaxMs;
+  while (isPostmaster(server.pid, path)) {
+    if (systemClock.monotonicMs() > deadlineMs) throw new Error(`PostgreSQL (process ${server.pid}) does not end.`);
+    await delay(pollMs);
+  }
 }
 
 type Running = { server: Postmaster; adopted: boolean; password: string };
