@@ -187,17 +187,18 @@ export function showMembers(kind: 'group' | 'team'): Command['run'] {
       if (withHistory) {
         const from = Number.MAX_SAFE_INTEGER;
         const passages = await browseHistory(app.db, id, group.group_id, null, { from, skip: 0, limit });
-        const data = passages.map(({ learner_id, ref, at, kind: what }) => ({
+        const data = passages.map(({ learner_id, ref, at, kind: what, actor }) => ({
           at: formatPosition(at),
           what,
           learner_id,
           ref,
+          actor,
         }));
         return {
           json: { group_id: group.group_id, data },
           text: table([
-            ['at', 'what', 'learner_id', 'ref'],
-            ...data.map((one) => [one.at, one.what, one.learner_id, one.ref ?? '']),
+            ['at', 'what', 'learner_id', 'ref', 'actor'],
+            ...data.map((one) => [one.at, one.what, one.learner_id, one.ref ?? '', one.actor ?? '']),
           ]),
         };
       }

@@ -8,7 +8,7 @@ import {
 import { grantCredits, listCreditEntries } from '../src/organisations/credits.ts';
 import { isEmailAddress } from '../src/email.ts';
 import { limits } from '../src/limits.ts';
-import { isTimeZone } from '../src/organisations/description.ts';
+import { isTimeZone, readPageAddress } from '../src/organisations/description.ts';
 import { leavingCommands } from './organisation-leaving.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
@@ -39,6 +39,7 @@ function payload(row: Organisation) {
     time_zone: row.time_zone,
     notices_email: row.notices_email,
     retake_gap_days: row.retake_gap_days,
+    funding_rules_url: row.funding_rules_url,
     suspended_at: row.suspended_at?.toISOString() ?? null,
     created_at: row.created_at.toISOString(),
   };
@@ -57,6 +58,7 @@ function text(row: Organisation): string {
     ['time_zone', row.time_zone],
     ['notices_email', row.notices_email ?? 'not given'],
     ['retake_gap_days', row.retake_gap_days === null ? 'none' : String(row.retake_gap_days)],
+    ['funding_rules_url', row.funding_rules_url ?? 'not given'],
     ['suspended_at', row.suspended_at?.toISOString() ?? 'no'],
     ['created_at', row.created_at.toISOString()],
   ]);
@@ -194,7 +196,7 @@ export const commands: Command[] = [
   {
     name: 'organisation update',
     usage:
-      'ID [--name N] [--plan P] [--group-autocreate on|off] [--default-subjects LIST] [--ukprn N] [--contact C] [--time-zone Z] [--notices-email E] [--retake-gap DAYS]',
+      'ID [--name N] [--plan P] [--group-autocreate on|off] [--default-subjects LIST] [--ukprn N] [--contact C] [--time-zone Z] [--notices-email E] [--retake-gap DAYS] [--funding-rules URL]',
     summary: "Change an organisation's settings",
     positionals: [1, 1],
     options: {
@@ -207,6 +209,7 @@ export const commands: Command[] = [
       'time-zone': { type: 'string' },
       'notices-email': { type: 'string' },
       'retake-gap': { type: 'string' },
+      'funding-rules': { type: 'string' },
     },
     run: async (call) => {
       const name = textOption(call, 'name', limits.organisationNameChars);
@@ -217,6 +220,9 @@ export const commands: Command[] = [
       const [zone, notices] = [readZone(call), readNoticesEmail(call)];
       // An empty one, or 0, takes it away.
       const gap = option(call, 'retake-gap') === '' ? 0 : numberOption(call, 'retake-gap', -1, 0, limits.retakeGapDays);
+      const rules = option(call, 'funding-rules');
+      if (rules !== undefined && rules !== '' && readPageAddress(rules) === null)
+        throw new Misuse('--funding-rules must be the address of a page, beginning with https://, or empty');
       const changes: OrganisationChanges = {
         ...(name === undefined ? {} : { name }),
         ...(plan === undefined ? {} : { plan: readPlan(plan) }),
@@ -226,11 +232,12 @@ export const commands: Command[] = [
         ...(contact === undefined ? {} : { contact: contact === '' ? null : contact }),
         ...(zone === undefined ? {} : { time_zone: zone }),
         ...(notices === undefined ? {} : { notices_email: notices }),
+        ...(rules === undefined ? {} : { funding_rules_url: rules === '' ? null : readPageAddress(rules) }),
         ...(gap < 0 ? {} : { retake_gap_days: gap === 0 ? null : gap }),
       };
       if (Object.keys(changes).length === 0)
         throw new Misuse(
-          'give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn, --contact, --time-zone, --notices-email, --retake-gap',
+          'give at least one of --name, --plan, --group-autocreate, --default-subjects, --ukprn, --contact, --time-zone, --notices-email, --retake-gap, --funding-rules',
         );
       return withApp(async (app) => {
         const found = await organisationOf(app, call.positionals[0]!);

@@ -28,6 +28,8 @@ export const limits = {
   organisationNameChars: 200,
   /** Characters of how learners reach their provider. */
   contactChars: 200,
+  /** Characters of the address of a page of the provider's own. */
+  pageAddressChars: 500,
   /** Characters of an access key's label. */
   keyLabelChars: 100,
   /** Characters of the reason for a change that an operator makes. */

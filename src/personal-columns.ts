@@ -72,12 +72,12 @@ export const personalTables: Record<string, PersonalTable> = {
     columns: { name: 'stays', ref: 'stays' },
   },
   membership: {
-    of: 'learners',
+    of: 'both',
     purpose: 'Who is in which group, from when until when',
     basis: 'task or contract',
     kept: 'as long as the learner’s tombstone',
     rows: 'end; ids and times stay',
-    columns: {},
+    columns: { joined_by: stays, left_by: stays },
   },
   membership_run: {
     of: 'learners',

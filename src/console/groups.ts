@@ -11,6 +11,7 @@ import { html } from '../html.ts';
 import { limits } from '../limits.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
+import { actorNames } from './actors.ts';
 import { confirmPage, day, empty, facts, filters, instant, notice, pager, table, withQuery } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { form, selectField, textField } from './form.ts';
@@ -313,11 +314,15 @@ async function history(visit: Visit): Promise<Answer> {
   const place = readPlace(query.get('before'));
   const from = place?.from ?? Number.MAX_SAFE_INTEGER;
   const skip = place?.skip ?? 0;
-  const passages = await browseHistory(app.db, organisation.organisation_id, found.group_id, await sightOf(visit), {
-    from,
-    skip,
-    limit: limits.consoleRows + 1,
-  });
+  const sight = await sightOf(visit);
+  const [passages, names] = await Promise.all([
+    browseHistory(app.db, organisation.organisation_id, found.group_id, sight, {
+      from,
+      skip,
+      limit: limits.consoleRows + 1,
+    }),
+    actorNames(visit),
+  ]);
   const rows = passages.slice(0, limits.consoleRows);
   const here = `${base}/groups/${found.group_id}/history`;
   const last = rows.at(-1);
@@ -340,6 +345,7 @@ async function history(visit: Visit): Promise<Answer> {
                 { head: 'Reference', cell: (row) => row.ref && html`<code>${row.ref}</code>` },
                 { head: 'What', cell: (row) => (row.kind === 'joined' ? 'Joined' : 'Left') },
                 { head: 'When', cell: (row) => instant(new Date(row.at / 1000), organisation.time_zone) },
+                { head: 'By', cell: (row) => row.actor && (names.get(row.actor) ?? row.actor) },
               ],
             })
       }${pager({

@@ -6,6 +6,7 @@ import { subjectName } from '../evidence/wording.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
 import { day, empty, filters, pager, table, withQuery } from './blocks.ts';
 import { form, textField } from './form.ts';
 import { downloadedResults, formatField, formatOf } from './results-export.ts';
@@ -63,17 +64,21 @@ export const resultListRoutes: ConsoleRoute[] = [
   ]),
 ];
 
-const rules =
-  'A result says what was assessed on a day, and how surely. What follows from it for funding is for your own rules and those of your funder: check each learner against them.';
+/** What follows from a list is not ours to say: it leads to who does, where the provider has said where that is. */
+async function rulesOf({ app, organisation }: Visit): Promise<Content> {
+  const { funding_rules_url: url } = await readOrganisation(app.db, organisation.organisation_id);
+  return html`A result says what was assessed on a day, and how surely. What follows from it for funding is for your own rules and those of your funder: check each learner against ${url === null ? 'them' : html`<a href="${url}" rel="noreferrer">these rules</a>`}.`;
+}
 
-async function showLists({ base }: Visit): Promise<Answer> {
+async function showLists(visit: Visit): Promise<Answer> {
+  const { base } = visit;
   return {
     page: {
       title: 'Lists for funding',
       back: { to: `${base}/results`, label: 'Results' },
       main: html`<p>Each learner’s latest result in a subject, where it is below a level, with its date, its probability and its evidence.</p><ul class="choices">${lists.map(
         (list) => html`<li><a href="${base}${list.path}">${list.title}</a><p class="hint">${list.says}</p></li>`,
-      )}</ul><p>${rules}</p>`,
+      )}</ul><p>${await rulesOf(visit)}</p>`,
     },
   };
 }
@@ -112,7 +117,11 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
   const path = base + list.path;
   const look = await lookFor(visit, list);
   const startUs = startOf(visit);
-  const [page, groups] = await Promise.all([app.db.snapshot((tx) => browseResults(tx, look)), groupFields(visit)]);
+  const [page, groups, rules] = await Promise.all([
+    app.db.snapshot((tx) => browseResults(tx, look)),
+    groupFields(visit),
+    rulesOf(visit),
+  ]);
   const { rows, next, passed } = page;
   const isLate = ({ content }: BrowsedResult) => startUs !== null && content.assessed_at_us >= startUs;
   const late = rows.filter(isLate).length;

@@ -24,6 +24,7 @@ const writtenOf = (row: Organisation): WrittenSettings => ({
   subjects: row.default_subjects,
   groupAutocreate: row.group_autocreate ? 'on' : 'off',
   retakeGap: row.retake_gap_days === null ? '' : String(row.retake_gap_days),
+  fundingRules: row.funding_rules_url ?? '',
 });
 
 async function show(visit: Visit): Promise<Answer> {
@@ -105,6 +106,15 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
             width: 10,
             fault: faults.retakeGap,
           }),
+          textField({
+            name: 'fundingRules',
+            label: 'Rules of your funding (optional)',
+            hint: 'The address of a page, such as your funder’s rules or your own. The lists for funding lead to it.',
+            type: 'url',
+            value: shown.fundingRules,
+            width: 40,
+            fault: faults.fundingRules,
+          }),
         ],
         'Save',
         { faults },
@@ -129,6 +139,7 @@ async function save(visit: Visit): Promise<Answer> {
     subjects: sent.all('subjects'),
     groupAutocreate: sent.raw('groupAutocreate'),
     retakeGap: sent.text('retakeGap'),
+    fundingRules: sent.text('fundingRules'),
   };
   const read = readSettingsOf(written);
   if ('faults' in read) return settingsPage(visit, row, written, faultsOf(read.faults));

@@ -632,8 +632,10 @@ CREATE INDEX mail_listed ON public.mail USING btree (organisation_id, created_at
 create table membership (
   exits_stored boolean not null default false,
   group_id uuid not null,
+  joined_by text,
   joined_position bigint not null,
   learner_id uuid not null,
+  left_by text,
   left_position bigint,
   organisation_id bigint not null,
   constraint membership_organisation_id_group_id_fkey FOREIGN KEY (organisation_id, group_id) REFERENCES learner_group(organisation_id, group_id),
@@ -688,6 +690,7 @@ create table organisation (
   default_subjects text[] not null default '{digital,english,maths}'::text[],
   export_sha256 text,
   exported_at timestamp with time zone,
+  funding_rules_url text,
   group_autocreate boolean not null default true,
   name text not null,
   notices_email text,

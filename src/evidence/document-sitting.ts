@@ -233,6 +233,9 @@ function conditions(sitting: EvidenceSitting): Block[] {
         ...(pauses === undefined ? [] : [{ label: 'Pauses', value: pauseWords(pauses) }]),
         ...(ended === undefined ? [] : [{ label: 'Why it ended', value: endedWords[ended] }]),
         ...(sitting.purpose === undefined ? [] : [{ label: 'Purpose', value: purposeWords[sitting.purpose] }]),
+        ...(sitting.retake_reason === undefined
+          ? []
+          : [{ label: 'Why assessed again', value: plainText(sitting.retake_reason) }]),
         { label: 'Supervision', value: plainText(sitting.supervision) },
         ...(sitting.supervisor === undefined ? [] : [{ label: 'Supervisor', value: plainText(sitting.supervisor) }]),
         ...(sitting.released === undefined

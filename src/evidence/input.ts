@@ -32,6 +32,8 @@ export type EvidenceSitting = {
   released?: { by: string; at: string };
   /** What the assessment was for; absent where it was not said. */
   purpose?: 'initial' | 'progress' | 'end';
+  /** Why there was another one, in the words of whoever invited; absent where nobody said. */
+  retake_reason?: string;
   /** `date` is when this version of the standard was published, as `YYYY-MM-DD`. */
   standard: { name: string; version: string; date: string };
   /** Levels as `working_level` writes them. */

@@ -111,14 +111,17 @@ export async function* csvRecords(
   }
 }
 
+// What spreadsheets take for the beginning of a formula, in any width, after blanks and what nobody sees as well.
+const beginsFormula = /^(?:[\t\r\n]|[\s\p{Default_Ignorable_Code_Point}]*['=+@＝＋－＠﹦﹢﹣﹫\u2212-])/u;
+
 /** A cell that a spreadsheet would take for a formula gets an apostrophe in front, as one types it by hand. */
 function guard(cell: string): string {
-  return /^['=+@\t\r＝＋－＠-]/u.test(cell) && !/^-?\d+(?:\.\d+)?$/u.test(cell) && cell !== '-' ? `'${cell}` : cell;
+  return beginsFormula.test(cell) && !/^-?\d+(?:\.\d+)?$/u.test(cell) && cell !== '-' ? `'${cell}` : cell;
 }
 
 /** The cell that was guarded. */
 export function unguard(cell: string): string {
-  return /^'['=+@\t\r＝＋－＠-]/u.test(cell) ? cell.slice(1) : cell;
+  return cell.startsWith("'") && beginsFormula.test(cell.slice(1)) ? cell.slice(1) : cell;
 }
 
 /** One record as a line of its own; lines end in CRLF (RFC 4180). */

@@ -120,10 +120,12 @@ export type Passage = {
   full_name: string;
   at: number;
   kind: 'joined' | 'left';
+  /** Whose act it was; null where nobody is known. */
+  actor: string | null;
 };
 
 const side = (kind: 'joined' | 'left') => `
-  (select m.learner_id, m.${kind}_position as at, '${kind}' as kind from membership m
+  (select m.learner_id, m.${kind}_position as at, '${kind}' as kind, m.${kind}_by as actor from membership m
     where m.organisation_id = $1 and m.group_id = $2 and m.${kind}_position <= $3 and ${inSight('m.learner_id', '$5')}
     order by m.${kind}_position desc, m.learner_id limit $4::int8 + $6::int8)`;
 // Those who came or went in one unit of work have one instant: a page begins where the one before ended, and passes over
@@ -131,7 +133,7 @@ const side = (kind: 'joined' | 'left') => `
 const history = statement(
   'group.history',
   `
-  select p.learner_id, l.ref, l.full_name, p.at, p.kind
+  select p.learner_id, l.ref, l.full_name, p.at, p.kind, p.actor
     from (${side('joined')} union all ${side('left')}) p
     join learner l on l.organisation_id = $1 and l.learner_id = p.learner_id
    order by p.at desc, p.kind, p.learner_id limit $4 offset $6`,

@@ -17,15 +17,15 @@ type Pair = { group_id: string; learner_id: string };
 const join = statement(
   'membership.join',
   `
-  insert into membership (organisation_id, group_id, learner_id, joined_position)
-  select $1, group_id, learner_id, $4 from unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)
+  insert into membership (organisation_id, group_id, learner_id, joined_position, joined_by)
+  select $1, group_id, learner_id, $4, $5 from unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)
   on conflict (organisation_id, learner_id, group_id) where left_position is null do nothing
   returning group_id, learner_id`,
 );
 const leave = statement(
   'membership.leave',
   `
-  update membership set left_position = $4, exits_stored = true
+  update membership set left_position = $4, left_by = $5, exits_stored = true
    where organisation_id = $1 and group_id = $2 and learner_id = any($3::uuid[]) and left_position is null
   returning group_id, learner_id`,
 );
@@ -48,12 +48,16 @@ const groupsOf = statement(
  * so no result leaves a group. Group sets follow, positions don't.
  * @returns the groups that the learner joined by it
  */
-export async function joinGroupsOf(work: Work, feed: Feed, from: string, to: string): Promise<string[]> {
+export async function joinGroupsOf(
+  work: Work,
+  feed: Feed,
+  { from, to, by }: { from: string; to: string; by: string },
+): Promise<string[]> {
   const { organisationId } = feed;
   const ids = async (learnerId: string) =>
     (await work.tx.query<{ group_id: string }>(groupsOf, [organisationId, learnerId])).map((row) => row.group_id);
   const pairs = (groupIds: string[]) => groupIds.map((group_id) => ({ group_id, learner_id: to }));
-  const joined = await joinGroups(work, feed, pairs(await ids(from)));
+  const joined = await joinGroups(work, feed, pairs(await ids(from)), by);
   // Results that came from groups which their learner had left are in scope again where this learner is a member.
   await forgetExits(work.tx, organisationId, pairs(await ids(to)));
   return joined.map((pair) => pair.group_id);
@@ -79,12 +83,13 @@ export async function leaveEveryGroup(work: Work, feed: Feed, learnerIds: string
 }
 
 /** Membership rows alone: group sets, positions and events are the caller's. @returns the pairs that weren't members */
-async function enter(work: Work, feed: Feed, pairs: Pair[]): Promise<Pair[]> {
+async function enter(work: Work, feed: Feed, pairs: Pair[], by: string | null): Promise<Pair[]> {
   const joined = await work.tx.query<Pair>(join, [
     feed.organisationId,
     pairs.map((p) => p.group_id),
     pairs.map((p) => p.learner_id),
     feed.next(),
+    by,
   ]);
   if (joined.length > 0) await forgetExits(work.tx, feed.organisationId, joined);
   return joined;
@@ -93,25 +98,25 @@ async function enter(work: Work, feed: Feed, pairs: Pair[]): Promise<Pair[]> {
 /**
  * Makes learners active members; the pairs that were already are left out of the answer. Group sets follow, positions
  * don't.
+ * @param by whose act it is, for the group's history
  */
-export async function joinGroups(work: Work, feed: Feed, pairs: Pair[]): Promise<Pair[]> {
+export async function joinGroups(work: Work, feed: Feed, pairs: Pair[], by: string | null): Promise<Pair[]> {
   if (pairs.length === 0) return [];
-  const joined = await enter(work, feed, pairs);
+  const joined = await enter(work, feed, pairs, by);
   if (joined.length > 0)
     await recomputeSets(work.tx, feed.organisationId, [...new Set(joined.map((p) => p.learner_id))]);
   return joined;
 }
 
-/** Teams change their groups through `organisations/teams.ts` only. */
-type Options = { managingTeams: boolean };
-const notManagingTeams: Options = { managingTeams: false };
+/** Teams change their groups through `organisations/teams.ts` only. `by`: whose act it is, for the group's history. */
+type Options = { managingTeams?: boolean; by?: string | null };
 
 /** Takes the feed's lock, and sees that the group may be changed. */
 async function begin(work: Work, organisationId: number, groupId: string, options: Options): Promise<Feed> {
   const feed = await lockFeed(work, organisationId);
   const group = await findGroup(work.tx, organisationId, groupId);
   if (group === undefined) throw new ApiError('not_found');
-  if (group.type === teamType && !options.managingTeams) throw new ApiError('team_group_managed');
+  if (group.type === teamType && options.managingTeams !== true) throw new ApiError('team_group_managed');
   return feed;
 }
 
@@ -124,11 +129,11 @@ export async function addMembers(
   organisationId: number,
   groupId: string,
   refs: string[],
-  options = notManagingTeams,
+  options: Options = {},
 ) {
   const feed = await begin(work, organisationId, groupId, options);
   const learners = await findReached(work.tx, organisationId, refs);
-  const joined = await change(work, feed, eachOnce(learners), { joins: groupId, leaves: null });
+  const joined = await change(work, feed, eachOnce(learners), { joins: groupId, leaves: null }, options);
   return {
     added: refs.filter((ref) => joined.has(learners.get(ref)?.learner_id ?? '')),
     already_members: refs.filter((ref) => learners.has(ref) && !joined.has(learners.get(ref)!.learner_id)),
@@ -145,11 +150,11 @@ export async function removeMembers(
   organisationId: number,
   groupId: string,
   refs: string[],
-  options = notManagingTeams,
+  options: Options = {},
 ) {
   const feed = await begin(work, organisationId, groupId, options);
   const learners = await findReached(work.tx, organisationId, refs);
-  const left = await change(work, feed, eachOnce(learners), { joins: null, leaves: groupId });
+  const left = await change(work, feed, eachOnce(learners), { joins: null, leaves: groupId }, options);
   return {
     removed: refs.filter((ref) => left.has(learners.get(ref)?.learner_id ?? '')),
     not_members: refs.filter((ref) => !left.has(learners.get(ref)?.learner_id ?? '')),
@@ -169,13 +174,13 @@ export async function moveMembers(
   organisationId: number,
   learnerIds: string[],
   moving: Moving,
-  options = notManagingTeams,
+  options: Options = {},
 ): Promise<number> {
   const feed = await lockFeed(work, organisationId);
   for (const groupId of [moving.joins, moving.leaves])
     if (groupId !== null) await begin(work, organisationId, groupId, options);
   const learners = await findLivingLearners(work.tx, organisationId, learnerIds);
-  return (await change(work, feed, learners, moving)).size;
+  return (await change(work, feed, learners, moving, options)).size;
 }
 
 /** A learner's id, and the reference by which clients are told. */
@@ -187,17 +192,23 @@ const eachOnce = (learners: Map<string, Reached>): Known[] => [
 ];
 
 /** One change of memberships, one cascade, and one event for each learner. @returns the ids of those who have changed */
-async function change(work: Work, feed: Feed, learners: Known[], { joins, leaves }: Moving): Promise<Set<string>> {
+async function change(
+  work: Work,
+  feed: Feed,
+  learners: Known[],
+  { joins, leaves }: Moving,
+  { by = null }: Options,
+): Promise<Set<string>> {
   const { organisationId } = feed;
   let moved = learners.map((one) => one.learner_id);
   if (leaves !== null) {
-    const left = await work.tx.query<Pair>(leave, [organisationId, leaves, moved, feed.next()]);
+    const left = await work.tx.query<Pair>(leave, [organisationId, leaves, moved, feed.next(), by]);
     moved = left.map((pair) => pair.learner_id);
   }
   const joined = new Set<string>();
   if (joins !== null) {
     const pairs = moved.map((learner_id) => ({ group_id: joins, learner_id }));
-    for (const pair of await enter(work, feed, pairs)) joined.add(pair.learner_id);
+    for (const pair of await enter(work, feed, pairs, by)) joined.add(pair.learner_id);
     if (leaves === null) moved = [...joined];
   }
   if (moved.length === 0) return new Set();

@@ -212,8 +212,9 @@ export const groupRoutes: Route[] = [
     handle: async (call) => {
       const learnerRefs = readBody(LearnerRefs, call).learner_refs;
       const id = groupId(call.params);
+      const { organisationId, keyId: by } = call.caller;
       return call.change(async (work) =>
-        bareJson(200, await addMembers(work, call.caller.organisationId, id, learnerRefs), { resource: id }),
+        bareJson(200, await addMembers(work, organisationId, id, learnerRefs, { by }), { resource: id }),
       );
     },
   },
@@ -239,8 +240,9 @@ export const groupRoutes: Route[] = [
     handle: async (call) => {
       const learnerRefs = readBody(LearnerRefs, call).learner_refs;
       const id = groupId(call.params);
+      const { organisationId, keyId: by } = call.caller;
       return call.change(async (work) =>
-        bareJson(200, await removeMembers(work, call.caller.organisationId, id, learnerRefs), { resource: id }),
+        bareJson(200, await removeMembers(work, organisationId, id, learnerRefs, { by }), { resource: id }),
       );
     },
   },

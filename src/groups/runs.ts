@@ -42,7 +42,7 @@ const open = statement(
 const next = statement(
   'membership_run.next',
   `
-  select joins, leaves, learner_ids[reached + 1:reached + $3] as learner_ids, reached + $3 >= cardinality(learner_ids) as last
+  select joins, leaves, created_by, learner_ids[reached + 1:reached + $3] as learner_ids, reached + $3 >= cardinality(learner_ids) as last
     from membership_run where organisation_id = $1 and run_id = $2 and finished_at is null for update`,
 );
 const advance = statement(
@@ -82,13 +82,16 @@ async function step(
 ): Promise<boolean> {
   await lockFeed(work, organisationId);
   const most = limits.membershipsAtOnce;
-  const [slice] = await work.tx.query<Moving & { learner_ids: string[]; last: boolean }>(next, [
+  const [slice] = await work.tx.query<Moving & { created_by: string; learner_ids: string[]; last: boolean }>(next, [
     organisationId,
     runId,
     most,
   ]);
   if (slice === undefined) return false;
-  const changed = await moveMembers(work, organisationId, slice.learner_ids, slice, options);
+  const changed = await moveMembers(work, organisationId, slice.learner_ids, slice, {
+    ...options,
+    by: slice.created_by,
+  });
   const finished = slice.last ? new Date(work.nowMs) : null;
   await work.tx.query(advance, [organisationId, runId, most, changed, finished]);
   return !slice.last;

@@ -127,7 +127,7 @@ async function importDistinct(
 
   const learners = await importLearners(work, feed, open, known);
   const withoutGroups = groupsRefused.size === 0 && open.every((record) => record.groups.length === 0);
-  const moved = withoutGroups ? [] : await importGroups(work, feed, open, learners.ids);
+  const moved = withoutGroups ? [] : await importGroups(work, feed, open, learners.ids, options);
   // Names and groups first, so that what is recorded below is stamped with them.
   const touched = new Set([...learners.renamed, ...moved.filter((id) => !learners.made.has(id))]);
   if (touched.size > 0) await stampLearnersAndAssessments(work, feed, [...touched]);
@@ -384,7 +384,13 @@ function distinctGroups(groups: ReadyRecord['groups']): ReadyRecord['groups'] {
 }
 
 /** Joins learners to the groups of their records, and returns those whose groups changed. */
-async function importGroups(work: Work, feed: Feed, records: ReadyRecord[], learnerIds: string[]): Promise<string[]> {
+async function importGroups(
+  work: Work,
+  feed: Feed,
+  records: ReadyRecord[],
+  learnerIds: string[],
+  { actor }: Options,
+): Promise<string[]> {
   const groups = distinctGroups(records.flatMap((record) => record.groups));
   const rows = await ensureGroups(work, feed, groups, { autocreate: true });
   const idOf = new Map(rows.map(({ row }) => [`${row.type} ${row.ref}`, row.group_id]));
@@ -395,6 +401,6 @@ async function importGroups(work: Work, feed: Feed, records: ReadyRecord[], lear
       pairs.set(`${pair.group_id} ${pair.learner_id}`, pair);
     }
   }
-  const joined = await joinGroups(work, feed, [...pairs.values()]);
+  const joined = await joinGroups(work, feed, [...pairs.values()], actor);
   return [...new Set(joined.map((pair) => pair.learner_id))];
 }

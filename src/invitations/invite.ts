@@ -183,7 +183,7 @@ export async function inviteLearners(
   }
   while (outcomes.length < rows.length) outcomes.push({ outcome: 'no_credit' });
   await writeLearners(work, feed, entries);
-  await writeGroups(work, feed, entries, groups, by.teamId);
+  await writeGroups(work, feed, entries, groups, by);
   const invitations = await writeInvitations(work, around.organisation, entries, by);
   entries.forEach(({ at, again, learner }, i) => {
     const outcome = again === null ? 'invited' : 'again';
@@ -255,7 +255,7 @@ async function writeGroups(
   feed: Feed,
   entries: readonly Entry[],
   ids: ReadonlyMap<string, string>,
-  teamId: string | null,
+  { teamId, actor }: { teamId: string | null; actor: string },
 ): Promise<void> {
   const joined = await joinGroups(
     work,
@@ -268,6 +268,7 @@ async function writeGroups(
         ]),
       ].map((group_id) => ({ group_id, learner_id: learner.learner_id })),
     ),
+    actor,
   );
   const added = new Map<string, string[]>();
   for (const { learner_id, group_id } of joined) added.set(learner_id, [...(added.get(learner_id) ?? []), group_id]);

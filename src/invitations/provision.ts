@@ -48,6 +48,7 @@ export async function provisionLearner(work: Work, organisationId: number, reque
     work,
     feed,
     groups.map(({ row }) => ({ group_id: row.group_id, learner_id: learnerId })),
+    actor,
   );
   if (known !== undefined && (changed || joined.length > 0)) await stampLearnersAndAssessments(work, feed, [learnerId]);
   if (known !== undefined && known.ref !== null && joined.length > 0) {

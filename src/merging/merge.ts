@@ -83,7 +83,7 @@ export async function mergeLearners(
   await passCases(tx, organisationId, from, into);
   await passLookups(tx, organisationId, from, into);
   await passMoves(tx, organisationId, from, into);
-  const joined = await joinGroupsOf(work, feed, from, into);
+  const joined = await joinGroupsOf(work, feed, { from, to: into, by: why.actor });
   await passAliases(tx, organisationId, from, into);
   await forgetLearners(work, feed, [from]);
   if (lost.ref !== null && survivor.ref !== null) await keepAlias(work, organisationId, into, lost.ref);

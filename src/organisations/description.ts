@@ -14,6 +14,7 @@ export type WrittenSettings = {
   subjects: readonly string[];
   groupAutocreate: string;
   retakeGap: string;
+  fundingRules: string;
 };
 
 export type SettingFault = { field: keyof WrittenSettings; sentence: string };
@@ -31,6 +32,15 @@ export function isTimeZone(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The address of a page that anybody may be led to, as browsers write it; null for anything else. */
+export function readPageAddress(text: string): string | null {
+  if (text.length > limits.pageAddressChars || holdsNationalInsuranceNumber(text) || !URL.canParse(text)) return null;
+  const { protocol, username, password, href } = new URL(text);
+  return protocol === 'https:' && username === '' && password === '' && href.length <= limits.pageAddressChars
+    ? href
+    : null;
 }
 
 /** @returns the changes, or every fault, in the order of the fields */
@@ -55,6 +65,9 @@ export function readSettingsOf(
   const gap = written.retakeGap === '' ? null : /^\d{1,4}$/.test(written.retakeGap) ? Number(written.retakeGap) : 0;
   if (gap !== null && (gap < 1 || gap > limits.retakeGapDays))
     fault('retakeGap', `Enter a number of days from 1 to ${limits.retakeGapDays}, or leave it empty.`);
+  const rules = written.fundingRules === '' ? null : readPageAddress(written.fundingRules);
+  if (written.fundingRules !== '' && rules === null)
+    fault('fundingRules', 'Enter the address of a page, beginning with https://, or leave it empty.');
   if (faults.length > 0) return { faults };
   return {
     changes: {
@@ -65,6 +78,7 @@ export function readSettingsOf(
       default_subjects: chosen as Subject[],
       group_autocreate: groupAutocreate === 'on',
       retake_gap_days: gap,
+      funding_rules_url: rules,
     },
   };
 }

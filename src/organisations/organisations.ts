@@ -29,6 +29,8 @@ export type Organisation = {
   notices_email: string | null;
   /** The least days between two assessments of a learner in one subject; null: any. */
   retake_gap_days: number | null;
+  /** Where the rules of its funding are, for the lists that funding turns on. */
+  funding_rules_url: string | null;
   created_at: Date;
   /** Since when it is closed for everybody (src/leaving). */
   suspended_at: Date | null;
@@ -38,7 +40,7 @@ export type Organisation = {
 };
 
 const columns =
-  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, time_zone, notices_email, retake_gap_days, created_at, suspended_at, exported_at, export_sha256';
+  'organisation_id, public_id, name, plan, credits, group_autocreate, default_subjects, ukprn, contact, time_zone, notices_email, retake_gap_days, funding_rules_url, created_at, suspended_at, exported_at, export_sha256';
 const insert = statement(
   'organisation.insert',
   `
@@ -62,7 +64,7 @@ const update = statement(
   'organisation.update',
   `
   update organisation set name = $2, plan = $3, group_autocreate = $4, default_subjects = $5, ukprn = $6, contact = $7,
-         time_zone = $8, notices_email = $9, retake_gap_days = $10
+         time_zone = $8, notices_email = $9, retake_gap_days = $10, funding_rules_url = $11
    where organisation_id = $1 returning ${columns}`,
 );
 /** Makes an organisation with its feed and its empty group set. */
@@ -117,6 +119,7 @@ export type OrganisationChanges = Partial<
     | 'time_zone'
     | 'notices_email'
     | 'retake_gap_days'
+    | 'funding_rules_url'
   >
 >;
 
@@ -139,6 +142,7 @@ export async function updateOrganisation(
     row.time_zone,
     row.notices_email,
     row.retake_gap_days,
+    row.funding_rules_url,
   ]);
   return changed!;
 }

@@ -116,6 +116,7 @@ async function seedLearners(seeding: Seeding, learners: PlannedLearner[]): Promi
           ...plan.teams.filter((team) => team.includes(learner.number)).map((team) => seeding.teamIds.get(team.ref)!),
         ].map((group_id) => ({ group_id, learner_id: learner.learner_id })),
       ),
+      actor,
     );
   });
   const results = learners.flatMap((learner) => learner.results);

@@ -1,6 +1,6 @@
 import type { EvidenceSitting } from '../evidence/document.ts';
 import { formatMs } from '../clock.ts';
-import type { Purpose } from '../invitations/invitations.ts';
+import type { Invitation } from '../invitations/invitations.ts';
 import { levelName, publishedLevels } from '../scoring/levels.ts';
 import type { Placement, Subject } from '../scoring/levels.ts';
 import type { ScoredResult } from '../scoring/score.ts';
@@ -21,7 +21,7 @@ export function evidenceOfSitting(
   sitting: SittingRow,
   result: ScoredResult,
   course: Course,
-  shown: { supervision: string; supervisor: string | null; purpose: Purpose | null },
+  shown: Pick<Invitation, 'supervision' | 'supervisor' | 'purpose' | 'retake_reason'>,
 ): EvidenceSitting {
   const { subject, irt, rules, deciding } = result;
   const { extra_time_pct } = JSON.parse(sitting.settings) as FrozenSettings;
@@ -35,6 +35,7 @@ export function evidenceOfSitting(
       ? {}
       : { released: { by: sitting.released_by, at: formatMs(sitting.released_at.getTime()) } }),
     ...(shown.purpose === null ? {} : { purpose: shown.purpose }),
+    ...(shown.retake_reason === null ? {} : { retake_reason: shown.retake_reason }),
     ...(shown.supervisor === null ? {} : { supervisor: shown.supervisor }),
     standard,
     irt_level: workingLevel(subject, irt.placement),

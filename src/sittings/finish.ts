@@ -9,7 +9,7 @@ import { renderEdition, storeEdition, verifyUrl } from '../evidence/evidence.ts'
 import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
 import { auditInside } from '../audit/audit.ts';
-import type { Purpose } from '../invitations/invitations.ts';
+import type { Invitation } from '../invitations/invitations.ts';
 import { findInvitation, lockInvitation, markInvitationUsed, reopenInvitation } from '../invitations/invitations.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
@@ -85,10 +85,7 @@ type Shown = {
   organisation: string;
   ukprn: string | null;
   learner: LearnerName;
-  supervision: string;
-  supervisor: string | null;
-  purpose: Purpose | null;
-};
+} & Pick<Invitation, 'supervision' | 'supervisor' | 'purpose' | 'retake_reason'>;
 
 async function complete(
   app: App,
@@ -156,9 +153,9 @@ async function readShown(tx: Tx, sitting: SittingRow): Promise<Shown> {
   const organisation = await readOrganisation(tx, sitting.organisation_id);
   const [learner] = await findLearnersByIds(tx, sitting.organisation_id, [sitting.learner_id]);
   const invitation = await findInvitation(tx, sitting.organisation_id, sitting.invitation_id);
-  const { supervision, supervisor, purpose } = invitation!;
+  const { supervision, supervisor, purpose, retake_reason } = invitation!;
   const { name, ukprn } = organisation;
-  return { organisation: name, ukprn, learner: learner!, supervision, supervisor, purpose };
+  return { organisation: name, ukprn, learner: learner!, supervision, supervisor, purpose, retake_reason };
 }
 
 function makeEdition(

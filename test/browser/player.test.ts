@@ -1,35 +1,16 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { rightAnswer } from '../../src/bank/mark.ts';
-import type { RenderedItem } from '../../src/bank/schema.ts';
 import { subjectNames } from '../../src/player/words.ts';
 import { seededRandom } from '../../src/random.ts';
-import { probability } from '../../src/scoring/irt.ts';
-import { banksOf } from '../../src/sittings/banks.ts';
 import { declarationText } from '../../src/sittings/evidence.ts';
-import { findCurrent, findItems } from '../../src/sittings/store.ts';
+import { findItems } from '../../src/sittings/store.ts';
 import { withService } from '../service.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';
-import { invited, wrongAnswer } from '../sittings/learner.ts';
+import { invited } from '../sittings/learner.ts';
 import { axeFaults, isInView, openPage, overhanging, starts, withoutBrowser } from './browser.ts';
 import { answerByKeyboard, fillByKeyboard, pressByKeyboard } from './keyboard.ts';
-
-/** What kind of question is on the screen, and the answer that the learner would give by this draw. */
-async function currentOf(learner: SimulatedLearner, draw = 0) {
-  const { open } = await learner.link();
-  const current = (await findCurrent(learner.service.app.db, open!))!;
-  const rendered = JSON.parse(current.rendered) as RenderedItem;
-  const item = (await banksOf(learner.service.app).version(learner.service.app.db, open!.bank_version)).bank.item(
-    current.item_id,
-  )!;
-  const right = draw < probability(item, learner.theta);
-  return {
-    kind: rendered.type === 'task' ? `task ${rendered.kind}` : rendered.type,
-    answer: right ? rightAnswer(rendered) : wrongAnswer(rendered),
-    position: current.position,
-  };
-}
+import { currentOf } from './question.ts';
 
 suite('sittings in a browser', { skip: withoutBrowser }, async () => {
   const service = await withService();

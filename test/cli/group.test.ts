@@ -48,7 +48,11 @@ suite('ars group and ars team', () => {
       members.map((one: any) => one.ref),
       ['bo'],
     );
-    assert.equal((await run(['group', 'members', id, '--history'])).json.data.length, 3);
+    const history = (await run(['group', 'members', id, '--history'])).json.data;
+    assert.deepEqual(
+      history.map((one: any) => [one.what, one.actor]),
+      ['left', 'joined', 'joined'].map((what) => [what, 'operator']),
+    );
     assert.equal((await run(['group', 'archive', id])).json.active, false);
     assert.equal((await run(['group', 'list', '--active', 'no'])).json.data[0].group_id, id);
     assert.equal((await run(['group', 'bring-back', id])).json.active, true);

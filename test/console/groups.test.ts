@@ -163,6 +163,10 @@ suite('members', () => {
     const history = await auditor.get(`${base}/groups/${id}/history`);
     assert.equal([...history.text.matchAll(/>Joined</g)].length, 3);
     assert.equal([...history.text.matchAll(/>Left</g)].length, 2);
+    const told = (await admin.get(`${base}/groups/${id}/history`)).text;
+    const whose = [...told.matchAll(/data-head="By"><span>([^<]*)</g)].map(([, by]) => by!);
+    assert.equal(whose.length, 5);
+    assert.ok(whose.filter((by) => /^Person \d+$/.test(by)).length >= 4, whose.join());
     assert.equal((await admin.post(`${base}/groups/${id}/chosen`, { press: 'leave' })).status, 422);
   });
 

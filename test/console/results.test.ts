@@ -215,6 +215,29 @@ suite('results as a file', () => {
     assert.ok(xml.includes('t="inlineStr"><is><t xml:space="preserve">=HYPERLINK(&quot;http://evil.example&quot;'));
   });
 
+  test('no column of a file begins as a formula does, whatever the result says', async () => {
+    const scene2 = await scenario(service);
+    const admin = await personOf(service, scene2.org.id, 'admin');
+    const begins = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '\u2212', ' =', '\u00a0+'];
+    for (const [i, mark] of begins.entries()) {
+      const text = `${mark}1+cmd|'x'!A0`;
+      const learner = await scene2.learner(`r-${i}`, text);
+      const { body } = await scene2.org.post('/groups', { type: 'cohort', ref: `g-${i}`, name: text });
+      await scene2.org.post(`/groups/${body.data.id}/members`, { learner_refs: [`r-${i}`] });
+      const result = await learner.completes();
+      await result.isAmended({ framework: text, working_level: text, recommended_next_level: text });
+    }
+    const sent = await admin.post(`/console/${scene2.org.publicId}/results/export`, { format: 'csv' });
+    const rows: string[][] = parse(sent.text, { bom: true });
+    assert.equal(rows.length, begins.length + 1);
+    const cells = rows.flat().filter((cell) => !/^-?[\d.]*$/.test(cell));
+    assert.deepEqual(
+      cells.filter((cell) => /^[\s\p{Cf}]*[=+@＝＋－＠﹦﹢﹣﹫\u2212-]/u.test(cell)),
+      [],
+    );
+    assert.ok(cells.filter((cell) => cell.startsWith("'")).length >= 3 * begins.length);
+  });
+
   test('it asks who somebody is, and stands in the log with its filters before it is sent', async () => {
     const admin = await personOf(service, org.id, 'admin');
     await csvRows(admin, '?subject=maths&after=1');

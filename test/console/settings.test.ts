@@ -111,4 +111,25 @@ suite('settings of an organisation', () => {
     }
     assert.deepEqual(await stored(), before);
   });
+
+  test('the lists for funding lead to the provider’s own rules, at an address that begins with https', async () => {
+    const wrong = [
+      'http://funder.example/',
+      'javascript:alert(1)',
+      'https://me:secret@funder.example/',
+      'funder.example',
+    ];
+    for (const fundingRules of [...wrong, 'https://x.example/QQ123456C', `https://x.example/${'a'.repeat(500)}`]) {
+      const refused = await admin.post(`${base}/settings`, fields({ fundingRules }));
+      assert.equal(refused.status, 422, fundingRules);
+      assert.match(refused.text, /beginning with https/);
+    }
+    assert.doesNotMatch((await admin.get(`${base}/results/lists`)).text, /these rules/);
+    await admin.post(`${base}/settings`, fields({ fundingRules: 'https://funder.example/rules?a="b' }));
+    for (const list of ['', '/digital-below-level-1', '/english-maths-below-level-2'])
+      assert.match(
+        (await admin.get(`${base}/results/lists${list}`)).text,
+        /<a href="https:\/\/funder\.example\/rules\?a=%22b" rel="noreferrer">these rules<\/a>/,
+      );
+  });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { strFromU8, unzipSync } from 'fflate';
 import { queries } from '../../bench/console-pages.ts';
 import type { ConsoleRoute } from '../../src/console/route.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';
@@ -148,6 +149,30 @@ suite('a tutor’s sight', () => {
           assertNoCanary(shown, path);
         }
     }
+  });
+
+  test('no file and no search brings anybody else', async () => {
+    const files = routes.filter(({ method, path }) => method === 'POST' && path.endsWith('/export'));
+    assert.ok(files.length > 2);
+    for (const route of files)
+      for (const format of ['csv', 'xlsx']) {
+        const where = `${filled(addressOf(route), seen.ids)}?group=${seen.ids.group_id}`;
+        const answer = await tutor.post(where, { format });
+        assert.equal(answer.status, 200, where);
+        const parts =
+          format === 'csv' ? [answer.text] : Object.values(unzipSync(answer.bytes)).map((one) => strFromU8(one));
+        for (const text of parts) assertNoCanary(text, where);
+      }
+    const everything = await tutor.post(`/console/${org.publicId}/results/export`, { format: 'csv' });
+    assert.match(everything.text, /Canary Visible Person/);
+    assertNoCanary(everything.text, 'all results');
+    const found = await tutor.post(`/console/${org.publicId}/learners`, { wanted: 'Person' });
+    assert.match(found.text, /Canary Visible Person/);
+    assertNoCanary(found.text, 'names');
+    const of = async (reference: string) => bytes(await tutor.post(`/console/${org.publicId}/search`, { reference }));
+    for (const { ref, ids } of outside)
+      for (const one of [ref, ids.learner_id!, ids.assessment_id!])
+        assert.deepEqual(await of(one), await of(unknown), one);
   });
 
   test('is gone at once with the team, and follows a learner who moves', async () => {

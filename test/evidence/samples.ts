@@ -316,6 +316,10 @@ export const goldenInputs: readonly { name: string; input: EvidenceInput }[] = [
   { name: 'bare', input: bareResult() },
   { name: 'provider and supervisor', input: supervisedResult() },
   { name: 'signs', input: signedResult() },
+  {
+    name: 'another assessment',
+    input: sittingResult({ sitting: { ...sitting, purpose: 'progress', retake_reason: 'The fire alarm rang' } }),
+  },
   ...names.map(({ script, name }) => ({
     name: `name: ${script}`,
     input: importedResult({ learner: { full_name: name, ref: null } }),

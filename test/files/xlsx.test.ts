@@ -164,11 +164,27 @@ suite('a workbook', () => {
 
 suite('CSV for spreadsheets', () => {
   test('what one would run gets an apostrophe, which comes off again', () => {
-    for (const text of [...hostile, '＝1+1', '＋1', '－1', '＠x', "'=1", '-', '-12.5', 'plain']) {
+    for (const text of [
+      ...hostile,
+      '＝1+1',
+      '＋1',
+      '－1',
+      '＠x',
+      '﹦1',
+      '﹢1',
+      '\u22121+1',
+      ' =1',
+      '\u200b\u00a0=1',
+      '\n=1',
+      "'=1",
+      '-',
+      '-12.5',
+      'plain',
+    ]) {
       const line = csvLine([text, 'x'], ',');
       const cell = /^"((?:[^"]|"")*)"|^[^,]*/.exec(line)!;
       const read = cell[1] === undefined ? cell[0] : cell[1].replaceAll('""', '"');
-      const harmless = /^-?[\d.]*$/.test(read) || !/^[=+@\t\r＝＋－＠-]/u.test(read);
+      const harmless = /^-?[\d.]*$/.test(read) || !/^[\s\p{Cf}]*[=+@＝＋－＠﹦﹢﹣﹫\u2212-]/u.test(read);
       assert.ok(harmless, JSON.stringify(read));
       assert.equal(unguard(read), text);
     }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
+import { buildDocument } from '../../src/evidence/document.ts';
 import { findInvitation } from '../../src/invitations/invitations.ts';
 import { releaseStartCode, requireStartCode, takeStartCode } from '../../src/invitations/start-code.ts';
 import { limits } from '../../src/limits.ts';
@@ -69,6 +70,12 @@ suite('a start code', () => {
 
   test('the learner is asked for it, and the evidence tells who released it from who is said to supervise', async () => {
     const ana = await supervised('ana');
+    const again = { purpose: 'progress', retake_reason: 'The fire alarm rang' } as const;
+    await app.db.query('update invitation set purpose = $2, retake_reason = $3 where invitation_id = $1', [
+      ana.invitationId,
+      again.purpose,
+      again.retake_reason,
+    ]);
     const here = `/console/${org.publicId}/invitations/${ana.invitationId}`;
     const page = await tutor.post(`${here}/start-code`);
     const [, digits] = /<code>(\d{3} \d{3})<\/code>/.exec(page.text)!;
@@ -88,8 +95,12 @@ suite('a start code', () => {
     const [{ input }] = (await app.db.query('select input from evidence where organisation_id = $1', [org.id])) as [
       { input: string },
     ];
-    const { released, supervision, supervisor } = JSON.parse(input).sitting;
+    const { released, supervision, supervisor, purpose, retake_reason } = JSON.parse(input).sitting;
     assert.deepEqual([released.by, supervision, supervisor], ['Gwen Gray', 'Not supervised', undefined]);
+    assert.deepEqual({ purpose, retake_reason }, again);
+    const said = JSON.stringify(buildDocument(JSON.parse(input)).blocks);
+    for (const fact of ['"Purpose","value":"Progress"', '"Why assessed again","value":"The fire alarm rang"'])
+      assert.ok(said.includes(fact), fact);
     assert.equal((await findInvitation(app.db, org.id, ana.invitationId))!.start_code, true);
     assert.ok(!service.logged.some((line) => line.includes(digits!) || line.includes(digits!.replace(' ', ''))));
   });

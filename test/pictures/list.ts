@@ -19,6 +19,25 @@ export type Picture = {
 export const pictures: readonly Picture[] = [
   { name: 'invitation', as: 'nobody', path: '/console/invitation/{invitation}', height: 620 },
   { name: 'start', as: 'owner', path: '', height: 680 },
+  {
+    name: 'invite',
+    as: 'owner',
+    path: '/invite',
+    fill: {
+      'Rows from a spreadsheet':
+        'Reference\tName\tE-mail\tSubjects\tExtra time\n' +
+        'L-2041\tAnwen Rees\tanwen at home\tmaths\t25\n' +
+        'Bilal Ahmed\tBilal Ahmed\t\tmaths, english\t\n' +
+        'L-2043\tCarys Hughes\tcarys@home.example\thistory\t\n' +
+        'L-2044\tDavid Owusu\tdavid@home.example\tall\t',
+    },
+    press: 'Check the rows',
+    height: 860,
+  },
+  { name: 'learner', as: 'owner', path: '/learners/{learner}', height: 980 },
+  { name: 'funding', as: 'owner', path: '/results/lists/english-maths-below-level-2', height: 860 },
+  { name: 'review', as: 'owner', path: '/review', height: 640 },
+  { name: 'erase', as: 'owner', path: '/learners/{learner}/erase', height: 860 },
   { name: 'people', as: 'owner', path: '/people', height: 620 },
   { name: 'test-result', as: 'owner', path: '/console/{sandbox}/test-result', height: 520 },
   { name: 'key-create', as: 'owner', path: '/keys/create', height: 860 },

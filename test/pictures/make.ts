@@ -51,7 +51,14 @@ try {
     await page.route(`${origin}/**`, async (route) => {
       const asked = new URL(route.request().url());
       const response = await route.fetch({ url: service.url + asked.pathname + asked.search, maxRedirects: 0 });
-      await route.fulfill({ response });
+      const onward = response.headers().location;
+      // The browser would ask for the next page itself, at that address.
+      if (onward === undefined) await route.fulfill({ response });
+      else
+        await route.fulfill({
+          contentType: 'text/html',
+          body: `<meta http-equiv="refresh" content="0; url=${onward}">`,
+        });
     });
     const path = picture.path.replace(/\{(\w+)\}/g, (_all, name: string) => scene.ids[name]!);
     await page.goto(origin + (path.startsWith('/console') ? path : base + path));
@@ -68,8 +75,10 @@ try {
 async function taken(page: Page, { fill = {}, press, open, height }: Picture): Promise<Buffer> {
   for (const [label, value] of Object.entries(fill)) await page.getByLabel(label).fill(value);
   if (press !== undefined) {
+    const before = page.url();
     await page.getByRole('button', { name: press }).click();
-    await page.waitForLoadState();
+    await page.waitForURL((url) => url.href !== before);
+    await page.locator('main').waitFor();
   }
   if (open !== undefined) await page.getByText(open).first().click();
   const session = await page.context().newCDPSession(page);

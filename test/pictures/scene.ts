@@ -188,7 +188,9 @@ export async function makeScene({ app, url }: Service, clock: ManualClock, endMs
   async function found(): Promise<Record<string, string>> {
     const [row] = await app.db.query<Record<string, string>>(
       `select (select audit_id::text from audit where organisation_id = $1 and actor = $2 and detail like '%"rows":1,%' order by audit_id desc limit 1) as call,
-              (select delivery_id::text from delivery where organisation_id = $1 and status = 'dead' order by created_at limit 1) as delivery`,
+              (select delivery_id::text from delivery where organisation_id = $1 and status = 'dead' order by created_at limit 1) as delivery,
+              (select f.learner_id::text from assessment_feed f join learner l using (organisation_id, learner_id)
+                where f.organisation_id = $1 and l.ref is not null group by 1 order by count(*) desc, min(l.ref) limit 1) as learner`,
       [id, keys.portfolio.access_key_id],
     );
     return { ...row, result: results.at(-2)! };
