@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { App } from '../../src/app.ts';
+import { readLiveWithin } from '../../src/assessments/live.ts';
 import type { Database, Tx } from '../../src/db/database.ts';
 import type { Answer } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';
@@ -128,6 +129,23 @@ suite("law 6: another organisation's things do not exist", async () => {
       (await service.app.db.query('select position from feed where organisation_id = $1', [ours.org.id]))[0],
       before,
     );
+  });
+
+  test('law 6: results that several organisations ask for at the same time are each answered for its own', async () => {
+    const english = await (await ours.learner('cy')).completes({ subject: 'english' });
+    const mine = await (await theirs.learner('dee')).completes({ subject: 'english' });
+    const whose = new Map([
+      [maths.id, theirs],
+      [mine.id, theirs],
+      [english.id, ours],
+    ]);
+    const asked = [theirs, ours, theirs].flatMap((who) => [...whose.keys(), nowhere].map((id) => ({ who, id })));
+    statements = [];
+    // In one turn, so that they are read together.
+    const read = await Promise.all(asked.map(({ who, id }) => readLiveWithin(service.app.db, who.org.id, id, null)));
+    assert.deepEqual(statements, ['assessment.live_each']);
+    for (const [i, { who, id }] of asked.entries())
+      assert.equal(read[i]?.assessment_id, whose.get(id) === who ? id : undefined, `law 6: ${id}`);
   });
 });
 
