@@ -14,6 +14,7 @@ import { createAccount, findAccounts } from '../src/users/accounts.ts';
 import { addMember, listMembers } from '../src/users/members.ts';
 import { hashPassword } from '../src/users/password.ts';
 import { registerEndpoint } from '../src/webhooks/register.ts';
+import { fillNouns } from './console-nouns.ts';
 import { fillOrganisation } from './data.ts';
 
 /** The organisation that bench/console.ts looks at: made step by step, each passed over where it is there already. */
@@ -59,7 +60,8 @@ export async function fillConsole(app: App, sizes: Sizes, onStep: (step: string)
     onStep('deliveries');
     await fillDeliveries(app, id, from, sizes);
   }
-  if (fresh) {
+  const made = await fillNouns(app, id, { learners: Math.floor(sizes.results / 10), tutor: emailOf('tutor') }, onStep);
+  if (fresh || made) {
     onStep('vacuum');
     await app.db.query('vacuum analyze');
   }
@@ -265,48 +267,8 @@ async function fillDeliveries(app: App, id: number, from: Date, { deliveries, re
        values ($1, $2, $3, 'bench', $3, 900, 900, $3)`,
       [id, work.uuid(), new Date(work.nowMs - dayMs)],
     );
-    await work.tx.query(invitations, [id, new Date(work.nowMs - dayMs)]);
-    await work.tx.query(dataProtection, [id, new Date(work.nowMs - dayMs)]);
   });
 }
-
-/** Every second learner is invited, the first fifty of them by each of twenty runs. */
-const invitations = `
-  with made as (
-    insert into invitation (organisation_id, invitation_id, learner_id, subjects, created_at, expires_at, credit_spent, status)
-    select $1, md5('invitation ' || learner_id)::uuid, learner_id, '{maths,english}', $2::timestamptz - n * interval '20 seconds',
-           $2::timestamptz - n * interval '20 seconds' + interval '30 days', false, case when n % 3 = 0 then 'used' else 'open' end
-      from (select learner_id, row_number() over (order by learner_id) as n from learner where organisation_id = $1) l where n % 2 = 0
-    returning invitation_id, learner_id),
-  runs as (
-    insert into invitation_run (organisation_id, run_id, status, created_by, created_at, started_at, finished_at, total, reached, invited)
-    select $1, md5('run ' || n)::uuid, 'finished', 'bench', $2, $2, $2, 50, 50, 50 from generate_series(1, 20) n
-    returning run_id)
-  insert into invitation_run_row (organisation_id, run_id, row_no, invitation_id, learner_id, outcome)
-  select $1, r.run_id, m.n, m.invitation_id, m.learner_id, 'invited'
-    from runs r cross join (select *, row_number() over () as n from made limit 50) m`;
-
-/** A hold, a run of retention and an erasure each, twenty times over. */
-const dataProtection = `
-  with holds as (
-    insert into legal_hold (organisation_id, hold_id, learner_id, reason, placed_at, placed_by)
-    select $1, gen_random_uuid(), gen_random_uuid(), 'Claim ' || n, $2::timestamptz, 'bench' from generate_series(1, 20) n),
-  runs as (
-    insert into retention_run (organisation_id, run_id, rehearsal, months, tally, created_at, created_by, finished_at)
-    select $1, gen_random_uuid(), true, '{"learners": 84}', '{"learners": {"learners": 3, "items": 3, "held": 0, "first": []}}', $2, 'bench', $2
-      from generate_series(1, 20)),
-  cases as (
-    insert into data_case (organisation_id, case_id, kind, about, received_at, due_at, opened_by)
-    select $1, gen_random_uuid(), 'access', 'Person ' || n, $2, $2::timestamptz + interval '1 month', 'bench' from generate_series(1, 20) n),
-  looked as (
-    insert into lookup (organisation_id, learner_id, at, user_id, page)
-    select $1, l.learner_id, $2::timestamptz - n * interval '1 hour', gen_random_uuid(), '/learners/{learner_id}'
-      from (select learner_id from learner where organisation_id = $1 order by learner_id limit 60) l, generate_series(1, 200) n),
-  imports as (
-    insert into import_run (organisation_id, run_id, status, created_by, created_at, dates, fresh, changed, same, faulty)
-    select $1, gen_random_uuid(), 'cancelled', 'bench', $2, 'uk', n, 0, 0, 0 from generate_series(1, 20) n)
-  insert into learner_change (organisation_id, learner_id, at, kind, actor)
-  select $1, gen_random_uuid(), $2, 'erased', 'bench' from generate_series(1, 20)`;
 
 const events = `
   insert into event (organisation_id, event_id, type, occurred_at, payload)

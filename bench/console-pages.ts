@@ -50,6 +50,12 @@ export const queries: Record<string, string[]> = {
     'after={delivery_place}',
     'after={delivery_place}&endpoint={endpoint_id}&status=dead',
   ],
+  '/invitations': [
+    ...['sent', 'opened', 'paused', 'used', 'expired', 'cancelled'].map((state) => `state=${state}`),
+    'after={invitation_place}',
+    'state=expired&after={invitation_place}',
+  ],
+  '/matching': ['kind=name', 'kind=reference', 'after={learner_id}'],
   '/review': ['why=borderline', 'subject=maths', 'state=asked', 'state=decided', 'why=borderline&after={review_place}'],
   '/resends/create': ['endpoint={endpoint_id}'],
   '/groups': ['type=class', 'active=no', 'after={group_id}', 'type=class&active=yes&after={class_id}'],
@@ -110,6 +116,9 @@ const across = (n: number) => `
     select low + n * (high - low) / ${n} as near, n
       from (select min(audit_id) as low, max(audit_id) as high from audit where organisation_id = $1) b, generate_series(0, ${n - 1}) n`;
 
+/** The first learners are in teams, and so in sight of the tutor, too. */
+const seen = `select learner_id from learner where organisation_id = $1 and full_name <> '' order by learner_id limit 60`;
+
 const sample: Record<string, string> = {
   key_id:
     'select key_id as id from access_key where organisation_id = $1 and revoked_at is null order by md5(key_id) limit 40',
@@ -122,8 +131,9 @@ const sample: Record<string, string> = {
   hold_id: 'select hold_id as id from legal_hold where organisation_id = $1 limit 20',
   erased_id: `select learner_id as id from learner_change where organisation_id = $1 and kind = 'erased' limit 20`,
   case_id: 'select case_id as id from data_case where organisation_id = $1 limit 20',
-  learner_id: 'select learner_id as id from learner where organisation_id = $1 order by learner_id limit 60',
-  other_id: 'select learner_id as id from learner where organisation_id = $1 order by learner_id desc limit 60',
+  learner_id: `select learner_id as id from (${seen}) l`,
+  other_id: `select l.learner_id as id from learner l join (${seen}) s using (learner_id)
+    where l.organisation_id = $1 order by l.learner_id desc limit 60`,
   user_id: 'select user_id as id from user_membership where organisation_id = $1 limit 40',
   call: `select audit_id::text as id from (${across(60)}) w
     cross join lateral (select audit_id from audit a where a.organisation_id = $1 and a.audit_id >= near order by a.audit_id limit 1) a`,
@@ -141,10 +151,10 @@ const sample: Record<string, string> = {
   import_id: 'select run_id as id from import_run where organisation_id = $1 limit 20',
   membership_run_id: 'select run_id as id from membership_run where organisation_id = $1 limit 20',
   run_id: 'select run_id as id from invitation_run where organisation_id = $1 limit 20',
-  invitation_id:
-    'select invitation_id as id from invitation where organisation_id = $1 order by invitation_id limit 60',
-  assessment_id:
-    'select assessment_id as id from assessment_feed where organisation_id = $1 order by assessment_id limit 60',
+  invitation_id: `select invitation_id as id from invitation i join (${seen}) l using (learner_id) where i.organisation_id = $1`,
+  invitation_place: `select (extract(epoch from created_at) * 1000000)::int8 || '.' || invitation_id as id from invitation
+    where organisation_id = $1 order by invitation_id limit 40`,
+  assessment_id: `select assessment_id as id from assessment_feed f join (${seen}) l using (learner_id) where f.organisation_id = $1 and not f.deleted`,
   position: `select n::text as id from generate_series(1, 20) n where $1::int8 is not null`,
   review_place: `select rank || '.' || (extract(epoch from opened_at) * 1000)::int8 || '.' || assessment_id as id from review
     where organisation_id = $1 and rank = 4 and decided_at is null order by assessment_id limit 30`,

@@ -18,7 +18,7 @@ import { benchRecord } from './data.ts';
 import { firstJson, startNode, stop } from './process.ts';
 
 /**
- * Every page of the console, as owner and as integration developer, in an organisation of 100,000 learners with a million
+ * Every page of the console, as owner, as integration developer, and as a tutor who sees a fifth of the learners, in an organisation of 100,000 learners with a million
  * results, ten million rows of the log over 90 days and 200,000 deliveries, beside writers: time until the last byte, and
  * what travels. What is there already is not filled again, so a database can be kept for the next run.
  * Needs DATABASE_URL (a database of its own) and ARS_SECRET. Usage: node bench/console.ts [--results N] [--rows N]
@@ -158,7 +158,7 @@ if (!given.fill) {
   );
   try {
     const lines: Line[] = [];
-    for (const role of ['owner', 'developer']) {
+    for (const role of ['owner', 'developer', 'tutor']) {
       const places = await readPlaces(app.db, id, { organisation: [organisation.public_id], token: [token] });
       lines.push(...(await measure(url, role, places)));
     }

@@ -167,8 +167,9 @@ export const limits = {
   retakeGapDays: 3650,
   /** Active teams that an organisation may have. */
   teamsPerOrganisation: 500,
-  /** Members that a list counts of each group, and that a group's own page counts; beyond, there are more. */
+  /** Members that a list counts of each group, of those in sight, and that a group's own page counts; beyond, there are more. */
   membersCounted: 1000,
+  membersCountedInSight: 200,
   membersCountedOfOne: 100_000,
   /** Members that are shown by name; more are shown in the order of their ids. */
   membersSorted: 2000,

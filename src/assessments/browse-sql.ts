@@ -74,8 +74,8 @@ export type Drive =
   | { by: 'facets'; facets: readonly number[] }
   | { by: 'days' }
   | { by: 'changes' }
-  /** In the order of the sort, from the place on up to this one. */
-  | { by: 'walk'; end: ResultPlace | null }
+  /** In the order of the sort, from the place on. */
+  | { by: 'walk' }
   /** The latest assessed down to this one, to be sorted by something that no index has. */
   | { by: 'newest'; end: ResultPlace | null };
 
@@ -116,9 +116,10 @@ function residual(shape: Shape, { filter }: Look, groupSets: GroupSets, drive: D
   if (filter.flag !== null) sql += ` and ${flagged[filter.flag]}`;
   if (filter.source !== null) sql += ` and a.source = '${filter.source}'`;
   if (filter.latest)
-    sql += ` and not exists (
+    // Behind "is true" it stays a look at the few results of one learner: as a join it would read everybody's.
+    sql += ` and (not exists (
       select from assessment_feed later where later.organisation_id = $1 and later.learner_id = f.learner_id and not later.deleted
-         and later.facet >> 3 = f.facet >> 3 and (later.assessed_at, later.assessment_id) > (f.assessed_at, f.assessment_id))`;
+         and later.facet >> 3 = f.facet >> 3 and (later.assessed_at, later.assessment_id) > (f.assessed_at, f.assessment_id))) is true`;
   return sql;
 }
 
@@ -144,7 +145,7 @@ const rankOf = { subject: (facet: number) => facet, placement: (facet: number) =
 function driven(shape: Shape, look: Look, drive: Drive): string {
   const { filter, sort, descending, after, limit } = look;
   const way = descending ? ' desc' : '';
-  const [beyond, until] = descending ? ['<', '>='] : ['>', '<='];
+  const beyond = descending ? '<' : '>';
   const bound = (columns: string, place: ResultPlace | null, compare: string) =>
     place === null
       ? ''
@@ -161,8 +162,8 @@ function driven(shape: Shape, look: Look, drive: Drive): string {
   const columns = `learner_id, assessment_id, assessed_at, facet${needsBody(look) ? ', source, body' : ''}`;
   // No more rows than these are there, and with a limit a plan that was made for any values follows the index, too.
   const most = drive.by === 'days' ? mostGathered : mostOf(look);
-  const assessed = (more: string, order: string) =>
-    `(select ${columns} from assessment d where d.organisation_id = $1${range(shape, 'd.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs)}${more} order by ${order} limit ${most}) a, ${feedOf('a')}`;
+  const assessed = (more: string, order: string, kept = 'true') =>
+    `(select * from (select ${columns} from assessment d where d.organisation_id = $1${range(shape, 'd.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs)}${more} order by ${order} limit ${most}) d where ${kept}) a, ${feedOf('a')}`;
   if (drive.by === 'days') return assessed('', 'd.assessed_at, d.assessment_id');
   if (drive.by === 'newest') {
     const end =
@@ -173,14 +174,12 @@ function driven(shape: Shape, look: Look, drive: Drive): string {
   }
   if (sort === 'assessed') {
     const place = 'd.assessed_at, d.assessment_id';
-    const facets = filter.facets === null ? '' : ` and d.facet = any(${shape.bind(filter.facets)}::int2[])`;
-    return assessed(
-      `${facets}${bound(place, after, beyond)}${bound(place, drive.end, until)}`,
-      `d.assessed_at${way}, d.assessment_id${way}`,
-    );
+    // Of all that is looked through, and before the feed is looked into.
+    const kept = filter.facets === null ? 'true' : `d.facet = any(${shape.bind(filter.facets)}::int2[])`;
+    return assessed(bound(place, after, beyond), `d.assessed_at${way}, d.assessment_id${way}`, kept);
   }
   if (sort === 'changed')
-    return `(select * from assessment_feed f where ${fromOrganisation}${range(shape, 'f.position', filter.changedSinceUs, null)}${bound('f.position', after, beyond)}${bound('f.position', drive.end, until)} order by f.position${way} limit ${mostOf(look)}) f`;
+    return `(select * from assessment_feed f where ${fromOrganisation}${range(shape, 'f.position', filter.changedSinceUs, null)}${bound('f.position', after, beyond)} order by f.position${way} limit ${mostOf(look)}) f`;
   const rank = rankOf[sort as 'subject' | 'placement'];
   const facets = [...(filter.facets ?? allFacets)].sort((x, y) => (descending ? -1 : 1) * (rank(x) - rank(y)));
   const from =
@@ -196,8 +195,15 @@ function driven(shape: Shape, look: Look, drive: Drive): string {
     lateral (select * from assessment_feed n where n.organisation_id = $1 and n.facet = s.id and not n.deleted${rest} order by n.position${way} limit ${limit}) f`;
 }
 
-/** So many are gathered and sorted for a page, and so many looked through by a walk, at most. */
+/**
+ * So many are gathered for a page, so many of the latest are sorted by what no index has, and so many are looked through
+ * by a walk, at most.
+ */
 export const mostGathered = 5000;
+/** Of sets of groups, whose rows an index finds: where nothing is read beside each; and before levels narrow them. */
+export const mostGatheredPlain = 12_000;
+export const mostOfSets = 30_000;
+export const mostSorted = 2000;
 const mostWalked = 20_000;
 /** The same where the whole of each result has to be read. */
 const mostRead = 3000;

@@ -4,7 +4,17 @@ import { everyLearner } from '../feed/digest.ts';
 import type { Sight } from '../groups/sight.ts';
 import { inSight } from '../groups/sight.ts';
 import type { Drive, GroupSets, Look, ResultFilter, ResultPlace, ResultSort } from './browse-sql.ts';
-import { canWalk, mostGathered, mostOf, pageOf, windowEnd } from './browse-sql.ts';
+import {
+  canWalk,
+  mostGathered,
+  mostGatheredPlain,
+  mostOf,
+  mostOfSets,
+  mostSorted,
+  needsBody,
+  pageOf,
+  windowEnd,
+} from './browse-sql.ts';
 import type { ResultContent } from './body.ts';
 import { contentOf } from './body.ts';
 
@@ -100,8 +110,9 @@ async function gathering(tx: Tx, look: Look, groupSets: GroupSets): Promise<Driv
   const { facets, assessedFromUs, assessedBeforeUs, changedSinceUs } = filter;
   const counted = async (name: typeof inDays, values: unknown[]) =>
     (await tx.query<{ n: number }>(name, [organisationId, ...values]))[0]!.n;
-  const [cells, days, changes] = await Promise.all([
+  const [cells, inSets, days, changes] = await Promise.all([
     countInCells(tx, organisationId, facets, groupSets),
+    groupSets === null || facets === null ? null : countInCells(tx, organisationId, null, groupSets),
     assessedFromUs === null && assessedBeforeUs === null
       ? null
       : counted(inDays, [assessedFromUs ?? 0, assessedBeforeUs ?? Number.MAX_SAFE_INTEGER]),
@@ -109,13 +120,14 @@ async function gathering(tx: Tx, look: Look, groupSets: GroupSets): Promise<Driv
   ]);
   const ofCells: Drive =
     groupSets !== null ? { by: 'sets', groupSets } : facets !== null ? { by: 'facets', facets } : { by: 'changes' };
-  const drives: [number | null, Drive][] = [
-    [cells, ofCells],
-    [days, { by: 'days' }],
-    [changes, { by: 'changes' }],
+  const isPlain = groupSets !== null && look.sort !== 'learner' && !needsBody(look);
+  const drives: [number | null, Drive, number][] = [
+    [(inSets ?? 0) > mostOfSets ? null : cells, ofCells, isPlain ? mostGatheredPlain : mostGathered],
+    [days, { by: 'days' }, mostGathered],
+    [changes, { by: 'changes' }, mostGathered],
   ];
   const found = drives
-    .filter((one): one is [number, Drive] => one[0] !== null && one[0] <= mostGathered)
+    .filter((one): one is [number, Drive, number] => one[0] !== null && one[0] <= one[2])
     .sort(([x], [y]) => x - y);
   return found[0]?.[1] ?? null;
 }
@@ -147,24 +159,22 @@ function browsed({ body, assessed_at, place: _, change_at, change_actor, change_
 export async function browseResults(tx: Tx, look: Look): Promise<ResultPage> {
   const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
   let drive = await gathering(tx, look, groupSets);
-  if (drive === null && canWalk(look, groupSets)) {
-    const { sort } = look;
-    const end = sort === 'assessed' || sort === 'changed' ? await endOf(tx, look, sort, mostOf(look)) : null;
-    drive = { by: 'walk', end };
-  }
-  drive ??= {
-    by: 'newest',
-    end: await endOf(tx, { ...look, descending: true }, 'assessed', Math.min(mostOf(look), mostGathered)),
-  };
+  if (drive === null && canWalk(look, groupSets)) drive = { by: 'walk' };
+  drive ??= { by: 'newest', end: await endOf(tx, { ...look, descending: true }, 'assessed', mostSorted) };
   const { name, text, values } = pageOf({ ...look, limit: look.limit + 1 }, groupSets, drive);
   const found = await tx.query<Row>(statement(name, text), values);
   const rows = found.slice(0, look.limit);
-  const end = drive.by === 'walk' ? drive.end : null;
-  const full = found.length > look.limit;
+  const isFull = found.length > look.limit;
+  const { sort } = look;
+  // How far a walk has looked is of interest only where it has not filled the page.
+  const end =
+    drive.by === 'walk' && !isFull && (sort === 'assessed' || sort === 'changed')
+      ? await endOf(tx, look, sort, mostOf(look))
+      : null;
   return {
     rows: rows.map(browsed),
-    next: full ? rows.at(-1)!.place : end,
-    passed: !full && end !== null,
+    next: isFull ? rows.at(-1)!.place : end,
+    passed: end !== null,
     sortedSinceUs: drive.by === 'newest' && drive.end !== null ? Number(drive.end[0]) : null,
   };
 }

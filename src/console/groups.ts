@@ -1,6 +1,6 @@
 import { ApiError } from '../errors.ts';
 import type { BrowsedGroup, Passage } from '../groups/browse.ts';
-import { browseGroups, browseHistory } from '../groups/browse.ts';
+import { browseGroups, browseHistory, membersCountedFor } from '../groups/browse.ts';
 import { changeGroup } from '../groups/change.ts';
 import { createGroup } from '../groups/create.ts';
 import { groupNameFault, groupRefFault } from '../groups/description.ts';
@@ -87,7 +87,11 @@ async function groups(visit: Visit): Promise<Answer> {
                 { head: 'Type', cell: (row) => typeWords(row.type) },
                 { head: 'Reference', cell: (row) => html`<code>${row.ref}</code>` },
                 { head: 'State', cell: (row) => (row.active ? 'Active' : 'Archived') },
-                { head: 'Learners now', number: true, cell: (row) => countWords(row.members, limits.membersCounted) },
+                {
+                  head: 'Learners now',
+                  number: true,
+                  cell: (row) => countWords(row.members, membersCountedFor(sight)),
+                },
               ],
             })
       }${pager({

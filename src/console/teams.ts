@@ -1,6 +1,6 @@
 import { ApiError } from '../errors.ts';
 import type { BrowsedGroup } from '../groups/browse.ts';
-import { browseGroups } from '../groups/browse.ts';
+import { browseGroups, membersCountedFor } from '../groups/browse.ts';
 import { teamType } from '../groups/types.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
@@ -51,7 +51,8 @@ async function teams(visit: Visit): Promise<Answer> {
   const active = { yes: true, no: false }[query.get('active') ?? ''] ?? null;
   const after = query.get('after');
   const filter = { type: teamType, active };
-  const found = await browseGroups(app.db, id, filter, await sightOf(visit), {
+  const sight = await sightOf(visit);
+  const found = await browseGroups(app.db, id, filter, sight, {
     after: after !== null && isUuid(after) ? after : null,
     limit: limits.consoleRows + 1,
   });
@@ -89,7 +90,11 @@ async function teams(visit: Visit): Promise<Answer> {
                 { head: 'Reference', cell: (row) => html`<code>${row.ref}</code>` },
                 { head: 'State', cell: (row) => (row.active ? 'Active' : 'Archived') },
                 { head: 'Staff', number: true, cell: (row) => staff.get(row.group_id) ?? 0 },
-                { head: 'Learners now', number: true, cell: (row) => countWords(row.members, limits.membersCounted) },
+                {
+                  head: 'Learners now',
+                  number: true,
+                  cell: (row) => countWords(row.members, membersCountedFor(sight)),
+                },
               ],
             })
       }${pager({

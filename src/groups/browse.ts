@@ -10,18 +10,19 @@ import type { GroupRow } from './store.ts';
 /** A group, and how many members now: of those in sight, and counted up to a bound. */
 export type BrowsedGroup = GroupRow & { members: number };
 
-const membersUpTo = (most: number, sight: string) => `
+const membersUpTo = (most: string, sight: string) => `
   (select count(*)::int4 from (
      select from membership m
       where m.organisation_id = $1 and m.group_id = g.group_id and m.left_position is null and ${inSight('m.learner_id', sight)}
-      limit ${most + 1}) counted)`;
+      limit ${most} + 1) counted)`;
 
 const columns = 'g.group_id, g.type, g.ref, g.name, g.active, g.created_at, g.position';
 
+const mostInList = `case when $6::uuid[] is null then ${limits.membersCounted} else ${limits.membersCountedInSight} end`;
 const page = statement(
   'group.browse',
   `
-  select ${columns}, ${membersUpTo(limits.membersCounted, '$6')} as members
+  select ${columns}, ${membersUpTo(mostInList, '$6')} as members
     from (select * from learner_group g
            where g.organisation_id = $1 and ($2::text is null or g.type = $2) and ($3::boolean is null or g.active = $3)
              and ($4::uuid is null or (g.type, lower(g.name), g.group_id) >
@@ -33,7 +34,7 @@ const page = statement(
 const one = statement(
   'group.browse_one',
   `
-  select ${columns}, ${membersUpTo(limits.membersCountedOfOne, '$3')} as members
+  select ${columns}, ${membersUpTo(String(limits.membersCountedOfOne), '$3')} as members
     from learner_group g where g.organisation_id = $1 and g.group_id = $2 and ${groupInSight('g.group_id', '$3')}`,
 );
 
@@ -54,6 +55,10 @@ export function groupNames(
 ): Promise<Pick<GroupRow, 'group_id' | 'type' | 'name'>[]> {
   return tx.query(named, [organisationId, others, sight]);
 }
+
+/** How far a list counts the members of each group. */
+export const membersCountedFor = (sight: Sight): number =>
+  sight === null ? limits.membersCounted : limits.membersCountedInSight;
 
 /** By type and name. @param after the id of the group before */
 export function browseGroups(

@@ -16,9 +16,17 @@ export const inSight = (learnerId: string, sight: string): string =>
       where seen.organisation_id = $1 and seen.learner_id = ${learnerId} and seen.group_id = any(${sight}::uuid[])
         and seen.left_position is null))`;
 
-/** The condition under which a group is in sight: a team of theirs, or one of which a learner in sight is a member. */
+/**
+ * The condition under which a group is in sight: a team of theirs, or one of which a learner in sight is a member. Sets of
+ * groups say quickly which ones can be, once for a statement; nobody may hold such a set any more, so a member is looked for
+ * then, and is found soon.
+ */
 export const groupInSight = (groupId: string, sight: string) =>
-  `(${sight}::uuid[] is null or ${groupId} = any(${sight}::uuid[]) or ${groupId} in (
-     select m.group_id from membership seen
-       join membership m on m.organisation_id = seen.organisation_id and m.learner_id = seen.learner_id and m.left_position is null
-      where seen.organisation_id = $1 and seen.group_id = any(${sight}::uuid[]) and seen.left_position is null))`;
+  `(${sight}::uuid[] is null or ${groupId} = any(${sight}::uuid[]) or (${groupId} in (
+     select o.group_id from group_set_group s
+       join group_set_group o on o.organisation_id = s.organisation_id and o.group_set_id = s.group_set_id
+      where s.organisation_id = $1 and s.group_id = any(${sight}::uuid[]))
+     and exists (
+       select from membership m
+        where m.organisation_id = $1 and m.group_id = ${groupId} and m.left_position is null and ${inSight('m.learner_id', sight)}
+        offset 0)))`;

@@ -71,6 +71,10 @@ export type LearnerPage = {
  * frequent is soon met by walking all learners in their order.
  */
 export const looked = 2000;
+/** Learners that are passed over for not being members, which costs less than a look at what they have done. */
+const passedOver = 10 * looked;
+/** How often a walk that has found nobody goes on by itself. */
+const walksOn = 4;
 /** Results that are read to see whether the learners of a placement are few. */
 const resultsRead = 2 * looked;
 
@@ -97,49 +101,65 @@ const keys: Record<LearnerSort, Keyed> = {
 };
 const aboveAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
+/** The parameters of what stands behind a place: `bound` is how many are passed over, or the set. */
+type Given = { sight: string; groups: string; key: string; id: string; bound: string };
+const ofPage: Given = { sight: '$2', groups: '$4', key: '$12', id: '$13', bound: '$14' };
+const ofEnd: Given = { sight: '$2', groups: '$3', key: '$4', id: '$5', bound: '$6' };
+
 const conditions = `
-      (cardinality($4::uuid[]) = 0 or cardinality($4) = (
-         select count(*) from membership m
-          where m.organisation_id = $1 and m.learner_id = l.learner_id and m.group_id = any($4) and m.left_position is null))
-  and ($5::int4 is null and $6::int4[] is null or exists (
+  ($5::int4 is null and $6::int4[] is null or exists (
          select from (
            select distinct on (r.facet >> 3) r.facet from assessment_feed r
             where r.organisation_id = $1 and r.learner_id = l.learner_id and not r.deleted
             order by r.facet >> 3, r.assessed_at desc, r.assessment_id desc) n
           where ($5 is null or n.facet >> 3 = $5) and ($6 is null or n.facet & 7 = any($6))))
-  and ($7::text is null or $7 = ${newestInvitationState('l.learner_id', '$8::timestamptz')})
+  and ($7::text is null or case when $7 = 'none'
+         then not exists (select from invitation i where i.organisation_id = $1 and i.learner_id = l.learner_id)
+         else $7 = ${newestInvitationState('l.learner_id', '$8::timestamptz')} end)
   and ($9::text is null
         or name_words(l.organisation_id, folded_name(l.full_name)) @@ name_query($1, folded_name($9))
         or starts_with(lower(l.ref collate "C"), $10::text)
         or l.learner_id = $11::uuid
         or exists (select from learner_alias a where a.organisation_id = $1 and a.learner_id = l.learner_id and a.ref = $9))`;
 
-/** The learners behind a place in an order, up to so many: $12 and $13 are the place, $14 is the bound or the set. */
-function behind(by: LearnerSort, up: boolean, within: 'all' | 'set'): string {
+/**
+ * The learners behind a place in an order who are in sight and in the groups, as many as are looked at: out of the next ones,
+ * or out of a set.
+ */
+function behind(by: LearnerSort, up: boolean, within: 'all' | 'set', given: Given): string {
   const { key, type, from } = keys[by];
+  const { sight, groups, bound } = given;
   const down = up ? '' : ' desc';
-  return `
+  const rows = (more: string) => `
     select l.organisation_id, l.learner_id, l.ref, l.full_name, ${key} as key ${from}
-       and (${key}, l.learner_id) ${up ? '>' : '<'} ($12::${type}, $13::uuid) and ${inSight('l.learner_id', '$2')}
-       ${within === 'set' ? 'and l.learner_id = any($14::uuid[])' : ''}
-     order by key${down}, l.learner_id${down} limit ${within === 'set' ? looked : '$14::int4'}`;
+       and (${key}, l.learner_id) ${up ? '>' : '<'} (${given.key}::${type}, ${given.id}::uuid) ${more}
+     order by key${down}, l.learner_id${down}`;
+  const next =
+    within === 'set'
+      ? `${rows(`and l.learner_id = any(${bound}::uuid[])`)} limit cardinality(${bound}::uuid[])`
+      : `${rows('')} limit ${bound}::int4`;
+  return `
+    select * from (${next}) l
+     where ${inSight('l.learner_id', sight)}
+       and (cardinality(${groups}::uuid[]) = 0 or cardinality(${groups}) = (
+         select count(*) from membership m
+          where m.organisation_id = $1 and m.learner_id = l.learner_id and m.group_id = any(${groups}) and m.left_position is null))
+     order by l.key${down}, l.learner_id${down} limit ${looked}`;
 }
 
 function pageOf(by: LearnerSort, up: boolean, within: 'all' | 'set'): Statement {
   const down = up ? '' : ' desc';
   return statement(
     `records.page_by_${by}_${up ? 'up' : 'down'}_${within}`,
-    `select l.learner_id from (${behind(by, up, within)}) l where ${conditions} order by l.key${down}, l.learner_id${down} limit $3`,
+    `select l.learner_id from (${behind(by, up, within, ofPage)}) l where ${conditions} order by l.key${down}, l.learner_id${down} limit $3`,
   );
 }
 
-/** Where a walk has looked to, where it has not come to the end. */
-function lookedTo(by: LearnerSort, up: boolean): Statement {
-  // The parameters of a page, so that both have the same.
-  const same = behind(by, up, 'all').replaceAll('$12', '$3').replaceAll('$13', '$4').replaceAll('$14', '$5');
+/** Where a page has looked to, where it has not come to the end. */
+function lookedTo(by: LearnerSort, up: boolean, within: 'all' | 'set'): Statement {
   return statement(
-    `records.looked_to_by_${by}_${up ? 'up' : 'down'}`,
-    `select w.learner_id from (${same}) w offset $5 - 1`,
+    `records.looked_to_by_${by}_${up ? 'up' : 'down'}_${within}`,
+    `select w.learner_id, w.key::text as key from (${behind(by, up, within, ofEnd)}) w offset ${looked} - 1`,
   );
 }
 
@@ -147,7 +167,8 @@ const inBoth = <T>(make: (by: LearnerSort, up: boolean) => T): Record<string, T>
   Object.fromEntries(learnerSorts.flatMap((by) => [true, false].map((up) => [`${by} ${up}`, make(by, up)] as const)));
 const walks = inBoth((by, up) => pageOf(by, up, 'all'));
 const ofSets = inBoth((by, up) => pageOf(by, up, 'set'));
-const ends = inBoth(lookedTo);
+const ends = inBoth((by, up) => lookedTo(by, up, 'all'));
+const endsOfSets = inBoth((by, up) => lookedTo(by, up, 'set'));
 
 const places = Object.fromEntries(
   learnerSorts.map((by) => [
@@ -161,7 +182,7 @@ const places = Object.fromEntries(
 
 const membersOf = statement(
   'records.members_of',
-  `select learner_id from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null limit ${looked + 1}`,
+  'select learner_id from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null limit $3',
 );
 const invitedAs = statement(
   'records.invited_as',
@@ -169,8 +190,12 @@ const invitedAs = statement(
 );
 const placedAt = statement(
   'records.placed_at',
+  // Level by level, each by the index: as one condition, a generic plan reads the whole table for levels that nobody has.
   `
-  select learner_id from assessment_feed where organisation_id = $1 and facet = any($2::int2[]) and not deleted limit ${resultsRead + 1}`,
+  select n.learner_id from unnest($2::int2[]) as s(facet) cross join lateral (
+    select f.learner_id from assessment_feed f where f.organisation_id = $1 and f.facet = s.facet and not f.deleted
+     order by f.position limit ${resultsRead + 1}) n
+   limit ${resultsRead + 1}`,
 );
 const calledLike = statement(
   'records.called_like',
@@ -215,20 +240,23 @@ const statusOf: Record<InvitationState, 'open' | 'used' | 'withdrawn'> = {
   cancelled: 'withdrawn',
 };
 
-/** A set of learners in which all that meet the filter are, where something in it is rare enough; `some` where it is not all. */
+/**
+ * A set of learners in which all that meet the filter are, where something in it is rare enough; `some` where it is not all;
+ * `isCalled` where all of the set are called what was typed.
+ */
 async function setFor(
   tx: Tx,
   organisationId: number,
   sight: Sight,
   { text, groupIds, subject, placement, state }: LearnerFilter,
-): Promise<{ set: Found; some: boolean }> {
+): Promise<{ set: Found; some: boolean; isCalled: boolean }> {
   const levels = placement === null ? [0, 1, 2, 3, 4, 5] : placements[placement];
   const facets = subjects.flatMap((one, s) =>
     subject === null || one === subject ? levels.map((l) => s * 8 + l) : [],
   );
   const asked = [
-    ...groupIds.map((groupId) => ids(tx, membersOf, [organisationId, [groupId]])),
-    ...(sight === null ? [] : [ids(tx, membersOf, [organisationId, sight])]),
+    ...groupIds.map((groupId) => ids(tx, membersOf, [organisationId, [groupId], looked + 1])),
+    ...(sight === null ? [] : [ids(tx, membersOf, [organisationId, sight, looked + 1])]),
     ...(state === null || state === 'none' ? [] : [ids(tx, invitedAs, [organisationId, statusOf[state]])]),
     ...(placement === null && subject === null ? [] : [ids(tx, placedAt, [organisationId, facets], resultsRead)]),
   ];
@@ -238,11 +266,12 @@ async function setFor(
       : await tx.query<{ learner_id: string }>(calledLike, [organisationId, text, refOf(text), idOf(text), text]);
   const sets = (await Promise.all(asked)).filter((one) => one !== null);
   const some = like.length > looked && sets.length === 0;
-  if (text !== null && (some || like.length <= looked)) sets.push(like.slice(0, looked).map((row) => row.learner_id));
+  const isCalled = text !== null && (some || like.length <= looked);
+  if (isCalled) sets.push([...new Set(like.slice(0, looked).map((row) => row.learner_id))]);
   const [first, ...others] = sets;
-  if (first === undefined) return { set: null, some };
+  if (first === undefined) return { set: null, some, isCalled };
   const rest = others.map((one) => new Set(one));
-  return { set: first.filter((id) => rest.every((one) => one.has(id))), some };
+  return { set: first.filter((id) => rest.every((one) => one.has(id))), some, isCalled };
 }
 
 const idOf = (text: string): string | null => (isUuid(text) ? text.toLowerCase() : null);
@@ -263,37 +292,58 @@ export async function browseLearners(
   given: { limit: number; now: Date },
 ): Promise<LearnerPage> {
   const { by, descending } = order;
-  const [{ set, some }, [anchor]] = await Promise.all([
+  const { groupIds, subject, placement, state, text } = filter;
+  const [{ set: rare, some, isCalled }, [anchor]] = await Promise.all([
     setFor(tx, organisationId, sight, filter),
-    place === null
-      ? []
-      : tx.query<{ key: string; learner_id: string }>(places[by], [organisationId, learnerOf(place), sight]),
+    place === null ? [] : tx.query<Place>(places[by], [organisationId, learnerOf(place), sight]),
   ]);
   const backwards = place !== null && 'before' in place && anchor !== undefined;
   const up = descending === backwards;
-  const start = up ? [keys[by].lowest, nilUuid] : [keys[by].highest, aboveAllIds];
-  const from = anchor === undefined ? start : [anchor.key, anchor.learner_id];
-  const { subject, placement, text } = filter;
-  const found = await tx.query<{ learner_id: string }>((set === null ? walks : ofSets)[`${by} ${up}`]!, [
-    organisationId,
-    sight,
-    given.limit + 1,
-    filter.groupIds,
-    subject === null ? null : subjects.indexOf(subject),
-    placement === null ? null : placements[placement],
-    filter.state,
-    given.now,
-    text,
-    text === null ? null : refOf(text),
-    text === null ? null : idOf(text),
-    ...from,
-    set ?? looked,
-  ]);
+  const start = up ? { key: keys[by].lowest, learner_id: nilUuid } : { key: keys[by].highest, learner_id: aboveAllIds };
+  const typed = isCalled ? null : text;
+  const search = async (from: Place, bound: number | string[]) => {
+    const [pages, stops] = Array.isArray(bound) ? [ofSets, endsOfSets] : [walks, ends];
+    const found = await tx.query<{ learner_id: string }>(pages[`${by} ${up}`]!, [
+      organisationId,
+      sight,
+      given.limit + 1,
+      groupIds,
+      subject === null ? null : subjects.indexOf(subject),
+      placement === null ? null : placements[placement],
+      state,
+      given.now,
+      typed,
+      typed === null ? null : refOf(typed),
+      typed === null ? null : idOf(typed),
+      from.key,
+      from.learner_id,
+      bound,
+    ]);
+    const mayGoOn = found.length <= given.limit && (!Array.isArray(bound) || bound.length >= looked);
+    const [end] = mayGoOn
+      ? await tx.query<Place>(stops[`${by} ${up}`]!, [
+          organisationId,
+          sight,
+          groupIds,
+          from.key,
+          from.learner_id,
+          bound,
+        ])
+      : [];
+    return { found, end };
+  };
+  const from = anchor ?? start;
+  const isNarrow = sight !== null || groupIds.length > 0;
+  let { found, end } = await search(from, rare ?? (isNarrow ? passedOver : looked));
+  // Whoever was passed over is nowhere to go on from: what has too few members for a walk is looked through by itself.
+  if (rare === null && isNarrow && found.length <= given.limit && end === undefined) {
+    const [groupId] = groupIds;
+    const members = [organisationId, groupId === undefined ? sight : [groupId], null];
+    ({ found, end } = await search(from, (await ids(tx, membersOf, members, Infinity))!));
+  }
+  for (let n = 0; n < walksOn && found.length === 0 && end !== undefined; n++)
+    ({ found, end } = await search(end, rare ?? (isNarrow ? passedOver : looked)));
   const isFull = found.length > given.limit;
-  const [end] =
-    isFull || set !== null
-      ? []
-      : await tx.query<{ learner_id: string }>(ends[`${by} ${up}`]!, [organisationId, sight, ...from, looked]);
   // Fewer stand before this place than fill a page: the first page shows them, and goes on.
   if (backwards && !isFull && end === undefined)
     return browseLearners(tx, organisationId, sight, filter, order, null, given);
@@ -307,6 +357,9 @@ export async function browseLearners(
     extent: some ? 'some' : end === undefined ? 'whole' : 'looked',
   };
 }
+
+/** A place in an order, as the statements have it. */
+type Place = { key: string; learner_id: string };
 
 const before = (id: string | null): LearnerPlace => (id === null ? null : { before: id });
 const after = (id: string | null): LearnerPlace => (id === null ? null : { after: id });
