@@ -175,7 +175,8 @@ export const commands: Command[] = [
           start_code: code === undefined ? row.start_code : code === 'on',
         };
         await act(app, organisation_id, 'invitation update', async (work) => {
-          await adjustInvitation(work.tx, changed);
+          if (!(await adjustInvitation(work.tx, changed)))
+            throw new Failure(`The invitation ${row.invitation_id} is withdrawn.`);
           await requireStartCode(work.tx, organisation_id, [row.invitation_id], changed.start_code);
           return { result: null, resource: row.invitation_id };
         });

@@ -271,9 +271,9 @@ function beyondPlace(shape: Shape, { sort, descending }: Look, after: ResultPlac
      where q.organisation_id = $1 and q.assessment_id = ${id}::uuid), ${id}::uuid)`;
 }
 
-/** How many parts a place of this sort has. */
-export const placeParts = (sort: ResultSort): ('int' | 'uuid')[] =>
-  sort === 'learner' ? ['uuid'] : keys[sort].map(([, type]) => (type === 'uuid' ? 'uuid' : 'int'));
+/** The types of the parts that a place of this sort has: uuid, int4 or int8. */
+export const placeParts = (sort: ResultSort): string[] =>
+  sort === 'learner' ? ['uuid'] : keys[sort].map(([, type]) => type);
 
 /** The place up to which a walk looks through `most` rows; no row: there are fewer. */
 export function windowEnd(look: Look, by: 'assessed' | 'changed', most: number): Asked {

@@ -86,12 +86,12 @@ const entries = statement(
 const open = statement(
   'case.open',
   `
-  select ${columns} from data_case where organisation_id = $1 and closed_at is null order by due_at, case_id limit $2`,
+  select ${columns} from data_case where organisation_id = $1 and closed_at is null order by due_at, case_id limit $2 offset $3`,
 );
 const closed = statement(
   'case.closed',
   `
-  select ${columns} from data_case where organisation_id = $1 and closed_at is not null order by closed_at desc, case_id limit $2`,
+  select ${columns} from data_case where organisation_id = $1 and closed_at is not null order by closed_at desc, case_id limit $2 offset $3`,
 );
 const due = statement(
   'case.due',
@@ -213,9 +213,9 @@ export function listEntries(tx: Tx, organisationId: number, caseId: string): Pro
 export function listCases(
   tx: Tx,
   organisationId: number,
-  { state, limit }: { state: 'open' | 'closed'; limit: number },
+  { state, from = 0, limit }: { state: 'open' | 'closed'; from?: number; limit: number },
 ): Promise<Case[]> {
-  return tx.query<Case>(state === 'open' ? open : closed, [organisationId, limit]);
+  return tx.query<Case>(state === 'open' ? open : closed, [organisationId, limit, from]);
 }
 
 /** How many open cases are due by that time, or were; those that are paused aside. At most 1,000 are counted. */

@@ -1,5 +1,6 @@
 import type { Content, Markup } from '../html.ts';
 import { attributes, html } from '../html.ts';
+import { limits } from '../limits.ts';
 import { form } from './form.ts';
 import type { Page } from './frame.ts';
 
@@ -74,6 +75,12 @@ export function table<Row>(given: {
 /** Stands where a table would: why there is nothing, and what to do. */
 export function empty(sentence: Content, action: Content = null): Markup {
   return html`<div class="empty"><p>${sentence}</p>${action === null ? null : html`<p>${action}</p>`}</div>`;
+}
+
+/** How many rows of a short list were shown before the page that an address asks for. */
+export function readFrom(query: URLSearchParams): number {
+  const given = query.get('from') ?? '';
+  return /^\d{1,5}$/.test(given) ? Number(given) : 0;
 }
 
 /** Links to the pages before and after; each null where there is none. */
@@ -176,6 +183,14 @@ export function told(sentence: string, zone: string): Content {
 
 export function day(at: Date, zone: string): Markup {
   return html`<time datetime="${at.toISOString()}">${formatOf(zone, false).format(at)}</time>`;
+}
+
+/** Links of a list that `readFrom` goes through. */
+export function shortPager(path: string, query: URLSearchParams, from: number, isMore: boolean): Markup | null {
+  return pager({
+    first: from === 0 ? null : withQuery(path, query, { from: null, did: null }),
+    next: isMore ? withQuery(path, query, { from: String(from + limits.consoleRows), did: null }) : null,
+  });
 }
 
 /** An error code of the API, leading to what it means and how to mend what caused it. */

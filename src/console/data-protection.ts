@@ -18,7 +18,7 @@ import { holdsNationalInsuranceNumber } from '../personal-data.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { actorNames } from './actors.ts';
-import { day, empty, facts, instant, notice, table } from './blocks.ts';
+import { day, empty, facts, instant, notice, readFrom, shortPager, table } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { choiceField, form, hiddenField, longTextField, textField } from './form.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
@@ -62,7 +62,10 @@ async function cases(visit: Visit): Promise<Answer> {
   const { app, base, organisation, query } = visit;
   const { organisation_id: id, time_zone: zone, role } = organisation;
   const isClosed = query.get('state') === 'closed';
-  const rows = await listCases(app.db, id, { state: isClosed ? 'closed' : 'open', limit: limits.consoleRows });
+  const from = readFrom(query);
+  const most = limits.consoleRows;
+  const found = await listCases(app.db, id, { state: isClosed ? 'closed' : 'open', from, limit: most + 1 });
+  const rows = found.slice(0, most);
   const nowMs = app.clock.nowMs();
   const here = base + path;
   return {
@@ -84,7 +87,7 @@ async function cases(visit: Visit): Promise<Answer> {
                 { head: 'Clock', cell: (one) => clockOf(one, nowMs, zone) },
               ],
             })
-      }`,
+      }${shortPager(here, query, from, found.length > most)}`,
     },
   };
 }

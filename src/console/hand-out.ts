@@ -108,7 +108,7 @@ async function ofRun(visit: Visit): Promise<Answer> {
 }
 
 async function fileOfRun(visit: Visit): Promise<Answer> {
-  const { app, organisation } = visit;
+  const { app, organisation, change } = visit;
   const run = await runOf(visit);
   const given = {
     runId: run.run_id,
@@ -116,6 +116,8 @@ async function fileOfRun(visit: Visit): Promise<Answer> {
     sight: await sightOf(visit),
     now: new Date(app.clock.nowMs()),
   };
+  // Whoever takes away the names and links of a whole table stands in the log.
+  await change(async () => ({ result: null, resource: run.run_id }));
   const parts = [csvLine(columns, '\t')];
   for (let after = 0, rows; rows === undefined || rows.length === linksAtOnce; after = rows.at(-1)?.row_no ?? 0) {
     rows = await findInvitationsOfRun(app.db, organisation.organisation_id, { ...given, after });

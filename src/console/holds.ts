@@ -7,7 +7,7 @@ import { holdsNationalInsuranceNumber, isPlainText } from '../personal-data.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { actorNames } from './actors.ts';
-import { confirmPage, day, empty, moment, notice, table } from './blocks.ts';
+import { confirmPage, day, empty, moment, notice, readFrom, shortPager, table } from './blocks.ts';
 import { learnerOf } from './erasure.ts';
 import type { Faults } from './form.ts';
 import { form, hiddenField, textField } from './form.ts';
@@ -48,7 +48,10 @@ const onWhom = (base: string, one: Hold): Content =>
 async function holds(visit: Visit): Promise<Answer> {
   const { app, base, organisation, query } = visit;
   const { organisation_id: id, time_zone: zone, role } = organisation;
-  const [rows, names] = await Promise.all([listHolds(app.db, id, { limit: limits.consoleRows }), actorNames(visit)]);
+  const from = readFrom(query);
+  const most = limits.consoleRows;
+  const [found, names] = await Promise.all([listHolds(app.db, id, { from, limit: most + 1 }), actorNames(visit)]);
+  const rows = found.slice(0, most);
   const nowMs = app.clock.nowMs();
   return {
     page: {
@@ -77,7 +80,7 @@ async function holds(visit: Visit): Promise<Answer> {
                 },
               ],
             })
-      }`,
+      }${shortPager(base + path, query, from, found.length > most)}`,
     },
   };
 }

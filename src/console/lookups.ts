@@ -71,7 +71,7 @@ async function lookups(visit: Visit): Promise<Answer> {
   const { learner_id: learnerId } = await learnerOf(visit);
   const path = `${base}/learners/${learnerId}/lookups`;
   const given = query.get('before') ?? '';
-  const before = /^\d{1,15}$/.test(given) ? new Date(Number(given)) : null;
+  const before = /^\d{1,14}$/.test(given) ? new Date(Number(given)) : null;
   const [found, names] = await Promise.all([
     listLookups(app.db, id, learnerId, { before, limit: limits.consoleRows + 1 }),
     actorNames(visit),

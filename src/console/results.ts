@@ -52,7 +52,9 @@ export function readPlace(query: URLSearchParams, sort: ResultSort): ResultPlace
   if (given === null) return null;
   const parts = given.split('.');
   const kinds = placeParts(sort);
-  const fits = parts.every((part, i) => (kinds[i] === 'uuid' ? isUuid(part) : /^\d{1,16}$/.test(part)));
+  const fits = parts.every((part, i) =>
+    kinds[i] === 'uuid' ? isUuid(part) : (kinds[i] === 'int4' ? /^\d{1,9}$/ : /^\d{1,16}$/).test(part),
+  );
   return fits && parts.length === kinds.length ? parts : null;
 }
 

@@ -37,7 +37,10 @@ const byId = statement(
 );
 const open = statement(
   'membership_run.open',
-  'select organisation_id, run_id from membership_run where finished_at is null order by created_at limit 100',
+  `
+  select organisation_id, run_id from membership_run r
+   where finished_at is null and not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended)
+   order by created_at limit 100`,
 );
 const next = statement(
   'membership_run.next',

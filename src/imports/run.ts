@@ -81,7 +81,10 @@ const dropRows = statement(
 );
 const open = statement(
   'import_run.open',
-  `select organisation_id, run_id from import_run where status = 'running' order by created_at limit 100`,
+  `
+  select organisation_id, run_id from import_run r
+   where status = 'running' and not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended)
+   order by created_at limit 100`,
 );
 const lock = statement(
   'import_run.lock',

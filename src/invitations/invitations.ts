@@ -70,7 +70,7 @@ const adjust = statement(
   'invitation.adjust',
   `
   update invitation set extra_time_pct = $3, supervision = $4, supervisor = $5, purpose = $6, expires_at = $7
-   where organisation_id = $1 and invitation_id = $2`,
+   where organisation_id = $1 and invitation_id = $2 and status <> 'withdrawn' returning invitation_id`,
 );
 const use = statement(
   'invitation.use',
@@ -276,9 +276,12 @@ export async function findInvitation(
   return (await tx.query<Invitation>(byId, [organisationId, invitationId]))[0];
 }
 
-/** What the provider decides about an invitation; sittings that have begun keep their time limit. */
-export async function adjustInvitation(tx: Tx, invitation: Invitation): Promise<void> {
-  await tx.query(adjust, [
+/**
+ * What the provider decides about an invitation; sittings that have begun keep their time limit.
+ * @returns false where it was cancelled, or its learner erased: nothing is written about it any more
+ */
+export async function adjustInvitation(tx: Tx, invitation: Invitation): Promise<boolean> {
+  const rows = await tx.query(adjust, [
     invitation.organisation_id,
     invitation.invitation_id,
     invitation.extra_time_pct,
@@ -287,6 +290,7 @@ export async function adjustInvitation(tx: Tx, invitation: Invitation): Promise<
     invitation.purpose,
     invitation.expires_at,
   ]);
+  return rows.length > 0;
 }
 
 export async function markInvitationUsed(tx: Tx, organisationId: number, invitationId: string): Promise<void> {

@@ -98,9 +98,11 @@ function judge(row: ReadyRow, around: Around): Judged {
   const again =
     open.find((one) => isSame(one.subjects, row.subjects) && (row.purpose ?? one.purpose) === one.purpose) ?? null;
   if (again !== null || row.retake_reason !== null) return { learner, again, faults: [] };
+  const { time_zone: timeZone } = around.organisation;
+  const day = new Intl.DateTimeFormat('en-GB', { timeZone, dateStyle: 'long' });
   const soon = row.subjects.flatMap((subject) => {
     const at = around.recent.get(`${learner.learner_id} ${subject}`);
-    return at === undefined ? [] : [`${subject} on ${new Date(at / 1000).toISOString().slice(0, 10)}`];
+    return at === undefined ? [] : [`${subject} on ${day.format(at / 1000)}`];
   });
   if (soon.length === 0) return { learner, again, faults: [] };
   const gap = around.organisation.retake_gap_days;

@@ -171,7 +171,10 @@ const advance = statement(
 const open = statement(
   'invitation_run.open',
   `
-  select organisation_id, run_id from invitation_run where status in ('running', 'waiting') order by created_at limit 100`,
+  select organisation_id, run_id from invitation_run r
+   where status in ('running', 'waiting')
+     and not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended)
+   order by created_at limit 100`,
 );
 const prune = statement(
   'invitation_run.prune',

@@ -33,7 +33,9 @@ const write = statement(
 const due = statement(
   'retention.due',
   `
-  select organisation_id from retention_policy where automatic and next_at <= $1 order by next_at limit 100`,
+  select organisation_id from retention_policy p
+   where automatic and next_at <= $1 and not exists (select from feed f where f.organisation_id = p.organisation_id and f.suspended)
+   order by next_at limit 100`,
 );
 const claim = statement(
   'retention.claim',

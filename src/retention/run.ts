@@ -76,7 +76,10 @@ const list = statement(
 );
 const open = statement(
   'retention.open',
-  'select organisation_id, run_id from retention_run where finished_at is null order by created_at limit 100',
+  `
+  select organisation_id, run_id from retention_run r
+   where finished_at is null and not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended)
+   order by created_at limit 100`,
 );
 const openOf = statement(
   'retention.open_of',

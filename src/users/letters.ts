@@ -13,7 +13,7 @@ import { roleNames } from './roles.ts';
 const addressees = statement(
   'user.addressees',
   `
-  select distinct on (a.email) a.addressee, a.email, o.name as organisation_name, o.public_id
+  select distinct on (a.email) a.addressee, a.email, o.name as organisation_name, o.public_id, o.time_zone
     from organisation o cross join lateral (
       select m.user_id::text as addressee, u.email from user_membership m join user_account u using (user_id)
        where m.organisation_id = o.organisation_id and m.role = any($2)
@@ -23,24 +23,25 @@ const addressees = statement(
 );
 
 /** A person by their id, or `notices`: the mailbox that the organisation has set. */
-type Addressee = { addressee: string; email: string; organisation_name: string; public_id: string };
+type Addressee = { addressee: string; email: string; organisation_name: string; public_id: string; time_zone: string };
 
 /**
  * Writes to everybody who has one of these roles in the organisation, and with the admins to the mailbox that it has set for
  * notices, where a mail server is set.
  * @param cause what is told of, in ids
- * @param letterOf what it says, from the organisation's name and the address of its pages
+ * @param letterOf what it says, from the organisation's name, the address of its pages and its time zone
  */
 export async function writeToMembers(
   work: Work,
   organisationId: number,
   to: readonly Role[],
   cause: string,
-  letterOf: (organisation: string, base: `/${string}`) => Letter,
+  letterOf: (organisation: string, base: `/${string}`, zone: string) => Letter,
 ): Promise<void> {
   if (work.settings.mailServer === null) return;
   for (const one of await findAddressees(work.tx, organisationId, to)) {
-    const letter = letterOf(nameInLetter(one.organisation_name, 'your organisation'), `/console/${one.public_id}`);
+    const name = nameInLetter(one.organisation_name, 'your organisation');
+    const letter = letterOf(name, `/console/${one.public_id}`, one.time_zone);
     await postLetter(work, { organisationId, cause: `${cause} ${one.addressee}`, address: one.email, letter });
   }
 }

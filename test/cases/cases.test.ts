@@ -4,6 +4,7 @@ import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { CaseStep } from '../../src/cases/cases.ts';
 import { countDueCases, findCase, listEntries, openCase, pruneCases, takeStep } from '../../src/cases/cases.ts';
+import { placeHold } from '../../src/holds/holds.ts';
 import { manualClock } from '../../src/clock.ts';
 import { withService } from '../service.ts';
 import { personOf } from '../console/visitor.ts';
@@ -55,6 +56,34 @@ suite('the clock of a case', () => {
       (await listEntries(app.db, org.id, id)).map((one) => one.kind),
       ['opened', 'paused', 'resumed', 'extended', 'closed'],
     );
+  });
+
+  test('more than a page of them, and of holds, are found page by page', async () => {
+    const many = await service.organisation();
+    const owner = await personOf(service, many.id, 'owner');
+    await service.inWork(async (work) => {
+      for (let i = 0; i < 51; i++) {
+        const given = { kind: 'access', learnerId: null, about: 'A', note: null, actor: 'x' } as const;
+        await openCase(work, many.id, {
+          ...given,
+          caseId: work.uuid(),
+          receivedAt: new Date(clock.nowMs() - i * dayMs),
+        });
+        const hold = { learnerId: null, reason: `Claim ${i}`, actor: 'x', endsAt: null };
+        await placeHold(work, many.id, { ...hold, holdId: work.uuid() });
+      }
+    });
+    for (const [path, row] of [
+      ['', /data-protection\/cases\/[0-9a-f-]{36}"/g],
+      ['/holds', /holds\/[0-9a-f-]{36}\/release"/g],
+    ] as const) {
+      const here = `/console/${many.publicId}/data-protection${path}`;
+      const first = (await owner.get(here)).text;
+      const next = /rel="next" href="([^"]+)"/.exec(first)![1]!;
+      const rows = [first, (await owner.get(next)).text].flatMap((text) => text.match(row) ?? []);
+      assert.equal(new Set(rows).size, 51, here);
+      assert.equal((await owner.get(`${here}?from=99999`)).status, 200);
+    }
   });
 
   test('two at once: one closes it', async () => {

@@ -63,6 +63,7 @@ suite('who looked at whom', () => {
     const page = (await owner.get(`${base}/learners/${id}/lookups`)).text;
     assert.match(page, /Olga Ruiz/);
     assert.match(page, /Where a result is/);
+    assert.equal((await owner.get(`${base}/learners/${id}/lookups?before=999999999999999`)).status, 200);
     assert.equal(
       (await (await personOf(service, org.id, 'developer')).get(`${base}/learners/${id}/lookups`)).status,
       404,

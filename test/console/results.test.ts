@@ -90,6 +90,9 @@ suite('the list of results', () => {
   test('what an address holds beside filters asks for nothing and runs nowhere', async () => {
     const hostile = encodeURIComponent('"><script>alert(1)</script>');
     const names = 'team type group subject level below from to flag source changed latest sort after'.split(' ');
+    for (const sort of ['placement', 'subject', 'flags', 'source', 'changed', 'assessed'])
+      for (const after of ['9999999999.1', '9999999999999999.9999999999999999', `9999999999999999.${org.publicId}`])
+        assert.equal((await owner.get(`${base}/results?sort=${sort}&after=${after}`)).status, 200);
     for (const path of ['results', 'results/export']) {
       const { status, text } = await owner.get(`${base}/${path}?${names.map((one) => `${one}=${hostile}`).join('&')}`);
       assert.equal(status, 200);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { suite, test } from 'node:test';
+import { resumeOrganisation, suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { fileURLToPath } from 'node:url';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { checkRows } from '../../src/invitations/check.ts';
@@ -70,6 +71,18 @@ async function assertAddsUp(org: TestOrganisation): Promise<number> {
 }
 
 suite('a table of learners is read', async () => {
+  test('waits while its organisation is suspended, and goes on afterwards', async () => {
+    const org = await service.organisation();
+    const { begins, run } = await draft(org, rowsOf(2, 900));
+    assert.equal(await begins(), 'begun');
+    await inFeed(org, (work) => suspendOrganisation(work, org.id, 'Contract ended'));
+    await runInvitations(app);
+    assert.deepEqual([(await run()).status, (await run()).invited], ['running', 0]);
+    await inFeed(org, (work) => resumeOrganisation(work, { organisation_id: org.id, public_id: org.publicId }));
+    await runInvitations(app);
+    assert.deepEqual([(await run()).status, (await run()).invited], ['finished', 2]);
+  });
+
   const org = await service.organisation();
 
   test('as pasted or as a file, with headings or without, in each encoding', async () => {

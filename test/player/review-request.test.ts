@@ -72,6 +72,7 @@ suite('a learner asks for a person’s review', async () => {
     const mail = app.secrets.open('mail', mails[0]!.sealed)!;
     assert.match(mail, /notices@college\.example/);
     assert.doesNotMatch(mail, /Ana|Silva|froze/);
+    assert.match(mail, /due by 2 April 2026/);
     assert.equal(await ana.answered(null), 'unanswered');
     clock.advance(60_000);
     assert.equal(await ana.answered('We looked at every answer.\nIt stands.'), null);
