@@ -131,6 +131,13 @@ suite('ars verify-sync', async () => {
     const other = await call({}, '--api', service.url, '--mirror', file);
     assert.equal(other.code, 0);
     assert.deepEqual(causes(other), { [outdated.id]: 'coming', [kept.id]: 'coming', [newest.id]: 'coming' });
+    await writeFile(file, '');
+    const empty = await call({}, '--api', service.url, '--mirror', file);
+    assert.deepEqual(
+      [empty.code, Object.values(causes(empty))],
+      [1, Array(5).fill('lost')],
+      'one that is empty is no mirror',
+    );
   });
 
   for (const [type, value] of [

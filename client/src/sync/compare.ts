@@ -65,7 +65,8 @@ export async function compare(given: {
 function causeOf({ id, mirror, service }: Difference, newest: string, gone: Set<string>): Cause {
   if (service === null) return gone.has(id) ? 'coming' : 'kept';
   if (mirror !== null && mirror > service) return 'ahead';
-  if (service > newest) return 'coming';
+  // A mirror that holds nothing has not begun, or has lost everything.
+  if (newest !== '' && service > newest) return 'coming';
   return mirror === null ? 'lost' : 'outdated';
 }
 
