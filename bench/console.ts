@@ -15,6 +15,7 @@ import type { Places } from './console-pages.ts';
 import { pagesFor, readPlaces } from './console-pages.ts';
 import { isAnswer, signIn } from './console-visit.ts';
 import { benchRecord } from './data.ts';
+import { figure } from './figures.ts';
 import { firstJson, startNode, stop } from './process.ts';
 
 /**
@@ -167,6 +168,14 @@ if (!given.fill) {
     const over = lines.filter((line) => line.over.length > 0);
     console.log(`${lines.length} kinds of page, ${over.length} over a goal`);
     const worst = (pick: (line: Line) => number) => Math.max(...lines.map(pick));
+    figure('kinds of page over their goal', over.length, `of ${lines.length}`, { atMost: 0 });
+    figure(
+      'slowest page, p99',
+      worst(({ p99 }) => p99),
+      'ms',
+      { atMost: goals.ms },
+    );
+    figure('largest page, compressed', worst(({ bytes }) => bytes) / 1000, 'kB', { atMost: 30 });
     console.log(`largest ${worst(({ bytes }) => bytes)} B, slowest p99 ${worst(({ p99 }) => p99).toFixed(1)} ms`);
   } finally {
     writing.abort();

@@ -16,6 +16,7 @@ import { readSettings } from '../src/settings.ts';
 import { registerEndpoint } from '../src/webhooks/register.ts';
 import { startWorker } from '../src/webhooks/worker.ts';
 import { startReceiver, trustTestAuthority } from '../test/webhooks/receiver.ts';
+import { figure } from './figures.ts';
 
 /**
  * Webhook deliveries from commit to receiver, each figure beside its ceiling or its peer in the same run:
@@ -345,6 +346,20 @@ async function fanout(bench: Bench) {
   };
 }
 
+/** What the goals are for. */
+function recordFigures(name: string, result: Record<string, any>): void {
+  if (name === 'throughput')
+    for (const [count, ratio] of [
+      ['one endpoint', result.ratio_one],
+      ['ten endpoints', result.ratio_ten],
+    ] as const)
+      figure(`deliveries over HTTPS to ${count}, of a bare loop`, 100 * ratio, '%', { atLeast: 50 });
+  if (name === 'idle') figure('commit to first byte at the receiver, p99', result.p99_ms, 'ms', { atMost: 300 });
+  if (name === 'hanging')
+    figure('p99 of healthy endpoints beside hanging ones', result.ratio_p99, 'times', { atMost: 1.5 });
+  if (name === 'fanout') figure('10,000 deliveries made by one change', result.median_ms, 'ms');
+}
+
 async function main(): Promise<void> {
   trustTestAuthority();
   const child = fork(fileURLToPath(import.meta.url), ['--receiver']);
@@ -363,6 +378,7 @@ async function main(): Promise<void> {
   try {
     for (const name of options.only.split(',') as (keyof typeof parts)[]) {
       result[name] = await parts[name](bench);
+      recordFigures(name, result[name] as Record<string, any>);
       if (!options.json) console.log(name, result[name]);
     }
     if (options.json) console.log(JSON.stringify(result));

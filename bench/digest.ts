@@ -15,6 +15,7 @@ import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { complete, organisationsOfWriters } from './completions.ts';
 import { benchRecord, fillOrganisation } from './data.ts';
+import { figure } from './figures.ts';
 import { backendsCpuUs, median } from './process.ts';
 
 /**
@@ -111,6 +112,7 @@ async function compared(
   const [postgres, postgresBefore] = of((one) => one.postgres);
   const [node, nodeBefore] = of((one) => one.node);
   const both = median(figures.map(({ now, before }) => (now.postgres + now.node) / (before.postgres + before.node)));
+  figure(`${what}: the digest costs`, 100 * (both - 1), '% of processor time', { atMost: goal });
   console.log(
     `${what.padEnd(24)} ${rate.toFixed(0)}/s, without ${rateBefore.toFixed(0)}/s: slower by ${more(rateBefore, rate)}`,
     `\n${''.padEnd(24)} CPU of PostgreSQL ${postgres.toFixed(1)} µs, without ${postgresBefore.toFixed(1)}: ${more(postgres, postgresBefore)} more;`,
@@ -195,6 +197,9 @@ async function buckets(): Promise<void> {
     times.push(performance.now() - started);
     if (json === null) throw new Error('the digest is not filled');
   }
+  figure(`65,536 buckets of ${bucketed.toLocaleString('en-GB')} results, the longest`, Math.max(...times) / 1000, 's', {
+    atMost: 1,
+  });
   console.log(
     `${'65,536 buckets'.padEnd(24)} of ${bucketed} results: ${times.map((ms) => (ms / 1000).toFixed(2)).join(', ')} s, the first with nothing in memory (goal 1 s)`,
   );

@@ -12,6 +12,7 @@ import type { EvidenceInput } from '../src/evidence/document.ts';
 import { renderPdf } from '../src/evidence/pdf/pdf.ts';
 import { pick, seededRandom } from '../src/random.ts';
 import { importedResult, names, sitting, sittingResult } from '../test/evidence/samples.ts';
+import { figure } from './figures.ts';
 
 const { values } = parseArgs({ options: { reports: { type: 'string', default: '10000' } } });
 const reports = Math.min(100_000, Math.max(1, Number.parseInt(values.reports, 10)));
@@ -86,6 +87,8 @@ const rich = measure('sitting, three pages', reports, true);
 const plain = measure('imported result', Math.min(reports, 2000), false);
 globalThis.gc?.();
 const memory = process.memoryUsage();
+figure('evidence packs of three pages', rich.per_cpu_second, 'a core-second', { atLeast: 100 });
+figure('memory at its peak', megabytes(process.resourceUsage().maxRSS * 1024), 'MB', { atMost: 400 });
 console.log(
   JSON.stringify(
     {

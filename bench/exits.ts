@@ -7,6 +7,7 @@ import { addMembers, removeMembers } from '../src/groups/members.ts';
 import { openApp } from '../src/main.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillOrganisation } from './data.ts';
+import { figure } from './figures.ts';
 import { firstJson, median, startNode, stop } from './process.ts';
 
 /**
@@ -104,6 +105,8 @@ async function walk(name: string, filter: string, from: string, limit: number): 
       `median ${median(oursMs).toFixed(1)} ms against ${median(peerMs).toFixed(1)}, longest ${Math.max(...oursMs).toFixed(0)}  ` +
       `ratio by fifths ${ratios.map((ratio) => ratio?.toFixed(2) ?? '–').join(' ')}`,
   );
+  const worst = Math.max(...ratios.filter((ratio) => ratio !== null));
+  figure(`${name}, pages of ${limit}, worst fifth against an unfiltered page`, worst, 'times', { atMost: 2 });
 }
 
 try {

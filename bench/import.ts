@@ -10,6 +10,7 @@ import { openApp } from '../src/main.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { benchRecord } from './data.ts';
+import { figure } from './figures.ts';
 import { backendsCpuUs } from './process.ts';
 
 /**
@@ -56,6 +57,7 @@ const seconds = (performance.now() - started) / 1000;
 const { user, system } = process.cpuUsage(node);
 const each = (us: number) => `${(us / counts.imported).toFixed(0)} µs`;
 console.log(marks.join('\n'));
+figure('import from NDJSON', counts.imported / seconds, 'results a second', { atLeast: 30_000 });
 console.log(
   `${counts.imported.toLocaleString('en-GB')} results in ${seconds.toFixed(1)} s: ${Math.round(counts.imported / seconds).toLocaleString('en-GB')} a second (goal 30,000); processor time of a result: Node ${each(user + system)}, PostgreSQL ${each((await backendsCpuUs(app.db)) - postgres)}`,
 );

@@ -8,6 +8,7 @@ import { openApp } from '../src/main.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { endOfDay } from '../src/console/zone.ts';
+import { figure } from './figures.ts';
 
 /**
  * How long a run of invitations takes, from the pasted text to the last learner, beside the same learners provisioned
@@ -55,6 +56,12 @@ const [, singleMs] = await timed(async () => {
 });
 const { invited } = (await findRun(app.db, id, runId))!;
 const seconds = (ms: number) => (ms / 1000).toFixed(2);
+figure(
+  `${invited.toLocaleString('en-GB')} learners invited from a pasted table`,
+  (checkMs + draftMs + runMs) / 1000,
+  's',
+  { atMost: 60 },
+);
 process.stdout.write(
   `${invited} learners: checked in ${seconds(checkMs)} s, kept in ${seconds(draftMs)} s, invited in ${seconds(runMs)} s: ` +
     `${Math.round(invited / (runMs / 1000))} a second. One by one: ${Math.round(single / (singleMs / 1000))} a second.\n`,

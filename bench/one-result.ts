@@ -7,6 +7,7 @@ import { openApp } from '../src/main.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { benchRecord } from './data.ts';
+import { figure } from './figures.ts';
 import { backendsCpuUs, cpuUs, firstJson, load, median, startNode, stop } from './process.ts';
 
 /**
@@ -85,6 +86,9 @@ try {
     console.log(
       `${connections} connections  lookup ${told(ceilings)}  service ${told(ours)}  median ratio ${(100 * ratio).toFixed(0)} % (goal 50 %)`,
     );
+    figure(`one result, ${connections} connection${connections === 1 ? '' : 's'}, of a bare lookup`, 100 * ratio, '%', {
+      atLeast: 50,
+    });
   }
 } finally {
   await Promise.all([stop(bare), stop(service), db.end()]);

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import pg from 'pg';
+import { figure } from './figures.ts';
 import { backendsCpuUs, cpuUs, load, firstJson, median, startNode, stop } from './process.ts';
 
 /**
@@ -84,16 +85,26 @@ try {
       }
     }
     console.log(`${String(connections).padStart(2)} connections  median ratio ${(100 * median(ratios)).toFixed(1)} %`);
+    const kind = `304 with ${connections} connection${connections === 1 ? '' : 's'}`;
+    if (connections > 1) figure(`${kind}, of bare node:http`, 100 * median(ratios), '%', { atLeast: 40 });
+    else figure(`${kind}, p50`, median(by.get('service')!.map((one) => one.p50_ms)), 'ms', { atMost: 1 });
     const [ours, theirs] = [...by.values()];
     if (theirs !== undefined) {
       const share = median(ours!.map((one, round) => one.per_second / theirs[round]!.per_second));
       console.log(`   of the other's rate, round by round: median ${(100 * share).toFixed(1)} %`);
+      figure(`${kind}, of the rate of ${[...by.keys()][1]}`, 100 * share, '%', {
+        atLeast: 97,
+      });
     }
     for (const [name, all] of by) {
       const of = (read: (one: Polls) => number) => median(all.map(read)).toFixed(1);
       console.log(
         `   ${name}: medians ${of((one) => one.per_second)}/s, CPU of Node ${of((one) => one.node)} µs, of PostgreSQL ${of((one) => one.postgres)} µs`,
       );
+      if (connections > 1) {
+        figure(`${kind}, ${name}, processor time of Node`, median(all.map((one) => one.node)), 'µs', { atMost: 23 });
+        figure(`${kind}, ${name}, of PostgreSQL`, median(all.map((one) => one.postgres)), 'µs', { atMost: 14 });
+      }
     }
   }
 } finally {

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { figure } from './figures.ts';
 import { firstJson, load, startNode, stop } from './process.ts';
 
 /**
@@ -35,6 +36,14 @@ try {
     console.log(`${seen} refused calls (${round.per_second}/s): ${((bytes - before.bytes) / 1000).toFixed(0)} kB more`);
   }
   const after = await stored();
+  figure(
+    `database larger by, after ${seen.toLocaleString('en-GB')} refused calls`,
+    (after.bytes - before.bytes) / 1000,
+    'kB',
+    {
+      atMost: 1000,
+    },
+  );
   console.log(
     JSON.stringify({
       calls: after.rows - before.rows + after.counted - before.counted,

@@ -10,6 +10,7 @@ import { openApp } from '../src/main.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { benchRecord } from './data.ts';
+import { figure } from './figures.ts';
 import { cpuUs, firstJson, load, median, startNode, stop } from './process.ts';
 
 /**
@@ -98,7 +99,13 @@ try {
         );
       }
       console.log(
-        `${name}, ${connections} connections  median ratio ${(100 * median(ratios)).toFixed(0)} %, by CPU of Node ${(100 * median(ofCpu)).toFixed(0)} %${connections === 64 ? ' (goal 70 %)' : ''}`,
+        `${name}, ${connections} connections  median ratio ${(100 * median(ratios)).toFixed(0)} %, by CPU of Node ${(100 * median(ofCpu)).toFixed(0)} %`,
+      );
+      figure(
+        `${name}, ${connections} connection${connections === 1 ? '' : 's'}, of a plain file`,
+        100 * median(ratios),
+        '%',
+        { atLeast: connections === 1 ? 35 : 80 },
       );
     }
   }

@@ -9,6 +9,7 @@ import { newRestamping, restampNext } from '../src/restamp.ts';
 import { upgradePauseMs } from '../src/upgrade.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillOrganisation } from './data.ts';
+import { figure } from './figures.ts';
 
 /**
  * What a tight writer notices of a restamp of its organisation, in turns with and without one, and how fast a restamp is
@@ -92,6 +93,7 @@ try {
     ratios.push(p99(beside) / p99(without));
   }
   console.log(`p99 beside a restamp by without: ${ratios.map((one) => one.toFixed(2)).join(', ')}`);
+  figure('p99 of a writer beside a restamp, worst of four turns', Math.max(...ratios), 'times', { atMost: 1.5 });
   await turn('a restamp alone', [restamp]);
 } finally {
   await close();

@@ -12,6 +12,7 @@ import { seededRandom } from '../src/random.ts';
 import { readSettings } from '../src/settings.ts';
 import { openLink } from '../src/sittings/link.ts';
 import { findCurrent } from '../src/sittings/store.ts';
+import { figure } from './figures.ts';
 import { firstJson, stop } from './process.ts';
 
 /**
@@ -157,6 +158,12 @@ try {
     const at = (share: number) => (all[Math.min(all.length - 1, Math.floor(all.length * share))] ?? 0).toFixed(1);
     console.log(
       `${kind.padEnd(42)} ${String(all.length).padStart(6)} (${(all.length / seconds).toFixed(0)}/s)  p50 ${at(0.5)} ms  p95 ${at(0.95)} ms  p99 ${at(0.99)} ms  most ${at(1)} ms`,
+    );
+    figure(
+      `${kind}, ${sittings} sittings, p99`,
+      Number(at(0.99)),
+      'ms',
+      kind.startsWith('server: ') ? { atMost: 50 } : undefined,
     );
   }
 } finally {

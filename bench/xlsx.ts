@@ -10,6 +10,7 @@ import { sheetFormats } from '../src/files/sheet.ts';
 import { openApp } from '../src/main.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillOrganisation } from './data.ts';
+import { figure } from './figures.ts';
 
 /**
  * How long a file of results takes, and how much memory: each form of file, over all results of an organisation. The peer is
@@ -66,6 +67,13 @@ async function measured(name: string, run: () => Promise<number>): Promise<void>
   const seconds = (app.clock.monotonicMs() - startMs) / 1000;
   clearInterval(watch);
   const mb = (n: number) => Math.round(n / 1024 / 1024);
+  figure(
+    `${name}, ${most.toLocaleString('en-GB')} results`,
+    seconds,
+    's',
+    name === 'xlsx' ? { atMost: 10 } : undefined,
+  );
+  figure(`${name}, memory above what it began with`, mb(peak - before), 'MB', { atMost: 100 });
   console.log(
     JSON.stringify({ name, results: most, seconds, file_mb: mb(bytes), memory_mb: mb(before), peak_mb: mb(peak) }),
   );
