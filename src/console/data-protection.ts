@@ -98,6 +98,7 @@ async function openPage({ app, base, organisation, query, form: sent }: Visit, f
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Open a case',
+      says: 'A request about data, or a complaint: from now on it has a clock.',
       back: { to: base + path, label: 'Data protection' },
       main: form(
         `${base}${path}/open`,

@@ -122,6 +122,7 @@ async function deliveries(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Deliveries',
+      says: 'What was sent to your endpoints, what became of it, and what can be sent again.',
       back: { to: `${base}/webhooks`, label: 'Webhooks' },
       main: html`${filterForm(visit, endpoints)}${
         rows.length === 0

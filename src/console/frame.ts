@@ -25,6 +25,8 @@ export const consoleName = 'Assessment results';
 export type Page = {
   /** The heading, and the first part of the document's title. */
   title: string;
+  /** What the page is for, in a line, where what it shows doesn't begin with that. */
+  says?: string;
   main: Content;
   /** Above the heading: where the page hangs. */
   back?: { to: string; label: string };
@@ -100,7 +102,7 @@ export function documentOf(page: Page, frame: Frame): string {
 <link rel="stylesheet" href="${consoleStyle.path}"></head>
 <body><a class="skip" href="#main">Skip to the main part</a>
 ${header(frame)}${menu(frame)}
-<main id="main" class="wide" tabindex="-1">${page.back === undefined ? null : html`<p class="back"><a href="${page.back.to}">${page.back.label}</a></p>`}<h1>${page.title}</h1>
+<main id="main" class="wide" tabindex="-1">${page.back === undefined ? null : html`<p class="back"><a href="${page.back.to}">${page.back.label}</a></p>`}<h1>${page.title}</h1>${page.says === undefined ? null : html`<p>${page.says}</p>`}
 ${page.main}</main></body></html>`.text
   }`;
 }

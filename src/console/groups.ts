@@ -108,6 +108,7 @@ function createPage({ base, form: sent }: Visit, faults: Faults): Answer {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Create a group',
+      says: 'A cohort, course, campus or whatever else your learners are put together by.',
       back: { to: here, label: 'Groups' },
       main: form(
         `${here}/create`,

@@ -61,6 +61,7 @@ async function keys(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Access keys',
+      says: 'What each platform proves itself with, what it may see, and when it was used last.',
       main: html`${notice(query, {
         revoked: 'The key is revoked. The next request with it is refused.',
         'link-revoked': 'The link is taken back. It opens nothing any more.',
@@ -177,6 +178,7 @@ async function createPage(visit: Visit, faults: Faults): Promise<Answer> {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Create a key',
+      says: 'One for each platform that reads your results. Its secret is shown once.',
       back: { to: `${base}/keys`, label: 'Access keys' },
       main: form(
         `${base}/keys/create`,

@@ -64,6 +64,7 @@ async function log(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Request log',
+      says: 'Every call of your platforms in the last 90 days: by which key, for what, and how it was answered.',
       main: html`${filters(path, [
         selectField({
           name: 'key',
@@ -171,6 +172,7 @@ async function errors(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Errors and traffic',
+      says: 'Which calls were refused, why, and what to do about it.',
       back: { to: path, label: 'Request log' },
       main: html`${
         groups.length === 0

@@ -53,6 +53,7 @@ async function people(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'People',
+      says: 'Who of the organisation may sign in, and in which role.',
       main: html`${notice(query, {
         role: 'The role is changed. They sign in again to use it.',
         removed: 'The person is removed. Their sessions have ended.',
@@ -108,6 +109,7 @@ function invitePage({ base, organisation, form: sent }: Visit, faults: Faults): 
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Invite somebody',
+      says: 'They get a link that works once, for seven days, and choose their own password.',
       back: { to: `${base}/people`, label: 'People' },
       main: form(
         `${base}/people/invite`,

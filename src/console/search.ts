@@ -30,6 +30,7 @@ function searchPage({ base }: Visit, faults: Faults): Answer {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Find by reference or id',
+      says: 'One field for learners, results, calls, keys, deliveries, events and endpoints.',
       main: form(
         `${base}/search`,
         textField({

@@ -37,6 +37,7 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Settings',
+      says: 'What holds for the whole organisation: name, clocks, invitations and groups.',
       main: html`${notice(query, { saved: 'The settings are saved.' })}${form(
         `${base}/settings`,
         [

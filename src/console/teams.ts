@@ -111,6 +111,7 @@ function createPage({ base, form: sent }: Visit, faults: Faults): Answer {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Make a team',
+      says: 'Tutors who work with the team see its learners, and nobody else.',
       back: { to: here, label: 'Teams' },
       main: form(
         `${here}/create`,

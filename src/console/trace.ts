@@ -20,6 +20,7 @@ async function trace(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Where is this result?',
+      says: 'How far a result has come, to which platform, and why not further.',
       main: html`${filters(
         `${base}/trace`,
         textField({

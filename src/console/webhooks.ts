@@ -98,6 +98,7 @@ async function webhooks(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Webhooks',
+      says: 'Where your platforms are told of results and groups, and whether it arrives.',
       main: html`${notice(query, { removed: 'The endpoint is removed. Nothing is sent to it any more.' })}${
         notices.length === 0
           ? null
@@ -248,6 +249,7 @@ async function createPage(visit: Visit, faults: Faults): Promise<Answer> {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Register an endpoint',
+      says: 'An address of your platform that is told as soon as something happens.',
       back: { to: `${base}/webhooks`, label: 'Webhooks' },
       main: form(
         `${base}/webhooks/create`,

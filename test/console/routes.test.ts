@@ -200,6 +200,16 @@ suite('what browsers are told', () => {
     assert.equal((await sizeOf({ 'accept-encoding': 'gzip' })).coding, undefined);
   });
 
+  test('every page says in a line what it is for, before anything else', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    for (const route of consoleRoutes) {
+      if (route.method !== 'GET' || typeof route.for === 'string' || route.path.includes('{')) continue;
+      const { status, text } = await owner.get(filled(route));
+      const [, first] = /<h1>[^]*?<\/h1>\s*<(\w+)/.exec(text) ?? [];
+      if (status === 200) assert.equal(first, 'p', addressOf(route));
+    }
+  });
+
   test('a form counts only when the browser says that it is ours', async () => {
     const owner = await personOf(service, org.id, 'owner');
     const path = `/console/${org.publicId}/people/invite`;
