@@ -1,9 +1,9 @@
 import { html } from '../html.ts';
 import type { Content } from '../html.ts';
-import type { InvitationState, SeenInvitation } from '../invitations/browse.ts';
-import { browseInvitations, findSeenInvitations, invitationStates } from '../invitations/browse.ts';
+import type { InvitationPlace, InvitationState, SeenInvitation } from '../invitations/browse.ts';
+import { browseInvitations, findSeenInvitations, invitationStates, looked } from '../invitations/browse.ts';
 import type { Purpose } from '../invitations/invitations.ts';
-import { assessmentUrl, findInvitation, setInvitationEnd } from '../invitations/invitations.ts';
+import { assessmentUrl, setInvitationEnd } from '../invitations/invitations.ts';
 import { releaseStartCode } from '../invitations/start-code.ts';
 import { limits } from '../limits.ts';
 import { isPlainText, holdsNationalInsuranceNumber } from '../personal-data.ts';
@@ -53,6 +53,22 @@ const stateNames: Record<InvitationState, string> = {
   cancelled: 'Cancelled',
 };
 
+/** What a list of them begins with: a list that an end decides on goes by the end. */
+const orders: Record<InvitationState, string> = {
+  sent: 'the latest end',
+  opened: 'the latest end',
+  paused: 'the newest',
+  used: 'the newest',
+  expired: 'the latest end',
+  cancelled: 'the newest',
+};
+
+/** `MICROSECONDS.ID`: where a list goes on. */
+function readPlace(text: string): InvitationPlace | null {
+  const [, us, id] = /^(\d{1,17})\.([0-9a-f-]{36})$/.exec(text) ?? [];
+  return id === undefined || !isUuid(id) ? null : { us: us!, invitation_id: id };
+}
+
 const isState = (text: string): text is InvitationState => (invitationStates as readonly string[]).includes(text);
 
 function stateOf({ state, paused_at: at }: SeenInvitation, zone: string): Content {
@@ -66,20 +82,17 @@ async function list(visit: Visit): Promise<Answer> {
   const { organisation_id: id, time_zone: zone } = organisation;
   const given = query.get('state') ?? '';
   const state = isState(given) ? given : null;
-  const after = query.get('after') ?? '';
-  const before = isUuid(after) ? ((await findInvitation(app.db, id, after.toLowerCase())) ?? null) : null;
-  const found = await browseInvitations(app.db, id, {
+  const after = readPlace(query.get('after') ?? '');
+  const { rows, next, passed } = await browseInvitations(app.db, id, {
     state,
-    before,
+    after,
     sight: await sightOf(visit),
-    limit: limits.consoleRows + 1,
+    limit: limits.consoleRows,
     now: new Date(app.clock.nowMs()),
   });
-  const rows = found.slice(0, limits.consoleRows);
-  const next = found.length > rows.length ? rows.at(-1)!.invitation_id : null;
   const choosing = mayInvite(visit);
   const shown = table<SeenInvitation>({
-    caption: state === null ? 'All invitations, the newest first' : `${stateNames[state]}, the newest first`,
+    caption: state === null ? 'All invitations, the newest first' : `${stateNames[state]}, ${orders[state]} first`,
     rows,
     columns: [
       {
@@ -123,13 +136,13 @@ async function list(visit: Visit): Promise<Answer> {
           ],
           chosen: state ?? '',
         }),
-      )}${
+      )}${passed ? html`<p role="status">${looked.toLocaleString('en-GB')} invitations were looked through for this page. The next page looks further.</p>` : null}${
         rows.length === 0
           ? empty('No invitation is like this.', choosing && html`<a href="${base}/invite">Invite learners</a>`)
           : choosing
             ? html`<form class="alone" method="post" action="${base}/invitations/links">${shown}<button class="second">Links and cards of the chosen ones</button></form>`
             : shown
-      }${pager({ first: before === null ? null : withQuery(path, query, { after: null }), next: next === null ? null : withQuery(path, query, { after: next }) })}`,
+      }${pager({ first: after === null ? null : withQuery(path, query, { after: null }), next: next === null ? null : withQuery(path, query, { after: `${next.us}.${next.invitation_id}` }) })}`,
     },
   };
 }

@@ -2,6 +2,7 @@ import { countDueCases } from '../cases/cases.ts';
 import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
 import type { Sight } from '../groups/sight.ts';
+import { haveFewMembers, inSight } from '../groups/sight.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
@@ -26,17 +27,21 @@ const members = `
   select distinct m.learner_id from membership m
    where m.organisation_id = $1 and m.group_id = any($6::uuid[]) and m.left_position is null`;
 
+const unbegun =
+  '(not exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id)) is true';
+
 /**
  * Invitations of the last two months under which nothing has begun, and that can still be used; of each kind at most so many
- * are counted.
+ * are counted. Of few members theirs are looked at; of many, some are soon met among everybody's.
  */
-const invitations = (from: string) => `
-  select (select count(*)::int4 from (
-           select from ${from} i.organisation_id = $1 and i.status = 'open' and i.expires_at > $2 and i.created_at < $3 and i.created_at > $2 - interval '60 days'
-              and not exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id) limit $5) c) as unopened,
-         (select count(*)::int4 from (
-           select from ${from} i.organisation_id = $1 and i.status = 'open' and i.expires_at > $2 and i.expires_at < $4 and i.created_at > $2 - interval '60 days'
-              and not exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id) limit $5) c) as expiring`;
+const invitations = (from: string) => {
+  const counted = (more: string) => `
+    (select count(*)::int4 from (
+       select from ${from} i.organisation_id = $1 and i.status = 'open' and ${more} and i.created_at > $2 - interval '60 days'
+          and ${unbegun} and ${inSight('i.learner_id', '$6')} limit $5) c)`;
+  return `
+  select ${counted('i.expires_at > $2 and i.created_at < $3')} as unopened, ${counted('i.expires_at > $2 and i.expires_at < $4')} as expiring`;
+};
 const everybodysInvitations = statement('today.invitations', invitations('invitation i where'));
 const invitationsOfTeams = statement(
   'today.invitations_of_teams',
@@ -48,9 +53,8 @@ type Invitations = { unopened: number; expiring: number };
 async function countInvitations(tx: Tx, organisationId: number, sight: Sight, nowMs: number): Promise<Invitations> {
   const at = (days: number) => new Date(nowMs + days * dayMs);
   const values = [organisationId, at(0), at(-limits.unopenedDays), at(limits.expiringDays), limits.countedMost + 1];
-  const rows = await (sight === null
-    ? tx.query<Invitations>(everybodysInvitations, values)
-    : tx.query<Invitations>(invitationsOfTeams, [...values, sight]));
+  const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
+  const rows = await tx.query<Invitations>(isFew ? invitationsOfTeams : everybodysInvitations, [...values, sight]);
   return rows[0]!;
 }
 

@@ -394,10 +394,10 @@ create table invitation (
   constraint invitation_organisation_id_learner_id_fkey FOREIGN KEY (organisation_id, learner_id) REFERENCES learner(organisation_id, learner_id),
   constraint invitation_pkey PRIMARY KEY (organisation_id, invitation_id)
 );
+CREATE INDEX invitation_by_status ON public.invitation USING btree (organisation_id, status, created_at DESC, invitation_id DESC) INCLUDE (learner_id, expires_at);
 CREATE INDEX invitation_created ON public.invitation USING btree (organisation_id, created_at DESC, invitation_id DESC);
+CREATE INDEX invitation_ending ON public.invitation USING btree (organisation_id, expires_at DESC, invitation_id DESC) WHERE (status = 'open'::text);
 CREATE INDEX invitation_learner ON public.invitation USING btree (organisation_id, learner_id, created_at);
-CREATE INDEX invitation_open ON public.invitation USING btree (organisation_id, created_at DESC, invitation_id DESC) INCLUDE (expires_at) WHERE (status = 'open'::text);
-CREATE INDEX invitation_status ON public.invitation USING btree (organisation_id, status, learner_id);
 
 create table invitation_run (
   again integer not null default 0,

@@ -12,7 +12,8 @@ export const emptiedWords: Record<Emptied, string> = {
   erased: 'the learner was erased',
 };
 
-// The two expressions are those of the indexes event_assessment and event_learner.
+// The two expressions are those of the indexes event_assessment and event_learner. Ids go on as lists, so that they are
+// looked up: joined, a generic plan reads every event of the organisation.
 const empty = statement(
   'event.empty',
   `
@@ -25,9 +26,9 @@ const empty = statement(
      where organisation_id = $1 and type = 'learner.groups.updated' and emptied is null
        and substring(payload from '"learner_ref":"([^"]*)"') = any($3::text[])),
   locked as (
-    select e.event_id from event e where e.organisation_id = $1 and e.event_id in (select event_id from told)
+    select e.event_id from event e where e.organisation_id = $1 and e.event_id = any(array(select event_id from told))
      order by e.event_id for update)
-  update event e set payload = '', emptied = $4 from locked where e.organisation_id = $1 and e.event_id = locked.event_id
+  update event e set payload = '', emptied = $4 where e.organisation_id = $1 and e.event_id = any(array(select event_id from locked))
   returning e.event_id`,
 );
 // A delivery's id is made from its event and its endpoint (emit.ts); those of removed endpoints are no longer sent.
@@ -36,12 +37,12 @@ const cancel = statement(
   `
   with locked as (
     select d.delivery_id from delivery d
-     where d.organisation_id = $1 and d.status = 'pending' and d.delivery_id in (
+     where d.organisation_id = $1 and d.status = 'pending' and d.delivery_id = any(array(
        select md5(event_id::text || w.endpoint_id)::uuid
-         from unnest($2::uuid[]) as e(event_id) cross join webhook_endpoint w where w.organisation_id = $1)
+         from unnest($2::uuid[]) as e(event_id) cross join webhook_endpoint w where w.organisation_id = $1))
      order by d.delivery_id for update)
   update delivery d set status = 'cancelled', next_attempt_at = null, finished_at = $3
-    from locked where d.organisation_id = $1 and d.delivery_id = locked.delivery_id`,
+   where d.organisation_id = $1 and d.delivery_id = any(array(select delivery_id from locked))`,
 );
 
 /**

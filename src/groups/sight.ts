@@ -1,3 +1,7 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import { limits } from '../limits.ts';
+
 /**
  * Whose learners somebody sees: null for everybody's, or the ids of groups, whose members now they are. It is a parameter
  * of every statement that reads learners for a person.
@@ -30,3 +34,16 @@ export const groupInSight = (groupId: string, sight: string) =>
        select from membership m
         where m.organisation_id = $1 and m.group_id = ${groupId} and m.left_position is null and ${inSight('m.learner_id', sight)}
         offset 0)))`;
+
+const fewMembers = statement(
+  'group.few_members',
+  `
+  select count(*) <= $3 as few from (
+    select from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null limit $3 + 1) m`,
+);
+
+/** Whether so few are members of these groups now that a list begins with them; of many, soon one is met in any list. */
+export async function haveFewMembers(tx: Tx, organisationId: number, groupIds: readonly string[]): Promise<boolean> {
+  const [row] = await tx.query<{ few: boolean }>(fewMembers, [organisationId, groupIds, limits.membersSorted]);
+  return row!.few;
+}

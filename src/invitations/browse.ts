@@ -1,7 +1,7 @@
-import type { Tx } from '../db/database.ts';
+import type { Statement, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Sight } from '../groups/sight.ts';
-import { inSight } from '../groups/sight.ts';
+import { haveFewMembers, inSight } from '../groups/sight.ts';
 import { nilUuid } from '../uuid.ts';
 import type { Invitation } from './invitations.ts';
 
@@ -39,40 +39,93 @@ const around = `
              max(s.last_seen_at) filter (where s.status = 'open' and s.on_screen_since is null and s.stop is null) as paused_at
         from sitting s where s.organisation_id = i.organisation_id and s.invitation_id = i.invitation_id) s`;
 
-/** What narrows the scan before any sitting is looked at. */
-const before: Record<InvitationState, string> = {
-  sent: "i.status = 'open' and i.expires_at > $2",
-  opened: "i.status = 'open'",
-  paused:
-    "i.status = 'open' and i.invitation_id in (select o.invitation_id from sitting o where o.organisation_id = $1 and o.status = 'open')",
-  used: "i.status = 'used'",
-  expired: "i.status = 'open' and i.expires_at <= $2",
-  cancelled: "i.status = 'withdrawn'",
+const sittings = (more: string) =>
+  `exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id${more})`;
+const begun = sittings('');
+const underWay = sittings(" and s.status = 'open'");
+const paused = sittings(" and s.status = 'open' and s.on_screen_since is null and s.stop is null");
+const withOpenSitting =
+  "i.invitation_id in (select o.invitation_id from sitting o where o.organisation_id = $1 and o.status = 'open')";
+
+/**
+ * One way through invitations, newest or latest end first: `rows` is what an index narrows them by, `only` is asked of each.
+ * $2 is now.
+ */
+type Walk = { name: string; key: 'created_at' | 'expires_at'; rows: string; only: string };
+
+/** One after the other; what is under way after its end comes behind all that has not ended. */
+const walks: Record<InvitationState | 'all', Walk[]> = {
+  all: [{ name: 'all', key: 'created_at', rows: 'true', only: 'true' }],
+  sent: [{ name: 'sent', key: 'expires_at', rows: "i.status = 'open' and i.expires_at > $2", only: `not ${begun}` }],
+  opened: [
+    {
+      name: 'opened',
+      key: 'expires_at',
+      rows: "i.status = 'open' and i.expires_at > $2",
+      only: `${begun} and not ${paused}`,
+    },
+    {
+      name: 'opened_after_end',
+      key: 'expires_at',
+      rows: `i.status = 'open' and i.expires_at <= $2 and ${withOpenSitting}`,
+      only: `not ${paused}`,
+    },
+  ],
+  paused: [{ name: 'paused', key: 'created_at', rows: `i.status = 'open' and ${withOpenSitting}`, only: paused }],
+  used: [{ name: 'used', key: 'created_at', rows: "i.status = 'used'", only: 'true' }],
+  expired: [
+    { name: 'expired', key: 'expires_at', rows: "i.status = 'open' and i.expires_at <= $2", only: `not ${underWay}` },
+  ],
+  cancelled: [{ name: 'cancelled', key: 'created_at', rows: "i.status = 'withdrawn'", only: 'true' }],
 };
 
-/** With a sight, the list begins with the members: they are few, and invitations are many. */
-function listOf(state: InvitationState | 'all', whose: 'all' | 'members') {
+/** Invitations that one page looks through; and how often it looks further by itself while it has found none. */
+export const looked = 5000;
+const looksOn = 4;
+
+/** Where a list goes on: the time that it is in the order of, in microseconds since 1970, and the id. */
+export type InvitationPlace = { us: string; invitation_id: string };
+const beginning: InvitationPlace = { us: '253402300799000000', invitation_id: nilUuid };
+
+const usOf = (key: string) => `(extract(epoch from i.${key}) * 1000000)::int8::text`;
+
+/** $3 and $4: the place, $5: how many. With members the walk begins with them: they are few, and invitations are many. */
+function behind({ key, rows }: Walk, whose: 'all' | 'members', sight: string): string {
   const from =
     whose === 'all'
       ? 'invitation i'
       : `(select distinct m.learner_id from membership m
-           where m.organisation_id = $1 and m.group_id = any($6::uuid[]) and m.left_position is null) m
+           where m.organisation_id = $1 and m.group_id = any(${sight}::uuid[]) and m.left_position is null) m
          join invitation i on i.organisation_id = $1 and i.learner_id = m.learner_id`;
-  const only = state === 'all' ? 'true' : `${before[state]} and ${stateOf()} = '${state}'`;
+  return `
+    select i.* from ${from}
+     where i.organisation_id = $1 and (i.${key}, i.invitation_id) < ('epoch'::timestamptz + $3::int8 * interval '1 microsecond', $4) and ${rows}
+     order by i.${key} desc, i.invitation_id desc limit $5::int4`;
+}
+
+function pageOf(walk: Walk, whose: 'all' | 'members') {
+  const { key, only } = walk;
+  const inOrder = `order by i.${key} desc, i.invitation_id desc`;
   return statement(
-    `invitation.browse_${state}_${whose}`,
+    `invitation.browse_${walk.name}_${whose}`,
     `
-  select ${seen} from ${from} ${around}
-   where i.organisation_id = $1 and (i.created_at, i.invitation_id) < ($3, $4) and ${only}
-   order by i.created_at desc, i.invitation_id desc limit $5`,
+  select ${seen}, ${usOf(key)} as us
+    from (select * from (${behind(walk, whose, '$6')}) i
+           where (${only}) is true and ${inSight('i.learner_id', '$6')} ${inOrder} limit $7) i ${around}
+   ${inOrder}`,
   );
 }
 
-const lists = new Map(
-  (['all', ...invitationStates] as const).map((state) => [
-    state,
-    { all: listOf(state, 'all'), members: listOf(state, 'members') },
-  ]),
+const endOf = (walk: Walk) =>
+  statement(
+    `invitation.looked_to_${walk.name}`,
+    `select i.invitation_id, ${usOf(walk.key)} as us from (${behind(walk, 'all', '')}) i where $2::timestamptz is not null offset $5 - 1`,
+  );
+
+const statements = new Map(
+  Object.values(walks)
+    .flat()
+    .map((walk) => [walk.name, { all: pageOf(walk, 'all'), members: pageOf(walk, 'members'), end: endOf(walk) }]),
 );
 
 const byIds = statement(
@@ -91,25 +144,71 @@ const ofRun = statement(
    order by r.row_no limit $6`,
 );
 
-/** The newest first, in one state or in any, those made before `before`. */
-export function browseInvitations(
+export type InvitationPage = {
+  rows: SeenInvitation[];
+  next: InvitationPlace | null;
+  /** So many were looked through, and more may follow. */
+  passed: boolean;
+};
+
+/**
+ * In one state or in any: the newest first, or where their end counts, the latest end first. Of a sight with few members,
+ * theirs are sorted; of a large one the list is walked, and where that does not fill a page theirs are sorted, too.
+ */
+export async function browseInvitations(
   tx: Tx,
   organisationId: number,
   given: {
     state: InvitationState | null;
-    before: Pick<Invitation, 'created_at' | 'invitation_id'> | null;
+    after: InvitationPlace | null;
     sight: Sight;
     limit: number;
     now: Date;
   },
-): Promise<SeenInvitation[]> {
-  const { state, before: from, sight, limit, now } = given;
-  const list = lists.get(state ?? 'all')!;
-  const values = [organisationId, now, from?.created_at ?? 'infinity', from?.invitation_id ?? nilUuid, limit];
-  return sight === null
-    ? tx.query<SeenInvitation>(list.all, values)
-    : tx.query<SeenInvitation>(list.members, [...values, sight]);
+): Promise<InvitationPage> {
+  const { state, sight, limit, now } = given;
+  const isWalked = sight === null || !(await haveFewMembers(tx, organisationId, sight));
+  let found: (SeenInvitation & { us: string })[] = [];
+  let end: InvitationPlace | undefined;
+  for (const { name } of walks[state ?? 'all']) {
+    const { all, members, end: stop } = statements.get(name)!;
+    const read = (sql: Statement, from: InvitationPlace, most: number) =>
+      tx.query<SeenInvitation & { us: string }>(sql, [
+        organisationId,
+        now,
+        from.us,
+        from.invitation_id,
+        most,
+        sight,
+        limit + 1 - found.length,
+      ]);
+    let from = given.after ?? beginning;
+    for (let looks = 0; looks <= looksOn; looks++) {
+      const some = isWalked ? await read(all, from, looked) : [];
+      const isFull = found.length + some.length > limit;
+      if (!isFull && sight !== null) {
+        found = [...found, ...(await read(members, from, everything))];
+        break;
+      }
+      found = [...found, ...some];
+      if (isFull) break;
+      [end] = await tx.query<InvitationPlace>(stop, [organisationId, now, from.us, from.invitation_id, looked]);
+      if (end === undefined || found.length > 0) break;
+      from = end;
+    }
+    if (found.length > limit || end !== undefined) break;
+  }
+  const rows = found.slice(0, limit);
+  const isFull = found.length > limit;
+  const last = rows.at(-1);
+  return {
+    rows,
+    next: isFull ? { us: last!.us, invitation_id: last!.invitation_id } : (end ?? null),
+    passed: !isFull && end !== undefined,
+  };
 }
+
+const everything = 2_147_483_647;
 
 /** Those of the ids that are in sight, by name. */
 export function findSeenInvitations(

@@ -2,7 +2,7 @@ import type { ReviewFlag, ReviewOutcome } from '../assessments/assessments.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Sight } from '../groups/sight.ts';
-import { inSight } from '../groups/sight.ts';
+import { haveFewMembers, inSight } from '../groups/sight.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjects } from '../scoring/levels.ts';
 import { nilUuid } from '../uuid.ts';
@@ -41,7 +41,8 @@ const joined = `
   join learner l on l.organisation_id = $1 and l.learner_id = w.learner_id
   join assessment a on a.organisation_id = $1 and a.assessment_id = w.assessment_id and a.body is not null`;
 
-// One ordered scan for each rank and subject, so that whatever is left out costs nothing.
+// One ordered scan for each rank and subject, so that whatever is left out costs nothing. Of many members, too, some are
+// soon met in it; of few, the list begins with them.
 const everybodys = statement(
   'review.queue',
   `
@@ -51,7 +52,7 @@ const everybodys = statement(
      cross join lateral (
        select q.* from review q
         where q.organisation_id = $1 and q.decided_at is null and q.rank = k.rank and q.subject = s.subject
-          and (q.opened_at, q.assessment_id) < (k.before_at, k.before_id)
+          and (q.opened_at, q.assessment_id) < (k.before_at, k.before_id) and ${inSight('q.learner_id', '$7')}
         order by q.opened_at desc, q.assessment_id desc limit $6) r
      order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) w
   ${joined}
@@ -85,7 +86,7 @@ const asked = statement(
 );
 
 /** The next of those who wait, from `after` on. */
-export function findWaiting(
+export async function findWaiting(
   tx: Tx,
   organisationId: number,
   { why, subject, asked: isAsked }: Filter,
@@ -110,11 +111,12 @@ export function findWaiting(
     wanted,
     limit,
   ];
-  return sight === null ? tx.query<Waiting>(everybodys, values) : tx.query<Waiting>(ofTeams, [...values, sight]);
+  const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
+  return tx.query<Waiting>(isFew ? ofTeams : everybodys, [...values, sight]);
 }
 
 const counted = (what: string) => `(select count(*)::int4 from (select from ${what} limit $2) c)`;
-const waiting = 'review r where r.organisation_id = $1 and r.decided_at is null';
+const waiting = `review r where r.organisation_id = $1 and r.decided_at is null and ${inSight('r.learner_id', '$4')}`;
 const counts = statement(
   'review.counts',
   `
@@ -143,10 +145,8 @@ export async function countWaiting(
   organisationId: number,
   { sight, most, now }: { sight: Sight; most: number; now: Date },
 ): Promise<Counts> {
-  const values = [organisationId, most, now];
-  const rows = await (sight === null
-    ? tx.query<Counts>(counts, values)
-    : tx.query<Counts>(countsOfTeams, [...values, sight]));
+  const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
+  const rows = await tx.query<Counts>(isFew ? countsOfTeams : counts, [organisationId, most, now, sight]);
   return rows[0]!;
 }
 
@@ -171,16 +171,23 @@ export async function findResultInSight(
   return (await tx.query<ResultInSight>(result, [organisationId, assessmentId, sight]))[0];
 }
 
-const decided = statement(
-  'review.decided',
-  `
+const decidedFrom = (name: string, from: string) =>
+  statement(
+    name,
+    `
   select r.assessment_id, l.full_name, r.subject, r.outcome, r.decided_at, r.decided_by, a.body is not null as live
-    from review r
+    from (select r.* from ${from}
+           where r.organisation_id = $1 and r.decided_at is not null and (r.decided_at, r.assessment_id) < ($2, $3)
+             and ${inSight('r.learner_id', '$5')}
+           order by r.decided_at desc, r.assessment_id desc limit $4) r
     join learner l on l.organisation_id = $1 and l.learner_id = r.learner_id
     join assessment a on a.organisation_id = $1 and a.assessment_id = r.assessment_id
-   where r.organisation_id = $1 and r.decided_at is not null and (r.decided_at, r.assessment_id) < ($2, $3)
-     and ${inSight('r.learner_id', '$5')}
-   order by r.decided_at desc, r.assessment_id desc limit $4`,
+   order by r.decided_at desc, r.assessment_id desc`,
+  );
+const decided = decidedFrom('review.decided', 'review r');
+const decidedOfTeams = decidedFrom(
+  'review.decided_of_teams',
+  `(${members.replace('$7', '$5')}) t join review r on r.learner_id = t.learner_id`,
 );
 
 export type DecidedReview = {
@@ -194,12 +201,13 @@ export type DecidedReview = {
 };
 
 /** What was decided last. */
-export function findDecided(
+export async function findDecided(
   tx: Tx,
   organisationId: number,
   { sight, before, limit }: { sight: Sight; before: { at: Date; assessmentId: string } | null; limit: number },
 ): Promise<DecidedReview[]> {
-  return tx.query<DecidedReview>(decided, [
+  const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
+  return tx.query<DecidedReview>(isFew ? decidedOfTeams : decided, [
     organisationId,
     before?.at ?? 'infinity',
     before?.assessmentId ?? nilUuid,

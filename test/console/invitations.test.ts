@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { feedLane, inWork } from '../../src/db/work.ts';
+import type { Sight } from '../../src/groups/sight.ts';
+import type { InvitationPlace, InvitationState } from '../../src/invitations/browse.ts';
+import { browseInvitations, invitationStates } from '../../src/invitations/browse.ts';
 import { provisionLearner } from '../../src/invitations/provision.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
 import { pauseSitting } from '../../src/sittings/answer.ts';
@@ -71,6 +74,35 @@ suite('invitations in the console', () => {
     const all = await owner.get(`${base}/invitations`);
     for (const id of ids.values()) assert.ok(all.text.includes(id));
     assert.match(all.text, /Paused until/);
+  });
+
+  test('page by page, the lists of all states together are the list of all, for a tutor of everybody too', async () => {
+    const team = await inFeed((work) => ensureTeam(work, org.id, { ref: 'everybody', name: 'Everybody' }));
+    const refs = await app.db.query<{ ref: string }>('select ref from learner where organisation_id = $1', [org.id]);
+    await inFeed((work) =>
+      addToTeam(
+        work,
+        org.id,
+        team,
+        refs.map(({ ref }) => ref),
+      ),
+    );
+    const walk = async (state: InvitationState | null, sight: Sight): Promise<string[]> => {
+      const found: string[] = [];
+      const now = new Date(app.clock.nowMs());
+      for (let after: InvitationPlace | null = null; ;) {
+        const page = await browseInvitations(app.db, org.id, { state, after, sight, limit: 2, now });
+        found.push(...page.rows.map((one) => one.invitation_id));
+        if (page.next === null) return found;
+        after = page.next;
+      }
+    };
+    const all = await walk(null, null);
+    assert.ok(all.length >= invitationStates.length);
+    assert.deepEqual(await walk(null, [team]), all);
+    const states = await Promise.all(invitationStates.map((state) => walk(state, null)));
+    assert.deepEqual(states.flat().sort(), all.toSorted());
+    assert.deepEqual(await Promise.all(invitationStates.map((state) => walk(state, [team]))), states);
   });
 
   test('the list goes on page by page, each invitation once', async () => {
