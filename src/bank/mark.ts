@@ -58,9 +58,13 @@ function surroundings(item: RenderedItem, beside: readonly string[], label = '')
   return { beside, text, words: new Set(wordsOf(text).map(stemOf)), sentences };
 }
 
+/** English that measures other things than letters; Reading names its answers as words, and form fields are copied. */
+const slipsForgiven: readonly unknown[] = ['grammar', 'writing'];
+
 function questionOf(item: RenderedItem, label = ''): Question {
   return {
     ...surroundings(item, [], label),
+    forgivesSlips: item.type === 'short_text' && 'domain' in item && slipsForgiven.includes(item.domain),
     screenWords: new Set(item.type === 'task' ? wordsOf(screenText(item)).map(stemOf) : []),
     sheet: item.type === 'task' ? (item.screen.find((block) => block.block === 'sheet')?.rows ?? []) : [],
   };

@@ -106,11 +106,12 @@ const honestyGoals: Goal[] = [
     measure: ofAll((r) => r.population.changed),
     most: 0.035,
   },
-  ...(['helped', 'gives_up'] as const).map((name): Goal => ({
-    goal:
-      name === 'helped'
-        ? 'learners who are helped from question 16 on are found'
-        : 'learners who give up at question 16 are found',
+  ...(['helped', 'gives_up', 'better_by_two'] as const).map((name): Goal => ({
+    goal: {
+      helped: 'learners who are helped from question 16 on are found',
+      gives_up: 'learners who give up at question 16 are found',
+      better_by_two: 'learners who are two logits abler from question 16 on are found',
+    }[name],
     measure: (r) => {
       const change = r.changes.find((one) => one.name === name)!;
       return share(change.found, change.learners);

@@ -1,20 +1,20 @@
-import { probability } from './irt.ts';
+import { logProbabilities } from './irt.ts';
 import type { ScoredAnswer } from './rules.ts';
 
 /**
  * Whether the answers in their order fit one ability. Someone who is helped from some question on, or gives up there,
- * answers like two people: the two statistics look for a change in the middle, and say nothing about somebody who was
- * helped all along.
+ * answers like two people. What is compared is how likely the answers are if ability changed by two logits somewhere in
+ * the middle third, and how likely if it never did; nobody's ability is known, so that both are averaged over the
+ * population. It says nothing about somebody who was helped all along.
  *
- * Sources: Page (1954) for cumulative sums, van Krimpen-Stoop & Meijer (2000), in Computerized Adaptive Testing,
- * 201–219, for those of residuals, here each with its item's weight in the estimate; Rao (1948) for the halves, a score
- * test of one ability against two. Limits from simulation: `docs/bank-simulation.md` has false alarms and power.
+ * Sources: Shiryaev (1963) and Roberts (1966) for likelihood ratios summed over every question where the change may have
+ * come, which find a change soonest; van Krimpen-Stoop & Meijer (2000), in Computerized Adaptive Testing, 201–219, for
+ * cumulative sums in adaptive tests. The limit is from simulation: `docs/bank-simulation.md` has false alarms and power.
  */
 export type PersonFit = {
-  /** Ability in the second half less that in the first, in its standard errors. */
-  halves: number;
-  /** The greatest cumulative sum, upwards or downwards, in standard errors of the whole sum. */
-  sum: number;
+  /** Logarithms of the two likelihood ratios: for a change to the better, and to the worse, against none. */
+  better: number;
+  worse: number;
   /**
    * `better`, `worse`: beyond what the answers of one ability show in 97 of 100 sittings. Null with too few answers to
    * tell.
@@ -22,54 +22,62 @@ export type PersonFit = {
   change: 'none' | 'better' | 'worse' | null;
 };
 
-/** Fewer answers than this leave halves that say nothing. */
+/** Fewer answers than this leave parts that say nothing. */
 export const personFitLeast = 20;
-const halvesMost = 2.35;
-const sumMost = 1.79;
+const most = 2;
 
-/** `answers` in the order given, `theta` the estimate from all of them. */
-export function personFit(answers: readonly ScoredAnswer[], theta: number): PersonFit {
-  const parts = answers.map((answer) => scorePart(answer, theta));
-  const half = Math.floor(parts.length / 2);
-  const [first, second] = [totalOf(parts.slice(0, half)), totalOf(parts.slice(half))];
-  const difference = second.score / second.information - first.score / first.information;
-  const halves = difference / Math.sqrt(1 / first.information + 1 / second.information);
-  const found = { halves, sum: greatestSum(parts) };
-  return { ...found, change: parts.length < personFitLeast ? null : changeOf(found) };
-}
+const step = 0.1;
+/** Two logits, in steps of the abilities that are summed over. */
+const change = 20;
+const reach = 60;
+const abilities = Float64Array.from({ length: 2 * reach + 1 }, (_, k) => (k - reach) * step);
+/** Abilities are N(0, 1), whoever the learner is. */
+const logPrior = abilities.map((theta) => -(theta ** 2) / 2);
 
-/** What one answer adds to the derivative of the log likelihood, and to the information. */
-type Part = { score: number; information: number };
-
-function scorePart({ item, right }: ScoredAnswer, theta: number): Part {
-  const p = probability(item, theta);
-  const slope = (item.a * (p - item.c) * (1 - p)) / (1 - item.c);
-  const variance = p * (1 - p);
-  return { score: (((right ? 1 : 0) - p) * slope) / variance, information: slope ** 2 / variance };
-}
-
-function totalOf(parts: readonly Part[]): Part {
-  return {
-    score: parts.reduce((sum, part) => sum + part.score, 0),
-    information: parts.reduce((sum, part) => sum + part.information, 0),
+/** `answers` in the order given. */
+export function personFit(answers: readonly ScoredAnswer[]): PersonFit {
+  const upTo = cumulativeLogs(answers);
+  const all = upTo.at(-1)!;
+  const unchanged = logSum(all.map((log, k) => logPrior[k]! + log));
+  const ratio = (way: 1 | -1): number => {
+    const found: number[] = [];
+    for (let at = Math.ceil(answers.length / 3); at <= Math.floor((2 * answers.length) / 3); at++)
+      found.push(logSum(changedAt(upTo[at]!, all, way * change)) - unchanged);
+    return found.length === 0 ? 0 : logSum(found) - Math.log(found.length);
   };
+  const ratios = { better: ratio(1), worse: ratio(-1) };
+  return { ...ratios, change: answers.length < personFitLeast ? null : changeOf(ratios) };
 }
 
-function greatestSum(parts: readonly Part[]): number {
-  const scale = Math.sqrt(totalOf(parts).information);
-  let [up, down, most] = [0, 0, 0];
-  for (const { score } of parts) {
-    up = Math.max(0, up + score / scale);
-    down = Math.max(0, down - score / scale);
-    most = Math.max(most, up, down);
+/** The log likelihood of the first answers, of none to all, at each ability. */
+function cumulativeLogs(answers: readonly ScoredAnswer[]): Float64Array[] {
+  const sums = [new Float64Array(abilities.length)];
+  for (const { item, right } of answers) {
+    const before = sums.at(-1)!;
+    sums.push(before.map((sum, k) => sum + logProbabilities(item, abilities[k]!)[right ? 'right' : 'wrong']));
   }
-  return most;
+  return sums;
 }
 
-/**
- * At the estimate all parts add up to about nothing, so a path that rises late fell before: the halves say which way.
- */
-function changeOf({ halves, sum }: Pick<PersonFit, 'halves' | 'sum'>): 'none' | 'better' | 'worse' {
-  if (Math.abs(halves) <= halvesMost && sum <= sumMost) return 'none';
-  return halves > 0 ? 'better' : 'worse';
+/** By the ability before: the first answers at that one, the others at one so many steps away. */
+function changedAt(first: Float64Array, all: Float64Array, by: number): Float64Array {
+  const from = Math.max(0, -by);
+  return Float64Array.from({ length: abilities.length - Math.abs(by) }, (_, n) => {
+    const [before, after] = [from + n, from + n + by];
+    return logPrior[before]! + first[before]! + all[after]! - first[after]!;
+  });
+}
+
+/** The logarithm of the sum of what these are the logarithms of. */
+function logSum(logs: Iterable<number> & { readonly length: number }): number {
+  let top = -Infinity;
+  for (const log of logs) if (log > top) top = log;
+  let sum = 0;
+  for (const log of logs) sum += Math.exp(log - top);
+  return top + Math.log(sum);
+}
+
+function changeOf({ better, worse }: Pick<PersonFit, 'better' | 'worse'>): 'none' | 'better' | 'worse' {
+  if (Math.max(better, worse) <= most) return 'none';
+  return better > worse ? 'better' : 'worse';
 }

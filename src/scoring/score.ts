@@ -16,7 +16,7 @@ import { placeByRules } from './rules.ts';
 import type { RulePlacement, ScoredAnswer } from './rules.ts';
 
 /** Raised by hand whenever a figure could come out differently; frozen into every result. */
-export const engineVersions = { irt: '1.2.0', rules: '1.0.0', reconciliation: '1.2.0' } as const;
+export const engineVersions = { irt: '1.3.0', rules: '1.0.0', reconciliation: '1.2.0' } as const;
 
 /** A sitting with fewer answers, or answers in fewer domains, has no result. */
 export const minAnswered = 12;
@@ -99,7 +99,7 @@ export type ScoredResult = {
   domainLevel?: Level;
   domains: DomainResult[];
   flags: ResultFlag[];
-  /** Missing from results of before version 1.2.0. */
+  /** Missing from results of before version 1.2.0; of its statistics those of before 1.3.0 were others. */
   personFit?: PersonFit;
   counts: Counts;
   versions: { bank: string; irt: string; rules: string; reconciliation: string };
@@ -153,7 +153,7 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
   if (counts.right === counts.scored) flags.push('ceiling');
   if (counts.right === 0) flags.push('floor');
   if (rules.placement === null) flags.push('rules_silent');
-  const fit = personFit(answers, ability.theta);
+  const fit = personFit(answers);
   if (fit.change === 'better' || fit.change === 'worse') flags.push('person_fit');
 
   const { placement } = reconciliation;

@@ -345,7 +345,7 @@ function outcomeOf(
           truth: rungOf(cuts, truth),
         }
       : null,
-    changed: judge ? ['better', 'worse'].includes(personFit(answers, ability.theta).change ?? '') : null,
+    changed: judge ? ['better', 'worse'].includes(personFit(answers).change ?? '') : null,
     sameAsFullBank: null,
     atRandom: null,
   };

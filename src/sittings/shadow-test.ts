@@ -87,8 +87,7 @@ function heaviestFirst(items: readonly number[], weights: Float64Array): number[
     // Prices can take a weight below nothing, but no lower than one unit.
     keys[k] = Math.floor((weights[i]! + 1) * weightSteps) * mostItems + (mostItems - 1 - i);
   }
-  keys.sort();
-  return Array.from(keys, (_, k) => mostItems - 1 - (keys[keys.length - 1 - k]! % mostItems));
+  return Array.from(keys.sort().reverse(), (key) => mostItems - 1 - (key % mostItems));
 }
 
 /** A text's best questions, `count` of them. */
@@ -295,20 +294,24 @@ class Draft {
     const wanted = Math.max(0, this.#floorWanted(p, size));
     let best: number[] = [];
     let [nearest, most] = [-1, -Infinity];
+    const picked: number[] = [];
     // A text has few questions, so all their combinations are looked at: the heaviest may be the enemy of two others.
-    const extend = (picked: number[], from: number, weight: number, floored: number): void => {
+    const extend = (from: number, weight: number, floored: number): void => {
       if (picked.length === places) {
         const near = Math.min(floored, wanted);
-        if (near > nearest || (near === nearest && weight > most)) [best, nearest, most] = [picked, near, weight];
+        if (near > nearest || (near === nearest && weight > most))
+          [best, nearest, most] = [picked.slice(), near, weight];
         return;
       }
       for (let k = from; k < free.length; k++) {
         const i = free[k]!;
         if (picked.some((other) => pool.enemies[i]!.includes(other))) continue;
-        extend([...picked, i], k + 1, weight + fillBy[i]!, floored + content.isFloored[i]!);
+        picked.push(i);
+        extend(k + 1, weight + fillBy[i]!, floored + content.isFloored[i]!);
+        picked.pop();
       }
     };
-    extend([], 0, 0, 0);
+    extend(0, 0, 0);
     return best;
   }
 

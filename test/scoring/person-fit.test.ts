@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { seededRandom } from '../../src/random.ts';
-import { eap, probability } from '../../src/scoring/irt.ts';
+import { probability } from '../../src/scoring/irt.ts';
 import { personFit, personFitLeast } from '../../src/scoring/person-fit.ts';
 import type { ScoredAnswer } from '../../src/scoring/rules.ts';
 import { syntheticBank } from './synthetic-bank.ts';
@@ -19,16 +19,8 @@ function answers(seed: string, count: number, chance: (p: number, k: number) => 
   });
 }
 
-function fitOf(list: readonly ScoredAnswer[]) {
-  const { theta } = eap(
-    list.map(({ item }) => item),
-    list.map(({ right }) => (right ? 1 : 0)),
-  );
-  return personFit(list, theta);
-}
-
 function share(chance: (p: number, k: number) => number, found: 'better' | 'worse' | 'none', after = 0): number {
-  const fits = Array.from({ length: 200 }, (_, n) => fitOf(answers(`fit ${n}`, 34, chance, after)).change);
+  const fits = Array.from({ length: 200 }, (_, n) => personFit(answers(`fit ${n}`, 34, chance, after)).change);
   return fits.filter((change) => change === found).length / fits.length;
 }
 
@@ -38,26 +30,30 @@ suite('a change in the middle', () => {
     assert.ok(share((p, k) => (k < 15 ? p : 0.95), 'better', 1) >= 0.6));
   test('is found in most who give up there, and called worse', () =>
     assert.ok(share((p, k) => (k < 15 ? p : 0.05), 'worse', -1) >= 0.6));
-  test('turned round in time changes its sign', () => {
+  test('of two logits is found in most', () =>
+    assert.ok(share((p, k) => (k < 15 ? p : (p * Math.exp(2)) / (1 - p + p * Math.exp(2))), 'better', 1) >= 0.6));
+  test('turned round in time is the opposite change', () => {
     const list = answers('turned', 30, (_p, k) => (k < 15 ? 0.1 : 0.9));
-    const [there, back] = [fitOf(list), fitOf(list.toReversed())];
-    assert.ok(Math.abs(there.halves + back.halves) < 1e-9);
-    assert.deepEqual([there.change, back.change], ['better', 'worse']);
+    assert.deepEqual([personFit(list).change, personFit(list.toReversed()).change], ['better', 'worse']);
   });
 });
 
 test('with too few answers nothing is said', () => {
-  assert.equal(fitOf(answers('few', personFitLeast - 1, (_p, k) => (k < 10 ? 0 : 1))).change, null);
-  assert.notEqual(fitOf(answers('enough', personFitLeast, (_p, k) => (k < 10 ? 0 : 1))).change, null);
+  assert.equal(personFit(answers('few', personFitLeast - 1, (_p, k) => (k < 10 ? 0 : 1))).change, null);
+  assert.notEqual(personFit(answers('enough', personFitLeast, (_p, k) => (k < 10 ? 0 : 1))).change, null);
 });
 
-test('by hand: four equal items, right then wrong', () => {
+test('by hand: two answers, one right and then one wrong', () => {
   const item = { ...bank[0]!, a: 1, b: 0, c: 0 };
-  const fit = personFit(
-    [true, true, false, false].map((right) => ({ item, right })),
-    0,
-  );
-  // Each answer adds ±½ to the score and ¼ to the information: halves of ±1 and ½, so 4 logits apart, of error 2.
-  assert.deepEqual([fit.halves, fit.sum], [-2, 1]);
+  const fit = personFit([true, false].map((right) => ({ item, right })));
+  // The change can only have come between them. Sums over abilities from −20 to 20, as fine as the mean of two is.
+  const sum = (after: number) => {
+    let total = 0;
+    for (let theta = -20; theta <= 20; theta += 0.001)
+      total += Math.exp(-(theta ** 2) / 2) * probability(item, theta) * (1 - probability(item, theta + after));
+    return total;
+  };
+  assert.ok(Math.abs(fit.better - Math.log(sum(2) / sum(0))) < 1e-3);
+  assert.ok(Math.abs(fit.worse - Math.log(sum(-2) / sum(0))) < 1e-3);
   assert.equal(fit.change, null);
 });

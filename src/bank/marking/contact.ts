@@ -5,7 +5,7 @@ import { withoutNumberSign } from './text.ts';
 /** A UK telephone number's digits, from 0 on; null if it is none. */
 export function phoneDigits(text: string): string | null {
   const plain = text.normalize('NFKC').replace(/[\s().\-‐-―/]/gu, '');
-  const digits = /^(?:(?:\+|00)44\(?0?\)?|0)(\d{9,10})$/u.exec(plain)?.[1];
+  const digits = /^(?:(?:\+|00)44\(?0?\)?|44(?=7\d{9}$)|0)(\d{9,10})$/u.exec(plain)?.[1];
   return digits === undefined ? null : `0${digits}`;
 }
 
@@ -38,12 +38,16 @@ const short: Record<string, string> = {
 
 /** An address as its words: punctuation, case, the common short forms and the place of the flat make no difference. */
 export function addressWords(text: string): string {
-  return withoutNumberSign(text.normalize('NFKC').toLowerCase())
-    .replace(/[,.;:"“”#]/gu, ' ')
-    .replace(/(?<=\d)(?=st\b|rd\b)/gu, ' ')
-    .split(/\s+/u)
-    .filter((word) => word !== '')
-    .map((word) => short[word] ?? word)
-    .join(' ')
-    .replace(/^(.+) (flat \S+)/u, '$2 $1');
+  return (
+    withoutNumberSign(text.normalize('NFKC').toLowerCase())
+      .replace(/[,.;:"“”#]/gu, ' ')
+      // "2/18 High Street" is flat 2 at number 18.
+      .replace(/^\s*(\d+[a-z]?) ?\/ ?(?=\d)/u, 'flat $1 ')
+      .replace(/(?<=\d)(?=st\b|rd\b)/gu, ' ')
+      .split(/\s+/u)
+      .filter((word) => word !== '')
+      .map((word) => short[word] ?? word)
+      .join(' ')
+      .replace(/^(.+) (flat \S+)/u, '$2 $1')
+  );
 }

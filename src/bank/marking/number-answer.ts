@@ -23,7 +23,7 @@ export type Surroundings = {
 
 /** Words that may stand beside any number without changing what it says. */
 const fillers = new Set(
-  'about approximately approx around roughly exactly only just it is its it’s the a an in all altogether total each more left over answer equals of per and they there are were was cost costs pay pays get gets need needs at i think chance probability inc incl including included with'.split(
+  'about approximately approx around roughly exactly only just them it is its it’s the a an in all altogether total each more left over answer equals of per and they there are were was cost costs pay pays get gets need needs at i think chance probability inc incl including included with times x rose fell'.split(
     ' ',
   ),
 );
@@ -35,12 +35,18 @@ export function markNumber(text: string, key: NumericKey, around: Surroundings):
   if (around.beside.some((name) => /^o.?clock$/u.test(name))) return markHour(text, key);
   const named = [...around.beside, ...(key.units ?? [])].filter((name) => name.trim() !== '');
   const inThousands = /\bthousands? (?:of )?pounds\b/iu.test(around.text);
-  const keyUnit = inThousands ? thousandPounds : (named.map(unitNamed).find((unit) => unit !== null) ?? null);
+  const keyUnit = inThousands
+    ? thousandPounds
+    : (named.map(unitNamed).find((unit) => unit !== null) ?? unitAskedFor(around.text));
   const read = readQuantity(inThousands ? withoutThousand(text) : withoutTail(text, around));
   if (read === null) return 'unreadable';
   const own = new Set(named.flatMap((name) => name.split(' ')).map(plainUnit));
   const strange = read.words.filter(
-    (word) => !fillers.has(word) && !own.has(plainUnit(word)) && !around.words.has(stemOf(word)),
+    (word) =>
+      !fillers.has(word) &&
+      !(word.endsWith("n't") && /\bnot\b/u.test(around.text)) &&
+      !own.has(plainUnit(word)) &&
+      !around.words.has(stemOf(word)),
   );
   // "34 patients", where the question has no word for what is counted.
   const isCounted = keyUnit === null && read.unit === null && strange.length === 1 && isCountedThing(strange[0]!, text);
@@ -49,7 +55,7 @@ export function markNumber(text: string, key: NumericKey, around: Surroundings):
   const value = inUnitOf(read, key, keyUnit, around);
   if (value === 'other' || value === 'strange') return value === 'other' ? 'wrong' : 'unreadable';
   const unitRight = !key.unit_required || read.unit !== null || read.words.some((word) => own.has(plainUnit(word)));
-  return near(value, key) && formRight(read, key) && unitRight ? 'right' : 'wrong';
+  return near(value, key) && formRight(read, key, around.text) && unitRight ? 'right' : 'wrong';
 }
 
 const thousandPounds = unitNamed('£thousand')!;
@@ -96,8 +102,27 @@ function markHour(text: string, key: NumericKey): 'right' | 'wrong' | 'unreadabl
 /** "£207.5k" and "34 thousand pounds", where the box counts in thousands. */
 const withoutThousand = (text: string): string => text.replace(/(?<=\d) ?(?:k|thousands?)\b/giu, '');
 
-/** "£138 over 12 months": words of the question after the amount, with numbers of their own. */
+/** What one amount is for: "£600 a week", "286 per year", "£600 for the week". */
+const period =
+  /(?<=\d|pounds?|quid|p) ?(?:\b(?:an?|per|each|every|for the|for an?|in an?) |\/ ?)(hour|day|week|month|year)\.?\s*$/iu;
+const adverbs: Record<string, RegExp> = {
+  hour: /\bhourly\b/iu,
+  day: /\bdaily\b/iu,
+  week: /\bweekly\b/iu,
+  month: /\bmonthly\b/iu,
+  year: /\b(?:yearly|annual(?:ly)?)\b/iu,
+};
+
+/**
+ * "£138 over 12 months": words of the question after the amount, with numbers of their own; and the time that an amount
+ * of the question is for.
+ */
 function withoutTail(text: string, around: Surroundings): string {
+  const one = period.exec(text);
+  if (one !== null) {
+    const name = one[1]!.toLowerCase();
+    if (around.words.has(stemOf(name)) || adverbs[name]!.test(around.text)) return text.slice(0, one.index);
+  }
   const tail = /\s(?:over|for|after|within|in)\s.*$/iu.exec(text);
   if (tail === null || !/\d/u.test(tail[0]) || !/\d/u.test(text.slice(0, tail.index))) return text;
   return wordsOf(tail[0]).every((word) => fillers.has(word) || around.words.has(stemOf(word)) || word === 'over')
@@ -138,14 +163,20 @@ function inUnitOf(
   return { n: value.n * unit.factor.n * keyUnit.factor.d, d: value.d * unit.factor.d * keyUnit.factor.n };
 }
 
-/** "in metres", "how many millilitres". */
-function isAskedFor(unit: Unit, text: string): boolean {
+/** Units that the question names after these words: "in metres", "how many millilitres". */
+function unitsAfter(lead: RegExp, text: string): Unit[] {
   const plain = text.replace(/[*`]/gu, '').toLowerCase();
-  return [...plain.matchAll(/\b(?:in|how many) (\S+(?: \S+){0,3})/gu)].some(([, after]) => {
+  return [...plain.matchAll(lead)].flatMap(([, after]) => {
     const words = after!.split(' ').map((word) => word.replace(/[.,?;:!]+$/u, ''));
-    return words.some((_, at) => unitNamed(words.slice(0, at + 1).join(' ')) === unit);
+    return words.flatMap((_, at) => unitNamed(words.slice(0, at + 1).join(' ')) ?? []);
   });
 }
+
+const isAskedFor = (unit: Unit, text: string): boolean =>
+  unitsAfter(/\b(?:in|how many) (\S+(?: \S+){0,3})/gu, text).includes(unit);
+
+/** Where the key has no unit: the one sign that the question ends with, as in "What is 25 °C in °F?". */
+const unitAskedFor = (text: string): Unit | null => unitsAfter(/\bin ([^\s\d]*[/°][^\s\d]*)/gu, text).at(-1) ?? null;
 
 function isMentioned(unit: Unit, text: string): boolean {
   return text
@@ -154,9 +185,11 @@ function isMentioned(unit: Unit, text: string): boolean {
     .some((word) => unitNamed(word) === unit);
 }
 
-function formRight(read: Quantity, key: NumericKey): boolean {
+function formRight(read: Quantity, key: NumericKey, text: string): boolean {
   const isFraction = read.form === 'fraction' || read.form === 'mixed';
   if (key.decimals !== undefined && read.places > key.decimals) return false;
+  // Another unit would be a way round a decimal: half a metre is 50 cm.
+  if (/\b(?:as a decimal|exact decimal)\b/iu.test(text) && key.value.includes('.')) return read.form === 'decimal';
   switch (key.form ?? 'any') {
     case 'fraction_simplest':
       return (isFraction && read.lowestTerms) || (read.form === 'whole' && !key.value.includes('/'));

@@ -47,9 +47,17 @@ function readAt(words: readonly string[], at: number): { value: number; end: num
   return { value: total + part, end: i };
 }
 
+const joined = new RegExp(
+  `\\b(${Object.keys(tens).join('|')})(${Object.keys(small).slice(1, 10).join('|')})\\b`,
+  'giu',
+);
+
 /** The text with its number words in digits: "twenty-one cars" is "21 cars", "three and a half" is "3 1/2". */
 export function digitsForWords(text: string): string {
-  const words = text.replace(/([a-z])-([a-z])/giu, '$1 $2').split(' ');
+  const words = text
+    .replace(/([a-z])-([a-z])/giu, '$1 $2')
+    .replace(joined, '$1 $2')
+    .split(' ');
   const out: string[] = [];
   for (let i = 0; i < words.length;) {
     const found = readAt(
@@ -70,20 +78,36 @@ export function digitsForWords(text: string): string {
       /\b(\d+) point((?: \d)+)\b/giu,
       (_all, whole: string, places: string) => `${whole}.${places.replaceAll(' ', '')}`,
     )
-    .replace(
-      /\b(\d+) and (?:a|one|1) (half|third|quarter)\b/giu,
-      (_all, whole: string, part: string) => `${whole} ${parts[part.toLowerCase()]!}`,
-    )
-    .replace(
-      /\b(\d+) and (\d+) (thirds|quarters|fifths|tenths)\b/giu,
-      (_all, whole: string, n: string, part: string) => `${whole} ${n}/${many[part.toLowerCase()]!}`,
-    )
-    .replace(/\b(?:a|one|1) (half|third|quarter)\b/giu, (_all, part: string) => parts[part.toLowerCase()]!)
-    .replace(
-      /\b(\d+) (thirds|quarters|fifths|tenths)\b/giu,
-      (_all, n: string, part: string) => `${n}/${many[part.toLowerCase()]!}`,
-    );
+    .replace(/^(\d{1,3}) over (\d{1,3})$/u, '$1/$2')
+    .replace(fraction, (_all, whole: string | undefined, top: string | undefined, several?: string, one?: string) => {
+      const bottom = bottoms[(several ?? one)!.toLowerCase()]!;
+      return `${whole === undefined ? '' : `${whole} `}${top ?? 1}/${bottom}`;
+    })
+    .replace(/\b(\d+) and (?=\d+ ?\/ ?\d)/giu, '$1 ');
 }
 
-const parts: Record<string, string> = { half: '1/2', third: '1/3', quarter: '1/4' };
-const many: Record<string, string> = { thirds: '3', quarters: '4', fifths: '5', tenths: '10' };
+/** The bottom of a fraction by its name: of one part, and of several. */
+const one: Record<string, number> = {
+  half: 2,
+  third: 3,
+  quarter: 4,
+  fourth: 4,
+  fifth: 5,
+  sixth: 6,
+  seventh: 7,
+  eighth: 8,
+  ninth: 9,
+  tenth: 10,
+  twelfth: 12,
+  twentieth: 20,
+  hundredth: 100,
+  thousandth: 1000,
+};
+const several: Record<string, number> = Object.fromEntries(
+  Object.entries(one).map(([name, n]) => [n === 2 ? 'halves' : `${name}s`, n]),
+);
+const bottoms: Record<string, number> = { ...one, ...several };
+const fraction = new RegExp(
+  `\\b(?:(\\d+) and )?(?:(\\d+) (${Object.keys(several).join('|')})|(?:an?|one|1) (${Object.keys(one).join('|')}))\\b`,
+  'giu',
+);

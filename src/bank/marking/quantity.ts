@@ -42,11 +42,19 @@ export function readQuantity(text: string): Quantity | null {
     // "2 (Ana and Cy)": words that explain the number.
     .replace(/(?<=\S) ?\([^()\d]*\)\.?$/u, '')
     .replace(/^["'“”‘’(]+|["'“”‘’).!,;]+$/gu, '')
+    // Keyboards put spaces around a point, as at the end of a sentence.
+    .replace(/(?<=\d) ?\. (?=\d)|(?<=\d) \.(?=\d)/gu, '.')
+    .replace(/\bppl\b/gu, 'people')
     .trim();
   // A calculation is written out: its result counts.
   if (plain.includes('=')) plain = plain.slice(plain.lastIndexOf('=') + 1).trim();
   plain = digitsForWords(
-    plain.replace(/^an? (?=(?:hour|minute|day|week|month|year|metre|mile|kilo|litre|pound)s?\b)/u, '1 '),
+    plain
+      .replace(
+        /^(?:an?|one|1) (hour|minute|day|week|month|year|metre|mile|kilo|litre|pound) and a half\b/u,
+        '1 1/2 $1s',
+      )
+      .replace(/^an? (?=(?:hour|minute|day|week|month|year|metre|mile|kilo|litre|pound)s?\b)/u, '1 '),
   )
     // "£4-65" and "£4:65", as on cheques and tills.
     .replace(/^(£ ?\d+)[-:](?=\d\d$)/u, '$1.')

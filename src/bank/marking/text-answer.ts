@@ -1,6 +1,7 @@
 import type { TextKey } from '../schema.ts';
 import { addressWords, emailText, phoneDigits } from './contact.ts';
 import { markDate, readDate } from './date.ts';
+import { digitsForWords } from './number-words.ts';
 import { formulaMatches } from './formula-answer.ts';
 import type { Surroundings } from './number-answer.ts';
 import { readQuantity } from './quantity.ts';
@@ -9,6 +10,8 @@ import { isPastMidnight, markTime, readTime, timeOnItsDay } from './time.ts';
 
 /** The question that a typed text answers. */
 export type Question = Surroundings & {
+  /** A word of its own, whose letters aren't what is measured. */
+  forgivesSlips: boolean;
   /** Stems of the words on a task's screen. */
   screenWords: ReadonlySet<string>;
   /** The sheet that is shown, if there is one. */
@@ -20,7 +23,9 @@ export type TextVerdict = 'right' | 'wrong' | 'form';
 
 /** Marks a typed text against its key, by the kind of thing that it names. */
 export function markText(text: string, key: TextKey, question: Question): TextVerdict {
-  if (key.accept.some((accepted) => sameText(text, accepted, key, question.sentences))) return 'right';
+  const readings = question.forgivesSlips ? [text, withoutSlips(text, key)] : [text];
+  if (key.accept.some((accepted) => readings.some((one) => sameText(one, accepted, key, question.sentences))))
+    return 'right';
   const verdict = markMeaning(text, key, question);
   if (verdict === 'right' || verdict === 'form' || !namesOneThing(key)) return verdict ?? 'wrong';
   if (verdict === 'wrong' && readsOneWay(key)) return 'wrong';
@@ -114,7 +119,7 @@ function* withoutSentence(text: string, ofQuestion: ReadonlySet<string>): Genera
 
 const endsWithStop = /[.!?]$/u;
 const leadIn =
-  /^(?:(?:the|my) (?:\w+ )?(?:answer|word|verb|spelling|name|path) (?:is|=)|answer ?[:=]|it(?: is|'s)|.*(?:→|⇒|-+>|=+>)) ?(?=.)/u;
+  /^(?:(?:the|my) (?:\w+ )?(?:answer|word|verb|spelling|name|path) (?:is|=)|answer ?[:=]|it(?: is|'s| goes| comes)|(?:the )?(?:letter|word)(?= \S+$)|.*(?:→|⇒|-+>|=+>)) ?(?=.)/u;
 
 /** Letter for letter, but for what keyboards add: quotes around the whole, and a stop unless sentences are measured. */
 function sameText(text: string, accepted: string, key: TextKey, sentences: readonly string[]): boolean {
@@ -133,6 +138,20 @@ function sameText(text: string, accepted: string, key: TextKey, sentences: reado
   return (
     [alone, mended].includes(form(accepted)) || sentences.some((sentence) => isPartOf(given, sentence, accepted, key))
   );
+}
+
+/**
+ * "becuase" is because, and "writen" written. The last letter has to be right: it tells forms of a word apart, as in
+ * "broked" for broken.
+ */
+function withoutSlips(text: string, key: TextKey): string {
+  const wanted = key.accept.flatMap((accepted) => plainWords(accepted, key));
+  return text.replace(/\p{L}+/gu, (word) => {
+    const typed = word.toLowerCase();
+    return (
+      wanted.find((one) => one.at(-1) === typed.at(-1) && distance(typed, one) === 1 && isSlipOf(typed, one)) ?? word
+    );
+  });
 }
 
 /** "becuase = because": what becomes of a word of the question's sentence. */
@@ -178,7 +197,7 @@ function placeFor(answer: readonly string[], words: readonly string[]): number {
 }
 
 const functionWords = new Set(
-  "a an the at by on in to of for from with and it is was are were be been he she they i you we his her its their my your this that there will would should could can has have had like only just some about over up it's he's she's they're one do does did go goes went get gets want wants need needs put say says said called place places people answer word until till latest".split(
+  "a an the at by on in to of for from with and it is was are were be been he she they i you we him them us me his her its their my your this that there will would should could can has have had like only just some about over up it's he's she's they're one do does did go goes went get gets want wants need needs put say says said called place places people answer word until till latest".split(
     ' ',
   ),
 );
@@ -207,6 +226,9 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
       continue;
     }
     if (functionWords.has(word) || question.words.has(stemOf(word)) || known.has(word)) continue;
+    // "12 poeple": a slip in a word that says nothing either.
+    if (known.values().some((one) => isSlipOf(word, one)) || functionWords.values().some((one) => isSlipOf(word, one)))
+      continue;
     namesMore = true;
   }
   if (next === wanted.length && !namesMore) return true;
@@ -219,8 +241,11 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
 
 function sameWord(typed: string, wanted: string): boolean {
   const alike = stemOf(typed) === stemOf(wanted) || `${typed}s` === wanted || typed === `${wanted}s`;
-  return alike || isSlipOf(typed, wanted);
+  return alike || ordinals[typed] === wanted || isSlipOf(typed, wanted);
 }
+
+/** "the second meaning" is meaning 2. */
+const ordinals: Record<string, string> = { first: '1', second: '2', third: '3', fourth: '4', fifth: '5', sixth: '6' };
 
 const unitWords: Record<string, string> = {
   min: 'minute',
@@ -234,6 +259,7 @@ const unitWords: Record<string, string> = {
   hours: 'hour',
   pounds: 'pound',
   quid: 'pound',
+  ppl: 'people',
   months: 'month',
 };
 const unitWord = (word: string): string => (Object.hasOwn(unitWords, word) ? unitWords[word]! : word);
@@ -265,8 +291,10 @@ function webText(text: string): string {
 
 /** Pages as a set: "2-4", "2, 3, 4", "pages 2 to 4". */
 function pageSet(text: string): string | null {
-  const plain = comparable(text)
-    .replace(/\b(?:pages?|pp?|only)\b\.?/gu, ' ')
+  const plain = digitsForWords(comparable(text))
+    .replace(/^(?:(?:it is|it's|i look|look|see|on|at|from|the) )+/u, '')
+    .replace(/\b(?:pages?|pgs?|pp?)\.? ?(?:(?:no|number)\.? ?)?(?=\d)/gu, ' ')
+    .replace(/\b(?:pages?|only)\b\.?/gu, ' ')
     .replace(/\b(?:to|until|through)\b/gu, '-')
     .replace(/\b(?:and)\b|[&;+]/gu, ',')
     .replace(/\s*-\s*/gu, '-')

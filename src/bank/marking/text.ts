@@ -3,6 +3,7 @@ import { digitsForWords } from './number-words.ts';
 
 /** How texts are compared: what keyboards do by themselves makes no difference, what the question measures does. */
 
+const pictures = /\p{Extended_Pictographic}[\p{Emoji_Modifier}\ufe0f\u200d]*/gu;
 const invisible = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad]/gu;
 
 /**
@@ -10,7 +11,7 @@ const invisible = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad]/gu;
  * counts.
  */
 export function comparable(text: string, options: { case_sensitive?: boolean; ignore_spaces?: boolean } = {}): string {
-  const out = text
+  const out = (options.case_sensitive ? text : text.replace(pictures, ''))
     .normalize('NFC')
     .replace(invisible, '')
     .replace(/[\u2018\u2019\u201a\u201b\u02bc\u2032\u0060\u00b4\uff07]/gu, "'")
@@ -19,6 +20,9 @@ export function comparable(text: string, options: { case_sensitive?: boolean; ig
     .replace(/\u2026/gu, '...')
     .replace(/\s+/gu, options.ignore_spaces ? '' : ' ')
     .replace(/ +(?=[.,!?;:](?:\s|$))/gu, '')
+    .replace(/ +,(?=[^\s\d])/gu, ', ')
+    .replace(/(?<=\p{L}) ?' ?(?=(?:s|t|re|ve|ll|d|m)\b)/giu, "'")
+    .replace(/(?<=s) '$/iu, "'")
     .trim();
   return options.case_sensitive ? out : out.toLowerCase();
 }

@@ -12,6 +12,7 @@ export type TimeOfDay = {
 
 const partsOfDay: readonly [RegExp, 'am' | 'pm'][] = [
   [/\b(?:a\.? ?m\.?|in the morning|morning)(?=$|\W)/gu, 'am'],
+  [/(?<=\d ?)(?:noon|midday)(?=$|\W)/gu, 'pm'],
   [/\b(?:p\.? ?m\.?|in the (?:afternoon|evening)|at night|afternoon|evening)(?=$|\W)/gu, 'pm'],
 ];
 
@@ -43,7 +44,7 @@ export function readTime(text: string): TimeOfDay | null {
     rest = rest.replace(named, '12');
   }
   rest = rest
-    .replace(/\b(?:at|about|around|by|it|is|it's|the|time|o'?clock|oclock|hours|hrs|hour|h|exactly|local)(?=\W)/gu, ' ')
+    .replace(/\b(?:at|about|around|by|it|is|it's|the|time|o ?'? ?clock|hours|hrs|hour|h|exactly|local)(?=\W)/gu, ' ')
     .replace(/[.,;!"')(]+(?=\s)/gu, ' ')
     .replace(/\s+/gu, ' ')
     .trim();
