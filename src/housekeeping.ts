@@ -1,7 +1,7 @@
 import { pruneIdempotency } from './api/idempotency.ts';
 import type { App } from './app.ts';
 import { makeAuditIndexes } from './audit/indexes.ts';
-import { dropMonths, makeMonths } from './audit/months.ts';
+import { dropAuditMonths, makeAuditMonths } from './audit/months.ts';
 import { scrubDigest } from './digest.ts';
 import { pruneRuns, runMoves } from './groups/runs.ts';
 import { foldRefused } from './audit/refused.ts';
@@ -22,6 +22,7 @@ import { pruneAttempts } from './users/throttle.ts';
 import { carryOutRuns, pruneRehearsals } from './retention/run.ts';
 import { applyErasures } from './restore/erasures.ts';
 import { takeUpRestore } from './restore/lineage.ts';
+import { dropEventMonths, makeEventMonths } from './webhooks/months.ts';
 import { runResends } from './webhooks/resend.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
 
@@ -51,16 +52,22 @@ export function startHousekeeping(app: App): { stop(): Promise<void> } {
 
 /** In this order: only what is sealed is folded or dropped. */
 async function tidyAudit(app: App, signal: AbortSignal): Promise<void> {
-  await makeMonths(app);
+  await makeAuditMonths(app);
   await sealAudit(app, signal);
   await foldRefused(app, signal);
-  await dropMonths(app);
+  await dropAuditMonths(app);
+}
+
+async function tidyEvents(app: App): Promise<void> {
+  await makeEventMonths(app);
+  await dropEventMonths(app);
 }
 
 async function tidy(app: App, signal: AbortSignal): Promise<void> {
   const done = await Promise.allSettled([
     pruneIdempotency(app, signal),
     tidyAudit(app, signal),
+    tidyEvents(app),
     makeAuditIndexes(app, signal),
     closeIdleSittings(app),
     carryOutRuns(app, signal),

@@ -20,6 +20,7 @@ const gone = 'emptied';
 const stays = 'stays: an id, which names nobody';
 const notOfLearners = 'not of learners';
 const withThem = 'until the learner is erased, or retention erases who has been inactive';
+const withTheirMonth = 'until the month of the event has been over for 30 days';
 const account = 'until the person is removed from their last organisation';
 
 export const personalTables: Record<string, PersonalTable> = {
@@ -188,7 +189,7 @@ export const personalTables: Record<string, PersonalTable> = {
     of: 'learners',
     purpose: 'What is told to the organisation’s webhooks',
     basis: 'task or contract',
-    kept: '30 days',
+    kept: withTheirMonth,
     rows: 'stay, empty',
     columns: { payload: gone },
   },
@@ -196,7 +197,7 @@ export const personalTables: Record<string, PersonalTable> = {
     of: 'learners',
     purpose: 'Whether a message was taken',
     basis: 'task or contract',
-    kept: '30 days',
+    kept: withTheirMonth,
     rows: 'stay',
     columns: { error: 'stays: what the receiver’s server said', sent: 'stays: address and signatures' },
   },
@@ -389,34 +390,56 @@ export const personalTables: Record<string, PersonalTable> = {
 };
 
 /** Tables that hold nothing about a person but ids, counts and times, or nothing at all. */
-export const tablesOfNobody: Record<string, string> = {
-  assessment_feed: 'where a result stands in the order of changes',
-  audit_begun: 'when the log began',
-  audit_block: 'hashes of the log',
-  audit_chain: 'hashes of the log',
-  audit_hour: 'counts of calls',
-  bank_version: 'the questions',
-  delivery: 'which message goes to which endpoint',
-  digest_cell: 'sums',
-  endpoint_notice: 'that an endpoint failed or recovered',
-  feed: 'the order of changes',
-  group_set: 'sets of groups',
-  group_set_group: 'sets of groups',
-  import_run: 'counts of an import, and which lines were wrong, never what stood there',
-  invitation_run: 'counts of a run of invitations',
-  learner_feed: 'where a learner stands in the order of changes',
-  learner_leaving: 'when to look at a learner again',
-  lineage: 'which history of the database this is',
-  migration: 'the schema',
-  milestone: 'how far the integration has come',
-  organisation_sso: 'the provider of sign-ins',
-  organisation_deletion: 'counts of what was deleted of an organisation that left, without its name',
-  rate_window: 'counts of calls',
-  retention_policy: 'months by kind',
-  retention_run: 'counts of a run of retention, and ids',
-  sandbox_request: 'that a sandbox is wanted',
-  review_fill: 'from where on results of an earlier version are looked at',
-  scope_exit: 'that a result left a group',
-  service_secret: 'a fingerprint of the secret',
-  webhook_resend: 'which deliveries are sent again',
+export const tablesOfNobody: Record<string, { what: string; kept: string }> = {
+  assessment_feed: {
+    what: 'where a result stands in the order of changes',
+    kept: 'as long as the result; one that was withdrawn stays as a tombstone',
+  },
+  audit_begun: { what: 'when the log began', kept: 'one row' },
+  audit_block: {
+    what: 'hashes of the log',
+    kept: 'one for each organisation and minute with calls; of months that went, the last of each run of them',
+  },
+  audit_chain: { what: 'hashes of the log', kept: 'one for each organisation' },
+  audit_hour: { what: 'counts of calls', kept: 'ARS_AUDIT_MONTHS, for ever where it isn’t set' },
+  bank_version: { what: 'the questions', kept: 'one for each version of the bank' },
+  delivery: { what: 'which message goes to which endpoint', kept: withTheirMonth },
+  digest_cell: { what: 'sums', kept: 'one for each set of groups and kind of result' },
+  event_begun: { what: 'from when on events are kept by months', kept: 'one row' },
+  endpoint_notice: { what: 'that an endpoint failed or recovered', kept: '30 days' },
+  feed: { what: 'the order of changes', kept: 'one for each organisation' },
+  group_set: { what: 'sets of groups', kept: 'one for each set of groups that learners have held' },
+  group_set_group: { what: 'sets of groups', kept: 'with the set' },
+  import_run: {
+    what: 'counts of an import, and which lines were wrong, never what stood there',
+    kept: 'a month after its end',
+  },
+  invitation_run: {
+    what: 'counts of a run of invitations',
+    kept: 'drafts for a day, finished runs with the organisation',
+  },
+  learner_feed: {
+    what: 'where a learner stands in the order of changes',
+    kept: 'one for each learner, tombstones included',
+  },
+  learner_leaving: { what: 'when to look at a learner again', kept: 'until it was looked at' },
+  lineage: { what: 'which history of the database this is', kept: 'one row' },
+  migration: { what: 'the schema', kept: 'one for each change of the schema' },
+  milestone: { what: 'how far the integration has come', kept: 'some for each organisation' },
+  organisation_sso: { what: 'the provider of sign-ins', kept: 'one for each organisation' },
+  organisation_deletion: {
+    what: 'counts of what was deleted of an organisation that left, without its name',
+    kept: 'one for each organisation that left',
+  },
+  rate_window: { what: 'counts of calls', kept: 'one for each key' },
+  retention_policy: { what: 'months by kind', kept: 'some for each organisation' },
+  retention_run: { what: 'counts of a run of retention, and ids', kept: 'one for each run; rehearsals for 30 days' },
+  sandbox_request: { what: 'that a sandbox is wanted', kept: 'one for each organisation' },
+  review_fill: {
+    what: 'from where on results of an earlier version are looked at',
+    kept: 'until the organisation’s results were looked at',
+  },
+  scope_exit: { what: 'that a result left a group', kept: 'one for each result and group that its learner left' },
+  service_secret: { what: 'a fingerprint of the secret', kept: 'one row' },
+  webhook_resend: { what: 'which deliveries are sent again', kept: '30 days after its end' },
 };

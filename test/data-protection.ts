@@ -45,5 +45,14 @@ export function leftOut(table: Table): string {
 export const ofNobody = (table: Table): string =>
   table(
     ['Table', 'What it holds'],
-    Object.entries(tablesOfNobody).map(([name, what]) => [`\`${name}\``, what]),
+    Object.entries(tablesOfNobody).map(([name, { what }]) => [`\`${name}\``, what]),
+  );
+
+/** Every table, and how long its rows stay: for operators. */
+export const growth = (table: Table): string =>
+  table(
+    ['Table', 'Rows stay'],
+    Object.entries({ ...personalTables, ...tablesOfNobody })
+      .map(([name, { kept }]) => [`\`${name}\``, kept])
+      .sort(([a], [b]) => (a! < b! ? -1 : 1)),
   );

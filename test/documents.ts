@@ -14,7 +14,7 @@ import { metricsTable } from '../src/metrics.ts';
 import { exampleOrigin, settingsTable } from '../src/settings.ts';
 import { architecturePicture } from './architecture.ts';
 import { clientTypes } from './client-types.ts';
-import { leftOut, ofNobody, personalColumns } from './data-protection.ts';
+import { growth, leftOut, ofNobody, personalColumns } from './data-protection.ts';
 
 /** Documents, or parts of them, that are made from the sources: what test/check.ts compares and writes. */
 
@@ -221,6 +221,11 @@ export const documents: { path: string; make(): Promise<string> }[] = [
   { path: 'docs/decisions/README.md', make: () => filled('docs/decisions/README.md', { list: decisions }) },
   {
     path: 'docs/operator.md',
-    make: () => filled('docs/operator.md', { settings: async () => settings(), metrics: async () => metrics() }),
+    make: () =>
+      filled('docs/operator.md', {
+        settings: async () => settings(),
+        metrics: async () => metrics(),
+        growth: async () => growth(table),
+      }),
   },
 ];

@@ -30,6 +30,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
   ],
   delivery_attempt: ['src/webhooks'],
   event: ['src/events', ['src/webhooks/prune.ts', 'an event goes with the last of its deliveries']],
+  event_begun: ['src/db'],
   evidence: ['src/evidence'],
   feed: [
     'src/feed',

@@ -128,7 +128,7 @@ async function deliveries(visit: Visit): Promise<Answer> {
         rows.length === 0
           ? empty(
               next === null
-                ? 'There are none like this. Deliveries are kept for 30 days.'
+                ? 'There are none like this. Deliveries are kept for 30 days at least.'
                 : html`There are none like this since ${moment(next.createdAt, zone)}. The next page looks further back.`,
             )
           : form(`${base}/resends/chosen`, shown, 'Send the chosen ones again')

@@ -217,10 +217,10 @@ create table delivery (
   status text not null default 'pending'::text,
   constraint delivery_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'dead'::text, 'cancelled'::text]))),
   constraint delivery_pkey PRIMARY KEY (organisation_id, delivery_id)
-) with (autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_scale_factor = 0.02);
-CREATE INDEX delivery_dead ON public.delivery USING btree (organisation_id, endpoint_id, created_at) WHERE (status = 'dead'::text);
-CREATE INDEX delivery_due ON public.delivery USING btree (organisation_id, endpoint_id, next_attempt_at, delivery_id) WHERE (status = 'pending'::text);
-CREATE INDEX delivery_listed ON public.delivery USING btree (organisation_id, endpoint_id, created_at);
+) partition by RANGE (delivery_id);
+CREATE INDEX delivery_dead ON ONLY public.delivery USING btree (organisation_id, endpoint_id, created_at) WHERE (status = 'dead'::text);
+CREATE INDEX delivery_due ON ONLY public.delivery USING btree (organisation_id, endpoint_id, next_attempt_at, delivery_id) WHERE (status = 'pending'::text);
+CREATE INDEX delivery_listed ON ONLY public.delivery USING btree (organisation_id, endpoint_id, created_at);
 
 create table delivery_attempt (
   at timestamp with time zone not null,
@@ -232,7 +232,7 @@ create table delivery_attempt (
   sent text,
   status_code smallint,
   constraint delivery_attempt_pkey PRIMARY KEY (organisation_id, delivery_id, number)
-);
+) partition by RANGE (delivery_id);
 
 create table digest_cell (
   facet smallint not null,
@@ -261,19 +261,24 @@ CREATE INDEX endpoint_notice_untold ON public.endpoint_notice USING btree (at) W
 create table event (
   emptied text,
   event_id uuid not null,
-  number bigint not null generated always as identity,
+  number bigint not null default nextval('event_counter'::regclass),
   occurred_at timestamp with time zone not null,
   organisation_id bigint not null,
   payload text not null,
   type text not null,
   constraint event_emptied_check CHECK ((emptied = ANY (ARRAY['withdrawn'::text, 'erased'::text]))),
-  constraint event_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint event_pkey PRIMARY KEY (organisation_id, event_id)
+) partition by RANGE (event_id);
+CREATE INDEX event_assessment ON ONLY public.event USING btree (organisation_id, "substring"(payload, '"assessment_id":"([0-9a-f-]{36})"'::text)) WHERE ((type = 'assessment.completed'::text) AND (emptied IS NULL));
+CREATE INDEX event_learner ON ONLY public.event USING btree (organisation_id, "substring"(payload, '"learner_ref":"([^"]*)"'::text)) WHERE ((type = 'learner.groups.updated'::text) AND (emptied IS NULL));
+CREATE INDEX event_occurred ON ONLY public.event USING btree (organisation_id, occurred_at);
+
+create table event_begun (
+  months_from timestamp with time zone not null,
+  one boolean not null default true,
+  constraint event_begun_one_check CHECK (one),
+  constraint event_begun_pkey PRIMARY KEY (one)
 );
-CREATE INDEX event_assessment ON public.event USING btree (organisation_id, "substring"(payload, '"assessment_id":"([0-9a-f-]{36})"'::text)) WHERE ((type = 'assessment.completed'::text) AND (emptied IS NULL));
-CREATE INDEX event_learner ON public.event USING btree (organisation_id, "substring"(payload, '"learner_ref":"([^"]*)"'::text)) WHERE ((type = 'learner.groups.updated'::text) AND (emptied IS NULL));
-CREATE UNIQUE INDEX event_number ON public.event USING btree (organisation_id, number);
-CREATE INDEX event_occurred ON public.event USING btree (organisation_id, occurred_at);
 
 create table evidence (
   assessment_id uuid not null,
@@ -1087,6 +1092,16 @@ begin
 end $function$
 ;
 
+CREATE OR REPLACE FUNCTION public.event_day(at timestamp with time zone)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  return ('00000000-' || lpad(to_hex(floor(extract(epoch from at) / 86400)::int4), 4, '0') || '-0000-0000-000000000000')::uuid;
+end $function$
+;
+
 CREATE OR REPLACE FUNCTION public.folded_name(name text)
  RETURNS text
  LANGUAGE plpgsql
@@ -1128,6 +1143,37 @@ begin
   execute format('with moved as (delete from audit_default where at >= %L and at < %L returning *) insert into %I select * from moved',
     month, month + interval '1 month', name);
   execute format('alter table audit attach partition %I for values from (%L) to (%L)', name, month, month + interval '1 month');
+end $function$
+;
+
+CREATE OR REPLACE FUNCTION public.make_event_month(month timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET "TimeZone" TO 'UTC'
+AS $function$
+declare
+  lowest text := quote_literal(event_day(month));
+  beyond text := quote_literal(event_day(month + interval '1 month'));
+  made record;
+  name text;
+begin
+  for made in select * from (values
+    ('event', 'event_id', ''),
+    ('delivery', 'delivery_id', 'with (autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1)'),
+    ('delivery_attempt', 'delivery_id', '')) t(whole, key, options)
+  loop
+    name := made.whole || to_char(month at time zone 'UTC', '"_"YYYY_MM');
+    continue when to_regclass(name) is not null;
+    execute format('create table %I (like %I including defaults including constraints including indexes) %s', name, made.whole, made.options);
+    if made.whole = 'event' then
+      execute format('create unique index %I on %I (organisation_id, number)', name || '_number', name);
+    end if;
+    -- Taken in the end anyway: what comes for this month meanwhile must not be left behind.
+    execute format('lock table %I in access exclusive mode', made.whole || '_default');
+    execute format('with moved as (delete from %I where %I >= %s and %I < %s returning *) insert into %I select * from moved',
+      made.whole || '_default', made.key, lowest, made.key, beyond, name);
+    execute format('alter table %I attach partition %I for values from (%s) to (%s)', made.whole, name, lowest, beyond);
+  end loop;
 end $function$
 ;
 

@@ -1,3 +1,4 @@
+import { deliveryIdOf } from '../events/ids.ts';
 import { idsOf, refsOf } from '../learner-ref.ts';
 
 /**
@@ -33,7 +34,7 @@ const events = `
        = any(array(${refsOf('$2')}))`;
 // A delivery's id is made from its event and its endpoint (src/events/emit.ts).
 const deliveries = `t.delivery_id = any(array(
-  select md5(e.event_id::text || w.endpoint_id)::uuid from (${events}) e cross join webhook_endpoint w where w.organisation_id = $1))`;
+  select ${deliveryIdOf('e.event_id', 'w.endpoint_id')} from (${events}) e cross join webhook_endpoint w where w.organisation_id = $1))`;
 
 const place = 'says where a row stands in the order of changes, and nothing of the person';
 

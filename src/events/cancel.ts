@@ -1,3 +1,4 @@
+import { deliveryIdOf } from './ids.ts';
 import { uuidArray } from '../db/arrays.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -38,7 +39,7 @@ const cancel = statement(
   with locked as (
     select d.delivery_id from delivery d
      where d.organisation_id = $1 and d.status = 'pending' and d.delivery_id = any(array(
-       select md5(event_id::text || w.endpoint_id)::uuid
+       select ${deliveryIdOf('event_id', 'w.endpoint_id')}
          from unnest($2::uuid[]) as e(event_id) cross join webhook_endpoint w where w.organisation_id = $1))
      order by d.delivery_id for update)
   update delivery d set status = 'cancelled', next_attempt_at = null, finished_at = $3

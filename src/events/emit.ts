@@ -1,3 +1,4 @@
+import { deliveryIdOf, eventIdAt } from './ids.ts';
 import { formatMs } from '../clock.ts';
 import { batcher } from '../db/batcher.ts';
 import { statement } from '../db/database.ts';
@@ -20,14 +21,14 @@ const insert = statement(
   'event.insert',
   `
   with told as materialized (
-    select event_id, payload, groups::uuid[] as groups
+    select ${eventIdAt('$3::timestamptz', 'event_id')} as event_id, payload, groups::uuid[] as groups
       from unnest($4::uuid[], $5::text[], $6::text[]) as e(event_id, payload, groups)),
   written as (
     insert into event (organisation_id, event_id, type, occurred_at, payload)
     select $1, event_id, $2, $3, payload from told),
   fanned as (
     insert into delivery (organisation_id, delivery_id, endpoint_id, event_id, next_attempt_at, created_at)
-    select $1, md5(told.event_id::text || w.endpoint_id)::uuid, w.endpoint_id, told.event_id, $3, $3
+    select $1, ${deliveryIdOf('told.event_id', 'w.endpoint_id')}, w.endpoint_id, told.event_id, $3, $3
       from webhook_endpoint w cross join told
      where w.organisation_id = $1 and $2 = any(w.event_types) and (w.group_ids is null or w.group_ids && told.groups)
     returning 1)

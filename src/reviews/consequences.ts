@@ -1,3 +1,4 @@
+import { deliveryIdOf } from '../events/ids.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 
@@ -22,7 +23,7 @@ const consequences = statement(
          (select count(*)::int4 from evidence e where e.organisation_id = $1 and e.assessment_id = $2) as editions,
          (select count(*)::int4 from event e
             join webhook_endpoint w on w.organisation_id = $1
-            join delivery d on d.organisation_id = $1 and d.delivery_id = md5(e.event_id::text || w.endpoint_id)::uuid and d.status = 'pending'
+            join delivery d on d.organisation_id = $1 and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')} and d.status = 'pending'
            where e.organisation_id = $1 and e.type = 'assessment.completed' and e.emptied is null
              and substring(e.payload, '"assessment_id":"([0-9a-f-]{36})"') = $2::text) as deliveries,
          (select count(*)::int4 from assessment_feed f

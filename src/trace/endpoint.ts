@@ -56,7 +56,7 @@ export function explainEndpoint(endpoint: TracedEndpoint, result: TracedResult):
   if (result.completed_at === null)
     return verdict(
       'not_known',
-      `Not known for ${host}: the event and its deliveries are kept for 30 days, and taken back with a withdrawal.`,
+      `Not known for ${host}: the event and its deliveries are kept for 30 days and until their month goes, and taken back with a withdrawal.`,
     );
   if (endpoint.created_at > result.completed_at)
     return verdict('made_later', `${host} was registered after the result was completed.`);

@@ -1,3 +1,4 @@
+import { deliveryIdOf } from '../events/ids.ts';
 import type { Detail } from '../audit/log.ts';
 import { unsealedRows } from '../audit/unsealed.ts';
 import type { Tx } from '../db/database.ts';
@@ -270,7 +271,7 @@ const endpoints = statement(
                'next_attempt_at', d.next_attempt_at, 'finished_at', d.finished_at, 'last_error', t.error, 'last_status', t.status_code) as delivery
         from told e
         join delivery d on d.organisation_id = $1
-                       and d.delivery_id = md5(e.event_id::text || w.endpoint_id)::uuid
+                       and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')}
         left join lateral (
           select error, status_code from delivery_attempt t where t.organisation_id = $1 and t.delivery_id = d.delivery_id
            order by number desc limit 1) t on true

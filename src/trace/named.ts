@@ -1,3 +1,4 @@
+import { deliveryIdOf } from '../events/ids.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { reachedBy } from '../learner-ref.ts';
@@ -31,7 +32,7 @@ const named = statement(
     union all
     select 8, 'delivery', d.delivery_id::text from event e
       join webhook_endpoint w on w.organisation_id = $1
-      join delivery d on d.organisation_id = $1 and d.delivery_id = md5(e.event_id::text || w.endpoint_id)::uuid
+      join delivery d on d.organisation_id = $1 and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')}
      where e.organisation_id = $1 and e.event_id = $2::uuid) found
    order by n, id`,
 );

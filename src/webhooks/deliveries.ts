@@ -1,3 +1,4 @@
+import { deliveryIdOf } from '../events/ids.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -10,7 +11,7 @@ import { wakeWorkers } from '../events/emit.ts';
 export const deliveryStatuses = ['pending', 'succeeded', 'dead', 'cancelled'] as const;
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/** How long finished deliveries, dead letters among them, and their events are kept. */
+/** How long finished deliveries, dead letters among them, and their events are kept at least: they go with their month. */
 export const keepMs = 30 * 24 * 3600_000;
 
 export type ListedAttempt = { at: string; status_code: number | null; duration_ms: number; error: string | null };
@@ -105,7 +106,7 @@ const replay = statement(
      where d.organisation_id = $1 and d.endpoint_id = $2 and e.occurred_at >= $4 and e.occurred_at < $5 and e.emptied is null),
   resent as (
     insert into delivery as d (organisation_id, delivery_id, endpoint_id, event_id, next_attempt_at, created_at)
-    select $1, md5(event_id::text || $2::uuid)::uuid, $2, event_id, $3, $3 from chosen order by 2
+    select $1, ${deliveryIdOf('event_id', '$2::uuid')}, $2, event_id, $3, $3 from chosen order by 2
     on conflict (organisation_id, delivery_id) do update set ${again}
     returning 1)
   select count(*) as count from resent`,

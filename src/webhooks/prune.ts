@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import { statement } from '../db/database.ts';
+import { deliveryIdOf } from '../events/ids.ts';
 import { keepMs } from './deliveries.ts';
 import { pruneNotices } from './notices.ts';
 import { secretContext } from './register.ts';
@@ -10,73 +11,76 @@ import { nilUuid } from '../uuid.ts';
 
 /** What the workers tidy in the background, in small steps that anybody may repeat. */
 
-// Ends a statement whose CTE `old` names deliveries: they go with their attempts.
-const deleteOld = `gone as (
-    delete from delivery d using old where d.organisation_id = old.organisation_id and d.delivery_id = old.delivery_id
-    returning d.organisation_id, d.delivery_id),
-  attempts as (
-    delete from delivery_attempt a using gone where a.organisation_id = gone.organisation_id and a.delivery_id = gone.delivery_id)
-  select count(*) as count from gone`;
-
 const stepRows = 5000;
 const everyMs = 3600_000;
 /** A service that is started more often than hourly prunes too. */
 const firstMs = 60_000;
 
-// A delivery for an active endpoint that isn't finished is never touched, however old it is.
-const finished = statement(
-  'prune.deliveries',
-  `
-  with old as (
-    select d.organisation_id, d.delivery_id
-      from webhook_endpoint w cross join lateral (
-        select d.organisation_id, d.delivery_id from delivery d
-         where d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id and d.created_at < $1
-           and (d.finished_at < $1 or d.status = 'pending' and w.status <> 'active' and d.next_attempt_at < $1)
-         order by d.created_at limit $2) d
-     limit $2),
-  ${deleteOld}`,
-);
+// Ends a statement whose CTE `old` names deliveries: they go with their attempts.
+const deleteOld = (part: string) => `gone as (
+    delete from delivery${part} d using old where d.organisation_id = old.organisation_id and d.delivery_id = old.delivery_id
+    returning d.organisation_id, d.delivery_id),
+  attempts as (
+    delete from delivery_attempt${part} a using gone where a.organisation_id = gone.organisation_id and a.delivery_id = gone.delivery_id)
+  select count(*) as count from gone`;
 
-// The deliveries of removed endpoints: the removal itself, which holds the feed's lock, leaves them.
-const orphaned = statement(
-  'prune.orphans',
-  `
+// What failed or waits for removed endpoints: the removal itself, which holds the feed's lock, leaves them. The others,
+// of which there may be very many and which nobody sees any more, go with their month.
+const orphanedOf = (status: 'pending' | 'dead') =>
+  statement(
+    `prune.orphans_${status}`,
+    `
   with recursive told as (
-    (select organisation_id, endpoint_id from delivery order by organisation_id, endpoint_id limit 1)
+    (select organisation_id, endpoint_id from delivery where status = '${status}' order by organisation_id, endpoint_id limit 1)
     union all
     select n.organisation_id, n.endpoint_id
       from told p cross join lateral (
         select d.organisation_id, d.endpoint_id from delivery d
-         where (d.organisation_id, d.endpoint_id) > (p.organisation_id, p.endpoint_id)
+         where d.status = '${status}' and (d.organisation_id, d.endpoint_id) > (p.organisation_id, p.endpoint_id)
          order by d.organisation_id, d.endpoint_id limit 1) n),
   old as (
     select d.organisation_id, d.delivery_id
       from told t cross join lateral (
-        select organisation_id, delivery_id from delivery d where d.organisation_id = t.organisation_id and d.endpoint_id = t.endpoint_id limit $1) d
+        select organisation_id, delivery_id from delivery d
+         where d.status = '${status}' and d.organisation_id = t.organisation_id and d.endpoint_id = t.endpoint_id limit $1) d
      where not exists (select from webhook_endpoint w where w.organisation_id = t.organisation_id and w.endpoint_id = t.endpoint_id)
      limit $1),
-  ${deleteOld}`,
-);
+  ${deleteOld('')}`,
+  );
+const orphaned = [orphanedOf('pending'), orphanedOf('dead')];
+
+/**
+ * What belongs to no month goes by itself: what was there before there were months, and what a wrong clock dated.
+ * A delivery for an active endpoint that isn't finished is never touched, however old it is.
+ */
+const withoutMonth = ['_before', '_default'] as const;
+
+const finishedIn = (part: string) => `
+  with old as (
+    select d.organisation_id, d.delivery_id
+      from webhook_endpoint w cross join lateral (
+        select d.organisation_id, d.delivery_id from delivery${part} d
+         where d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id and d.created_at < $1
+           and (d.finished_at < $1 or d.status = 'pending' and w.status <> 'active' and d.next_attempt_at < $1)
+         order by d.created_at limit $2) d
+     limit $2),
+  ${deleteOld(part)}`;
 
 // A delivery's id is made from its event and its endpoint, so whether an event still has any needs no index on events.
-const events = statement(
-  'prune.events',
-  `
+const eventsIn = (part: string) => `
   with old as (
     select e.organisation_id, e.event_id
       from organisation o cross join lateral (
-        select e.organisation_id, e.event_id from event e
+        select e.organisation_id, e.event_id from event${part} e
          where e.organisation_id = o.organisation_id and e.occurred_at < $1
            and not exists (
-             select from webhook_endpoint w join delivery d on d.organisation_id = w.organisation_id and d.delivery_id = md5(e.event_id::text || w.endpoint_id)::uuid
+             select from webhook_endpoint w join delivery${part} d on d.organisation_id = w.organisation_id and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')}
               where w.organisation_id = e.organisation_id)
          order by e.occurred_at limit $2) e
      limit $2),
   gone as (
-    delete from event e using old where e.organisation_id = old.organisation_id and e.event_id = old.event_id returning 1)
-  select count(*) as count from gone`,
-);
+    delete from event${part} e using old where e.organisation_id = old.organisation_id and e.event_id = old.event_id returning 1)
+  select count(*) as count from gone`;
 
 const endpointsAtOnce = 500;
 const secrets = statement(
@@ -93,12 +97,13 @@ const putSecrets = statement(
 );
 
 /**
- * Removes deliveries and events that have been kept for their time.
+ * Removes what has been kept for its time and is in no month, and what nobody will ask for any more. Months go whole
+ * (months.ts).
  * @returns how many of each were removed
  */
 export async function pruneDeliveries(app: App): Promise<{ deliveries: number; events: number }> {
   const before = new Date(app.clock.nowMs() - keepMs);
-  const all = async (sql: typeof finished, values: unknown[]) => {
+  const all = async (sql: Parameters<typeof app.db.query>[0], values: unknown[]) => {
     let total = 0;
     for (;;) {
       const [row] = await app.db.query<{ count: number }>(sql, values);
@@ -108,8 +113,15 @@ export async function pruneDeliveries(app: App): Promise<{ deliveries: number; e
   };
   await pruneNotices(app.db, before);
   await pruneResends(app.db, before);
-  const deliveries = (await all(orphaned, [stepRows])) + (await all(finished, [before, stepRows]));
-  return { deliveries, events: await all(events, [before, stepRows]) };
+  const removed = { deliveries: 0, events: 0 };
+  for (const sql of orphaned) removed.deliveries += await all(sql, [stepRows]);
+  for (const part of withoutMonth) {
+    if ((await app.db.query('select from pg_class where oid = to_regclass($1)', [`event${part}`])).length === 0)
+      continue;
+    removed.deliveries += await all(finishedIn(part), [before, stepRows]);
+    removed.events += await all(eventsIn(part), [before, stepRows]);
+  }
+  return removed;
 }
 
 /**

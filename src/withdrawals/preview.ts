@@ -1,3 +1,4 @@
+import { deliveryIdOf } from '../events/ids.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { refsOf } from '../learner-ref.ts';
@@ -44,7 +45,7 @@ const preview = statement(
          (select count(*) from sitting s where s.organisation_id = $1 and s.learner_id = $2 and s.status = 'open') as open_sittings,
          (select count(*) from messages) as messages,
          (select count(*) from delivery d where d.organisation_id = $1 and d.status = 'pending' and d.delivery_id = any(array(
-            select md5(m.event_id::text || w.endpoint_id)::uuid
+            select ${deliveryIdOf('m.event_id', 'w.endpoint_id')}
               from messages m cross join webhook_endpoint w where w.organisation_id = $1))) as waiting
     from learner l where l.organisation_id = $1 and l.learner_id = $2 and l.full_name <> ''`,
 );

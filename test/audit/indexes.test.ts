@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { makeAuditIndexes } from '../../src/audit/indexes.ts';
-import { makeMonths } from '../../src/audit/months.ts';
+import { makeAuditMonths } from '../../src/audit/months.ts';
 import { manualClock } from '../../src/clock.ts';
 import { withService } from '../service.ts';
 
@@ -24,7 +24,7 @@ suite('indexes of the log', () => {
   test('the first partition, the default one and every month have them, months to come included', async () => {
     const first = await kinds();
     clock.advance(100 * 86_400_000);
-    await makeMonths(service.app);
+    await makeAuditMonths(service.app);
     const later = await kinds();
     assert.ok(later.length > first.length);
     for (const part of later) assert.match(part, /: 2$/);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { auditInside } from '../../src/audit/audit.ts';
 import { exportedBlock, exportedRow, verifyExport } from '../../src/audit/export.ts';
-import { dropMonths, makeMonths } from '../../src/audit/months.ts';
+import { dropAuditMonths, makeAuditMonths } from '../../src/audit/months.ts';
 import { foldRefused } from '../../src/audit/refused.ts';
 import { sealAudit, sealOrganisation } from '../../src/audit/seal.ts';
 import type { Verdict } from '../../src/audit/verify.ts';
@@ -198,7 +198,7 @@ suite('sealing', () => {
     await intact(org);
     // The month that was far ahead gets its partition once it is near, with the rows that it has already.
     clock.set(Date.parse('2031-05-20T00:00:00Z'));
-    await makeMonths(app);
+    await makeAuditMonths(app);
     const parts = await app.db.query<{ part: string }>(
       'select distinct tableoid::regclass::text as part from audit where organisation_id = $1 and at > $2',
       [org.id, new Date(Date.UTC(2031))],
@@ -304,7 +304,7 @@ suite('months that go', async () => {
   const [begun] = await kept.app.db.query<{ months_from: Date }>('select months_from from audit_begun');
   for (let month = 0; month < 8; month++) {
     own.set(Date.UTC(begun!.months_from.getUTCFullYear(), begun!.months_from.getUTCMonth() + month, 10));
-    await makeMonths(kept.app);
+    await makeAuditMonths(kept.app);
     for (let i = 0; i < 3; i++) {
       await org.get('/groups');
       own.advance(61_000);
@@ -320,7 +320,7 @@ suite('months that go', async () => {
     assert.deepEqual((await verifyLines(lines)).faults, []);
     // Nothing goes that isn't sealed.
     await kept.app.db.query('update audit_chain set sealed_id = 0 where organisation_id = $1', [org.id]);
-    await dropMonths(kept.app);
+    await dropAuditMonths(kept.app);
     const count = async () =>
       (
         await kept.app.db.query<{ n: number }>('select count(*) as n from audit where organisation_id = $1', [org.id])
@@ -330,7 +330,7 @@ suite('months that go', async () => {
       'update audit_chain set sealed_id = (select max(audit_id) from audit) where organisation_id = $1',
       [org.id],
     );
-    await dropMonths(kept.app);
+    await dropAuditMonths(kept.app);
     assert.equal(await count(), 4 * 3);
     const verdict = await verifyAudit(kept.app, org.id, { anchors });
     assert.deepEqual([verdict.faults, verdict.rows, verdict.dropped], [[], 12, 1]);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { KeyView } from '../../src/api/key-view.ts';
 import { viewKey } from '../../src/api/key-view.ts';
-import { dropMonths } from '../../src/audit/months.ts';
+import { dropAuditMonths } from '../../src/audit/months.ts';
 import { sealOrganisation } from '../../src/audit/seal.ts';
 import { manualClock } from '../../src/clock.ts';
 import { findKey, revokeKey } from '../../src/keys/keys.ts';
@@ -393,7 +393,7 @@ suite('states of a key', () => {
       'select organisation_id from organisation union all select 0',
     ))
       await sealOrganisation(app, id);
-    await dropMonths(app);
+    await dropAuditMonths(app);
     const seen = await view(it, client);
     assert.deepEqual([seen.state, seen.request], ['not_known', null]);
     assert.match(seen.sentence, /the log goes back to/);

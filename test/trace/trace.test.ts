@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { dropMonths } from '../../src/audit/months.ts';
+import { dropAuditMonths } from '../../src/audit/months.ts';
 import { sealOrganisation } from '../../src/audit/seal.ts';
 import { manualClock } from '../../src/clock.ts';
 import { createKey, revokeKey } from '../../src/keys/keys.ts';
@@ -406,7 +406,7 @@ suite('nothing is made up', () => {
       'select organisation_id from organisation union all select 0',
     ))
       await sealOrganisation(app, id);
-    await dropMonths(app);
+    await dropAuditMonths(app);
     const found = await traceResult(app, it.org.id, result.id);
     assert.equal(found.reason, 'not_known');
     assert.match(found.sentence, /the log goes back to/);
