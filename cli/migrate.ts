@@ -14,7 +14,10 @@ export const commands: Command[] = [
     run: async () => {
       const settings = readSettings(process.env);
       const embedded = settings.databaseUrl === undefined ? await startEmbedded({ dataDir: settings.dataDir }) : null;
-      const db = openDatabase(settings.databaseUrl ?? embedded!.url, streamLog(systemClock, 'none', process.stdout));
+      const db = openDatabase(
+        settings.databaseDirectUrl ?? settings.databaseUrl ?? embedded!.url,
+        streamLog(systemClock, 'none', process.stdout),
+      );
       try {
         const applied = await migrate(db, systemClock);
         return {

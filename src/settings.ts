@@ -22,6 +22,7 @@ export type Settings = {
   baseUrl: string;
   /** Undefined: the embedded server under dataDir. */
   databaseUrl: string | undefined;
+  databaseDirectUrl: string | undefined;
   dataDir: string;
   /** Undefined: generated under dataDir, which only the embedded database may do. */
   secret: string | undefined;
@@ -138,6 +139,18 @@ export const settingsTable: Row[] = [
       }
       if (!/^postgres(ql)?:\/\//.test(text)) throw new Error('must begin with postgres:// or postgresql://');
       s.databaseUrl = text;
+    },
+  },
+  {
+    name: 'DATABASE_DIRECT_URL',
+    secret: true,
+    default: '',
+    meaning:
+      'The same database past a pooler: needed where DATABASE_URL leads through PgBouncer (1.21 or later) in transaction mode. Some connections of each process go there: notifications, the log, deliveries.',
+    read: (text, s) => {
+      if (text !== '' && !/^postgres(ql)?:\/\//.test(text))
+        throw new Error('must begin with postgres:// or postgresql://');
+      s.databaseDirectUrl = text === '' ? undefined : text;
     },
   },
   {

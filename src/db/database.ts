@@ -163,8 +163,21 @@ export type Dedicated = Tx & {
   close(): Promise<void>;
 };
 
-/** What every connection is made with. */
-function connectionTo(url: string): pg.ClientConfig {
+/**
+ * What holds on every connection. One plan per statement, whoever's values come first: plans for one organisation's
+ * values surprise the next one. Parallel workers and compilation cost a short statement more than they give.
+ */
+export const sessionSettings: Record<string, string> = {
+  plan_cache_mode: 'force_generic_plan',
+  max_parallel_workers_per_gather: '0',
+  jit: 'off',
+  lock_timeout: '15s',
+  idle_in_transaction_session_timeout: '1min',
+};
+
+/** @param pooled a pooler passes no settings on: there the role has them (pooler.ts) */
+export function connectionTo(url: string, pooled: boolean): pg.ClientConfig {
+  const options = Object.entries(sessionSettings).map(([name, value]) => `-c ${name}=${value}`);
   return {
     connectionString: url,
     types,
@@ -172,11 +185,7 @@ function connectionTo(url: string): pg.ClientConfig {
     keepAlive: true,
     connectionTimeoutMillis: 5000,
     application_name: applicationName,
-    lock_timeout: 15_000,
-    idle_in_transaction_session_timeout: 60_000,
-    // One plan per statement, whoever's values come first: plans for one organisation's values surprise the next one.
-    // Parallel workers and compilation cost a short statement more than they give.
-    options: '-c plan_cache_mode=force_generic_plan -c max_parallel_workers_per_gather=0 -c jit=off',
+    ...(pooled ? {} : { options: options.join(' ') }),
   } as pg.ClientConfig;
 }
 
@@ -203,11 +212,16 @@ async function runAlone<R>(client: pg.PoolClient, sql: Statement | string, value
 }
 
 /** Runs `inside` in a transaction on the connection of this database, and gives it back. */
-async function runTransaction<T>(client: pg.PoolClient, database: object, inside: (tx: Tx) => Promise<T>): Promise<T> {
+async function runTransaction<T>(
+  client: pg.PoolClient,
+  database: object,
+  inside: (tx: Tx) => Promise<T>,
+  begin = 'begin',
+): Promise<T> {
   const held: { connectionOf: object | null } = { connectionOf: database };
   let broken = false;
   try {
-    await run(client, 'begin');
+    await run(client, begin);
     const result = await holding.run(held, () => inside({ query: (sql, values) => run(client, sql, values) }));
     await run(client, 'commit');
     return result;
@@ -262,17 +276,28 @@ async function turnOf(turns: Turns, { lane, signal, again }: Turn): Promise<Leav
   }
 }
 
+// Said with each change: behind a pooler no connection is a change's own.
+const beginChange = `begin; set local lock_timeout = ${limits.lockWaitMs}`;
+
 /**
  * Opens the pools; nothing is connected before the first statement. Reads and changes have pools of their own, so that
  * no number of changes keeps a read waiting, and changes wait in lanes before they take a connection.
  * @param url a postgres:// address
+ * @param directUrl the same database past a pooler: what needs a session of its own goes there
  * @param size connections for reads and single statements at most; those for changes and dedicated ones not counted
  */
-export function openDatabase(url: string, log: Log, size: number = limits.readConnections): Database {
-  const config = connectionTo(url);
+export function openDatabase(
+  url: string,
+  log: Log,
+  size: number = limits.readConnections,
+  directUrl?: string,
+): Database {
+  const pooled = directUrl !== undefined;
+  const config = connectionTo(url, pooled);
+  const direct = connectionTo(directUrl ?? url, false);
   const reads = openPool({ ...config, max: size }, log);
   const most = limits.quickChanges + limits.slowChanges;
-  const changes = openPool({ ...config, max: most, lock_timeout: limits.lockWaitMs }, log);
+  const changes = openPool({ ...config, max: most }, log);
   const turns = createTurns({
     quick: limits.quickChanges,
     slow: limits.slowChanges,
@@ -316,14 +341,14 @@ export function openDatabase(url: string, log: Log, size: number = limits.readCo
       refuseSecondConnection(turns);
       const leave = await turnOf(turns, turn);
       try {
-        return await runTransaction(await connect(changes), turns, inside);
+        return await runTransaction(await connect(changes), turns, inside, beginChange);
       } finally {
         leave();
       }
     },
     snapshot: async (inside) => runSnapshot(await connect(reads), turns, inside),
     dedicated(options = {}) {
-      const connection = openDedicated(config, options.synchronousCommit ?? true, log, () => open.delete(connection));
+      const connection = openDedicated(direct, options.synchronousCommit ?? true, log, () => open.delete(connection));
       open.add(connection);
       return connection;
     },

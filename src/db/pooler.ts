@@ -1,0 +1,107 @@
+import pg from 'pg';
+import { connectionTo, namedFailure, sessionSettings } from './database.ts';
+
+/** The address doesn't lead to where the service can work, with what to do about it. */
+class PoolerUnfit extends Error {}
+
+const guide = 'docs/operator.md, "Behind PgBouncer", has the lines';
+
+/** What a server process keeps of a session is seen by whoever asks again, unless it is another process by then. */
+async function sharesSessions(url: string, pooled: boolean): Promise<boolean> {
+  const first = new pg.Client(connectionTo(url, pooled));
+  const others: pg.Client[] = [];
+  const pidOf = async (client: pg.Client): Promise<number> =>
+    (await client.query('select pg_backend_pid() as pid')).rows[0].pid as number;
+  try {
+    await first.connect();
+    const pid = await pidOf(first);
+    // Who holds a transaction gets the process that the first one has just used, if that isn't its own.
+    for (let i = 0; i < 3; i++) {
+      const other = new pg.Client(connectionTo(url, pooled));
+      others.push(other);
+      await other.connect();
+      await other.query('begin');
+      if ((await pidOf(other)) === pid) return true;
+      if ((await pidOf(first)) !== pid) return true;
+    }
+    return false;
+  } finally {
+    await Promise.all([first, ...others].map((client) => client.end().catch(() => {})));
+  }
+}
+
+/** Only a pooler refuses what PostgreSQL takes. */
+function refusesSettings(error: unknown): true {
+  const { code, message } = error as { code?: string; message?: string };
+  if (code === '08P01' && /startup parameter/.test(message ?? '')) return true;
+  throw namedFailure(error);
+}
+
+/** Which of the settings that every connection needs don't hold, as the statement that sets them. */
+async function missingSettings(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query(
+    `select s.name, s.wanted, quote_ident(current_user) || ' in database ' || quote_ident(current_database()) as role from json_each_text($1) as s(name, wanted)
+      where current_setting(s.name) <> s.wanted`,
+    [JSON.stringify(sessionSettings)],
+  );
+  return rows.map(({ name, wanted, role }) => `alter role ${role} set ${name} = '${wanted}'`);
+}
+
+/** A statement that is prepared once is known wherever a pooler sends it later. */
+async function knowsStatements(url: string): Promise<boolean> {
+  const [one, two] = [new pg.Client(connectionTo(url, true)), new pg.Client(connectionTo(url, true))];
+  const probe = { name: 'pooler.probe', text: 'select 1' };
+  try {
+    await Promise.all([one.connect(), two.connect()]);
+    await one.query(probe);
+    await two.query('begin');
+    await two.query('select 1');
+    await one.query(probe);
+    await two.query(probe);
+    return true;
+  } catch (error) {
+    if (['26000', '42P05'].includes((error as { code?: string }).code ?? '')) return false;
+    throw error;
+  } finally {
+    await Promise.all([one, two].map((client) => client.end().catch(() => {})));
+  }
+}
+
+/**
+ * Says at the start what isn't right about a pooler: nothing is found out later, by a statement that fails.
+ * @throws PoolerUnfit with one sentence
+ */
+export async function provePooler(url: string, directUrl: string | undefined): Promise<void> {
+  const pooled = directUrl !== undefined;
+  const client = new pg.Client(connectionTo(url, pooled));
+  try {
+    await client.connect();
+    // A pooler gives its clients numbers of its own.
+    const { rows } = await client.query('select pg_backend_pid() as pid');
+    const behind = rows[0].pid !== (client as unknown as { processID: number }).processID;
+    if (!behind && !pooled) return;
+    if (!pooled && (await sharesSessions(url, false)))
+      throw new PoolerUnfit(
+        `DATABASE_URL leads through a pooler that shares sessions: set DATABASE_DIRECT_URL to the same database past it (${guide}).`,
+      );
+    if (pooled && (await sharesSessions(directUrl, false).catch(refusesSettings)))
+      throw new PoolerUnfit('DATABASE_DIRECT_URL leads through a pooler that shares sessions: it must go past it.');
+    const missing = await missingSettings(client);
+    if (missing.length > 0)
+      throw new PoolerUnfit(
+        `A pooler doesn't pass on the settings of the service's connections; the role must have them: ${missing.join('; ')}. Then restart the pooler's connections.`,
+      );
+    if (pooled && !(await knowsStatements(url)))
+      throw new PoolerUnfit(
+        'The pooler of DATABASE_URL forgets prepared statements: set max_prepared_statements = 1000 (PgBouncer 1.21 or later).',
+      );
+  } catch (error) {
+    if (error instanceof PoolerUnfit) throw error;
+    refusesSettings(error);
+    throw new PoolerUnfit(
+      `DATABASE_URL leads through a pooler that refuses the service's settings: set DATABASE_DIRECT_URL to the same database past it (${guide}).`,
+    );
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { provePooler } from '../../src/db/pooler.ts';
+import { withDatabase } from '../postgres.ts';
+import { withService } from '../service.ts';
+import { freePorts } from './processes.ts';
+
+/** PgBouncer as Debian has it (1.18): the session mode works, and the start says what isn't right about another. */
+
+const program = process.env.PGBOUNCER ?? 'pgbouncer';
+const [, version] =
+  /PgBouncer (\d+\.\d+)/.exec(spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout ?? '') ?? [];
+const skip = version === undefined ? 'pgbouncer is not installed' : false;
+/** It refuses to run as root. */
+const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+async function pooler(database: URL, mode: 'session' | 'transaction', lines: string[] = []): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'ars-pooler-'));
+  chmodSync(folder, 0o755);
+  const [port] = await freePorts(1);
+  const password = decodeURIComponent(database.password);
+  writeFileSync(join(folder, 'users'), `"${decodeURIComponent(database.username)}" "${password}"\n`);
+  writeFileSync(
+    join(folder, 'ini'),
+    [
+      '[databases]',
+      `* = host=${database.hostname} port=${database.port} user=${decodeURIComponent(database.username)} password=${password}`,
+      '[pgbouncer]',
+      `listen_addr = 127.0.0.1\nlisten_port = ${port}\nunix_socket_dir =\nauth_type = trust`,
+      `auth_file = ${folder}/users\npool_mode = ${mode}`,
+      ...lines,
+    ].join('\n'),
+  );
+  const child = spawn(program, ['-q', join(folder, 'ini')], { stdio: 'ignore', ...user });
+  after(() => {
+    child.kill();
+    rmSync(folder, { recursive: true });
+  });
+  for (;;) {
+    assert.equal(child.exitCode, null, 'the pooler ended');
+    const socket = connect(port!, '127.0.0.1');
+    const answers = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'error').then(() => false),
+    ]).catch(() => false);
+    socket.destroy();
+    if (answers) break;
+    await setTimeout(20);
+  }
+  const url = new URL(database);
+  url.port = String(port);
+  return url.href;
+}
+
+suite('behind PgBouncer', { skip }, async () => {
+  const service = skip === false ? await withService() : null!;
+  const direct = service?.databaseUrl;
+  const ignoring = ['ignore_startup_parameters = options'];
+
+  test('the start says which settings the role lacks, in the statements that set them', async () => {
+    await provePooler(direct, undefined);
+    const strict = await pooler(new URL(direct), 'session');
+    await assert.rejects(provePooler(strict, undefined), /refuses the service's settings: set DATABASE_DIRECT_URL/);
+    const session = await pooler(new URL(direct), 'session', ignoring);
+    const said = await provePooler(session, undefined).then(
+      () => assert.fail('nothing is missing'),
+      (error: Error) => error.message,
+    );
+    assert.match(said, /^A pooler doesn't pass on the settings/);
+    const statements = said.match(/alter role .+? set \w+ = '\w+'/g)!;
+    assert.ok(statements.length >= 3);
+    await withDatabase(direct, async (db) => {
+      for (const statement of statements) await db.query(statement);
+    });
+
+    const fit = await pooler(new URL(direct), 'session', ignoring);
+    await provePooler(fit, undefined);
+    const behind = await service.sibling({ databaseUrl: fit });
+    const organisation = await behind.organisation();
+    const made = await organisation.post('/groups', { type: 'cohort', ref: 'C', name: 'Cohort' });
+    assert.equal(made.status, 201);
+    assert.equal((await organisation.get('/groups')).status, 200);
+  });
+
+  test('a pooler that shares sessions is told from one that does not, and needs an address past it', async () => {
+    const shared = await pooler(new URL(direct), 'transaction', ignoring);
+    await assert.rejects(provePooler(shared, undefined), /shares sessions: set DATABASE_DIRECT_URL/);
+    await assert.rejects(provePooler(shared, shared), /DATABASE_DIRECT_URL leads through a pooler/);
+    // From 1.21 on it knows prepared statements; the service then works in full (docs/decisions/0103-pgbouncer.md).
+    if (Number(version!.split('.')[1]) < 21)
+      await assert.rejects(provePooler(shared, direct), /max_prepared_statements = 1000 \(PgBouncer 1.21 or later\)/);
+    else await provePooler(await pooler(new URL(direct), 'transaction', ['max_prepared_statements = 1000']), direct);
+  });
+});
