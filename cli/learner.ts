@@ -267,7 +267,7 @@ export const commands: Command[] = [
           const { full_name: _name, ref: _ref, ...numbers } = found;
           return {
             json: { erased: false, ...numbers },
-            text: `The learner has ${count(found.results, 'result')}, ${count(found.evidence, 'evidence file')}, ${count(found.open_invitations, 'open invitation')} and ${count(found.open_sittings, 'sitting')} under way; ${count(found.messages, 'message')} to webhooks would be emptied. With --confirm all of it is erased for good: consumers get tombstones, evidence no longer verifies, and nothing brings it back.`,
+            text: `The learner has ${count(found.results, 'result')}, ${count(found.evidence, 'evidence file')}, ${count(found.open_invitations, 'open invitation')} and ${count(found.open_sittings, 'sitting')} under way; ${count(found.credits_returned, 'credit')} would come back, and ${count(found.messages, 'message')} to webhooks would be emptied. With --confirm all of it is erased for good: consumers get tombstones, evidence no longer verifies, and nothing brings it back.`,
           };
         }
         const erasure = await act(app, organisation_id, 'learner erase', async (work) => {
@@ -276,8 +276,14 @@ export const commands: Command[] = [
           return { result, resource: learner_id };
         });
         return {
-          json: { learner_id, erased: true, results: erasure.results, open_sittings: erasure.openSittings },
-          text: `The learner ${learner_id} is erased, with ${count(erasure.results, 'result')}.`,
+          json: {
+            learner_id,
+            erased: true,
+            results: erasure.results,
+            open_sittings: erasure.openSittings,
+            credits_returned: erasure.creditsReturned,
+          },
+          text: `The learner ${learner_id} is erased, with ${count(erasure.results, 'result')}; ${count(erasure.creditsReturned, 'credit')} came back.`,
         };
       });
     },

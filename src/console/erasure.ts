@@ -45,6 +45,7 @@ async function showErase(visit: Visit): Promise<Answer> {
           ['Results that become tombstones', count(one.results, 'result')],
           ['Evidence files that go', count(one.evidence, 'file')],
           ['Invitations that end', `${count(one.open_invitations, 'open invitation')}, of ${one.invitations} in all`],
+          ['Credits that come back', count(one.credits_returned, 'credit')],
           ['Sittings under way that end without a result', count(one.open_sittings, 'sitting')],
           ['Messages to webhooks that are emptied', count(one.messages, 'message')],
           ['Deliveries that will not be sent any more', count(one.waiting, 'delivery', 'deliveries')],

@@ -113,8 +113,13 @@ const withdraw = statement(
 const emptyOf = statement(
   'invitation.empty_of_learner',
   `
-  update invitation set status = case when status = 'open' then 'withdrawn' else status end, supervision = '', supervisor = null, retake_reason = null
-   where organisation_id = $1 and learner_id = $2 returning invitation_id, mailed_at`,
+  with before as (
+    select invitation_id, status = 'open' and credit_spent as is_paid from invitation
+     where organisation_id = $1 and learner_id = $2 order by invitation_id for update)
+  update invitation i
+     set status = case when i.status = 'open' then 'withdrawn' else i.status end, supervision = '', supervisor = null, retake_reason = null
+    from before b where i.organisation_id = $1 and i.invitation_id = b.invitation_id
+  returning i.invitation_id, i.mailed_at, b.is_paid`,
 );
 
 const hold = statement(
@@ -151,12 +156,15 @@ export async function passInvitations(tx: Tx, organisationId: number, from: stri
   return (await tx.query(pass, [organisationId, from, to])).length;
 }
 
-/** Ends a learner's invitations, and takes away what was written about them. */
+/**
+ * Ends a learner's invitations, and takes away what was written about them.
+ * @returns all of them; `is_paid`: it was open, and a credit went into it
+ */
 export function emptyInvitations(
   tx: Tx,
   organisationId: number,
   learnerId: string,
-): Promise<Pick<Invitation, 'invitation_id' | 'mailed_at'>[]> {
+): Promise<(Pick<Invitation, 'invitation_id' | 'mailed_at'> & { is_paid: boolean })[]> {
   return tx.query(emptyOf, [organisationId, learnerId]);
 }
 

@@ -14,14 +14,14 @@ import { forgetRunRows } from '../invitations/run.ts';
 import { hashOfRef } from '../learner-ref.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnerEmail, findLearnersByIds, findPerson, hashAliases, recordErasure } from '../learners/learners.ts';
-import { forgetCreditReasons } from '../organisations/credits.ts';
+import { forgetCreditReasons, returnCredit } from '../organisations/credits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
-import { voidSittingsOfLearner } from '../sittings/sittings.ts';
+import { findBegun, voidSittingsOfLearner } from '../sittings/sittings.ts';
 import { forgetLearners } from './forget.ts';
 import { forgetReplies } from './kept-replies.ts';
 
 /** What is erased, in numbers. */
-export type Erasure = { learner_id: string; results: number; openSittings: number };
+export type Erasure = { learner_id: string; results: number; openSittings: number; creditsReturned: number };
 
 /** Nothing is left of these but tombstones: a learner always has a name. */
 export const isErased = (learner: LearnerName): boolean => learner.full_name === '';
@@ -72,6 +72,10 @@ export async function eraseLearner(
     invitations.map((one) => one.invitation_id),
   );
   for (const one of invitations) await cancelInvitationLetter(work, one);
+  const paid = invitations.filter((one) => one.is_paid).map((one) => one.invitation_id);
+  const begun = await findBegun(tx, organisationId, paid);
+  const unused = paid.filter((id) => !begun.has(id));
+  for (const invitationId of unused) await returnCredit(work, organisationId, { ...by, invitationId });
   const named = { refs: person.refs, fullName: learner.full_name };
   await forgetRunRows(tx, organisationId, { ...named, email: await findLearnerEmail(tx, organisationId, learnerId) });
   await forgetImportRows(tx, organisationId, named);
@@ -83,7 +87,7 @@ export async function eraseLearner(
   });
   await forgetLearners(work, feed, [learnerId]);
   await listOutside(work, organisationId, person.ids);
-  return { learner_id: learnerId, results: results.length, openSittings };
+  return { learner_id: learnerId, results: results.length, openSittings, creditsReturned: unused.length };
 }
 
 /**

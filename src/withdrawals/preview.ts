@@ -14,6 +14,8 @@ export type ErasurePreview = {
   invitations: number;
   open_invitations: number;
   open_sittings: number;
+  /** Of open invitations under which no sitting has begun. */
+  credits_returned: number;
   /** Events that name them, whose payloads are kept for webhooks. */
   messages: number;
   /** Deliveries of those that wait. */
@@ -43,6 +45,9 @@ const preview = statement(
          (select count(*) from invitation i where i.organisation_id = $1 and i.learner_id = $2 and i.status = 'open'
              and i.expires_at > $3) as open_invitations,
          (select count(*) from sitting s where s.organisation_id = $1 and s.learner_id = $2 and s.status = 'open') as open_sittings,
+         (select count(*) from invitation i where i.organisation_id = $1 and i.learner_id = $2 and i.status = 'open' and i.credit_spent
+             and not exists (select from sitting s where s.organisation_id = $1 and s.learner_id = $2
+                                and s.invitation_id = i.invitation_id)) as credits_returned,
          (select count(*) from messages) as messages,
          (select count(*) from delivery d where d.organisation_id = $1 and d.status = 'pending' and d.delivery_id = any(array(
             select ${deliveryIdOf('m.event_id', 'w.endpoint_id')}

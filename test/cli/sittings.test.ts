@@ -100,7 +100,7 @@ suite('ars invitation and ars sittings', async () => {
     assert.equal((await gone.get('/learners/zoe-1')).status, 200);
     const done = await run('learner', 'erase', ...who, '--confirm');
     const id = said.json.learner_id as string;
-    assert.deepEqual(done.json, { learner_id: id, erased: true, results: 1, open_sittings: 0 });
+    assert.deepEqual(done.json, { learner_id: id, erased: true, results: 1, open_sittings: 0, credits_returned: 0 });
     assert.equal((await run('learner', 'erase', ...who, '--confirm')).code, 1);
     assert.equal((await run('learner', 'erase', '--organisation', gone.publicId, '--learner-id', id)).code, 1);
     const rows = await service.app.db.query<{ actor: string; resource: string }>(

@@ -6,10 +6,13 @@ import { readyRecord } from '../../src/imports/record.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { placeHold, releaseHold, UnderHold } from '../../src/holds/holds.ts';
 import { adjustInvitation, findInvitation } from '../../src/invitations/invitations.ts';
+import { listCreditEntries } from '../../src/organisations/credits.ts';
+import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { seededRandom } from '../../src/random.ts';
 import { deriveSecrets } from '../../src/secrets.ts';
 import { findSitting } from '../../src/sittings/store.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { previewErasure } from '../../src/withdrawals/preview.ts';
 import { Mirror, Shown } from '../laws/mirror.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
@@ -76,7 +79,7 @@ suite('an erased learner', () => {
     await inFeed(org, (work) => placeHold(work, org.id, hold));
     await assert.rejects(erase(org, id), UnderHold);
     await inFeed(org, (work) => releaseHold(work, org.id, hold.holdId, by));
-    assert.deepEqual(await erase(org, id), { learner_id: id, results: 1, openSittings: 1 });
+    assert.deepEqual(await erase(org, id), { learner_id: id, results: 1, openSittings: 1, creditsReturned: 0 });
     assert.equal((await findSitting(app.db, under))!.void_reason, 'erased');
     assert.equal((await fetch(`${service.url}/a/${sitter.token}`)).status, 404);
     const invitation = (await findInvitation(app.db, org.id, sitter.invitationId))!;
@@ -87,6 +90,31 @@ suite('an erased learner', () => {
     const listed = (await org.get('/learners?limit=500')).body.data.find((one: any) => one.learner_id === id);
     assert.deepEqual([listed.status, listed.full_name, listed.ref], ['deleted', undefined, undefined]);
     assert.equal(await erase(org, id), null, 'once');
+  });
+
+  test('credits of invitations that nobody began come back, once, and the others stay spent', async () => {
+    const org = await service.organisation({ plan: 'standard', credits: 5 });
+    const sitter = await invited(service, org, { ref: 'begun-1', name: 'Paid Person' });
+    await sitter.starts();
+    await invited(service, org, { ref: 'paid-1', name: 'Paid Person' });
+    const credits = async () => (await readOrganisation(app.db, org.id)).credits;
+    const spent = await credits();
+    for (const [ref, returned] of [
+      ['begun-1', 0],
+      ['paid-1', 1],
+    ] as const) {
+      const id = await idOf(org, ref);
+      assert.equal((await previewErasure(app.db, org.id, id, new Date(app.clock.nowMs())))!.credits_returned, returned);
+      const done = await Promise.all([erase(org, id), erase(org, id)]);
+      assert.deepEqual(new Set(done.map((one) => one?.creditsReturned ?? null)), new Set([returned, null]));
+    }
+    assert.equal(await credits(), spent + 1);
+    const entries = await listCreditEntries(app.db, org.id, { before: null, limit: 50 });
+    assert.equal(
+      entries.reduce((sum, entry) => sum + entry.amount, 0),
+      spent + 1,
+      'the ledger adds up to the balance',
+    );
   });
 
   test('a reference that is a word of other replies takes none of them away', async () => {
