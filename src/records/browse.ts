@@ -71,8 +71,9 @@ export type LearnerPage = {
  * frequent is soon met by walking all learners in their order.
  */
 export const looked = 2000;
-/** Learners that are passed over for not being members, which costs less than a look at what they have done. */
-const passedOver = 10 * looked;
+/** Members who are sorted; of more, everybody is walked, so many of whom may be no members before the members are sorted after all. */
+const membersSorted = 5000;
+const passedOver = 3000;
 /** How often a walk that has found nobody goes on by itself. */
 const walksOn = 4;
 /** Results that are read to see whether the learners of a placement are few. */
@@ -130,9 +131,10 @@ function behind(by: LearnerSort, up: boolean, within: 'all' | 'set', given: Give
   const { key, type, from } = keys[by];
   const { sight, groups, bound } = given;
   const down = up ? '' : ' desc';
+  // Where key and id are of two tables, the index needs the key by itself.
   const rows = (more: string) => `
     select l.organisation_id, l.learner_id, l.ref, l.full_name, ${key} as key ${from}
-       and (${key}, l.learner_id) ${up ? '>' : '<'} (${given.key}::${type}, ${given.id}::uuid) ${more}
+       and ${key} ${up ? '>=' : '<='} ${given.key}::${type} and (${key}, l.learner_id) ${up ? '>' : '<'} (${given.key}::${type}, ${given.id}::uuid) ${more}
      order by key${down}, l.learner_id${down}`;
   const next =
     within === 'set'
@@ -255,8 +257,8 @@ async function setFor(
     subject === null || one === subject ? levels.map((l) => s * 8 + l) : [],
   );
   const asked = [
-    ...groupIds.map((groupId) => ids(tx, membersOf, [organisationId, [groupId], looked + 1])),
-    ...(sight === null ? [] : [ids(tx, membersOf, [organisationId, sight, looked + 1])]),
+    ...groupIds.map((groupId) => ids(tx, membersOf, [organisationId, [groupId], membersSorted + 1], membersSorted)),
+    ...(sight === null ? [] : [ids(tx, membersOf, [organisationId, sight, membersSorted + 1], membersSorted)]),
     ...(state === null || state === 'none' ? [] : [ids(tx, invitedAs, [organisationId, statusOf[state]])]),
     ...(placement === null && subject === null ? [] : [ids(tx, placedAt, [organisationId, facets], resultsRead)]),
   ];
@@ -300,6 +302,7 @@ export async function browseLearners(
   const backwards = place !== null && 'before' in place && anchor !== undefined;
   const up = descending === backwards;
   const start = up ? { key: keys[by].lowest, learner_id: nilUuid } : { key: keys[by].highest, learner_id: aboveAllIds };
+  const isNarrow = sight !== null || groupIds.length > 0;
   const typed = isCalled ? null : text;
   const search = async (from: Place, bound: number | string[]) => {
     const [pages, stops] = Array.isArray(bound) ? [ofSets, endsOfSets] : [walks, ends];
@@ -319,7 +322,10 @@ export async function browseLearners(
       from.learner_id,
       bound,
     ]);
-    const mayGoOn = found.length <= given.limit && (!Array.isArray(bound) || bound.length >= looked);
+    // A walk past members only that has met nobody who fits is not gone on with: the members are sorted instead.
+    const mayGoOn = Array.isArray(bound)
+      ? found.length <= given.limit && bound.length >= looked
+      : found.length <= given.limit && (!isNarrow || found.length > 0);
     const [end] = mayGoOn
       ? await tx.query<Place>(stops[`${by} ${up}`]!, [
           organisationId,
@@ -333,16 +339,17 @@ export async function browseLearners(
     return { found, end };
   };
   const from = anchor ?? start;
-  const isNarrow = sight !== null || groupIds.length > 0;
+  let members: string[] | null = null;
   let { found, end } = await search(from, rare ?? (isNarrow ? passedOver : looked));
   // Whoever was passed over is nowhere to go on from: what has too few members for a walk is looked through by itself.
   if (rare === null && isNarrow && found.length <= given.limit && end === undefined) {
     const [groupId] = groupIds;
-    const members = [organisationId, groupId === undefined ? sight : [groupId], null];
-    ({ found, end } = await search(from, (await ids(tx, membersOf, members, Infinity))!));
+    const all = [organisationId, groupId === undefined ? sight : [groupId], null];
+    members = (await ids(tx, membersOf, all, Infinity))!;
+    ({ found, end } = await search(from, members));
   }
   for (let n = 0; n < walksOn && found.length === 0 && end !== undefined; n++)
-    ({ found, end } = await search(end, rare ?? (isNarrow ? passedOver : looked)));
+    ({ found, end } = await search(end, rare ?? members ?? (isNarrow ? passedOver : looked)));
   const isFull = found.length > given.limit;
   // Fewer stand before this place than fill a page: the first page shows them, and goes on.
   if (backwards && !isFull && end === undefined)
