@@ -65,6 +65,11 @@ function questionOf(item: RenderedItem, label = ''): Question {
   return {
     ...surroundings(item, [], label),
     forgivesSlips: item.type === 'short_text' && 'domain' in item && slipsForgiven.includes(item.domain),
+    namedWrong: new Set(
+      item.type === 'short_text' && 'distractor_rationales' in item
+        ? Object.keys(item.distractor_rationales as object).map((wrong) => comparable(wrong))
+        : [],
+    ),
     screenWords: new Set(item.type === 'task' ? wordsOf(screenText(item)).map(stemOf) : []),
     sheet: item.type === 'task' ? (item.screen.find((block) => block.block === 'sheet')?.rows ?? []) : [],
   };

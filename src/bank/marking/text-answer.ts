@@ -12,6 +12,8 @@ import { isPastMidnight, markTime, readTime, timeOnItsDay } from './time.ts';
 export type Question = Surroundings & {
   /** A word of its own, whose letters aren't what is measured. */
   forgivesSlips: boolean;
+  /** Answers that the question itself names as wrong: none of them is a slip. */
+  namedWrong: ReadonlySet<string>;
   /** Stems of the words on a task's screen. */
   screenWords: ReadonlySet<string>;
   /** The sheet that is shown, if there is one. */
@@ -23,7 +25,7 @@ export type TextVerdict = 'right' | 'wrong' | 'form';
 
 /** Marks a typed text against its key, by the kind of thing that it names. */
 export function markText(text: string, key: TextKey, question: Question): TextVerdict {
-  const readings = question.forgivesSlips ? [text, withoutSlips(text, key)] : [text];
+  const readings = question.forgivesSlips ? [text, withoutSlips(text, key, question.namedWrong)] : [text];
   if (key.accept.some((accepted) => readings.some((one) => sameText(one, accepted, key, question.sentences))))
     return 'right';
   const verdict = markMeaning(text, key, question);
@@ -144,10 +146,11 @@ function sameText(text: string, accepted: string, key: TextKey, sentences: reado
  * "becuase" is because, and "writen" written. The last letter has to be right: it tells forms of a word apart, as in
  * "broked" for broken.
  */
-function withoutSlips(text: string, key: TextKey): string {
+function withoutSlips(text: string, key: TextKey, namedWrong: ReadonlySet<string>): string {
   const wanted = key.accept.flatMap((accepted) => plainWords(accepted, key));
   return text.replace(/\p{L}+/gu, (word) => {
     const typed = word.toLowerCase();
+    if (namedWrong.has(typed)) return word;
     return (
       wanted.find((one) => one.at(-1) === typed.at(-1) && distance(typed, one) === 1 && isSlipOf(typed, one)) ?? word
     );
