@@ -1,3 +1,4 @@
+import { recogniseEncoding, UnreadableFile } from '../files/encoding.ts';
 import type { BrowsedGroup, GroupMember } from '../groups/browse.ts';
 import { browseGroups, browseMembers, isSorted, memberIds } from '../groups/browse.ts';
 import { findGroups } from '../groups/groups.ts';
@@ -113,7 +114,12 @@ function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', fau
             rows: 12,
             fault: faults.references,
           }),
-          fileField({ name: 'file', label: 'Or a text or CSV file', accept: '.csv,.tsv,.txt,text/csv,text/plain' }),
+          fileField({
+            name: 'file',
+            label: 'Or a text or CSV file',
+            accept: '.csv,.tsv,.txt,text/csv,text/plain',
+            fault: faults.file,
+          }),
         ],
         'Look them up',
         { faults, cancel: path, upload: true },
@@ -125,13 +131,16 @@ function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', fau
 async function preview(visit: Visit, how: 'join' | 'leave'): Promise<Answer> {
   const { app, organisation, form: sent } = visit;
   const group = await groupOf(visit);
-  // References are ASCII: whatever else the file holds, its encoding changes none of them.
-  const pasted = readPastedRefs(
-    sent
-      .file('file')
-      ?.toString('latin1')
-      .replace(/^\u00EF\u00BB\u00BF/, '') ?? sent.raw('references'),
-  );
+  const file = sent.file('file');
+  // References are ASCII: whatever else the file holds, its encoding changes none of them, if a byte is a letter in it.
+  let markBytes = 0;
+  try {
+    if (file !== null) ({ markBytes } = recogniseEncoding(file));
+  } catch (error) {
+    if (!(error instanceof UnreadableFile)) throw error;
+    return pastePage(visit, group, how, { file: `This can’t be read: ${error.message}.` });
+  }
+  const pasted = readPastedRefs(file?.subarray(markBytes).toString('latin1') ?? sent.raw('references'));
   const count = pasted.refs.length + pasted.faults.length;
   if (count === 0) return pastePage(visit, group, how, { references: 'Enter at least one reference.' });
   if (count > limits.pastedRefs)

@@ -137,16 +137,24 @@ suite('members', () => {
     assert.equal(await membersOf(id), 3);
     const twice = await confirm(`${base}/groups/${id}/members`, asked.text);
     assert.match(twice.text, /2 of 2 learners/, 'the same form is one order');
-    const form = new FormData();
-    form.set('file', new Blob(['\uFEFFReference;Name\r\np1;Zoë\r\nunknown-1;X\r\n']), 'sheet.csv');
-    const sent = await fetch(`${service.url}${base}/groups/${id}/add`, {
-      method: 'POST',
-      body: form,
-      headers: { cookie: admin.cookie!, 'sec-fetch-site': 'same-origin' },
-    });
-    const ofFile = await sent.text();
+    const upload = async (content: Buffer) => {
+      const form = new FormData();
+      form.set('file', new Blob([Uint8Array.from(content)]), 'sheet.csv');
+      const sent = await fetch(`${service.url}${base}/groups/${id}/add`, {
+        method: 'POST',
+        body: form,
+        headers: { cookie: admin.cookie!, 'sec-fetch-site': 'same-origin' },
+      });
+      return sent.text();
+    };
+    const sheet = '\uFEFFReference;Name\r\np1;Zoë\r\nunknown-1;X\r\n';
+    const ofFile = await upload(Buffer.from(sheet));
     assert.match(ofFile, /In it already<\/dt><dd>1/);
     assert.match(ofFile, /No learner has the reference unknown-1/);
+    assert.match(
+      await upload(Buffer.from(sheet, 'utf16le')),
+      /can’t be read: the file is not text in UTF-8, but UTF-16/,
+    );
     const nothing = await admin.post(`${base}/groups/${id}/add`, { references: 'p1\np2' });
     assert.match(nothing.text, /Nothing would change/);
 
