@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { connectionTo, namedFailure, sessionSettings } from './database.ts';
+import { connectionTo, DatabaseUnavailable, sessionSettings } from './database.ts';
 
 /** The address doesn't lead to where the service can work, with what to do about it. */
 class PoolerUnfit extends Error {}
@@ -30,11 +30,14 @@ async function sharesSessions(url: string, pooled: boolean): Promise<boolean> {
   }
 }
 
-/** Only a pooler refuses what PostgreSQL takes. */
+/**
+ * Only a pooler refuses what PostgreSQL takes.
+ * @throws DatabaseUnavailable for everything else
+ */
 function refusesSettings(error: unknown): true {
   const { code, message } = error as { code?: string; message?: string };
   if (code === '08P01' && /startup parameter/.test(message ?? '')) return true;
-  throw namedFailure(error);
+  throw new DatabaseUnavailable(error);
 }
 
 /** Which of the settings that every connection needs don't hold, as the statement that sets them. */

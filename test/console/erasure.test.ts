@@ -42,6 +42,7 @@ suite('erasing a learner in the console', () => {
       'Results that become tombstones': '2 results',
       'Evidence files that go': '1 file',
       'Invitations that end': '1 open invitation, of 1 in all',
+      'Credits that come back': '0 credits',
       'Sittings under way that end without a result': '1 sitting',
       'Messages to webhooks that are emptied': '3 messages',
       'Deliveries that will not be sent any more': '2 deliveries',
