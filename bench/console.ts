@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { inWork } from '../src/db/work.ts';
 import { importRecords } from '../src/imports/import.ts';
@@ -100,7 +101,12 @@ async function measure(url: string, role: string, places: Places, only = given.o
     await app.db.query('delete from sign_in_attempts');
     const all = [];
     await visitor.open(page, 0);
-    for (let n = 0; n < samples; n++) all.push(await visitor.open(page, n));
+    for (let n = 0; n < samples; n++) {
+      const opened = await visitor.open(page, n);
+      all.push(opened);
+      // No faster than one address may (limits.consolePagesPerAddress).
+      await wait(Math.max(0, 22 - opened.ms));
+    }
     const sorted = all.map(({ ms }) => ms).sort((a, b) => a - b);
     const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
     const bytes = Math.max(...all.map((one) => (one.type.startsWith('text/html') ? one.bytes : 0)));

@@ -1,5 +1,4 @@
 import { browseResults } from '../assessments/browse.ts';
-import { allFacets } from '../assessments/facet.ts';
 import type { DomainStrength, GroupSpread } from '../assessments/spread.ts';
 import { spreadOf, strengthsOf } from '../assessments/spread.ts';
 import { subjectName } from '../evidence/wording.ts';
@@ -23,8 +22,8 @@ export const resultSpreadRoutes: ConsoleRoute[] = [
 ];
 
 const number = (value: number) => value.toLocaleString('en-GB');
-/** Results whose domains are added up for a subject of a group. */
-const mostForDomains = 200;
+/** Results whose domains are added up, of all subjects of a group together. */
+const mostForDomains = 300;
 
 const countsOf = ({ counts }: GroupSpread, subject: number) =>
   levelNames.map((_, level) => counts.get(subject * 8 + level) ?? 0);
@@ -134,31 +133,28 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
   const back = { to: `${path}?${new URLSearchParams({ type: group.type }).toString()}`, label: 'Spread of placements' };
   if (found === null) return { page: { title: group.name, back, main: notCounted } };
   const one = found[0]!;
-  const bySubject = await app.db.snapshot(async (tx) => {
-    const pages = [];
-    for (const subject of subjects.keys())
-      pages.push(
-        await browseResults(tx, {
-          organisationId: id,
-          filter: {
-            sight,
-            groupIds: [groupId],
-            facets: allFacets.filter((facet) => facet >> 3 === subject),
-            flag: null,
-            source: null,
-            assessedFromUs: null,
-            assessedBeforeUs: null,
-            changedSinceUs: null,
-            latest: true,
-          },
-          sort: 'assessed',
-          descending: true,
-          after: null,
-          limit: mostForDomains,
-        }),
-      );
-    return pages;
-  });
+  // All subjects in one look: each of its own would walk past the others' results.
+  const latest = await app.db.snapshot((tx) =>
+    browseResults(tx, {
+      organisationId: id,
+      filter: {
+        sight,
+        groupIds: [groupId],
+        facets: null,
+        flag: null,
+        source: null,
+        assessedFromUs: null,
+        assessedBeforeUs: null,
+        changedSinceUs: null,
+        latest: true,
+      },
+      sort: 'assessed',
+      descending: true,
+      after: null,
+      limit: mostForDomains,
+    }),
+  );
+  const bySubject = subjects.map((subject) => latest.rows.filter((row) => row.content.subject === subject));
   return {
     page: {
       title: group.name,
@@ -182,7 +178,7 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
             },
           })),
         ],
-      })}${bySubject.map(({ rows, next }, subject) => domainPart(subject, strengthsOf(rows.map((row) => row.content)), rows.length, next !== null))}<p><a href="${base}/results/progress?${new URLSearchParams({ group: groupId }).toString()}">Starting points against latest results</a></p>`,
+      })}${bySubject.map((rows, subject) => domainPart(subject, strengthsOf(rows.map((row) => row.content)), rows.length, latest.next !== null))}<p><a href="${base}/results/progress?${new URLSearchParams({ group: groupId }).toString()}">Starting points against latest results</a></p>`,
     },
   };
 }
