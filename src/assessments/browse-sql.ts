@@ -204,7 +204,7 @@ export const mostGathered = 5000;
 export const mostGatheredPlain = 12_000;
 export const mostOfSets = 30_000;
 export const mostSorted = 2000;
-const mostWalked = 20_000;
+const mostWalked = 12_000;
 /** The same where the whole of each result has to be read. */
 const mostRead = 3000;
 
