@@ -109,3 +109,18 @@ export async function fillOrganisation(
   await app.db.query('vacuum analyze');
   return organisation;
 }
+
+/** Results whose ids are made from their numbers, so that a load can ask for them in turn. */
+export async function fillNumbered(
+  app: App,
+  { organisation_id: id, public_id }: Organisation,
+  count: number,
+  idOf: (n: number) => string,
+): Promise<void> {
+  for (let from = 0; from < count; from += 1000) {
+    const records = Array.from({ length: Math.min(1000, count - from) }, (_, i) =>
+      readyRecord({ ...benchRecord(from + i, count), assessment_id: idOf(from + i) }, public_id, app.clock.nowMs()),
+    );
+    await inWork(app, null, (work) => importRecords(work, id, records, { events: false, actor: 'bench' }));
+  }
+}

@@ -1,12 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
 import pg from 'pg';
 import { inWork } from '../src/db/work.ts';
-import { importRecords } from '../src/imports/import.ts';
-import { readyRecord } from '../src/imports/record.ts';
 import { openApp } from '../src/main.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
-import { benchRecord } from './data.ts';
+import { fillNumbered } from './data.ts';
 import { figure } from './figures.ts';
 import { backendsCpuUs, cpuUs, firstJson, load, median, startNode, stop } from './process.ts';
 
@@ -25,18 +23,7 @@ const opened = await openApp(settings);
 const organisation = await inWork(opened.app, null, (work) =>
   createOrganisation(work, { name: 'Benchmark', plan: 'unlimited', credits: 0, groupAutocreate: true }),
 );
-for (let from = 0; from < results; from += 1000) {
-  const records = Array.from({ length: Math.min(1000, results - from) }, (_, i) =>
-    readyRecord(
-      { ...benchRecord(from + i, results), assessment_id: idOf(from + i) },
-      organisation.public_id,
-      opened.app.clock.nowMs(),
-    ),
-  );
-  await inWork(opened.app, null, (work) =>
-    importRecords(work, organisation.organisation_id, records, { events: false, actor: 'bench' }),
-  );
-}
+await fillNumbered(opened.app, organisation, results, idOf);
 await opened.app.db.query('vacuum analyze');
 await opened.close();
 

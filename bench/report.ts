@@ -2,14 +2,12 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { importRecords } from '../src/imports/import.ts';
-import { readyRecord } from '../src/imports/record.ts';
 import { inWork } from '../src/db/work.ts';
 import { readReport } from '../src/evidence/store.ts';
 import { openApp } from '../src/main.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
-import { benchRecord } from './data.ts';
+import { fillNumbered } from './data.ts';
 import { figure } from './figures.ts';
 import { cpuUs, firstJson, load, median, startNode, stop } from './process.ts';
 
@@ -33,18 +31,7 @@ const organisation = await inWork(opened.app, null, (work) =>
   createOrganisation(work, { name: 'Benchmark', plan: 'unlimited', credits: 0, groupAutocreate: true }),
 );
 const total = reports + burst * (rounds + 1);
-for (let from = 0; from < total; from += 1000) {
-  const records = Array.from({ length: Math.min(1000, total - from) }, (_, i) =>
-    readyRecord(
-      { ...benchRecord(from + i, total), assessment_id: idOf(from + i) },
-      organisation.public_id,
-      opened.app.clock.nowMs(),
-    ),
-  );
-  await inWork(opened.app, null, (work) =>
-    importRecords(work, organisation.organisation_id, records, { events: false, actor: 'bench' }),
-  );
-}
+await fillNumbered(opened.app, organisation, total, idOf);
 let bytes = 0;
 for (let n = 0; n < reports; n++) {
   const { pdf } = (await readReport(opened.app, organisation.organisation_id, idOf(n)))!;

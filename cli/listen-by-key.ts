@@ -19,7 +19,7 @@ const firstWaitMs = 250;
 const longestWaitMs = 15_000;
 const lineChars = 16 * 1024 * 1024;
 
-/** The connection failed, or was refused for now. */
+/** The connection failed, or was refused with an answer that passes: whoever catches this tries again. */
 class Broken extends Error {
   readonly retryAfterMs: number;
   constructor(message: string, retryAfterMs = 0) {
