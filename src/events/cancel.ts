@@ -33,12 +33,13 @@ const empty = statement(
   returning e.event_id`,
 );
 // A delivery's id is made from its event and its endpoint (emit.ts); those of removed endpoints are no longer sent.
+// "Not in", so that it is found by its id and not in the index of what is due.
 const cancel = statement(
   'event.cancel_deliveries',
   `
   with locked as (
     select d.delivery_id from delivery d
-     where d.organisation_id = $1 and d.status = 'pending' and d.delivery_id = any(array(
+     where d.organisation_id = $1 and d.status not in ('succeeded', 'dead', 'cancelled') and d.delivery_id = any(array(
        select ${deliveryIdOf('event_id', 'w.endpoint_id')}
          from unnest($2::uuid[]) as e(event_id) cross join webhook_endpoint w where w.organisation_id = $1))
      order by d.delivery_id for update)

@@ -96,13 +96,14 @@ const due = statement(
      and (d.next_attempt_at, d.delivery_id) > ($4, $5)
    order by d.next_attempt_at, d.delivery_id limit $6`,
 );
+// "Not in", as where outcomes are recorded: status = 'pending' would let the planner search the index of what is due, whose organisation's part grows with the backlog.
 const wanted = statement(
   'lane.wanted',
   `
   select g.n::int4 as n
     from unnest($1::int8[], $2::uuid[]) with ordinality as g(organisation_id, delivery_id, n)
     join delivery d on d.organisation_id = g.organisation_id and d.delivery_id = g.delivery_id
-   where d.status = 'pending'`,
+   where d.status not in ('succeeded', 'dead', 'cancelled')`,
 );
 const nextDue = statement(
   'lane.next_due',

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import type { Statement, Tx } from '../../src/db/database.ts';
+import { cancelEvents } from '../../src/events/cancel.ts';
 import type { DeliveryFilter, DeliveryPlace } from '../../src/webhooks/browse.ts';
 import { browseDeliveries } from '../../src/webhooks/browse.ts';
+import { stillWanted } from '../../src/webhooks/claim.ts';
+import { createRecorder } from '../../src/webhooks/outcome.ts';
 import { registerEndpoint } from '../../src/webhooks/register.ts';
 import { withService } from '../service.ts';
 
@@ -91,5 +95,51 @@ suite('deliveries page by page', () => {
         expected.map((row) => row.delivery_id),
       );
       if (name !== 'of an endpoint of somebody else') assert.ok(expected.length > 0);
+    });
+});
+
+// Searched for in the index of what is due, which has them too, each would pass over all that waits.
+suite('deliveries by their ids are found by their key, however many wait', async () => {
+  const [one] = await db.query<{ organisation_id: number; delivery_id: string; event_id: string }>(
+    "select organisation_id, delivery_id, event_id from delivery where status = 'pending' limit 1",
+  );
+  const { organisation_id: organisationId, delivery_id: deliveryId, event_id } = one!;
+  /** The last statement that is run on what it gets, and its values. */
+  const asked = async (run: (tx: Tx) => Promise<unknown>, found: object[] = []) => {
+    let last: { sql: Statement; values: readonly unknown[] } | null = null;
+    const query = async (sql: Statement, values: readonly unknown[]) => {
+      last = { sql, values };
+      return found;
+    };
+    await run({ query } as unknown as Tx);
+    return last! as { sql: Statement; values: readonly unknown[] };
+  };
+  const moment = { atMs: 0, endedMs: 0, durationMs: 0, statusCode: 204, error: null, sent: null };
+  const outcome = { organisationId, deliveryId, endpointId: '', attemptsBefore: 0, resentAfter: 0, ...moment };
+  const statements = {
+    wanted: () => asked((tx) => stillWanted(tx, [{ organisationId, deliveryId }])),
+    recorded: () =>
+      asked(
+        (tx) => createRecorder(tx as never).record({ ...outcome, status: 'succeeded', nextAttemptMs: null }).written,
+        [{ written: 1, news: null, reached: '0', durable: '0' }],
+      ),
+    cancelled: () =>
+      asked(
+        (tx) =>
+          service.inWork((work) =>
+            cancelEvents({ ...work, tx, afterCommit: () => {} }, organisationId, { assessmentIds: [''] }, 'withdrawn'),
+          ),
+        [{ event_id }],
+      ),
+  };
+  for (const [name, statement] of Object.entries(statements))
+    test(name, async () => {
+      const { sql, values } = await statement();
+      await db.transaction(async (tx) => {
+        const plan = await tx.query<{ 'QUERY PLAN': string }>(`explain ${sql.text}`, values);
+        const text = plan.map((row) => row['QUERY PLAN']).join('\n');
+        assert.match(text, /delivery_\w+_pkey/);
+        assert.doesNotMatch(text, /next_attempt_a_idx|delivery_due/);
+      });
     });
 });
