@@ -1,5 +1,6 @@
 import type { CaseStep } from '../src/cases/cases.ts';
 import {
+  AboutErased,
   caseKinds,
   findCase,
   isCaseKind,
@@ -13,7 +14,7 @@ import {
 import { limits } from '../src/limits.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Call, Command } from './command.ts';
-import { Misuse } from './command.ts';
+import { Failure, Misuse } from './command.ts';
 import { namedLearner, readLearner } from './learner.ts';
 import {
   act,
@@ -53,7 +54,11 @@ function stepCommand(
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
         await act(app, organisation_id, `case ${name}`, async (work) => {
-          const done = isUuid(caseId) && (await takeStep(work, organisation_id, caseId, { ...step, actor: operator }));
+          const done =
+            isUuid(caseId) &&
+            (await takeStep(work, organisation_id, caseId, { ...step, actor: operator }).catch((error: unknown) => {
+              throw error instanceof AboutErased ? new Failure(error.message) : error;
+            }));
           if (!done) throw missing('case in which this can be done', caseId);
           return { result: null, resource: caseId };
         });

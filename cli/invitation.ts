@@ -6,8 +6,8 @@ import {
   findInvitation,
   listInvitations,
   purposes,
-  setInvitationEnd,
 } from '../src/invitations/invitations.ts';
+import { extendInvitation, TooSoon } from '../src/invitations/extend.ts';
 import { requireStartCode } from '../src/invitations/start-code.ts';
 import { postInvitations } from '../src/invitations/letters.ts';
 import { findBegun } from '../src/sittings/sittings.ts';
@@ -166,19 +166,18 @@ export const commands: Command[] = [
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
         const row = await invitationOf(app, organisation_id, call.positionals[0]!);
-        const changed = {
-          ...row,
-          extra_time_pct: extra < 0 ? row.extra_time_pct : extra,
-          supervision: supervision ?? row.supervision,
-          supervisor: supervisor === undefined ? row.supervisor : supervisor,
-          purpose: purpose === undefined ? row.purpose : purpose,
-          start_code: code === undefined ? row.start_code : code === 'on',
-        };
-        await act(app, organisation_id, 'invitation update', async (work) => {
-          if (!(await adjustInvitation(work.tx, changed)))
-            throw new Failure(`The invitation ${row.invitation_id} is withdrawn.`);
-          await requireStartCode(work.tx, organisation_id, [row.invitation_id], changed.start_code);
-          return { result: null, resource: row.invitation_id };
+        const changed = await act(app, organisation_id, 'invitation update', async (work) => {
+          const given = {
+            ...(extra < 0 ? {} : { extra_time_pct: extra }),
+            ...(supervision === undefined ? {} : { supervision }),
+            ...(supervisor === undefined ? {} : { supervisor }),
+            ...(purpose === undefined ? {} : { purpose }),
+          };
+          const result = await adjustInvitation(work, organisation_id, row.invitation_id, given);
+          if (result === undefined) throw new Failure(`The invitation ${row.invitation_id} is withdrawn.`);
+          if (code === undefined) return { result, resource: row.invitation_id };
+          await requireStartCode(work.tx, organisation_id, [row.invitation_id], code === 'on');
+          return { result: { ...result, start_code: code === 'on' }, resource: row.invitation_id };
         });
         const found = payload(app, changed);
         return { json: found, text: text(found) };
@@ -187,20 +186,24 @@ export const commands: Command[] = [
   },
   {
     name: 'invitation extend',
-    usage: '--organisation ID INVITATION_ID --until TIME',
+    usage: '--organisation ID INVITATION_ID --until TIME [--retake-reason R]',
     positionals: [1, 1],
     summary: 'Let an invitation end at another time; one that has expired works again',
-    options: { organisation: { type: 'string' }, until: { type: 'string' } },
+    options: { organisation: { type: 'string' }, until: { type: 'string' }, 'retake-reason': { type: 'string' } },
     run: (call) => {
       const id = requiredOption(call, 'organisation');
       requiredOption(call, 'until');
       const until = new Date(timeOption(call, 'until')! / 1000);
+      const retakeReason = textOption(call, 'retake-reason', limits.reasonChars) ?? null;
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
         const { invitation_id } = await invitationOf(app, organisation_id, call.positionals[0]!);
         if (until.getTime() <= app.clock.nowMs()) throw new Misuse('--until must be in the future');
         const row = await act(app, organisation_id, 'invitation extend', async (work) => {
-          const result = await setInvitationEnd(work, organisation_id, invitation_id, until);
+          const given = { end: until, retakeReason };
+          const result = await extendInvitation(work, organisation_id, invitation_id, given).catch((error: unknown) => {
+            throw error instanceof TooSoon ? new Failure(`--retake-reason must be given: ${error.expected}`) : error;
+          });
           if (result === undefined) throw notOpen(invitation_id);
           return { result, resource: invitation_id };
         });

@@ -7,15 +7,16 @@ import type { LearnerName } from '../src/learners/learners.ts';
 import { changeEmail } from '../src/learners/contact.ts';
 import type { NamedLearner } from '../src/learners/rename.ts';
 import { changeReference, ReferenceRefused, referenceExpected } from '../src/learners/reference.ts';
-import { correctName, findNamedLearner } from '../src/learners/rename.ts';
+import { correctName, findNamedLearner, NameRefused } from '../src/learners/rename.ts';
 import { MergeRefused, mergeLearners } from '../src/merging/merge.ts';
 import type { MergePreview, Side } from '../src/merging/preview.ts';
 import { previewMerge } from '../src/merging/preview.ts';
+import { removeEmail } from '../src/withdrawals/remove-email.ts';
 import { eraseLearner } from '../src/withdrawals/erase.ts';
 import { isEmailAddress } from '../src/email.ts';
 import { previewErasure } from '../src/withdrawals/preview.ts';
 import { limits } from '../src/limits.ts';
-import { isNameOf, isOpaqueRef } from '../src/personal-data.ts';
+import { isOpaqueRef } from '../src/personal-data.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { inviteCommands } from './invite.ts';
@@ -51,7 +52,7 @@ export function readLearner(call: Call): NamedLearner {
 const refusedFor =
   (who: NamedLearner) =>
   (error: unknown): never => {
-    if (error instanceof ReferenceRefused) throw new Failure(error.message);
+    if (error instanceof ReferenceRefused || error instanceof NameRefused) throw new Failure(error.message);
     return 'ref' in who
       ? orMissing('learner', who.ref, { by: 'reference' })(error)
       : orMissing('learner', who.learnerId)(error);
@@ -120,10 +121,8 @@ export const commands: Command[] = [
         const found = await organisationOf(app, id);
         const { learner_id, ref, changed } = await act(app, found.organisation_id, 'learner rename', async (work) => {
           const result = await correctName(work, found.organisation_id, who, name, { actor: operator, reason }).catch(
-            'ref' in who ? orMissing('learner', who.ref, { by: 'reference' }) : orMissing('learner', who.learnerId),
+            refusedFor(who),
           );
-          if (result.ref !== null && isNameOf(result.ref, name))
-            throw new Failure("the name would be the learner's reference, which must not be a name");
           return { result, resource: result.learner_id };
         });
         return {
@@ -156,9 +155,10 @@ export const commands: Command[] = [
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
         const { learner_id, changed } = await act(app, organisation_id, 'learner email', async (work) => {
-          const result = await changeEmail(work, organisation_id, who, to, { actor: operator, reason }).catch(
-            refusedFor(who),
-          );
+          const by = { actor: operator, reason };
+          const done =
+            to === null ? removeEmail(work, organisation_id, who, by) : changeEmail(work, organisation_id, who, to, by);
+          const result = await done.catch(refusedFor(who));
           return { result, resource: result.learner_id };
         });
         const done = to === null ? 'has no e-mail address any more' : 'has another e-mail address';

@@ -21,7 +21,7 @@ async function suspend(call: Call): Promise<Output> {
     const { pausedEndpoints } = await act(app, id, 'organisation suspend', async (work) => {
       const result = await suspendOrganisation(work, id, reason);
       if (result === null) throw new Failure('The organisation is suspended already.');
-      return { result, resource: `${publicId}: ${reason}` };
+      return { result, resource: publicId };
     });
     return {
       json: { organisation_id: publicId, suspended: true, paused_endpoints: pausedEndpoints },

@@ -265,7 +265,7 @@ export const commands: Command[] = [
         const credits = await act(app, found.organisation_id, 'organisation credits', async (work) => {
           const balance = await grantCredits(work, found.organisation_id, Number(by), { actor: operator, reason });
           if (balance === undefined) throw new Failure('the organisation has fewer credits than that');
-          return { result: balance, resource: `${Number(by) > 0 ? '+' : ''}${Number(by)}: ${reason}` };
+          return { result: balance, resource: `${Number(by) > 0 ? '+' : ''}${Number(by)}` };
         });
         return { json: { organisation_id: found.public_id, credits }, text: `${found.name} has ${credits} credits.` };
       });

@@ -14,6 +14,7 @@ export type Purpose =
   | 'learner_ref'
   | 'listening'
   | 'mail'
+  | 'place'
   | 'result'
   | 'session'
   | 'sign-in'

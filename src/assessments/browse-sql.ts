@@ -261,14 +261,16 @@ const placed = (sort: ResultSort) =>
     ? 'array[c.k1::text] as place'
     : `array[${keys[sort].map((_, i) => `c.k${i}::text`).join(', ')}] as place`;
 
-function beyondPlace(shape: Shape, { sort, descending }: Look, after: ResultPlace): string {
+/** A place whose learner is not in sight is the beginning: nobody learns from it where a name stands. */
+function beyondPlace(shape: Shape, { filter, sort, descending }: Look, after: ResultPlace): string {
   const columns = keys[sort].map(([sql]) => sql).join(', ');
   const compare = descending ? '<' : '>';
   if (sort !== 'learner')
     return `(${columns}) ${compare} (${after.map((value, i) => `${shape.bind(value)}::${keys[sort][i]![1]}`).join(', ')})`;
   const id = shape.bind(after[0]);
-  return `(${columns}) ${compare} ((select lower(p.full_name) from assessment q join learner p on p.organisation_id = $1 and p.learner_id = q.learner_id
-     where q.organisation_id = $1 and q.assessment_id = ${id}::uuid), ${id}::uuid)`;
+  const seen = filter.sight === null ? '' : ` and ${inSight('q.learner_id', shape.bind(filter.sight))}`;
+  return `coalesce((${columns}) ${compare} ((select lower(p.full_name) from assessment q join learner p on p.organisation_id = $1 and p.learner_id = q.learner_id
+     where q.organisation_id = $1 and q.assessment_id = ${id}::uuid${seen}), ${id}::uuid), true)`;
 }
 
 /** The types of the parts that a place of this sort has: uuid, int4 or int8. */

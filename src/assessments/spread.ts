@@ -21,11 +21,14 @@ export type GroupSpread = {
 const groupsOf = statement(
   'result.spread_groups',
   `
+  with place as materialized (
+    select not p.active as is_old, lower(p.name) as name, p.group_id from learner_group p
+     where p.organisation_id = $1 and p.group_id = $4 and ${groupInSight('p.group_id', '$6')})
   select g.group_id, g.ref, g.name, g.active from learner_group g
    where g.organisation_id = $1 and ($2::text is null or g.type = $2) and ($3::uuid is null or g.group_id = $3)
      and ${groupInSight('g.group_id', '$6')}
-     and ($4::uuid is null or (not g.active, lower(g.name), g.group_id) >
-          (select not p.active, lower(p.name), p.group_id from learner_group p where p.organisation_id = $1 and p.group_id = $4))
+     and (not exists (select from place)
+          or (not g.active, lower(g.name), g.group_id) > (select p.is_old, p.name, p.group_id from place p))
    order by not g.active, lower(g.name), g.group_id limit $5`,
 );
 // Within sight are the sets that hold one of its groups: whoever has such a set is a member now.
@@ -44,7 +47,7 @@ const counted = statement('result.spread_counted', 'select digest_through from f
 
 /**
  * Groups of a type, or one of them, in the order of their names, each with its results by subject and level.
- * @param after the group behind which the page begins
+ * @param after the group behind which the page begins; one that is not in sight is the beginning
  * @returns null while results are not all counted yet, after an upgrade
  */
 export async function spreadOf(

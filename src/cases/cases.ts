@@ -3,7 +3,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
-import { findPresentLearner } from '../learners/learners.ts';
+import { findPresentLearner, wasErased } from '../learners/learners.ts';
 
 /**
  * Requests of people about their data, and complaints: each has a month from the day on which it came (UK GDPR, article
@@ -159,15 +159,28 @@ export type CaseStep =
   | { kind: 'extended'; text: string }
   | { kind: 'closed'; text: string | null; outcome: Outcome };
 
-/** @returns false where there is no such case, it is closed, or the step makes no sense: paused twice, or extended twice */
+/** Something was to be written about a learner of whom nothing is kept any more. The message is for whoever wrote it. */
+export class AboutErased extends Error {
+  constructor() {
+    super('The learner is erased: no text is kept about them any more. The case can be closed without one.');
+  }
+}
+
+/**
+ * What is written in a case comes before an erasure of its learner, which takes it, or is refused after it.
+ * @returns false where there is no such case, it is closed, or the step makes no sense: paused twice, or extended twice
+ * @throws AboutErased
+ */
 export async function takeStep(
   work: Work,
   organisationId: number,
   caseId: string,
   given: CaseStep & { actor: string },
 ): Promise<boolean> {
+  await lockFeed(work, organisationId);
   const [found] = await work.tx.query<Case>(lock, [organisationId, caseId]);
   if (found === undefined || found.closed_at !== null) return false;
+  if (given.text !== null && (await isOfErased(work.tx, organisationId, found))) throw new AboutErased();
   const now = new Date(work.nowMs);
   const next = { ...found };
   if (given.kind === 'paused') {
@@ -199,6 +212,11 @@ export async function takeStep(
   ]);
   await work.tx.query(insertEntry, [organisationId, caseId, now, given.actor, given.kind, given.text]);
   return true;
+}
+
+/** Whether its learner was erased: what was written in it is gone, and nothing is written in it any more. */
+export async function isOfErased(tx: Tx, organisationId: number, one: Pick<Case, 'learner_id'>): Promise<boolean> {
+  return one.learner_id !== null && wasErased(tx, organisationId, one.learner_id);
 }
 
 export async function findCase(tx: Tx, organisationId: number, caseId: string): Promise<Case | undefined> {

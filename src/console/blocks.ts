@@ -120,6 +120,7 @@ export function notice(query: URLSearchParams, sentences: Record<string, Content
 /** A page of its own that says, in numbers, what an act will do before it is done. */
 export function confirmPage(given: {
   title: string;
+  heading?: string;
   says: readonly Content[];
   action: string;
   button: string;
@@ -127,9 +128,10 @@ export function confirmPage(given: {
   fields?: Content;
   danger?: boolean;
 }): Page {
-  const { title, says, action, button, cancel, fields = null, danger = true } = given;
+  const { title, heading, says, action, button, cancel, fields = null, danger = true } = given;
   return {
     title,
+    ...(heading === undefined ? {} : { heading }),
     back: { to: cancel, label: 'Back' },
     main: html`${says.map((one) => html`<p>${one}</p>`)}${form(action, fields, button, { danger, cancel })}`,
   };

@@ -1,8 +1,10 @@
 import type { Case, CaseEntry, CaseStep } from '../cases/cases.ts';
 import {
+  AboutErased,
   caseKinds,
   findCase,
   isCaseKind,
+  isOfErased,
   isOutcome,
   listCases,
   listEntries,
@@ -216,7 +218,11 @@ async function casePage(visit: Visit, faults: Faults): Promise<Answer> {
   const { app, base, organisation, query } = visit;
   const { organisation_id: id, time_zone: zone, role } = organisation;
   const one = await caseOf(visit);
-  const [rows, names] = await Promise.all([listEntries(app.db, id, one.case_id), actorNames(visit)]);
+  const [rows, names, isGone] = await Promise.all([
+    listEntries(app.db, id, one.case_id),
+    actorNames(visit),
+    isOfErased(app.db, id, one),
+  ]);
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
@@ -239,7 +245,7 @@ async function casePage(visit: Visit, faults: Faults): Promise<Answer> {
             { head: 'Text', cell: (row) => row.text },
           ],
         },
-      )}${one.closed_at === null && managers.includes(role) ? stepForm(visit, one, faults) : null}`,
+      )}${one.closed_at === null && managers.includes(role) ? stepForm(visit, one, isGone, faults) : null}`,
     },
   };
 }
@@ -253,12 +259,13 @@ function doing(base: string, one: Case): Content {
   return html`<p><a href="${here}">Open the learner</a></p>`;
 }
 
-function stepForm({ base, form: sent }: Visit, one: Case, faults: Faults): Content {
-  const choices = [
+/** @param isGone the learner is erased: nothing is written any more */
+function stepForm({ base, form: sent }: Visit, one: Case, isGone: boolean, faults: Faults): Content {
+  const withText = [
     { value: 'note', label: 'Add a note' },
-    one.paused_since === null
-      ? { value: 'paused', label: 'Stop the clock', hint: 'While you find out who asks, or what is meant.' }
-      : { value: 'resumed', label: 'Let the clock go on' },
+    ...(one.paused_since === null
+      ? [{ value: 'paused', label: 'Stop the clock', hint: 'While you find out who asks, or what is meant.' }]
+      : []),
     ...(one.extended
       ? []
       : [
@@ -268,6 +275,10 @@ function stepForm({ base, form: sent }: Visit, one: Case, faults: Faults): Conte
             hint: 'For many or difficult requests; tell the person why.',
           },
         ]),
+  ];
+  const choices = [
+    ...(isGone ? [] : withText),
+    ...(one.paused_since === null ? [] : [{ value: 'resumed', label: 'Let the clock go on' }]),
     ...Object.entries(outcomes).map(([value, label]) => ({ value: `closed-${value}`, label: `Close: ${label}` })),
   ];
   return html`<h2>Go on</h2>${form(
@@ -277,16 +288,18 @@ function stepForm({ base, form: sent }: Visit, one: Case, faults: Faults): Conte
         name: 'step',
         label: 'What is done',
         choices,
-        chosen: [sent.raw('step') || 'note'],
+        chosen: [sent.raw('step') || (isGone ? '' : 'note')],
         fault: faults.step,
       }),
-      longTextField({
-        name: 'text',
-        label: 'Text',
-        hint: 'Why, or what was answered. Never a National Insurance number.',
-        value: sent.text('text'),
-        fault: faults.text,
-      }),
+      isGone
+        ? html`<p>The learner is erased: no text is kept about them any more.</p>`
+        : longTextField({
+            name: 'text',
+            label: 'Text',
+            hint: 'Why, or what was answered. Never a National Insurance number.',
+            value: sent.text('text'),
+            fault: faults.text,
+          }),
     ],
     'Keep it',
     { faults },
@@ -312,10 +325,15 @@ async function step(visit: Visit): Promise<Answer> {
   else if (text === '' && (read.kind === 'note' || read.kind === 'paused' || read.kind === 'extended'))
     faults.text = read.kind === 'note' ? 'Enter the note.' : 'Say why.';
   if (Object.keys(faults).length > 0 || read === null) return casePage(visit, faults);
-  const done = await change(async (work): Promise<Acted<boolean>> => {
+  const act = change(async (work): Promise<Acted<boolean>> => {
     const result = await takeStep(work, organisation.organisation_id, one.case_id, { ...read, actor: session.user_id });
     return result ? { result, resource: one.case_id } : { result };
   });
+  const done = await act.catch((error: unknown) => {
+    if (error instanceof AboutErased) return error;
+    throw error;
+  });
+  if (done instanceof AboutErased) return casePage(visit, { step: done.message });
   if (!done)
     return casePage(visit, { step: 'Somebody has just done this, or closed the case: look at what was done.' });
   return { to: `${base}${path}/cases/${one.case_id}?did=kept` };

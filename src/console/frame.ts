@@ -23,8 +23,13 @@ export const consoleStyle = styleAsset('console', new URL('style.css', import.me
 export const consoleName = 'Assessment results';
 
 export type Page = {
-  /** The heading, and the first part of the document's title. */
+  /**
+   * The heading, and the first part of the document's title, which browsers keep and carry elsewhere: words of the
+   * service, never what somebody typed.
+   */
   title: string;
+  /** The heading where it says more than the title may: whom or what the page is about, by name. */
+  heading?: string;
   /** What the page is for, in a line, where what it shows doesn't begin with that. */
   says?: string;
   main: Content;
@@ -95,14 +100,14 @@ function menu({ menu: sections }: Frame): Markup | null {
 }
 
 export function documentOf(page: Page, frame: Frame): string {
-  const of = frame.organisation === null || frame.organisation.name === page.title ? [] : [frame.organisation.name];
+  const of = frame.organisation === null ? [] : [frame.organisation.name];
   const title = [page.title, ...of, consoleName].join(' – ');
   return `<!doctype html>\n${
     html`<html lang="en-GB" class="schemes"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark"><title>${title}</title>
 <link rel="stylesheet" href="${consoleStyle.path}"></head>
 <body><a class="skip" href="#main">Skip to the main part</a>
 ${header(frame)}${menu(frame)}
-<main id="main" class="wide" tabindex="-1">${page.back === undefined ? null : html`<p class="back"><a href="${page.back.to}">${page.back.label}</a></p>`}<h1>${page.title}</h1>${page.says === undefined ? null : html`<p>${page.says}</p>`}
+<main id="main" class="wide" tabindex="-1">${page.back === undefined ? null : html`<p class="back"><a href="${page.back.to}">${page.back.label}</a></p>`}<h1>${page.heading ?? page.title}</h1>${page.says === undefined ? null : html`<p>${page.says}</p>`}
 ${page.main}</main></body></html>`.text
   }`;
 }

@@ -182,7 +182,8 @@ async function group(visit: Visit): Promise<Answer> {
   const may = managers.includes(organisation.role);
   return {
     page: {
-      title: found.name,
+      title: 'Group',
+      heading: found.name,
       back: { to: `${base}/groups`, label: 'Groups' },
       main: html`${notice(query, groupNotices)}${groupFacts(visit, found)}${may ? groupActions(visit, found) : null}${
         organisation.role === 'developer' ? null : await membersPart(visit, found)
@@ -222,7 +223,8 @@ function renamePage(visit: Visit, found: BrowsedGroup, faults: Faults): Answer {
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
-      title: `Rename ${found.name}`,
+      title: 'Rename a group',
+      heading: `Rename ${found.name}`,
       back: { to: path, label: found.name },
       main: form(
         `${visit.base}/groups/${found.group_id}/rename`,
@@ -262,7 +264,8 @@ async function confirmation(visit: Visit, found: BrowsedGroup, says: string[], a
   const reach = await reachOfGroup(app.db, organisation.organisation_id, found.group_id);
   return {
     page: confirmPage({
-      title: act === 'archive' ? `Archive ${found.name}?` : `Bring ${found.name} back?`,
+      title: act === 'archive' ? 'Archive a group?' : 'Bring a group back?',
+      heading: act === 'archive' ? `Archive ${found.name}?` : `Bring ${found.name} back?`,
       says: [...says, `${reachInWords(reach)} get a new position, so that your platforms hear of it.`],
       action: `${base}/groups/${found.group_id}/${act}`,
       button: act === 'archive' ? 'Archive it' : 'Bring it back',

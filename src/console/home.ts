@@ -83,7 +83,8 @@ async function start(visit: Visit): Promise<Answer> {
   ]);
   return {
     page: {
-      title: organisation.name,
+      title: 'Start',
+      heading: organisation.name,
       says: 'What needs somebody today, each line leading to where it is mended.',
       main: html`${notice(query, {
         asked: 'The sandbox is asked for. Whoever runs the service makes it; this page shows it then.',

@@ -3,7 +3,8 @@ import type { Content } from '../html.ts';
 import type { InvitationPlace, InvitationState, SeenInvitation } from '../invitations/browse.ts';
 import { browseInvitations, findSeenInvitations, invitationStates, looked } from '../invitations/browse.ts';
 import type { Purpose } from '../invitations/invitations.ts';
-import { assessmentUrl, setInvitationEnd } from '../invitations/invitations.ts';
+import { extendInvitation, TooSoon } from '../invitations/extend.ts';
+import { assessmentUrl } from '../invitations/invitations.ts';
 import { releaseStartCode } from '../invitations/start-code.ts';
 import { limits } from '../limits.ts';
 import { isPlainText, holdsNationalInsuranceNumber } from '../personal-data.ts';
@@ -15,6 +16,7 @@ import type { Faults } from './form.ts';
 import { buttonForm, form, hiddenField, selectField, textField } from './form.ts';
 import { name } from './frame.ts';
 import { inviters } from './invite.ts';
+import { placeText, readPlaceText } from './place.ts';
 import { qrCode } from './qr.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
@@ -82,11 +84,12 @@ async function list(visit: Visit): Promise<Answer> {
   const { organisation_id: id, time_zone: zone } = organisation;
   const given = query.get('state') ?? '';
   const state = isState(given) ? given : null;
-  const after = readPlace(query.get('after') ?? '');
+  const sight = await sightOf(visit);
+  const after = readPlace(readPlaceText(visit, sight, query.get('after') ?? ''));
   const { rows, next, passed } = await browseInvitations(app.db, id, {
     state,
     after,
-    sight: await sightOf(visit),
+    sight,
     limit: limits.consoleRows,
     now: new Date(app.clock.nowMs()),
   });
@@ -142,7 +145,7 @@ async function list(visit: Visit): Promise<Answer> {
           : choosing
             ? html`<form class="alone" method="post" action="${base}/invitations/links">${shown}<button class="second">Links and cards of the chosen ones</button></form>`
             : shown
-      }${pager({ first: after === null ? null : withQuery(path, query, { after: null }), next: next === null ? null : withQuery(path, query, { after: `${next.us}.${next.invitation_id}` }) })}`,
+      }${pager({ first: after === null ? null : withQuery(path, query, { after: null }), next: next === null ? null : withQuery(path, query, { after: placeText(visit, sight, `${next.us}.${next.invitation_id}`) }) })}`,
     },
   };
 }
@@ -167,7 +170,8 @@ async function show(visit: Visit, faults: Faults): Promise<Answer> {
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
-      title: one.full_name === '' ? 'An invitation' : `Invitation of ${one.full_name}`,
+      title: 'An invitation',
+      heading: one.full_name === '' ? 'An invitation' : `Invitation of ${one.full_name}`,
       back: { to: `${base}/invitations`, label: 'Invitations' },
       main: html`${notice(query, {
         invited: 'The learner is invited.',
@@ -193,7 +197,12 @@ async function show(visit: Visit, faults: Faults): Promise<Answer> {
   };
 }
 
-function acts({ app, base, organisation }: Visit, one: SeenInvitation, here: string, faults: Faults): Content {
+function acts(
+  { app, base, organisation, form: sent }: Visit,
+  one: SeenInvitation,
+  here: string,
+  faults: Faults,
+): Content {
   const url = assessmentUrl(app.settings.baseUrl, app.secrets, one);
   const works = one.state !== 'expired';
   return html`${
@@ -210,14 +219,28 @@ function acts({ app, base, organisation }: Visit, one: SeenInvitation, here: str
       : null
   }<h2>${works ? 'Another end' : 'Let it work again'}</h2>${form(
     `${here}/extend`,
-    textField({
-      name: 'until',
-      label: 'Last day',
-      type: 'date',
-      value: dayOf(new Date(Math.max(app.clock.nowMs(), one.expires_at.getTime())), organisation.time_zone),
-      width: 20,
-      fault: faults.until,
-    }),
+    [
+      textField({
+        name: 'until',
+        label: 'Last day',
+        type: 'date',
+        value:
+          sent.text('until') ||
+          dayOf(new Date(Math.max(app.clock.nowMs(), one.expires_at.getTime())), organisation.time_zone),
+        width: 20,
+        fault: faults.until,
+      }),
+      faults.retake_reason === undefined
+        ? null
+        : textField({
+            name: 'retake_reason',
+            label: 'Why so soon',
+            hint: 'It stands in the evidence.',
+            value: sent.text('retake_reason'),
+            width: 40,
+            fault: faults.retake_reason,
+          }),
+    ],
     'Set the last day',
     { faults },
   )}<p><a href="${here}/cancel">Cancel this invitation</a></p>`;
@@ -252,10 +275,21 @@ async function extend(visit: Visit): Promise<Answer> {
   if (end === null || end.getTime() <= nowMs || end.getTime() > nowMs + latestMs)
     return show(visit, { until: 'Choose a day after today and within a year.' });
   const { invitation_id: id } = one;
-  const done = await change(async (work): Promise<Acted<boolean>> => {
-    const set = await setInvitationEnd(work, organisation.organisation_id, id, end);
+  const retakeReason = sent.text('retake_reason') || null;
+  if (
+    retakeReason !== null &&
+    (!isPlainText(retakeReason, limits.reasonChars) || holdsNationalInsuranceNumber(retakeReason))
+  )
+    return show(visit, { retake_reason: `Say why, in 1 to ${limits.reasonChars} characters on one line.` });
+  const act = change(async (work): Promise<Acted<boolean>> => {
+    const set = await extendInvitation(work, organisation.organisation_id, id, { end, retakeReason });
     return set === undefined ? { result: false } : { result: true, resource: id };
   });
+  const done = await act.catch((error: unknown) => {
+    if (error instanceof TooSoon) return error;
+    throw error;
+  });
+  if (done instanceof TooSoon) return show(visit, { retake_reason: `Give ${done.expected}.` });
   return { to: `${base}/invitations/${id}${done ? '?did=extended' : ''}` };
 }
 
@@ -273,7 +307,8 @@ async function confirmCancel(visit: Visit, faults: Faults): Promise<Answer> {
       ? 'Its credit is not returned, because a sitting has begun.'
       : 'Its credit is returned, because no sitting has begun.';
   const page = confirmPage({
-    title: `Cancel the invitation of ${one.full_name}?`,
+    title: 'Cancel an invitation?',
+    heading: `Cancel the invitation of ${one.full_name}?`,
     says: [
       `1 link stops working, in ${one.subjects.length === 1 ? 'one subject' : `${one.subjects.length} subjects`}: ${one.subjects.join(', ')}. Results that there are stay.`,
       credit,

@@ -117,7 +117,8 @@ async function key(visit: Visit): Promise<Answer> {
   const active = statusOf(one, app.clock.nowMs()) === 'active';
   return {
     page: {
-      title: one.label ?? one.key_id,
+      title: 'Access key',
+      heading: one.label ?? one.key_id,
       back: { to: `${base}/keys`, label: 'Access keys' },
       main: html`${facts([
         ['Access key id', html`<code>${one.key_id}</code>`],
@@ -220,7 +221,8 @@ async function rollPage(visit: Visit, one: AccessKey, faults: Faults): Promise<A
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
-      title: `Roll ${one.label ?? one.key_id}`,
+      title: 'Roll an access key',
+      heading: `Roll ${one.label ?? one.key_id}`,
       back: { to: here, label: 'The key' },
       main: html`<p>A new key is made that may do exactly the same. Both work until the end of the day that you choose; then the old one is refused.</p><p>Last request with the old key: ${lastUse(one, zone)}.</p>${form(
         `${here}/roll`,
@@ -272,7 +274,8 @@ async function showRevoke(visit: Visit): Promise<Answer> {
   const here = `${base}/keys/${one.key_id}`;
   return {
     page: confirmPage({
-      title: `Revoke ${one.label ?? one.key_id}?`,
+      title: 'Revoke an access key?',
+      heading: `Revoke ${one.label ?? one.key_id}?`,
       says: [
         'The next request with it is refused. That cannot be undone.',
         html`Last used: ${lastUse(one, organisation.time_zone)}.`,

@@ -1,7 +1,8 @@
 import { isEmailAddress } from '../email.ts';
 import { html } from '../html.ts';
 import { changeEmail } from '../learners/contact.ts';
-import { correctName } from '../learners/rename.ts';
+import { removeEmail } from '../withdrawals/remove-email.ts';
+import { correctName, NameRefused } from '../learners/rename.ts';
 import { limits } from '../limits.ts';
 import { holdsNationalInsuranceNumber, isNameOf, isPlainText } from '../personal-data.ts';
 import type { LearnerHead } from '../records/record.ts';
@@ -80,13 +81,14 @@ function namePage(
   };
 }
 
+const isReference =
+  'This is the learner’s reference. A reference must not be a name: have the reference changed first.';
+
 function nameFaults({ ref }: LearnerHead, given: { full_name: string; reason: string }): Faults {
   const faults: Faults = {};
   if (!isPlainText(given.full_name, limits.fullNameChars) || holdsNationalInsuranceNumber(given.full_name))
     faults.full_name = `Enter a name of at most ${limits.fullNameChars} characters, without a National Insurance number.`;
-  else if (ref !== null && isNameOf(ref, given.full_name))
-    faults.full_name =
-      'This is the learner’s reference. A reference must not be a name: have the reference changed first.';
+  else if (ref !== null && isNameOf(ref, given.full_name)) faults.full_name = isReference;
   if (!isReason(given.reason)) faults.reason = reasonFault;
   return faults;
 }
@@ -122,14 +124,20 @@ async function rename(visit: Visit): Promise<Answer> {
       }),
     };
   }
-  const { changed } = await change(async (work) => {
-    const result = await correctName(work, id, { learnerId: head.learner_id }, given.full_name, {
-      actor: session.user_id,
-      reason: given.reason,
+  try {
+    const { changed } = await change(async (work) => {
+      const result = await correctName(work, id, { learnerId: head.learner_id }, given.full_name, {
+        actor: session.user_id,
+        reason: given.reason,
+      });
+      return result.changed ? { result, resource: head.learner_id } : { result };
     });
-    return result.changed ? { result, resource: head.learner_id } : { result };
-  });
-  return { to: `${here}?did=${changed ? 'renamed' : 'same'}` };
+    return { to: `${here}?did=${changed ? 'renamed' : 'same'}` };
+  } catch (error) {
+    // The reference has become this name a moment ago.
+    if (!(error instanceof NameRefused)) throw error;
+    return namePage(visit, head, given, { full_name: isReference });
+  }
 }
 
 async function showEmail(visit: Visit): Promise<Answer> {
@@ -204,10 +212,10 @@ async function readdress(visit: Visit): Promise<Answer> {
       }),
     };
   const { changed } = await change(async (work) => {
-    const result = await changeEmail(work, organisation.organisation_id, { learnerId: head.learner_id }, email, {
-      actor: session.user_id,
-      reason: given.reason,
-    });
+    const { organisation_id: id } = organisation;
+    const who = { learnerId: head.learner_id };
+    const by = { actor: session.user_id, reason: given.reason };
+    const result = await (email === null ? removeEmail(work, id, who, by) : changeEmail(work, id, who, email, by));
     return result.changed ? { result, resource: head.learner_id } : { result };
   });
   return { to: `${here}?did=${changed ? 'email' : 'same'}` };

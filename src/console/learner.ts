@@ -68,7 +68,8 @@ async function learner(visit: Visit): Promise<Answer> {
   const manages = managers.includes(role);
   return {
     page: {
-      title: head.full_name,
+      title: 'A learner',
+      heading: head.full_name,
       back: { to: `${base}/learners`, label: 'Learners' },
       main: html`${notice(query, {
         renamed: 'The name is corrected, here and in every result.',

@@ -101,7 +101,8 @@ function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', fau
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
-      title: how === 'join' ? `Add learners to ${group.name}` : `Take learners out of ${group.name}`,
+      title: how === 'join' ? 'Add learners' : 'Take learners out',
+      heading: how === 'join' ? `Add learners to ${group.name}` : `Take learners out of ${group.name}`,
       back: { to: path, label: group.name },
       main: html`<p>Nothing is changed before you have seen what would be.</p>${form(
         `${visit.base}/groups/${group.group_id}/${how === 'join' ? 'add' : 'take-out'}`,
@@ -198,7 +199,12 @@ async function previewAll(visit: Visit): Promise<Answer> {
 const everybody = ({ app, organisation }: Visit, { group_id: groupId }: BrowsedGroup): Promise<string[]> =>
   memberIds(app.db, organisation.organisation_id, groupId, limits.pastedRefs);
 
-const titles: Record<How, (count: string, group: string) => string> = {
+const titles: Record<How, string> = {
+  join: 'Add learners?',
+  leave: 'Take learners out?',
+  move: 'Move learners',
+};
+const headings: Record<How, (count: string, group: string) => string> = {
   join: (count, group) => `Add ${count} to ${group}?`,
   leave: (count, group) => `Take ${count} out of ${group}?`,
   move: (count, group) => `Move ${count} out of ${group}`,
@@ -247,7 +253,8 @@ async function confirmation(
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
-      title: titles[how](count, group.name),
+      title: titles[how],
+      heading: headings[how](count, group.name),
       back,
       main: html`${counted}<p>${reachInWords(reach, limits.reachCounted)} get a new position, so that your platforms hear of it.${learnerIds.length > limits.membershipsAtOnce ? ' It goes on in the background.' : null}${
         isTeam(group) ? ' Tutors see the learners of their own teams only, from the moment of the change.' : null

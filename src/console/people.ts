@@ -201,7 +201,8 @@ function personPage(visit: Visit, member: Member, faults: Faults): Answer {
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
-      title: member.full_name,
+      title: 'A person',
+      heading: member.full_name,
       back: { to: `${base}/people`, label: 'People' },
       main: html`${facts([
         ['E-mail address', member.email],
@@ -280,7 +281,8 @@ async function showRemove(visit: Visit): Promise<Answer> {
   const self = member.user_id === session.user_id;
   return {
     page: confirmPage({
-      title: `Remove ${member.full_name}?`,
+      title: 'Remove a person?',
+      heading: `Remove ${member.full_name}?`,
       says: [
         self
           ? 'You remove yourself: you are signed out at once, and need a new invitation to come back.'

@@ -12,6 +12,7 @@ import { form, textField } from './form.ts';
 import { downloadedResults, formatField, formatOf } from './results-export.ts';
 import { dateFields, filterQuery, groupFields, readResultFilter } from './results-filter.ts';
 import { flagWords, intervalWords, learnerCell, percent, readPlace, resultReaders } from './results.ts';
+import { placeText } from './place.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { startOfDay } from './zone.ts';
 
@@ -104,7 +105,7 @@ async function lookFor(visit: Visit, list: List): Promise<Look> {
     filter,
     sort: 'assessed',
     descending: true,
-    after: readPlace(visit.query, 'assessed'),
+    after: readPlace(visit, filter.sight, 'assessed'),
     limit: limits.consoleRows,
   };
 }
@@ -174,7 +175,10 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
             })
       }${passed && rows.length > 0 ? html`<p>There may be more: the next page looks further.</p>` : null}${pager({
         first: look.after === null ? null : withQuery(path, address, {}),
-        next: next === null ? null : withQuery(path, address, { after: next.join('.') }),
+        next:
+          next === null
+            ? null
+            : withQuery(path, address, { after: placeText(visit, look.filter.sight, next.join('.')) }),
       })}`,
     },
   };

@@ -131,7 +131,7 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
   const found = await spreadOf(app.db, id, { type: null, groupId, sight }, null, 1);
   const path = `${base}/results/spread`;
   const back = { to: `${path}?${new URLSearchParams({ type: group.type }).toString()}`, label: 'Spread of placements' };
-  if (found === null) return { page: { title: group.name, back, main: notCounted } };
+  if (found === null) return { page: { title: 'Spread of a group', heading: group.name, back, main: notCounted } };
   const one = found[0]!;
   // All subjects in one look: each of its own would walk past the others' results.
   const latest = await app.db.snapshot((tx) =>
@@ -157,7 +157,8 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
   const bySubject = subjects.map((subject) => latest.rows.filter((row) => row.content.subject === subject));
   return {
     page: {
-      title: group.name,
+      title: 'Spread of a group',
+      heading: group.name,
       back,
       main: html`<p>How the results of this group’s members spread over levels and domains.</p>${table({
         caption: 'Results at each level, earlier ones of the same learner included',

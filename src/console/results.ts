@@ -14,6 +14,7 @@ import {
   subjectName,
 } from '../evidence/wording.ts';
 import { renderSets } from '../feed/group-sets.ts';
+import type { Sight } from '../groups/sight.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
@@ -24,6 +25,7 @@ import { actorNames } from './actors.ts';
 import { bar, day, empty, facts, filters, moment, pager, table, withQuery } from './blocks.ts';
 import { name } from './frame.ts';
 import { filterQuery, readResultFilter, resultFields } from './results-filter.ts';
+import { placeText, readPlaceText } from './place.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { sightOf } from './sight.ts';
@@ -47,9 +49,9 @@ export function readResultSort(query: URLSearchParams): { sort: ResultSort; desc
 }
 
 /** Where a page begins, as an address carries it: numbers and an id, never what a list is sorted by in words. */
-export function readPlace(query: URLSearchParams, sort: ResultSort): ResultPlace | null {
-  const given = query.get('after');
-  if (given === null) return null;
+export function readPlace(visit: Visit, sight: Sight, sort: ResultSort): ResultPlace | null {
+  const given = readPlaceText(visit, sight, visit.query.get('after') ?? '');
+  if (given === '') return null;
   const parts = given.split('.');
   const kinds = placeParts(sort);
   const fits = parts.every((part, i) =>
@@ -85,8 +87,8 @@ async function results(visit: Visit): Promise<Answer> {
   const { organisation_id: organisationId, time_zone: zone } = organisation;
   const path = `${base}/results`;
   const { sort, descending } = readResultSort(query);
-  const after = readPlace(query, sort);
   const filter = await readResultFilter(visit);
+  const after = readPlace(visit, filter.sight, sort);
   const look: Look = { organisationId, filter, sort, descending, after, limit: limits.consoleRows };
   const [page, fields] = await Promise.all([app.db.snapshot((tx) => browseResults(tx, look)), resultFields(visit)]);
   const { rows, next, passed, sortedSinceUs } = page;
@@ -130,7 +132,7 @@ async function results(visit: Visit): Promise<Answer> {
             )
       }${passed && rows.length > 0 ? html`<p>There may be more: the next page looks further.</p>` : null}${pager({
         first: after === null ? null : withQuery(path, kept, {}),
-        next: next === null ? null : withQuery(path, kept, { after: next.join('.') }),
+        next: next === null ? null : withQuery(path, kept, { after: placeText(visit, filter.sight, next.join('.')) }),
       })}`,
     },
   };
@@ -233,7 +235,8 @@ async function result(visit: Visit): Promise<Answer> {
   ];
   return {
     page: {
-      title: `${subjectName(content.subject)}: ${placementOf(content)}`,
+      title: 'A result',
+      heading: `${subjectName(content.subject)}: ${placementOf(content)}`,
       back,
       main: html`${flags.map((one) => html`<p class="note">${one}</p>`)}${facts([
         ...learner,

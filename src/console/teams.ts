@@ -164,7 +164,8 @@ async function team(visit: Visit): Promise<Answer> {
   const found = await teamOf(visit);
   return {
     page: {
-      title: found.name,
+      title: 'Team',
+      heading: found.name,
       back: { to: `${base}/teams`, label: 'Teams' },
       main: html`${notice(query, {
         ...groupNotices,
@@ -216,7 +217,8 @@ async function staffPage(visit: Visit, found: BrowsedGroup, faults: Faults): Pro
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
-      title: `Add staff to ${found.name}`,
+      title: 'Add staff',
+      heading: `Add staff to ${found.name}`,
       back: { to: path, label: found.name },
       main:
         others.length === 0
@@ -277,7 +279,8 @@ async function confirmRemoval(visit: Visit): Promise<Answer> {
   const whom = chosen.length === 1 ? chosen[0]!.full_name : `${chosen.length} people`;
   return {
     page: confirmPage({
-      title: `Remove ${whom} from ${found.name}?`,
+      title: 'Remove staff from a team?',
+      heading: `Remove ${whom} from ${found.name}?`,
       says: [
         ...(tutors === 0
           ? []

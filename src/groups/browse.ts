@@ -19,14 +19,18 @@ const membersUpTo = (most: string, sight: string) => `
 const columns = 'g.group_id, g.type, g.ref, g.name, g.active, g.created_at, g.position';
 
 const mostInList = `case when $6::uuid[] is null then ${limits.membersCounted} else ${limits.membersCountedInSight} end`;
+// A place whose group is not in sight is the beginning: nobody learns from it where a name stands.
 const page = statement(
   'group.browse',
   `
+  with place as materialized (
+    select a.type, lower(a.name) as name, a.group_id from learner_group a
+     where a.organisation_id = $1 and a.group_id = $4 and ${groupInSight('a.group_id', '$6')})
   select ${columns}, ${membersUpTo(mostInList, '$6')} as members
     from (select * from learner_group g
            where g.organisation_id = $1 and ($2::text is null or g.type = $2) and ($3::boolean is null or g.active = $3)
-             and ($4::uuid is null or (g.type, lower(g.name), g.group_id) >
-                  (select a.type, lower(a.name), a.group_id from learner_group a where a.organisation_id = $1 and a.group_id = $4))
+             and (not exists (select from place)
+                  or (g.type, lower(g.name), g.group_id) > (select p.type, p.name, p.group_id from place p))
              and ${groupInSight('g.group_id', '$6')}
            order by g.type, lower(g.name), g.group_id limit $5) g
    order by g.type, lower(g.name), g.group_id`,
@@ -83,23 +87,26 @@ export async function browseGroup(
 
 export type GroupMember = { learner_id: string; ref: string | null; full_name: string; joined_position: number };
 
-const members = (name: string, after: string, order: string) =>
+const members = (name: string, order: string, after: string, place = '') =>
   statement(
     name,
     `
+  ${place === '' ? '' : `with place as materialized (${place})`}
   select m.learner_id, l.ref, l.full_name, m.joined_position
     from membership m join learner l on l.organisation_id = m.organisation_id and l.learner_id = m.learner_id
    where m.organisation_id = $1 and m.group_id = $2 and m.left_position is null and ${inSight('m.learner_id', '$5')}
-     and ($3::uuid is null or ${after})
+     and (${after})
    order by ${order} limit $4`,
   );
 const byName = members(
   'group.members_by_name',
-  `(lower(l.full_name), m.learner_id) >
-     (select lower(a.full_name), a.learner_id from learner a where a.organisation_id = $1 and a.learner_id = $3)`,
   'lower(l.full_name), m.learner_id',
+  `not exists (select from place)
+      or (lower(l.full_name), m.learner_id) > (select p.name, p.learner_id from place p)`,
+  `select lower(a.full_name) as name, a.learner_id from learner a
+    where a.organisation_id = $1 and a.learner_id = $3 and ${inSight('a.learner_id', '$5')}`,
 );
-const byId = members('group.members_by_id', 'm.learner_id > $3', 'm.learner_id');
+const byId = members('group.members_by_id', 'm.learner_id', '$3::uuid is null or m.learner_id > $3');
 
 /**
  * Who is a member now: by name where they are few enough to be sorted, otherwise by id.

@@ -19,7 +19,7 @@ import { keepReview, learnerJson } from '../assessments/body.ts';
 import type { ReadyRecord } from './record.ts';
 import type { Fault } from '../assessments/result-fields.ts';
 import { recordAssessments, tellOfAssessments } from '../assessments/record.ts';
-import { renameLearner } from '../learners/rename.ts';
+import { renameLearner, wouldBeReference } from '../learners/rename.ts';
 import { findStored } from '../assessments/assessments.ts';
 import { replaceContents } from '../assessments/amend.ts';
 
@@ -46,6 +46,11 @@ const immutable: Fault = {
   expected:
     'as before in subject, assessed_at, rqf_level_code and below_level_1, which cannot be amended: withdraw the result and record it again under another id',
   example: anotherId,
+};
+const nameIsReference: Fault = {
+  field: 'learner.full_name',
+  expected: 'a name that is not the reference that the learner has now',
+  example: 'Ana Silva',
 };
 const tooManyGroups: Fault = {
   field: 'groups',
@@ -166,14 +171,17 @@ function outcomeOf(entry: Entry, touched: ReadonlySet<string>): 'imported' | 'up
   return isAmended(entry) || touched.has(entry.learnerId) ? 'updated' : 'unchanged';
 }
 
-/** What is wrong with records whose ids are in use already; null where nothing is. */
+/** What is wrong with records beside what is here already; null where nothing is. */
 function refuse(records: ReadyRecord[], stored: StoredById, known: KnownLearners): (ImportOutcome | null)[] {
   return records.map((record) => {
     const row = stored.get(record.assessmentId);
+    const learner = known.get(askedBy(record));
+    if (learner !== undefined && wouldBeReference(learner, record.fullName))
+      return { outcome: 'rejected', faults: [nameIsReference] };
     if (row === undefined) return null;
     if (row.body === null) return { outcome: 'rejected', faults: [withdrawn] };
     const faults: Fault[] = [];
-    if (known.get(askedBy(record))?.learner_id !== row.learner_id) faults.push(ofAnotherLearner);
+    if (learner?.learner_id !== row.learner_id) faults.push(ofAnotherLearner);
     if (row.facet !== record.facet || row.assessed_at !== record.assessedAtUs) faults.push(immutable);
     return faults.length === 0 ? null : { outcome: 'rejected', faults };
   });

@@ -69,8 +69,11 @@ const byId = statement(
 const adjust = statement(
   'invitation.adjust',
   `
-  update invitation set extra_time_pct = $3, supervision = $4, supervisor = $5, purpose = $6, expires_at = $7
-   where organisation_id = $1 and invitation_id = $2 and status <> 'withdrawn' returning invitation_id`,
+  update invitation
+     set extra_time_pct = coalesce($3, extra_time_pct), supervision = coalesce($4, supervision),
+         supervisor = case when $5 then $6 else supervisor end, purpose = case when $7 then $8 else purpose end,
+         expires_at = coalesce($9, expires_at), retake_reason = coalesce($10, retake_reason)
+   where organisation_id = $1 and invitation_id = $2 and status <> 'withdrawn' returning ${columns}`,
 );
 const use = statement(
   'invitation.use',
@@ -96,7 +99,8 @@ const cancel = statement(
 const setEnd = statement(
   'invitation.set_end',
   `
-  update invitation set expires_at = $3 where organisation_id = $1 and invitation_id = $2 and status = 'open' returning ${columns}`,
+  update invitation set expires_at = $3, retake_reason = coalesce($4, retake_reason)
+   where organisation_id = $1 and invitation_id = $2 and status = 'open' returning ${columns}`,
 );
 const list = statement(
   'invitation.list',
@@ -249,17 +253,14 @@ export async function markInvitationWithdrawn(tx: Tx, organisationId: number, in
   await tx.query(cancel, [organisationId, invitationId]);
 }
 
-/**
- * Lets the invitation end at another time, later or sooner; one that has expired works again.
- * @returns undefined where there is none that could be used again
- */
+/** Whether it may last that long is asked by extend.ts. @returns undefined where there is none that could be used again */
 export async function setInvitationEnd(
   work: Work,
   organisationId: number,
   invitationId: string,
-  end: Date,
+  { end, retakeReason }: { end: Date; retakeReason: string | null },
 ): Promise<Invitation | undefined> {
-  return (await work.tx.query<Invitation>(setEnd, [organisationId, invitationId, end]))[0];
+  return (await work.tx.query<Invitation>(setEnd, [organisationId, invitationId, end, retakeReason]))[0];
 }
 
 /** The newest first, those made before `before`. */
@@ -284,21 +285,39 @@ export async function findInvitation(
   return (await tx.query<Invitation>(byId, [organisationId, invitationId]))[0];
 }
 
+/** What of an invitation is to be otherwise; what is left out, or undefined, stays as it is by then. */
+export type Adjustment = Partial<{
+  extra_time_pct: number;
+  supervision: string;
+  supervisor: string | null;
+  purpose: Purpose | null;
+  expires_at: Date;
+  retake_reason: string;
+}>;
+
 /**
  * What the provider decides about an invitation; sittings that have begun keep their time limit.
- * @returns false where it was cancelled, or its learner erased: nothing is written about it any more
+ * @returns undefined where it was cancelled, or its learner erased: nothing is written about it any more
  */
-export async function adjustInvitation(tx: Tx, invitation: Invitation): Promise<boolean> {
-  const rows = await tx.query(adjust, [
-    invitation.organisation_id,
-    invitation.invitation_id,
-    invitation.extra_time_pct,
-    invitation.supervision,
-    invitation.supervisor,
-    invitation.purpose,
-    invitation.expires_at,
+export async function adjustInvitation(
+  work: Work,
+  organisationId: number,
+  invitationId: string,
+  given: Adjustment,
+): Promise<Invitation | undefined> {
+  const rows = await work.tx.query<Invitation>(adjust, [
+    organisationId,
+    invitationId,
+    given.extra_time_pct ?? null,
+    given.supervision ?? null,
+    given.supervisor !== undefined,
+    given.supervisor ?? null,
+    given.purpose !== undefined,
+    given.purpose ?? null,
+    given.expires_at ?? null,
+    given.retake_reason ?? null,
   ]);
-  return rows.length > 0;
+  return rows[0];
 }
 
 export async function markInvitationUsed(tx: Tx, organisationId: number, invitationId: string): Promise<void> {

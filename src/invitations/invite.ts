@@ -13,27 +13,21 @@ import type { Sight } from '../groups/sight.ts';
 import { inSight } from '../groups/sight.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnersByRefs, insertLearners, updateLearner } from '../learners/learners.ts';
-import { renameLearner } from '../learners/rename.ts';
+import { renameLearner, wouldBeReference } from '../learners/rename.ts';
 import { spendCredits } from '../organisations/credits.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
-import { subjects } from '../scoring/levels.ts';
-import type { Invitation } from './invitations.ts';
+import type { Adjustment, Invitation } from './invitations.ts';
 import { adjustInvitation, createInvitations, findOpenInvitations } from './invitations.ts';
 import { postInvitations } from './letters.ts';
+import type { Recent } from './retakes.ts';
+import { recentResults, satUnder, soonWords } from './retakes.ts';
 import { requireStartCode } from './start-code.ts';
 import type { ReadyRow, RowFault } from './row.ts';
 
 /** For whom it is done: whose learners they may touch, and the team that everybody joins. */
 export type Within = { sight: Sight; teamId: string | null };
 
-const newestResults = statement(
-  'invitation.newest_results',
-  `
-  select f.learner_id, f.facet >> 3 as subject, max(f.assessed_at) as at from assessment_feed f
-   where f.organisation_id = $1 and f.learner_id = any($2) and not f.deleted and f.assessed_at > $3
-   group by 1, 2`,
-);
 const outside = statement(
   'invitation.outside_sight',
   `select l.learner_id from unnest($2::uuid[]) as l(learner_id) where not ${inSight('l.learner_id', '$3')}`,
@@ -45,8 +39,9 @@ type Around = {
   /** By the reference that reaches them, theirs now or before. */
   learners: Map<string, LearnerName>;
   open: Map<string, Invitation[]>;
-  /** When a learner was last assessed in a subject within the gap, in microseconds, by `learner subject`. */
-  recent: Map<string, number>;
+  recent: Recent;
+  /** By open invitation. */
+  sat: ReadonlyMap<string, readonly string[]>;
   outside: Set<string>;
 };
 
@@ -60,18 +55,16 @@ async function lookAround(tx: Tx, organisationId: number, rows: readonly ReadyRo
     learners: new Map(learners.map(({ asked, ...learner }) => [asked, learner])),
     open: new Map(),
     recent: new Map(),
+    sat: new Map(),
     outside: new Set(),
   };
   if (ids.length === 0) return around;
   for (const one of await findOpenInvitations(tx, organisationId, ids, new Date(nowMs)))
     around.open.set(one.learner_id, [...(around.open.get(one.learner_id) ?? []), one]);
-  const gap = organisation.retake_gap_days;
-  if (gap !== null) {
-    const sinceUs = (nowMs - gap * 86_400_000) * 1000;
-    type Row = { learner_id: string; subject: number; at: number };
-    for (const row of await tx.query<Row>(newestResults, [organisationId, ids, sinceUs]))
-      around.recent.set(`${row.learner_id} ${subjects[row.subject]}`, row.at);
-  }
+  around.recent = await recentResults(tx, organisation, ids, nowMs);
+  const invitationIds = [...around.open.values()].flat().map((one) => one.invitation_id);
+  if (around.recent.size > 0 && invitationIds.length > 0)
+    around.sat = await satUnder(tx, organisationId, invitationIds);
   if (within.sight !== null) {
     const rowsOutside = await tx.query<{ learner_id: string }>(outside, [organisationId, ids, within.sight]);
     around.outside = new Set(rowsOutside.map((row) => row.learner_id));
@@ -81,6 +74,10 @@ async function lookAround(tx: Tx, organisationId: number, rows: readonly ReadyRo
 
 const isSame = (a: readonly string[], b: readonly string[]) =>
   a.length === b.length && a.every((one) => b.includes(one));
+
+/** To let one last longer is to invite again. */
+const lastsLonger = ({ expires_at: end }: ReadyRow, again: Invitation): boolean =>
+  end !== null && Date.parse(end) > again.expires_at.getTime();
 
 /** What a row comes to: whom it means, and the open invitation that is given again. */
 type Judged = { learner: LearnerName | null; again: Invitation | null; faults: RowFault[] };
@@ -94,19 +91,23 @@ function judge(row: ReadyRow, around: Around): Judged {
       again: null,
       faults: [{ column: 'ref', expected: 'a reference that you may use: ask an admin about this one' }],
     };
+  if (wouldBeReference(learner, row.full_name))
+    return {
+      learner,
+      again: null,
+      faults: [{ column: 'full_name', expected: 'a name that is not the reference that the learner has now' }],
+    };
   const open = around.open.get(learner.learner_id) ?? [];
   const again =
     open.find((one) => isSame(one.subjects, row.subjects) && (row.purpose ?? one.purpose) === one.purpose) ?? null;
-  if (again !== null || row.retake_reason !== null) return { learner, again, faults: [] };
-  const { time_zone: timeZone } = around.organisation;
-  const day = new Intl.DateTimeFormat('en-GB', { timeZone, dateStyle: 'long' });
-  const soon = row.subjects.flatMap((subject) => {
-    const at = around.recent.get(`${learner.learner_id} ${subject}`);
-    return at === undefined ? [] : [`${subject} on ${day.format(at / 1000)}`];
-  });
-  if (soon.length === 0) return { learner, again, faults: [] };
-  const gap = around.organisation.retake_gap_days;
-  const expected = `a reason, because the learner was assessed in ${soon.join(', ')}: less than ${gap} days ago`;
+  if (row.retake_reason !== null || (again !== null && !lastsLonger(row, again))) return { learner, again, faults: [] };
+  const done = again === null ? [] : (around.sat.get(again.invitation_id) ?? []);
+  const left = row.subjects.filter((subject) => !done.includes(subject));
+  const expected =
+    again !== null && again.retake_reason !== null
+      ? null
+      : soonWords(around.organisation, learner.learner_id, left, around.recent);
+  if (expected === null) return { learner, again, faults: [] };
   return { learner, again, faults: [{ column: 'retake_reason', expected }] };
 }
 
@@ -327,15 +328,15 @@ async function writeInvitations(
       all.push(byLearner.get(learner.learner_id)!);
       continue;
     }
-    const asked = {
-      ...again,
-      extra_time_pct: row.extra_time_pct ?? again.extra_time_pct,
-      supervision: row.supervision ?? again.supervision,
-      supervisor: row.supervisor ?? again.supervisor,
-      expires_at: row.expires_at === null ? again.expires_at : new Date(row.expires_at),
+    const asked: Adjustment = {
+      ...(row.extra_time_pct === null ? {} : { extra_time_pct: row.extra_time_pct }),
+      ...(row.supervision === null ? {} : { supervision: row.supervision }),
+      ...(row.supervisor === null ? {} : { supervisor: row.supervisor }),
+      ...(row.expires_at === null ? {} : { expires_at: new Date(row.expires_at) }),
+      ...(row.retake_reason === null ? {} : { retake_reason: row.retake_reason }),
     };
-    if (JSON.stringify(asked) !== JSON.stringify(again)) await adjustInvitation(work.tx, asked);
-    all.push(asked);
+    const isOther = Object.keys(asked).length > 0;
+    all.push((isOther ? await adjustInvitation(work, organisation_id, again.invitation_id, asked) : again) ?? again);
   }
   for (const on of [true, false]) {
     const ids = all.filter((_, i) => entries[i]!.row.start_code === on).map((one) => one.invitation_id);

@@ -1,4 +1,4 @@
-import { renameLearner } from '../learners/rename.ts';
+import { renameLearner, wouldBeReference } from '../learners/rename.ts';
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { emitGroupsUpdated } from '../events/emit.ts';
@@ -20,12 +20,15 @@ export type ProvisionRequest = { full_name: string; email: string | null; ref: s
  * reference reaches is updated; groups are added, never removed. An invitation that is still open is given again, without a
  * credit.
  * @param actor who invites: the key, or a person's id
- * @throws ApiError group_autocreate_disabled, group_limit_exceeded, insufficient_credits
+ * @throws ApiError invalid_full_name, group_autocreate_disabled, group_limit_exceeded, insufficient_credits
  */
 export async function provisionLearner(work: Work, organisationId: number, request: ProvisionRequest, actor: string) {
   const feed = await lockFeed(work, organisationId);
   const organisation = await readOrganisation(work.tx, organisationId);
   const known = request.ref === null ? undefined : await findLearner(work.tx, organisationId, request.ref);
+  // By an alias the name may be the reference of now, which must not be a name.
+  if (known !== undefined && wouldBeReference(known, request.full_name))
+    throw ApiError.field('invalid_full_name', 'full_name must not be the reference that the learner has now.');
   const groups = await ensureGroups(work, feed, request.groups, { autocreate: organisation.group_autocreate });
 
   const learnerId = known?.learner_id ?? work.uuid();

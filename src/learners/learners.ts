@@ -24,5 +24,6 @@ export {
   updateLearner,
   updateLearnerEmail,
   updateLearnerRef,
+  wasErased,
 } from './store.ts';
 export { findUnkeyed, keyLearners } from './unkeyed.ts';

@@ -5,7 +5,7 @@ import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { learnerJson } from '../assessments/body.ts';
 import { replaceLearnerJson } from '../assessments/assessments.ts';
-import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
+import { isNameOf, withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import type { LearnerName } from './learners.ts';
 import { findLearnersByIds, findLearnersByRefs, recordChange, updateLearner, updateLearnerRef } from './learners.ts';
 
@@ -42,10 +42,18 @@ export async function findNamedLearner(
   return { learner_id, ref, full_name };
 }
 
+/** Why a learner doesn't get a name: a sentence for whoever asked. */
+export class NameRefused extends Error {}
+
+/** Whether a learner who has a reference would be called by it: a reference stands in addresses, and must not be a name. */
+export const wouldBeReference = (learner: LearnerName, fullName: string): boolean =>
+  learner.ref !== null && learner.full_name !== fullName && isNameOf(learner.ref, fullName);
+
 /**
  * Corrects a name, without an invitation or a credit. Results from before this moment don't change it back.
  * @returns the learner, and whether anything changed: the same name again gives nothing a new `updated_at`
  * @throws ApiError not_found
+ * @throws NameRefused where it is the reference
  */
 export async function correctName(
   work: Work,
@@ -57,6 +65,8 @@ export async function correctName(
   const feed = await lockFeed(work, organisationId);
   const learner = await findNamedLearner(work.tx, organisationId, who);
   if (learner === undefined) throw new ApiError('not_found');
+  if (wouldBeReference(learner, fullName))
+    throw new NameRefused("the name would be the learner's reference, which must not be a name");
   const changed = learner.full_name !== fullName;
   await renameLearner(work, organisationId, learner, fullName, { namedAtUs: work.nowMs * 1000 });
   await recordChange(work, organisationId, learner.learner_id, 'renamed', why);

@@ -120,6 +120,10 @@ const erased = statement(
   insert into learner_change (organisation_id, learner_id, at, kind, actor) values ($1, $2, $3, 'erased', $4)
   on conflict do nothing`,
 );
+const erasedOne = statement(
+  'learner.was_erased',
+  `select from learner_change where organisation_id = $1 and learner_id = $2 and kind = 'erased' limit 1`,
+);
 const forgetBefore = statement(
   'learner.forget_reasons_before',
   `
@@ -351,6 +355,11 @@ export async function recordErasure(
   { actor, refHash }: { actor: string; refHash: Buffer | null },
 ): Promise<void> {
   await work.tx.query(erased, [organisationId, learnerId, new Date(work.nowMs), actor, refHash]);
+}
+
+/** Whether the learner was erased, and not only forgotten with the last result. */
+export async function wasErased(tx: Tx, organisationId: number, learnerId: string): Promise<boolean> {
+  return (await tx.query(erasedOne, [organisationId, learnerId])).length > 0;
 }
 
 /** Takes away why a learner was changed before that time. @returns how many changes */

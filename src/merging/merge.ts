@@ -1,13 +1,14 @@
 import { passResults, passReviews, replaceLearnerJson } from '../assessments/assessments.ts';
 import { learnerJson } from '../assessments/body.ts';
 import { passCases } from '../cases/cases.ts';
+import type { Tx } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { emitGroupsUpdated } from '../events/emit.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { joinGroupsOf, passMoves } from '../groups/members.ts';
-import { passHolds } from '../holds/holds.ts';
+import { holdOn, passHolds } from '../holds/holds.ts';
 import { lockInvitationsOf, passInvitations } from '../invitations/invitations.ts';
 import { absorbLearner, findWholeLearners, keepAlias, passAliases, recordChange } from '../learners/learners.ts';
 import { passLookups } from '../lookups/lookups.ts';
@@ -39,6 +40,15 @@ export const sameLearner = 'the two are one learner already';
 
 export const refIsName = 'the reference that stays would be the name that stays: give one of the two another first';
 
+/** A merge takes the name and the address of the one who goes; undefined: they may be taken. */
+export async function heldWords(tx: Tx, organisationId: number, from: string, now: Date): Promise<string | undefined> {
+  const hold = await holdOn(tx, organisationId, from, now);
+  if (hold === undefined) return undefined;
+  return hold.of_all
+    ? 'a legal hold is on the whole organisation: wait until it ends or is released'
+    : 'a legal hold is on the learner who would go: let that one stay, or wait until it ends or is released';
+}
+
 /** What both sit at this moment; one of the two has to end first. */
 export function bothSit(subjects: readonly string[]): string {
   return `both are in the middle of a sitting in ${subjects.join(' and ')}: let one of the two be finished, or wait until 48 hours have passed without an answer, and merge then`;
@@ -67,6 +77,8 @@ export async function mergeLearners(
   if (lost === undefined || survivor === undefined) throw new ApiError('not_found');
   const ref = survivor.ref ?? lost.ref;
   if (ref !== null && isNameOf(ref, survivor.full_name)) throw new MergeRefused(refIsName);
+  const held = await heldWords(tx, organisationId, from, new Date(work.nowMs));
+  if (held !== undefined) throw new MergeRefused(held);
   await lockInvitationsOf(tx, organisationId, [from, into]);
   const open = await lockOpenSittings(tx, organisationId, [from, into]);
   const both = open.filter(

@@ -2,7 +2,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Pair } from './merge.ts';
 import { isNameOf } from '../personal-data.ts';
-import { bothSit, refIsName, sameLearner } from './merge.ts';
+import { bothSit, heldWords, refIsName, sameLearner } from './merge.ts';
 
 /** One of two learners beside the other, for who has to decide whether they are one person. */
 export type Side = {
@@ -82,12 +82,13 @@ export async function previewMerge(
   const both = lost.sitting.filter((subject) => survivor.sitting.includes(subject));
   const ref = survivor.ref ?? lost.ref;
   const isName = ref !== null && isNameOf(ref, survivor.full_name);
+  const held = await heldWords(tx, organisationId, from, now);
   return {
     from: lost,
     into: survivor,
     joins: lost.groups.filter((group) => !survivor.groups.includes(group)),
     ref,
     alike: from === into ? 0 : twice!.count,
-    refused: from === into ? sameLearner : isName ? refIsName : both.length > 0 ? bothSit(both) : null,
+    refused: from === into ? sameLearner : isName ? refIsName : (held ?? (both.length > 0 ? bothSit(both) : null)),
   };
 }

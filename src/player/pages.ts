@@ -120,7 +120,8 @@ const describedByError = attributes({ 'aria-invalid': 'true', 'aria-describedby'
 /** What a page tells of a sitting that is over. */
 export type Closing =
   | ({ kind: 'result'; subject: Subject; content: ResultContent; address: string } & ResultCourse)
-  | { kind: 'withdrawn'; subject: Subject }
+  | { kind: 'removed'; subject: Subject }
+  | { kind: 'erased'; subject: Subject }
   | { kind: 'void'; subject: Subject };
 
 /** How the result came about, as far as a learner should know. */
@@ -134,7 +135,10 @@ export type ResultCourse = {
 
 function titleOf(closing: Closing): string {
   if (closing.kind === 'void') return 'There is no result';
-  return closing.kind === 'withdrawn' ? 'This result was withdrawn' : `Your ${subjectNames[closing.subject]} result`;
+  if (closing.kind === 'erased') return 'Nothing is kept here any more';
+  return closing.kind === 'removed'
+    ? 'This result is not here any more'
+    : `Your ${subjectNames[closing.subject]} result`;
 }
 
 export function closingPage(
@@ -163,7 +167,7 @@ export function resultPage(
   review: { address: string } & ReviewShown,
 ): Page {
   const title = `${review.again === null ? '' : 'Error: '}${titleOf(last)}`;
-  const part = reviewPart(review.address, review, names);
+  const part = last.kind === 'erased' ? null : reviewPart(review.address, review, names);
   if (last.kind !== 'result')
     return {
       title,
@@ -185,8 +189,10 @@ ${part}
 function closingText(last: Closing, names: Names): Content {
   if (last.kind === 'void')
     return html`<p>Too few questions were answered to say anything about your level. Nothing was recorded, and you can start again. It costs nobody anything.</p>`;
-  if (last.kind === 'withdrawn')
-    return html`<p>${name(names.organisation)} has withdrawn this result. Please ask there if you want to know more.</p>`;
+  if (last.kind === 'removed')
+    return html`<p>${name(names.organisation)} has removed this result. Please ask there if you want to know more.</p>`;
+  if (last.kind === 'erased')
+    return html`<p>What was kept of this assessment, and of the person who sat it, has been deleted.</p>`;
   const { level, sentences } = resultWords(last.content);
   return html`<div class="result"><p>${subjectNames[last.subject]}</p><p class="level">${level}</p></div>
 ${last.unfinished ? html`<p class="note">This assessment was closed, because nobody had used it for 48 hours. The result comes from the questions that you had answered.</p>` : null}
@@ -198,7 +204,7 @@ ${sentences.map((sentence) => html`<p>${sentence}</p>`)}
 
 function next(base: string, link: Link, last: Closing, names: Names): Content {
   if (link.next === null || link.expired)
-    return last.kind === 'withdrawn'
+    return last.kind === 'removed' || last.kind === 'erased'
       ? html`<p>There is nothing more to do here. You can close this page now.</p>`
       : html`<p>You have finished. ${name(names.organisation)} has your ${link.subjects.length > 1 ? 'results' : 'result'} and will talk with you about what to do next. You can close this page now.</p>`;
   const again = last.kind === 'void' && last.subject === link.next;

@@ -6,7 +6,7 @@ import { DatabaseUnavailable } from '../db/database.ts';
 import { NoTurn } from '../db/turns.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import { readInvitationToken } from '../invitations/invitations.ts';
-import { findLearnersByIds } from '../learners/learners.ts';
+import { findLearnersByIds, wasErased } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import { holdsNationalInsuranceNumber, isPlainLines, withoutNationalInsuranceNumbers } from '../personal-data.ts';
@@ -348,17 +348,19 @@ async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
   const subject: Subject = sitting.subject;
   if (sitting.assessment_id === null) return { kind: 'void', subject };
   const live = await findLive(app.db, sitting.organisation_id, sitting.assessment_id);
-  return live === undefined
-    ? { kind: 'withdrawn', subject }
-    : {
-        kind: 'result',
-        subject,
-        content: contentOf(live.body, live.assessed_at),
-        address: `/result/${resultToken(app, sitting)}`,
-        unfinished: sitting.declared_at === null,
-        few: fewAnswers(sitting, (JSON.parse(sitting.result!) as ScoredResult).counts.answered) !== null,
-        assessedMs: sitting.finished_at!.getTime(),
-      };
+  if (live === undefined) {
+    const isErased = await wasErased(app.db, sitting.organisation_id, sitting.learner_id);
+    return { kind: isErased ? 'erased' : 'removed', subject };
+  }
+  return {
+    kind: 'result',
+    subject,
+    content: contentOf(live.body, live.assessed_at),
+    address: `/result/${resultToken(app, sitting)}`,
+    unfinished: sitting.declared_at === null,
+    few: fewAnswers(sitting, (JSON.parse(sitting.result!) as ScoredResult).counts.answered) !== null,
+    assessedMs: sitting.finished_at!.getTime(),
+  };
 }
 
 function unknownLink(): Page {

@@ -199,7 +199,7 @@ suite('a day of a training provider', { skip: withoutBrowser }, async () => {
         ['deleted'],
       );
       await theirs.goto(link);
-      await headingIs(theirs, 'This result was withdrawn');
+      await headingIs(theirs, 'Nothing is kept here any more');
       assert.deepEqual(
         complaints.filter((one) => !/422/.test(one)),
         [],

@@ -3,7 +3,17 @@ import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { CaseStep } from '../../src/cases/cases.ts';
-import { countDueCases, findCase, listEntries, openCase, pruneCases, takeStep } from '../../src/cases/cases.ts';
+import {
+  AboutErased,
+  countDueCases,
+  findCase,
+  listEntries,
+  openCase,
+  pruneCases,
+  takeStep,
+} from '../../src/cases/cases.ts';
+import { feedLane, inWork } from '../../src/db/work.ts';
+import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { placeHold } from '../../src/holds/holds.ts';
 import { manualClock } from '../../src/clock.ts';
 import { withService } from '../service.ts';
@@ -25,6 +35,7 @@ async function opens(kind: 'access' | 'erasure' = 'access'): Promise<string> {
   return caseId;
 }
 
+const inFeed = <T>(inside: Parameters<typeof inWork<T>>[2]) => inWork(app, feedLane(org.id), inside);
 const takes = (caseId: string, step: CaseStep) =>
   service.inWork((work) => takeStep(work, org.id, caseId, { ...step, actor: 'operator' }));
 const due = async (caseId: string) => (await findCase(app.db, org.id, caseId))!.due_at.toISOString().slice(0, 16);
@@ -139,6 +150,46 @@ suite('cases in the console and at the command line', () => {
     assert.equal((await owner.post(`${here}/step`, { step: 'note', text: 'More' })).status, 422);
     for (const role of ['tutor', 'developer'] as const)
       assert.equal((await (await personOf(service, org.id, role)).get(here)).status, 404);
+  });
+
+  test('of whoever is erased nothing is written any more, and the case is closed without a text', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const { learner_id: learner } = (await org.post('/learners', { ref: 'gone', full_name: 'Gone Canary' })).body.data;
+    const [first, second] = [app.random.uuid(), app.random.uuid()];
+    const given = {
+      kind: 'erasure',
+      learnerId: learner,
+      about: null,
+      note: 'Canary asked',
+      actor: 'operator',
+    } as const;
+    const receivedAt = new Date(clock.nowMs());
+    for (const caseId of [first, second])
+      await inFeed((work) => openCase(work, org.id, { ...given, caseId, receivedAt }));
+    await takes(first, { kind: 'paused', text: 'Is it Canary?' });
+    // Whichever comes first: what is written before goes, and nothing is written after.
+    const note = { kind: 'note', text: 'Canary rang' } as const;
+    const [noted] = await Promise.allSettled([
+      takes(second, note),
+      inFeed((work) => eraseLearner(work, org.id, learner, { actor: 'operator' })),
+    ]);
+    assert.ok(noted.status === 'fulfilled' || noted.reason instanceof AboutErased);
+    await assert.rejects(takes(second, note), AboutErased);
+    await assert.rejects(takes(second, { kind: 'closed', outcome: 'done', text: 'Canary was told' }), AboutErased);
+    const here = `${base}/cases/${first}`;
+    const page = (await owner.get(here)).text;
+    assert.match(page, /no text is kept about them any more/);
+    assert.doesNotMatch(page, /name="text"|value="note"/);
+    const refused = await owner.post(`${here}/step`, { step: 'closed-done', text: 'Canary was told' });
+    assert.equal(refused.status, 422);
+    assert.match(refused.text, /can be closed without one/);
+    for (const step of ['resumed', 'closed-done'])
+      assert.equal((await owner.post(`${here}/step`, { step, text: '' })).status, 303, step);
+    const left = await app.db.query('select from data_case_entry where organisation_id = $1 and text like $2', [
+      org.id,
+      '%Canary%',
+    ]);
+    assert.deepEqual(left, []);
   });
 
   test('ars case open, pause, close, list, show', async () => {

@@ -50,7 +50,17 @@ suite('ars organisation suspend, resume, export and delete', () => {
     assert.equal((await org.get('/health')).status, 401);
     assert.equal((await run('resume', id)).json.suspended, false);
     assert.equal((await org.get('/health')).status, 200);
-    await run('suspend', id, '--reason', 'The end');
+    await run('suspend', id, '--reason', 'The end, Ana Silva told us');
+    const granted = await run('credits', id, '--add', '5', '--reason', 'For Ana Silva');
+    assert.equal(granted.code, 0, granted.said);
+    const audited = await service.app.db.query<{ resource: string }>(
+      "select resource from audit where action in ('organisation suspend', 'organisation credits') order by audit_id",
+    );
+    assert.deepEqual(
+      audited.map((row) => row.resource),
+      [id, id, '+5'],
+      'why is kept where it can be forgotten: the log keeps no person',
+    );
     const out = join(folder, 'returned');
     const { json: returned } = await run('export', id, '--out', out);
     const manifest = JSON.parse(await readFile(join(out, 'manifest.json'), 'utf8'));

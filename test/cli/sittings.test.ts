@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { extendInvitation } from '../../src/invitations/extend.ts';
+import { adjustInvitation, findInvitation } from '../../src/invitations/invitations.ts';
 import { withService } from '../service.ts';
 import { invited } from '../sittings/learner.ts';
 
@@ -55,6 +57,17 @@ suite('ars invitation and ars sittings', async () => {
       "select resource from audit where actor = 'operator' and action = 'invitation update'",
     );
     assert.equal(row!.resource, ana.invitationId);
+    // What is not named stays as it is by then, whoever changed it since it was read.
+    const end = new Date(service.app.clock.nowMs() + 30 * 86_400_000);
+    const [, adjusted] = await Promise.all([
+      service.inWork((work) => extendInvitation(work, org.id, ana.invitationId, { end, retakeReason: null })),
+      service.inWork((work) => adjustInvitation(work, org.id, ana.invitationId, { extra_time_pct: 25 })),
+    ]);
+    const now = await findInvitation(service.app.db, org.id, ana.invitationId);
+    assert.deepEqual(
+      [now!.expires_at, now!.extra_time_pct, now!.supervisor, adjusted!.purpose],
+      [end, 25, 'Zuzana Novak', null],
+    );
   });
 
   test('an invitation: listed, extended, cancelled with its credit, and the ledger shows it', async () => {

@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { strFromU8, unzipSync } from 'fflate';
 import { queries } from '../../bench/console-pages.ts';
-import type { ConsoleRoute } from '../../src/console/route.ts';
+import { placeText } from '../../src/console/place.ts';
+import type { ConsoleRoute, Visit } from '../../src/console/route.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';
 import { addressOf } from '../../src/console/server.ts';
+import { createKey } from '../../src/keys/keys.ts';
 import { addTeamStaff, addToTeam, createTeam, removeFromTeam, removeTeamStaff } from '../../src/organisations/teams.ts';
+import type { Answer } from '../contract/client.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';
@@ -84,6 +87,16 @@ function bytes({ status, headers, text }: Awaited<ReturnType<typeof tutor.get>>)
   return { status, rest, text };
 }
 
+/** What browsers, proxies and logs keep of an answer: its title, addresses in it, and the name of a file. */
+const kept = ({ text, headers }: Answer): string =>
+  [
+    ...[...text.matchAll(/<title>([^<]*)|(?:href|action|src|formaction)="([^"]*)"/g)].map(
+      ([, title, to]) => title ?? decodeURIComponent(to!.replaceAll('+', ' ')),
+    ),
+    headers.location ?? '',
+    headers['content-disposition'] ?? '',
+  ].join('\n');
+
 const ask = (route: ConsoleRoute, address: string) =>
   route.method === 'GET' ? tutor.get(address) : tutor.post(address);
 
@@ -149,6 +162,72 @@ suite('a tutor’s sight', () => {
           assertNoCanary(shown, path);
         }
     }
+  });
+
+  test('no title, address or name of a file holds what somebody typed: names, references, labels', async () => {
+    const name = 'Canary Visible Colleague';
+    const owner = await personOf(service, org.id, 'owner', { name, email: 'canary-visible@college.example' });
+    const member = await personOf(service, org.id, 'developer', { name });
+    const { access_key_id: keyId } = await service.inWork((work) =>
+      createKey(work, org.id, { label: 'Canary Visible key', kind: 'test' }),
+    );
+    const ids: Ids = { ...seen.ids, user_id: member.userId, key_id: keyId, other_id: outside[0]!.ids.learner_id! };
+    let named = 0;
+    for (const person of [owner, tutor]) {
+      const answers: [string, Answer][] = [];
+      for (const route of consoleRoutes) {
+        if (route.method !== 'GET' || typeof route.for === 'string') continue;
+        const path = filled(addressOf(route), ids);
+        answers.push([path, await person.get(path)]);
+      }
+      const base = `/console/${org.publicId}`;
+      for (const [path, fields] of [
+        ['/learners', { wanted: 'Canary' }],
+        ['/search', { reference: seen.ref }],
+        ['/results/export', { format: 'csv' }],
+      ] as const)
+        answers.push([path, await person.post(`${base}${path}`, fields)]);
+      for (const [path, answer] of answers) {
+        if (/canary/i.test(answer.text)) named++;
+        assert.doesNotMatch(kept(answer), /canary/i, path);
+      }
+    }
+    assert.ok(named > 40, `${named} pages name somebody`);
+  });
+
+  test('a place in a list tells nothing of whom they don’t see, and none can be made up', async () => {
+    // Groups, members and results by name: a place of somebody hidden is the beginning, whichever name it has.
+    const base = `/console/${org.publicId}`;
+    const rows = (text: string) => [...new Set(text.match(/(?:groups|teams|results|learners)\/[0-9a-f-]{36}/g))];
+    for (const [path, whose] of [
+      ['/groups?', 'group_id'],
+      ['/teams?', 'team_id'],
+      ['/results/spread?type=cohort&', 'group_id'],
+      [`/groups/${seen.ids.group_id}?`, 'learner_id'],
+      ['/learners?', 'learner_id'],
+      ['/results?sort=learner&', 'assessment_id'],
+      ['/results?sort=-learner&', 'assessment_id'],
+    ] as const) {
+      const first = rows((await tutor.get(`${base}${path}`)).text);
+      for (const { ids } of [...outside, { ids: {} as Ids }])
+        assert.deepEqual(rows((await tutor.get(`${base}${path}after=${ids[whose] ?? unknown}`)).text), first, path);
+    }
+    // A list that looks through everybody's may end at a row of somebody else: its place is sealed.
+    const reader = (path: string, userId: string) => ({
+      app: service.app,
+      organisation: { organisation_id: org.id } as Visit['organisation'],
+      session: { user_id: userId } as Visit['session'],
+      path,
+    });
+    const theirs = `0.${outside[0]!.ids.invitation_id}`;
+    const sealed = placeText(reader(`${base}/invitations`, tutor.userId), [ours], theirs);
+    assert.ok(!Buffer.from(sealed, 'base64url').toString('latin1').includes(outside[0]!.ids.invitation_id!));
+    const shown = async (after: string) =>
+      /Canary Visible/.test((await tutor.get(`${base}/invitations?after=${after}`)).text);
+    assert.equal(await shown(sealed), false, 'behind all of them');
+    const of = (path: string, userId: string) => placeText(reader(path, userId), [ours], theirs);
+    for (const forged of [theirs, of(`${base}/results`, tutor.userId), of(`${base}/invitations`, colleague.userId)])
+      assert.equal(await shown(forged), true, 'the beginning');
   });
 
   test('no file and no search brings anybody else', async () => {

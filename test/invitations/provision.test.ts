@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
+import { readyRecord } from '../../src/imports/record.ts';
+import { importRecords } from '../../src/imports/import.ts';
+import { changeReference } from '../../src/learners/reference.ts';
+import { correctName, NameRefused } from '../../src/learners/rename.ts';
 import { limits } from '../../src/limits.ts';
+import { personOf } from '../console/visitor.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
@@ -74,6 +79,34 @@ suite('provisioning', () => {
       402,
     );
     assert.deepEqual(await rows(), before);
+  });
+
+  test('a name that is the reference of now is refused, by whichever reference and way it comes', async () => {
+    const org = await service.organisation();
+    await org.post('/learners', { ref: 'old-1', full_name: 'Ana Silva' });
+    const who = { ref: 'old-1' };
+    const why = { actor: 'x', reason: null };
+    await service.inWork((work) => changeReference(work, org.id, who, 'bo.berg', why));
+    const named = { ref: 'old-1', full_name: 'Bo Berg' };
+    const { status, body } = await org.post('/learners', named);
+    assert.deepEqual([status, body.error.code], [422, 'invalid_full_name']);
+    const corrects = service.inWork((work) => correctName(work, org.id, who, 'Bo Berg', why));
+    await assert.rejects(corrects, NameRefused);
+    const record = { learner: named, assessed_at: '2026-01-10T09:00:00Z', subject: 'maths', framework: 'F' };
+    const level = { rqf_level: 'Level 1', rqf_level_code: 2, below_level_1: false };
+    const [outcome] = await service.inWork((work) =>
+      importRecords(work, org.id, [readyRecord({ ...record, ...level }, org.publicId, work.nowMs)], {
+        events: false,
+        actor: 'x',
+      }),
+    );
+    assert.equal(outcome!.outcome, 'rejected');
+    const owner = await personOf(service, org.id, 'owner');
+    const table = { rows: 'ref\tname\nold-1\tBo Berg', once: service.app.random.uuid() };
+    const page = await owner.follow(await owner.post(`/console/${org.publicId}/invite`, table));
+    assert.match(page.text, /a name that is not the reference/);
+    assert.equal((await org.get('/learners/old-1')).body.data.full_name, 'Ana Silva');
+    assert.equal((await org.post('/learners', { ...named, full_name: 'Ana Maria Silva' })).status, 200);
   });
 
   test("an event tells of new groups of a learner that existed, not of a new one's", async () => {

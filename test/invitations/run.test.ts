@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { checkRows } from '../../src/invitations/check.ts';
 import { contextOf } from '../../src/invitations/context.ts';
+import { extendInvitation, TooSoon } from '../../src/invitations/extend.ts';
 import type { Within } from '../../src/invitations/invite.ts';
 import { beginRun, cancelRun, draftRun, findRun, goOn, readRows, runInvitations } from '../../src/invitations/run.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
@@ -19,6 +20,7 @@ import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { scenario } from '../scenario.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
+import { invited } from '../sittings/learner.ts';
 
 const service = await withService();
 const { app } = service;
@@ -332,6 +334,32 @@ suite('a run of invitations', () => {
       await app.db.query('select retake_reason from invitation where invitation_id = $1', [row!.invitation_id]),
       [{ retake_reason: 'The fire alarm rang' }],
     );
+    const moves = (invitationId: string, days: number, retakeReason: string | null) => {
+      const end = new Date(app.clock.nowMs() + days * 86_400_000);
+      return inFeed(org, (work) => extendInvitation(work, org.id, invitationId, { end, retakeReason }));
+    };
+    assert.notEqual(await moves(row!.invitation_id!, 60, null), undefined, 'the reason that it has still counts');
+    // Whoever lets an invitation last longer invites again: at once, and by a table.
+    const bo = await org.post('/learners', { ref: 'B-1', full_name: 'Bo Berg' });
+    const { invitation_id: id } = bo.body.data;
+    const learner = await scene.learner('B-1', 'Bo Berg');
+    await learner.completes({ subject: 'maths', assessed_at: new Date(app.clock.nowMs() - 86_400_000).toISOString() });
+    await assert.rejects(moves(id, 30, null), (error) => error instanceof TooSoon && /maths on/.test(error.message));
+    const later = new Date(app.clock.nowMs() + 60 * 86_400_000).toISOString().slice(0, 10);
+    const longer = (reason: string) =>
+      check(
+        org,
+        `ref\tname\tsubjects\texpires\tretake reason\nB-1\tBo Berg\tdigital english maths\t${later}\t${reason}`,
+      );
+    assert.deepEqual(faultsOf(await longer('')), ['1 retake_reason']);
+    assert.deepEqual(faultsOf(await longer('The fire alarm rang')), []);
+    assert.notEqual(await moves(id, 1, null), undefined, 'sooner is no retake');
+    // What was sat under it is sat once: the rest of it may take longer.
+    const cy = await invited(service, org, { ref: 'C-1', name: 'Cy Cole' });
+    await cy.sits();
+    assert.notEqual(await moves(cy.invitationId, 30, null), undefined);
+    const given = await moves(id, 30, 'The fire alarm rang');
+    assert.equal(given!.retake_reason, 'The fire alarm rang');
   });
 
   test('a tutor’s run touches only learners of their teams, and puts everybody into the team', async () => {

@@ -15,6 +15,7 @@ import { previewMerge } from '../../src/merging/preview.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { readReport } from '../../src/evidence/evidence.ts';
 import { findSitting } from '../../src/sittings/store.ts';
+import { removeEmail } from '../../src/withdrawals/remove-email.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
@@ -198,6 +199,40 @@ suite('two learners who are one person', () => {
     await erases();
     await assert.rejects(places(app.random.uuid()), ApiError);
     await assert.rejects(opens(app.random.uuid()), ApiError);
+  });
+
+  test('under a legal hold the one who goes keeps name and address: nobody is merged away', async () => {
+    const org = await service.organisation();
+    for (const ref of ['held-1', 'held-2'])
+      await org.post('/learners', { ref, full_name: `Learner ${ref}`, email: `${ref}@learner.example` });
+    const [from, into] = [await idOf(org, 'held-1'), await idOf(org, 'held-2')];
+    const place = (learnerId: string | null) =>
+      inFeed(org, async (work) => {
+        const holdId = work.uuid();
+        await placeHold(work, org.id, { holdId, learnerId, reason: 'Claim', actor: 'x', endsAt: null });
+        return holdId;
+      });
+    const release = (holdId: string) => inFeed(org, (work) => releaseHold(work, org.id, holdId, why));
+    const refusal = async () =>
+      (await previewMerge(app.db, org.id, { from, into }, new Date(app.clock.nowMs())))!.refused;
+    for (const [whose, says] of [
+      [from, /hold is on the learner who would go/],
+      [null, /hold is on the whole organisation/],
+    ] as const) {
+      const hold = await place(whose);
+      await assert.rejects(merges(org, from, into), says);
+      assert.match((await refusal())!, says);
+      const removes = inFeed(org, (work) => removeEmail(work, org.id, { learnerId: from }, why));
+      await assert.rejects(removes, UnderHold, 'an address is taken away by nobody else either');
+      await release(hold);
+    }
+    // The one who stays loses nothing, and whatever was the other's is under the hold from now on.
+    const hold = await place(into);
+    assert.equal(await refusal(), null);
+    await merges(org, from, into);
+    const erases = () => inFeed(org, (work) => eraseLearner(work, org.id, into, why));
+    await assert.rejects(erases(), UnderHold);
+    await release(hold);
   });
 
   test('a reference that would be the name that stays: the preview says it', async () => {

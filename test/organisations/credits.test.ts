@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { ApiError } from '../../src/errors.ts';
-import { findInvitation, setInvitationEnd } from '../../src/invitations/invitations.ts';
+import { extendInvitation } from '../../src/invitations/extend.ts';
+import { findInvitation } from '../../src/invitations/invitations.ts';
 import { provisionLearner } from '../../src/invitations/provision.ts';
 import { grantCredits, listCreditEntries } from '../../src/organisations/credits.ts';
 import { seededRandom } from '../../src/random.ts';
@@ -173,7 +174,12 @@ suite('cancelling an invitation', () => {
     const org = await service.organisation({ plan: 'standard', credits: 2 });
     const ana = await invited(service, org);
     const move = (ms: number) =>
-      inWork(app, null, (work) => setInvitationEnd(work, org.id, ana.invitationId, new Date(app.clock.nowMs() + ms)));
+      inFeed(org.id, (work) =>
+        extendInvitation(work, org.id, ana.invitationId, {
+          end: new Date(app.clock.nowMs() + ms),
+          retakeReason: null,
+        }),
+      );
     await move(-1000);
     assert.equal((await ana.link()).expired, true);
     await move(60_000);

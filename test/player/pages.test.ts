@@ -205,7 +205,7 @@ suite('the pages of a sitting, without script', async () => {
       withdrawAssessment(work, org.id, assessment_id!, { actor: 'operator', reason: 'a test' }),
     );
     await page.get();
-    assert.equal(page.heading(), 'This result was withdrawn');
+    assert.equal(page.heading(), 'This result is not here any more');
     assert.match(page.text, /Next is English/);
     for (const _subject of ['english', 'maths']) {
       clock.advance(60_000);
@@ -253,7 +253,7 @@ suite('the pages of a sitting, without script', async () => {
       withdrawAssessment(work, org.id, assessment_id!, { actor: 'operator', reason: 'a test' }),
     );
     const withdrawn = await at();
-    assert.match(withdrawn.text, /This result was withdrawn/);
+    assert.match(withdrawn.text, /This result is not here any more/);
     assert.doesNotMatch(withdrawn.text, /Oli|class="level"/);
     assert.ok(!service.logged.join('').includes(token));
   });

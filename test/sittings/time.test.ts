@@ -108,10 +108,12 @@ suite('working time', async () => {
   test('extra time multiplies the limit, and a sitting that has begun keeps its own', async () => {
     const dan = await invited(service, org);
     const { invitation } = await dan.link();
-    await adjustInvitation(service.app.db, { ...invitation, extra_time_pct: 25 });
+    const extra = (extra_time_pct: number) =>
+      service.inWork((work) => adjustInvitation(work, org.id, invitation.invitation_id, { extra_time_pct }));
+    await extra(25);
     const sitting = await dan.starts();
     assert.equal(sitting.time_limit_ms, 75 * minute);
-    await adjustInvitation(service.app.db, { ...invitation, extra_time_pct: 50 });
+    await extra(50);
     assert.equal((await read(sitting)).time_limit_ms, 75 * minute);
   });
 
