@@ -25,6 +25,10 @@ const slowAfterMs = 50;
 /** A lane that is never empty is given back after so long, so that workers that came later get their share. */
 const holdMs = 30_000;
 const mostAskedAtOnce = 200;
+/** That a delivery is still wanted counts for so long, unless its lane is nudged before: a withdrawal nudges it. */
+const wantedForMs = 10;
+/** Deliveries that are asked about before their turn comes, at most. */
+const mostAhead = 32;
 
 type Finished = Exclude<Verdict, 'unfinished'>;
 /** One attempt that came to an end, and what follows from it. */
@@ -55,7 +59,8 @@ type Means = {
 export function createDelivering(means: Means): LaneIo['attempt'] {
   const { app, recorder, lookIn, failed } = means;
   const gate = createGate(gateSize);
-  const mayBegin = createPermission(means);
+  const waiting = new Set<Turn>();
+  const mayBegin = createPermission(means, waiting);
 
   return async function deliver(lane, delivery, tellEnd) {
     let told = false;
@@ -63,9 +68,12 @@ export function createDelivering(means: Means): LaneIo['attempt'] {
       if (!told) tellEnd(result);
       told = true;
     };
+    const turn = { lane, delivery };
+    waiting.add(turn);
     const leave = lane.slow ? () => {} : await gate();
+    waiting.delete(turn);
     try {
-      if (!(await mayBegin(lane, delivery))) return;
+      if (!(await mayBegin(turn))) return;
       const made = await makeAttempt(means, lane, delivery, leave);
       if (made === null) return;
 
@@ -90,17 +98,67 @@ export function createDelivering(means: Means): LaneIo['attempt'] {
   };
 }
 
-/** Says whether an attempt may begin; whatever forbids every further one closes the lane. */
-function createPermission({ app, connection, stopping, failed }: Means) {
+type Turn = { lane: Lane; delivery: DueDelivery };
+
+/**
+ * Says whether a delivery is still wanted: a result may have been withdrawn while it was queued here. The answer takes as
+ * long as an attempt and costs a fifth of one, so those whose turn comes next are asked about together, as many as will be
+ * begun while the answer counts (docs/decisions/0123).
+ * @param waiting those that wait at the gate, in its order
+ */
+function createQuestions({ app, connection }: Means, waiting: ReadonlySet<Turn>) {
   // Attempts that begin together share the question.
   const isWanted = batcher(
     (asked: { organisationId: number; deliveryId: string }[]) => stillWanted(connection, asked),
     mostAskedAtOnce,
   );
-  return async function mayBegin(lane: Lane, delivery: DueDelivery): Promise<boolean> {
-    const { organisation_id: organisationId } = lane.endpoint;
-    // A result may have been withdrawn while its delivery was queued here.
-    const wanted = await isWanted({ organisationId, deliveryId: delivery.delivery_id }).catch((error: unknown) => {
+  const answers = new WeakMap<DueDelivery, { wanted: Promise<boolean>; atMs: number; nudges: number }>();
+  let begun = 0;
+  let askedMs = app.clock.monotonicMs();
+
+  function answerFor({ lane, delivery }: Turn, nowMs: number): Promise<boolean> | null {
+    const answer = answers.get(delivery);
+    const counts = answer !== undefined && answer.nudges === lane.nudges && nowMs - answer.atMs < wantedForMs;
+    return counts ? answer.wanted : null;
+  }
+
+  function ask({ lane, delivery }: Turn, atMs: number): Promise<boolean> {
+    const wanted = isWanted({ organisationId: lane.endpoint.organisation_id, deliveryId: delivery.delivery_id });
+    // Whoever begins it meets the failure; one that is never begun fails unseen.
+    wanted.catch(() => {});
+    answers.set(delivery, { wanted, atMs, nudges: lane.nudges });
+    return wanted;
+  }
+
+  function* next(lane: Lane, most: number): Generator<Turn> {
+    for (const turn of waiting) {
+      if (most-- <= 0) return;
+      yield turn;
+    }
+    for (const delivery of lane.upcoming(most)) yield { lane, delivery };
+  }
+
+  return function wantedOf(turn: Turn): Promise<boolean> {
+    const nowMs = app.clock.monotonicMs();
+    begun += 1;
+    const known = answerFor(turn, nowMs);
+    if (known !== null) return known;
+    const passedMs = nowMs - askedMs;
+    const ahead = passedMs > 0 ? Math.min(mostAhead, Math.floor((begun * wantedForMs) / passedMs)) : 0;
+    begun = 0;
+    askedMs = nowMs;
+    for (const other of next(turn.lane, ahead)) if (answerFor(other, nowMs) === null) void ask(other, nowMs);
+    return ask(turn, nowMs);
+  };
+}
+
+/** Says whether an attempt may begin; whatever forbids every further one closes the lane. */
+function createPermission(means: Means, waiting: ReadonlySet<Turn>) {
+  const { app, stopping, failed } = means;
+  const wantedOf = createQuestions(means, waiting);
+  return async function mayBegin(turn: Turn): Promise<boolean> {
+    const { lane } = turn;
+    const wanted = await wantedOf(turn).catch((error: unknown) => {
       failed(error);
       lane.close();
       return false;

@@ -35,6 +35,10 @@ export type Lane = {
   slow: boolean;
   /** True once the database has refused an outcome. */
   stuck: boolean;
+  /** How often it was nudged: what was asked about its deliveries before may no longer hold. */
+  readonly nudges: number;
+  /** The next ones that wait to be begun, in their order. */
+  upcoming(most: number): DueDelivery[];
   /** The endpoint's state was read anew. */
   refresh(endpoint: LaneEndpoint): void;
   /** Something may have fallen due. */
@@ -87,6 +91,7 @@ function createBacklog(read: (after: After, limit: number) => Promise<DueDeliver
     wantsMore: (atOnce: number) =>
       !closed && more && !reading && queue.length < Math.min(page / 2, atOnce * beginsToReadAt),
     shift: () => queue.shift(),
+    upcoming: (most: number) => queue.slice(0, most),
     ended(deliveryId: string): void {
       known.delete(deliveryId);
       if (reading) endedMeanwhile.add(deliveryId);
@@ -118,6 +123,7 @@ export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: n
   let atOnce = given.failing_since === null ? inFlightPerEndpoint : 1;
   let closed = false;
   let done = false;
+  let nudges = 0;
 
   async function deliver(delivery: DueDelivery): Promise<void> {
     inFlight += 1;
@@ -155,10 +161,15 @@ export function openLane(given: LaneEndpoint, lease: { nowMs: number; untilMs: n
     get closed() {
       return closed;
     },
+    get nudges() {
+      return nudges;
+    },
+    upcoming: backlog.upcoming,
     refresh(newer) {
       Object.assign(endpoint, newer);
     },
     nudge() {
+      nudges += 1;
       backlog.readAgain();
       advance();
     },

@@ -121,6 +121,38 @@ suite('a withdrawn result', async () => {
     await worker.stop();
   });
 
+  test('that a delivery is still wanted, asked before its turn, is asked again when its turn comes late', async () => {
+    const worker = scene.worker();
+    const held: ServerResponse[] = [];
+    const arrived = Promise.withResolvers<void>();
+    const endpoint = await scene.endpoint({
+      types: ['learner.groups.updated'],
+      behaviour: (_request, response) => {
+        scene.clock.advance(1);
+        if (endpoint.receiver.received.length <= 24) {
+          response.writeHead(204).end();
+          return;
+        }
+        held.push(response);
+        if (held.length === 8) arrived.resolve();
+      },
+    });
+    await scene.emit(Array.from({ length: 60 }, (_, i) => `learner-${i}`));
+    worker.wake();
+    await arrived.promise;
+    // Straight in the table, so that no notification tells the worker of it.
+    await scene.service.app.db.query(
+      "update delivery set status = 'cancelled', next_attempt_at = null where organisation_id = $1 and endpoint_id = $2 and status = 'pending'",
+      [organisationId, endpoint.id],
+    );
+    scene.clock.advance(10);
+    endpoint.receiver.behave(answer(204));
+    for (const response of held) response.writeHead(204).end();
+    await worker.settled();
+    assert.equal(endpoint.receiver.received.length, 32);
+    await worker.stop();
+  });
+
   test('a replay or redelivery at the same time sends nothing of it, whichever comes first', async () => {
     const endpoint = await scene.endpoint({ types: ['assessment.completed'] });
     const withdrawn: string[] = [];
