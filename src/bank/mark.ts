@@ -64,6 +64,7 @@ const slipsForgiven: readonly unknown[] = ['grammar', 'writing'];
 function questionOf(item: RenderedItem, label = ''): Question {
   return {
     ...surroundings(item, [], label),
+    isForm: item.type === 'task',
     forgivesSlips: item.type === 'short_text' && 'domain' in item && slipsForgiven.includes(item.domain),
     namedWrong: new Set(
       item.type === 'short_text' && 'distractor_rationales' in item
@@ -120,13 +121,16 @@ function markField(item: RenderedItem, field: TaskField, key: TaskKeyValue, answ
     return Array.isArray(key) && sameSet(ticked, key) ? 'right' : 'wrong';
   }
   const given = one(answer, name);
-  if (given.trim() === '' || asksToChoose(field, given)) return 'empty';
+  if (field.control === 'text' ? saysNothing(given) : given === '' || asksToChoose(field, given)) return 'empty';
   if (field.control !== 'text') return given === key ? 'right' : 'wrong';
   if (typeof key === 'string' || Array.isArray(key)) return 'wrong';
   const label = `${field.label} ${field.hint ?? ''}`;
   if ('accept' in key) return markText(given, key, questionOf(item, label));
   return markNumber(given, key as NumericKey, surroundings(item, [], label));
 }
+
+/** "?", "..." and pictures are no attempt. */
+const saysNothing = (text: string): boolean => !/[\p{L}\p{N}]/u.test(text);
 
 /** The form in which a time or date is wanted. */
 function formOf({ kind, clock }: TextKey): Problem {
@@ -184,7 +188,7 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
     }
     case 'short_text': {
       const text = one(answer, fieldNames.answer);
-      if (comparable(text) === '') return unanswered;
+      if (saysNothing(text)) return unanswered;
       const verdict = markText(text, item.key, questionOf(item));
       return marked(verdict === 'right', verdict === 'form' ? formOf(item.key) : null);
     }

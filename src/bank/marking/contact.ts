@@ -41,7 +41,9 @@ export function addressWords(text: string): string {
   return (
     withoutNumberSign(text.normalize('NFKC').toLowerCase())
       .replace(/[,.;:"“”#]/gu, ' ')
-      // "2/18 High Street" is flat 2 at number 18.
+      .replace(/\b(flat|apartment|apt)(?=\d)/u, '$1 ')
+      // "2/18 High Street" and "2, 18 High Street" are flat 2 at number 18.
+      .replace(/^\s*(\d+[a-z]?) {2}(?=\d)/u, 'flat $1 ')
       .replace(/^\s*(\d+[a-z]?) ?\/ ?(?=\d)/u, 'flat $1 ')
       .replace(/(?<=\d)(?=st\b|rd\b)/gu, ' ')
       .split(/\s+/u)

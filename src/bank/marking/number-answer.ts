@@ -3,7 +3,9 @@ import { atMost, difference, fractionOf } from '../number.ts';
 import type { NumericKey } from '../schema.ts';
 import type { Quantity } from './quantity.ts';
 import { readQuantity } from './quantity.ts';
-import { isEnglishWord, stemOf, wordsOf } from './text.ts';
+import { withoutTalk } from './talk.ts';
+import { isEnglishWord } from './slips.ts';
+import { stemOf, wordsOf } from './text.ts';
 import { markTime, readTime } from './time.ts';
 import type { Unit } from './units.ts';
 import { plainUnit, unitNamed } from './units.ts';
@@ -23,15 +25,23 @@ export type Surroundings = {
 
 /** Words that may stand beside any number without changing what it says. */
 const fillers = new Set(
-  'about approximately approx around roughly exactly only just them it is its it’s the a an in all altogether total each more left over answer equals of per and they there are were was cost costs pay pays get gets need needs at i think chance probability inc incl including included with times x rose fell'.split(
+  'about approximately approx around roughly exactly only just them it is its it’s the a an in all altogether total each more left over answer equals of per and they there are were was cost costs pay pays get gets need needs at i think chance probability inc incl including included with times x rose fell so that this i you he she we would will must should can could be been got gets gives give made make makes comes come came counted count found added work worked out to all together result sum my have has had having result ans answers counting'.split(
     ' ',
   ),
 );
 
-/** Marks a typed number; `unreadable` where it can't be told what number is meant. */
-export function markNumber(text: string, key: NumericKey, around: Surroundings): 'right' | 'wrong' | 'unreadable' {
+type NumberVerdict = 'right' | 'wrong' | 'unreadable';
+
+/** Marks a typed number, then without what is said around it; `unreadable` where it can't be told which is meant. */
+export function markNumber(text: string, key: NumericKey, around: Surroundings): NumberVerdict {
+  const verdict = markPlainNumber(text, key, around);
+  const alone = withoutTalk(text);
+  return verdict !== 'unreadable' || alone === text ? verdict : markPlainNumber(alone, key, around);
+}
+
+function markPlainNumber(text: string, key: NumericKey, around: Surroundings): NumberVerdict {
   const filled = gapFilled(text, around.sentences);
-  if (filled !== null) return markNumber(filled, key, { ...around, sentences: [] });
+  if (filled !== null) return markPlainNumber(filled, key, { ...around, sentences: [] });
   if (around.beside.some((name) => /^o.?clock$/u.test(name))) return markHour(text, key);
   const named = [...around.beside, ...(key.units ?? [])].filter((name) => name.trim() !== '');
   const inThousands = /\bthousands? (?:of )?pounds\b/iu.test(around.text);
@@ -90,7 +100,7 @@ function gapFilled(text: string, sentences: readonly string[]): string | null {
 }
 
 /** A full hour of the afternoon or morning, beside a box that ends in "o'clock". */
-function markHour(text: string, key: NumericKey): 'right' | 'wrong' | 'unreadable' {
+function markHour(text: string, key: NumericKey): NumberVerdict {
   const half = key.units?.find((name) => /^[ap]m$/u.test(name)) ?? '';
   return markTime(text, readTime(`${key.value} ${half}`)!, 'any') === null
     ? 'unreadable'
@@ -156,7 +166,7 @@ function inUnitOf(
     if (unit.dimension === 'percent' && atMost(share, { n: 1n, d: 1n })) return { n: value.n, d: value.d * 100n };
     return isMentioned(unit, around.text) ? value : 'strange';
   }
-  if (unit.dimension === 'angle' && keyUnit.dimension === 'temperature') return value;
+  if (unit.dimension === 'angle' && /^(?:temperature|fahrenheit)$/u.test(keyUnit.dimension)) return value;
   if (unit.dimension !== keyUnit.dimension) return 'other';
   // Where the question names the unit, changing to it is part of the answer; pounds and pence are one habit of writing.
   if (unit !== keyUnit && unit.dimension !== 'money' && isAskedFor(keyUnit, around.text)) return 'other';
@@ -188,6 +198,9 @@ function isMentioned(unit: Unit, text: string): boolean {
 function formRight(read: Quantity, key: NumericKey, text: string): boolean {
   const isFraction = read.form === 'fraction' || read.form === 'mixed';
   if (key.decimals !== undefined && read.places > key.decimals) return false;
+  // Where rounding is all that is asked, the nought that it leaves is part of it: 17.40 to two decimal places.
+  if (key.decimals !== undefined && key.tolerance === undefined && /\.\d*0$/u.test(key.value))
+    if (read.unit === null && read.places < key.decimals) return false;
   // Another unit would be a way round a decimal: half a metre is 50 cm.
   if (/\b(?:as a decimal|exact decimal)\b/iu.test(text) && key.value.includes('.')) return read.form === 'decimal';
   switch (key.form ?? 'any') {

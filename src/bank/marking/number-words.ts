@@ -1,3 +1,5 @@
+import { isSlipOf } from './slips.ts';
+
 const small: Record<string, number> = Object.fromEntries(
   'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'
     .split(' ')
@@ -6,7 +8,19 @@ const small: Record<string, number> = Object.fromEntries(
 const tens: Record<string, number> = Object.fromEntries(
   'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ').map((word, n) => [word, 20 + 10 * n]),
 );
-const misspelt: Record<string, string> = { fourty: 'forty', ninty: 'ninety', fiveteen: 'fifteen', twelv: 'twelve' };
+const names = [...Object.keys(small), ...Object.keys(tens), 'hundred', 'thousand'];
+const misspelt: Record<string, string> = { fiveteen: 'fifteen' };
+/** "therteen" is thirteen, wherever a number may stand. */
+const mended = new Map<string, string>();
+function withoutSlip(word: string): string {
+  let out = mended.get(word);
+  if (out === undefined) {
+    const close = /^[a-z]{4,10}$/u.test(word) ? names.filter((name) => isSlipOf(word, name)) : [];
+    out = misspelt[word] ?? (close.length === 1 ? close[0]! : word);
+    if (mended.size < 10_000) mended.set(word, out);
+  }
+  return out;
+}
 
 const isSmall = (word: string) => Object.hasOwn(small, word);
 const isTens = (word: string) => Object.hasOwn(tens, word);
@@ -14,7 +28,7 @@ const isNumber = (word: string) => isSmall(word) || isTens(word);
 
 /** Reads the number words that begin at `at`: "one hundred and five", "twenty one". @returns null if there are none */
 function readAt(words: readonly string[], at: number): { value: number; end: number } | null {
-  const word = (i: number) => misspelt[words[i] ?? ''] ?? words[i] ?? '';
+  const word = (i: number) => withoutSlip(words[i] ?? '');
   if (!isNumber(word(at)) && !(/^an?$/u.test(word(at)) && /^(hundred|thousand)$/u.test(word(at + 1)))) return null;
   let total = 0;
   let part = 0;

@@ -28,6 +28,10 @@ const metres = unitNamed('m');
 const number =
   /[+-]? ?(?:\d{1,12} \d{1,12} ?\/ ?\d{1,12}|\d{1,12} ?\/ ?\d{1,12}|\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d{1,3}(?: \d{3})+(?:\.\d*)?(?! ?\/)|\d+(?:\.\d*)?|\.\d+)/uy;
 
+/** "8 and 5 makes 13", "7.5, so 8": what comes before the result, with numbers of its own. */
+const result =
+  /^.*\d.*(?:\b(?:is|equals|equal|makes?|gives?|leaves?|comes to|therefore|which is|rounds? (?:up |down )?to|rounded (?:up |down )?to|so)\b|=|→|->) ?(?:(?:that|it|this)(?:'s| is)? |about |i (?:think|need) |you need |they need |we need )*(?=[-+£$€]? ?\d)/u;
+
 type Part = { kind: 'number'; text: string } | { kind: 'unit'; unit: Unit } | { kind: 'word'; text: string };
 
 /**
@@ -39,6 +43,13 @@ export function readQuantity(text: string): Quantity | null {
   let plain = plainSigns(text)
     .toLowerCase()
     .trim()
+    // "about 7", as signs; "34 (m2)"; a point in the middle of the line, as on price tags; "seven (7)" says it twice.
+    .replace(/^[~≈∼]+ ?/u, '')
+    .replace(/(?<=\d)[·∙•](?=\d)/gu, '.')
+    .replace(/(?<=\d) ?\(([^()]+)\)$/u, (all, inside: string) => (unitNamed(inside) === null ? all : ` ${inside}`))
+    .replace(/^([a-z -]+) ?\((\d+)\)$/u, (all, word: string, digits: string) =>
+      digitsForWords(word.trim()) === digits ? digits : all,
+    )
     // "2 (Ana and Cy)": words that explain the number.
     .replace(/(?<=\S) ?\([^()\d]*\)\.?$/u, '')
     .replace(/^["'“”‘’(]+|["'“”‘’).!,;]+$/gu, '')
@@ -50,28 +61,41 @@ export function readQuantity(text: string): Quantity | null {
   if (plain.includes('=')) plain = plain.slice(plain.lastIndexOf('=') + 1).trim();
   plain = digitsForWords(
     plain
+      .replace(/^(?:a |one )?(half|third|quarter)$/u, 'a $1')
       .replace(
         /^(?:an?|one|1) (hour|minute|day|week|month|year|metre|mile|kilo|litre|pound) and a half\b/u,
         '1 1/2 $1s',
       )
       .replace(/^an? (?=(?:hour|minute|day|week|month|year|metre|mile|kilo|litre|pound)s?\b)/u, '1 '),
   )
+    .replace(/^(\d+) \1$/u, (all, once: string) => (/[a-z]/u.test(plain) ? once : all))
     // "£4-65" and "£4:65", as on cheques and tills.
     .replace(/^(£ ?\d+)[-:](?=\d\d$)/u, '$1.')
     .replace(/(?<![\d.,])(\d{1,6})(?:\.(\d{1,3}))? ?k(?![a-z/])/gu, (_all, whole: string, part = '') =>
       String(Number(`${whole}.${part || 0}`) * 1000),
     )
     .replace(/(\d)(?:st|nd|rd|th)\b/gu, '$1')
-    .replace(/^(?:no\.?|nr\.?|#) ?(?=\d)/u, '')
+    .replace(/^(?:no\.?|nr\.?|num\.?|number|#) ?:? ?(?=\d)/u, '')
     .replace(/^(?:there (?:are|is) )?(?:no|none|nil|nothing|nought)\b(?!.*\d)/u, '0')
-    .replace(/^(?:minus|negative) /u, '-')
+    .replace(result, '')
+    .replace(/^(\d+) ?\+ ?(?=\d+ ?\/ ?\d+$)/u, '$1 ')
+    .replace(/(?<![\d.)] ?)\b(?:minus|negative) (?=[\d£$€])/u, '-')
     .replace(
       /^([+-]?) ?([£$€]) ?([+-]?) ?/u,
       (_all, before: string, sign: string, after: string) => `${before}${after}${sign}`,
     )
     .replace(/^([+-])([£$€])/u, '$2$1');
   const parts = partsOf(plain);
-  return parts === null ? null : quantityOf(parts);
+  return parts === null ? null : (quantityOf(parts) ?? saidTwice(plain));
+}
+
+/** "2/6 or 1/3": the same number twice, so that the last one counts. */
+function saidTwice(plain: string): Quantity | null {
+  const [first, second, ...more] = plain.split(/ or | i\.?e\.? | aka /u).map((one) => partsOf(one.trim()));
+  if (first == null || second == null || more.length > 0) return null;
+  const [a, b] = [quantityOf(first), quantityOf(second)];
+  if (a === null || b === null || a.unit !== b.unit) return null;
+  return a.value.n * b.value.d === b.value.n * a.value.d ? b : null;
 }
 
 function partsOf(plain: string): Part[] | null {
@@ -115,8 +139,8 @@ function unitAt(plain: string, at: number): { unit: Unit; end: number } | null {
   for (const end of [...new Set([text.length, ...ends.reverse()])].sort((a, b) => b - a)) {
     const candidate = text.slice(0, end);
     if (candidate.split(' ').length > 5) continue;
-    // "14 boxes in all": where more words follow, it is no inch.
-    if (candidate.trim() === 'in' && /[a-z]/u.test(text.slice(end))) continue;
+    // "14 boxes in all", "4 m in total": where more words follow, it is no inch, and no minute.
+    if (/(?:^| )in$/u.test(candidate.trim()) && /[a-z]/u.test(text.slice(end))) continue;
     const unit = unitNamed(candidate.replace(/[.,;!]+$/u, ''));
     if (unit !== null) return { unit, end: at + end };
   }
@@ -156,11 +180,12 @@ function quantityOf(parts: Part[]): Quantity | null {
   // Parts of one quantity come from the large unit to the small one: hours and minutes, pounds and pence.
   let sum = { n: 0n, d: 1n };
   let previous: Unit | null = null;
+  const sign = first!.plain!.value.n < 0n ? -1n : 1n;
   for (const { unit, plain } of read) {
     // "14h 30m": after hours, m stands for minutes.
     const own: Unit | null = unit === metres && previous === hours ? minutes : (unit ?? smallerThan(previous));
     if (own === null || (previous !== null && !isPartOf(own, previous))) return null;
-    const n = plain!.value.n * own.factor.n;
+    const n = (previous === null ? 1n : sign) * plain!.value.n * own.factor.n;
     const d = plain!.value.d * own.factor.d;
     sum = { n: sum.n * d + n * sum.d, d: sum.d * d };
     previous = own;

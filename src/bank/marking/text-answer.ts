@@ -5,11 +5,15 @@ import { digitsForWords } from './number-words.ts';
 import { formulaMatches } from './formula-answer.ts';
 import type { Surroundings } from './number-answer.ts';
 import { readQuantity } from './quantity.ts';
-import { bare, comparable, distance, isSlipOf, stemOf, wordsOf } from './text.ts';
+import { distance, isSlipOf } from './slips.ts';
+import { bare, comparable, stemOf, wordsOf } from './text.ts';
+import { withoutTalk } from './talk.ts';
 import { isPastMidnight, markTime, readTime, timeOnItsDay } from './time.ts';
 
 /** The question that a typed text answers. */
 export type Question = Surroundings & {
+  /** A task's form, into which texts are copied as they are. */
+  isForm: boolean;
   /** A word of its own, whose letters aren't what is measured. */
   forgivesSlips: boolean;
   /** Answers that the question itself names as wrong: none of them is a slip. */
@@ -23,8 +27,19 @@ export type Question = Surroundings & {
 /** `form`: right in substance, but not written in the way that the question asks for. */
 export type TextVerdict = 'right' | 'wrong' | 'form';
 
-/** Marks a typed text against its key, by the kind of thing that it names. */
+/** Marks a typed text against its key, by the kind of thing that it names; then without what is said around it. */
 export function markText(text: string, key: TextKey, question: Question): TextVerdict {
+  const verdict = markPlainText(text, key, question);
+  // What is copied into a form, such as a password, is all that is typed.
+  if (verdict !== 'wrong' || (question.isForm && (key.kind ?? 'exact') === 'exact')) return verdict;
+  const isNamed = key.kind !== undefined && !['exact', 'formula', 'coordinates'].includes(key.kind);
+  const alone = withoutTalk(isNamed ? text.replace(aside, '') : text);
+  const left = new Set(wordsOf(alone));
+  const namesAnother = wordsOf(text).some((word) => !left.has(word) && question.namedWrong.has(word));
+  return alone === text || namesAnother ? verdict : markPlainText(alone, key, question);
+}
+
+function markPlainText(text: string, key: TextKey, question: Question): TextVerdict {
   const readings = question.forgivesSlips ? [text, withoutSlips(text, key, question.namedWrong)] : [text];
   if (key.accept.some((accepted) => readings.some((one) => sameText(one, accepted, key, question.sentences))))
     return 'right';
@@ -59,6 +74,7 @@ function markMeaning(text: string, key: TextKey, question: Question): TextVerdic
   };
   switch (key.kind) {
     case 'words':
+      if (namesTwo(text, question)) return 'wrong';
       return key.accept.some((accepted) => sameWords(text, accepted, key, question)) ? 'right' : 'wrong';
     case 'time': {
       const at = readTime(key.accept[0]!)!;
@@ -97,6 +113,15 @@ function markMeaning(text: string, key: TextKey, question: Question): TextVerdic
   }
 }
 
+/** "shifts (28 May)": words after a name that explain it. */
+const aside = /(?<=\S) ?\((?!.*\b(?:or|not)\b)[^()]*\)\.?$/iu;
+
+/** "Rosa and Bilal", "Rosa/Bilal": one of the parts is an answer that the question itself names as wrong. */
+function namesTwo(text: string, { namedWrong }: Question): boolean {
+  const parts = comparable(text).split(/[,/&+;]|\b(?:and|or)\b/u);
+  return parts.length > 1 && parts.some((part) => namedWrong.has(bare(part, false)));
+}
+
 const halfOfDay = /^(?:[ap]\.?m|noon|midday|midnight|morning|afternoon|evening|night)$/u;
 
 /**
@@ -107,7 +132,7 @@ function* withoutSentence(text: string, ofQuestion: ReadonlySet<string>): Genera
   const words = text.trim().split(/\s+/u);
   const isAround = (word: string) => {
     const plain = comparable(word).replace(/^["'(]+|["').,:;!=]+$/gu, '');
-    if (/\d/u.test(word) || halfOfDay.test(plain)) return false;
+    if (/\d/u.test(word) || halfOfDay.test(plain) || denials.has(plain)) return false;
     return functionWords.has(plain) || ofQuestion.has(stemOf(plain));
   };
   const before = words.findIndex((word) => !isAround(word));
@@ -120,8 +145,6 @@ function* withoutSentence(text: string, ofQuestion: ReadonlySet<string>): Genera
 }
 
 const endsWithStop = /[.!?]$/u;
-const leadIn =
-  /^(?:(?:the|my) (?:\w+ )?(?:answer|word|verb|spelling|name|path) (?:is|=)|answer ?[:=]|it(?: is|'s| goes| comes)|(?:the )?(?:letter|word)(?= \S+$)|.*(?:→|⇒|-+>|=+>)) ?(?=.)/u;
 
 /** Letter for letter, but for what keyboards add: quotes around the whole, and a stop unless sentences are measured. */
 function sameText(text: string, accepted: string, key: TextKey, sentences: readonly string[]): boolean {
@@ -135,11 +158,8 @@ function sameText(text: string, accepted: string, key: TextKey, sentences: reado
   if (given === '') return false;
   if (given === form(accepted)) return true;
   if (keepStops) return false;
-  const alone = form(given.replace(leadIn, ''));
-  const mended = form(mendedWord(given, sentences, key) ?? given);
-  return (
-    [alone, mended].includes(form(accepted)) || sentences.some((sentence) => isPartOf(given, sentence, accepted, key))
-  );
+  const mended = form(mendedWord(given, sentences, accepted, key) ?? given);
+  return mended === form(accepted) || sentences.some((sentence) => isPartOf(given, sentence, accepted, key));
 }
 
 /**
@@ -157,12 +177,36 @@ function withoutSlips(text: string, key: TextKey, namedWrong: ReadonlySet<string
   });
 }
 
-/** "becuase = because": what becomes of a word of the question's sentence. */
-function mendedWord(given: string, sentences: readonly string[], key: TextKey): string | null {
-  const found = /^["']?([^\s"']+)["']? ?(?:=|: | - |\/ | should be | becomes | to ) ?(\S+)$/u.exec(given);
-  if (found === null) return null;
-  const [, word, mended] = found as unknown as [string, string, string];
-  return sentences.some((sentence) => plainWords(sentence, key).includes(word)) ? mended : null;
+/** Words between a word of the question and what becomes of it: "becuase should be spelled because". */
+const mendingWords = new Set(
+  "is it it's its this that are was has have be must should would will becomes become changed changes change replace replaced with by to as spelled spelt written spelling wrong wrongly right correct corrected correctly incorrect misspelled misspelt mistake error the a word verb instead of rather than not but for in place means → ⇒ -> => > = - – / : and then so".split(
+    ' ',
+  ),
+);
+const wrongOne = /(?:^| )(?:not|instead of|rather than|for|in place of|no) $/u;
+
+/** "becuase = because", "because, not becuase": what becomes of the word of the question's sentence that is mended. */
+function mendedWord(given: string, sentences: readonly string[], accepted: string, key: TextKey): string | null {
+  const [mended, ...more] = plainWords(accepted, key);
+  if (mended === undefined || more.length > 0 || (key.kind ?? 'exact') !== 'exact') return null;
+  const words = given
+    .split(/ |(?<=\S)[/=:→](?=\S)|(?<=\S)-+>(?=\S)/u)
+    .map((word) => word.replace(/^["'(]+|["').,;:!?]+$/gu, ''));
+  for (const sentence of sentences) {
+    const inSentence = plainWords(sentence, key);
+    const content = words.filter((word) => word !== '' && !mendingWords.has(word));
+    const wrong = content.find((word) => word !== mended && inSentence.includes(word));
+    if (wrong === undefined) continue;
+    const [at, to] = [words.indexOf(wrong), words.lastIndexOf(mended)];
+    if (at < 0 || to < 0 || content.some((word) => word !== wrong && word !== mended)) continue;
+    const isDenied = (place: number) => wrongOne.test(`${words.slice(0, place).join(' ')} `);
+    // Side by side, they could be two answers.
+    const isTold =
+      words.some((word) => !/^(?:the|a|and|)$/u.test(word) && word !== wrong && word !== mended) ||
+      /[:=→>]/u.test(given);
+    if (isTold && !isDenied(to) && (at < to || isDenied(at))) return mended;
+  }
+  return null;
 }
 
 /** Words as they stand, without the stops and quotes at their ends; an apostrophe is part of its word. */
@@ -200,7 +244,7 @@ function placeFor(answer: readonly string[], words: readonly string[]): number {
 }
 
 const functionWords = new Set(
-  "a an the at by on in to of for from with and it is was are were be been he she they i you we him them us me his her its their my your this that there will would should could can has have had like only just some about over up it's he's she's they're one do does did go goes went get gets want wants need needs put say says said called place places people answer word until till latest".split(
+  "a an the at by on in to of for from with and it is was are were be been he she they i you we him them us me his her its their my your this that there will would should could can has have had like only just some about over up it's he's she's they're one do does did go goes went get gets want wants need needs put say says said called place places people answer word until till latest max maximum takes take took uses use used travels travel comes come came made makes make".split(
     ' ',
   ),
 );
@@ -223,9 +267,19 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
   const known = new Set(key.accept.flatMap(wordsOf).map(unitWord));
   let next = 0;
   let namesMore = false;
+  // "His friend Rosa", "my mother was indignant": a phrase or sentence that ends in the answer. Lists could name two, and
+  // where words are asked for, the one before has to say nothing.
+  const asksForWords = /\b(?:one|two|1|2)\W* words?\b/iu.test(question.text);
+  const first = typed.findIndex((word) => sameWord(word, wanted[0]!));
+  const leads = functionWords.has(typed[0] ?? '') && !/[,;/&]|\b(?:and|or)\b/iu.test(text);
+  let before = leads && (!asksForWords || functionWords.has(typed[first - 1] ?? '')) ? 3 : 0;
   for (const word of typed) {
     if (next < wanted.length && sameWord(word, wanted[next]!)) {
       next++;
+      continue;
+    }
+    if (next === 0 && before > 0 && /^\p{L}+$/u.test(word) && !question.namedWrong.has(word)) {
+      before--;
       continue;
     }
     if (functionWords.has(word) || question.words.has(stemOf(word)) || known.has(word)) continue;
@@ -315,8 +369,12 @@ function pageSet(text: string): string | null {
 }
 
 function coordinates(text: string): string | null {
+  const plain = comparable(digitsForWords(text.replace(/\u2212/gu, '-')))
+    .replace(/\b(?:minus|negative) (?=\d)|- (?=\d)/gu, '-')
+    // A corner has a letter as its name.
+    .replace(/^[a-z] ?=? ?(?=[([{])/u, '');
   const found = /^[([{]? ?(?:x ?= ?)?([+-]?\d+(?:\.\d+)?) ?[,; ] ?(?:y ?= ?)?([+-]?\d+(?:\.\d+)?) ?[)\]}]?$/u.exec(
-    bare(comparable(text.replace(/\u2212/gu, '-')), true).replace(/\.$/u, ''),
+    bare(plain, true).replace(/\.$/u, ''),
   );
   return found === null ? null : `${Number(found[1])},${Number(found[2])}`;
 }

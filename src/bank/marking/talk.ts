@@ -1,0 +1,68 @@
+import { straightQuotes } from './text.ts';
+
+/**
+ * What people say around an answer: "I think it is 7", "Ans: 7", "a) 7", "7 is my answer", "7, please", "7?". It says
+ * nothing about the answer itself. What denies it ("not 7"), or leaves another open ("7 or 8"), stays.
+ */
+
+const thing =
+  '(?:answer|ans|result|word|words|verb|spelling|name|path|form|number|letter|mark|sentence|one|version|choice|solution)';
+const praise = '(?:(?:correct|right|missing|final|best|proper|new|full|only|whole) )*';
+const be =
+  "(?:'?s| is| was| are| equals| should be| must be| would be| will be| has to be| could be| might be| may be)";
+const spelt = '(?: (?:spelt|spelled|written|called|about|just|simply))?';
+const say =
+  "(?:think|thought|guess|believe|reckon|suppose|say|said|got|get|make|made|choose|chose|pick|picked|put|wrote|write|use|used|worked it out as|worked out|counted|(?:would|'?d) (?:say|write|use|choose|put|pick|spell it))";
+
+const leads = [
+  // Bullets, and the letter of a part; a hyphen before a digit can be a minus.
+  '[•·▪●‣>*=]+ ?',
+  '[-–—]+ (?![\\d.£])',
+  '\\(?[a-h]\\) ?',
+  '(?:um+|erm?|hm+|ok|okay|hi|hello|hey)[,.!… ]+',
+  '(?:so|well|yes|yeah|right)(?:[,.!…]+ ?| (?=\\d|£|(?:it|that|this|the answer|i)\\b))',
+  "(?:maybe|perhaps|probably|possibly|definitely|surely)(?: it(?:'?s| is))?,? ",
+  '(?:\\d{1,2}|[ivx]+)[.)] ?(?=[^\\d\\s.])',
+  `(?:i|we)(?: |(?='?d ))${say}(?: that)?(?: it${be}?${spelt}| (?:the|my) ${praise}${thing}${be})?[,:]? `,
+  `(?:(?:the|my|this|your) )?${praise}${thing}(?: ?[:=]|${be}| ?-)${spelt} `,
+  `(?:the |my )?${praise}(?:answer|ans)\\.? `,
+  'a ?: ',
+  `(?:it|that|this)${be}${spelt} `,
+  '(?:(?:it|that) )?(?:comes|came|works out|adds up) (?:out )?(?:to|at|as) ',
+  '(?:spelt|spelled|written)(?: as)?:? ',
+  `(?:should|must|would|will) be${spelt} `,
+  '(?:it )?(?:goes|comes) ',
+  '(?:the )?(?:letter|word) (?=\\S+$)',
+  '.*(?:→|⇒|-+>|=+>) ?',
+  '(?:write|use|put|choose|type|enter) (?=\\S+$)',
+].map((one) => new RegExp(`^${one}(?=\\S)`, 'iu'));
+
+const tails = [
+  ',? ?\\(?\\b(?:i|we) (?:think|guess|believe|reckon|suppose|hope|got)\\)?[.!?]*',
+  ',? (?:please|maybe|probably|perhaps)[.!?]*',
+  ', (?:thanks|thank you|cheers)[.!?]*',
+  ` (?:is|was|=) (?:the |my )?${praise}${thing}[.!?]*`,
+  ' is (?:right|correct)[.!?]*',
+  " it(?: is|'?s)[.!?]*",
+  ' ?\\((?:correct|right|answer|maybe|sure|probably|guess)[.!?]*\\)',
+  ' ?[✓✔☑√]+',
+  ' ?\\?+',
+].map((one) => new RegExp(`(?<=\\S)${one}$`, 'iu'));
+
+const pictures = /(?:\p{Extended_Pictographic}[\p{Emoji_Modifier}\ufe0f\u200d]*)+/gu;
+const around = /^([_*]{1,2}|\[)(.+?)([_*]{1,2}|\])$/u;
+
+/** Longer texts say more than an answer. */
+const longest = 200;
+
+export function withoutTalk(text: string): string {
+  if (text.length > longest) return text;
+  let out = straightQuotes(text).replace(pictures, ' ').replace(/\s+/gu, ' ').trim();
+  for (;;) {
+    const before = out;
+    out = out.replace(around, '$2').trim();
+    for (const pattern of leads) out = out.replace(pattern, '').trim();
+    for (const pattern of tails) out = out.replace(pattern, '').trim();
+    if (out === before) return out;
+  }
+}
