@@ -1,3 +1,4 @@
+import { uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 
@@ -44,8 +45,31 @@ const setsOf = statement(
 
 /** The group set of each learner. */
 export async function groupSetsOf(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, string>> {
-  const rows = await tx.query<{ learner_id: string; group_set_id: string }>(setsOf, [organisationId, learnerIds]);
+  const rows = await tx.query<{ learner_id: string; group_set_id: string }>(setsOf, [
+    organisationId,
+    uuidArray(learnerIds),
+  ]);
   return new Map(rows.map((row) => [row.learner_id, row.group_set_id]));
+}
+
+const groupsOf = statement(
+  'group_set.groups',
+  'select group_set_id, group_ids from group_set where organisation_id = $1 and group_set_id = any($2)',
+);
+
+/** Which of these learners are members of which groups, archived ones and teams too; the feed's lock is held. */
+export async function groupsOfLearners(
+  tx: Tx,
+  organisationId: number,
+  learnerIds: string[],
+): Promise<(learnerId: string, groupId: string) => boolean> {
+  const setOf = await groupSetsOf(tx, organisationId, learnerIds);
+  const sets = await tx.query<{ group_set_id: string; group_ids: string[] }>(groupsOf, [
+    organisationId,
+    uuidArray([...new Set(setOf.values())]),
+  ]);
+  const members = new Map(sets.map((row) => [row.group_set_id, new Set(row.group_ids)]));
+  return (learnerId, groupId) => members.get(setOf.get(learnerId)!)!.has(groupId);
 }
 
 const render = statement(

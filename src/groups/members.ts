@@ -1,3 +1,4 @@
+import { uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
@@ -86,8 +87,8 @@ export async function leaveEveryGroup(work: Work, feed: Feed, learnerIds: string
 async function enter(work: Work, feed: Feed, pairs: Pair[], by: string | null): Promise<Pair[]> {
   const joined = await work.tx.query<Pair>(join, [
     feed.organisationId,
-    pairs.map((p) => p.group_id),
-    pairs.map((p) => p.learner_id),
+    uuidArray(pairs.map((p) => p.group_id)),
+    uuidArray(pairs.map((p) => p.learner_id)),
     feed.next(),
     by,
   ]);

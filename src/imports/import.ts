@@ -1,6 +1,7 @@
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import type { Feed } from '../feed/position.ts';
+import { groupsOfLearners } from '../feed/group-sets.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { ensureGroups } from '../groups/create.ts';
@@ -402,10 +403,13 @@ async function importGroups(
   const groups = distinctGroups(records.flatMap((record) => record.groups));
   const rows = await ensureGroups(work, feed, groups, { autocreate: true });
   const idOf = new Map(rows.map(({ row }) => [`${row.type} ${row.ref}`, row.group_id]));
+  // Nearly all are members already, and a set tells of all of a learner's groups at once.
+  const isMember = await groupsOfLearners(work.tx, feed.organisationId, [...new Set(learnerIds)]);
   const pairs = new Map<string, { group_id: string; learner_id: string }>();
   for (const [i, record] of records.entries()) {
     for (const group of record.groups) {
       const pair = { group_id: idOf.get(`${group.type} ${group.ref}`)!, learner_id: learnerIds[i]! };
+      if (isMember(pair.learner_id, pair.group_id)) continue;
       pairs.set(`${pair.group_id} ${pair.learner_id}`, pair);
     }
   }
