@@ -40,6 +40,7 @@ const nouns: Record<string, () => Promise<{ commands: Command[] }>> = {
   digest: () => import('./digest.ts'),
   backup: () => import('./backup.ts'),
   restore: () => import('./restore.ts'),
+  distribute: () => import('./distribute.ts'),
 };
 
 async function overview(): Promise<string> {

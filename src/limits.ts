@@ -264,4 +264,7 @@ export const limits = {
   upgradeAloneMs: 45_000,
   /** Microseconds between two records' positions, so that one millisecond never holds more than 50. */
   positionStepUs: 20,
+  /** Parts that tables are divided into where a cluster is made, and may be: each is a table of its own on its node. */
+  shards: 32,
+  shardsMost: 1024,
 } as const;

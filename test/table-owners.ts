@@ -70,6 +70,7 @@ export const writers: Record<string, [owner: string, ...others: [file: string, w
     'src/api',
     ['src/keys/keys.ts', 'the row is made with its key'],
     ['src/leaving/delete.ts', 'an organisation that leaves takes the windows of its keys with it'],
+    ['src/db/distribute.ts', 'windows that the version before has made get their organisation'],
   ],
   retention_policy: ['src/retention'],
   retention_run: ['src/retention'],

@@ -121,7 +121,7 @@ async function readBeside(
   const day = { actor: key.key_id, from: new Date(nowMs - dayMs), to: new Date(nowMs + hourMs) };
   const [hours, used, compared] = await Promise.all([
     callsByHour(db, organisationId, { action: 'GET /assessments', ...day }),
-    usedOf(db, key.key_id, nowMs),
+    usedOf(db, organisationId, key.key_id, nowMs),
     callsByHour(db, organisationId, { action: 'GET /assessments/digest', ...day }),
   ]);
   const sum = (name: 'answered' | 'unchanged') => hours.reduce((total, hour) => total + hour[name], 0);

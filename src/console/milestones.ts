@@ -42,7 +42,7 @@ const deliveries = statement(
   `
   select min(d.finished_at) as webhook from webhook_endpoint e,
          lateral (select finished_at, status from delivery d
-                   where d.organisation_id = e.organisation_id and d.endpoint_id = e.endpoint_id
+                   where d.organisation_id = $1 and d.endpoint_id = e.endpoint_id
                    order by created_at limit ${latest}) d
    where e.organisation_id = $1 and d.status = 'succeeded'`,
 );

@@ -749,6 +749,7 @@ create table rate_window (
   granted bigint not null default 0,
   key_id text not null,
   last_ms bigint not null default 0,
+  organisation_id bigint,
   total bigint not null default 0,
   used bigint not null default 0,
   constraint rate_window_key_id_fkey FOREIGN KEY (key_id) REFERENCES access_key(key_id),

@@ -33,11 +33,11 @@ function stateOf(): string {
 }
 
 const around = `
-    join learner l on l.organisation_id = i.organisation_id and l.learner_id = i.learner_id
+    join learner l on l.organisation_id = $1 and l.learner_id = i.learner_id
     cross join lateral (
       select count(*) > 0 as begun, coalesce(bool_or(s.status = 'open'), false) as under_way,
              max(s.last_seen_at) filter (where s.status = 'open' and s.on_screen_since is null and s.stop is null) as paused_at
-        from sitting s where s.organisation_id = i.organisation_id and s.invitation_id = i.invitation_id) s`;
+        from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id) s`;
 
 const sittings = (more: string) =>
   `exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id${more})`;
@@ -139,7 +139,7 @@ const ofRun = statement(
   'invitation.seen_of_run',
   `
   select r.row_no, ${seen} from invitation_run_row r
-    join invitation i on i.organisation_id = r.organisation_id and i.invitation_id = r.invitation_id ${around}
+    join invitation i on i.organisation_id = $1 and i.invitation_id = r.invitation_id ${around}
    where r.organisation_id = $1 and r.run_id = $3 and r.row_no > $5 and i.status = 'open' and ${inSight('i.learner_id', '$4')}
    order by r.row_no limit $6`,
 );

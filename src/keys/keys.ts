@@ -72,19 +72,19 @@ const insert = statement(
     select k.key_id, $2, $3, ${storedHash('$4')}, $5, $6, $7, $8, k.networks, k.group_ids, k.subjects, $12
       from (select $1::text as key_id, $9::cidr[] as networks, $10::uuid[] as group_ids, $11::text[] as subjects) k
     returning key_id)
-  insert into rate_window (key_id) select key_id from made`,
+  insert into rate_window (key_id, organisation_id) select key_id, $2 from made`,
 );
 const columns = `
   k.key_id, k.label, k.purpose, k.contact, k.networks::text[], k.group_ids, k.subjects, k.created_at, k.expires_at,
   k.revoked_at, k.replaces, n.key_id as replaced_by, nullif(w.last_ms, 0) as last_used_ms, u.network as last_network,
   u.client as last_client`;
 const beside = `
-  left join rate_window w on w.key_id = k.key_id
+  left join rate_window w on w.organisation_id = $1 and w.key_id = k.key_id
   left join lateral (
-    select r.key_id from access_key r where r.organisation_id = k.organisation_id and r.replaces = k.key_id and r.revoked_at is null
+    select r.key_id from access_key r where r.organisation_id = $1 and r.replaces = k.key_id and r.revoked_at is null
      order by r.created_at desc limit 1) n on true
   left join lateral (
-    select u.network, u.client from key_use u where u.organisation_id = k.organisation_id and u.key_id = k.key_id
+    select u.network, u.client from key_use u where u.organisation_id = $1 and u.key_id = k.key_id
      order by u.last_at desc limit 1) u on true`;
 const list = statement(
   'key.list',
@@ -116,16 +116,16 @@ const good = statement(
    where organisation_id = $1 and key_id = $2 and revoked_at is null and (expires_at is null or expires_at > $3)
      and exists (select from feed f where f.organisation_id = $1 and not f.suspended)`,
 );
-const suspendedKey = statement(
-  'key.suspended',
-  `
-  select from access_key k join feed f on f.organisation_id = k.organisation_id and f.suspended
-   where k.key_id = $1 and k.secret_sha256 = ${storedHash('$2')}`,
+const belongsTo = statement(
+  'key.belongs_to',
+  `select k.organisation_id from access_key k where k.key_id = $1 and k.secret_sha256 = ${storedHash('$2')}`,
 );
+const suspended = statement('key.suspended', 'select from feed where organisation_id = $1 and suspended');
 
 /** Whether a pair that isn't let in would be, were its organisation not suspended. */
 export async function isSuspended(tx: Tx, { keyId, secret }: { keyId: string; secret: string }): Promise<boolean> {
-  return (await tx.query(suspendedKey, [keyId, hashSecret(secret)])).length > 0;
+  const [key] = await tx.query<{ organisation_id: number }>(belongsTo, [keyId, hashSecret(secret)]);
+  return key !== undefined && (await tx.query(suspended, [key.organisation_id])).length > 0;
 }
 
 /** Whether a key that was let in may still be: for what lasts longer than a request. */

@@ -106,7 +106,7 @@ const insertChange = statement(
   `
   insert into learner_change (organisation_id, learner_id, at, kind, actor, reason, field) values ($1, $2, $3, $4, $5, $6, $7)
   on conflict (organisation_id, learner_id, at, kind) do update
-     set reason = concat_ws('; ', learner_change.reason, excluded.reason)`,
+     set reason = coalesce(learner_change.reason || '; ' || excluded.reason, learner_change.reason, excluded.reason)`,
 );
 const erased = statement(
   'learner.erased',

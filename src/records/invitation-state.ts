@@ -3,7 +3,7 @@ export const invitationStates = ['invited', 'started', 'finished', 'expired', 'c
 export type InvitationState = (typeof invitationStates)[number];
 
 /**
- * The state of a row `i` of invitations, as an expression. Whoever is in the middle of a sitting goes on with it after the
+ * The state of a row `i` of invitations, as an expression; the statement's $1 is the organisation. Whoever is in the middle of a sitting goes on with it after the
  * link's end, too.
  * @param now the parameter that holds the instant
  */
@@ -13,11 +13,11 @@ export const stateOfInvitation = (now: string): string => `
     when 'withdrawn' then 'cancelled'
     else case
       when exists (
-        select from sitting s where s.organisation_id = i.organisation_id and s.invitation_id = i.invitation_id and s.status = 'open')
+        select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id and s.status = 'open')
         then 'started'
       when i.expires_at <= ${now} then 'expired'
       when exists (
-        select from sitting s where s.organisation_id = i.organisation_id and s.invitation_id = i.invitation_id and s.status = 'completed')
+        select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id and s.status = 'completed')
         then 'started'
       else 'invited' end end`;
 

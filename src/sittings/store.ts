@@ -440,7 +440,7 @@ export function findIdleSittings(tx: Tx, before: Date, limit: number): Promise<S
 
 const open = statement(
   'sitting.open_count',
-  `select count(*) as count from (select from sitting where status = 'open' limit ${limits.rowsCounted}) s`,
+  `select count(*) as count from (select 1 from sitting where status = 'open' limit ${limits.rowsCounted}) s`,
 );
 
 /** Sittings under way, of all organisations. */

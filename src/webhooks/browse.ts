@@ -39,7 +39,7 @@ export type DeliveryFilter = {
 
 const chosenEndpoints = 'w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)';
 const inOrder = 'd.created_at desc, d.delivery_id desc';
-const between = `d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id
+const between = `d.organisation_id = $1 and d.endpoint_id = w.endpoint_id
                  and d.created_at >= $3::timestamptz and d.created_at < $4::timestamptz
                  and (d.created_at, d.delivery_id) < ($5::timestamptz, $6::uuid)`;
 // An end that isn't given is one all the same: a condition that may be none is no condition of an index.
@@ -81,7 +81,7 @@ const pageOf = (status: DeliveryStatus | 'any', bounded: boolean) => {
            order by ${inOrder} limit $7) p
     join event e on e.organisation_id = $1 and e.event_id = p.event_id
     left join lateral (
-      select * from delivery_attempt t where t.organisation_id = p.organisation_id and t.delivery_id = p.delivery_id
+      select * from delivery_attempt t where t.organisation_id = $1 and t.delivery_id = p.delivery_id
        order by t.number desc limit 1) t on true
    order by p.created_at desc, p.delivery_id desc`,
   );

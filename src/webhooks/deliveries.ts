@@ -47,15 +47,15 @@ const listOf = (status: DeliveryStatus | 'any') =>
   select d.delivery_id, d.endpoint_id, e.type, d.status, d.next_attempt_at, e.emptied, a.at, a.status_codes, a.durations, a.errors
     from (select d.* from webhook_endpoint w cross join lateral (
             select * from delivery d
-             where d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id ${status === 'any' ? '' : `and d.status = '${status}'`}
+             where d.organisation_id = $1 and d.endpoint_id = w.endpoint_id ${status === 'any' ? '' : `and d.status = '${status}'`}
              order by d.created_at desc limit $3) d
            where w.organisation_id = $1 and ($2::uuid is null or w.endpoint_id = $2)
            order by d.created_at desc, d.delivery_id limit $3) d
-    join event e using (organisation_id, event_id)
+    join event e on e.organisation_id = $1 and e.event_id = d.event_id
    cross join lateral (
      select coalesce(array_agg(t.at order by t.number), '{}') as at, coalesce(array_agg(t.status_code order by t.number), '{}') as status_codes,
             coalesce(array_agg(t.duration_ms order by t.number), '{}') as durations, coalesce(array_agg(t.error order by t.number), '{}') as errors
-       from delivery_attempt t where t.organisation_id = d.organisation_id and t.delivery_id = d.delivery_id) a
+       from delivery_attempt t where t.organisation_id = $1 and t.delivery_id = d.delivery_id) a
    order by d.created_at desc, d.delivery_id`,
   );
 const lists = {
@@ -102,7 +102,7 @@ const replay = statement(
          select coalesce(array_agg(g::uuid), '{}') from jsonb_array_elements_text(
            coalesce(e.payload::jsonb -> 'group_ids', '[]') || coalesce(e.payload::jsonb -> 'added', '[]') || coalesce(e.payload::jsonb -> 'removed', '[]')) as g))
     union
-    select d.event_id from delivery d join event e using (organisation_id, event_id)
+    select d.event_id from delivery d join event e on e.organisation_id = $1 and e.event_id = d.event_id
      where d.organisation_id = $1 and d.endpoint_id = $2 and e.occurred_at >= $4 and e.occurred_at < $5 and e.emptied is null),
   resent as (
     insert into delivery as d (organisation_id, delivery_id, endpoint_id, event_id, next_attempt_at, created_at)

@@ -41,11 +41,19 @@ suite('words of the command line', () => {
       ['nothing'],
       ['organisation'],
       ['serve', '--role', 'king'],
+      ['distribute', '--shards', '0'],
     ];
     for (const { code, said } of await Promise.all(misuses.map((words) => call(...words)))) {
       assert.equal(code, 2, said);
       assert.match(said, /^ars: [^\n]+\n$/);
     }
+  });
+
+  test('a database without Citus is not distributed', async () => {
+    const { url } = await thisServer();
+    const { code, said } = await callIn({ DATABASE_URL: url, ARS_SECRET: 'x'.repeat(32) }, 'distribute', '--dry-run');
+    assert.equal(code, 1, said);
+    assert.match(said, /^ars: (This PostgreSQL has no Citus|Citus is installed, but not in this database): [^\n]+\n$/);
   });
 
   test('no word finds what every object has', async () => {

@@ -1,0 +1,64 @@
+import { systemClock } from '../src/clock.ts';
+import { openDatabase } from '../src/db/database.ts';
+import { distribute, NotReady, othersConnected, planDistribution, proveReady } from '../src/db/distribute.ts';
+import { limits } from '../src/limits.ts';
+import { streamLog } from '../src/log.ts';
+import { readSettings } from '../src/settings.ts';
+import type { Call, Command } from './command.ts';
+import { Failure, Misuse } from './command.ts';
+import { option } from './open.ts';
+
+function shardsOf(call: Call): number {
+  const given = option(call, 'shards');
+  if (given === undefined) return limits.shards;
+  const shards = Number(given);
+  if (!Number.isInteger(shards) || shards < 1 || shards > limits.shardsMost)
+    throw new Misuse(`--shards must be a whole number from 1 to ${limits.shardsMost}`);
+  return shards;
+}
+
+async function run(call: Call) {
+  const shards = shardsOf(call);
+  const settings = readSettings(process.env);
+  const url = settings.databaseDirectUrl ?? settings.databaseUrl;
+  if (url === undefined)
+    throw new Failure('Only a PostgreSQL of your own can be distributed: set DATABASE_URL to the coordinator.');
+  const db = openDatabase(url, streamLog(systemClock, 'none', process.stdout), 2);
+  try {
+    await proveReady(db);
+    const steps = await planDistribution(db, shards);
+    if (call.options['dry-run'] === true) {
+      const left = steps.filter(({ done }) => !done);
+      return {
+        json: { steps, taken: [] },
+        text: left.length === 0 ? 'The database is distributed.' : left.map(({ step }) => step).join('\n'),
+      };
+    }
+    const others = steps.every(({ done }) => done) ? 0 : await othersConnected(db);
+    if (others > 0)
+      throw new Failure(
+        `The service still has ${others} connections to the database: stop it first, for tables are locked while they are copied.`,
+      );
+    const taken = await distribute(db, shards, call.signal, call.step);
+    return {
+      json: { steps: await planDistribution(db, shards), taken },
+      text: taken.length === 0 ? 'The database is distributed.' : `The database is distributed: ${taken.length} steps.`,
+    };
+  } catch (error) {
+    if (error instanceof NotReady) throw new Failure(error.message);
+    if (call.signal.aborted) throw new Failure('Stopped between two steps: the same command goes on.');
+    throw error;
+  } finally {
+    await db.close();
+  }
+}
+
+export const commands: Command[] = [
+  {
+    name: 'distribute',
+    usage: '[--dry-run] [--shards N]',
+    summary: 'Distribute the database by organisation over the nodes of a Citus cluster, or go on with it',
+    options: { 'dry-run': { type: 'boolean' }, shards: { type: 'string' } },
+    run,
+  },
+];

@@ -1,0 +1,85 @@
+/**
+ * Statements that ask for rows of several organisations, each with its reason; the list may only become shorter
+ * (docs/decisions/0120). `*` stands for what Citus refuses as it is: there the service asks in another way, or not yet.
+ */
+
+const look = 'housekeeping looks everywhere for what is due, and does it organisation by organisation';
+const prune = 'what has had its time goes everywhere at once';
+const figure = 'a figure of the whole service, for its metrics';
+const batch = 'what is asked for at the same time is one statement, whoever asks';
+
+export const crossing: Record<string, string> = {
+  'admission.many': `* ${batch}`,
+  'admission.many_answered': `* ${batch}`,
+  'admission.one': '* the key says whose it is',
+  'admission.one_answered': '* the key says whose it is',
+  'assessment.live_each': `* ${batch}`,
+  'audit.insert': batch,
+  'audit.unsealed': `* ${figure}`,
+  'audit.waiting': `* ${look}`,
+  'backlog.due': `* ${figure}`,
+  'backlog.endpoints': figure,
+  'case.prune': prune,
+  'digest.next_set': look,
+  'digest.unfilled': look,
+  'event.newest_of_each': '* a process that follows events begins with all organisations that are listened to',
+  'evidence.by_hash': 'whoever verifies a file has its hash, and nothing else',
+  'evidence.current': batch,
+  'feed.newest': figure,
+  'feed.suspend': 'an organisation and its sandbox are suspended together',
+  'idempotency.prune': `* ${prune}`,
+  'import_run.old': look,
+  'import_run.open': look,
+  'import_run.prune': prune,
+  'invitation_run.open': look,
+  'invitation_run.prune': prune,
+  'key_use.prune': batch,
+  'key_use.record': batch,
+  'lane.claim_all': '* a worker takes what is due, whose it is',
+  'lane.claim_of': '* a worker takes what is due of those who woke it',
+  'lane.held': 'a worker asks for all lanes that it holds',
+  'lane.next_due': '* a worker sleeps until something is due, whose it is',
+  'lane.release': 'a worker gives back all lanes that it holds',
+  'lane.renew': 'a worker renews all lanes that it holds',
+  'lane.wanted': batch,
+  'learner.erasures': 'the list of erasures is compared with all organisations after a restore',
+  'learner.leaving': look,
+  'learner.unkeyed': look,
+  'lookup.insert': batch,
+  'lookup.prune': prune,
+  'membership_run.open': look,
+  'membership_run.prune': prune,
+  'notice.prune': prune,
+  'notice.take_untold': `* ${look}`,
+  'organisation.insert_feed': 'a new organisation begins in the shape of the others',
+  'outcome.record': `* ${batch}`,
+  'prune.orphans_dead': `* ${prune}`,
+  'prune.orphans_pending': `* ${prune}`,
+  'resend.open': look,
+  'resend.prune': prune,
+  'restamp.pending': look,
+  'restored.begin_again': 'after a restore all feeds begin again',
+  'restored.organisations': '* after a restore all feeds begin again',
+  'retention.due': look,
+  'retention.open': look,
+  'retention.prune': prune,
+  'review.unfilled': look,
+  'sandbox.requests': look,
+  'sitting.idle': look,
+  'sitting.open_count': figure,
+  'webhook.secrets_by_key': 'which secrets an earlier service secret encrypted',
+};
+
+/** Unique without the organisation, and why it needn't be. */
+export const keyedOtherwise: Record<string, string> = {
+  rate_window_pkey:
+    'the version before knows windows by their key alone; ars distribute puts the organisation before it',
+};
+
+/** Calls in statements that change rows whose value changes by itself. */
+export const volatileCalls: Record<string, string> = {
+  'outcome.record: pg_current_wal_insert_lsn': 'says how far the log has come, changes nothing',
+};
+
+/** Statements that aren't queries, and so have no plan. */
+export const unexplained = ['digest.bucket_memory'];
