@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { Client, openMirror } from '../client/src/index.ts';
 import { postgresStore } from '../client/src/stores/postgres.ts';
+import { CopyIn } from './copy-in.ts';
 import { backendsCpuUs } from './process.ts';
 
 /**
@@ -50,44 +51,9 @@ async function byMirror(): Promise<number> {
   return report.results;
 }
 
-/** A COPY as the driver lets one be sent, without the package that usually does so. */
-class CopyIn {
-  readonly begun: Promise<any>;
-  readonly done: Promise<void>;
-  #begin!: (connection: any) => void;
-  #end!: () => void;
-  #fail!: (error: Error) => void;
-  #sql: string;
-
-  constructor(sql: string) {
-    this.#sql = sql;
-    this.begun = new Promise((resolve) => (this.#begin = resolve));
-    this.done = new Promise((resolve, reject) => {
-      this.#end = resolve;
-      this.#fail = reject;
-    });
-  }
-
-  submit(connection: any): void {
-    connection.query(this.#sql);
-  }
-  handleCopyInResponse(connection: any): void {
-    this.#begin(connection);
-  }
-  handleCommandComplete(): void {}
-  handleReadyForQuery(): void {
-    this.#end();
-  }
-  handleError(error: Error): void {
-    this.#fail(error);
-  }
-}
-
 async function byCopy(): Promise<number> {
   const client = await pool.connect();
-  const copy = new CopyIn(`copy ${table} from stdin`);
-  client.query(copy as never);
-  const connection = await copy.begun;
+  const copy = new CopyIn(client, `copy ${table} from stdin`);
   const headers = { 'x-access-key-id': accessKeyId!, 'x-secret-access-key': secretAccessKey! };
   let results = 0;
   let address: string | null = `${baseUrl}/api/v1/assessments?limit=500`;
@@ -103,14 +69,11 @@ async function byCopy(): Promise<number> {
     let text = '';
     for (const one of data)
       text += `${one.assessment_id}\t${one.updated_at}\t${JSON.stringify(one).replaceAll('\\', '\\\\')}\n`;
-    connection.sendCopyFromChunk(Buffer.from(text));
-    if (connection.stream.writableNeedDrain === true)
-      await new Promise((resolve) => connection.stream.once('drain', resolve));
+    await copy.send(Buffer.from(text));
     mark((results += data.length));
     address = next;
   }
-  connection.endCopyFrom();
-  await copy.done;
+  await copy.end();
   client.release();
   return results;
 }

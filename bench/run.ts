@@ -75,7 +75,12 @@ const steps: Step[] = [
     run: ['writes.ts'],
     peer: "the same transactions without the feed's lock",
   },
-  { name: 'import', what: 'Import from NDJSON, 300,000 results', run: ['import.ts'], peer: '' },
+  {
+    name: 'import',
+    what: 'Import from NDJSON, 400,000 results',
+    run: ['import.ts'],
+    peer: 'prepared inserts of 500 rows, and `COPY`, into tables with the same indexes',
+  },
   { name: 'digest', what: 'The digest', run: ['digest.ts'], peer: 'the same statements without it, in turns' },
   {
     name: 'first-sync',
