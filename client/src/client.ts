@@ -24,7 +24,7 @@ import { searchOf, send } from './request.ts';
 import type { Surroundings } from './surroundings.ts';
 import { ordinarySurroundings } from './surroundings.ts';
 import type { WalkOptions } from './walk.ts';
-import { Walk } from './walk.ts';
+import { listed, Walk } from './walk.ts';
 
 export type ClientOptions = {
   /** The service's address, with or without its `/api/v1`. */
@@ -89,9 +89,11 @@ export class Client {
     query: Record<string, unknown>,
     options: WalkOptions,
   ): Walk<Entry> {
-    const ask = (search: string | null, call: FullCallOptions) =>
-      send(this.#connection, { id, ...operations[id] }, {}, call, search ?? searchOf(query));
-    return new Walk<Entry>(ask as never, options);
+    return new Walk<Entry>(
+      async (search, call) =>
+        listed(id, await send(this.#connection, { id, ...operations[id] }, {}, call, search ?? searchOf(query))),
+      options,
+    );
   }
 
   /** Whether the key pair is right, and whose it is. */

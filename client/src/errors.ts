@@ -71,12 +71,13 @@ export class UnexpectedReplyError extends ArsError {
   override name = 'UnexpectedReplyError';
   readonly status: number;
 
-  constructor(operation: string, status: number, what: string) {
-    super(
-      `${operation}: ${what} (status ${status}); is the base address right?`,
-      operation,
-      status < 300 || status >= 500,
-    );
+  constructor(
+    operation: string,
+    status: number,
+    what: string,
+    isTransient = status < 300 || status === 304 || status >= 500,
+  ) {
+    super(`${operation}: ${what} (status ${status}); is the base address right?`, operation, isTransient);
     this.status = status;
   }
 }

@@ -1,6 +1,7 @@
 import { ApiError, ArsError, ConnectionError, TimeoutError, UnexpectedReplyError } from './errors.ts';
 import type { Operations } from './openapi.ts';
 import type { Surroundings } from './surroundings.ts';
+import { longestTimerMs } from './surroundings.ts';
 
 export type OperationId = keyof Operations;
 
@@ -51,6 +52,8 @@ export type Connection = {
 
 const firstWaitMs = 500;
 const longestWaitMs = 20_000;
+/** A page of the largest results takes a hundredth of it; what is longer is no reply of the service, or was blown up on its way. */
+const mostBytes = 64 * 1024 * 1024;
 
 /** Where a request goes, and by what name errors speak of it. */
 type Target = { id: string; method: string; path: string };
@@ -110,8 +113,8 @@ export async function send(
 function waitAfter(attempt: number, error: ArsError, random: number): number {
   const growing = Math.min(longestWaitMs, firstWaitMs * 2 ** attempt);
   const told = error instanceof ApiError ? error.retryAfterMs : null;
-  // A crowd that was told the same moment comes back over half a second.
-  if (told !== null) return told + random * firstWaitMs;
+  // A crowd that was told the same moment comes back over half a second; whoever is told none at all keeps a distance.
+  if (told !== null && told > 0) return told + random * firstWaitMs;
   return growing * (1 - random / 2);
 }
 
@@ -126,14 +129,19 @@ async function sendOnce(
   const pass = () => attempt.abort(signal!.reason);
   signal?.addEventListener('abort', pass, { once: true });
   let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    attempt.abort();
-  }, timeoutMs);
+  const timer = setTimeout(
+    () => {
+      isLate = true;
+      attempt.abort();
+    },
+    Math.min(timeoutMs, longestTimerMs),
+  );
   try {
     const response = await surroundings.fetch(address, { ...init, signal: attempt.signal });
-    return await read(id, response, init.method === 'HEAD', surroundings);
+    return await read(id, response, init, surroundings);
   } catch (error) {
+    // What is left of a reply that is not wanted stays where it is.
+    attempt.abort();
     if (isLate) throw new TimeoutError(id, timeoutMs);
     if (error instanceof ArsError) throw error;
     throw new ConnectionError(id, { cause: error });
@@ -143,8 +151,14 @@ async function sendOnce(
   }
 }
 
-async function read(id: string, response: Response, isHead: boolean, { nowMs }: Surroundings): Promise<Reply<unknown>> {
+async function read(
+  id: string,
+  response: Response,
+  init: RequestInit,
+  { nowMs }: Surroundings,
+): Promise<Reply<unknown>> {
   const { status, headers } = response;
+  const isHead = init.method === 'HEAD';
   const requestId = headers.get('X-Request-Id');
   const reply = (body: unknown) => ({
     status,
@@ -154,21 +168,22 @@ async function read(id: string, response: Response, isHead: boolean, { nowMs }: 
     isReplayed: headers.get('Idempotency-Replayed') === 'true',
     headers,
   });
-  if (status === 204 || status === 304 || (isHead && response.ok)) {
+  const isConditional = 'If-None-Match' in (init.headers as Record<string, string>);
+  if ((status === 204 && init.method === 'DELETE') || (status === 304 && isConditional) || (isHead && response.ok)) {
     await response.body?.cancel();
     return reply(undefined);
   }
-  if (response.ok && headers.get('Content-Type') === 'application/pdf')
-    return reply(new Uint8Array(await response.arrayBuffer()));
-  const text = await response.text();
-  const body = parsed(text) as { error?: { code?: unknown; message?: unknown } } | undefined;
+  const bytes = await bytesOf(id, response);
+  if (response.ok && /^application\/pdf\b/.test(headers.get('Content-Type') ?? '')) return reply(bytes);
+  const body = parsed(new TextDecoder().decode(bytes)) as { error?: { code?: unknown; message?: unknown } } | undefined;
   if (response.ok) {
-    if (typeof body !== 'object') throw new UnexpectedReplyError(id, status, 'the reply is no JSON object');
+    if (typeof body !== 'object' || Array.isArray(body))
+      throw new UnexpectedReplyError(id, status, 'the reply is no JSON object');
     return reply(body);
   }
   const error = body?.error;
   const isRefusal = typeof error?.code === 'string' && typeof error.message === 'string';
-  const retryAfterMs = readRetryAfter(headers.get('Retry-After'), nowMs());
+  const retryAfterMs = readRetryAfter(headers, nowMs());
   if (isRefusal || isHead || (status >= 400 && status < 600 && isPassing(status))) {
     const code = isRefusal ? (error.code as string) : codeOf(status);
     const message = isRefusal ? (error.message as string) : 'the request was refused without words';
@@ -193,12 +208,42 @@ function removedBefore(error: ApiError): Reply<undefined> {
   return { status: 204, body: undefined, etag: null, requestId, isReplayed: false, headers: new Headers() };
 }
 
-/** Seconds, or a date as HTTP writes it. */
-function readRetryAfter(text: string | null, nowMs: number): number | null {
-  if (text === null) return null;
+/** The whole body, uncompressed, as far as one may be. */
+async function bytesOf(id: string, { body, status }: Response): Promise<Uint8Array<ArrayBuffer>> {
+  if (body === null) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    length += value.length;
+    if (length > mostBytes) {
+      await reader.cancel().catch(() => {});
+      throw new UnexpectedReplyError(id, status, `the reply is longer than ${mostBytes} bytes`, false);
+    }
+    chunks.push(value);
+  }
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+/** Seconds, or a date as HTTP writes it, which stands beside the sender's own clock: this machine's may be wrong. */
+function readRetryAfter(headers: Headers, nowMs: number): number | null {
+  const text = headers.get('Retry-After')?.trim() ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
-  const at = Date.parse(text);
-  return Number.isNaN(at) ? null : Math.max(0, at - nowMs);
+  const at = readDate(text);
+  return at === null ? null : Math.max(0, at - (readDate(headers.get('Date') ?? '') ?? nowMs));
+}
+
+/** Every runtime takes more for a date than HTTP does: `-5` among them. */
+function readDate(text: string): number | null {
+  return /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/.test(text) ? Date.parse(text) : null;
 }
 
 function parsed(text: string): unknown {

@@ -10,6 +10,9 @@ export type Surroundings = {
   wait(ms: number, signal?: AbortSignal): Promise<void>;
 };
 
+/** Some 24 days: a timer that is given more ends at once. */
+export const longestTimerMs = 2 ** 31 - 1;
+
 export const ordinarySurroundings: Surroundings = {
   // Asked for at each call, so that whoever replaces the global later is heard.
   fetch: (address, init) => globalThis.fetch(address, init),
@@ -23,10 +26,13 @@ export const ordinarySurroundings: Surroundings = {
         clearTimeout(timer);
         reject(signal!.reason as Error);
       };
-      const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', stop);
-        resolve();
-      }, ms);
+      const timer = setTimeout(
+        () => {
+          signal?.removeEventListener('abort', stop);
+          resolve();
+        },
+        Math.min(ms, longestTimerMs),
+      );
       signal?.addEventListener('abort', stop, { once: true });
     }),
 };

@@ -1,3 +1,4 @@
+import { UnexpectedReplyError } from './errors.ts';
 import type { CallOptions, FullCallOptions, Reply } from './request.ts';
 
 /** What to store once a walk is finished, together with what it brought: the next walk begins with it. */
@@ -32,6 +33,21 @@ export type WalkOptions = CallOptions & {
 
 type ListBody<Entry> = { data: Entry[]; pagination: { next: string | null } };
 
+/** The reply as a page of a list, its `next` as a query: the key pair never goes to another host. @throws UnexpectedReplyError */
+export function listed<Entry>(operation: string, reply: Reply<unknown>): Reply<ListBody<Entry>> {
+  if (reply.status === 304) return reply as Reply<ListBody<Entry>>;
+  const { data, pagination } = reply.body as Partial<ListBody<Entry>>;
+  const isObject = (one: unknown) => typeof one === 'object' && one !== null;
+  if (!Array.isArray(data) || !data.every(isObject) || !isObject(pagination))
+    throw new UnexpectedReplyError(operation, reply.status, 'the reply is no page of a list');
+  const { next } = pagination!;
+  if (next === null) return reply as Reply<ListBody<Entry>>;
+  const query = /^[^?#]*(\?[^#]*)/.exec(String(next))?.[1] ?? '';
+  if (!new URLSearchParams(query).has('cursor'))
+    throw new UnexpectedReplyError(operation, reply.status, 'the address of the next page has no cursor');
+  return { ...reply, body: { data, pagination: { next: query } } };
+}
+
 /**
  * A list, read page by page as it is iterated:
  * `for await (const entry of walk)`, or `for await (const page of walk.pages())` for the place after each page.
@@ -58,6 +74,9 @@ export class Walk<Entry> implements AsyncIterable<Entry> {
 
   async *pages(): AsyncGenerator<Page<Entry>, void, undefined> {
     const { etag, position: _position, ...call } = this.#options;
+    // A page that comes again leads round for ever. Twice as far apart each time, one landmark sees every such circle.
+    let landmark = this.position?.next ?? null;
+    let [pages, reach] = [0, 1];
     for (;;) {
       const from: Position | null = this.position;
       const conditional = from === null && etag !== undefined ? { ...call, ifNoneMatch: etag } : call;
@@ -70,8 +89,10 @@ export class Walk<Entry> implements AsyncIterable<Entry> {
       // Both are those of the walk's first page, however far it has come.
       const since = from?.since ?? reply.headers.get('X-Sync-Through') ?? '';
       const walkETag = from?.etag ?? reply.etag ?? '';
-      // Only the query is taken from the address, so that the key pair never goes to another host.
-      const next = pagination.next === null ? null : new URL(pagination.next).search;
+      const { next } = pagination;
+      if (next !== null && next === landmark)
+        throw new UnexpectedReplyError('a walk', reply.status, 'its pages lead back to one that was there before');
+      if (++pages === reach) [landmark, pages, reach] = [next, 0, reach * 2];
       const page: Page<Entry> = {
         entries: data,
         position: next === null ? null : { next, since, etag: walkETag },

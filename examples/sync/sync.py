@@ -2,7 +2,14 @@
 #   API=http://127.0.0.1:8080/api/v1 ACCESS_KEY_ID=… SECRET_ACCESS_KEY=… python3 sync.py results.json
 import json, os, sys
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+
+class Stay(HTTPRedirectHandler):
+    redirect_request = lambda *_: None  # The key pair follows nobody to another host.
+
+
+urlopen = build_opener(Stay).open
 
 file = sys.argv[1] if len(sys.argv) > 1 else "results.json"
 keys = {"X-Access-Key-Id": os.environ["ACCESS_KEY_ID"], "X-Secret-Access-Key": os.environ["SECRET_ACCESS_KEY"]}

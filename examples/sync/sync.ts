@@ -13,7 +13,7 @@ type Page = { data: { assessment_id: string; status?: string }[]; pagination: { 
 let url = `${api}/assessments?limit=500${state.since === null ? '' : `&since=${state.since}`}`;
 let walk = null;
 while (url) {
-  const reply = await fetch(url, { headers: { ...keys, 'If-None-Match': state.etag } });
+  const reply = await fetch(url, { redirect: 'error', headers: { ...keys, 'If-None-Match': state.etag } });
   if (reply.status === 304) break;
   if (!reply.ok) throw new Error(await reply.text());
   if (state.since !== null && (reply.headers.get('X-Sync-Restored') ?? '') > state.since) {

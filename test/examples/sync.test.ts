@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -12,6 +14,7 @@ import { recordResults, scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
 const run = promisify(execFile);
+const portOf = (server: Server) => (server.address() as { port: number }).port;
 const folder = new URL('../../examples/sync/', import.meta.url).pathname;
 
 async function lacks(...programs: string[]): Promise<string | false> {
@@ -54,7 +57,31 @@ suite('the examples that sync', async () => {
   const work = await mkdtemp(join(tmpdir(), 'ars-sync-'));
   after(() => rm(work, { recursive: true, force: true }));
 
+  const elsewhere: string[] = [];
+  const stranger = createServer((request, response) => {
+    elsewhere.push(request.url!);
+    response.end('{"data":[{"assessment_id":"x","status":"completed"}],"pagination":{"next":null}}');
+  });
+  const mover = createServer((request, response) =>
+    response.writeHead(302, { location: `http://localhost:${portOf(stranger)}${request.url}` }).end(),
+  );
+  for (const one of [stranger, mover]) {
+    await new Promise<void>((resolve) => one.listen(0, '127.0.0.1', resolve));
+    after(() => one.close());
+  }
+
   for (const { name, command, skip } of variants) {
+    test(`${name} takes its key pair to no other host`, { skip }, async () => {
+      const [program, script] = command as [string, string];
+      const api = `http://127.0.0.1:${portOf(mover)}/api/v1`;
+      const env = { ...process.env, API: api, ACCESS_KEY_ID: 'id', SECRET_ACCESS_KEY: 'secret' };
+      const place = join(work, `moved-${name}`);
+      await run(program, [script, place], { env }).catch(() => {});
+      assert.deepEqual(elsewhere, []);
+      const stored = await readFile(place, 'utf8').catch(() => '{}');
+      assert.ok(!('x' in (JSON.parse(stored).results ?? {})), 'what a stranger answered was stored');
+    });
+
     test(`${name} holds what a sweep shows, after every kind of change`, { skip }, async () => {
       const scene = await scenario(service);
       const place = join(work, name);

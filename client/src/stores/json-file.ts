@@ -29,17 +29,24 @@ export function jsonFileStore(path: string): Store<null> {
     await folder?.close();
   };
 
-  return {
-    async open() {
-      try {
-        content = JSON.parse(await readFile(path, 'utf8')) as Content;
-      } catch (error) {
-        if ((error as { code?: string }).code !== 'ENOENT') throw error;
-      }
-    },
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const turn = last.then(work);
+    last = turn.catch(() => {});
+    return turn;
+  };
 
-    transaction(work) {
-      const turn = last.then(async () => {
+  return {
+    open: () =>
+      inTurn(async () => {
+        try {
+          content = contentOf(path, await readFile(path, 'utf8'));
+        } catch (error) {
+          if ((error as { code?: string }).code !== 'ENOENT') throw error;
+        }
+      }),
+
+    transaction: (work) =>
+      inTurn(async () => {
         const next: Content = { state: content.state, results: { ...content.results } };
         let isChanged = false;
         const result = await work({
@@ -73,9 +80,16 @@ export function jsonFileStore(path: string): Store<null> {
         if (isChanged) await write(next);
         content = next;
         return result;
-      });
-      last = turn.catch(() => {});
-      return turn;
-    },
+      }),
   };
+}
+
+function contentOf(path: string, text: string): Content {
+  try {
+    const { state, results } = JSON.parse(text) as Content;
+    if (typeof results === 'object' && results !== null) return { state: state ?? null, results };
+  } catch {
+    // Said below.
+  }
+  throw new Error(`${path} is no mirror, or was damaged; take it away, and everything is read anew`);
 }

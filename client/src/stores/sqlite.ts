@@ -35,7 +35,11 @@ export function sqliteStore<Database extends SqliteDatabase>(
       database.exec('commit');
       return result;
     } catch (error) {
-      database.exec('rollback');
+      try {
+        database.exec('rollback');
+      } catch {
+        // A full disk has already taken everything back; the fault itself is what counts.
+      }
       throw error;
     }
   };

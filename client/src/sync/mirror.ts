@@ -51,6 +51,14 @@ export const stride = 500;
 const isUuid = (text: unknown): text is string =>
   typeof text === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 
+/** As the service writes it: with three decimals, in UTC. */
+const isInstant = (text: unknown): text is string =>
+  typeof text === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text);
+
+/** What a mirror may store: nothing else has a place in it. */
+export const isStamped = ({ assessment_id: id, updated_at: time }: { assessment_id: string; updated_at: string }) =>
+  isUuid(id) && isInstant(time);
+
 /** A mirror's store, its state, and every way in which the state changes: each is one transaction with what it stands for. */
 export class Mirror<Native = unknown> {
   readonly client: Client;
@@ -82,6 +90,7 @@ export class Mirror<Native = unknown> {
   async open(): Promise<void> {
     await this.store.open();
     const { organisation_id: organisation } = await this.client.health({ signal: this.signal });
+    if (!isUuid(organisation)) throw new UnexpectedReplyError('health', 200, 'the reply names no organisation');
     this.#organisation = organisation;
     await this.load();
     const filters = filterText(this.filters);
@@ -135,6 +144,8 @@ export class Mirror<Native = unknown> {
 
   /** Stores a page of a walk together with the place after it. */
   async take(page: Page<FeedEntry>, isWhole: boolean): Promise<void> {
+    if (!isInstant((page.checkpoint ?? page.position)!.since))
+      throw new UnexpectedReplyError('listAssessments', 200, 'no X-Sync-Through; does a proxy take headers away');
     await this.change(async (transaction, next) => {
       const { walk } = next;
       const before = isWhole && walk?.kind === 'whole' ? walk.shown : 0;
@@ -285,7 +296,7 @@ async function takeEntries(
   // A page may show a record and then its scope exit: the later one counts.
   const latest = new Map<string, FeedEntry>();
   for (const entry of entries) {
-    if (!isUuid(entry.assessment_id) || typeof entry.updated_at !== 'string')
+    if (!isStamped(entry))
       throw new UnexpectedReplyError('listAssessments', 200, 'an entry has no id or no updated_at');
     latest.set(entry.assessment_id.toLowerCase(), entry);
   }

@@ -81,10 +81,13 @@ async function walkOnce(mirror: Mirror, found: Found): Promise<void> {
   } while (mirror.state.walk !== null);
 }
 
+/** A week later, or at once where the clock stood ahead of today's when it was noted. */
+const isDue = (lastMs: number, nowMs: number) => nowMs - lastMs > weekMs || lastMs - nowMs > dayMs;
+
 /** Once a week where there is no digest: only a whole walk sees what was lost then. */
 function isSweepDue(mirror: Mirror): boolean {
   const { served, sweptAtMs } = mirror.state;
-  return served === null && mirror.client.surroundings.nowMs() - sweptAtMs > weekMs;
+  return served === null && isDue(sweptAtMs, mirror.client.surroundings.nowMs());
 }
 
 async function walkWhole(mirror: Mirror, found: Found): Promise<void> {
@@ -131,13 +134,14 @@ async function prove(mirror: Mirror, found: Found): Promise<void> {
   const nowMs = client.surroundings.nowMs();
   if (mirror.isProven === null) return;
   let isDamaged = false;
-  if (nowMs - mirror.state.recountedAtMs > weekMs) {
+  if (isDue(mirror.state.recountedAtMs, nowMs)) {
     await mirror.recount((_row, isBad) => {
       isDamaged ||= isBad;
     });
   }
   if (mirror.isProven && !isDamaged) return;
-  if (nowMs < mirror.state.quietUntilMs) return;
+  const quietMs = mirror.state.quietUntilMs - nowMs;
+  if (quietMs > 0 && quietMs <= dayMs) return;
   for (let repairs = 0; repairs < mostRepairs; repairs++) {
     if ((await repair(mirror)) === 'needs a whole walk') break;
     // That it is mended shows at once, unless the service has changed meanwhile.

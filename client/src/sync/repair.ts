@@ -5,7 +5,7 @@ import type { Digest } from './digest.ts';
 import { bucketOf, emptyDigest, plus, sameDigest } from './digest.ts';
 import type { Filters } from './filters.ts';
 import type { Mirror } from './mirror.ts';
-import { stride } from './mirror.ts';
+import { isStamped, stride } from './mirror.ts';
 import { outcomeOf, SyncStopped } from './outcome.ts';
 import type { Row } from './store.ts';
 
@@ -81,7 +81,10 @@ async function differences(mirror: Mirror): Promise<Difference[] | null> {
 /** What a by-id read gives, null where there is no such result. */
 async function readRecord(mirror: Mirror, id: string): Promise<Assessment | null> {
   try {
-    return await mirror.client.assessments.get(id, { signal: mirror.signal });
+    const record = (await mirror.client.assessments.get(id, { signal: mirror.signal })) as Assessment | undefined;
+    if (record?.assessment_id?.toLowerCase() !== id || !isStamped(record))
+      throw new UnexpectedReplyError('getAssessment', 200, 'the reply is not the result that was asked for');
+    return record;
   } catch (error) {
     if (error instanceof TypeError && !(error instanceof ArsError)) return null;
     if (!(error instanceof ArsError)) throw error;
@@ -116,7 +119,8 @@ export async function serviceBuckets(
   const data = await ask(service, { bits: usualBits });
   if (data === null) return null;
   const { bits, buckets, restored } = data as { bits?: unknown; buckets?: unknown; restored: string | null };
-  if (typeof bits !== 'number' || !Array.isArray(buckets) || buckets.length !== 2 ** bits)
+  const isDigest = (one: unknown) => Array.isArray(one) && one.length === 3 && one.every(Number.isSafeInteger);
+  if (typeof bits !== 'number' || !Array.isArray(buckets) || buckets.length !== 2 ** bits || !buckets.every(isDigest))
     throw new UnexpectedReplyError('GET /assessments/digest', 200, 'the digest has not as many buckets as it says');
   return { bits, buckets: (buckets as [number, number, number][]).map(([n, w1, w2]) => ({ n, w1, w2 })), restored };
 }
@@ -131,8 +135,10 @@ export async function serviceResults(
     const some = buckets.slice(at, at + bucketsPerRequest);
     const data = await ask(service, { bits, buckets: some });
     if (data === null) return null;
-    for (const { assessment_id, updated_at } of data.assessments as { assessment_id: string; updated_at: string }[])
-      results.set(assessment_id, updated_at);
+    const found = data.assessments as { assessment_id: string; updated_at: string }[] | undefined;
+    if (!Array.isArray(found) || !found.every((one) => one !== null && isStamped(one)))
+      throw new UnexpectedReplyError('GET /assessments/digest', 200, 'the reply has no results with their times');
+    for (const { assessment_id, updated_at } of found) results.set(assessment_id.toLowerCase(), updated_at);
   }
   return results;
 }

@@ -96,21 +96,22 @@ export function sync<Native>(options: SyncOptions<Native>): Sync {
 
   const run = async (): Promise<void> => {
     let failures = 0;
-    let failingSinceMs = 0;
+    // Not by the clock: a machine that slept has not asked meanwhile.
+    let waitedMs = 0;
     while (!isOver()) {
       isWoken = false;
       try {
         const report = await mirror.poll();
-        failures = 0;
+        failures = waitedMs = 0;
         onReport?.(report);
         await rest();
       } catch (error) {
         if (isOver()) return;
-        if (failures++ === 0) failingSinceMs = surroundings.nowMs();
-        const hopeless = givenUp(error, failures, surroundings.nowMs() - failingSinceMs);
+        const hopeless = givenUp(error, ++failures, waitedMs);
         if (hopeless !== null) throw hopeless;
         const againInMs = Math.min(longestWaitMs, 1000 * 2 ** failures) * (1 - surroundings.random() / 2);
         onReport?.({ failed: error, againInMs });
+        waitedMs += againInMs;
         await surroundings.wait(againInMs, signal).catch(() => {});
       }
     }
@@ -119,11 +120,11 @@ export function sync<Native>(options: SyncOptions<Native>): Sync {
 }
 
 /** What ends the mirror: a fault that can't pass, or one that has had its time. */
-function givenUp(error: unknown, failures: number, failingMs: number): SyncStopped | null {
+function givenUp(error: unknown, failures: number, waitedMs: number): SyncStopped | null {
   if (error instanceof SyncStopped) return error;
   const said = error instanceof Error ? error.message : String(error);
   if (error instanceof ArsError)
-    return failingMs < patienceMs
+    return waitedMs < patienceMs
       ? null
       : new SyncStopped(`The service has not answered a poll for a day: ${said}`, { cause: error });
   return failures < mostFailures
