@@ -71,13 +71,19 @@ export async function ask(baseUrl: string, method: string, path: string, given: 
       Array.isArray(value) ? value.join(', ') : (value ?? ''),
     ]),
   );
-  const text = bytes.toString('utf8');
+  let known: { read: unknown } | null = null;
   return {
     status: reply.statusCode,
     headers: flat,
-    text,
     bytes,
-    body: isPlainJson(flat) && text !== '' ? JSON.parse(text) : undefined,
+    get text() {
+      return bytes.toString('utf8');
+    },
+    // Read where somebody looks at it: what passes through has no need of it.
+    get body() {
+      known ??= { read: isPlainJson(flat) && bytes.length > 0 ? JSON.parse(bytes.toString('utf8')) : undefined };
+      return known.read;
+    },
   };
 }
 
