@@ -90,7 +90,8 @@ export class Mirror<Native = unknown> {
   async open(): Promise<void> {
     await this.store.open();
     const { organisation_id: organisation } = await this.client.health({ signal: this.signal });
-    if (!isUuid(organisation)) throw new UnexpectedReplyError('health', 200, 'the reply names no organisation');
+    if (typeof organisation !== 'string')
+      throw new UnexpectedReplyError('health', 200, 'the reply names no organisation');
     this.#organisation = organisation;
     await this.load();
     const filters = filterText(this.filters);
