@@ -6,6 +6,7 @@ import { Failure, Misuse } from './command.ts';
 import type { ForeignMirror } from './foreign-mirror.ts';
 import { openForeignMirror } from './foreign-mirror.ts';
 import { option, requiredOption } from './open.ts';
+import { limits } from '../src/limits.ts';
 
 /** What is usually behind each kind of difference, for the person who looks after the mirror. */
 const sentences: Record<Cause, string> = {
@@ -75,6 +76,8 @@ async function run(call: Call) {
     willWrite: call.options.repair === true,
   });
   try {
+    // Whoever waits at a terminal hears soon that nobody answers; what comes later is asked for with more patience.
+    await client.health({ signal: call.signal, patienceMs: limits.verifySyncReachMs });
     const { differences, ...sizes } = await compare({ client, filters, held: mirror.held, signal: call.signal });
     const wrong = differences.filter(({ cause }) => cause !== 'coming');
     const isRepaired = call.options.repair === true && differences.length > 0;
@@ -85,7 +88,11 @@ async function run(call: Call) {
       exitCode: wrong.length === 0 || isRepaired ? 0 : 1,
     };
   } catch (error) {
+    if (call.signal.aborted) throw new Failure('Stopped; the mirror is as it was.');
     if (error instanceof TypeError) throw new Misuse(`--filters: ${error.message}`);
+    if (error instanceof ApiError && error.status === 401) throw new Failure('The service refuses the key pair.');
+    if (error instanceof ApiError && error.operation === 'health' && error.status === 404)
+      throw new Failure('There is no API of the service at --api; is the base address right?');
     if (error instanceof ArsError || error instanceof SyncStopped) throw new Failure(error.message);
     throw error;
   } finally {

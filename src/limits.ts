@@ -252,6 +252,8 @@ export const limits = {
   /** Buckets whose members one request may ask for, and the bits of an id that buckets are told apart by, at most. */
   digestBuckets: 64,
   digestBits: 16,
+  /** For how long `ars verify-sync` tries to reach a service that does not answer at all, before it says so. */
+  verifySyncReachMs: 2000,
   /** Records that one transaction of a restamp moves. */
   restampRecords: 50,
   /** The least pause between two slices of a restamp, and the pause as a multiple of what the slice took. */

@@ -204,6 +204,8 @@ suite('ars verify-sync', async () => {
         1,
         /refuses the key pair/,
       ],
+      [{}, ['--api', 'http://127.0.0.1:1', '--mirror', join(folder, 'walk.ndjson')], 1, /cannot be reached/],
+      [{}, ['--api', `${service.url}/docs`, '--mirror', join(folder, 'walk.ndjson')], 1, /base address right/],
     ] as const) {
       const called = await call(environment, ...words);
       assert.equal(called.code, code, called.said);

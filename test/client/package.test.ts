@@ -45,7 +45,7 @@ const entry = {
   status: 'completed',
   updated_at: '2026-01-31T09:41:00.000Z',
 };
-const mirrorSays = { results: 1, since: 'now', others: ['function', 'function', true] };
+const mirrorSays = { results: 1, since: entry.updated_at, others: ['function', 'function', true] };
 const expected = { verdict: 'valid', organisation_id: 'o', seen: ['g1', 'g2'], code: 'not_found' };
 
 const typed = `import { Client, ApiError, sync, type Assessment, type Change, type Store } from '@ars/client';
@@ -111,7 +111,11 @@ suite('the packed client, installed in a project of its own', async () => {
     };
     const reply = replies[request.url!];
     if (request.url!.startsWith('/api/v1/assessments?')) {
-      response.writeHead(200, { 'content-type': 'application/json', etag: 'W/"e"', 'x-sync-through': 'now' });
+      response.writeHead(200, {
+        'content-type': 'application/json',
+        etag: 'W/"e"',
+        'x-sync-through': entry.updated_at,
+      });
       response.end(JSON.stringify({ data: [entry], pagination: { next: null } }));
       return;
     }

@@ -79,6 +79,56 @@ const target = {
   },
 };
 
+/** Plays Airbyte: a platform that keeps the state with the records before it, and a destination that dedupes and deletes. */
+const airbyte = {
+  read: (place: string): { records: Record<string, Assessment>; state: unknown; discovered?: any } =>
+    existsSync(place) ? JSON.parse(readFileSync(place, 'utf8')) : { records: {}, state: null },
+  async sync(place: string, environment: Environment, mode: 'full_refresh' | 'incremental'): Promise<string> {
+    const { API: api, ACCESS_KEY_ID: access_key_id, SECRET_ACCESS_KEY: secret_access_key } = environment;
+    const source = async (...words: string[]) => {
+      const { stdout } = await run('python3', [join(root, 'examples/airbyte/source.py'), ...words], {
+        env: environment,
+        maxBuffer: 1e8,
+      }).catch((error: { stdout: string }) => error);
+      return lines(stdout).map((line) => JSON.parse(line) as Record<string, any>);
+    };
+    const [config, catalog, state] = ['config', 'catalog', 'state'].map((name) => `${place}.${name}`) as [
+      string,
+      string,
+      string,
+    ];
+    writeFileSync(config, JSON.stringify({ api, access_key_id, secret_access_key }));
+    const own = airbyte.read(place);
+    if (own.state === null) {
+      const [checked] = await source('check', '--config', config);
+      assert.deepEqual(checked, { type: 'CONNECTION_STATUS', connectionStatus: { status: 'SUCCEEDED' } });
+    }
+    const [discovered] = own.state === null ? await source('discover', '--config', config) : [own.discovered];
+    own.discovered = discovered;
+    const streams = discovered!.catalog.streams.map((stream: object) => ({ stream, sync_mode: mode }));
+    writeFileSync(catalog, JSON.stringify({ streams }));
+    writeFileSync(state, JSON.stringify(own.state === null ? [] : [own.state]));
+    const messages = await source('read', '--config', config, '--catalog', catalog, '--state', state);
+    const failure = messages.find((one) => one.type === 'TRACE' && one.trace.type === 'ERROR');
+    if (failure !== undefined) {
+      assert.match(failure.trace.error.message, /refresh this stream/);
+      return airbyte.sync(place, environment, 'full_refresh');
+    }
+    if (mode === 'full_refresh') own.records = {};
+    let moved = 0;
+    for (const message of messages) {
+      if (message.type === 'STATE') own.state = message;
+      if (message.type !== 'RECORD') continue;
+      moved++;
+      const { data } = message.record;
+      if (data._ab_cdc_deleted_at === undefined) own.records[data.assessment_id] = data;
+      else delete own.records[data.assessment_id];
+    }
+    writeFileSync(place, JSON.stringify(own));
+    return moved === 0 ? String(messages.find((one) => one.type === 'LOG')?.log.message) : `${moved} records`;
+  },
+};
+
 function inDatabase<Result>(place: string, work: (database: DatabaseSync) => Result): Result {
   const database = new DatabaseSync(place);
   try {
@@ -198,6 +248,21 @@ const pollers: Poller[] = [
       byId(Object.values(target.read(place).records).map(({ version: _version, ...record }) => record as Assessment)),
     damage: (place) => {
       const own = target.read(place);
+      delete own.records[Object.keys(own.records)[0]!];
+      writeFileSync(place, JSON.stringify(own));
+    },
+  },
+  {
+    name: 'airbyte/source.py',
+    needs: ['python3'],
+    // A source does not see what its destination holds: a refresh, as once a week, is what mends damage there.
+    poll: (place, env) => {
+      const isDamaged = Object.keys(airbyte.read(place).records).length === 602;
+      return airbyte.sync(place, env, isDamaged ? 'full_refresh' : 'incremental');
+    },
+    held: (place) => byId(Object.values(airbyte.read(place).records)),
+    damage: (place) => {
+      const own = airbyte.read(place);
       delete own.records[Object.keys(own.records)[0]!];
       writeFileSync(place, JSON.stringify(own));
     },
