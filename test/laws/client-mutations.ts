@@ -131,7 +131,11 @@ export const clientMutations: Mutation[] = [
     name: 'retry-after-ignored',
     fault: 'the client comes back before Retry-After is over',
     changes: [
-      { file: client.request, from: 'if (told !== null) return told + random * firstWaitMs;', to: 'void told;' },
+      {
+        file: client.request,
+        from: 'if (told !== null && told > 0) return told + random * firstWaitMs;',
+        to: 'void told;',
+      },
     ],
     caughtBy: { file: '../client/retries.test.ts', test: 'after as long as Retry-After', says: /7250/ },
   },
