@@ -43,6 +43,11 @@ export function counting(out: string | null, into: string | null): string {
       : out === null
         ? sums('', into!)
         : sums('-', out);
+  return keeping(delta);
+}
+
+/** CTEs that add these sums to their cells. */
+function keeping(delta: string): string {
   return `
   digest_delta as materialized (${delta}),
   digest_kept as (
@@ -50,6 +55,22 @@ export function counting(out: string | null, into: string | null): string {
     select $1, group_set_id, facet, n, s1, s2 from digest_delta
     on conflict (organisation_id, group_set_id, facet)
     do update set n = c.n + excluded.n, s1 = c.s1 + excluded.s1, s2 = c.s2 + excluded.s2)`;
+}
+
+/**
+ * The same for results that move, each from its cell of `had_set` with the token `had` to `group_set_id` and `token`. Ten
+ * thousand are looked through once: `digest_moves` adds up both sides, and its `n` is how many moved, counted or not.
+ */
+export function countingMoves(moving: string, through: string): string {
+  return `
+  digest_moves as materialized (
+    select had_set, group_set_id, facet, learner_id <= ${through} as is_counted, count(*) as n,
+           sum(${w1('had')}) as out1, sum(${w2('had')}) as out2, sum(${w1('token')}) as in1, sum(${w2('token')}) as in2
+      from ${moving} group by 1, 2, 3, 4),
+  ${keeping(`select group_set_id, facet, sum(n)::int8 as n, sum(s1)::int8 as s1, sum(s2)::int8 as s2
+      from (select had_set as group_set_id, facet, -n as n, -out1 as s1, -out2 as s2 from digest_moves where is_counted
+             union all
+            select group_set_id, facet, n, in1, in2 from digest_moves where is_counted) both_ways group by 1, 2`)}`;
 }
 
 /** SQL: what `counting` counted, as columns of a row for `Feed.counted`. */

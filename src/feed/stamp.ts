@@ -3,7 +3,7 @@ import type { Statement } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
-import { counted, counting, tokenOf } from './digest.ts';
+import { counted, countingMoves, tokenOf } from './digest.ts';
 import type { CountedRow, Feed } from './position.ts';
 
 /**
@@ -29,11 +29,8 @@ function assessmentsWhere(name: string, whose: string) {
       update assessment_feed f set position = m.position, group_set_id = m.group_set_id, token = m.token
         from moving m
        where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id),
-    ${counting(
-      'select had_set as group_set_id, facet, had as token from moving where learner_id <= $4',
-      'select group_set_id, facet, token from moving where learner_id <= $4',
-    )}
-    select (select count(*) from moving) as count, ${counted}`,
+    ${countingMoves('moving', '$4')}
+    select (select coalesce(sum(n), 0)::int8 from digest_moves) as count, ${counted}`,
   );
 }
 

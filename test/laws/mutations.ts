@@ -181,9 +181,9 @@ export const mutations: Mutation[] = [
     fault: 'a cascade puts results into their new cells and leaves them in their old ones',
     changes: [
       {
-        file: stamp,
-        from: "'select had_set as group_set_id, facet, had as token from moving where learner_id <= $4'",
-        to: "'select had_set as group_set_id, facet, had as token from moving where learner_id <= $4 and false'",
+        file: 'src/feed/digest.ts',
+        from: '-out2 as s2 from digest_moves where is_counted',
+        to: '-out2 as s2 from digest_moves where is_counted and false',
       },
     ],
     caughtBy: { ...history, says: /law 1: the digest of/ },
