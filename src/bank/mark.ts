@@ -1,4 +1,4 @@
-import type { NumericKey, RenderedItem, TaskField, TextKey } from './schema.ts';
+import type { Figure, NumericKey, RenderedItem, TaskField, TextKey } from './schema.ts';
 import { limits } from '../limits.ts';
 import type { Surroundings } from './marking/number-answer.ts';
 import { markNumber } from './marking/number-answer.ts';
@@ -56,6 +56,13 @@ function surroundings(item: RenderedItem, beside: readonly string[], label = '')
     return isQuoted || /_{4,}/u.test(open) ? [open.replace(/[*`]/gu, '')] : [];
   });
   return { beside, text, words: new Set(wordsOf(text).map(stemOf)), sentences };
+}
+
+/** What stands to be read in a figure of words. */
+function figureText(figure: Figure): string {
+  const { caption } = figure;
+  if (figure.kind === 'notice') return [caption, ...figure.lines].join(' ');
+  return figure.kind === 'table' ? [caption, ...figure.header, ...figure.rows.flat()].join(' ') : caption;
 }
 
 /** English that measures other things than letters; Reading names its answers as words, and form fields are copied. */
@@ -183,7 +190,10 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
     case 'numeric': {
       const text = one(answer, fieldNames.answer);
       if (text.trim() === '') return unanswered;
-      const verdict = markNumber(text, item.key, surroundings(item, [item.prefix ?? '', item.suffix ?? '']));
+      const around = surroundings(item, [item.prefix ?? '', item.suffix ?? '']);
+      // The words of a list or table beside its number: "Section 4: Repairs".
+      const shown = item.figure === undefined ? [] : wordsOf(figureText(item.figure)).map(stemOf);
+      const verdict = markNumber(text, item.key, { ...around, words: around.words.union(new Set(shown)) });
       return marked(verdict === 'right', verdict === 'unreadable' ? 'not_a_number' : null);
     }
     case 'short_text': {

@@ -24,7 +24,11 @@ export type PersonFit = {
 
 /** Fewer answers than this leave parts that say nothing. */
 export const personFitLeast = 20;
-const most = 2;
+/**
+ * Help has to be found where answers got better by little; who gives up shows it so plainly that a higher limit finds it, which
+ * leaves more of the false alarms for the other.
+ */
+const most = { better: 1.75, worse: 2.5 };
 
 const step = 0.1;
 /** Two logits, in steps of the abilities that are summed over. */
@@ -78,6 +82,7 @@ function logSum(logs: Iterable<number> & { readonly length: number }): number {
 }
 
 function changeOf({ better, worse }: Pick<PersonFit, 'better' | 'worse'>): 'none' | 'better' | 'worse' {
-  if (Math.max(better, worse) <= most) return 'none';
-  return better > worse ? 'better' : 'worse';
+  const [forBetter, forWorse] = [better - most.better, worse - most.worse];
+  if (Math.max(forBetter, forWorse) <= 0) return 'none';
+  return forBetter > forWorse ? 'better' : 'worse';
 }

@@ -150,17 +150,15 @@ suite('what the learner saw within a year', () => {
   });
 
   test('includes the other questions on a text that was read', () => {
-    const passage = english.passages[english.passageOfItem[english.indexById.get('eng-l1-read-006')!]!]!;
+    const sittings = (seen: string[]) =>
+      Array.from({ length: 12 }, (_, n) => play(english, 0.2, { seed: `t${n}`, seen }).items).flat();
+    const fresh = sittings([]);
+    const countOf = (items: readonly number[], passage: { items: readonly number[] }) =>
+      items.filter((i) => passage.items.includes(i)).length;
+    // The text that fresh sittings read most.
+    const passage = english.passages.reduce((most, one) => (countOf(fresh, one) > countOf(fresh, most) ? one : most));
     const seen = [english.bank.items[passage.items[0]!]!.id];
-    const count = (lately: string[]) => {
-      let given = 0;
-      for (let n = 0; n < 12; n++)
-        given += play(english, 0.2, { seed: `t${n}`, seen: lately }).items.filter((i) =>
-          passage.items.includes(i),
-        ).length;
-      return given;
-    };
-    assert.ok(count(seen) < count([]), 'the whole text counts as read');
+    assert.ok(countOf(sittings(seen), passage) < countOf(fresh, passage), 'the whole text counts as read');
   });
 });
 

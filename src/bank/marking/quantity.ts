@@ -149,7 +149,7 @@ function unitAt(plain: string, at: number): { unit: Unit; end: number } | null {
 }
 
 function quantityOf(parts: Part[]): Quantity | null {
-  const words = parts.filter((part) => part.kind === 'word').map((part) => part.text);
+  const words = parts.flatMap((part) => (part.kind === 'word' && part.text !== '' ? [part.text] : []));
   const told = parts.filter((part) => part.kind !== 'word');
   const numbers = told.filter((part) => part.kind === 'number');
   if (numbers.length === 0) return null;
