@@ -58,7 +58,7 @@ export const markBank: Command = {
   async run(call) {
     const [file] = call.positionals as [string];
     const bank = loadBank();
-    const counts: Record<Verdict, number> = { right: 0, wrong: 0, ask_again: 0 };
+    const counts: Record<Verdict, number> = { right: 0, wrong: 0, 'ask again': 0 };
     const source = file === '-' ? process.stdin : createReadStream(file);
     const failed = new Promise<never>((_, reject) => {
       source.once('error', () => reject(new Failure(`${file} cannot be read.`)));

@@ -12,11 +12,11 @@ export type Answer = Readonly<Record<string, string | readonly string[]>>;
 /**
  * What a page may ask the learner to mend before the answer is taken. It never says whether the answer is right:
  * `not_a_number` text that can't be read as a number · `incomplete` some parts are empty · `repeated` one position
- * given twice · `wrong_count` not as many chosen as the question says · `am_or_pm`, `clock_24`, `date_digits` a time or
- * date that is not written as the question asks.
+ * given twice · `wrong_count` not as many chosen as the question says · `am_or_pm`, `clock_24`, `time_digits`, `date_digits`
+ * a time or date that is not written as the question asks.
  */
 export type Problem =
-  'not_a_number' | 'incomplete' | 'repeated' | 'wrong_count' | 'am_or_pm' | 'clock_24' | 'date_digits';
+  'not_a_number' | 'incomplete' | 'repeated' | 'wrong_count' | 'am_or_pm' | 'clock_24' | 'time_digits' | 'date_digits';
 
 export type Marked = { answered: boolean; correct: boolean; problem: Problem | null };
 
@@ -142,7 +142,8 @@ const saysNothing = (text: string): boolean => !/[\p{L}\p{N}]/u.test(text);
 /** The form in which a time or date is wanted. */
 function formOf({ kind, clock }: TextKey): Problem {
   if (kind === 'date') return 'date_digits';
-  return clock === '12' ? 'am_or_pm' : 'clock_24';
+  if (clock === '12') return 'am_or_pm';
+  return clock === '24' ? 'clock_24' : 'time_digits';
 }
 
 /** "Choose", which a menu shows until something is chosen, is no answer. */
@@ -211,12 +212,12 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
   }
 }
 
-/** The verdict on an answer as `ars bank mark` prints it: `ask_again` where the page would not take it yet. */
-export type Verdict = 'right' | 'wrong' | 'ask_again';
+/** The verdict on an answer as `ars bank mark` prints it: `ask again` where the page would not take it yet. */
+export type Verdict = 'right' | 'wrong' | 'ask again';
 
 export function verdictOn(item: RenderedItem, answer: Answer): Verdict {
   const { answered, correct, problem } = mark(item, answer);
-  return !answered || problem !== null ? 'ask_again' : correct ? 'right' : 'wrong';
+  return !answered || problem !== null ? 'ask again' : correct ? 'right' : 'wrong';
 }
 
 /** The verdict on one field of a task, whatever the others hold. @returns null where the item has no such field */
@@ -225,7 +226,7 @@ export function verdictOnField(item: RenderedItem, fieldId: string, given: strin
   if (item.type !== 'task' || field === undefined) return null;
   const key = Object.hasOwn(item.key, field.id) ? item.key[field.id] : undefined;
   const verdict = key === undefined ? 'right' : markField(item, field, key, { [fieldNames.task(field.id)]: given });
-  return verdict === 'right' || verdict === 'wrong' ? verdict : 'ask_again';
+  return verdict === 'right' || verdict === 'wrong' ? verdict : 'ask again';
 }
 
 /** The answer that a learner who knows the key would send: for checks, examples and simulated sittings. */

@@ -125,6 +125,8 @@ export function problemText(problem: Problem, model: RenderModel): string {
       return 'Write the time with am or pm, such as 2:15 pm';
     case 'clock_24':
       return 'Write the time as a 24-hour time, such as 09:15';
+    case 'time_digits':
+      return 'Write the time in digits, such as 9:30';
     case 'date_digits':
       return 'Write the day, month and year in digits, such as 25/12/2024';
     case 'repeated':

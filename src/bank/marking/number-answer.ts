@@ -30,6 +30,9 @@ const fillers = new Set(
   ),
 );
 
+/** Whether digits are what is asked for, so that words only repeat the question. */
+export const asksForDigits = (question: string): boolean => /\bin digits\b/u.test(question);
+
 type NumberVerdict = 'right' | 'wrong' | 'unreadable';
 
 /** Marks a typed number, then without what is said around it; `unreadable` where it can't be told which is meant. */
@@ -42,6 +45,7 @@ export function markNumber(text: string, key: NumericKey, around: Surroundings):
 function markPlainNumber(text: string, key: NumericKey, around: Surroundings): NumberVerdict {
   const filled = gapFilled(text, around.sentences);
   if (filled !== null) return markPlainNumber(filled, key, { ...around, sentences: [] });
+  if (asksForDigits(around.text) && !/\d/u.test(text)) return 'unreadable';
   if (around.beside.some((name) => /^o.?clock$/u.test(name))) return markHour(text, key);
   const named = [...around.beside, ...(key.units ?? [])].filter((name) => name.trim() !== '');
   const inThousands = /\bthousands? (?:of )?pounds\b/iu.test(around.text);

@@ -3,6 +3,7 @@ import { addressWords, emailText, phoneDigits } from './contact.ts';
 import { markDate, readDate } from './date.ts';
 import { digitsForWords } from './number-words.ts';
 import { formulaMatches } from './formula-answer.ts';
+import { asksForDigits } from './number-answer.ts';
 import type { Surroundings } from './number-answer.ts';
 import { readQuantity } from './quantity.ts';
 import { distance, isSlipOf } from './slips.ts';
@@ -74,14 +75,16 @@ function markMeaning(text: string, key: TextKey, question: Question): TextVerdic
   };
   switch (key.kind) {
     case 'words':
-      if (namesTwo(text, question)) return 'wrong';
+      if (namesTwo(text, question) || besideIt.test(comparable(text))) return 'wrong';
       return key.accept.some((accepted) => sameWords(text, accepted, key, question)) ? 'right' : 'wrong';
     case 'time': {
       const at = readTime(key.accept[0]!)!;
       // A calculation is written out: its result counts.
       const result = text.slice(text.lastIndexOf('=') + 1);
       const told = timeOnItsDay(result, isPastMidnight(at, question.text));
-      return told === null ? null : markTime(told, at, key.clock ?? 'any');
+      if (told === null) return null;
+      const verdict = markTime(told, at, key.clock ?? 'any');
+      return verdict === 'right' && asksForDigits(question.text) && !/\d\d/u.test(told) ? 'form' : verdict;
     }
     case 'date':
       return markDate(text, readDate(key.accept[0]!)!, key.date_form ?? 'any');
@@ -115,6 +118,9 @@ function markMeaning(text: string, key: TextKey, question: Question): TextVerdic
 
 /** "shifts (28 May)": words after a name that explain it. */
 const aside = /(?<=\S) ?\((?!.*\b(?:or|not)\b)[^()]*\)\.?$/iu;
+
+/** "Over 12" is another number. */
+const besideIt = /^(?:it is |about )?(?:over|above|under|below|(?:more|less|fewer) than|at least|nearly|almost) [£\d]/u;
 
 /** "Rosa and Bilal", "Rosa/Bilal": one of the parts is an answer that the question itself names as wrong. */
 function namesTwo(text: string, { namedWrong }: Question): boolean {
