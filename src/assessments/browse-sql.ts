@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Sight } from '../groups/sight.ts';
-import { inSight } from '../groups/sight.ts';
+import { amongMembers, inSight } from '../groups/sight.ts';
 import { allFacets } from './facet.ts';
 import { lastChangeOf } from './history.ts';
 import { fromOrganisation, Shape } from './page-sql.ts';
@@ -74,8 +74,8 @@ export type Drive =
   | { by: 'facets'; facets: readonly number[] }
   | { by: 'days' }
   | { by: 'changes' }
-  /** In the order of the sort, from the place on. */
-  | { by: 'walk' }
+  /** In the order of the sort, from the place on, past so many at most. */
+  | { by: 'walk'; most: number }
   /** The latest assessed down to this one, to be sorted by something that no index has. */
   | { by: 'newest'; end: ResultPlace | null };
 
@@ -90,6 +90,8 @@ export type Look = {
 
 /** Group sets to which the filter's groups and the sight come down; null: every one. */
 export type GroupSets = readonly string[] | null;
+/** By group sets, and with `members` first by who is in the groups: it costs a look at all members, and then little. */
+export type Within = { groupSets: GroupSets; members: boolean };
 
 const feedOf = (source: string) => `
   lateral (select * from assessment_feed n where n.organisation_id = $1 and n.learner_id = ${source}.learner_id and n.assessment_id = ${source}.assessment_id offset 0) f`;
@@ -141,8 +143,15 @@ export function canWalk({ filter, sort }: Look, groupSets: GroupSets): boolean {
 
 const rankOf = { subject: (facet: number) => facet, placement: (facet: number) => ((facet & 7) << 3) | (facet >> 3) };
 
+/** Conditions on a learner `d`, which let through whoever is in the filter's groups and in sight, or everybody. */
+function among(shape: Shape, { filter }: Look, { members }: Within): string {
+  if (!members) return 'true';
+  const ids = [...filter.groupIds.map((id) => [id]), ...(filter.sight === null ? [] : [filter.sight])];
+  return ids.map((some) => amongMembers('d.learner_id', `${shape.bind(some)}::uuid[]`)).join(' and ');
+}
+
 /** Rows of a driver, for the `from` of a page: `f` is a row of the feed. */
-function driven(shape: Shape, look: Look, drive: Drive): string {
+function driven(shape: Shape, look: Look, drive: Drive, within: Within): string {
   const { filter, sort, descending, after, limit } = look;
   const way = descending ? ' desc' : '';
   const beyond = descending ? '<' : '>';
@@ -161,9 +170,11 @@ function driven(shape: Shape, look: Look, drive: Drive): string {
   // What the index holds is enough, unless the filter asks for more.
   const columns = `learner_id, assessment_id, assessed_at, facet${needsBody(look) ? ', source, body' : ''}`;
   // No more rows than these are there, and with a limit a plan that was made for any values follows the index, too.
-  const most = drive.by === 'days' ? mostGathered : mostOf(look);
-  const assessed = (more: string, order: string, kept = 'true') =>
-    `(select * from (select ${columns} from assessment d where d.organisation_id = $1${range(shape, 'd.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs)}${more} order by ${order} limit ${most}) d where ${kept}) a, ${feedOf('a')}`;
+  const most = drive.by === 'days' ? mostGathered : drive.by === 'walk' ? drive.most : mostSorted;
+  // What the index says is asked of all that is looked through, before the feed is looked into.
+  const ofFacets = filter.facets === null ? 'true' : `d.facet = any(${shape.bind(filter.facets)}::int2[])`;
+  const assessed = (more: string, order: string) =>
+    `(select * from (select ${columns} from assessment d where d.organisation_id = $1${range(shape, 'd.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs)}${more} order by ${order} limit ${most}) d where ${ofFacets} and ${among(shape, look, within)}) a, ${feedOf('a')}`;
   if (drive.by === 'days') return assessed('', 'd.assessed_at, d.assessment_id');
   if (drive.by === 'newest') {
     const end =
@@ -174,12 +185,10 @@ function driven(shape: Shape, look: Look, drive: Drive): string {
   }
   if (sort === 'assessed') {
     const place = 'd.assessed_at, d.assessment_id';
-    // Of all that is looked through, and before the feed is looked into.
-    const kept = filter.facets === null ? 'true' : `d.facet = any(${shape.bind(filter.facets)}::int2[])`;
-    return assessed(bound(place, after, beyond), `d.assessed_at${way}, d.assessment_id${way}`, kept);
+    return assessed(bound(place, after, beyond), `d.assessed_at${way}, d.assessment_id${way}`);
   }
   if (sort === 'changed')
-    return `(select * from assessment_feed f where ${fromOrganisation}${range(shape, 'f.position', filter.changedSinceUs, null)}${bound('f.position', after, beyond)} order by f.position${way} limit ${mostOf(look)}) f`;
+    return `(select * from assessment_feed f where ${fromOrganisation}${range(shape, 'f.position', filter.changedSinceUs, null)}${bound('f.position', after, beyond)} order by f.position${way} limit ${most}) f`;
   const rank = rankOf[sort as 'subject' | 'placement'];
   const facets = [...(filter.facets ?? allFacets)].sort((x, y) => (descending ? -1 : 1) * (rank(x) - rank(y)));
   const from =
@@ -200,15 +209,40 @@ function driven(shape: Shape, look: Look, drive: Drive): string {
  * by a walk, at most.
  */
 export const mostGathered = 5000;
-/** Of sets of groups, whose rows an index finds: where nothing is read beside each; and before levels narrow them. */
-export const mostGatheredPlain = 12_000;
-export const mostOfSets = 30_000;
 export const mostSorted = 2000;
-const mostWalked = 12_000;
-/** The same where the whole of each result has to be read. */
+/** Of sets of groups, whose rows an index finds: before levels narrow them. */
+const mostOfSets = 30_000;
+/** Gathered where nothing is read beside each of them and no walk could follow an index instead. */
+const mostGatheredPlain = 12_000;
+/** Gathered where each is compared with what else its learner has. */
+const mostCompared = 2000;
+const mostWalked = { least: 3000, unknown: 12_000, changed: 12_000, assessed: 40_000 };
+/** A walk goes so far that about so many are met whom groups and levels let through. */
+const mostMet = 1500;
+/** With no more results than these in the groups, a walk asks first whether a learner is a member. */
+export const mostOfMembers = 300_000;
+/** Looked through where the whole of each result has to be read. */
 const mostRead = 3000;
 
-export const mostOf = (look: Look): number => (needsBody(look) ? mostRead : mostWalked);
+/** How many live results there are: in groups and levels, in the groups, and altogether; null while not all are counted. */
+export type Counts = { cells: number; inSets: number | null; total: number };
+
+/** How many may be gathered by days or changes, and how many by sets of groups or levels. */
+export function mostOf(look: Look, groupSets: GroupSets, counts: Counts | null): { times: number; cells: number } {
+  const times = look.filter.latest ? mostCompared : mostGathered;
+  if (counts === null || (counts.inSets ?? 0) > mostOfSets) return { times, cells: 0 };
+  const isPlain = groupSets !== null && look.sort !== 'learner' && !needsBody(look) && !canWalk(look, groupSets);
+  return { times, cells: isPlain && !look.filter.latest ? mostGatheredPlain : times };
+}
+
+/** How far a walk goes: the rarer what it looks for, the further, because what is passed over costs little. */
+export function walkOf(look: Look, counts: Counts | null): Drive {
+  if (needsBody(look)) return { by: 'walk', most: mostRead };
+  if (counts === null) return { by: 'walk', most: mostWalked.unknown };
+  const reaching = Math.ceil((mostMet * counts.total) / Math.max(1, counts.cells));
+  const furthest = look.sort === 'assessed' ? mostWalked.assessed : mostWalked.changed;
+  return { by: 'walk', most: Math.min(furthest, Math.max(mostWalked.least, reaching)) };
+}
 
 /** Whether more of a result is needed than the feed says. */
 export const needsBody = ({ filter, sort }: Look) =>
@@ -226,15 +260,15 @@ function orderOf({ sort, descending }: Look, drive: Drive): string {
 export type Asked = { name: string; text: string; values: unknown[] };
 
 /** One page of results with what is shown of each, in the order of the sort. */
-export function pageOf(look: Look, groupSets: GroupSets, drive: Drive): Asked {
+export function pageOf(look: Look, within: Within, drive: Drive): Asked {
   const { sort, descending, after, limit } = look;
   const way = descending ? ' desc' : '';
   const shape = new Shape(look.organisationId);
-  const from = driven(shape, look, drive);
+  const from = driven(shape, look, drive, within);
   const fromAssessments = drive.by === 'days' || drive.by === 'newest' || (drive.by === 'walk' && sort === 'assessed');
   const assessment = needsBody(look) && !fromAssessments ? `, ${assessmentOf}` : '';
   const learner = sort === 'learner' ? ', learner l' : '';
-  let where = residual(shape, look, groupSets, drive.by);
+  let where = residual(shape, look, within.groupSets, drive.by);
   if (sort === 'learner') where += ' and l.organisation_id = $1 and l.learner_id = f.learner_id';
   // A walk begins after the place by itself.
   if (after !== null && drive.by !== 'walk') where += ` and ${beyondPlace(shape, look, after)}`;

@@ -3,16 +3,15 @@ import { statement } from '../db/database.ts';
 import { everyLearner } from '../feed/digest.ts';
 import type { Sight } from '../groups/sight.ts';
 import { inSight } from '../groups/sight.ts';
-import type { Drive, GroupSets, Look, ResultFilter, ResultPlace, ResultSort } from './browse-sql.ts';
+import type { Counts, Drive, GroupSets, Look, ResultFilter, ResultPlace, ResultSort } from './browse-sql.ts';
 import {
   canWalk,
   mostGathered,
-  mostGatheredPlain,
   mostOf,
-  mostOfSets,
+  mostOfMembers,
   mostSorted,
-  needsBody,
   pageOf,
+  walkOf,
   windowEnd,
 } from './browse-sql.ts';
 import type { ResultContent } from './body.ts';
@@ -54,16 +53,19 @@ const setsOfSight = statement(
   'result.sets_of_sight',
   'select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2::uuid[])',
 );
-/** How many live results there are in these sets and facets, which the digest's cells say. */
+/** How many live results there are in these sets and facets, which the digest's cells say, and altogether. */
 const inCells = statement(
   'result.in_cells',
   `
-  select v.digest_through, coalesce((
+  select v.digest_through, v.digest_n as total, coalesce((
       select sum(c.n) from digest_cell c where c.organisation_id = $1 and ($2::int2[] is null or c.facet = any($2))
          and ($3::uuid[] is null or c.group_set_id in (select unnest($3::uuid[])))), 0)::int8 as n
     from feed v where v.organisation_id = $1`,
 );
-const ofFeed = statement('result.of_feed', 'select digest_through, digest_n as n from feed where organisation_id = $1');
+const ofFeed = statement(
+  'result.of_feed',
+  'select digest_through, digest_n as n, digest_n as total from feed where organisation_id = $1',
+);
 const inDays = statement(
   'result.in_days',
   `
@@ -97,15 +99,19 @@ export async function countInCells(
   organisationId: number,
   facets: readonly number[] | null,
   groupSets: GroupSets,
-): Promise<number | null> {
+): Promise<{ n: number; total: number } | null> {
   const [row] = await (facets === null && groupSets === null
-    ? tx.query<{ digest_through: string; n: number }>(ofFeed, [organisationId])
-    : tx.query<{ digest_through: string; n: number }>(inCells, [organisationId, facets, groupSets]));
-  return row?.digest_through === everyLearner ? row.n : null;
+    ? tx.query<{ digest_through: string; n: number; total: number }>(ofFeed, [organisationId])
+    : tx.query<{ digest_through: string; n: number; total: number }>(inCells, [organisationId, facets, groupSets]));
+  return row?.digest_through === everyLearner ? row : null;
 }
 
-/** The driver that gathers least, where it is little enough. */
-async function gathering(tx: Tx, look: Look, groupSets: GroupSets): Promise<Drive | null> {
+/** The driver that gathers least, where it is little enough; and what it was chosen by. */
+async function gathering(
+  tx: Tx,
+  look: Look,
+  groupSets: GroupSets,
+): Promise<{ drive: Drive | null; counts: Counts | null }> {
   const { organisationId, filter } = look;
   const { facets, assessedFromUs, assessedBeforeUs, changedSinceUs } = filter;
   const counted = async (name: typeof inDays, values: unknown[]) =>
@@ -118,18 +124,22 @@ async function gathering(tx: Tx, look: Look, groupSets: GroupSets): Promise<Driv
       : counted(inDays, [assessedFromUs ?? 0, assessedBeforeUs ?? Number.MAX_SAFE_INTEGER]),
     changedSinceUs === null ? null : counted(sinceChange, [changedSinceUs]),
   ]);
+  const counts: Counts | null =
+    cells === null
+      ? null
+      : { cells: cells.n, total: cells.total, inSets: groupSets === null ? null : (inSets ?? cells).n };
   const ofCells: Drive =
     groupSets !== null ? { by: 'sets', groupSets } : facets !== null ? { by: 'facets', facets } : { by: 'changes' };
-  const isPlain = groupSets !== null && look.sort !== 'learner' && !needsBody(look);
+  const most = mostOf(look, groupSets, counts);
   const drives: [number | null, Drive, number][] = [
-    [(inSets ?? 0) > mostOfSets ? null : cells, ofCells, isPlain ? mostGatheredPlain : mostGathered],
-    [days, { by: 'days' }, mostGathered],
-    [changes, { by: 'changes' }, mostGathered],
+    [counts?.cells ?? null, ofCells, most.cells],
+    [days, { by: 'days' }, most.times],
+    [changes, { by: 'changes' }, most.times],
   ];
   const found = drives
     .filter((one): one is [number, Drive, number] => one[0] !== null && one[0] <= one[2])
     .sort(([x], [y]) => x - y);
-  return found[0]?.[1] ?? null;
+  return { drive: found[0]?.[1] ?? null, counts };
 }
 
 async function endOf(tx: Tx, look: Look, by: 'assessed' | 'changed', most: number): Promise<ResultPlace | null> {
@@ -158,10 +168,12 @@ function browsed({ body, assessed_at, place: _, change_at, change_actor, change_
  */
 export async function browseResults(tx: Tx, look: Look): Promise<ResultPage> {
   const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
-  let drive = await gathering(tx, look, groupSets);
-  if (drive === null && canWalk(look, groupSets)) drive = { by: 'walk' };
+  const { drive: gathered, counts } = await gathering(tx, look, groupSets);
+  let drive = gathered;
+  if (drive === null && canWalk(look, groupSets)) drive = walkOf(look, counts);
   drive ??= { by: 'newest', end: await endOf(tx, { ...look, descending: true }, 'assessed', mostSorted) };
-  const { name, text, values } = pageOf({ ...look, limit: look.limit + 1 }, groupSets, drive);
+  const within = { groupSets, members: counts !== null && counts.inSets !== null && counts.inSets <= mostOfMembers };
+  const { name, text, values } = pageOf({ ...look, limit: look.limit + 1 }, within, drive);
   const found = await tx.query<Row>(statement(name, text), values);
   const rows = found.slice(0, look.limit);
   const isFull = found.length > look.limit;
@@ -169,7 +181,7 @@ export async function browseResults(tx: Tx, look: Look): Promise<ResultPage> {
   // How far a walk has looked is of interest only where it has not filled the page.
   const end =
     drive.by === 'walk' && !isFull && (sort === 'assessed' || sort === 'changed')
-      ? await endOf(tx, look, sort, mostOf(look))
+      ? await endOf(tx, look, sort, drive.most)
       : null;
   return {
     rows: rows.map(browsed),
@@ -182,7 +194,7 @@ export async function browseResults(tx: Tx, look: Look): Promise<ResultPage> {
 /** The order of an export: what an index can't give for many goes by the date. */
 export async function exportSort(tx: Tx, look: Look): Promise<{ sort: ResultSort; descending: boolean }> {
   const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
-  const sorted = (await gathering(tx, look, groupSets)) !== null || canWalk(look, groupSets);
+  const sorted = (await gathering(tx, look, groupSets)).drive !== null || canWalk(look, groupSets);
   return sorted ? look : { sort: 'assessed', descending: true };
 }
 

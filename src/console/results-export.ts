@@ -50,7 +50,8 @@ export async function lookOf(visit: Visit): Promise<Look> {
 /** At most so many rows are in the file; null while nobody has counted. */
 async function mostRows(visit: Visit, { organisationId, filter }: Look): Promise<number | null> {
   const { db } = visit.app;
-  return countInCells(db, organisationId, filter.facets, await groupSetsFor(db, organisationId, filter));
+  const counted = await countInCells(db, organisationId, filter.facets, await groupSetsFor(db, organisationId, filter));
+  return counted?.n ?? null;
 }
 
 async function showExport(visit: Visit): Promise<Answer> {

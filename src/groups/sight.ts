@@ -21,6 +21,16 @@ export const inSight = (learnerId: string, sight: string): string =>
         and seen.left_position is null))`;
 
 /**
+ * The condition under which a learner is now a member of one of these groups, for a walk that looks at many learners and
+ * meets few of them: the members are read once, and each learner is looked up among them. Behind "is true" it stays so.
+ * @param groupIds an expression of an array of groups
+ */
+export const amongMembers = (learnerId: string, groupIds: string): string =>
+  `(${learnerId} in (select unnest(array(
+     select m.learner_id from membership m
+      where m.organisation_id = $1 and m.group_id = any(${groupIds}) and m.left_position is null)))) is true`;
+
+/**
  * The condition under which a group is in sight: a team of theirs, or one of which a learner in sight is a member. Sets of
  * groups say quickly which ones can be, once for a statement; nobody may hold such a set any more, so a member is looked for
  * then, and is found soon.
