@@ -4,16 +4,7 @@ import { everyLearner } from '../feed/digest.ts';
 import type { Sight } from '../groups/sight.ts';
 import { inSight } from '../groups/sight.ts';
 import type { Counts, Drive, GroupSets, Look, ResultFilter, ResultPlace, ResultSort } from './browse-sql.ts';
-import {
-  canWalk,
-  mostGathered,
-  mostOf,
-  mostOfMembers,
-  mostSorted,
-  pageOf,
-  walkOf,
-  windowEnd,
-} from './browse-sql.ts';
+import { canWalk, mostGathered, mostOf, mostOfMembers, mostSorted, pageOf, walkOf, windowEnd } from './browse-sql.ts';
 import type { ResultContent } from './body.ts';
 import { contentOf } from './body.ts';
 

@@ -1,7 +1,7 @@
 import { html } from '../html.ts';
 import type { Content } from '../html.ts';
 import type { InvitationPlace, InvitationState, SeenInvitation } from '../invitations/browse.ts';
-import { browseInvitations, findSeenInvitations, invitationStates, looked } from '../invitations/browse.ts';
+import { browseInvitations, findSeenInvitations, invitationStates } from '../invitations/browse.ts';
 import type { Purpose } from '../invitations/invitations.ts';
 import { extendInvitation, TooSoon } from '../invitations/extend.ts';
 import { assessmentUrl } from '../invitations/invitations.ts';
@@ -139,12 +139,14 @@ async function list(visit: Visit): Promise<Answer> {
           ],
           chosen: state ?? '',
         }),
-      )}${passed ? html`<p role="status">${looked.toLocaleString('en-GB')} invitations were looked through for this page. The next page looks further.</p>` : null}${
-        rows.length === 0
-          ? empty('No invitation is like this.', choosing && html`<a href="${base}/invite">Invite learners</a>`)
-          : choosing
+      )}${passed === null ? null : html`<p role="status">${passed.toLocaleString('en-GB')} invitations were looked through for this page${rows.length === 0 ? ', and none of them is like this' : ''}. There are more: the next page looks further.</p>`}${
+        rows.length > 0
+          ? choosing
             ? html`<form class="alone" method="post" action="${base}/invitations/links">${shown}<button class="second">Links and cards of the chosen ones</button></form>`
             : shown
+          : passed === null
+            ? empty('No invitation is like this.', choosing && html`<a href="${base}/invite">Invite learners</a>`)
+            : null
       }${pager({ first: after === null ? null : withQuery(path, query, { after: null }), next: next === null ? null : withQuery(path, query, { after: placeText(visit, sight, `${next.us}.${next.invitation_id}`) }) })}`,
     },
   };

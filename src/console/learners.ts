@@ -149,17 +149,16 @@ const isOpen = (filter: LearnerFilter) =>
 
 function shown(
   { base, organisation, query }: Visit,
-  { learners, extent, next, previous }: LearnerPage,
+  { learners, extent, passed, previous }: LearnerPage,
   sorting: { by: string; descending: boolean },
   filter: LearnerFilter,
 ): Content {
   const zone = organisation.time_zone;
-  const many = looked.toLocaleString('en-GB');
   const note =
     extent === 'some'
-      ? `More than ${many} learners are called like that, and these are some of them: type more of the name, or choose a group.`
+      ? `More than ${looked.toLocaleString('en-GB')} learners are called like that, and these are some of them: type more of the name, or choose a group.`
       : extent === 'looked' && learners.length < limits.consoleRows
-        ? `${many} learners were looked through for this page. ${next !== null ? 'The next page looks further.' : ''}`
+        ? `${passed.toLocaleString('en-GB')} learners were looked through for this page${learners.length === 0 ? ', and none of them is like that' : ''}. There are more: the next page looks further.`
         : null;
   if (learners.length === 0)
     return empty(

@@ -2,7 +2,7 @@ import { countDueCases } from '../cases/cases.ts';
 import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
 import type { Sight } from '../groups/sight.ts';
-import { haveFewMembers, inSight } from '../groups/sight.ts';
+import { amongMembers, haveFewMembers } from '../groups/sight.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
@@ -32,13 +32,13 @@ const unbegun =
 
 /**
  * Invitations of the last two months under which nothing has begun, and that can still be used; of each kind at most so many
- * are counted. Of few members theirs are looked at; of many, some are soon met among everybody's.
+ * are counted. Of few members theirs are looked at; of many, everybody's are, and who is a member is known before.
  */
 const invitations = (from: string) => {
   const counted = (more: string) => `
     (select count(*)::int4 from (
        select from ${from} i.organisation_id = $1 and i.status = 'open' and ${more} and i.created_at > $2 - interval '60 days'
-          and ${unbegun} and ${inSight('i.learner_id', '$6')} limit $5) c)`;
+          and ${unbegun} and ($6::uuid[] is null or ${amongMembers('i.learner_id', '$6')}) limit $5) c)`;
   return `
   select ${counted('i.expires_at > $2 and i.created_at < $3')} as unopened, ${counted('i.expires_at > $2 and i.expires_at < $4')} as expiring`;
 };

@@ -80,8 +80,8 @@ const walks: Record<InvitationState | 'all', Walk[]> = {
 };
 
 /** Invitations that one page looks through; and how often it looks further by itself while it has found none. */
-export const looked = 5000;
-const looksOn = 4;
+const looked = 5000;
+const looksOn = 2;
 
 /** Where a list goes on: the time that it is in the order of, in microseconds since 1970, and the id. */
 export type InvitationPlace = { us: string; invitation_id: string };
@@ -147,8 +147,8 @@ const ofRun = statement(
 export type InvitationPage = {
   rows: SeenInvitation[];
   next: InvitationPlace | null;
-  /** So many were looked through, and more may follow. */
-  passed: boolean;
+  /** So many were looked through for a page that isn't full, and more may follow; null where that was all. */
+  passed: number | null;
 };
 
 /**
@@ -170,6 +170,7 @@ export async function browseInvitations(
   const isWalked = sight === null || !(await haveFewMembers(tx, organisationId, sight));
   let found: (SeenInvitation & { us: string })[] = [];
   let end: InvitationPlace | undefined;
+  let passed = 0;
   for (const { name } of walks[state ?? 'all']) {
     const { all, members, end: stop } = statements.get(name)!;
     const read = (sql: Statement, from: InvitationPlace, most: number) =>
@@ -193,7 +194,9 @@ export async function browseInvitations(
       found = [...found, ...some];
       if (isFull) break;
       [end] = await tx.query<InvitationPlace>(stop, [organisationId, now, from.us, from.invitation_id, looked]);
-      if (end === undefined || found.length > 0) break;
+      if (end === undefined) break;
+      passed += looked;
+      if (found.length > 0) break;
       from = end;
     }
     if (found.length > limit || end !== undefined) break;
@@ -204,7 +207,7 @@ export async function browseInvitations(
   return {
     rows,
     next: isFull ? { us: last!.us, invitation_id: last!.invitation_id } : (end ?? null),
-    passed: !isFull && end !== undefined,
+    passed: !isFull && end !== undefined ? passed : null,
   };
 }
 

@@ -2,7 +2,7 @@ import { lastAssessedOf } from '../assessments/last-assessed.ts';
 import type { Statement, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Sight } from '../groups/sight.ts';
-import { inSight } from '../groups/sight.ts';
+import { amongMembers, inSight } from '../groups/sight.ts';
 import { isOpaqueRef } from '../personal-data.ts';
 import type { Subject } from '../scoring/levels.ts';
 import { subjects } from '../scoring/levels.ts';
@@ -64,6 +64,8 @@ export type LearnerPage = {
    * are like that, and these are some of them.
    */
   extent: 'whole' | 'looked' | 'some';
+  /** So many were looked through for this page, where more may follow. */
+  passed: number;
 };
 
 /**
@@ -71,21 +73,31 @@ export type LearnerPage = {
  * frequent is soon met by walking all learners in their order.
  */
 export const looked = 2000;
-/** Members who are sorted; of more, everybody is walked, so many of whom may be no members before the members are sorted after all. */
-const membersSorted = 5000;
-const passedOver = 3000;
+/** Members of a group that are sorted; among more, the walk goes by the order. */
+const membersSorted = 3000;
+/** So many of everybody are asked, one by one, whether they are members; where that fills no page, members are read first. */
+const passedOver = 500;
 /** How often a walk that has found nobody goes on by itself. */
-const walksOn = 4;
+const walksOn = 1;
 /** Results that are read to see whether the learners of a placement are few. */
 const resultsRead = 2 * looked;
 
-type Keyed = { key: string; type: string; from: string; lowest: string; highest: string };
+/** `id`: the learner's, where the order's own index leads to it. */
+type Keyed = { key: string; id: string; type: string; from: string; lowest: string; highest: string };
 const named = `from learner l where l.organisation_id = $1 and l.full_name <> ''`;
 const aboveAllText = '\u{10ffff}';
 const keys: Record<LearnerSort, Keyed> = {
-  name: { key: 'folded_name(l.full_name) collate "C"', type: 'text', from: named, lowest: '', highest: aboveAllText },
+  name: {
+    key: 'folded_name(l.full_name) collate "C"',
+    id: 'l.learner_id',
+    type: 'text',
+    from: named,
+    lowest: '',
+    highest: aboveAllText,
+  },
   ref: {
     key: `coalesce(lower(l.ref collate "C"), '~')`,
+    id: 'l.learner_id',
     type: 'text',
     from: named,
     lowest: '',
@@ -93,6 +105,7 @@ const keys: Record<LearnerSort, Keyed> = {
   },
   changed: {
     key: 'f.position',
+    id: 'f.learner_id',
     type: 'int8',
     from: `from learner_feed f join learner l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
           where f.organisation_id = $1 and not f.deleted and l.full_name <> ''`,
@@ -102,10 +115,14 @@ const keys: Record<LearnerSort, Keyed> = {
 };
 const aboveAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
+/**
+ * Out of whom a page comes: the next ones of everybody, the next members of groups, or a set. Whoever is looked at is in sight
+ * and in the groups in each case; members are known before anything is read of the others.
+ */
+type Within = 'all' | 'members' | 'set';
+
 /** The parameters of what stands behind a place: `bound` is how many are passed over, or the set. */
-type Given = { sight: string; groups: string; key: string; id: string; bound: string };
-const ofPage: Given = { sight: '$2', groups: '$4', key: '$12', id: '$13', bound: '$14' };
-const ofEnd: Given = { sight: '$2', groups: '$3', key: '$4', id: '$5', bound: '$6' };
+const given = { sight: '$2', groups: '$4', key: '$12', id: '$13', bound: '$14' };
 
 const conditions = `
   ($5::int4 is null and $6::int4[] is null or exists (
@@ -123,12 +140,9 @@ const conditions = `
         or l.learner_id = $11::uuid
         or exists (select from learner_alias a where a.organisation_id = $1 and a.learner_id = l.learner_id and a.ref = $9))`;
 
-/**
- * The learners behind a place in an order who are in sight and in the groups, as many as are looked at: out of the next ones,
- * or out of a set.
- */
-function behind(by: LearnerSort, up: boolean, within: 'all' | 'set', given: Given): string {
-  const { key, type, from } = keys[by];
+/** The learners behind a place in an order who are in sight and in the groups, as many as are looked at. */
+function behind(by: LearnerSort, up: boolean, within: Within): string {
+  const { key, id, type, from } = keys[by];
   const { sight, groups, bound } = given;
   const down = up ? '' : ' desc';
   // Where key and id are of two tables, the index needs the key by itself.
@@ -136,10 +150,14 @@ function behind(by: LearnerSort, up: boolean, within: 'all' | 'set', given: Give
     select l.organisation_id, l.learner_id, l.ref, l.full_name, ${key} as key ${from}
        and ${key} ${up ? '>=' : '<='} ${given.key}::${type} and (${key}, l.learner_id) ${up ? '>' : '<'} (${given.key}::${type}, ${given.id}::uuid) ${more}
      order by key${down}, l.learner_id${down}`;
-  const next =
-    within === 'set'
-      ? `${rows(`and l.learner_id = any(${bound}::uuid[])`)} limit cardinality(${bound}::uuid[])`
-      : `${rows('')} limit ${bound}::int4`;
+  const next = {
+    all: () => `${rows('')} limit ${bound}::int4`,
+    // The first of the groups is enough: the others are asked for below.
+    members: () =>
+      `${rows(`and (${sight}::uuid[] is null or ${amongMembers(id, sight)})
+       and (cardinality(${groups}::uuid[]) = 0 or ${amongMembers(id, `${groups}[1:1]`)})`)} limit ${bound}::int4`,
+    set: () => `${rows(`and l.learner_id = any(${bound}::uuid[])`)} limit cardinality(${bound}::uuid[])`,
+  }[within]();
   return `
     select * from (${next}) l
      where ${inSight('l.learner_id', sight)}
@@ -149,28 +167,30 @@ function behind(by: LearnerSort, up: boolean, within: 'all' | 'set', given: Give
      order by l.key${down}, l.learner_id${down} limit ${looked}`;
 }
 
-function pageOf(by: LearnerSort, up: boolean, within: 'all' | 'set'): Statement {
-  const down = up ? '' : ' desc';
+/**
+ * One more than a page of those who meet the conditions; where they are no more, the last one of all that are looked at
+ * follows, with the key. Both parts read one walk, which goes no further than the page needs.
+ */
+function pageOf(by: LearnerSort, up: boolean, within: Within): Statement {
   return statement(
     `records.page_by_${by}_${up ? 'up' : 'down'}_${within}`,
-    `select l.learner_id from (${behind(by, up, within, ofPage)}) l where ${conditions} order by l.key${down}, l.learner_id${down} limit $3`,
+    `
+    with seen as materialized (select l.*, row_number() over () as n from (${behind(by, up, within)}) l),
+    met as materialized (select l.learner_id, l.n from seen l where ${conditions} limit $3)
+    select learner_id, null as key, n from met
+    union all
+    select learner_id, key::text, n from seen where n = ${looked} and (select count(*) from met) < $3
+     order by n, key nulls first`,
   );
 }
 
-/** Where a page has looked to, where it has not come to the end. */
-function lookedTo(by: LearnerSort, up: boolean, within: 'all' | 'set'): Statement {
-  return statement(
-    `records.looked_to_by_${by}_${up ? 'up' : 'down'}_${within}`,
-    `select w.learner_id, w.key::text as key from (${behind(by, up, within, ofEnd)}) w offset ${looked} - 1`,
-  );
-}
-
-const inBoth = <T>(make: (by: LearnerSort, up: boolean) => T): Record<string, T> =>
+const inBoth = (make: (by: LearnerSort, up: boolean) => Statement): Record<string, Statement> =>
   Object.fromEntries(learnerSorts.flatMap((by) => [true, false].map((up) => [`${by} ${up}`, make(by, up)] as const)));
-const walks = inBoth((by, up) => pageOf(by, up, 'all'));
-const ofSets = inBoth((by, up) => pageOf(by, up, 'set'));
-const ends = inBoth((by, up) => lookedTo(by, up, 'all'));
-const endsOfSets = inBoth((by, up) => lookedTo(by, up, 'set'));
+const statements: Record<Within, Record<string, Statement>> = {
+  all: inBoth((by, up) => pageOf(by, up, 'all')),
+  members: inBoth((by, up) => pageOf(by, up, 'members')),
+  set: inBoth((by, up) => pageOf(by, up, 'set')),
+};
 
 const places = Object.fromEntries(
   learnerSorts.map((by) => [
@@ -182,22 +202,33 @@ const places = Object.fromEntries(
   ]),
 ) as Record<LearnerSort, Statement>;
 
-const membersOf = statement(
+/** Ids as far as they are few enough to be collected; where they are more, one row without an id. */
+const few = (name: string, most: number, rows: string) =>
+  statement(
+    name,
+    `
+  with found as materialized (${rows} limit ${most + 1})
+  select learner_id from found where (select count(*) from found) <= ${most}
+  union all
+  select null where (select count(*) from found) > ${most}`,
+  );
+const membersOf = few(
   'records.members_of',
-  'select learner_id from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null limit $3',
+  membersSorted,
+  'select learner_id from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null',
 );
-const invitedAs = statement(
+const invitedAs = few(
   'records.invited_as',
-  `select learner_id from invitation where organisation_id = $1 and status = $2 limit ${looked + 1}`,
+  looked,
+  'select learner_id from invitation where organisation_id = $1 and status = $2',
 );
-const placedAt = statement(
+const placedAt = few(
   'records.placed_at',
+  resultsRead,
   // Level by level, each by the index: as one condition, a generic plan reads the whole table for levels that nobody has.
-  `
-  select n.learner_id from unnest($2::int2[]) as s(facet) cross join lateral (
+  `select n.learner_id from unnest($2::int2[]) as s(facet) cross join lateral (
     select f.learner_id from assessment_feed f where f.organisation_id = $1 and f.facet = s.facet and not f.deleted
-     order by f.position limit ${resultsRead + 1}) n
-   limit ${resultsRead + 1}`,
+     order by f.position limit ${resultsRead + 1}) n`,
 );
 const calledLike = statement(
   'records.called_like',
@@ -216,7 +247,8 @@ const listed = statement(
   `
   select l.learner_id, l.ref, l.full_name, f.position, ${newestInvitationState('l.learner_id', '$3::timestamptz')} as state,
          coalesce((select array_agg(g.name order by g.type, g.name, g.group_id)
-                     from membership m join learner_group g on g.organisation_id = $1 and g.group_id = m.group_id and g.active
+                     from membership m cross join lateral (
+                       select * from learner_group n where n.organisation_id = $1 and n.group_id = m.group_id and n.active offset 0) g
                     where m.organisation_id = $1 and m.learner_id = l.learner_id and m.left_position is null), '{}') as groups,
          r.last_assessed_at, r.last_bodies
     from unnest($2::uuid[]) with ordinality a(learner_id, n)
@@ -229,9 +261,10 @@ const listed = statement(
 /** Ids by which a filter can begin, or null where they are too many to be collected. */
 type Found = string[] | null;
 
-async function ids(tx: Tx, sql: Statement, values: unknown[], most = looked): Promise<Found> {
-  const rows = await tx.query<{ learner_id: string }>(sql, values);
-  return rows.length > most ? null : [...new Set(rows.map((row) => row.learner_id))];
+async function ids(tx: Tx, sql: Statement, values: unknown[]): Promise<Found> {
+  const rows = await tx.query<{ learner_id: string | null }>(sql, values);
+  const found = new Set(rows.map((row) => row.learner_id));
+  return found.has(null) ? null : ([...found] as string[]);
 }
 
 const statusOf: Record<InvitationState, 'open' | 'used' | 'withdrawn'> = {
@@ -257,10 +290,10 @@ async function setFor(
     subject === null || one === subject ? levels.map((l) => s * 8 + l) : [],
   );
   const asked = [
-    ...groupIds.map((groupId) => ids(tx, membersOf, [organisationId, [groupId], membersSorted + 1], membersSorted)),
-    ...(sight === null ? [] : [ids(tx, membersOf, [organisationId, sight, membersSorted + 1], membersSorted)]),
+    ...groupIds.map((groupId) => ids(tx, membersOf, [organisationId, [groupId]])),
+    ...(sight === null ? [] : [ids(tx, membersOf, [organisationId, sight])]),
     ...(state === null || state === 'none' ? [] : [ids(tx, invitedAs, [organisationId, statusOf[state]])]),
-    ...(placement === null && subject === null ? [] : [ids(tx, placedAt, [organisationId, facets], resultsRead)]),
+    ...(placement === null && subject === null ? [] : [ids(tx, placedAt, [organisationId, facets])]),
   ];
   const like =
     text === null
@@ -303,10 +336,11 @@ export async function browseLearners(
   const up = descending === backwards;
   const start = up ? { key: keys[by].lowest, learner_id: nilUuid } : { key: keys[by].highest, learner_id: aboveAllIds };
   const isNarrow = sight !== null || groupIds.length > 0;
+  const isPlain = [subject, placement, state, text].every((one) => one === null);
   const typed = isCalled ? null : text;
-  const search = async (from: Place, bound: number | string[]) => {
-    const [pages, stops] = Array.isArray(bound) ? [ofSets, endsOfSets] : [walks, ends];
-    const found = await tx.query<{ learner_id: string }>(pages[`${by} ${up}`]!, [
+  const search = async (from: Place, within: Within) => {
+    const bound = { all: isNarrow ? passedOver : looked, members: null, set: rare }[within];
+    const rows = await tx.query<{ learner_id: string; key: string | null }>(statements[within][`${by} ${up}`]!, [
       organisationId,
       sight,
       given.limit + 1,
@@ -322,34 +356,22 @@ export async function browseLearners(
       from.learner_id,
       bound,
     ]);
-    // A walk past members only that has met nobody who fits is not gone on with: the members are sorted instead.
-    const mayGoOn = Array.isArray(bound)
-      ? found.length <= given.limit && bound.length >= looked
-      : found.length <= given.limit && (!isNarrow || found.length > 0);
-    const [end] = mayGoOn
-      ? await tx.query<Place>(stops[`${by} ${up}`]!, [
-          organisationId,
-          sight,
-          groupIds,
-          from.key,
-          from.learner_id,
-          bound,
-        ])
-      : [];
-    return { found, end };
+    const isEnd = (row: (typeof rows)[number]): row is Place => row.key !== null;
+    return { found: rows.filter((row) => !isEnd(row)), end: rows.find(isEnd) };
   };
   const from = anchor ?? start;
-  let members: string[] | null = null;
-  let { found, end } = await search(from, rare ?? (isNarrow ? passedOver : looked));
-  // Whoever was passed over is nowhere to go on from: what has too few members for a walk is looked through by itself.
-  if (rare === null && isNarrow && found.length <= given.limit && end === undefined) {
-    const [groupId] = groupIds;
-    const all = [organisationId, groupId === undefined ? sight : [groupId], null];
-    members = (await ids(tx, membersOf, all, Infinity))!;
-    ({ found, end } = await search(from, members));
+  let passed = 0;
+  let within: Within = rare !== null ? 'set' : isNarrow && !isPlain ? 'members' : 'all';
+  let { found, end } = await search(from, within);
+  if (within === 'all' && isNarrow && found.length <= given.limit) {
+    within = 'members';
+    ({ found, end } = await search(from, within));
   }
-  for (let n = 0; n < walksOn && found.length === 0 && end !== undefined; n++)
-    ({ found, end } = await search(end, rare ?? members ?? (isNarrow ? passedOver : looked)));
+  for (let n = 0; n < walksOn && found.length === 0 && end !== undefined; n++) {
+    passed += looked;
+    ({ found, end } = await search(end, within));
+  }
+  if (end !== undefined) passed += looked;
   const isFull = found.length > given.limit;
   // Fewer stand before this place than fill a page: the first page shows them, and goes on.
   if (backwards && !isFull && end === undefined)
@@ -362,6 +384,7 @@ export async function browseLearners(
     previous: backwards ? before(goesOn) : before(anchor === undefined ? null : (shown[0] ?? null)),
     next: backwards ? after(shown.at(-1) ?? anchor!.learner_id) : after(goesOn),
     extent: some ? 'some' : end === undefined ? 'whole' : 'looked',
+    passed,
   };
 }
 

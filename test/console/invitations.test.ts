@@ -123,6 +123,34 @@ suite('invitations in the console', () => {
     assert.equal(found.size, 53);
   });
 
+  test('a page that has met none among many says how many, and leads on to what there is', async () => {
+    const { id, publicId, post } = await service.organisation();
+    const admin = await personOf(service, id, 'admin');
+    const { invitationId } = await invited(service, { id, post });
+    // The one that is begun ends before all the others.
+    const many = 15_100;
+    await app.db.query(
+      `insert into invitation (organisation_id, invitation_id, learner_id, subjects, credit_spent, created_at, expires_at)
+       select $1, gen_random_uuid(), learner_id, '{maths}', false, created_at, expires_at + n * interval '1 second'
+         from invitation, generate_series(1, $3) n where invitation_id = $2`,
+      [id, invitationId, many],
+    );
+    await app.db.query(
+      `insert into sitting (organisation_id, sitting_id, invitation_id, learner_id, subject, bank_version, settings, time_limit_ms, withheld,
+                            last_seen_at, started_at, on_screen_since, status)
+       select $1, gen_random_uuid(), $2, learner_id, 'maths', version, '{}', 1000, '{}', $3, $3, $3, 'open'
+         from invitation, (select version from bank_version limit 1) b where invitation_id = $2`,
+      [id, invitationId, new Date(app.clock.nowMs())],
+    );
+    const { text } = await admin.get(`/console/${publicId}/invitations?state=opened`);
+    assert.match(text, /15,000 invitations were looked through for this page, and none of them is like this\./);
+    assert.ok(!text.includes('No invitation is like this'));
+    const next = /rel="next" href="([^"]+)"/.exec(text)![1]!.replaceAll('&amp;', '&');
+    const further = await admin.get(next);
+    assert.match(further.text, new RegExp(`/invitations/${invitationId}"`));
+    assert.ok(!further.text.includes('were looked through'));
+  });
+
   test('cancelled with a reason: the credit comes back once; another end lets an expired one work again', async () => {
     const { invitationId: id, token } = await invited(service, org, { ref: 'C-1' });
     const here = `${base}/invitations/${id}`;
