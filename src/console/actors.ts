@@ -1,4 +1,4 @@
-import { listKeys } from '../keys/keys.ts';
+import { labelsOfKeys } from '../keys/keys.ts';
 import { listMembers } from '../users/members.ts';
 import { managers } from '../users/roles.ts';
 import type { Visit } from './route.ts';
@@ -7,7 +7,7 @@ import type { Visit } from './route.ts';
 export async function actorNames({ app, organisation }: Visit): Promise<Map<string, string>> {
   const { organisation_id: id, role } = organisation;
   const [keys, people] = await Promise.all([
-    listKeys(app.db, id),
+    labelsOfKeys(app.db, id),
     managers.includes(role) ? listMembers(app.db, id) : [],
   ]);
   return new Map([

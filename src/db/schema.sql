@@ -63,7 +63,7 @@ create table assessment_feed (
   organisation_id bigint not null,
   position bigint not null,
   token bigint,
-  constraint assessment_feed_pkey PRIMARY KEY (organisation_id, learner_id, assessment_id)
+  constraint assessment_feed_pkey PRIMARY KEY (organisation_id, learner_id, assessment_id) INCLUDE (assessed_at, facet, deleted)
 ) with (autovacuum_analyze_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_scale_factor = 0.01, fillfactor = 90);
 CREATE INDEX assessment_feed_day ON public.assessment_feed USING btree (organisation_id, assessed_day, "position");
 CREATE INDEX assessment_feed_deleted ON public.assessment_feed USING btree (organisation_id, "position") WHERE deleted;
@@ -445,7 +445,9 @@ create table invitation_run_row (
   constraint invitation_run_row_organisation_id_run_id_fkey FOREIGN KEY (organisation_id, run_id) REFERENCES invitation_run(organisation_id, run_id) ON DELETE CASCADE,
   constraint invitation_run_row_pkey PRIMARY KEY (organisation_id, run_id, row_no)
 );
+CREATE INDEX invitation_run_row_email ON public.invitation_run_row USING btree (organisation_id, lower((cells ->> 'email'::text))) WHERE (cells IS NOT NULL);
 CREATE INDEX invitation_run_row_faults ON public.invitation_run_row USING btree (organisation_id, run_id, row_no) WHERE (faults IS NOT NULL);
+CREATE INDEX invitation_run_row_name ON public.invitation_run_row USING btree (organisation_id, lower((cells ->> 'full_name'::text))) WHERE (cells IS NOT NULL);
 CREATE INDEX invitation_run_row_ref ON public.invitation_run_row USING btree (organisation_id, ((cells ->> 'ref'::text))) WHERE (cells IS NOT NULL);
 
 create table key_link (
@@ -490,8 +492,8 @@ create table learner (
   constraint learner_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint learner_pkey PRIMARY KEY (organisation_id, learner_id)
 );
-CREATE INDEX learner_by_name ON public.learner USING btree (organisation_id, folded_name(full_name) COLLATE "C", learner_id) WHERE (full_name <> ''::text);
-CREATE INDEX learner_by_ref ON public.learner USING btree (organisation_id, COALESCE(lower((ref COLLATE "C")), '~'::text), learner_id) WHERE (full_name <> ''::text);
+CREATE INDEX learner_by_name ON public.learner USING btree (organisation_id, folded_name(full_name) COLLATE "C", learner_id) INCLUDE (full_name) WHERE (full_name <> ''::text);
+CREATE INDEX learner_by_ref ON public.learner USING btree (organisation_id, COALESCE(lower((ref COLLATE "C")), '~'::text), learner_id) INCLUDE (ref) WHERE (full_name <> ''::text);
 CREATE INDEX learner_merged_into ON public.learner USING btree (organisation_id, merged_into) WHERE (merged_into IS NOT NULL);
 CREATE INDEX learner_name_key ON public.learner USING btree (organisation_id, name_key, learner_id) WHERE (name_key IS NOT NULL);
 CREATE INDEX learner_near_key ON public.learner USING btree (organisation_id, near_key, learner_id) WHERE (near_key IS NOT NULL);

@@ -90,6 +90,7 @@ const list = statement(
   'key.list',
   `select ${columns} from access_key k ${beside} where k.organisation_id = $1 order by k.created_at, k.key_id`,
 );
+const labels = statement('key.labels', 'select key_id, label from access_key where organisation_id = $1');
 const one = statement(
   'key.one',
   `select ${columns} from access_key k ${beside} where k.organisation_id = $1 and k.key_id = $2`,
@@ -174,6 +175,11 @@ export async function createKey(work: Work, organisationId: number, given: NewKe
 
 export function listKeys(tx: Tx, organisationId: number): Promise<AccessKey[]> {
   return tx.query<AccessKey>(list, [organisationId]);
+}
+
+/** What all keys are called, the revoked ones too, and nothing else of them. */
+export function labelsOfKeys(tx: Tx, organisationId: number): Promise<Pick<AccessKey, 'key_id' | 'label'>[]> {
+  return tx.query(labels, [organisationId]);
 }
 
 export async function findKey(tx: Tx, organisationId: number, keyId: string): Promise<AccessKey | undefined> {

@@ -124,9 +124,10 @@ suite('invitations in the console', () => {
   });
 
   test('a page that has met none among many says how many, and leads on to what there is', async () => {
-    const { id, publicId, post } = await service.organisation();
+    const college = await service.organisation();
+    const { id, publicId } = college;
     const admin = await personOf(service, id, 'admin');
-    const { invitationId } = await invited(service, { id, post });
+    const { invitationId } = await invited(service, college);
     // The one that is begun ends before all the others.
     const many = 15_100;
     await app.db.query(
