@@ -98,20 +98,28 @@ export const commands: Command[] = [
         const given = Object.fromEntries(
           kindNames.map((kind) => [kind, policy.months[kind] === null ? '' : String(policy.months[kind])]),
         ) as Record<KindName, string>;
+        const named: KindName[] = [];
         for (const word of call.positionals) {
           const [, kind, months] = /^(\w+)=(.*)$/.exec(word) ?? [];
           const known = kindNames.find((one) => one === kind);
           if (known === undefined) throw new Misuse(`${word} must be one of ${kindNames.join(', ')} with =MONTHS`);
           given[known] = months!;
+          named.push(known);
         }
         const read = readMonths(given);
         if ('faults' in read) throw new Misuse(Object.values(read.faults).join(' '));
-        const on = automatic === undefined ? policy.automatic : automatic === 'on';
-        await act(app, organisation_id, 'retention set', async (work) => ({
-          result: await setPolicy(work, organisation_id, { months: read.months, automatic: on, actor: operator }),
-          resource: public_id,
-        }));
-        return { json: { automatic: on, months: read.months }, text: 'It is set. Nothing was deleted.' };
+        const set = await act(app, organisation_id, 'retention set', async (work) => {
+          await setPolicy(work, organisation_id, {
+            months: Object.fromEntries(named.map((kind) => [kind, read.months[kind]])),
+            automatic: automatic === undefined ? null : automatic === 'on',
+            actor: operator,
+          });
+          return { result: await readPolicy(work.tx, organisation_id), resource: public_id };
+        });
+        return {
+          json: { automatic: set.automatic, months: set.months },
+          text: 'It is set. Nothing was deleted.',
+        };
       });
     },
   },

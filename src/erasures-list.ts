@@ -3,10 +3,17 @@ import { SettingsError } from './settings.ts';
 import { isUuid } from './uuid.ts';
 
 /**
- * The list of who was erased, kept outside the database and its backups (`ARS_ERASURES_FILE`), so that a restore can't bring
- * anybody back: a line of JSON for each, in ids. A line may stand twice.
+ * The list of who was erased, and which organisations were deleted, kept outside the database and its backups
+ * (`ARS_ERASURES_FILE`), so that a restore can't bring anybody back: a line of JSON for each, in ids. A line may stand twice.
  */
-export type ListedErasure = { organisation_id: string; learner_id: string };
+export type ListedErasure = {
+  organisation_id: string;
+  /** Null: the whole organisation was deleted. */
+  learner_id: string | null;
+};
+
+const lineOf = ({ organisation_id, learner_id }: ListedErasure): string =>
+  JSON.stringify(learner_id === null ? { organisation_id, deleted: 'whole' } : { organisation_id, learner_id });
 
 /** Returns once it is on the disk. A line that was broken off, as by a loss of power, is ended first. */
 export async function appendErasures(path: string, erasures: readonly ListedErasure[]): Promise<void> {
@@ -15,9 +22,9 @@ export async function appendErasures(path: string, erasures: readonly ListedEras
     const { size } = await file.stat();
     const last = Buffer.alloc(1);
     if (size > 0) await file.read(last, 0, 1, size - 1);
-    const lines = erasures.map(({ organisation_id, learner_id }) => JSON.stringify({ organisation_id, learner_id }));
+    const lines = erasures.map((one) => `${lineOf(one)}\n`).join('');
     // One write at the end of the file: processes that write at once don't mix their lines.
-    await file.appendFile(`${size > 0 && last[0] !== 0x0a ? '\n' : ''}${lines.map((line) => `${line}\n`).join('')}`);
+    await file.appendFile(`${size > 0 && last[0] !== 0x0a ? '\n' : ''}${lines}`);
     await file.datasync();
   } finally {
     await file.close();
@@ -26,8 +33,13 @@ export async function appendErasures(path: string, erasures: readonly ListedEras
 
 function readLine(line: string): ListedErasure | null {
   try {
-    const { organisation_id, learner_id } = JSON.parse(line) as ListedErasure;
-    return isUuid(organisation_id) && isUuid(learner_id) ? { organisation_id, learner_id } : null;
+    const { organisation_id, learner_id, deleted } = JSON.parse(line) as Record<
+      'organisation_id' | 'learner_id' | 'deleted',
+      string
+    >;
+    if (!isUuid(organisation_id)) return null;
+    if (deleted === 'whole') return { organisation_id, learner_id: null };
+    return isUuid(learner_id) ? { organisation_id, learner_id } : null;
   } catch {
     return null;
   }

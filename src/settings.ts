@@ -258,7 +258,7 @@ export const settingsTable: Row[] = [
     name: 'ARS_ERASURES_FILE',
     default: '',
     meaning:
-      'File that lists who was erased, in ids, outside the database and its backups: whom a restore brings back is erased again before anything is served. Put it on another disk.',
+      'File that lists who was erased and which organisations were deleted, in ids, outside the database and its backups: what a restore brings back goes again before anything is served. Put it on another disk.',
     read: (text, s) => {
       s.erasuresFile = text === '' ? null : text;
     },

@@ -144,8 +144,11 @@ async function save(visit: Visit): Promise<Answer> {
   };
   const read = readSettingsOf(written);
   if ('faults' in read) return settingsPage(visit, row, written, faultsOf(read.faults));
+  const { notices_email: _, ...others } = read.changes;
+  // What the form doesn't ask for stays as it is by then.
+  const changes = app.settings.mailServer === null ? others : read.changes;
   await change(async (work): Promise<Acted<Organisation>> => ({
-    result: await updateOrganisation(work, id, read.changes),
+    result: await updateOrganisation(work, id, changes),
     resource: publicId,
   }));
   return { to: `${base}/settings?did=saved` };

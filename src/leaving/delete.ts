@@ -3,15 +3,19 @@ import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
 import { findAnchor } from '../audit/verify.ts';
 import type { Work } from '../db/work.ts';
-import { inWork } from '../db/work.ts';
+import { feedLane, inWork } from '../db/work.ts';
+import { appendErasures } from '../erasures-list.ts';
+import { lockFeed } from '../feed/position.ts';
 import { holdsAnything } from '../holds/holds.ts';
 import { limits } from '../limits.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { findSandbox } from '../organisations/sandboxes.ts';
+import type { Deletion } from '../organisations/suspension.ts';
 import { beginDeletion, countDeleted, endDeletion, findDeletion, findSuspension } from '../organisations/suspension.ts';
 import { removeEverybody } from '../users/members.ts';
 import type { Certificate } from './certificate.ts';
 import { certificateOf } from './certificate.ts';
+import { suspendOrganisation } from './suspend.ts';
 import type { OwnTable } from './tables.ts';
 import { ownTables } from './tables.ts';
 
@@ -102,6 +106,8 @@ export async function deleteWithoutTrace(app: App, organisationId: number): Prom
   await inWork(app, null, (work) => finish(work, tables, organisationId));
 }
 
+type By = { actor: string; requestId: string };
+
 /**
  * @param organisation it must be suspended
  * @param by who deletes it, for the certificate and the operator's log
@@ -110,22 +116,49 @@ export async function deleteWithoutTrace(app: App, organisationId: number): Prom
 export async function deleteOrganisation(
   app: App,
   organisation: Organisation,
-  by: { actor: string; requestId: string },
+  by: By,
   onProgress: (line: string) => void,
   signal: AbortSignal,
 ): Promise<Certificate | NotDeleted> {
-  const { organisation_id: id, public_id: publicId } = organisation;
+  const { organisation_id: id } = organisation;
   const anchor = await findAnchor(app.db, id);
-  const refused = await inWork(app, null, async (work): Promise<NotDeleted | null> => {
+  const refused = await inWork(app, feedLane(id), async (work): Promise<NotDeleted | null> => {
+    // A hold that is placed at this moment comes before this, and is found.
+    await lockFeed(work, id);
     if ((await findSuspension(work.tx, id)) === null) return 'open';
     if (await holdsAnything(work, id)) return 'held';
-    if ((await findDeletion(work.tx, publicId)) === undefined) {
-      await beginDeletion(work, organisation, anchor);
-      await auditDeletion(work, by, 'begun', publicId);
-    }
+    await begin(work, organisation, anchor, by);
     return null;
   });
-  if (refused !== null) return refused;
+  return refused ?? carryOut(app, organisation, by, onProgress, signal);
+}
+
+/** One that was deleted, and that a restore has brought back: no matter whether it was open by then, or held. */
+export async function deleteOrganisationAgain(app: App, organisation: Organisation): Promise<void> {
+  const { organisation_id: id } = organisation;
+  const by = { actor: 'service', requestId: app.random.uuid() };
+  const anchor = await findAnchor(app.db, id);
+  await inWork(app, feedLane(id), async (work) => {
+    await suspendOrganisation(work, id, 'It was deleted, and a restore has brought it back');
+    await begin(work, organisation, anchor, by);
+  });
+  await carryOut(app, organisation, by, () => {}, new AbortController().signal);
+}
+
+async function begin(work: Work, organisation: Organisation, anchor: Deletion['audit_end'], by: By): Promise<void> {
+  if ((await findDeletion(work.tx, organisation.public_id)) !== undefined) return;
+  await beginDeletion(work, organisation, anchor);
+  await auditDeletion(work, by, 'begun', organisation.public_id);
+}
+
+async function carryOut(
+  app: App,
+  organisation: Organisation,
+  by: By,
+  onProgress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<Certificate> {
+  const { organisation_id: id, public_id: publicId } = organisation;
   const counted = (work: Work, rows: Record<string, number>) => countDeleted(work, publicId, rows);
   const { organisation_id: sandboxId } = await findSandbox(app.db, id);
   if (sandboxId !== null) {
@@ -144,9 +177,14 @@ export async function deleteOrganisation(
   return inWork(app, null, async (work) => {
     await counted(work, await finish(work, tables, id));
     const deletion = (await findDeletion(work.tx, publicId))!;
+    // Another process was at it too, and was first.
+    if (deletion.certificate !== null) return JSON.parse(deletion.certificate) as Certificate;
     const certificate = certificateOf(organisation, deletion, { actor: by.actor, nowMs: work.nowMs });
     const text = JSON.stringify({ ...certificate, name: null });
     await endDeletion(work, publicId, text);
+    const { erasuresFile: path } = work.settings;
+    // Written first, as of an erasure: a deletion that is committed is never missing from the list.
+    if (path !== null) work.beforeCommit(() => appendErasures(path, [{ organisation_id: publicId, learner_id: null }]));
     await auditDeletion(work, by, `done ${createHash('sha256').update(text).digest('hex')}`, publicId);
     return certificate;
   });

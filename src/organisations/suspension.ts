@@ -1,6 +1,7 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
+import type { ListedErasure } from '../erasures-list.ts';
 import { markFeedSuspended } from '../feed/position.ts';
 
 /** Whether an organisation is closed, and what is known of one that was deleted. What that means: src/leaving. */
@@ -123,6 +124,16 @@ export async function countDeleted(work: Work, publicId: string, rows: Record<st
 
 export async function endDeletion(work: Work, publicId: string, certificate: string): Promise<void> {
   await work.tx.query(end, [publicId, new Date(work.nowMs), certificate]);
+}
+
+const ended = statement(
+  'deletion.ended',
+  'select public_id as organisation_id, null as learner_id from organisation_deletion where ended_at is not null',
+);
+
+/** Organisations that were deleted, as the list outside the database has them. */
+export function listDeletions(tx: Tx): Promise<ListedErasure[]> {
+  return tx.query<ListedErasure>(ended, []);
 }
 
 const state = statement(

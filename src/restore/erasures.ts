@@ -5,7 +5,9 @@ import { feedLane, inWork } from '../db/work.ts';
 import type { ListedErasure } from '../erasures-list.ts';
 import { appendErasures, readErasures } from '../erasures-list.ts';
 import { findLearnersByIds, listErasures } from '../learners/learners.ts';
+import { deleteOrganisationAgain } from '../leaving/delete.ts';
 import { findOrganisation } from '../organisations/organisations.ts';
+import { listDeletions } from '../organisations/suspension.ts';
 import { SettingsError } from '../settings.ts';
 import { eraseLearner, isErased } from '../withdrawals/erase.ts';
 import { countRestores } from './lineage.ts';
@@ -16,9 +18,9 @@ const atOnce = 1000;
 const keyOf = ({ organisation_id, learner_id }: ListedErasure) => `${organisation_id} ${learner_id}`;
 
 /**
- * Erases again whom a restore has brought back, before anything is served, and completes the list by those that only the
- * database knows of.
- * @returns how many were erased again
+ * Erases again whom a restore has brought back, and deletes organisations that it has brought back, before anything is
+ * served; and completes the list by what only the database knows of.
+ * @returns how many learners were erased again
  * @throws SettingsError when the database was restored and there is no list
  */
 export async function applyErasures(app: App): Promise<number> {
@@ -35,20 +37,28 @@ export async function applyErasures(app: App): Promise<number> {
     });
   }
   const known = new Set((listed ?? []).map(keyOf));
-  const missing = (await listErasures(app.db)).filter((one) => !known.has(keyOf(one)));
+  const done = [...(await listErasures(app.db)), ...(await listDeletions(app.db))];
+  const missing = done.filter((one) => !known.has(keyOf(one)));
   if (missing.length > 0 || listed === null) await appendErasures(path, missing);
   const ofOrganisation = Map.groupBy(listed ?? [], (one) => one.organisation_id);
-  let erased = 0;
+  let [erased, deleted] = [0, 0];
   for (const [publicId, all] of ofOrganisation) {
     const organisation = await findOrganisation(app.db, publicId);
-    if (organisation !== undefined) erased += await eraseAgain(app, organisation.organisation_id, all);
+    if (organisation === undefined) continue;
+    if (all.some((one) => one.learner_id === null)) {
+      await deleteOrganisationAgain(app, organisation);
+      deleted++;
+    } else {
+      const ids = all.flatMap((one) => one.learner_id ?? []);
+      erased += await eraseAgain(app, organisation.organisation_id, ids);
+    }
   }
-  if (erased > 0) app.log.error('erasures.applied', { learners: erased });
+  if (erased + deleted > 0) app.log.error('erasures.applied', { learners: erased, organisations: deleted });
   return erased;
 }
 
-async function eraseAgain(app: App, organisationId: number, all: readonly ListedErasure[]): Promise<number> {
-  const ids = [...new Set(all.map((one) => one.learner_id))];
+async function eraseAgain(app: App, organisationId: number, listed: readonly string[]): Promise<number> {
+  const ids = [...new Set(listed)];
   let erased = 0;
   for (let from = 0; from < ids.length; from += atOnce) {
     const found = await findLearnersByIds(app.db, organisationId, ids.slice(from, from + atOnce));

@@ -25,10 +25,10 @@ const write = statement(
   'retention.set_policy',
   `
   insert into retention_policy (organisation_id, months, automatic, next_at, changed_at, changed_by)
-  values ($1, $2, $3, case when $3 then $4::timestamptz + interval '1 day' end, $4, $5)
+  values ($1, $2, coalesce($3, false), case when $3 then $4::timestamptz + interval '1 day' end, $4, $5)
   on conflict (organisation_id) do update
-     set months = excluded.months, automatic = excluded.automatic, changed_at = excluded.changed_at, changed_by = excluded.changed_by,
-         next_at = case when excluded.automatic then coalesce(retention_policy.next_at, excluded.next_at) end`,
+     set months = retention_policy.months || excluded.months, automatic = coalesce($3, retention_policy.automatic), changed_at = excluded.changed_at, changed_by = excluded.changed_by,
+         next_at = case when coalesce($3, retention_policy.automatic) then coalesce(retention_policy.next_at, excluded.next_at) end`,
 );
 const due = statement(
   'retention.due',
@@ -51,10 +51,11 @@ export async function readPolicy(tx: Tx, organisationId: number): Promise<Policy
   return { ...row, months: { ...defaultMonths(), ...row.months } };
 }
 
+/** @param given kinds that are left out, and `automatic` where it is null, stay as they are by then */
 export async function setPolicy(
   work: Work,
   organisationId: number,
-  given: { months: Months; automatic: boolean; actor: string },
+  given: { months: Partial<Months>; automatic: boolean | null; actor: string },
 ): Promise<void> {
   await work.tx.query(write, [
     organisationId,

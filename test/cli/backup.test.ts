@@ -4,11 +4,21 @@ import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { inWork } from '../../src/db/work.ts';
+import type { App } from '../../src/app.ts';
+import { auditInside } from '../../src/audit/audit.ts';
+import { makeAuditMonths } from '../../src/audit/months.ts';
+import { manualClock, monthsAfter } from '../../src/clock.ts';
+import { feedLane, inWork } from '../../src/db/work.ts';
+import { emitGroupsUpdated } from '../../src/events/emit.ts';
+import { lockFeed } from '../../src/feed/position.ts';
+import { deleteOrganisation } from '../../src/leaving/delete.ts';
+import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { openApp } from '../../src/main.ts';
-import { createOrganisation, listOrganisations } from '../../src/organisations/organisations.ts';
+import { createOrganisation, findOrganisation, listOrganisations } from '../../src/organisations/organisations.ts';
 import { countRestores } from '../../src/restore/lineage.ts';
 import { readSettings } from '../../src/settings.ts';
+import { makeEventMonths } from '../../src/webhooks/months.ts';
+import { registerEndpoint } from '../../src/webhooks/register.ts';
 
 const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
 
@@ -25,8 +35,47 @@ suite('ars backup and ars restore', async () => {
         resolve({ code: Number(error?.code ?? 0), said, json: stdout === '' ? undefined : JSON.parse(stdout) }),
       );
     });
+  const list = join(folder, 'erasures');
   const open = (dataDir: string) =>
-    openApp({ ...readSettings({ ARS_DATA_DIR: dataDir }), log: 'none', baseUrl: 'http://127.0.0.1' });
+    openApp({
+      ...readSettings({ ARS_DATA_DIR: dataDir, ARS_ERASURES_FILE: list }),
+      log: 'none',
+      baseUrl: 'http://127.0.0.1',
+    });
+
+  /** Events with their deliveries, and rows of the log, by the month in which they stand. */
+  const byMonth = (app: App) =>
+    app.db.query<{ part: string; n: number }>(
+      `select part, n from (
+         select tableoid::regclass::text as part, count(*) as n from event group by 1
+         union all select tableoid::regclass::text, count(*) from delivery group by 1
+         union all select tableoid::regclass::text, count(*) from audit where action = 'in a month' group by 1) p order by 1`,
+    );
+
+  /** An organisation with an event, a delivery and a row of the log in each of some months from now. */
+  async function inMonths(app: App, organisationId: number, months: readonly number[]): Promise<void> {
+    const begun = app.clock.nowMs();
+    await inWork(app, null, (work) =>
+      registerEndpoint(work, organisationId, {
+        url: 'https://platform.example/hook',
+        eventTypes: ['learner.groups.updated'],
+        groupIds: null,
+      }),
+    );
+    for (const n of months) {
+      const then = { ...app, clock: manualClock(monthsAfter(begun, n).getTime()) };
+      await makeEventMonths(then);
+      await makeAuditMonths(then);
+      await inWork(then, null, async (work) => {
+        await lockFeed(work, organisationId);
+        await emitGroupsUpdated(work, organisationId, [
+          { learner_ref: `month-${n}`, added: [work.uuid()], removed: [] },
+        ]);
+        const by = { requestId: work.uuid(), actor: 'operator', action: 'in a month', resource: null, status: null };
+        await auditInside(work.tx, { organisationId, atMs: work.nowMs, ...by });
+      });
+    }
+  }
 
   test('a database is copied while it is written to, and opens elsewhere with all that was committed before', async () => {
     const { app, close } = await open(data);
@@ -35,7 +84,13 @@ suite('ars backup and ars restore', async () => {
         createOrganisation(work, { name, plan: 'unlimited', credits: 0, groupAutocreate: true }),
       );
     let names: string[] = [];
+    let [standing, left] = [[] as unknown[], ''];
     try {
+      const leaving = await make('Leaving');
+      left = leaving.public_id;
+      await inMonths(app, leaving.organisation_id, [0, 1, 2, 5]);
+      standing = await byMonth(app);
+      assert.equal(standing.length, 12, 'three tables in four months');
       for (let i = 0; i < 3; i++) names.push((await make(`Before ${i}`)).name);
       let writing = true;
       const writer = (async () => {
@@ -47,6 +102,13 @@ suite('ars backup and ars restore', async () => {
       assert.equal(backup.code, 0, backup.said);
       assert.ok(backup.json.files > 500 && backup.json.bytes > 10_000_000);
       assert.deepEqual((await readdir(out)).sort(), ['cluster', 'manifest.json', 'own']);
+      // It is deleted after the backup, which doesn't know.
+      await inWork(app, feedLane(leaving.organisation_id), (work) =>
+        suspendOrganisation(work, leaving.organisation_id, 'The end'),
+      );
+      const by = { actor: 'operator', requestId: app.random.uuid() };
+      const deleted = await deleteOrganisation(app, leaving, by, () => {}, new AbortController().signal);
+      assert.notEqual(typeof deleted, 'string');
       const twice = await run(data, 'backup', '--out', out);
       assert.match(twice.said, /--out must name a folder that is empty/);
       const onto = await run(data, 'restore', '--from', out);
@@ -56,8 +118,28 @@ suite('ars backup and ars restore', async () => {
     }
     const restored = await run(other, 'restore', '--from', out);
     assert.equal(restored.code, 0, restored.said);
+    const noted = await readFile(list, 'utf8');
+    assert.equal(noted, `${JSON.stringify({ organisation_id: left, deleted: 'whole' })}\n`);
+    // Without the list, everything is there as it stood, month by month, and what is kept of it is sound.
+    const whole = await openApp({ ...readSettings({ ARS_DATA_DIR: other }), log: 'none', baseUrl: 'http://127.0.0.1' });
+    try {
+      assert.deepEqual(await byMonth(whole.app), standing);
+      const checked = await run(other, 'check', 'personal-data');
+      assert.equal(checked.code, 0, checked.said);
+      await inMonths(whole.app, (await findOrganisation(whole.app.db, left))!.organisation_id, [9]);
+      assert.equal((await byMonth(whole.app)).length, standing.length + 3, 'months are made as before');
+    } finally {
+      await whole.close();
+    }
     const there = await open(other);
     try {
+      assert.equal(await findOrganisation(there.app.db, left), undefined, 'deleted again before anything is served');
+      const [deletion] = await there.app.db.query<{ certificate: string }>(
+        'select certificate from organisation_deletion where public_id = $1 and ended_at is not null',
+        [left],
+      );
+      assert.equal(JSON.parse(deletion!.certificate).deleted_by, 'service');
+      assert.equal(await readFile(list, 'utf8'), noted + noted);
       const found = (await listOrganisations(there.app.db)).map((one) => one.name);
       names = names.filter((name) => !found.includes(name));
       assert.deepEqual(names, [], 'what was committed before is there');
