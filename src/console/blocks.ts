@@ -99,6 +99,10 @@ export function facts(rows: readonly (readonly [string, Content])[]): Markup {
   return html`<dl class="facts">${rows.map(([head, value]) => html`<div><dt>${head}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
+/** What a filter with two sides asks for; null: neither. */
+export const yesOrNo = (given: string | null): boolean | null =>
+  given === 'yes' ? true : given === 'no' ? false : null;
+
 /** Filters that stand in the address. Names of people never do. */
 export function filters(action: string, fields: Content, verb = 'Filter'): Markup {
   return html`<form class="filters" method="get" action="${action}">${fields}<div class="actions"><button class="second">${verb}</button>${verb === 'Filter' && html`<a href="${action}">Show all</a>`}</div></form>`;

@@ -12,7 +12,19 @@ import { limits } from '../limits.ts';
 import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { actorNames } from './actors.ts';
-import { confirmPage, day, empty, facts, filters, instant, notice, pager, table, withQuery } from './blocks.ts';
+import {
+  confirmPage,
+  day,
+  empty,
+  facts,
+  filters,
+  instant,
+  notice,
+  pager,
+  table,
+  withQuery,
+  yesOrNo,
+} from './blocks.ts';
 import type { Faults } from './form.ts';
 import { form, selectField, textField } from './form.ts';
 import { name } from './frame.ts';
@@ -44,7 +56,7 @@ export const groupRoutes: ConsoleRoute[] = [
 async function groups(visit: Visit): Promise<Answer> {
   const { app, base, organisation, query } = visit;
   const type = groupTypes.find((one) => one === query.get('type')) ?? null;
-  const active = { yes: true, no: false }[query.get('active') ?? ''] ?? null;
+  const active = yesOrNo(query.get('active'));
   const after = query.get('after');
   const sight = await sightOf(visit);
   const found = await browseGroups(app.db, organisation.organisation_id, { type, active }, sight, {

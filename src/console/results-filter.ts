@@ -11,6 +11,7 @@ import type { Content } from '../html.ts';
 import { limits } from '../limits.ts';
 import { belowEntry, subjects } from '../scoring/levels.ts';
 import { isUuid } from '../uuid.ts';
+import { yesOrNo } from './blocks.ts';
 import type { Choice } from './form.ts';
 import { selectField, textField } from './form.ts';
 import type { Visit } from './route.ts';
@@ -50,13 +51,13 @@ const usOf = (at: Date | null) => (at === null ? null : at.getTime() * 1000);
 function readFacets(query: URLSearchParams): number[] | null {
   const subject = subjects.findIndex((one) => one === given(query, 'subject'));
   const level = levelChoices.findIndex((one) => one === given(query, 'level'));
-  const below = { yes: true, no: false }[given(query, 'below')];
-  if (subject < 0 && level < 0 && below === undefined) return null;
+  const below = yesOrNo(query.get('below'));
+  if (subject < 0 && level < 0 && below === null) return null;
   return allFacets.filter(
     (facet) =>
       (subject < 0 || facet >> 3 === subject) &&
       (level < 0 || (facet & 7) === level) &&
-      (below === undefined || ((facet & 7) !== 0 && isBelowLevel1(facet) === below)),
+      (below === null || ((facet & 7) !== 0 && isBelowLevel1(facet) === below)),
   );
 }
 
@@ -212,16 +213,18 @@ export async function filterInWords(visit: Visit): Promise<[head: string, value:
   const value = (name: (typeof filterNames)[number]) => given(query, name);
   const [team, group] = await Promise.all([groupOf(visit, value('team')), groupOf(visit, value('group'))]);
   const level = levelChoices.findIndex((one) => one === value('level'));
+  const below = yesOrNo(query.get('below'));
+  const { flag, source } = readFilter(query, 'UTC', null).filter;
   const words: [string, string | undefined][] = [
     ['Team', team?.name ?? (isUuid(value('team')) ? 'An unknown one' : undefined)],
     ['Group', group?.name ?? (isUuid(value('group')) ? 'An unknown one' : undefined)],
     ['Subject', subjects.find((one) => one === value('subject'))],
     ['Level', levelNames[level]],
-    ['Below Level 1', { yes: 'Yes', no: 'No' }[value('below')]],
+    ['Below Level 1', below === null ? undefined : below ? 'Yes' : 'No'],
     ['Assessed from', /^\d{4}-\d\d-\d\d$/.test(value('from')) ? value('from') : undefined],
     ['Assessed to', /^\d{4}-\d\d-\d\d$/.test(value('to')) ? value('to') : undefined],
-    ['Flags', (flags as Record<string, string>)[value('flag')]],
-    ['Source', (sources as Record<string, string>)[value('source')]],
+    ['Flags', flag === null ? undefined : flags[flag]],
+    ['Source', source === null ? undefined : sources[source]],
     ['Changed since', /^\d{4}-\d\d-\d\d$/.test(value('changed')) ? value('changed') : undefined],
     ['Which results', value('latest') === 'yes' ? 'Each learner’s latest' : undefined],
   ];

@@ -144,6 +144,9 @@ async function enter(
     session,
     sealed: readCookie(request.headers, cookieName(baseUrl, 'errand')),
   };
+  // The database holds no such character: nothing that there is has it in its address.
+  if ([...Object.values(visit.params), ...visit.query.values()].some((text) => text.includes('\0')))
+    return refuse(notFound);
   const found = admitted(route, visit);
   if ('answered' in found) return refuse(found.answered, found.frame);
   entered.set(request, { visit, ...found });

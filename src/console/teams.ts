@@ -10,7 +10,7 @@ import type { Member } from '../users/members.ts';
 import { listMembers } from '../users/members.ts';
 import { managers, roleNames } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
-import { confirmPage, empty, filters, messagePage, notice, pager, table, withQuery } from './blocks.ts';
+import { confirmPage, empty, filters, messagePage, notice, pager, table, withQuery, yesOrNo } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { choiceField, form, hiddenField, selectField, textField } from './form.ts';
 import { name } from './frame.ts';
@@ -48,7 +48,7 @@ async function teamOf(visit: Visit): Promise<BrowsedGroup> {
 async function teams(visit: Visit): Promise<Answer> {
   const { app, base, organisation, query } = visit;
   const { organisation_id: id } = organisation;
-  const active = { yes: true, no: false }[query.get('active') ?? ''] ?? null;
+  const active = yesOrNo(query.get('active'));
   const after = query.get('after');
   const filter = { type: teamType, active };
   const sight = await sightOf(visit);

@@ -142,7 +142,10 @@ function ndjsonRefused({ line, given }: Given, faults: Fault[]): Buffer {
   return Buffer.from(`${told.replaceAll(lost, '\\ufffd')}\n`);
 }
 
-const flags: Record<string, boolean> = { true: true, false: false };
+const flags = new Map([
+  ['true', true],
+  ['false', false],
+]);
 
 /** A record of cells. What a cell can't be read as stays text, so that the record's own check refuses it. */
 function fromCells(cells: ReadonlyMap<string, string>): unknown {
@@ -152,7 +155,7 @@ function fromCells(cells: ReadonlyMap<string, string>): unknown {
   };
   const flag = (name: 'below_level_1' | 'is_borderline' | 'needs_review') => {
     const text = cell(name);
-    return text === null ? null : (flags[text.toLowerCase()] ?? text);
+    return text === null ? null : (flags.get(text.toLowerCase()) ?? text);
   };
   const json = (name: 'domains' | 'level_probabilities' | 'groups') => {
     const text = cell(name);

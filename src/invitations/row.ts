@@ -93,16 +93,16 @@ function readExpiry(text: string, { lastInstantOf, nowMs }: RowContext): Date | 
   return end === null || end.getTime() <= nowMs || end.getTime() > nowMs + latestMs ? null : end;
 }
 
-const purposeWords: Record<string, Purpose> = {
-  initial: 'initial',
-  start: 'initial',
-  starting: 'initial',
-  progress: 'progress',
-  interim: 'progress',
-  end: 'end',
-  final: 'end',
-  exit: 'end',
-};
+const purposeWords: ReadonlyMap<string, Purpose> = new Map([
+  ['initial', 'initial'],
+  ['start', 'initial'],
+  ['starting', 'initial'],
+  ['progress', 'progress'],
+  ['interim', 'progress'],
+  ['end', 'end'],
+  ['final', 'end'],
+  ['exit', 'end'],
+]);
 
 /** Reads a row by itself. @returns what it says, or everything that is wrong with it, in the order of the columns */
 export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } | { faults: RowFault[] } {
@@ -138,7 +138,8 @@ export function readRow(cells: Cells, context: RowContext): { ready: ReadyRow } 
   const expires = cells.expires === undefined ? null : readExpiry(cells.expires, context);
   if (cells.expires !== undefined && expires === null)
     fault('expires', 'a day after today and within a year, such as 31/01/2027 or 2027-01-31');
-  const purpose = cells.purpose === undefined ? null : purposeWords[/^[a-z]*/.exec(cells.purpose.toLowerCase())![0]];
+  const purpose =
+    cells.purpose === undefined ? null : purposeWords.get(/^[a-z]*/.exec(cells.purpose.toLowerCase())![0]);
   if (purpose === undefined) fault('purpose', `one of ${purposes.join(', ')}`);
   const retake = text('retake_reason', limits.reasonChars);
   const asked = (cells.start_code ?? '').toLowerCase();

@@ -75,22 +75,6 @@ const numbers = (run: Run) =>
   );
 
 suite('retention', () => {
-  test('what is not named stays as it is by then, whoever sets it at the same moment', async () => {
-    const org = await service.organisation();
-    await decide(org, { learners: 24 });
-    const sets = (given: Parameters<typeof setPolicy>[2]) => inFeed(org, (work) => setPolicy(work, org.id, given));
-    await Promise.all([
-      sets({ months: { answers: 12 }, automatic: null, ...by }),
-      sets({ months: { reasons: 6 }, automatic: null, ...by }),
-      sets({ months: {}, automatic: true, ...by }),
-    ]);
-    const { months: all, automatic, next_at } = await readPolicy(app.db, org.id);
-    assert.deepEqual([all, automatic], [months({ learners: 24, answers: 12, reasons: 6 }), true]);
-    assert.notEqual(next_at, null);
-    await sets({ months: { learners: null }, automatic: false, ...by });
-    assert.equal((await readPolicy(app.db, org.id)).months.learners, null, 'for ever');
-  });
-
   test('months are those of the calendar', () => {
     const day = (text: string, n: number) => monthsAfter(Date.parse(text), -n).toISOString().slice(0, 16);
     assert.equal(day('2026-03-31T10:30Z', 1), '2026-02-28T10:30');
@@ -266,6 +250,22 @@ suite('retention', () => {
     await carryOutRuns(app);
     const stopped = (await findRun(app.db, org.id, ordered))!;
     assert.deepEqual([stopped.stopped_by, stopped.tally], ['operator', {}]);
+  });
+
+  test('what is not named stays as it is by then, whoever sets it at the same moment', async () => {
+    const org = await service.organisation();
+    await decide(org, { learners: 24 });
+    const sets = (given: Parameters<typeof setPolicy>[2]) => inFeed(org, (work) => setPolicy(work, org.id, given));
+    await Promise.all([
+      sets({ months: { answers: 12 }, automatic: null, ...by }),
+      sets({ months: { reasons: 6 }, automatic: null, ...by }),
+      sets({ months: {}, automatic: true, ...by }),
+    ]);
+    const { months: all, automatic, next_at } = await readPolicy(app.db, org.id);
+    assert.deepEqual([all, automatic], [months({ learners: 24, answers: 12, reasons: 6 }), true]);
+    assert.notEqual(next_at, null);
+    await sets({ months: { learners: null }, automatic: false, ...by });
+    assert.equal((await readPolicy(app.db, org.id)).months.learners, null, 'for ever');
   });
 });
 
