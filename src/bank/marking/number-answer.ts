@@ -45,7 +45,8 @@ export function markNumber(text: string, key: NumericKey, around: Surroundings):
 function markPlainNumber(text: string, key: NumericKey, around: Surroundings): NumberVerdict {
   const filled = gapFilled(text, around.sentences);
   if (filled !== null) return markPlainNumber(filled, key, { ...around, sentences: [] });
-  if (asksForDigits(around.text) && !/\d/u.test(text)) return 'unreadable';
+  if (asksForDigits(around.text) && /^\D*$/u.test(text)) return 'unreadable';
+  if (asksForDigits(around.text) && /hundred|thousand|million/iu.test(text)) return 'wrong';
   if (around.beside.some((name) => /^o.?clock$/u.test(name))) return markHour(text, key);
   const named = [...around.beside, ...(key.units ?? [])].filter((name) => name.trim() !== '');
   const inThousands = /\bthousands? (?:of )?pounds\b/iu.test(around.text);
@@ -118,7 +119,10 @@ const withoutThousand = (text: string): string => text.replace(/(?<=\d) ?(?:k|th
 
 /** What one amount is for: "£600 a week", "286 per year", "£600 for the week". */
 const period =
-  /(?<=\d|pounds?|quid|p) ?(?:\b(?:an?|per|each|every|for the|for an?|in an?) |\/ ?)(hour|day|week|month|year)\.?\s*$/iu;
+  /(?<=\d|pounds?|quid|p) ?(?:\b(?:an?|per|each|every|for the|for an?|in an?) |\/ ?)(hour|day|week|month|year|kg|kilo|litre|metre|mile)\.?\s*$/iu;
+/** "£1250pm", "£286pa", "£600 pw". */
+const periodByLetters = /(?<=\d) ?p\.?(?:([hdwma])|cm)\.?\s*$/iu;
+const periodLetters: Record<string, string> = { h: 'hour', d: 'day', w: 'week', m: 'month', a: 'year' };
 const adverbs: Record<string, RegExp> = {
   hour: /\bhourly\b/iu,
   day: /\bdaily\b/iu,
@@ -132,10 +136,11 @@ const adverbs: Record<string, RegExp> = {
  * of the question is for.
  */
 function withoutTail(text: string, around: Surroundings): string {
-  const one = period.exec(text);
+  const one = period.exec(text) ?? periodByLetters.exec(text);
   if (one !== null) {
-    const name = one[1]!.toLowerCase();
-    if (around.words.has(stemOf(name)) || adverbs[name]!.test(around.text)) return text.slice(0, one.index);
+    const said = (one[1] ?? 'm').toLowerCase();
+    const name = periodLetters[said] ?? said;
+    if (around.words.has(stemOf(name)) || adverbs[name]?.test(around.text) === true) return text.slice(0, one.index);
   }
   const tail = /\s(?:over|for|after|within|in)\s.*$/iu.exec(text);
   if (tail === null || !/\d/u.test(tail[0]) || !/\d/u.test(text.slice(0, tail.index))) return text;

@@ -74,6 +74,9 @@ export function readQuantity(text: string): Quantity | null {
     .replace(/(?<![\d.,])(\d{1,6})(?:\.(\d{1,3}))? ?k(?![a-z/])/gu, (_all, whole: string, part = '') =>
       String(Number(`${whole}.${part || 0}`) * 1000),
     )
+    .replace(/(?<![\d.,])(\d{1,6}(?:\.\d{1,3})?) (thousand|million)\b/gu, (_all, n: string, scale: string) =>
+      String(Math.round(Number(n) * (scale === 'million' ? 1e6 : 1e3))),
+    )
     .replace(/(\d)(?:st|nd|rd|th)\b/gu, '$1')
     .replace(/^(?:no\.?|nr\.?|num\.?|number|#) ?:? ?(?=\d)/u, '')
     .replace(/^(?:there (?:are|is) )?(?:no|none|nil|nothing|nought)\b(?!.*\d)/u, '0')
