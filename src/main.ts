@@ -3,6 +3,7 @@ import type { App } from './app.ts';
 import type { Clock } from './clock.ts';
 import { systemClock } from './clock.ts';
 import { openDatabase } from './db/database.ts';
+import { isDistributed } from './db/distributed.ts';
 import { provePooler } from './db/pooler.ts';
 import { forgetRestored, isRestored } from './db/embedded/backup.ts';
 import type { EmbeddedDatabase } from './db/embedded/embedded.ts';
@@ -59,7 +60,9 @@ export async function openApp(
   if (settings.databaseUrl === undefined)
     embedded = await startEmbedded({ dataDir: settings.dataDir, log: (line) => log.info('database', { line }) });
   if (settings.databaseUrl !== undefined) await provePooler(settings.databaseUrl, settings.databaseDirectUrl);
-  const db = openDatabase(settings.databaseUrl ?? embedded!.url, log, undefined, settings.databaseDirectUrl);
+  const { databaseUrl, databaseDirectUrl } = settings;
+  const distributed = databaseUrl !== undefined && (await isDistributed(databaseDirectUrl ?? databaseUrl));
+  const db = openDatabase(databaseUrl ?? embedded!.url, log, undefined, databaseDirectUrl, distributed);
   const close = async () => {
     // Whoever waits for a lock has lost its connection by now; its statement must not hold up the end.
     await Promise.race([db.close(), delay(closeMs, undefined, { ref: false })]);

@@ -5,12 +5,16 @@ import { join } from 'node:path';
 import { systemClock } from '../src/clock.ts';
 import type { Database } from '../src/db/database.ts';
 import { openDatabase } from '../src/db/database.ts';
+import { distribute } from '../src/db/distribute.ts';
 import { startEmbedded } from '../src/db/embedded/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { streamLog } from '../src/log.ts';
 import { systemRandom } from '../src/random.ts';
 
 /** PostgreSQL for tests: a server, and databases on it that are copies of a migrated one. */
+
+/** The coordinator of a Citus cluster, as a role that may make databases and extensions: every database is distributed. */
+const citus = process.env.CITUS_URL ?? null;
 
 export type TestServer = {
   url: string;
@@ -21,6 +25,7 @@ export type TestServer = {
 
 /** The server that the environment names (test/run.ts does), or an embedded one in a folder that goes with it. */
 export async function testServer(): Promise<TestServer> {
+  if (citus !== null) return { url: citus, disposable: false, stop: async () => {} };
   const given = process.env.ARS_TEST_DATABASE_URL;
   if (given !== undefined && given !== '')
     return { url: given, disposable: process.env.ARS_TEST_DATABASE_DISPOSABLE === 'yes', stop: async () => {} };
@@ -54,7 +59,7 @@ function inDatabase(url: string, name: string): string {
 
 /** Opens a database for the length of a call. */
 export async function withDatabase<T>(url: string, inside: (db: Database) => Promise<T>): Promise<T> {
-  const db = openDatabase(url, silent, 2);
+  const db = openDatabase(url, silent, 2, undefined, citus !== null);
   try {
     return await inside(db);
   } finally {
@@ -96,11 +101,47 @@ async function makeTemplate(server: TestServer): Promise<string> {
   return name;
 }
 
+type Node = { nodename: string; nodeport: number; groupid: number };
+
+/** A database on every node of the cluster; templates can't be distributed. */
+async function spreadDatabase(coordinator: string, migrated: boolean): Promise<{ url: string; drop(): Promise<void> }> {
+  const name = `ars_test_${systemRandom.bytes(8).toString('hex')}`;
+  const nodes = await withDatabase(coordinator, (db) =>
+    db.query<Node>('select nodename, nodeport, groupid from pg_dist_node order by groupid'),
+  );
+  const address = ({ nodename, nodeport }: Node, database: string) => {
+    const url = new URL(coordinator);
+    [url.hostname, url.port, url.pathname] = [nodename, String(nodeport), `/${database}`];
+    return url.href;
+  };
+  const whole = new URL(coordinator).pathname.slice(1);
+  for (const node of nodes) {
+    await withDatabase(address(node, whole), (db) => db.query(`create database ${name}`));
+    await withDatabase(address(node, name), (db) => db.query('create extension citus'));
+  }
+  const url = address(nodes[0]!, name);
+  await withDatabase(url, async (db) => {
+    await db.query('select citus_set_coordinator_host($1, $2)', [nodes[0]!.nodename, nodes[0]!.nodeport]);
+    for (const node of nodes.slice(1)) await db.query('select citus_add_node($1, $2)', [node.nodename, node.nodeport]);
+    if (!migrated) return;
+    await migrate(db, systemClock);
+    await distribute(db, nodes.length, new AbortController().signal, () => {});
+  });
+  return {
+    url,
+    async drop() {
+      for (const node of nodes)
+        await withDatabase(address(node, whole), (db) => db.query(`drop database if exists ${name} with (force)`));
+    },
+  };
+}
+
 /** A fresh database, migrated unless asked otherwise; `drop` removes it. */
 export async function freshDatabase(
   server: TestServer,
   options: { migrated?: boolean } = {},
 ): Promise<{ url: string; drop(): Promise<void> }> {
+  if (citus !== null) return spreadDatabase(citus, options.migrated !== false);
   const from = options.migrated === false ? 'template0' : await templateOn(server);
   const name = `ars_test_${systemRandom.bytes(8).toString('hex')}`;
   await withDatabase(server.url, (db) => db.query(`create database ${name} template ${from}`));

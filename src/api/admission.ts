@@ -3,7 +3,7 @@ import type { App } from '../app.ts';
 import type { Bounds } from '../bounds.ts';
 import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../db/arrays.ts';
 import { batcher } from '../db/batcher.ts';
-import type { Dedicated } from '../db/database.ts';
+import type { Database, Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { FeedState } from '../feed/etag.ts';
 import { sameState } from '../feed/etag.ts';
@@ -125,13 +125,34 @@ const statements = {
   ),
 };
 
-type AdmitRow = {
+/** Whose the calls are, which every node knows. */
+const known = statement(
+  'admission.known',
+  `
+  select a.pair, k.key_id, k.organisation_id, k.group_ids, k.subjects
+    from unnest($1::text[], $2::bytea[], $3::inet[]) with ordinality as a(key_id, secret, address, pair)
+    join access_key k on k.key_id = a.key_id and ${isValid('a.secret', '$4', 'a.address')}
+   order by a.pair`,
+);
+const admitWhere = statement(
+  'admission.where_it_is',
+  `
+  update rate_window w set ${countedBy('$3::int8', '$4', '$5', '$6')}
+    from feed f
+   where w.organisation_id = $1 and w.key_id = $2 and f.organisation_id = $1 and not f.suspended
+  returning w.granted = $3 as all_granted, f.position, f.state, f.restored_at, ${result}`,
+);
+
+type KnownRow = {
   pair: number;
-  all_granted: boolean;
   key_id: string;
   organisation_id: number;
   group_ids: string[] | null;
   subjects: string[] | null;
+};
+
+type AdmitRow = KnownRow & {
+  all_granted: boolean;
   position: number;
   state: number;
   restored_at: number;
@@ -164,6 +185,9 @@ export type Asked = {
   read: { presumed: Presumed; requestId: string } | null;
 };
 
+/** Calls that show the same of themselves, by their places. */
+type Pair = { keyId: string; secret: string; address: string | null; calls: number[] };
+
 /** Admits calls by their credentials; null for any that aren't valid, whatever is wrong with them. */
 export type Admit = (asked: Asked) => Promise<Admission | null>;
 
@@ -180,7 +204,7 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
   const stepMs = limit <= exactUpTo ? 1 : coarseMs;
   return batcher<Asked, Admission | null>(
     async (calls) => {
-      const pairsOf = new Map<string, { keyId: string; secret: string; address: string | null; calls: number[] }>();
+      const pairsOf = new Map<string, Pair>();
       calls.forEach(({ keyId, secret, address }, i) => {
         const pair = `${keyId}\n${secret}\n${address}`;
         const found = pairsOf.get(pair);
@@ -191,11 +215,12 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
       const reads = pairs.flatMap((pair, i) =>
         pair.calls.flatMap((call) => {
           const { read } = calls[call]!;
-          return read === null ? [] : [{ pair: i + 1, ...read }];
+          // Where several nodes would write, a repeated read is answered like any other.
+          return read === null || app.db.distributed === true ? [] : [{ pair: i + 1, ...read }];
         }),
       );
       const nowMs = app.clock.nowMs();
-      const window = [new Date(nowMs), nowMs, limit, stepMs];
+      const window: [Date, number, number, number] = [new Date(nowMs), nowMs, limit, stepMs];
       const one = pairs.length === 1 && reads.every((read) => read.presumed === reads[0]!.presumed);
       const asked = one
         ? [pairs[0]!.keyId, hashSecret(pairs[0]!.secret), pairs[0]!.calls.length, pairs[0]!.address]
@@ -207,14 +232,16 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
           ];
       const sentMs = app.clock.monotonicMs();
       const rows = await inSpan('admission', { 'ars.batch_size': calls.length }, () =>
-        reads.length === 0
-          ? relaxed.query<AdmitRow>(one ? statements.one : statements.many, [...asked, ...window])
-          : durable.query<AdmitRow>(one ? statements.oneAnswered : statements.manyAnswered, [
-              ...asked,
-              ...window,
-              uuidArray(reads.map((read) => read.requestId)),
-              ...(one ? presumedAlike(reads[0]!.presumed) : presumedUnlike(reads)),
-            ]),
+        app.db.distributed === true
+          ? admitWhereTheyAre(app.db, pairs, window)
+          : reads.length === 0
+            ? relaxed.query<AdmitRow>(one ? statements.one : statements.many, [...asked, ...window])
+            : durable.query<AdmitRow>(one ? statements.oneAnswered : statements.manyAnswered, [
+                ...asked,
+                ...window,
+                uuidArray(reads.map((read) => read.requestId)),
+                ...(one ? presumedAlike(reads[0]!.presumed) : presumedUnlike(reads)),
+              ]),
       );
       admissionBatch.observe(calls.length);
       admissionTime.observe((app.clock.monotonicMs() - sentMs) / 1000);
@@ -223,7 +250,7 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
       for (const row of rows) {
         const before = counted.get(row.key_id) ?? 0;
         const here = pairs[row.pair - 1]!.calls;
-        if (!one) counted.set(row.key_id, before + here.length);
+        if (pairs.length > 1) counted.set(row.key_id, before + here.length);
         const bounds = boundsOf(row);
         here.forEach((call, n) => {
           const i = before + n;
@@ -238,6 +265,7 @@ export function admitter(app: App, relaxed: Dedicated, durable: Dedicated): Admi
             resetSeconds: row.oldest_ms === null ? 0 : secondsUntilFree(row.oldest_ms, row.last_ms),
             answered:
               presumed !== undefined &&
+              app.db.distributed !== true &&
               row.all_granted &&
               presumed.organisationId === row.organisation_id &&
               sameState(presumed.feed, row),
@@ -282,6 +310,37 @@ function presumedUnlike(reads: { pair: number; presumed: Presumed }[]): unknown[
 function secondsUntilFree(oldestMs: number, nowMs: number): number {
   const seconds = Math.ceil((oldestMs + limits.rateWindowMs + 1 - nowMs) / 1000);
   return Math.min(Math.max(1, seconds), limits.rateWindowMs / 1000);
+}
+
+/** The same where organisations are on several nodes: each key is counted on its organisation's. */
+async function admitWhereTheyAre(
+  db: Database,
+  pairs: Pair[],
+  [now, nowMs, limit, stepMs]: [Date, number, number, number],
+): Promise<AdmitRow[]> {
+  const rows = await db.query<KnownRow>(known, [
+    pairs.map((pair) => pair.keyId),
+    pairs.map((pair) => hashSecret(pair.secret)),
+    pairs.map((pair) => pair.address),
+    now,
+  ]);
+  const counted = Map.groupBy(rows, (row) => row.key_id);
+  const admitted = await Promise.all(
+    [...counted.values()].map(async (ofKey) => {
+      const calls = ofKey.reduce((sum, { pair }) => sum + pairs[pair - 1]!.calls.length, 0);
+      const { organisation_id: organisationId, key_id: keyId } = ofKey[0]!;
+      const [row] = await db.query<Omit<AdmitRow, keyof KnownRow>>(admitWhere, [
+        organisationId,
+        keyId,
+        calls,
+        nowMs,
+        limit,
+        stepMs,
+      ]);
+      return row === undefined ? [] : ofKey.map((one) => ({ ...one, ...row }));
+    }),
+  );
+  return admitted.flat();
 }
 
 /** Missing credentials go the same way as wrong ones, so that they can't be told apart by time. */

@@ -194,6 +194,26 @@ const waiting = statement(
    order by 1`,
 );
 
+// The same on several nodes, of those whose log has been sealed before; the others, and what belongs to no organisation, are just tried.
+const waitingAnywhere = statement(
+  'audit.waiting_anywhere',
+  `
+  select organisation_id from audit_chain c
+   where floor_id < sealed_id
+      or exists (select from audit a where a.organisation_id = c.organisation_id and a.audit_id > c.sealed_id and a.at not between $1 and $2)`,
+);
+const chained = statement('audit.chained', 'select organisation_id from audit_chain');
+const everyOrganisation = statement('audit.every_organisation', 'select organisation_id from organisation');
+
+async function whoWaits(tx: Tx, from: Date, to: Date): Promise<number[]> {
+  type Id = { organisation_id: number };
+  const ids = (rows: Id[]) => rows.map((row) => row.organisation_id);
+  if (tx.distributed !== true) return ids(await tx.query<Id>(waiting, [from, to]));
+  const known = new Set(ids(await tx.query<Id>(chained)));
+  const fresh = ids(await tx.query<Id>(everyOrganisation)).filter((id) => !known.has(id));
+  return [...new Set([0, ...ids(await tx.query<Id>(waitingAnywhere, [from, to])), ...fresh])].sort((a, b) => a - b);
+}
+
 /**
  * How old the first row that isn't sealed has to be: what came later goes into the same block. A clock that was ahead
  * is no reason to wait.
@@ -203,11 +223,7 @@ const youngMs = limits.auditBlockMs / 2;
 /** A round of every process's housekeeping; an organisation that another process is at is passed over. */
 export async function sealAudit(app: App, signal?: AbortSignal): Promise<void> {
   const nowMs = app.clock.nowMs();
-  const found = await app.db.query<{ organisation_id: number }>(waiting, [
-    new Date(nowMs - youngMs),
-    new Date(nowMs + youngMs),
-  ]);
-  for (const { organisation_id: organisationId } of found) {
+  for (const organisationId of await whoWaits(app.db, new Date(nowMs - youngMs), new Date(nowMs + youngMs))) {
     if (signal?.aborted === true) return;
     try {
       await sealOrganisation(app, organisationId, { signal });

@@ -24,8 +24,15 @@ const standing = statement(
            limit ${limits.rowsCounted}) a`,
 );
 
+const anywhere = statement(
+  'audit.unsealed_anywhere',
+  `
+  select count(*) as count, min(a.at) as oldest from audit a
+    left join audit_chain c on c.organisation_id = a.organisation_id where a.audit_id > coalesce(c.sealed_id, 0)`,
+);
+
 /** How many rows of all organisations are not sealed yet, and since when the oldest of them. */
 export async function unsealedBacklog(tx: Tx): Promise<{ count: number; oldestMs: number | null }> {
-  const [row] = await tx.query<{ count: number; oldest: Date | null }>(standing);
+  const [row] = await tx.query<{ count: number; oldest: Date | null }>(tx.distributed === true ? anywhere : standing);
   return { count: row!.count, oldestMs: row!.oldest?.getTime() ?? null };
 }

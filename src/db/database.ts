@@ -33,6 +33,8 @@ export type Row = Record<string, any>;
 /** What a statement can be run on: a transaction, or the pool for a single read. */
 export type Tx = {
   query<R = Row>(sql: Statement | string, values?: readonly unknown[]): Promise<R[]>;
+  /** Organisations are on several nodes, and one statement can't always ask several of them (docs/decisions/0120). */
+  readonly distributed?: boolean;
 };
 
 /** The database can't be reached, or ended the connection: the caller may try again later. */
@@ -44,31 +46,10 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
-const unavailableCodes = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ENOTFOUND',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOENT',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  '57P01',
-  '57P02',
-  '57P03',
-  '53300',
-  '53400',
-  '55P03',
-  '57014',
-  '25P03',
-  '25006',
-  '08000',
-  '08001',
-  '08003',
-  '08004',
-  '08006',
-  '58000',
-]);
+const unavailableCodes = new Set(
+  `ECONNREFUSED ECONNRESET ENOTFOUND EPIPE ETIMEDOUT ENOENT EAI_AGAIN EHOSTUNREACH 57P01 57P02 57P03 53300
+   53400 55P03 57014 25P03 25006 08000 08001 08003 08004 08006 58000`.split(/\s+/),
+);
 
 /** Turns the driver's many ways of saying "no connection" into one. */
 export function namedFailure(error: unknown): unknown {
@@ -175,9 +156,12 @@ export const sessionSettings: Record<string, string> = {
   idle_in_transaction_session_timeout: '1min',
 };
 
+/** On which node a statement's rows are is known by its values alone: it is planned with them. */
+const distributedSettings = { ...sessionSettings, plan_cache_mode: 'force_custom_plan' };
+
 /** @param pooled a pooler passes no settings on: there the role has them (pooler.ts) */
-export function connectionTo(url: string, pooled: boolean): pg.ClientConfig {
-  const options = Object.entries(sessionSettings).map(([name, value]) => `-c ${name}=${value}`);
+export function connectionTo(url: string, pooled: boolean, settings = sessionSettings): pg.ClientConfig {
+  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
   return {
     connectionString: url,
     types,
@@ -211,10 +195,18 @@ async function runAlone<R>(client: pg.PoolClient, sql: Statement | string, value
   }
 }
 
+/** A database whose connection is held. */
+type Held = { distributed: boolean };
+
+const txOn = (client: pg.PoolClient, { distributed }: Held): Tx => ({
+  query: (sql, values) => run(client, sql, values),
+  distributed,
+});
+
 /** Runs `inside` in a transaction on the connection of this database, and gives it back. */
 async function runTransaction<T>(
   client: pg.PoolClient,
-  database: object,
+  database: Held,
   inside: (tx: Tx) => Promise<T>,
   begin = 'begin',
 ): Promise<T> {
@@ -222,7 +214,7 @@ async function runTransaction<T>(
   let broken = false;
   try {
     await run(client, begin);
-    const result = await holding.run(held, () => inside({ query: (sql, values) => run(client, sql, values) }));
+    const result = await holding.run(held, () => inside(txOn(client, database)));
     await run(client, 'commit');
     return result;
   } catch (error) {
@@ -239,13 +231,13 @@ async function runTransaction<T>(
 }
 
 /** Runs the reads of `inside` in one snapshot on the connection of this database, and gives it back. */
-async function runSnapshot<T>(client: pg.PoolClient, database: object, inside: (tx: Tx) => Promise<T>): Promise<T> {
+async function runSnapshot<T>(client: pg.PoolClient, database: Held, inside: (tx: Tx) => Promise<T>): Promise<T> {
   const held: { connectionOf: object | null } = { connectionOf: database };
   const begun = run(client, 'begin isolation level repeatable read read only');
   begun.catch(() => {});
   let broken = false;
   try {
-    const result = await holding.run(held, () => inside({ query: (sql, values) => run(client, sql, values) }));
+    const result = await holding.run(held, () => inside(txOn(client, database)));
     await begun;
     return result;
   } catch (error) {
@@ -285,16 +277,20 @@ const beginChange = `begin; set local lock_timeout = ${limits.lockWaitMs}`;
  * @param url a postgres:// address
  * @param directUrl the same database past a pooler: what needs a session of its own goes there
  * @param size connections for reads and single statements at most; those for changes and dedicated ones not counted
+ * @param distributed organisations are on several nodes (distributed.ts)
  */
 export function openDatabase(
   url: string,
   log: Log,
   size: number = limits.readConnections,
   directUrl?: string,
+  distributed = false,
 ): Database {
   const pooled = directUrl !== undefined;
-  const config = connectionTo(url, pooled);
-  const direct = connectionTo(directUrl ?? url, false);
+  const settings = distributed ? distributedSettings : sessionSettings;
+  const config = connectionTo(url, pooled, settings);
+  const direct = connectionTo(directUrl ?? url, false, settings);
+  const self: Held = { distributed };
   const reads = openPool({ ...config, max: size }, log);
   const most = limits.quickChanges + limits.slowChanges;
   const changes = openPool({ ...config, max: most }, log);
@@ -321,7 +317,7 @@ export function openDatabase(
   });
 
   async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
-    refuseSecondConnection(turns);
+    refuseSecondConnection(self);
     const askedMs = systemClock.monotonicMs();
     try {
       const client = await pool.connect();
@@ -333,22 +329,25 @@ export function openDatabase(
   }
 
   return {
+    distributed,
     query: async <R>(sql: Statement | string, values?: readonly unknown[]) =>
       runAlone<R>(await connect(reads), sql, values),
     async transaction(inside, turn) {
-      if (turn === undefined) return runTransaction(await connect(reads), turns, inside);
+      if (turn === undefined) return runTransaction(await connect(reads), self, inside);
       // Whoever holds a connection would not only wait for another one, but for a turn as well.
-      refuseSecondConnection(turns);
+      refuseSecondConnection(self);
       const leave = await turnOf(turns, turn);
       try {
-        return await runTransaction(await connect(changes), turns, inside, beginChange);
+        return await runTransaction(await connect(changes), self, inside, beginChange);
       } finally {
         leave();
       }
     },
-    snapshot: async (inside) => runSnapshot(await connect(reads), turns, inside),
+    snapshot: async (inside) => runSnapshot(await connect(reads), self, inside),
     dedicated(options = {}) {
-      const connection = openDedicated(direct, options.synchronousCommit ?? true, log, () => open.delete(connection));
+      // What a node forgets in its crash, the coordinator's log doesn't tell of.
+      const synchronous = distributed || (options.synchronousCommit ?? true);
+      const connection = openDedicated(direct, synchronous, log, () => open.delete(connection), distributed);
       open.add(connection);
       return connection;
     },
@@ -362,7 +361,13 @@ export function openDatabase(
   };
 }
 
-function openDedicated(config: pg.ClientConfig, synchronousCommit: boolean, log: Log, onClose: () => void): Dedicated {
+function openDedicated(
+  config: pg.ClientConfig,
+  synchronousCommit: boolean,
+  log: Log,
+  onClose: () => void,
+  distributed: boolean,
+): Dedicated {
   let current: Promise<pg.Client> | null = null;
   let closed = false;
   let retry: NodeJS.Timeout | null = null;
@@ -409,6 +414,7 @@ function openDedicated(config: pg.ClientConfig, synchronousCommit: boolean, log:
     return (current = opening);
   }
   return {
+    distributed,
     async query<R>(sql: Statement | string, values?: readonly unknown[]) {
       if (closed) throw new DatabaseUnavailable(null);
       const opening = client();

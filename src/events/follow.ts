@@ -21,6 +21,10 @@ const newestOfEach = statement(
            select e.number from event e where e.organisation_id = o.id order by e.number desc limit 1), 0) as number
     from unnest($1::int8[]) as o(id)`,
 );
+const newestNumber = statement(
+  'event.newest_number',
+  'select number from event where organisation_id = $1 order by number desc limit 1',
+);
 const numberOf = statement(
   'event.number_of',
   `
@@ -82,13 +86,23 @@ const alone: Lookout = async (_organisation, _known, signal) => {
   await wait(pollMs, undefined, { signal }).catch(() => {});
 };
 
+async function newestNumbers(tx: Tx, ids: number[]): Promise<{ organisation_id: number; number: number }[]> {
+  if (tx.distributed !== true) return tx.query(newestOfEach, [ids]);
+  return Promise.all(
+    ids.map(async (id) => ({
+      organisation_id: id,
+      number: (await tx.query<{ number: number }>(newestNumber, [id]))[0]?.number ?? 0,
+    })),
+  );
+}
+
 /** For many followers in one process: one statement looks for all of them. */
 export function createLookout(tx: Tx): Lookout {
   const waiting = new Set<{ organisationId: number; known: number; go: () => void }>();
   let timer: NodeJS.Timeout | null = null;
   const look = async () => {
     const ids = [...new Set([...waiting].map((one) => one.organisationId))];
-    const rows = await tx.query<{ organisation_id: number; number: number }>(newestOfEach, [ids]).catch(() => []);
+    const rows = await newestNumbers(tx, ids).catch(() => []);
     const numbers = new Map(rows.map((row) => [row.organisation_id, row.number]));
     for (const one of [...waiting]) if ((numbers.get(one.organisationId) ?? one.known) !== one.known) one.go();
     timer = null;

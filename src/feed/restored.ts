@@ -13,6 +13,8 @@ const organisations = statement(
   'restored.organisations',
   'select organisation_id from feed order by organisation_id for update',
 );
+const anywhere = statement('restored.anywhere', 'select organisation_id from feed order by organisation_id');
+const lock = statement('restored.lock', 'select from feed where organisation_id = $1 for update');
 const beginAgain = statement(
   'restored.begin_again',
   `
@@ -33,7 +35,10 @@ const atOnce = 5000;
  * @returns the organisations
  */
 export async function beginFeedsAgain(work: Work): Promise<number[]> {
-  const ids = (await work.tx.query<{ organisation_id: number }>(organisations)).map((row) => row.organisation_id);
+  const isSpread = work.tx.distributed === true;
+  const rows = await work.tx.query<{ organisation_id: number }>(isSpread ? anywhere : organisations);
+  const ids = rows.map((row) => row.organisation_id);
+  if (isSpread) for (const id of ids) await work.tx.query(lock, [id]);
   for (let from = 0; from < ids.length; from += atOnce) {
     const some = ids.slice(from, from + atOnce);
     await work.tx.query(beginAgain, [some, some.map(() => drawState(work)), work.nowMs * 1000, aheadUs]);

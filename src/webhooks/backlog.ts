@@ -17,9 +17,19 @@ const backlog = statement(
              order by d.next_attempt_at limit 1) f where f.next_attempt_at <= $1) as oldest`,
 );
 
+const anywhere = statement(
+  'backlog.anywhere',
+  `
+  select count(*) as due, min(d.next_attempt_at) as oldest from delivery d
+    join webhook_endpoint w on w.organisation_id = d.organisation_id and w.endpoint_id = d.endpoint_id
+   where d.status = 'pending' and d.next_attempt_at <= $1 and w.status = 'active'`,
+);
+
 /** What is due to active endpoints now, and since when the oldest of it has been. */
 export async function dueBacklog(tx: Tx, nowMs: number): Promise<{ due: number; oldestMs: number | null }> {
-  const [row] = await tx.query<{ due: number; oldest: Date | null }>(backlog, [new Date(nowMs)]);
+  const [row] = await tx.query<{ due: number; oldest: Date | null }>(tx.distributed === true ? anywhere : backlog, [
+    new Date(nowMs),
+  ]);
   return { due: row!.due, oldestMs: row!.oldest?.getTime() ?? null };
 }
 

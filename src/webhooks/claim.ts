@@ -69,6 +69,25 @@ const claimOf = statement(
   'lane.claim_of',
   `with ${take('unnest($5::int8[]) as o(id) join webhook_endpoint w on w.organisation_id = o.id')}`,
 );
+// The same on several nodes: whose lanes have something due is asked of all, and each is claimed on its own node.
+const isDue = `w.status = 'active' and (w.leased_until is null or w.leased_until <= $1)
+     and exists (select from delivery d where d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id
+                    and d.status = 'pending' and d.next_attempt_at <= $1)`;
+const dueAnywhere = statement(
+  'lane.due_anywhere',
+  `select distinct w.organisation_id from webhook_endpoint w where ${isDue} limit $2`,
+);
+const claimWhere = statement(
+  'lane.claim_where_it_is',
+  `with ${take('webhook_endpoint w').replace('where w.status', 'where w.organisation_id = $5 and w.status').replace('from free where', 'from free where w.organisation_id = $5 and')}`,
+);
+const nextDueAnywhere = statement(
+  'lane.next_due_anywhere',
+  `
+  select min(d.next_attempt_at) as at from delivery d
+    join webhook_endpoint w on w.organisation_id = d.organisation_id and w.endpoint_id = d.endpoint_id
+   where d.status = 'pending' and d.next_attempt_at > $1 and w.status = 'active'`,
+);
 const held = statement(
   'lane.held',
   `
@@ -121,13 +140,27 @@ const nextDue = statement(
  * Leases lanes that have something due and that no living worker holds.
  * @param organisations null: all that there are
  */
-export function claimLanes(
+export async function claimLanes(
   tx: Tx,
   { workerId, nowMs, untilMs }: Lease,
   most: number,
   organisations: number[] | null,
 ): Promise<LaneEndpoint[]> {
   const values = [workerId, new Date(nowMs), new Date(untilMs), most];
+  if (tx.distributed === true) {
+    const among =
+      organisations ??
+      (await tx.query<{ organisation_id: number }>(dueAnywhere, [new Date(nowMs), most])).map(
+        (row) => row.organisation_id,
+      );
+    const claimed: LaneEndpoint[] = [];
+    for (const id of among) {
+      const left = most - claimed.length;
+      if (left <= 0) break;
+      claimed.push(...(await tx.query<LaneEndpoint>(claimWhere, [...values.slice(0, 3), left, id])));
+    }
+    return claimed;
+  }
   return organisations === null
     ? tx.query<LaneEndpoint>(claimAll, values)
     : tx.query<LaneEndpoint>(claimOf, [...values, organisations]);
@@ -185,5 +218,6 @@ export async function stillWanted(
 
 /** When the next delivery of an active endpoint falls due after now; null if none waits. */
 export async function nextDueMs(tx: Tx, nowMs: number): Promise<number | null> {
-  return (await tx.query<{ at: Date | null }>(nextDue, [new Date(nowMs)]))[0]?.at?.getTime() ?? null;
+  const next = tx.distributed === true ? nextDueAnywhere : nextDue;
+  return (await tx.query<{ at: Date | null }>(next, [new Date(nowMs)]))[0]?.at?.getTime() ?? null;
 }

@@ -28,15 +28,13 @@ type HeldSecrets = Pick<EndpointRow, 'previous_secret_until' | 'earlier_secrets'
 const hold = statement(
   'webhook.hold',
   `
-  select previous_secret_until, earlier_secrets from webhook_endpoint
+  select previous_secret, previous_secret_until, earlier_secrets from webhook_endpoint
    where organisation_id = $1 and endpoint_id = $2 for update`,
 );
 const rotate = statement(
   'webhook.rotate',
   `
-  update webhook_endpoint set secret = $3, previous_secret = secret, previous_secret_until = $4, updated_at = $5,
-         earlier_secrets = case when previous_secret is null then earlier_secrets
-           else jsonb_build_object('secret', previous_secret, 'until', previous_secret_until) || earlier_secrets end
+  update webhook_endpoint set secret = $3, previous_secret = secret, previous_secret_until = $4, updated_at = $5, earlier_secrets = $6
    where organisation_id = $1 and endpoint_id = $2 returning ${endpointColumns}`,
 );
 
@@ -101,7 +99,10 @@ export async function rotateSecret(
   organisationId: number,
   endpointId: string,
 ): Promise<{ row: EndpointRow; secret: string } | undefined> {
-  const [held] = await work.tx.query<HeldSecrets>(hold, [organisationId, endpointId]);
+  const [held] = await work.tx.query<HeldSecrets & Pick<EndpointRow, 'previous_secret'>>(hold, [
+    organisationId,
+    endpointId,
+  ]);
   if (held === undefined) return undefined;
   const ends = [held.previous_secret_until?.getTime() ?? 0, ...held.earlier_secrets.map((one) => Date.parse(one.until))]
     .filter((endMs) => endMs > work.nowMs)
@@ -115,6 +116,11 @@ export async function rotateSecret(
     encrypted,
     new Date(work.nowMs + rotationMs),
     new Date(work.nowMs),
+    JSON.stringify(
+      held.previous_secret === null
+        ? held.earlier_secrets
+        : [{ secret: held.previous_secret, until: held.previous_secret_until!.toISOString() }, ...held.earlier_secrets],
+    ),
   ]);
   wakeWorkers(work, organisationId);
   return { row: row!, secret };

