@@ -46,7 +46,7 @@ async function onePage(visit: Visit, faults: Faults): Promise<Answer> {
           field('groups', 'Groups (optional)', {
             hint: 'By reference or name; a new one as “cohort: C-2026 = January cohort”; several with ; between.',
           }),
-          teamField(within, sent.text('team'), faults.team),
+          teamField('The learner', within, sent.text('team'), faults.team),
           choiceField({
             name: 'subjects',
             label: 'Subjects',

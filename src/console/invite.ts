@@ -57,8 +57,9 @@ export async function withinOf(visit: Visit): Promise<{ sight: Sight; teams: { g
   return { sight, teams: await listTeams(app.db, organisation.organisation_id, sight) };
 }
 
-/** The team that everybody of a table joins; a tutor's learners always join one of the tutor's. */
+/** The team that whoever is invited joins, `who` in words; a tutor's learners always join one of the tutor's. */
 export function teamField(
+  who: 'Everybody in the table' | 'The learner',
   { sight, teams }: Awaited<ReturnType<typeof withinOf>>,
   chosen: string,
   fault: string | undefined,
@@ -68,10 +69,7 @@ export function teamField(
   return selectField({
     name: 'team',
     label: 'Team',
-    hint:
-      sight === null
-        ? 'Everybody in the table joins it.'
-        : 'Everybody in the table joins it, and you see them from then on.',
+    hint: sight === null ? `${who} joins it.` : `${who} joins it, and you see them from then on.`,
     choices:
       sight === null || choices.length > 1
         ? [{ value: '', label: sight === null ? 'None' : 'Choose one' }, ...choices]
@@ -121,7 +119,7 @@ async function tablePage(visit: Visit, faults: Faults): Promise<Answer> {
             fault: faults.rows,
           }),
           fileField({ name: 'file', label: 'Or a CSV file', accept: '.csv,.tsv,.txt,text/csv', fault: faults.file }),
-          teamField(within, sent.text('team'), faults.team),
+          teamField('Everybody in the table', within, sent.text('team'), faults.team),
           hiddenField('once', app.random.uuid()),
         ],
         'Check the rows',
