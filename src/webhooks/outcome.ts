@@ -29,6 +29,11 @@ export type Outcome = {
 const sentAgain = `(o.status <> 'succeeded' and d.resent_after <> o.resent_after)`;
 const cancelled = `(o.status <> 'succeeded' and d.status = 'cancelled')`;
 
+// The endpoint's lease keeps other workers away: Citus can't lock rows that it finds by what a statement has put aside.
+const healthOfOne = followHealth
+  .replace(' for update of w', '')
+  .replaceAll(/w\.organisation_id = [ft]\.organisation_id/g, 'w.organisation_id = $13');
+
 // "Not in": status = 'pending' would let the planner search the index of what is due, whose organisation's part grows with the backlog.
 const recorded = (where: 'anybody' | 'one') => `
   with outcome as materialized (
@@ -51,7 +56,7 @@ const recorded = (where: 'anybody' | 'one') => `
     select organisation_id, delivery_id, m.attempts, o.at, o.status_code, o.duration_ms, o.error, o.sent
       from moved m join outcome o using (organisation_id, delivery_id)
     returning 1),
-  ${where === 'one' ? followHealth.replaceAll('w.organisation_id = f.organisation_id', 'w.organisation_id = $13').replaceAll('w.organisation_id = t.organisation_id', 'w.organisation_id = $13') : followHealth}
+  ${where === 'one' ? healthOfOne : followHealth}
   select (select count(*) from listed) as written, (select n.all from news n) as news,
          (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable`;
 const record = statement('outcome.record', recorded('anybody'));
