@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { placeText } from '../src/console/place.ts';
 import { inWork } from '../src/db/work.ts';
 import { importRecords } from '../src/imports/import.ts';
 import { readyRecord } from '../src/imports/record.ts';
@@ -86,6 +87,18 @@ async function write(port: number, headers: Record<string, string>, signal: Abor
   }
 }
 
+/** Places in the list of invitations as the tutor's addresses carry them. */
+async function sealed(places: readonly string[]): Promise<string[]> {
+  const [session] = await findAccounts(app.db, emailOf('tutor'));
+  const reader = {
+    app,
+    organisation: { organisation_id: id },
+    path: `/console/${organisation.public_id}/invitations`,
+    session: session!,
+  };
+  return places.map((place) => placeText(reader, [], place));
+}
+
 type Line = { name: string; role: string; status: string; p50: number; p99: number; bytes: number; over: string[] };
 
 async function measure(url: string, role: string, places: Places, only = given.only): Promise<Line[]> {
@@ -167,6 +180,7 @@ if (!given.fill) {
     const lines: Line[] = [];
     for (const role of ['owner', 'developer', 'tutor']) {
       const places = await readPlaces(app.db, id, { organisation: [organisation.public_id], token: [token] });
+      if (role === 'tutor') places.invitation_place = await sealed(places.invitation_place!);
       lines.push(...(await measure(url, role, places)));
     }
     const inSandbox = await readPlaces(app.db, id, { organisation: [sandbox], token: [token] });

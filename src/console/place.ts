@@ -5,7 +5,10 @@ import type { Visit } from './route.ts';
  * Where a list goes on, as its address carries it. A list that looks through what the reader does not see may end at such a
  * row: of whoever does not see everybody, the place is sealed, for this person and list, and tells nothing.
  */
-type Reader = Pick<Visit, 'app' | 'organisation' | 'path' | 'session'>;
+type Reader = Pick<Visit, 'app' | 'path'> & {
+  organisation: Pick<Visit['organisation'], 'organisation_id'>;
+  session: Pick<Visit['session'], 'user_id'>;
+};
 
 const bound = ({ organisation, path, session }: Reader): string =>
   `${organisation.organisation_id} ${session.user_id} ${path} `;
