@@ -2,8 +2,6 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { placeText } from '../src/console/place.ts';
 import { inWork } from '../src/db/work.ts';
-import { importRecords } from '../src/imports/import.ts';
-import { readyRecord } from '../src/imports/record.ts';
 import { openApp } from '../src/main.ts';
 import { readOrganisation } from '../src/organisations/organisations.ts';
 import { grantSandbox } from '../src/sandbox/own.ts';
@@ -16,7 +14,6 @@ import { emailOf, fillConsole, password, wholeSizes } from './console-data.ts';
 import type { Places } from './console-pages.ts';
 import { pagesFor, readPlaces } from './console-pages.ts';
 import { isAnswer, signIn } from './console-visit.ts';
-import { benchRecord } from './data.ts';
 import { figure } from './figures.ts';
 import { firstJson, startNode, stop } from './process.ts';
 
@@ -57,35 +54,6 @@ const tell = (step: string) => {
 const organisation = await fillConsole(app, sizes, tell);
 const id = organisation.organisation_id;
 tell('');
-
-/** An import a second and some provisionings, while pages are opened. */
-async function write(port: number, headers: Record<string, string>, signal: AbortSignal): Promise<void> {
-  for (let n = 0; !signal.aborted; n++) {
-    const records = Array.from({ length: 100 }, (_, i) =>
-      readyRecord(
-        { ...benchRecord((app.clock.nowMs() % 1e9) + i, sizes.results), groups: [] },
-        organisation.public_id,
-        app.clock.nowMs(),
-      ),
-    );
-    await inWork(app, null, (work) => importRecords(work, id, records, { events: true, actor: 'bench' }));
-    for (let i = 0; i < 10; i++) {
-      const address = `http://127.0.0.1:${port}/api/v1`;
-      const learner = {
-        ref: `NEW-${n % 50}-${i}`,
-        full_name: `New ${n} ${i}`,
-        groups: [{ type: 'cohort', ref: `cohort-${i}`, name: `cohort ${i}` }],
-      };
-      await fetch(`${address}/learners`, { method: 'POST', headers, body: JSON.stringify(learner) }).then((r) =>
-        r.text(),
-      );
-      await fetch(`${address}/assessments?since=${new Date(app.clock.nowMs() - 60_000).toISOString()}`, {
-        headers,
-      }).then((r) => r.text());
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
-}
 
 /** Places in the list of invitations as the tutor's addresses carry them. */
 async function sealed(places: readonly string[]): Promise<string[]> {
@@ -166,16 +134,15 @@ if (!given.fill) {
     service,
   );
   const url = `http://127.0.0.1:${port}`;
-  const writing = new AbortController();
-  const writer = write(
-    port,
-    {
-      'x-access-key-id': pair.access_key_id,
-      'x-secret-access-key': pair.secret_access_key,
-      'content-type': 'application/json',
-    },
-    writing.signal,
-  );
+  const calls = {
+    'x-access-key-id': pair.access_key_id,
+    'x-secret-access-key': pair.secret_access_key,
+    'content-type': 'application/json',
+  };
+  const here = new URL('console-writer.ts', import.meta.url).pathname;
+  const writer = startNode(1, [here, organisation.public_id, String(port), String(sizes.results)], {
+    BENCH_CALLS: JSON.stringify(calls),
+  });
   try {
     const lines: Line[] = [];
     for (const role of ['owner', 'developer', 'tutor']) {
@@ -185,6 +152,7 @@ if (!given.fill) {
     }
     const inSandbox = await readPlaces(app.db, id, { organisation: [sandbox], token: [token] });
     lines.push(...(await measure(url, 'owner', inSandbox, '/test-result')));
+    if (writer.exitCode !== null) throw new Error('Nobody wrote beside: the writer has ended.');
     const over = lines.filter((line) => line.over.length > 0);
     console.log(`${lines.length} kinds of page, ${over.length} over a goal`);
     const worst = (pick: (line: Line) => number) => Math.max(...lines.map(pick));
@@ -198,8 +166,7 @@ if (!given.fill) {
     figure('largest page, compressed', worst(({ bytes }) => bytes) / 1000, 'kB', { atMost: 30 });
     console.log(`largest ${worst(({ bytes }) => bytes)} B, slowest p99 ${worst(({ p99 }) => p99).toFixed(1)} ms`);
   } finally {
-    writing.abort();
-    await writer;
+    await stop(writer);
     await stop(service);
   }
 }

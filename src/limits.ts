@@ -173,7 +173,7 @@ export const limits = {
   membersCountedOfOne: 100_000,
   /** Members that are shown by name; more are shown in the order of their ids. */
   membersSorted: 2000,
-  /** Results of chosen learners that are counted; beyond, there are more. */
+  /** Results or deliveries that a confirmation counts; beyond, it says that there are more. */
   reachCounted: 10_000,
   /** References that somebody pastes at once, and rows that can't be used which are then shown. */
   pastedRefs: 10_000,

@@ -416,15 +416,20 @@ async function showRemove(visit: Visit): Promise<Answer> {
   const row = await endpointOf(visit);
   const here = `${base}/webhooks/${row.endpoint_id}`;
   const { pending = 0, dead = 0 } =
-    (await countUndelivered(app.db, organisation.organisation_id, { endpointId: row.endpoint_id })).get(
-      row.endpoint_id,
-    ) ?? {};
+    (
+      await countUndelivered(app.db, organisation.organisation_id, {
+        endpointId: row.endpoint_id,
+        upTo: limits.reachCounted + 1,
+      })
+    ).get(row.endpoint_id) ?? {};
+  const many = (count: number) =>
+    `${count > limits.reachCounted ? 'more than ' : ''}${Math.min(count, limits.reachCounted).toLocaleString('en-GB')}`;
   return {
     page: confirmPage({
       title: 'Remove the endpoint?',
       says: [
         row.url,
-        `${pending.toLocaleString('en-GB')} deliveries that wait for it are dropped, and ${dead.toLocaleString('en-GB')} that finally failed can’t be sent again. The feed still tells everything.`,
+        `Deliveries that wait for it are dropped: ${many(pending)}. Those that finally failed can’t be sent again: ${many(dead)}. The feed still tells everything.`,
       ],
       action: `${here}/remove`,
       button: 'Remove the endpoint',
