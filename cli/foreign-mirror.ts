@@ -1,145 +1,252 @@
-import { open, rename } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { rename } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import type { Assessment } from '../client/src/index.ts';
+import { checkOf } from '../client/src/sync/digest.ts';
 import { isUuid } from '../src/uuid.ts';
 import { Failure, Misuse } from './command.ts';
-import { readTextFile } from './file.ts';
+import { fileLines } from './file.ts';
+import { limits } from '../src/limits.ts';
 
 /** A mirror that somebody else keeps: what it holds, by id, and the ways to put it right. */
 export type ForeignMirror = {
-  /** Each id with its `updated_at`, as the service writes it. */
+  /** Each id with its `updated_at`, as the service writes it; '' where what stands there is no time. */
   held: Map<string, string>;
   /** Ids that stand in it more than once. */
   repeated: string[];
+  /** Lines or rows that are no results. */
+  unreadable: string[];
+  /** A sum of each record's content; null where whole records aren't there, or weren't asked for. */
+  contents: Map<string, string> | null;
+  /** The record takes the place of everything that stands under its id. */
   put(record: Assessment): Promise<void>;
   remove(id: string): Promise<void>;
+  removeUnreadable(): Promise<void>;
   /** Keeps what was put and removed: all of it, or nothing. */
   save(): Promise<void>;
   close(): Promise<void>;
 };
 
-export type Columns = { id: string; updatedAt: string; record: string | null; willWrite: boolean };
+export type Columns = {
+  id: string;
+  updatedAt: string;
+  record: string | null;
+  willWrite: boolean;
+  readsContents?: boolean;
+};
 
 export function openForeignMirror(place: string, columns: Columns): Promise<ForeignMirror> {
   return place.startsWith('table:') ? openTable(place.slice('table:'.length), columns) : openFile(place, columns);
 }
 
-/** A time as the service writes it, from whatever a consumer made of it; null if it is none. */
-function instant(text: unknown): string | null {
-  if (typeof text !== 'string') return null;
+/** A time as the service writes it, from whatever a consumer made of it; '' if it is none. */
+function instant(given: unknown): string {
+  const text = typeof given === 'number' ? String(given) : given;
+  if (typeof text !== 'string') return '';
   // A database's own way, with a space, and often without a zone: then in UTC.
   const iso = text
     .trim()
     .replace(' ', 'T')
     .replace(/([+-]\d\d)$/, '$1:00');
-  const ms = Date.parse(/(Z|[+-]\d\d:?\d\d)$/i.test(iso) ? iso : `${iso}Z`);
-  return Number.isNaN(ms) ? null : new Date(ms).toISOString();
+  const isNumber = /^\d{12,14}(\.\d*)?$/.test(iso);
+  const ms = isNumber ? Math.floor(Number(iso)) : Date.parse(/(Z|[+-]\d\d:?\d\d)$/i.test(iso) ? iso : `${iso}Z`);
+  return Number.isNaN(ms) ? '' : new Date(ms).toISOString();
 }
 
-/** @throws Failure for what can't be a mirror of results */
-function entryOf(id: unknown, updatedAt: unknown, where: string): [string, string] {
-  if (typeof id !== 'string' || !isUuid(id.toLowerCase())) throw new Failure(`${where} has no id of a result.`);
-  const time = instant(updatedAt);
-  if (time === null) throw new Failure(`${where} has no date-time of its last change.`);
-  return [id.toLowerCase(), time];
+/** An id as the service writes it; what is none stays none. */
+const keyOf = (id: unknown) => (typeof id === 'string' ? id.toLowerCase() : '');
+
+/** What is read of a mirror, row by row. */
+class Reading {
+  readonly held = new Map<string, string>();
+  readonly repeated: string[] = [];
+  readonly unreadable: string[] = [];
+  readonly contents: Map<string, string> | null;
+
+  constructor(readsContents = false) {
+    this.contents = readsContents ? new Map() : null;
+  }
+
+  take(key: string, updatedAt: unknown, where: string, record: unknown): void {
+    if (!isUuid(key)) {
+      this.unreadable.push(where);
+      return;
+    }
+    if (this.held.has(key)) this.repeated.push(key);
+    this.held.set(key, instant(updatedAt));
+    this.contents?.set(key, checkOf(record));
+  }
+
+  /** @throws Failure where nothing is a result, and then something else was read than a mirror */
+  judge(): void {
+    const [first] = this.unreadable;
+    if (this.held.size === 0 && first !== undefined) throw new Failure(`${first} has no id of a result.`);
+    const isTimeless = this.held.size > 0 && [...this.held.values()].every((time) => time === '');
+    if (isTimeless) throw new Failure('None of the mirror’s results has the date-time of its last change.');
+  }
 }
 
 /** NDJSON: a record, or just its id and time, on each line. */
-async function openFile(file: string, { id, updatedAt, willWrite }: Columns): Promise<ForeignMirror> {
+async function openFile(file: string, columns: Columns): Promise<ForeignMirror> {
+  const { id, updatedAt, record: recordName, willWrite, readsContents } = columns;
   if (willWrite && file === '-') throw new Misuse('--repair needs a file that can be written');
-  const held = new Map<string, string>();
-  const lines = new Map<string, string>();
-  const repeated: string[] = [];
-  for (const [number, line] of (await readTextFile(file)).split('\n').entries()) {
-    if (line.trim() === '') continue;
-    const where = `Line ${number + 1} of ${file}`;
-    let found: Record<string, unknown>;
-    try {
-      found = JSON.parse(line) as Record<string, unknown>;
-    } catch {
-      throw new Failure(`${where} is not JSON.`);
+  /** Each line that is not empty, with the result's id that it has. */
+  async function* lines(): AsyncGenerator<{ key: string; line: string; found: Record<string, unknown>; at: number }> {
+    let at = 0;
+    for await (const line of fileLines(file, limits.importLineBytes)) {
+      at += 1;
+      if (line.trim() === '') continue;
+      const found = parsed(at === 1 ? line.replace(/^\uFEFF/, '') : line);
+      yield { key: keyOf(found[id]), line, found, at };
     }
-    const [key, time] = entryOf(found?.[id], found?.[updatedAt], where);
-    if (held.has(key)) repeated.push(key);
-    held.set(key, time);
-    lines.set(key, line);
   }
+  const reading = new Reading(readsContents);
+  for await (const { key, found, at } of lines())
+    reading.take(key, found[updatedAt], `Line ${at} of ${file}`, recordName === null ? found : found[recordName]);
+  reading.judge();
+  const { held, repeated, unreadable, contents } = reading;
+  const changes = new Map<string, string | null>();
   return {
     held,
     repeated,
+    unreadable,
+    contents,
     async put(record) {
-      lines.set(record.assessment_id, JSON.stringify(record));
+      const { assessment_id, updated_at } = record;
+      const named = { [id]: assessment_id, [updatedAt]: updated_at };
+      changes.set(
+        assessment_id,
+        JSON.stringify(recordName === null ? { ...record, ...named } : { ...named, [recordName]: record }),
+      );
     },
     async remove(key) {
-      lines.delete(key);
+      changes.set(key, null);
     },
+    // They are not among the lines that are written again.
+    async removeUnreadable() {},
     async save() {
-      const draft = await open(`${file}.new`, 'w');
-      await draft.writeFile([...lines.values()].map((line) => `${line}\n`).join(''));
-      await draft.sync();
-      await draft.close();
+      const kept = async function* () {
+        for await (const { key, line } of lines()) if (isUuid(key) && !changes.has(key)) yield `${line}\n`;
+        for (const line of changes.values()) if (line !== null) yield `${line}\n`;
+      };
+      await pipeline(kept, createWriteStream(`${file}.new`, { flush: true }));
       await rename(`${file}.new`, file);
     },
     async close() {},
   };
 }
 
+/** A line that is no JSON object has none of the fields. */
+function parsed(line: string): Record<string, unknown> {
+  try {
+    return (JSON.parse(line) ?? {}) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
 const fetched = 10_000;
 
 /** A table of the database in DATABASE_URL: the consumer's, not the service's. */
-async function openTable(table: string, { id, updatedAt, record, willWrite }: Columns): Promise<ForeignMirror> {
+async function openTable(table: string, columns: Columns): Promise<ForeignMirror> {
+  const { id, updatedAt, record, willWrite, readsContents } = columns;
   if (willWrite && record === null)
     throw new Misuse('--repair of a table needs --record-column, the column of json or jsonb that holds whole records');
+  if (readsContents === true && record === null)
+    throw new Misuse(
+      '--content of a table needs --record-column, the column of json or jsonb that holds whole records',
+    );
   const { DATABASE_URL = '' } = process.env;
   if (DATABASE_URL === '') throw new Misuse("DATABASE_URL must name the mirror's own database");
   const quoted = (name: string) => name.split('.').map(pg.escapeIdentifier).join('.');
   const [from, idColumn, timeColumn] = [quoted(table), quoted(id), quoted(updatedAt)];
-  const client = new pg.Client({ connectionString: DATABASE_URL, options: '-c TimeZone=UTC' });
+  const client = new pg.Client({ connectionString: DATABASE_URL, options: '-c TimeZone=UTC -c DateStyle=ISO' });
+  const ask = async (verb: 'read' | 'written', sql: string, values?: unknown[]) => {
+    try {
+      return await client.query<Record<string, string | null>>(sql, values);
+    } catch (error) {
+      throw new Failure(`The mirror's table can't be ${verb}: ${(error as Error).message}.`);
+    }
+  };
   try {
-    await client.connect();
+    await client.connect().catch((error: Error) => {
+      throw new Failure(`The mirror's database can't be reached: ${error.message}.`);
+    });
     // Nobody changes the mirror between what is read and what is written.
     await client.query('begin');
-    if (willWrite) await client.query(`lock table ${from} in share row exclusive mode`);
-    await client.query(
-      `declare everything no scroll cursor for select ${idColumn}::text as id, ${timeColumn}::text as time from ${from}`,
+    if (willWrite) await ask('written', `lock table ${from} in share row exclusive mode`);
+    const recordText = readsContents === true ? `${quoted(record!)}::text` : 'null';
+    await ask(
+      'read',
+      `declare everything no scroll cursor for
+         select ${idColumn}::text as id, ${timeColumn}::text as time, ${recordText} as record from ${from}`,
     );
-    const held = new Map<string, string>();
-    const repeated: string[] = [];
+    const reading = new Reading(readsContents);
+    /** Ids as they stand in the table, where they are written otherwise than the service does. */
+    const written = new Map<string, string[]>();
+    const strangers: (string | null)[] = [];
     for (;;) {
-      const { rows } = await client.query<{ id: string; time: string }>(`fetch ${fetched} from everything`);
+      const { rows } = await ask('read', `fetch ${fetched} from everything`);
       for (const row of rows) {
-        const [key, time] = entryOf(row.id, row.time, `A row of ${table}`);
-        if (held.has(key)) repeated.push(key);
-        held.set(key, time);
+        const key = keyOf(row.id);
+        reading.take(key, row.time, `A row of ${table}`, parsed(row.record ?? ''));
+        if (!isUuid(key)) strangers.push(row.id!);
+        else if (row.id !== key) written.set(key, [...(written.get(key) ?? []), row.id!]);
       }
       if (rows.length < fetched) break;
     }
+    reading.judge();
+    const isNumber = willWrite && (await isNumeric(client, from, updatedAt));
+    const remove = (keys: (string | null)[]) =>
+      ask('written', `delete from ${from} where ${idColumn} = any($1)`, [keys]);
+    const { held, repeated, unreadable, contents } = reading;
     return {
       held,
       repeated,
+      unreadable,
+      contents,
       async put(result) {
-        const values = [result.assessment_id, result.updated_at, JSON.stringify(result)];
-        const changed = await client.query(
-          `update ${from} set ${timeColumn} = $2, ${quoted(record!)} = $3 where ${idColumn}::text = $1`,
+        const { assessment_id: key, updated_at: time } = result;
+        const values = [written.get(key)?.[0] ?? key, isNumber ? Date.parse(time) : time, JSON.stringify(result)];
+        // Of several only one may stay, and which is the same.
+        if (repeated.includes(key)) await remove([key, ...(written.get(key) ?? [])]);
+        const changed = await ask(
+          'written',
+          `update ${from} set ${timeColumn} = $2, ${quoted(record!)} = $3 where ${idColumn} = $1`,
           values,
         );
         if (changed.rowCount === 0)
-          await client.query(
+          await ask(
+            'written',
             `insert into ${from} (${idColumn}, ${timeColumn}, ${quoted(record!)}) values ($1, $2, $3)`,
             values,
           );
       },
       async remove(key) {
-        await client.query(`delete from ${from} where ${idColumn}::text = $1`, [key]);
+        await remove([key, ...(written.get(key) ?? [])]);
+      },
+      async removeUnreadable() {
+        await remove(strangers);
+        if (strangers.includes(null)) await ask('written', `delete from ${from} where ${idColumn} is null`);
       },
       async save() {
-        await client.query('commit');
+        await ask('written', 'commit');
       },
       close: () => client.end(),
     };
   } catch (error) {
     await client.end().catch(() => {});
-    if (error instanceof Failure) throw error;
-    throw new Failure(`The mirror's table can't be read: ${(error as Error).message}.`);
+    throw error;
   }
+}
+
+/** Whether times stand there as milliseconds since 1970. */
+async function isNumeric(client: pg.Client, table: string, column: string): Promise<boolean> {
+  const { rows } = await client.query<{ kind: string }>(
+    `select t.typcategory as kind from pg_attribute a join pg_type t on t.oid = a.atttypid
+      where a.attrelid = $1::regclass and a.attname = $2`,
+    [table, column],
+  );
+  return rows[0]?.kind === 'N';
 }

@@ -140,20 +140,23 @@ suite('ars verify-sync', async () => {
     );
   });
 
-  for (const [type, value] of [
-    ['timestamptz', 'timestamptz'],
-    ['text', 'text'],
-    ['timestamp', 'timestamp'],
+  for (const [type, timeOf, idOf] of [
+    ['timestamptz', (text: string) => text, (id: string) => id],
+    ['text', (text: string) => text, (id: string) => id],
+    ['timestamp', (text: string) => text, (id: string) => id],
+    ['bigint', (text: string) => Date.parse(text), (id: string) => id.toUpperCase()],
   ] as const) {
     test(`reads and repairs a table whose times are ${type}`, async () => {
       const database = await freshDatabase(await thisServer(), { migrated: false });
       await withDatabase(database.url, async (db) => {
         await db.query(`create schema mine`);
-        await db.query(`create table mine."Results" (the_id uuid primary key, changed ${value}, body jsonb)`);
+        // Ids in capital letters are those of a column of text.
+        const ids = type === 'bigint' ? 'text' : 'uuid';
+        await db.query(`create table mine."Results" (the_id ${ids} primary key, changed ${type}, body jsonb)`);
         for (const one of faulty.values())
           await db.query('insert into mine."Results" values ($1, $2, $3)', [
-            one.assessment_id,
-            one.updated_at,
+            idOf(one.assessment_id),
+            timeOf(one.updated_at),
             JSON.stringify(one),
           ]);
       });
@@ -174,6 +177,66 @@ suite('ars verify-sync', async () => {
       await database.drop();
     });
   }
+
+  test('sees what else was done to a mirror, and repairs it', async () => {
+    const database = await freshDatabase(await thisServer(), { migrated: false });
+    const [one, two, three, four] = [...now.values()] as [Assessment, Assessment, Assessment, Assessment];
+    const altered = { ...three, framework: 'another' };
+    const damaged: [string | null, string | null, object][] = [
+      [one.assessment_id, one.updated_at, one],
+      [one.assessment_id, '2020-01-01T00:00:00.000Z', one],
+      [two.assessment_id, null, two],
+      [three.assessment_id, three.updated_at, altered],
+      // By the consumer's own clock, which is ahead.
+      [four.assessment_id, '2099-01-01T00:00:00.000Z', four],
+      ['no id', '2099-01-01T00:00:00.000Z', {}],
+      [null, '2026-01-01T00:00:00.000Z', {}],
+    ];
+    await withDatabase(database.url, async (db) => {
+      await db.query('create table results (assessment_id text, updated_at text, record jsonb)');
+      for (const row of damaged) await db.query('insert into results values ($1, $2, $3)', [...row]);
+    });
+    const file = join(folder, 'damaged.ndjson');
+    const lines = damaged.map(([assessment_id, updated_at, record]) =>
+      JSON.stringify({ assessment_id, updated_at, record }),
+    );
+    await writeFile(file, `\uFEFF${lines.join('\n')}\n{"assessment_id":"cut off`);
+    for (const [place, unreadable] of [
+      ['table:results', 2],
+      [file, 3],
+    ] as const) {
+      const words = ['--api', service.url, '--mirror', place, '--record-column', 'record'];
+      const environment = { DATABASE_URL: database.url };
+      const first = await call(environment, ...words, '--content');
+      const found = causes(first);
+      assert.deepEqual([first.code, first.json.repeated], [1, [one.assessment_id]], first.said);
+      assert.equal(first.json.unreadable.length, unreadable);
+      assert.deepEqual(
+        [two, three, four].map((each) => found[each.assessment_id]),
+        ['altered', 'altered', 'ahead'],
+      );
+      const repairing = await call(environment, ...words, '--content', '--repair');
+      assert.equal(repairing.code, 0, repairing.said);
+      const again = await call(environment, ...words, '--content');
+      const { differences, repeated, unreadable: left } = again.json;
+      assert.deepEqual([again.code, differences, repeated, left], [0, [], [], []], place);
+    }
+    await database.drop();
+  });
+
+  test('judges by the checkpoint of the mirror, if it is told', async () => {
+    const file = join(folder, 'newest.ndjson');
+    const walk = client.assessments.list({ limit: 500 });
+    await walk.toArray();
+    const through = walk.checkpoint!.since;
+    await writeFile(file, ndjson(new Map([...now].filter(([id]) => id !== newest.id))));
+    const words = ['--api', service.url, '--mirror', file];
+    assert.deepEqual(causes(await call({}, ...words)), { [newest.id]: 'coming' });
+    const later = new Date(Date.parse(through) + 1).toISOString();
+    const told = await call({}, ...words, '--since', later);
+    assert.deepEqual([told.code, causes(told)], [1, { [newest.id]: 'lost' }], told.said);
+    assert.equal((await call({}, ...words, '--since', 'yesterday')).code, 2);
+  });
 
   test('compares through the filters of the mirror', async () => {
     await ana.completes({ subject: 'english' });

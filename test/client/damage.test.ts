@@ -276,6 +276,48 @@ suite('a mirror that was damaged', async () => {
     });
   }
 
+  test('in any part of its state is right after the next recount, and goes on', async () => {
+    const { store, polled, inStep, clock, ana, ben } = await mirrorScene(service, 4);
+    await polled();
+    const read = store.database.prepare('select state from ars_assessment_sync');
+    const walks = ['delta', 'whole', 'clearing'].map((kind) => ({
+      kind,
+      position: 1,
+      shown: 'x',
+      after: 1,
+      sum: null,
+    }));
+    const future = '2099-01-01T00:00:00.000Z';
+    for (const altered of [
+      { version: -1 },
+      { serial: 'x' },
+      { filters: 'subject=maths' },
+      { generation: null },
+      { generation: 2 ** 60 },
+      { checkpoint: undefined },
+      { checkpoint: { since: 'x', etag: '' } },
+      { checkpoint: { since: future, etag: 'W/"x"' } },
+      ...walks.map((walk) => ({ walk })),
+      { walk: { kind: 'delta', position: { next: 'https://elsewhere.test/?cursor=x', since: future, etag: '' } } },
+      { digest: null },
+      { digest: { n: 1, w1: 1, w2: 1 }, served: { n: 1, w1: 1, w2: 1 } },
+      { served: { n: 'x' } },
+      { sweptAtMs: null },
+      { recountedAtMs: 1e300, quietUntilMs: 1e300 },
+    ]) {
+      const gone = await ben.completes();
+      await polled();
+      await gone.isWithdrawn();
+      await ana.completes();
+      const state = { ...(JSON.parse(read.get()!.state as string) as object), ...altered };
+      store.database.prepare('update ars_assessment_sync set state = ?').run(JSON.stringify(state));
+      await polled();
+      clock.ms += weekMs;
+      await polled();
+      await inStep(JSON.stringify(altered));
+    }
+  });
+
   test('is mended when somebody asks for it', async () => {
     const { options, store, inStep } = await mirrorScene(service, 8);
     await openMirror(options).poll();

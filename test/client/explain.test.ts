@@ -7,6 +7,7 @@ import { importRecords } from '../../src/imports/import.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { withService } from '../service.ts';
 import type { Interfere } from './digest-service.ts';
+import type { TestStore } from './mirrors.ts';
 import { memoryStore, mirrorScene } from './mirrors.ts';
 
 suite('a mirror explains a result', async () => {
@@ -60,6 +61,34 @@ suite('a mirror explains a result', async () => {
       ['20000000-0000-4000-8000-000000000000', 'unknown'],
     ] as const)
       assert.equal(await explaining(all, id), reason, reason);
+  });
+
+  test('however its id is written, and whatever else is asked for', async () => {
+    const { ana, options, store } = await mirrorScene(service, 0);
+    const held = await ana.completes();
+    // As PostgreSQL does, which has a type for ids.
+    const strict: TestStore = {
+      ...store,
+      transaction: (work) =>
+        store.transaction((transaction) =>
+          work({
+            ...transaction,
+            find: async (ids) => {
+              if (!ids.every((id) => /^[0-9a-f-]{36}$/.test(id))) throw new Error('invalid input syntax for type uuid');
+              return transaction.find(ids);
+            },
+          }),
+        ),
+    };
+    for (const given of [store, strict]) {
+      const mirror = openMirror({ ...options, store: given });
+      await mirror.poll();
+      assert.equal((await mirror.explain(held.id.toUpperCase())).reason, 'in_step');
+      for (const odd of ['', '.', '..', '../health', 'digest', '%', held.id.slice(1)])
+        assert.equal((await mirror.explain(odd)).reason, 'unknown', odd);
+    }
+    store.database.prepare("insert into ars_assessment values ('mine', '2026', 1, '', '{}')").run();
+    assert.equal((await openMirror(options).explain('mine')).reason, 'not_of_the_service');
   });
 
   test('that filters leave out, or a learner took along', async () => {

@@ -1,7 +1,7 @@
 import type { Client } from '../client.ts';
 import type { Assessment } from '../openapi.ts';
 import type { Digest } from './digest.ts';
-import { bucketOf, emptyDigest, plus, sameDigest } from './digest.ts';
+import { bucketOf, checkOf, emptyDigest, plus, sameDigest } from './digest.ts';
 import type { Filters } from './filters.ts';
 import { orderedFilters } from './filters.ts';
 import type { Difference, Served } from './repair.ts';
@@ -18,7 +18,9 @@ export type Cause =
   /** The service has withdrawn it, or never had it, and the mirror still shows it. */
   | 'kept'
   /** The mirror shows a newer state than the service: a backup has come back there, or somebody has written here. */
-  | 'ahead';
+  | 'ahead'
+  /** The mirror shows another content at the same time, or has no time that can be read. */
+  | 'altered';
 
 export type CausedDifference = Difference & { cause: Cause };
 
@@ -36,55 +38,83 @@ export type Comparison = {
 /**
  * Compares any mirror with the service: its ids, each with the `updated_at` that it holds. By the service's digest where
  * it has one, otherwise by a walk through everything.
+ * @param given `since`: the mirror's checkpoint, which alone says what a poll has yet to bring; without it, that is judged by
+ * the newest change that the mirror holds. `contents`: a sum of each record, to be compared with what a walk shows.
  */
 export async function compare(given: {
   client: Client;
   held: Map<string, string>;
   filters?: Filters;
+  since?: string;
+  contents?: Map<string, string>;
   signal?: AbortSignal;
 }): Promise<Comparison> {
-  const { client, held, signal } = given;
+  const { client, held, contents, signal } = given;
   const service: Served = { client, signal, filters: orderedFilters(given.filters ?? {}) };
-  const byDigest = await compareBuckets(service, held);
-  const { results, within, by, restored } = byDigest ?? { ...(await everything(service)), by: 'walk' as const };
-  const newest = [...held.values()].reduce((one, other) => (one > other ? one : other), '');
-  const gone = await goneSince(service, newest);
-  const differences: CausedDifference[] = [];
+  const byDigest = contents === undefined ? await compareBuckets(service, held) : null;
+  const { results, within, by, restored, through, isAltered } =
+    byDigest ?? (await everything(service, contents ?? new Map<string, string>()));
+  const found: Difference[] = [];
   for (const id of new Set([...results.keys(), ...[...held.keys()].filter(within)])) {
     const difference = { id, mirror: held.get(id) ?? null, service: results.get(id) ?? null };
-    if (difference.mirror !== difference.service)
-      differences.push({ ...difference, cause: causeOf(difference, newest, gone) });
+    if (difference.mirror !== difference.service || isAltered(id)) found.push(difference);
   }
-  const [more, fewer] = [
-    differences.filter((one) => one.mirror === null),
-    differences.filter((one) => one.service === null),
-  ];
-  return { differences, service: held.size + more.length - fewer.length, mirror: held.size, by, restored };
+  const differing = new Map(found.map((one) => [one.id, one]));
+  const reached = given.since ?? newestOf(held, through, differing);
+  const gone = await goneSince(service, reached);
+  const isComing = (updatedAt: string) =>
+    given.since === undefined ? reached !== '' && updatedAt > reached : updatedAt >= given.since;
+  const differences = found.map((one) => ({ ...one, cause: causeOf(one, isComing, gone) }));
+  const more = found.filter((one) => one.mirror === null).length;
+  const fewer = found.filter((one) => one.service === null).length;
+  return { differences, service: held.size + more - fewer, mirror: held.size, by, restored };
 }
 
-function causeOf({ id, mirror, service }: Difference, newest: string, gone: Set<string>): Cause {
+/** The newest change that the mirror can have been given: what is ahead of the service was written by somebody else. */
+function newestOf(held: Map<string, string>, through: string, differing: Map<string, Difference>): string {
+  let newest = '';
+  for (const [id, updatedAt] of held) {
+    const service = differing.get(id)?.service ?? null;
+    const isAhead = service !== null && updatedAt > service;
+    // A mirror that holds nothing has not begun, or has lost everything.
+    if (updatedAt > newest && updatedAt <= through && !isAhead) newest = updatedAt;
+  }
+  return newest;
+}
+
+function causeOf(
+  { id, mirror, service }: Difference,
+  isComing: (updatedAt: string) => boolean,
+  gone: Set<string>,
+): Cause {
   if (service === null) return gone.has(id) ? 'coming' : 'kept';
   if (mirror !== null && mirror > service) return 'ahead';
-  // A mirror that holds nothing has not begun, or has lost everything.
-  if (newest !== '' && service > newest) return 'coming';
+  if (mirror === service || mirror === '') return 'altered';
+  if (isComing(service)) return 'coming';
   return mirror === null ? 'lost' : 'outdated';
 }
 
-/** What has been withdrawn, or has left the filters, since the newest change that the mirror holds. */
-async function goneSince({ client, filters, signal }: Served, newest: string): Promise<Set<string>> {
+/** What has been withdrawn, or has left the filters, since the mirror was last brought up to date. */
+async function goneSince({ client, filters, signal }: Served, since: string): Promise<Set<string>> {
   const gone = new Set<string>();
-  if (newest === '') return gone;
-  for await (const entry of client.assessments.list({ ...filters, since: newest, limit: 500 }, { signal }))
+  if (since === '') return gone;
+  for await (const entry of client.assessments.list({ ...filters, since, limit: 500 }, { signal }))
     if ('removed' in entry || entry.status === 'deleted') gone.add(entry.assessment_id);
   return gone;
 }
 
-type Found = Pick<Comparison, 'by' | 'restored'> & { results: Map<string, string>; within: (id: string) => boolean };
+type Found = Pick<Comparison, 'by' | 'restored'> & {
+  results: Map<string, string>;
+  within: (id: string) => boolean;
+  /** The service shows it as it stood then. */
+  through: string;
+  isAltered: (id: string) => boolean;
+};
 
 async function compareBuckets(service: Served, held: Map<string, string>): Promise<Found | null> {
   const served = await serviceBuckets(service);
   if (served === null) return null;
-  const { bits, restored } = served;
+  const { bits, restored, through } = served;
   const own = new Map<number, Digest>();
   for (const [id, updated_at] of held) {
     const bucket = bucketOf(id, bits);
@@ -94,16 +124,26 @@ async function compareBuckets(service: Served, held: Map<string, string>): Promi
   for (const [bucket, digest] of served.buckets.entries())
     if (!sameDigest(digest, own.get(bucket) ?? emptyDigest)) wanted.add(bucket);
   const results = await serviceResults(service, [...wanted], bits);
-  return results === null ? null : { results, within: (id) => wanted.has(bucketOf(id, bits)), by: 'digest', restored };
+  const within = (id: string) => wanted.has(bucketOf(id, bits));
+  return results === null ? null : { results, within, by: 'digest', restored, through, isAltered: () => false };
 }
 
-async function everything({ client, filters, signal }: Served): Promise<Omit<Found, 'by'>> {
+async function everything({ client, filters, signal }: Served, contents: Map<string, string>): Promise<Found> {
   const results = new Map<string, string>();
+  const altered = new Set<string>();
   const walk = client.assessments.list({ ...filters, status: ['completed'], limit: 500 }, { signal });
   let restored: string | null = null;
   for await (const page of walk.pages()) {
-    for (const entry of page.entries) results.set(entry.assessment_id, (entry as Assessment).updated_at);
+    for (const entry of page.entries) {
+      const { assessment_id: id, updated_at } = entry as Assessment;
+      results.set(id, updated_at);
+      const own = contents.get(id);
+      if (own !== undefined && own !== checkOf(entry)) altered.add(id);
+      // It may come twice on a walk; what came last counts.
+      else altered.delete(id);
+    }
     ({ restored } = page);
   }
-  return { results, within: () => true, restored };
+  const through = walk.checkpoint?.since ?? '';
+  return { results, within: () => true, by: 'walk', restored, through, isAltered: (id) => altered.has(id) };
 }

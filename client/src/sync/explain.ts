@@ -2,9 +2,10 @@ import { ArsError } from '../errors.ts';
 import type { Assessment } from '../openapi.ts';
 import { checkOf } from './digest.ts';
 import type { Mirror } from './mirror.ts';
-import { isDamaged } from './mirror.ts';
-import type { Served } from './repair.ts';
+import { isDamaged, isUuid } from './mirror.ts';
 import { outcomeOf } from './outcome.ts';
+import type { Served } from './repair.ts';
+import type { Row } from './store.ts';
 
 /** Why a result is, or isn't, in the mirror. */
 export type Reason =
@@ -60,18 +61,14 @@ const sentences: Record<Reason, string> = {
 /** How far back tombstones are looked through: pages of 500. */
 const tombstonePages = 20;
 
-export async function explain(mirror: Mirror, id: string): Promise<Explanation> {
+export async function explain(mirror: Mirror, asked: string): Promise<Explanation> {
   const { client, signal } = mirror;
+  const id = asked.toLowerCase();
   await mirror.load();
   const { checkpoint, walk } = mirror.state;
-  const [row] = await mirror.store.transaction(async (transaction) => {
-    await transaction.readState();
-    return transaction.find([id]);
-  });
-  const record = await client.assessments.get(id, { signal }).catch((error: unknown) => {
-    if (error instanceof ArsError && outcomeOf(error, 'record') === 'is gone') return null;
-    throw error;
-  });
+  const row = await rowUnder(mirror, id);
+  // What names nothing needs no question, and can't always be put into an address.
+  const record = isUuid(id) ? await client.assessments.get(id, { signal }).catch(absent) : null;
   const given = (reason: Reason): Explanation => ({
     id,
     reason,
@@ -92,10 +89,26 @@ export async function explain(mirror: Mirror, id: string): Promise<Explanation> 
     return given(row.updated_at > record.updated_at ? 'ahead' : 'outdated');
   }
   if (record !== null) return given(isComing(record.updated_at) ? 'coming' : 'missing');
-  const withdrawnAt = await tombstoneOf(mirror, id);
+  const withdrawnAt = isUuid(id) ? await tombstoneOf(mirror, id) : null;
   if (row === undefined) return given(withdrawnAt === null ? 'unknown' : 'withdrawn');
   if (withdrawnAt === null) return given('not_of_the_service');
   return given(isComing(withdrawnAt) ? 'coming' : 'kept');
+}
+
+async function rowUnder(mirror: Mirror, id: string): Promise<Row | undefined> {
+  const found = mirror.store.transaction(async (transaction) => {
+    await transaction.readState();
+    return transaction.find([id]);
+  });
+  // A store may take ids of results only.
+  const [row] = isUuid(id) ? await found : await found.catch(() => []);
+  return row;
+}
+
+/** @throws whatever else went wrong */
+function absent(error: unknown): null {
+  if (error instanceof ArsError && outcomeOf(error, 'record') === 'is gone') return null;
+  throw error;
 }
 
 /** Asked of the service, which alone knows the groups of a learner that are archived. */

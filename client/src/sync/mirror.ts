@@ -8,7 +8,7 @@ import type { Filters } from './filters.ts';
 import { filterText, orderedFilters } from './filters.ts';
 import { Overtaken, SyncStopped } from './outcome.ts';
 import type { State } from './state.ts';
-import { newState } from './state.ts';
+import { mostGenerations, newState, readState } from './state.ts';
 import type { Row, Store, StoreTransaction } from './store.ts';
 
 /** Why a result was taken out of the mirror. */
@@ -48,7 +48,7 @@ export type Tally = { added: number; changed: number; removed: number; repaired:
 /** Rows that are read at a time where all of the mirror is gone through. */
 export const stride = 500;
 
-const isUuid = (text: unknown): text is string =>
+export const isUuid = (text: unknown): text is string =>
   typeof text === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 
 /** As the service writes it: with three decimals, in UTC. */
@@ -111,7 +111,7 @@ export class Mirror<Native = unknown> {
     await this.store.transaction(async (transaction) => {
       this.#text = await transaction.readState();
       this.#state =
-        stateOf(this.#text) ??
+        readState(this.#text) ??
         newState(this.#organisation, filterText(this.filters), await highestGeneration(transaction));
     });
     if (this.state.version !== 1)
@@ -246,19 +246,6 @@ export class Mirror<Native = unknown> {
     return served === null ? null : sameDigest(served, digest);
   }
 }
-
-/** Null where there is none, or what there is was written by somebody else. */
-function stateOf(text: string | null): State | null {
-  try {
-    const state = JSON.parse(text ?? 'null') as State | null;
-    return typeof state?.version === 'number' ? state : null;
-  } catch {
-    return null;
-  }
-}
-
-/** What no number of whole walks comes near was written by somebody else. */
-const mostGenerations = 2 ** 30;
 
 async function highestGeneration(transaction: StoreTransaction): Promise<number> {
   let highest = 0;

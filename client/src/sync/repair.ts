@@ -115,14 +115,19 @@ async function ask(
 /** @returns null where the service has no digest */
 export async function serviceBuckets(
   service: Served,
-): Promise<{ bits: number; buckets: Digest[]; restored: string | null } | null> {
+): Promise<{ bits: number; buckets: Digest[]; restored: string | null; through: string } | null> {
   const data = await ask(service, { bits: usualBits });
   if (data === null) return null;
-  const { bits, buckets, restored } = data as { bits?: unknown; buckets?: unknown; restored: string | null };
+  const { bits, buckets, through } = data;
   const isDigest = (one: unknown) => Array.isArray(one) && one.length === 3 && one.every(Number.isSafeInteger);
   if (typeof bits !== 'number' || !Array.isArray(buckets) || buckets.length !== 2 ** bits || !buckets.every(isDigest))
     throw new UnexpectedReplyError('GET /assessments/digest', 200, 'the digest has not as many buckets as it says');
-  return { bits, buckets: (buckets as [number, number, number][]).map(([n, w1, w2]) => ({ n, w1, w2 })), restored };
+  return {
+    bits,
+    buckets: (buckets as [number, number, number][]).map(([n, w1, w2]) => ({ n, w1, w2 })),
+    restored: data.restored as string | null,
+    through: String(through),
+  };
 }
 
 export async function serviceResults(

@@ -51,3 +51,56 @@ export function newState(organisation: string, filters: string, generation: numb
     quietUntilMs: 0,
   };
 }
+
+/** What is stored as a mirror's state; null where there is none, or what there is was written by somebody else. */
+export function readState(text: string | null): State | null {
+  let found: unknown;
+  try {
+    found = JSON.parse(text ?? 'null');
+  } catch {
+    return null;
+  }
+  const isNewer = isObject(found) && Number.isSafeInteger(found.version) && (found.version as number) > 1;
+  return isNewer || isState(found) ? (found as State) : null;
+}
+
+type Fields = Record<string, unknown>;
+
+const isObject = (one: unknown): one is Fields => typeof one === 'object' && one !== null && !Array.isArray(one);
+
+/** What no number of whole walks comes near was written by somebody else. */
+export const mostGenerations = 2 ** 30;
+
+const isGeneration = (one: unknown) => Number.isSafeInteger(one) && Math.abs(one as number) < mostGenerations;
+
+const isText = (one: unknown) => typeof one === 'string';
+
+const isPlace = (one: unknown): one is Fields => isObject(one) && isText(one.since) && isText(one.etag);
+
+const isDigest = (one: unknown) => isObject(one) && [one.n, one.w1, one.w2].every(Number.isSafeInteger);
+
+function isWalk(one: unknown): boolean {
+  if (!isObject(one)) return false;
+  const isPosition = isPlace(one.position) && String(one.position.next).startsWith('?');
+  if (one.kind === 'delta') return isPosition;
+  if (one.kind === 'whole') return (isPosition || one.position === null) && Number.isSafeInteger(one.shown);
+  const isPart = isPlace(one.checkpoint) && (one.served === null || isDigest(one.served)) && isDigest(one.sum);
+  return one.kind === 'clearing' && isPart && (one.after === null || isText(one.after));
+}
+
+function isState(one: unknown): boolean {
+  if (!isObject(one) || one.version !== 1) return false;
+  return (
+    Number.isSafeInteger(one.serial) &&
+    isGeneration(one.generation) &&
+    isText(one.organisation) &&
+    isText(one.filters) &&
+    (one.checkpoint === null || isPlace(one.checkpoint)) &&
+    (one.walk === null || isWalk(one.walk)) &&
+    // A delta goes on from a checkpoint.
+    (one.checkpoint !== null || one.walk === null || (one.walk as Fields).kind !== 'delta') &&
+    isDigest(one.digest) &&
+    (one.served === null || isDigest(one.served)) &&
+    [one.sweptAtMs, one.recountedAtMs, one.quietUntilMs].every(Number.isFinite)
+  );
+}
