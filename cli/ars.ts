@@ -85,11 +85,13 @@ async function main(words: string[]): Promise<number> {
   return runCommand(command, words.slice(command.name.split(' ').length));
 }
 
-/** `--add -20` as one word, because a word that begins with a dash is otherwise taken for an option. */
-function withNegativeNumbers(words: string[]): string[] {
+/** `--add -20` and `--sort -assessed` as one word, because a word that begins with a dash is otherwise taken for an option. */
+function withDashedValues(words: string[]): string[] {
+  const isDashed = (word: string | undefined) => /^-(\d+|[a-z]{2,})$/.test(word ?? '');
+  const isOption = (word: string | undefined) => /^--[a-z-]+$/.test(word ?? '');
   return words.flatMap((word, i) => {
-    if (/^-\d+$/.test(word) && /^--[a-z-]+$/.test(words[i - 1] ?? '')) return [];
-    return /^--[a-z-]+$/.test(word) && /^-\d+$/.test(words[i + 1] ?? '') ? [`${word}=${words[i + 1]!}`] : [word];
+    if (isDashed(word) && isOption(words[i - 1])) return [];
+    return isOption(word) && isDashed(words[i + 1]) ? [`${word}=${words[i + 1]!}`] : [word];
   });
 }
 
@@ -127,7 +129,7 @@ async function runCommand(command: Command, words: string[]): Promise<number> {
   let parsed;
   try {
     parsed = parseArgs({
-      args: withNegativeNumbers(words).map((word) => (command.bare?.includes(word) === true ? `${word}=` : word)),
+      args: withDashedValues(words).map((word) => (command.bare?.includes(word) === true ? `${word}=` : word)),
       allowPositionals: true,
       strict: true,
       options: { ...command.options, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },

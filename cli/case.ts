@@ -15,7 +15,7 @@ import { limits } from '../src/limits.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { namedLearner, readLearner } from './learner.ts';
+import { namedLearner, readLearner } from './named-learner.ts';
 import {
   act,
   missing,

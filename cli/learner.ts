@@ -3,7 +3,6 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../src/app.ts';
 import { exportLearner } from '../src/disclosure/export.ts';
-import type { LearnerName } from '../src/learners/learners.ts';
 import { changeEmail } from '../src/learners/contact.ts';
 import type { NamedLearner } from '../src/learners/rename.ts';
 import { changeReference, ReferenceRefused, referenceExpected } from '../src/learners/reference.ts';
@@ -17,10 +16,12 @@ import { isEmailAddress } from '../src/email.ts';
 import { previewErasure } from '../src/withdrawals/preview.ts';
 import { limits } from '../src/limits.ts';
 import { isOpaqueRef } from '../src/personal-data.ts';
-import type { Call, Command } from './command.ts';
+import type { Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
 import { inviteCommands } from './invite.ts';
+import { listCommands } from './learner-list.ts';
 import { matchingCommands } from './matching.ts';
+import { goneFor, namedLearner, readLearner } from './named-learner.ts';
 import {
   act,
   missing,
@@ -35,19 +36,6 @@ import {
 } from './open.ts';
 import { isUuid } from '../src/uuid.ts';
 
-/** Who is meant: by the reference, or by `--learner-id` for learners without one. */
-export function readLearner(call: Call): NamedLearner {
-  const [ref] = call.positionals;
-  const id = option(call, 'learner-id');
-  if ((ref === undefined) === (id === undefined)) throw new Misuse('name one learner: by REF or by --learner-id');
-  if (id !== undefined) {
-    if (!isUuid(id)) throw new Misuse('--learner-id must be a UUID');
-    return { learnerId: id.toLowerCase() };
-  }
-  if (!isOpaqueRef(ref!)) throw new Misuse('REF must be an opaque reference, never a name or an address');
-  return { ref: ref! };
-}
-
 /** What the verb says of the learner, as a failure of the command. */
 const refusedFor =
   (who: NamedLearner) =>
@@ -59,16 +47,6 @@ const refusedFor =
   };
 
 const count = (n: number, one: string) => `${n} ${one}${n === 1 ? '' : 's'}`;
-
-/** The learner that the command names, unless it is erased. @throws Failure */
-export async function namedLearner(app: App, organisationId: number, who: NamedLearner): Promise<LearnerName> {
-  const learner = await findNamedLearner(app.db, organisationId, who);
-  if (learner === undefined) throw goneFor(who);
-  return learner;
-}
-
-const goneFor = (who: NamedLearner): Failure =>
-  'ref' in who ? missing('learner', who.ref, { by: 'reference' }) : missing('learner', who.learnerId);
 
 /** The learner whom a reference reaches, or the one with the id. @throws Failure */
 async function idOfNamed(app: App, organisationId: number, text: string): Promise<string> {
@@ -99,6 +77,7 @@ function sentenceOf({ from, into, joins, alike, refused }: MergePreview): string
 }
 
 export const commands: Command[] = [
+  ...listCommands,
   ...inviteCommands,
   ...matchingCommands,
   {

@@ -8,6 +8,7 @@ import { act, operator, organisationOf, orMissing, readReason, requiredOption, w
 import { commands as historyCommands } from './results-history.ts';
 import { listResults } from './results-list.ts';
 import { importResults } from './results-import.ts';
+import { reportCommands } from './results-reports.ts';
 import { assessmentId, commands as reviewCommands } from './results-review.ts';
 
 const noResult = (id: string) => orMissing('result', id, { hint: ', or it was withdrawn already' });
@@ -39,6 +40,7 @@ async function runAmend(call: Call) {
 export const commands: Command[] = [
   ...historyCommands,
   listResults,
+  ...reportCommands,
   importResults,
   {
     name: 'results amend',

@@ -3,10 +3,11 @@ import type { KindName } from '../src/retention/kinds.ts';
 import { kindNames, kinds } from '../src/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../src/retention/policy.ts';
 import type { Run } from '../src/retention/run.ts';
-import { carryOutRuns, findRun, orderRun, shareDone } from '../src/retention/run.ts';
+import { carryOutRuns, findRun, listRuns, orderRun, shareDone, stopRun } from '../src/retention/run.ts';
+import { isUuid } from '../src/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
-import { act, operator, option, organisationOf, requiredOption, table, withApp } from './open.ts';
+import { act, numberOption, operator, option, organisationOf, requiredOption, table, withApp } from './open.ts';
 
 function tallyOf(run: Run): Output {
   const rows = kindNames.map((kind) => ({ kind, months: run.months[kind], ...run.tally[kind] }));
@@ -143,6 +144,63 @@ export const commands: Command[] = [
       if (call.options.confirm !== true)
         throw new Misuse('--confirm is required: nothing brings back what is deleted; ars retention preview counts it');
       return withApp(async (app) => runToItsEnd(app, (await organisationOf(app, id)).organisation_id, false, call));
+    },
+  },
+  {
+    name: 'retention runs',
+    usage: '--organisation ID [--limit N]',
+    summary: 'List previews and runs, the newest first',
+    options: { ...organisationOption, limit: { type: 'string' } },
+    run: async (call) => {
+      const id = requiredOption(call, 'organisation');
+      const limit = numberOption(call, 'limit', 20, 1, 1000);
+      return withApp(async (app) => {
+        const { organisation_id } = await organisationOf(app, id);
+        const data = (await listRuns(app.db, organisation_id, limit)).map((run) => ({
+          run_id: run.run_id,
+          rehearsal: run.rehearsal,
+          created_at: run.created_at.toISOString(),
+          created_by: run.created_by,
+          done: Math.floor(100 * shareDone(run)) / 100,
+          finished_at: run.finished_at?.toISOString() ?? null,
+          stopped_by: run.stopped_by,
+        }));
+        return {
+          json: { data },
+          text: table([
+            ['run_id', 'what', 'created_at', 'by', 'done', 'stopped_by'],
+            ...data.map((run) => [
+              run.run_id,
+              run.rehearsal ? 'preview' : 'run',
+              run.created_at,
+              run.created_by,
+              `${Math.floor(100 * run.done)} %`,
+              run.stopped_by ?? '',
+            ]),
+          ]),
+        };
+      });
+    },
+  },
+  {
+    name: 'retention stop',
+    usage: '--organisation ID RUN_ID',
+    summary: 'End a preview or a run where it is; what it has deleted is gone',
+    options: organisationOption,
+    positionals: [1, 1],
+    run: async (call) => {
+      const id = requiredOption(call, 'organisation');
+      const runId = call.positionals[0]!.toLowerCase();
+      if (!isUuid(runId)) throw new Misuse('RUN_ID must be a UUID');
+      return withApp(async (app) => {
+        const { organisation_id } = await organisationOf(app, id);
+        await act(app, organisation_id, 'retention stop', async (work) => {
+          if (!(await stopRun(work, organisation_id, runId, { actor: operator })))
+            throw new Failure(`No run with the id ${runId} is under way in this organisation.`);
+          return { result: null, resource: runId };
+        });
+        return { json: { run_id: runId, stopped: true }, text: `${runId} is stopped.` };
+      });
     },
   },
 ];

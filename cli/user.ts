@@ -1,7 +1,8 @@
+import type { App } from '../src/app.ts';
 import { isEmailAddress } from '../src/email.ts';
 import type { Invited } from '../src/users/invitations.ts';
 import { dropInvitationsFor, inviteUser } from '../src/users/invitations.ts';
-import { listMembers, removeMember } from '../src/users/members.ts';
+import { changeRole, listMembers, removeMember } from '../src/users/members.ts';
 import { isRole, roles } from '../src/users/roles.ts';
 import type { Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
@@ -15,6 +16,14 @@ function invitedOr(invited: Invited): Exclude<Invited, string> {
     );
   if (invited === 'full') throw new Failure('The organisation has too many people and open invitations.');
   return invited;
+}
+
+const lastOwner = new Failure('An organisation keeps at least one owner: invite another one first.');
+
+async function memberOf(app: App, organisationId: number, userId: string) {
+  const member = (await listMembers(app.db, organisationId)).find((one) => one.user_id === userId);
+  if (member === undefined) throw missing('person', userId, { hint: '; ars user list shows them' });
+  return member;
 }
 
 export const commands: Command[] = [
@@ -85,6 +94,28 @@ export const commands: Command[] = [
       }),
   },
   {
+    name: 'user role',
+    usage: '--organisation ID USER_ID --role R',
+    summary: `Give a person another role; their sessions end at once; the role is one of ${roles.join(', ')}`,
+    options: { organisation: { type: 'string' }, role: { type: 'string' } },
+    positionals: [1, 1],
+    run: (call) => {
+      const role = requiredOption(call, 'role');
+      if (!isRole(role)) throw new Misuse(`--role must be one of ${roles.join(', ')}`);
+      return withApp(async (app) => {
+        const found = await organisationOf(app, requiredOption(call, 'organisation'));
+        const member = await memberOf(app, found.organisation_id, call.positionals[0]!);
+        await act(app, found.organisation_id, 'user role', async (work) => {
+          const changed = await changeRole(work, found.organisation_id, member.user_id, { to: role, by: 'owner' });
+          if (changed === 'last_owner') throw lastOwner;
+          await dropInvitationsFor(work, found.organisation_id, member.email);
+          return { result: null, resource: member.user_id };
+        });
+        return { json: { user_id: member.user_id, role }, text: `${member.user_id} has the role ${role} now.` };
+      });
+    },
+  },
+  {
     name: 'user remove',
     usage: '--organisation ID USER_ID',
     summary: 'Remove a person from an organisation; their sessions end at once',
@@ -93,14 +124,11 @@ export const commands: Command[] = [
     run: (call) =>
       withApp(async (app) => {
         const found = await organisationOf(app, requiredOption(call, 'organisation'));
-        const userId = call.positionals[0]!;
-        const member = (await listMembers(app.db, found.organisation_id)).find((one) => one.user_id === userId);
-        if (member === undefined) throw missing('person', userId, { hint: '; ars user list shows them' });
+        const { user_id: userId, email } = await memberOf(app, found.organisation_id, call.positionals[0]!);
         await act(app, found.organisation_id, 'user remove', async (work) => {
           const removed = await removeMember(work, found.organisation_id, userId, { by: 'owner' });
-          if (removed === 'last_owner')
-            throw new Failure('An organisation keeps at least one owner: invite another one first.');
-          await dropInvitationsFor(work, found.organisation_id, member.email);
+          if (removed === 'last_owner') throw lastOwner;
+          await dropInvitationsFor(work, found.organisation_id, email);
           return { result: null, resource: userId };
         });
         return { json: { user_id: userId, status: 'removed' }, text: `${userId} is removed.` };

@@ -19,7 +19,7 @@ import { startOfDay } from './zone.ts';
 /** The two lists that funding turns on: each learner's latest result in a subject, where it is below a level. */
 
 type List = {
-  path: string;
+  name: string;
   title: string;
   below: 'Level 1' | 'Level 2';
   /** Places of subject and level (src/assessments/facet.ts). */
@@ -27,16 +27,16 @@ type List = {
   says: string;
 };
 
-const lists: readonly List[] = [
+export const fundingLists: readonly List[] = [
   {
-    path: '/results/lists/digital-below-level-1',
+    name: 'digital-below-level-1',
     title: 'Digital skills below Level 1',
     below: 'Level 1',
     facets: [1, 2],
     says: 'Learners whose latest digital skills result is below Level 1.',
   },
   {
-    path: '/results/lists/english-maths-below-level-2',
+    name: 'english-maths-below-level-2',
     title: 'English or maths assessed below Level 2',
     below: 'Level 2',
     facets: [9, 10, 11, 17, 18, 19],
@@ -44,22 +44,24 @@ const lists: readonly List[] = [
   },
 ];
 
+const pathOf = ({ name }: List) => `/results/lists/${name}`;
+
 export const resultListRoutes: ConsoleRoute[] = [
   { for: resultReaders, method: 'GET', path: '/results/lists', handle: showLists },
-  ...lists.flatMap((list): ConsoleRoute[] => [
-    { for: resultReaders, method: 'GET', path: list.path, handle: (visit) => showList(visit, list) },
+  ...fundingLists.flatMap((list): ConsoleRoute[] => [
+    { for: resultReaders, method: 'GET', path: pathOf(list), handle: (visit) => showList(visit, list) },
     {
       for: resultReaders,
       proof: true,
       method: 'GET',
-      path: `${list.path}/export`,
+      path: `${pathOf(list)}/export`,
       handle: (visit) => showExport(visit, list),
     },
     {
       for: resultReaders,
       proof: true,
       method: 'POST',
-      path: `${list.path}/export`,
+      path: `${pathOf(list)}/export`,
       handle: (visit) => exportList(visit, list),
     },
   ]),
@@ -77,8 +79,8 @@ async function showLists(visit: Visit): Promise<Answer> {
     page: {
       title: 'Lists for funding',
       back: { to: `${base}/results`, label: 'Results' },
-      main: html`<p>Each learner’s latest result in a subject, where it is below a level, with its date, its probability and its evidence.</p><ul class="choices">${lists.map(
-        (list) => html`<li><a href="${base}${list.path}">${list.title}</a><p class="hint">${list.says}</p></li>`,
+      main: html`<p>Each learner’s latest result in a subject, where it is below a level, with its date, its probability and its evidence.</p><ul class="choices">${fundingLists.map(
+        (list) => html`<li><a href="${base}${pathOf(list)}">${list.title}</a><p class="hint">${list.says}</p></li>`,
       )}</ul><p>${await rulesOf(visit)}</p>`,
     },
   };
@@ -90,16 +92,18 @@ function startOf({ query, organisation }: Visit): number | null {
   return at === null ? null : at.getTime() * 1000;
 }
 
+/** What a list holds of the results that groups and dates leave. */
+export const fundingFilter = (given: ResultFilter, { facets }: List): ResultFilter => ({
+  ...given,
+  facets,
+  latest: true,
+  flag: null,
+  source: null,
+  changedSinceUs: null,
+});
+
 async function lookFor(visit: Visit, list: List): Promise<Look> {
-  const given = await readResultFilter(visit);
-  const filter: ResultFilter = {
-    ...given,
-    facets: list.facets,
-    latest: true,
-    flag: null,
-    source: null,
-    changedSinceUs: null,
-  };
+  const filter = fundingFilter(await readResultFilter(visit), list);
   return {
     organisationId: visit.organisation.organisation_id,
     filter,
@@ -115,7 +119,7 @@ const kept = (query: URLSearchParams) => filterQuery(query, ['start']);
 async function showList(visit: Visit, list: List): Promise<Answer> {
   const { app, base, organisation, query } = visit;
   const { time_zone: zone } = organisation;
-  const path = base + list.path;
+  const path = base + pathOf(list);
   const look = await lookFor(visit, list);
   const startUs = startOf(visit);
   const [page, groups, rules] = await Promise.all([
@@ -186,8 +190,8 @@ async function showList(visit: Visit, list: List): Promise<Answer> {
 
 async function showExport(visit: Visit, list: List): Promise<Answer> {
   const { base, query } = visit;
-  const address = withQuery(base + list.path, kept(query), {});
-  const to = withQuery(`${base}${list.path}/export`, kept(query), {});
+  const address = withQuery(base + pathOf(list), kept(query), {});
+  const to = withQuery(`${base}${pathOf(list)}/export`, kept(query), {});
   return {
     page: {
       title: `Export: ${list.title}`,
@@ -201,7 +205,7 @@ async function exportList(visit: Visit, list: List): Promise<Answer> {
   const look = await lookFor(visit, list);
   const address = kept(visit.query).toString();
   return downloadedResults(visit, look, {
-    name: list.path.slice('/results/lists/'.length),
+    name: list.name,
     resource: `${list.title} as ${formatOf(visit)}${address === '' ? '' : `: ${address}`}`.slice(0, 500),
     funding: { below: list.below, startUs: startOf(visit) },
   });

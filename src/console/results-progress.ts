@@ -109,7 +109,7 @@ async function showExport({ base, query }: Visit): Promise<Answer> {
   };
 }
 
-function columnsFor(zone: string): Column<Progress>[] {
+export function progressColumns(zone: string): Column<Progress>[] {
   const clock = clockOf(zone);
   const text = (
     key: string,
@@ -164,7 +164,7 @@ async function exportProgress(visit: Visit): Promise<Answer> {
     resource: `progress as ${format}: ${filterQuery(query, []).toString()}`.slice(0, 500),
     sheetOf: (tx) => ({
       name: 'Progress',
-      columns: columnsFor(organisation.time_zone),
+      columns: progressColumns(organisation.time_zone),
       rows: everyProgress(tx, organisation.organisation_id, filter, 200),
     }),
   });

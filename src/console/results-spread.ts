@@ -1,8 +1,11 @@
+import type { ResultContent } from '../assessments/body.ts';
 import { browseResults } from '../assessments/browse.ts';
 import type { DomainStrength, GroupSpread } from '../assessments/spread.ts';
 import { spreadOf, strengthsOf } from '../assessments/spread.ts';
+import type { Database } from '../db/database.ts';
 import { subjectName } from '../evidence/wording.ts';
 import { countGroupTypes } from '../groups/list.ts';
+import type { Sight } from '../groups/sight.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
@@ -25,7 +28,8 @@ const number = (value: number) => value.toLocaleString('en-GB');
 /** Results whose domains are added up, of all subjects of a group together. */
 const mostForDomains = 300;
 
-const countsOf = ({ counts }: GroupSpread, subject: number) =>
+/** Results of a subject at each level, in the order of the levels' names. */
+export const countsOf = ({ counts }: GroupSpread, subject: number) =>
   levelNames.map((_, level) => counts.get(subject * 8 + level) ?? 0);
 const sum = (values: readonly number[]) => values.reduce((total, one) => total + one, 0);
 
@@ -122,21 +126,17 @@ async function typePage(visit: Visit): Promise<Answer> {
   };
 }
 
-async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
-  const { app, base, organisation } = visit;
-  const { organisation_id: id } = organisation;
-  const group = await groupOf(visit, groupId);
-  if (group === null) throw new NoSuchPage();
-  const sight = await sightOf(visit);
-  const found = await spreadOf(app.db, id, { type: null, groupId, sight }, null, 1);
-  const path = `${base}/results/spread`;
-  const back = { to: `${path}?${new URLSearchParams({ type: group.type }).toString()}`, label: 'Spread of placements' };
-  if (found === null) return { page: { title: 'Spread of a group', heading: group.name, back, main: notCounted } };
-  const one = found[0]!;
+/** The latest result of each learner of a group, by subject; of a large group the latest assessed of them. */
+export async function latestOf(
+  db: Database,
+  organisationId: number,
+  groupId: string,
+  sight: Sight,
+): Promise<{ bySubject: ResultContent[][]; isMore: boolean }> {
   // All subjects in one look: each of its own would walk past the others' results.
-  const latest = await app.db.snapshot((tx) =>
+  const latest = await db.snapshot((tx) =>
     browseResults(tx, {
-      organisationId: id,
+      organisationId,
       filter: {
         sight,
         groupIds: [groupId],
@@ -154,7 +154,25 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
       limit: mostForDomains,
     }),
   );
-  const bySubject = subjects.map((subject) => latest.rows.filter((row) => row.content.subject === subject));
+  const contents = latest.rows.map(({ content }) => content);
+  return {
+    bySubject: subjects.map((subject) => contents.filter((one) => one.subject === subject)),
+    isMore: latest.next !== null,
+  };
+}
+
+async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
+  const { app, base, organisation } = visit;
+  const { organisation_id: id } = organisation;
+  const group = await groupOf(visit, groupId);
+  if (group === null) throw new NoSuchPage();
+  const sight = await sightOf(visit);
+  const found = await spreadOf(app.db, id, { type: null, groupId, sight }, null, 1);
+  const path = `${base}/results/spread`;
+  const back = { to: `${path}?${new URLSearchParams({ type: group.type }).toString()}`, label: 'Spread of placements' };
+  if (found === null) return { page: { title: 'Spread of a group', heading: group.name, back, main: notCounted } };
+  const one = found[0]!;
+  const { bySubject, isMore } = await latestOf(app.db, id, groupId, sight);
   return {
     page: {
       title: 'Spread of a group',
@@ -179,7 +197,7 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
             },
           })),
         ],
-      })}${bySubject.map((rows, subject) => domainPart(subject, strengthsOf(rows.map((row) => row.content)), rows.length, latest.next !== null))}<p><a href="${base}/results/progress?${new URLSearchParams({ group: groupId }).toString()}">Starting points against latest results</a></p>`,
+      })}${bySubject.map((rows, subject) => domainPart(subject, strengthsOf(rows), rows.length, isMore))}<p><a href="${base}/results/progress?${new URLSearchParams({ group: groupId }).toString()}">Starting points against latest results</a></p>`,
     },
   };
 }

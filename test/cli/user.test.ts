@@ -41,6 +41,8 @@ suite('ars user', () => {
     const kept = await run('user', 'remove', owner);
     assert.equal(kept.code, 1);
     assert.match(kept.said, /keeps at least one owner/);
+    assert.match((await run('user', 'role', owner, '--role', 'tutor')).said, /keeps at least one owner/);
+    assert.equal((await run('user', 'role', tutor.userId, '--role', 'auditor')).json.role, 'auditor');
     assert.equal((await run('user', 'remove', tutor.userId)).code, 0);
     assert.equal((await tutor.get(`/console/${org.publicId}`)).status, 303);
     const audited = await service.app.db.query<{ actor: string; action: string }>(
@@ -49,6 +51,7 @@ suite('ars user', () => {
     );
     assert.deepEqual(audited, [
       { actor: 'operator', action: 'user invite' },
+      { actor: 'operator', action: 'user role' },
       { actor: 'operator', action: 'user remove' },
     ]);
   });

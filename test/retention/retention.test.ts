@@ -195,13 +195,13 @@ suite('retention', () => {
       return counted;
     };
     const seen: number[] = [];
-    for (const [dieIn, where] of [
-      ['1', 'inside'],
-      ['2', 'inside'],
+    for (const [nth, at] of [
+      ['1', '10'],
+      ['2', '10'],
       ['1', 'commit'],
       ['3', 'commit'],
     ] as const) {
-      const child = spawn(process.execPath, [program, String(clock.nowMs()), dieIn, where], {
+      const child = spawn(process.execPath, [program, String(clock.nowMs()), nth, at], {
         env: {
           ...process.env,
           DATABASE_URL: service.databaseUrl,
@@ -309,6 +309,9 @@ suite('a legal hold', () => {
     assert.equal((await run('retention', 'set', ...here, 'answers=6', 'invited=')).code, 0);
     const shown = JSON.parse((await run('retention', 'show', ...here)).out);
     assert.deepEqual([shown.decided, shown.months.answers, shown.months.invited], [true, 6, null]);
+    const listed = JSON.parse((await run('retention', 'runs', ...here)).out).data;
+    assert.deepEqual([listed.length, listed[0].rehearsal, listed[0].done], [1, true, 1]);
+    assert.equal((await run('retention', 'stop', ...here, listed[0].run_id)).code, 1, 'it is over');
     assert.equal((await run('hold', 'release', ...here, holdId)).code, 0);
     assert.equal((await run('hold', 'release', ...here, holdId)).code, 1);
     assert.equal((await erase())!.results, 1);

@@ -1,0 +1,216 @@
+import type { App } from '../src/app.ts';
+import { limits } from '../src/limits.ts';
+import { listLookups } from '../src/lookups/lookups.ts';
+import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
+import type { LearnerFilter, LearnerListed, LearnerSort } from '../src/records/browse.ts';
+import { browseLearners, learnerSorts, placements } from '../src/records/browse.ts';
+import { invitationStates } from '../src/records/invitation-state.ts';
+import { findLearnerHead, readRecord } from '../src/records/record.ts';
+import { standingOf } from '../src/records/standing.ts';
+import { subjects } from '../src/scoring/levels.ts';
+import { isUuid } from '../src/uuid.ts';
+import type { Call, Command, Output } from './command.ts';
+import { Misuse } from './command.ts';
+import { namedLearner, readLearner } from './named-learner.ts';
+import { numberOption, option, organisationOf, requiredOption, table, timeOption, withApp } from './open.ts';
+
+/** Learners as the console shows them: looked for, one by one, and who looked at them. */
+
+/** The option as one of these words. @throws Misuse */
+function oneOf<T extends string>(call: Call, name: string, known: readonly T[]): T | null {
+  const given = option(call, name);
+  if (given === undefined) return null;
+  const found = known.find((one) => one === given);
+  if (found === undefined) throw new Misuse(`--${name} must be one of ${known.join(', ')}`);
+  return found;
+}
+
+function uuidOption(call: Call, name: string): string | null {
+  const given = option(call, name);
+  if (given !== undefined && !isUuid(given)) throw new Misuse(`--${name} must be a UUID`);
+  return given?.toLowerCase() ?? null;
+}
+
+function readFilter(call: Call): LearnerFilter {
+  const text = option(call, 'find') ?? null;
+  if (text !== null && (!isPlainText(text, limits.fullNameChars) || holdsNationalInsuranceNumber(text)))
+    throw new Misuse('--find must be a part of a name or a reference, and never a National Insurance number');
+  const groupIds = [uuidOption(call, 'group'), uuidOption(call, 'team')].filter((one) => one !== null);
+  return {
+    text,
+    groupIds: [...new Set(groupIds)],
+    subject: oneOf(call, 'subject', subjects),
+    placement: oneOf(call, 'placement', Object.keys(placements) as (keyof typeof placements)[]),
+    state: oneOf(call, 'state', [...invitationStates, 'none'] as const),
+  };
+}
+
+function readOrder(call: Call): { by: LearnerSort; descending: boolean } {
+  const given = option(call, 'sort') ?? 'name';
+  const by = learnerSorts.find((one) => one === given.replace(/^-/, ''));
+  if (by === undefined)
+    throw new Misuse(`--sort must be one of ${learnerSorts.join(', ')}, with - in front for the other way round`);
+  return { by, descending: given.startsWith('-') };
+}
+
+const iso = (us: number | null) => (us === null ? null : new Date(us / 1000).toISOString());
+
+const listedOf = (row: LearnerListed) => ({
+  learner_id: row.learner_id,
+  ref: row.ref,
+  full_name: row.full_name,
+  invitation: row.state,
+  groups: row.groups,
+  last_assessed_at: iso(row.last_assessed_at),
+  updated_at: iso(row.position),
+});
+
+async function runList(call: Call): Promise<Output> {
+  const id = requiredOption(call, 'organisation');
+  const filter = readFilter(call);
+  const order = readOrder(call);
+  const after = uuidOption(call, 'after');
+  const limit = numberOption(call, 'limit', limits.consoleRows, 1, 1000);
+  return withApp(async (app) => {
+    const { organisation_id: organisationId } = await organisationOf(app, id);
+    const place = after === null ? null : { after };
+    const now = new Date(app.clock.nowMs());
+    const page = await browseLearners(app.db, organisationId, null, filter, order, place, { limit, now });
+    const data = page.learners.map(listedOf);
+    const next = page.next !== null && 'after' in page.next ? page.next.after : null;
+    const more = next === null ? '' : `\nThere may be more: --after ${next}`;
+    return {
+      json: { data, next },
+      text: `${table([
+        ['learner_id', 'ref', 'name', 'invitation', 'last_assessed_at'],
+        ...data.map((row) => [
+          row.learner_id,
+          row.ref ?? '',
+          row.full_name,
+          row.invitation,
+          row.last_assessed_at ?? '',
+        ]),
+      ])}${more}`,
+    };
+  });
+}
+
+/** What the console's page of the learner shows. */
+async function recordOf(app: App, organisationId: number, learnerId: string) {
+  const head = (await findLearnerHead(app.db, organisationId, null, learnerId))!;
+  const record = await readRecord(app.db, organisationId, null, learnerId, {
+    limit: limits.consoleRows,
+    now: new Date(app.clock.nowMs()),
+  });
+  return {
+    learner_id: head.learner_id,
+    ref: head.ref,
+    full_name: head.full_name,
+    email: head.email,
+    created_at: head.created_at.toISOString(),
+    updated_at: iso(head.position),
+    results: record.results.map((row) => {
+      const standing = standingOf(row);
+      return {
+        assessment_id: row.assessment_id,
+        status: row.deleted ? 'deleted' : 'completed',
+        assessed_at: iso(row.assessed_at),
+        subject: standing?.subject ?? null,
+        level: standing?.level ?? null,
+        interval: standing?.interval == null ? null : [standing.interval.from, standing.interval.to],
+      };
+    }),
+    invitations: record.invitations.map(({ last_seen_at, created_at, expires_at, ...row }) => ({
+      ...row,
+      created_at: created_at.toISOString(),
+      expires_at: expires_at.toISOString(),
+      last_seen_at: last_seen_at?.toISOString() ?? null,
+    })),
+    groups: record.memberships.map(({ joined_position, left_position, ...row }) => ({
+      ...row,
+      joined_at: iso(joined_position),
+      left_at: iso(left_position),
+    })),
+    history: record.changes.map(({ at, ...row }) => ({ at: at.toISOString(), ...row })),
+  };
+}
+
+async function runShow(call: Call): Promise<Output> {
+  const id = requiredOption(call, 'organisation');
+  const who = readLearner(call);
+  return withApp(async (app) => {
+    const { organisation_id: organisationId } = await organisationOf(app, id);
+    const { learner_id: learnerId } = await namedLearner(app, organisationId, who);
+    const shown = await recordOf(app, organisationId, learnerId);
+    const part = (head: string[], rows: (string | null)[][]) =>
+      rows.length === 0 ? '' : `\n\n${table([head, ...rows.map((row) => row.map((cell) => cell ?? ''))])}`;
+    return {
+      json: shown,
+      text: `${shown.full_name}, ${shown.ref ?? 'without a reference'}, ${shown.learner_id}${part(
+        ['result', 'subject', 'level', 'assessed_at', 'status'],
+        shown.results.map((row) => [row.assessment_id, row.subject, row.level, row.assessed_at, row.status]),
+      )}${part(
+        ['invitation', 'state', 'subjects', 'expires_at'],
+        shown.invitations.map((row) => [row.invitation_id, row.state, row.subjects.join(', '), row.expires_at]),
+      )}${part(
+        ['group', 'type', 'name', 'joined_at', 'left_at'],
+        shown.groups.map((row) => [row.group_id, row.type, row.name, row.joined_at, row.left_at]),
+      )}${part(
+        ['changed', 'what', 'by', 'reason'],
+        shown.history.map((row) => [row.at, row.kind, row.actor, row.reason]),
+      )}`,
+    };
+  });
+}
+
+async function runLookups(call: Call): Promise<Output> {
+  const id = requiredOption(call, 'organisation');
+  const who = readLearner(call);
+  const limit = numberOption(call, 'limit', 100, 1, 1000);
+  const beforeUs = timeOption(call, 'before');
+  return withApp(async (app) => {
+    const { organisation_id: organisationId } = await organisationOf(app, id);
+    const { learner_id: learnerId } = await namedLearner(app, organisationId, who);
+    const before = beforeUs === null ? null : new Date(beforeUs / 1000);
+    const rows = await listLookups(app.db, organisationId, learnerId, { before, limit });
+    const data = rows.map(({ at, user_id, page }) => ({ at: at.toISOString(), user_id, page }));
+    return {
+      json: { learner_id: learnerId, data },
+      text: table([['at', 'user_id', 'page'], ...data.map((row) => [row.at, row.user_id, row.page])]),
+    };
+  });
+}
+
+const text = { type: 'string' } as const;
+const named = '--organisation ID REF|--learner-id ID';
+
+export const listCommands: Command[] = [
+  {
+    name: 'learner list',
+    usage:
+      '--organisation ID [--find TEXT] [--group ID] [--team ID] [--subject S] [--placement P] [--state S] [--sort KEY] [--after LEARNER_ID] [--limit N]',
+    summary: 'Find learners by parts of a name or by reference, or by what is known of them',
+    positionals: [0, 0],
+    options: {
+      ...{ organisation: text, find: text, group: text, team: text, subject: text, placement: text },
+      ...{ state: text, sort: text, after: text, limit: text },
+    },
+    run: runList,
+  },
+  {
+    name: 'learner show',
+    usage: named,
+    summary: 'Show a learner: results, invitations, groups, and what was changed',
+    positionals: [0, 1],
+    options: { organisation: text, 'learner-id': text },
+    run: runShow,
+  },
+  {
+    name: 'learner lookups',
+    usage: `${named} [--before TIME] [--limit N]`,
+    summary: 'List who looked at a learner in the console',
+    positionals: [0, 1],
+    options: { organisation: text, 'learner-id': text, before: text, limit: text },
+    run: runLookups,
+  },
+];

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { suite, test } from 'node:test';
+import { noteLookup } from '../../src/lookups/lookups.ts';
+import { recordResults } from '../scenario.ts';
+import { withService } from '../service.ts';
+
+const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+
+suite('what the console shows of learners and groups, at the command line', async () => {
+  const service = await withService();
+  const { app } = service;
+  const org = await service.organisation();
+  const env = {
+    ...process.env,
+    DATABASE_URL: service.databaseUrl,
+    ARS_SECRET: app.settings.secret,
+    ARS_BASE_URL: service.url,
+  };
+  const run = (...words: string[]) =>
+    new Promise<{ code: number; said: string; lines: any[]; json: any }>((resolve) => {
+      execFile(
+        process.execPath,
+        [ars, ...words, '--json', '--organisation', org.publicId],
+        { env },
+        (error, out, said) => {
+          const lines =
+            out === ''
+              ? []
+              : out
+                  .trimEnd()
+                  .split('\n')
+                  .map((line) => JSON.parse(line));
+          resolve({
+            code: error === null ? 0 : Number(error.code),
+            said,
+            lines: lines.slice(0, -1),
+            json: lines.at(-1),
+          });
+        },
+      );
+    });
+  for (const [ref, name] of [
+    ['L-1', 'Ana Silva'],
+    ['L-2', 'Łukasz O’Brien'],
+    ['L-3', 'Ana Berg'],
+  ] as const) {
+    const groups = [{ type: 'cohort', ref: 'C', name: 'Cohort' }];
+    const { status, text } = await org.post('/learners', { ref, full_name: name, groups });
+    assert.equal(status, 201, text);
+  }
+  await service.inWork((work) =>
+    recordResults(work, org.id, [
+      { ref: 'L-1', assessed_at: '2026-01-10T09:00:00Z', level: 1 },
+      { ref: 'L-1', assessed_at: '2026-03-10T09:00:00Z', level: 2 },
+      { ref: 'L-2', assessed_at: '2026-03-11T09:00:00Z' },
+    ]),
+  );
+  const [group] = (await org.get('/groups')).body.data;
+  const learners = (await org.get('/learners')).body.data as { ref: string; learner_id: string }[];
+  const idOf = (ref: string) => learners.find((one) => one.ref === ref)!.learner_id;
+
+  test('learners are found by parts of names, by references, and by what is known of them', async () => {
+    const refsOf = async (...words: string[]) =>
+      (await run('learner', 'list', ...words)).json.data.map((one: { ref: string }) => one.ref);
+    const found = await Promise.all([
+      refsOf('--sort', '-ref'),
+      refsOf('--find', 'lukasz obr', '--state', 'invited'),
+      refsOf('--find', 'ana', '--placement', 'below_level_1', '--group', group.id),
+      refsOf('--sort', 'ref', '--after', idOf('L-2')),
+    ]);
+    assert.deepEqual(found, [['L-3', 'L-2', 'L-1'], ['L-2'], ['L-1'], ['L-3']]);
+    const { code, said } = await run('learner', 'list', '--find', 'AB 12 34 56 C');
+    assert.deepEqual([code, /^ars: --find must be [^\n]+\n$/.test(said), said.includes('34')], [2, true, false]);
+  });
+
+  test('one learner as the page has it, and who looked', async () => {
+    const id = idOf('L-1');
+    const userId = app.random.uuid();
+    const atMs = app.clock.nowMs();
+    await noteLookup(app.db, {
+      ...{ organisationId: org.id, userId, atMs, page: '/learners/{learner_id}', of: 'learner', id },
+    });
+    const [{ json }, looked] = await Promise.all([
+      run('learner', 'show', 'L-1'),
+      run('learner', 'lookups', '--learner-id', id),
+    ]);
+    assert.deepEqual(
+      [json.learner_id, json.full_name, json.results.map((one: { level: string }) => one.level)],
+      [id, 'Ana Silva', ['Entry Level', 'Working towards Entry Level']],
+    );
+    assert.deepEqual([json.invitations.length, json.groups[0].name, json.history], [1, 'Cohort', []]);
+    assert.deepEqual(looked.json.data, [
+      { at: new Date(atMs).toISOString(), user_id: userId, page: '/learners/{learner_id}' },
+    ]);
+  });
+
+  test('lists for funding, spread and progress', async () => {
+    const list = ['results', 'list', '--list', 'english-maths-below-level-2', '--group', group.id];
+    const [{ lines, json }, wrong, spread, progress] = await Promise.all([
+      run(...list, '--start', '2026-02-01'),
+      run(...list, '--subject', 'maths'),
+      run('results', 'spread', '--group', group.id, '--subject', 'maths'),
+      run('results', 'progress', '--group', group.id),
+    ]);
+    assert.equal(json.results, lines.length);
+    assert.ok(lines.every((one) => one.after_start === 'Yes' && 'probability_below' in one));
+    assert.ok(lines.some((one) => one.reference === 'L-1'));
+    assert.equal(wrong.code, 2);
+    const [row, ...others] = spread.json.data;
+    assert.deepEqual([others.length, row.results, row.levels['Entry Level'], row.domains[0].name], [0, 3, 1, 'Number']);
+    const gained = progress.lines.map((one) => [one.reference, one.results, one.levels_gained]);
+    assert.deepEqual(
+      gained.toSorted((a, b) => a[0].localeCompare(b[0])),
+      [
+        ['L-1', 2, 1],
+        ['L-2', 1, null],
+      ],
+    );
+  });
+});
