@@ -172,9 +172,10 @@ function driven(shape: Shape, look: Look, drive: Drive, within: Within): string 
   // No more rows than these are there, and with a limit a plan that was made for any values follows the index, too.
   const most = drive.by === 'days' ? mostGathered : drive.by === 'walk' ? drive.most : mostSorted;
   // What the index says is asked of all that is looked through, before the feed is looked into.
-  const ofFacets = filter.facets === null ? 'true' : `d.facet = any(${shape.bind(filter.facets)}::int2[])`;
-  const assessed = (more: string, order: string) =>
-    `(select * from (select ${columns} from assessment d where d.organisation_id = $1${range(shape, 'd.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs)}${more} order by ${order} limit ${most}) d where ${ofFacets} and ${among(shape, look, within)}) a, ${feedOf('a')}`;
+  const assessed = (more: string, order: string) => {
+    const ofFacets = filter.facets === null ? 'true' : `d.facet = any(${shape.bind(filter.facets)}::int2[])`;
+    return `(select * from (select ${columns} from assessment d where d.organisation_id = $1${range(shape, 'd.assessed_at', filter.assessedFromUs, filter.assessedBeforeUs)}${more} order by ${order} limit ${most}) d where ${ofFacets} and ${among(shape, look, within)}) a, ${feedOf('a')}`;
+  };
   if (drive.by === 'days') return assessed('', 'd.assessed_at, d.assessment_id');
   if (drive.by === 'newest') {
     const end =
@@ -224,15 +225,18 @@ export const mostOfMembers = 300_000;
 /** Looked through where the whole of each result has to be read. */
 const mostRead = 3000;
 
-/** How many live results there are: in groups and levels, in the groups, and altogether; null while not all are counted. */
-export type Counts = { cells: number; inSets: number | null; total: number };
+/**
+ * How many live results there are: in groups and levels, in the groups, in the levels, and altogether; null where nothing is
+ * asked for, or while not all are counted.
+ */
+export type Counts = { cells: number; inSets: number | null; inFacets: number | null; total: number };
 
-/** How many may be gathered by days or changes, and how many by sets of groups or levels. */
-export function mostOf(look: Look, groupSets: GroupSets, counts: Counts | null): { times: number; cells: number } {
+/** How many may be gathered by days, changes or levels, and how many by sets of groups. */
+export function mostOf(look: Look, groupSets: GroupSets, counts: Counts | null): { times: number; sets: number } {
   const times = look.filter.latest ? mostCompared : mostGathered;
-  if (counts === null || (counts.inSets ?? 0) > mostOfSets) return { times, cells: 0 };
+  if (counts === null || (counts.inSets ?? 0) > mostOfSets) return { times, sets: 0 };
   const isPlain = groupSets !== null && look.sort !== 'learner' && !needsBody(look) && !canWalk(look, groupSets);
-  return { times, cells: isPlain && !look.filter.latest ? mostGatheredPlain : times };
+  return { times, sets: isPlain && !look.filter.latest ? mostGatheredPlain : times };
 }
 
 /** How far a walk goes: the rarer what it looks for, the further, because what is passed over costs little. */

@@ -97,19 +97,21 @@ export async function countInCells(
   return row?.digest_through === everyLearner ? row : null;
 }
 
-/** The driver that gathers least, where it is little enough; and what it was chosen by. */
+/** The driver that reads least, where what it gathers is little enough; what it was chosen by; and whether anything can fit. */
 async function gathering(
   tx: Tx,
   look: Look,
   groupSets: GroupSets,
-): Promise<{ drive: Drive | null; counts: Counts | null }> {
+): Promise<{ drive: Drive | null; counts: Counts | null; isEmpty: boolean }> {
   const { organisationId, filter } = look;
   const { facets, assessedFromUs, assessedBeforeUs, changedSinceUs } = filter;
   const counted = async (name: typeof inDays, values: unknown[]) =>
     (await tx.query<{ n: number }>(name, [organisationId, ...values]))[0]!.n;
-  const [cells, inSets, days, changes] = await Promise.all([
+  const both = groupSets !== null && facets !== null;
+  const [cells, inSets, inFacets, days, changes] = await Promise.all([
     countInCells(tx, organisationId, facets, groupSets),
-    groupSets === null || facets === null ? null : countInCells(tx, organisationId, null, groupSets),
+    both ? countInCells(tx, organisationId, null, groupSets) : null,
+    both ? countInCells(tx, organisationId, facets, null) : null,
     assessedFromUs === null && assessedBeforeUs === null
       ? null
       : counted(inDays, [assessedFromUs ?? 0, assessedBeforeUs ?? Number.MAX_SAFE_INTEGER]),
@@ -118,19 +120,30 @@ async function gathering(
   const counts: Counts | null =
     cells === null
       ? null
-      : { cells: cells.n, total: cells.total, inSets: groupSets === null ? null : (inSets ?? cells).n };
-  const ofCells: Drive =
-    groupSets !== null ? { by: 'sets', groupSets } : facets !== null ? { by: 'facets', facets } : { by: 'changes' };
+      : {
+          cells: cells.n,
+          total: cells.total,
+          inSets: groupSets === null ? null : (inSets ?? cells).n,
+          inFacets: facets === null ? null : (inFacets ?? cells).n,
+        };
   const most = mostOf(look, groupSets, counts);
-  const drives: [number | null, Drive, number][] = [
-    [counts?.cells ?? null, ofCells, most.cells],
-    [days, { by: 'days' }, most.times],
-    [changes, { by: 'changes' }, most.times],
+  const drives: { reads: number | null; gathers: number; most: number; drive: Drive }[] = [
+    { reads: days, gathers: days ?? 0, most: most.times, drive: { by: 'days' } },
+    { reads: changes, gathers: changes ?? 0, most: most.times, drive: { by: 'changes' } },
   ];
+  if (counts !== null) {
+    const { cells: n, inSets: ofSets, inFacets: ofFacets, total } = counts;
+    if (groupSets !== null)
+      drives.push({ reads: ofSets, gathers: n, most: most.sets, drive: { by: 'sets', groupSets } });
+    if (facets !== null)
+      drives.push({ reads: ofFacets, gathers: ofFacets!, most: most.times, drive: { by: 'facets', facets } });
+    if (groupSets === null && facets === null)
+      drives.push({ reads: total, gathers: total, most: most.times, drive: { by: 'changes' } });
+  }
   const found = drives
-    .filter((one): one is [number, Drive, number] => one[0] !== null && one[0] <= one[2])
-    .sort(([x], [y]) => x - y);
-  return { drive: found[0]?.[1] ?? null, counts };
+    .filter((one) => one.reads !== null && one.gathers <= one.most)
+    .sort((x, y) => x.reads! - y.reads!);
+  return { drive: found[0]?.drive ?? null, counts, isEmpty: counts?.cells === 0 };
 }
 
 async function endOf(tx: Tx, look: Look, by: 'assessed' | 'changed', most: number): Promise<ResultPlace | null> {
@@ -159,7 +172,8 @@ function browsed({ body, assessed_at, place: _, change_at, change_actor, change_
  */
 export async function browseResults(tx: Tx, look: Look): Promise<ResultPage> {
   const groupSets = await groupSetsFor(tx, look.organisationId, look.filter);
-  const { drive: gathered, counts } = await gathering(tx, look, groupSets);
+  const { drive: gathered, counts, isEmpty } = await gathering(tx, look, groupSets);
+  if (isEmpty) return { rows: [], next: null, passed: false, sortedSinceUs: null };
   let drive = gathered;
   if (drive === null && canWalk(look, groupSets)) drive = walkOf(look, counts);
   drive ??= { by: 'newest', end: await endOf(tx, { ...look, descending: true }, 'assessed', mostSorted) };

@@ -555,7 +555,7 @@ create table learner_feed (
   constraint learner_feed_organisation_id_learner_id_fkey FOREIGN KEY (organisation_id, learner_id) REFERENCES learner(organisation_id, learner_id),
   constraint learner_feed_pkey PRIMARY KEY (organisation_id, learner_id)
 ) with (autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_scale_factor = 0.02, fillfactor = 90);
-CREATE UNIQUE INDEX learner_feed_position ON public.learner_feed USING btree (organisation_id, "position");
+CREATE UNIQUE INDEX learner_feed_position ON public.learner_feed USING btree (organisation_id, "position") INCLUDE (learner_id, deleted);
 
 create table learner_group (
   active boolean not null default true,

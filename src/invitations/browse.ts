@@ -44,8 +44,9 @@ const sittings = (more: string) =>
 const begun = sittings('');
 const underWay = sittings(" and s.status = 'open'");
 const paused = sittings(" and s.status = 'open' and s.on_screen_since is null and s.stop is null");
-const withOpenSitting =
-  "i.invitation_id in (select o.invitation_id from sitting o where o.organisation_id = $1 and o.status = 'open')";
+// Behind "is true" they are read once, and each invitation that is passed over is looked up among them.
+const withOpenSitting = `(i.invitation_id in (select unnest(array(
+  select o.invitation_id from sitting o where o.organisation_id = $1 and o.status = 'open')))) is true`;
 
 /**
  * One way through invitations, newest or latest end first: `rows` is what an index narrows them by, `only` is asked of each.

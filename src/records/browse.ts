@@ -82,7 +82,6 @@ const walksOn = 1;
 /** Results that are read to see whether the learners of a placement are few. */
 const resultsRead = 2 * looked;
 
-/** `id`: the learner's, where the order's own index leads to it. */
 type Keyed = { key: string; id: string; type: string; from: string; lowest: string; highest: string };
 const named = `from learner l where l.organisation_id = $1 and l.full_name <> ''`;
 const aboveAllText = '\u{10ffff}';
@@ -107,8 +106,7 @@ const keys: Record<LearnerSort, Keyed> = {
     key: 'f.position',
     id: 'f.learner_id',
     type: 'int8',
-    from: `from learner_feed f join learner l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
-          where f.organisation_id = $1 and not f.deleted and l.full_name <> ''`,
+    from: 'from learner_feed f where f.organisation_id = $1 and not f.deleted',
     lowest: '0',
     highest: '9223372036854775807',
   },
@@ -134,30 +132,39 @@ const conditions = `
   and ($7::text is null or case when $7 = 'none'
          then not exists (select from invitation i where i.organisation_id = $1 and i.learner_id = l.learner_id)
          else $7 = ${newestInvitationState('l.learner_id', '$8::timestamptz')} end)
-  and ($9::text is null
-        or name_words(l.organisation_id, folded_name(l.full_name)) @@ name_query($1, folded_name($9))
-        or starts_with(lower(l.ref collate "C"), $10::text)
-        or l.learner_id = $11::uuid
+  and ($9::text is null or l.learner_id = $11::uuid
+        or exists (select from learner n where n.organisation_id = $1 and n.learner_id = l.learner_id
+                      and (name_words(n.organisation_id, folded_name(n.full_name)) @@ name_query($1, folded_name($9))
+                           or starts_with(lower(n.ref collate "C"), $10::text)))
         or exists (select from learner_alias a where a.organisation_id = $1 and a.learner_id = l.learner_id and a.ref = $9))`;
 
-/** The learners behind a place in an order who are in sight and in the groups, as many as are looked at. */
+/** So many groups are asked for by whom they have, before anything is read of a learner: a filter has a group and a team. */
+const groupsRead = 2;
+
+/**
+ * The learners behind a place in an order who are in sight and in the groups, as many as are looked at. What is passed over is
+ * read in the order's index alone, so it says no more of a learner than the index holds.
+ */
 function behind(by: LearnerSort, up: boolean, within: Within): string {
   const { key, id, type, from } = keys[by];
   const { sight, groups, bound } = given;
   const down = up ? '' : ' desc';
-  // Where key and id are of two tables, the index needs the key by itself.
+  // Where an index has the key alone, it needs the first of the two conditions.
   const rows = (more: string) => `
-    select l.organisation_id, l.learner_id, l.ref, l.full_name, ${key} as key ${from}
-       and ${key} ${up ? '>=' : '<='} ${given.key}::${type} and (${key}, l.learner_id) ${up ? '>' : '<'} (${given.key}::${type}, ${given.id}::uuid) ${more}
-     order by key${down}, l.learner_id${down}`;
-  const next = {
-    all: () => `${rows('')} limit ${bound}::int4`,
-    // The first of the groups is enough: the others are asked for below.
-    members: () =>
-      `${rows(`and (${sight}::uuid[] is null or ${amongMembers(id, sight)})
-       and (cardinality(${groups}::uuid[]) = 0 or ${amongMembers(id, `${groups}[1:1]`)})`)} limit ${bound}::int4`,
-    set: () => `${rows(`and l.learner_id = any(${bound}::uuid[])`)} limit cardinality(${bound}::uuid[])`,
-  }[within]();
+    select ${id}, ${key} as key ${from}
+       and ${key} ${up ? '>=' : '<='} ${given.key}::${type} and (${key}, ${id}) ${up ? '>' : '<'} (${given.key}::${type}, ${given.id}::uuid)
+       and ${more}
+     order by key${down}, ${id}${down}`;
+  const isMember = Array.from(
+    { length: groupsRead },
+    (_, n) => `(cardinality(${groups}::uuid[]) <= ${n} or ${amongMembers(id, `${groups}[${n + 1}:${n + 1}]`)})`,
+  ).join(' and ');
+  if (within === 'members')
+    return `${rows(`(${sight}::uuid[] is null or ${amongMembers(id, sight)}) and ${isMember}`)} limit least(${bound}::int4, ${looked})`;
+  const next =
+    within === 'all'
+      ? `${rows('true')} limit ${bound}::int4`
+      : `${rows(`${id} = any(${bound}::uuid[])`)} limit cardinality(${bound}::uuid[])`;
   return `
     select * from (${next}) l
      where ${inSight('l.learner_id', sight)}
@@ -197,7 +204,7 @@ const places = Object.fromEntries(
     by,
     statement(
       `records.place_by_${by}`,
-      `select (${keys[by].key})::text as key ${keys[by].from} and l.learner_id = $2 and ${inSight('l.learner_id', '$3')}`,
+      `select (${keys[by].key})::text as key, ${keys[by].id} ${keys[by].from} and ${keys[by].id} = $2 and ${inSight(keys[by].id, '$3')}`,
     ),
   ]),
 ) as Record<LearnerSort, Statement>;
@@ -374,7 +381,7 @@ export async function browseLearners(
   if (end !== undefined) passed += looked;
   const isFull = found.length > given.limit;
   // Fewer stand before this place than fill a page: the first page shows them, and goes on.
-  if (backwards && !isFull && end === undefined)
+  if (backwards && found.length < given.limit && end === undefined)
     return browseLearners(tx, organisationId, sight, filter, order, null, given);
   const shown = found.slice(0, given.limit).map((row) => row.learner_id);
   const goesOn = isFull ? shown.at(-1)! : (end?.learner_id ?? null);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { allFacets } from '../../src/assessments/facet.ts';
 import { browseResults, everyResult } from '../../src/assessments/browse.ts';
 import type { Look, ResultFilter, ResultSort } from '../../src/assessments/browse-sql.ts';
 import { resultSorts } from '../../src/assessments/browse-sql.ts';
@@ -184,6 +185,9 @@ suite('results as people look through them', async () => {
     'a tutor, and a group': { sight: [small], groupIds: [groupIds.get('c-2')!] },
     'a tutor without a team': { sight: [] },
     levels: { facets: [1, 2, 9, 10] },
+    'every level by name, in sight': { facets: allFacets, sight: [0, 1, 2].map((n) => groupIds.get(`c-${n}`)!) },
+    'a level that nobody has': { facets: [5], groupIds: [cohort] },
+    'levels of a cohort': { facets: [1, 10], groupIds: [cohort] },
     flags: { flag: 'any' },
     review: { flag: 'review' },
     days: { assessedFromUs: times[100]!, assessedBeforeUs: times[5200]! },

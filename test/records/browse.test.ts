@@ -127,6 +127,23 @@ suite('learners are looked for', async () => {
     for (const limit of [1, 2, 50]) assert.deepEqual(await walk(id, none, { limit }), await walk(id, none));
   });
 
+  test('those of one name, and those without a reference, follow each other over pages', async () => {
+    const { org } = await scenario(service);
+    const names = ['Ana One', 'Sam Same', 'Sam Same', 'Sam Same', 'Sam Same', 'Sam Same', 'Zoe Last'];
+    await inWork(app, null, async (work) =>
+      insertLearners(
+        work,
+        await lockFeed(work, org.id),
+        names.map((full_name) => ({ learner_id: work.uuid(), ref: null, full_name, email: null })),
+      ),
+    );
+    for (const by of learnerSorts)
+      for (const descending of [false, true]) {
+        const found = await walk(org.id, none, { by, descending, limit: 2 });
+        assert.deepEqual([...found].sort(), names, `${by} ${descending}`);
+      }
+  });
+
   test('by what they have done, and where they are', async () => {
     const cohort = await scene.group('C1');
     await cohort.adds(learners['LRN-1']!, learners['LRN-2']!, learners['LRN-3']!);
