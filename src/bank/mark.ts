@@ -53,7 +53,10 @@ function surroundings(item: RenderedItem, beside: readonly string[], label = '')
     const isQuoted = paragraph.startsWith('> ');
     // In a quotation, what stands in bold is to be replaced: a gap that is filled already.
     const open = isQuoted ? paragraph.slice(2).replace(/\*\*[^*]+\*\*/u, '____') : paragraph;
-    return isQuoted || /_{4,}/u.test(open) ? [open.replace(/[*`]/gu, '')] : [];
+    const spoken = [...paragraph.matchAll(/“([^”]*\*\*[^”]+\*\*[^”]*)”/gu)].map((found) =>
+      found[1]!.replace(/\*\*[^*]+\*\*/u, '____'),
+    );
+    return [...(isQuoted || /_{4,}/u.test(open) ? [open] : []), ...spoken].map((one) => one.replace(/[*`]/gu, ''));
   });
   return { beside, text, words: new Set(wordsOf(text).map(stemOf)), sentences };
 }
@@ -79,6 +82,9 @@ function questionOf(item: RenderedItem, label = ''): Question {
         : [],
     ),
     screenWords: new Set(item.type === 'task' ? wordsOf(screenText(item)).map(stemOf) : []),
+    figureWords: new Set(
+      item.type === 'short_text' && item.figure !== undefined ? wordsOf(figureText(item.figure)).map(stemOf) : [],
+    ),
     sheet: item.type === 'task' ? (item.screen.find((block) => block.block === 'sheet')?.rows ?? []) : [],
   };
 }
@@ -140,7 +146,8 @@ function markField(item: RenderedItem, field: TaskField, key: TaskKeyValue, answ
 const saysNothing = (text: string): boolean => !/[\p{L}\p{N}]/u.test(text);
 
 /** The form in which a time or date is wanted. */
-function formOf({ kind, clock }: TextKey): Problem {
+function formOf({ kind, clock, accept }: TextKey): Problem {
+  if (/^\d+$/u.test(accept[0]!)) return 'not_a_number';
   if (kind === 'date') return 'date_digits';
   if (clock === '12') return 'am_or_pm';
   return clock === '24' ? 'clock_24' : 'time_digits';

@@ -1,4 +1,4 @@
-import { digitsForWords } from './number-words.ts';
+import { digitsForWords, ordinals } from './number-words.ts';
 
 /** A date as it was typed, day before month; the year may be missing. */
 export type TypedDate = {
@@ -9,10 +9,6 @@ export type TypedDate = {
 };
 
 const months = 'january february march april may june july august september october november december'.split(' ');
-const ordinals =
-  'first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth'.split(
-    ' ',
-  );
 const weekdays = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ');
 
 function monthNamed(word: string): number | null {
@@ -48,6 +44,7 @@ export function readDate(text: string): TypedDate | null {
       .replace(/~/gu, ''),
   )
     .replace(/(\d)(?:st|nd|rd|th)\b/gu, '$1')
+    .replace(/\b(?:on or before|no later than|at the latest|latest|until|till|up to)\b/gu, ' ')
     .replace(/\b(?:on|by|the|of|day|date|is|it|born)\b/gu, ' ')
     .replace(/[\s,]+/gu, ' ')
     .replace(/^[. ]+|[. ]+$/gu, '');

@@ -3,6 +3,7 @@ import { atMost, difference, fractionOf } from '../number.ts';
 import type { NumericKey } from '../schema.ts';
 import type { Quantity } from './quantity.ts';
 import { readQuantity } from './quantity.ts';
+import { digitsForOrdinals, digitsForWords } from './number-words.ts';
 import { withoutTalk } from './talk.ts';
 import { isEnglishWord } from './slips.ts';
 import { stemOf, wordsOf } from './text.ts';
@@ -25,7 +26,7 @@ export type Surroundings = {
 
 /** Words that may stand beside any number without changing what it says. */
 const fillers = new Set(
-  'about approximately approx around roughly exactly only just them it is its it’s the a an in all altogether total each more left over answer equals of per and they there are were was cost costs pay pays get gets need needs at i think chance probability inc incl including included with times x rose fell so that this i you he she we would will must should can could be been got gets gives give made make makes comes come came counted count found added work worked out to all together result sum my have has had having result ans answers counting'.split(
+  'by on off up about approximately approx around roughly exactly only just them it is its it’s the a an in all altogether total each more less fewer another left over answer equals of per and they there are were was cost costs pay pays get gets need needs at i think chance probability inc incl including included with times x rose fell so that this i you he she we would will must should can could be been got gets gives give made make makes comes come came counted count found added work worked out to all together result sum my have has had having result ans answers counting'.split(
     ' ',
   ),
 );
@@ -37,9 +38,24 @@ type NumberVerdict = 'right' | 'wrong' | 'unreadable';
 
 /** Marks a typed number, then without what is said around it; `unreadable` where it can't be told which is meant. */
 export function markNumber(text: string, key: NumericKey, around: Surroundings): NumberVerdict {
+  // "> 9" says where a number lies.
+  if (/^\s*[<>]\s*\d/u.test(text)) return 'unreadable';
   const verdict = markPlainNumber(text, key, around);
+  if (verdict === 'unreadable' && !asksForDigits(around.text)) {
+    // "Two dozen" and "the eleventh", where they are right.
+    const counted = inDozens(isWritten(around.text) ? text : digitsForOrdinals(text));
+    if (counted !== text && markPlainNumber(counted, key, around) === 'right') return 'right';
+  }
   const alone = withoutTalk(text);
   return verdict !== 'unreadable' || alone === text ? verdict : markPlainNumber(alone, key, around);
+}
+
+const isWritten = (question: string): boolean => /\bwrite (?:the|its|a) number\b/iu.test(question);
+
+function inDozens(text: string): string {
+  return digitsForWords(text)
+    .replace(/\bhalf (?:a )?dozen\b/iu, '6')
+    .replace(/\b(\d+|a) dozen\b/iu, (_all, n: string) => String((Number(n) || 1) * 12));
 }
 
 function markPlainNumber(text: string, key: NumericKey, around: Surroundings): NumberVerdict {
@@ -53,15 +69,19 @@ function markPlainNumber(text: string, key: NumericKey, around: Surroundings): N
   const keyUnit = inThousands
     ? thousandPounds
     : (named.map(unitNamed).find((unit) => unit !== null) ?? unitAskedFor(around.text));
-  const read = readQuantity(inThousands ? withoutThousand(text) : withoutTail(text, around));
+  const read = readQuantity(
+    inThousands ? withoutThousand(text) : key.value.includes('/') ? text : withoutTail(text, around),
+  );
   if (read === null) return 'unreadable';
   const own = new Set(named.flatMap((name) => name.split(' ')).map(plainUnit));
+  const asksForUnit = key.unit_required === true && read.unit === null;
   const strange = read.words.filter(
     (word) =>
       !fillers.has(word) &&
       !(word.endsWith("n't") && /\bnot\b/u.test(around.text)) &&
       !own.has(plainUnit(word)) &&
-      !around.words.has(stemOf(word)),
+      !around.words.has(stemOf(word)) &&
+      (asksForUnit || !saysNothingOfNumber(word, around.text)),
   );
   // "34 patients", where the question has no word for what is counted.
   const isCounted = keyUnit === null && read.unit === null && strange.length === 1 && isCountedThing(strange[0]!, text);
@@ -71,6 +91,23 @@ function markPlainNumber(text: string, key: NumericKey, around: Surroundings): N
   if (value === 'other' || value === 'strange') return value === 'other' ? 'wrong' : 'unreadable';
   const unitRight = !key.unit_required || read.unit !== null || read.words.some((word) => own.has(plainUnit(word)));
   return near(value, key) && formRight(read, key, around.text) && unitRight ? 'right' : 'wrong';
+}
+
+/** Words beside a number that make another one of it, or leave it open. */
+const changing = new Set(
+  'than over under above below nearly almost beyond besides between through minus without except but squared cubed root power half halves third thirds quarter quarters fifth fifths tenth tenths twice double triple treble dozen score hundred thousand million billion point half third quarter either neither nor if unless not never none nothing maybe different wrong error something anything'.split(
+    ' ',
+  ),
+);
+
+/** "£20 for visitors", "the phone 58": other English words say of what the number is, and "APR" shortens the question's words. */
+function saysNothingOfNumber(word: string, question: string): boolean {
+  if (changing.has(word)) return false;
+  const initials = wordsOf(question)
+    .map((one) => one[0])
+    .join('');
+  if (/^[a-z]{3,5}$/u.test(word) && initials.includes(word)) return true;
+  return /^[a-z'’]{3,}$/u.test(word) && !scales.test(word) && isEnglishWord(word);
 }
 
 const thousandPounds = unitNamed('£thousand')!;
@@ -94,10 +131,12 @@ function gapFilled(text: string, sentences: readonly string[]): string | null {
   const bareSigns = (line: string) => line.replace(/[×x*]/gu, 'x').replace(/[\s.]/gu, '').toLowerCase();
   for (const sentence of sentences) {
     const line = sentence.split(/(?<=[.?!]) /u).find((one) => /_{4,}/u.test(one));
-    if (line === undefined || !line.includes('=')) continue;
+    if (line === undefined) continue;
     const [before, after] = line.split(/_{4,}/u).map(bareSigns) as [string, string];
     const given = bareSigns(text);
     if (given.length <= before.length + after.length) continue;
+    // "15, 24, 33, 42": a row of numbers has some on both sides of its gap.
+    if (!line.includes('=') && (!/\d/u.test(before) || !/\d/u.test(after))) continue;
     if (given.startsWith(before) && given.endsWith(after))
       return given.slice(before.length, given.length - after.length);
   }
@@ -119,7 +158,7 @@ const withoutThousand = (text: string): string => text.replace(/(?<=\d) ?(?:k|th
 
 /** What one amount is for: "£600 a week", "286 per year", "£600 for the week". */
 const period =
-  /(?<=\d|pounds?|quid|p) ?(?:\b(?:an?|per|each|every|for the|for an?|in an?) |\/ ?)(hour|day|week|month|year|kg|kilo|litre|metre|mile)\.?\s*$/iu;
+  /(?<=\d|pounds?|quid|p|days|hours|minutes|times) ?(?:\b(?:an?|per|each|every|for the|for an?|in an?) |\/ ?)(hour|day|week|month|year|kg|kilo|litre|metre|mile)\.?\s*$/iu;
 /** "£1250pm", "£286pa", "£600 pw". */
 const periodByLetters = /(?<=\d) ?p\.?(?:([hdwma])|cm)\.?\s*$/iu;
 const periodLetters: Record<string, string> = { h: 'hour', d: 'day', w: 'week', m: 'month', a: 'year' };
@@ -140,9 +179,17 @@ function withoutTail(text: string, around: Surroundings): string {
   if (one !== null) {
     const said = (one[1] ?? 'm').toLowerCase();
     const name = periodLetters[said] ?? said;
-    if (around.words.has(stemOf(name)) || adverbs[name]?.test(around.text) === true) return text.slice(0, one.index);
+    const isNamed = around.words.has(stemOf(name)) || adverbs[name]?.test(around.text) === true;
+    // Where the question names no time, there is none to be mistaken for it.
+    const isOther = Object.keys(adverbs).some(
+      (other) => around.words.has(stemOf(other)) || adverbs[other]!.test(around.text),
+    );
+    if (isNamed || !isOther || (name === 'year' && /\b12 months\b/u.test(around.text))) return text.slice(0, one.index);
   }
-  const tail = /\s(?:over|for|after|within|in)\s.*$/iu.exec(text);
+  // "7.1/10", "140 out of 1,100": of how many, where no share is asked for.
+  const share = /(?<=\d) (?:out )?of (?:the |all )?[\d,]+$|(?<=\d\.\d+) ?\/ ?\d+$/iu.exec(text);
+  if (share !== null) return text.slice(0, share.index);
+  const tail = /\s(?:over|for|after|within|in|at|on|from|with)\s.*$/iu.exec(text);
   if (tail === null || !/\d/u.test(tail[0]) || !/\d/u.test(text.slice(0, tail.index))) return text;
   return wordsOf(tail[0]).every((word) => fillers.has(word) || around.words.has(stemOf(word)) || word === 'over')
     ? text.slice(0, tail.index)

@@ -61,6 +61,16 @@ function readAt(words: readonly string[], at: number): { value: number; end: num
   return { value: total + part, end: i };
 }
 
+export const ordinals =
+  'first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth'.split(
+    ' ',
+  );
+const ordinal = new RegExp(`\\bthe (${ordinals.join('|')})\\b(?! of\\b)`, 'giu');
+
+/** "The eleventh" is 11; "a third" is a part. */
+export const digitsForOrdinals = (text: string): string =>
+  text.replace(ordinal, (_all, word: string) => String(ordinals.indexOf(word.toLowerCase()) + 1));
+
 const joined = new RegExp(
   `\\b(${Object.keys(tens).join('|')})(${Object.keys(small).slice(1, 10).join('|')})\\b`,
   'giu',

@@ -25,12 +25,15 @@ const pence = unitNamed('p');
 const hours = unitNamed('h');
 const minutes = unitNamed('min');
 const metres = unitNamed('m');
+/** "At least 3", "10 or more", "5 days max", "about 30-ish": how far it goes on, where the question asks for the least or most. */
+const bounds =
+  /^(?:at (?:least|most)|up to|no (?:more|less|fewer) than|not more than|max(?:imum)?|min(?:imum)?|a (?:max(?:imum)?|min(?:imum)?) of) (?=[£$€+-]?\w)|(?<=\S),? (?:or (?:so|more|less|fewer|over|above|under|below)|and (?:over|above|up)|(?:at )?(?:max(?:imum)?|min(?:imum)?|the (?:most|least)|most|least))[.!]?$|(?<=\d)(?:\+|[- ]?ish)$/u;
 const number =
   /[+-]? ?(?:\d{1,12} \d{1,12} ?\/ ?\d{1,12}|\d{1,12} ?\/ ?\d{1,12}|\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d{1,3}(?: \d{3})+(?:\.\d*)?(?! ?\/)|\d+(?:\.\d*)?|\.\d+)/uy;
 
 /** "8 and 5 makes 13", "7.5, so 8": what comes before the result, with numbers of its own. */
 const result =
-  /^.*\d.*(?:\b(?:is|equals|equal|makes?|gives?|leaves?|comes to|therefore|which is|rounds? (?:up |down )?to|rounded (?:up |down )?to|so)\b|=|→|->) ?(?:(?:that|it|this)(?:'s| is)? |about |i (?:think|need) |you need |they need |we need )*(?=[-+£$€]? ?\d)/u;
+  /^.*\d.*(?:\b(?:is|equals|equal|makes?|gives?|shows?|holds?|leaves?|comes to|therefore|which is|rounds? (?:up |down )?to|rounded (?:up |down )?to|so)\b|=|→|->) ?(?:(?:that|it|this)(?:'s| is)? |about |i (?:think|need) |you need |they need |we need )*(?=[-+£$€]? ?\d)/u;
 
 type Part = { kind: 'number'; text: string } | { kind: 'unit'; unit: Unit } | { kind: 'word'; text: string };
 
@@ -40,18 +43,21 @@ type Part = { kind: 'number'; text: string } | { kind: 'unit'; unit: Unit } | { 
  */
 export function readQuantity(text: string): Quantity | null {
   if (text.length > longest) return null;
-  let plain = plainSigns(text)
+  // Phones have the sign of an ordinal where others have that of a degree.
+  let plain = plainSigns(text.replace(/(?<=\d ?)[º˚]/gu, '°'))
     .toLowerCase()
     .trim()
     // "about 7", as signs; "34 (m2)"; a point in the middle of the line, as on price tags; "seven (7)" says it twice.
     .replace(/^[~≈∼]+ ?/u, '')
     .replace(/(?<=\d)[·∙•](?=\d)/gu, '.')
+    .replace(/(?<=^|[\s£$€+-])\.(?=\d)/gu, '0.')
     .replace(/(?<=\d) ?\(([^()]+)\)$/u, (all, inside: string) => (unitNamed(inside) === null ? all : ` ${inside}`))
     .replace(/^([a-z -]+) ?\((\d+)\)$/u, (all, word: string, digits: string) =>
       digitsForWords(word.trim()) === digits ? digits : all,
     )
-    // "2 (Ana and Cy)": words that explain the number.
-    .replace(/(?<=\S) ?\([^()\d]*\)\.?$/u, '')
+    // "2 (Ana and Cy)", "16 (4 × 4)": words that explain the number, or how it was found.
+    .replace(/(?<=\S) ?\((?:[^()\d]*|[^()]*\d[^()]*[+×x*÷=-][^()]*)\)\.?$/u, '')
+    .replace(bounds, '')
     .replace(/^["'“”‘’(]+|["'“”‘’).!,;]+$/gu, '')
     // Keyboards put spaces around a point, as at the end of a sentence.
     .replace(/(?<=\d) ?\. (?=\d)|(?<=\d) \.(?=\d)/gu, '.')
@@ -127,7 +133,9 @@ function partsOf(plain: string): Part[] | null {
     word.lastIndex = at;
     const text = word.exec(plain)?.[0];
     if (text === undefined) return null;
-    parts.push({ kind: 'word', text: text.replace(/[.;:!?]+$/u, '') });
+    // "3 - repeat prescriptions": a dash between words is none.
+    const isDash = /^[-:]$/u.test(text) && /\S $/u.test(plain.slice(0, at)) && plain[at + 1] === ' ';
+    if (!isDash) parts.push({ kind: 'word', text: text.replace(/[.;:!?]+$/u, '') });
     at += text.length;
   }
   return parts;
@@ -158,17 +166,19 @@ function quantityOf(parts: Part[]): Quantity | null {
   if (numbers.length === 0) return null;
   // "£3.65p": the sign of the whole and of the part on one number.
   const pairs: { text: string; unit: Unit | null }[] = [];
+  let taken = -1;
   for (let i = 0; i < told.length; i++) {
     const part = told[i]!;
     if (part.kind === 'number') {
       const after = told[i + 1];
       const before = told[i - 1];
-      const ownBefore = before?.kind === 'unit' && (i === 1 || told[i - 2]?.kind === 'unit') ? before.unit : null;
-      pairs.push({ text: part.text, unit: ownBefore ?? (after?.kind === 'unit' ? after.unit : null) });
+      const isOwn = before?.kind === 'unit' && i - 1 > taken;
+      if (!isOwn && after?.kind === 'unit') taken = i + 1;
+      pairs.push({ text: part.text, unit: isOwn ? before.unit : after?.kind === 'unit' ? after.unit : null });
     }
   }
   if (told.filter((part) => part.kind === 'unit').length > numbers.length + 1) return null;
-  if (pairs.length > 3 || words.some((word) => /^(or|not|no|and\/or|between|to)$/u.test(word))) return null;
+  if (pairs.length > 3 || words.some((word) => leavesOpen(word, pairs.length))) return null;
   const read = pairs.map((pair) => ({ ...pair, plain: readPlain(pair.text) }));
   if (read.some((pair) => pair.plain === null)) return null;
   const [first, ...more] = read;
@@ -213,6 +223,9 @@ function smallerThan(unit: Unit | null): Unit | null {
 
 const isPartOf = (small: Unit, large: Unit): boolean =>
   small.dimension === large.dimension && small.factor.n * large.factor.d < large.factor.n * small.factor.d;
+
+const leavesOpen = (word: string, numbers: number): boolean =>
+  /^(?:or|not|no|and\/or)$/u.test(word) || (numbers > 1 && /^(?:between|to)$/u.test(word));
 
 function placesOf(text: string): number {
   return /\.(\d*)$/u.exec(text)?.[1]?.length ?? 0;

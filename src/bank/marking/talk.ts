@@ -45,9 +45,15 @@ const tails = [
   ' is (?:right|correct)[.!?]*',
   " it(?: is|'?s)[.!?]*",
   ' ?\\((?:correct|right|answer|maybe|sure|probably|guess)[.!?]*\\)',
+  ' ?\\((?:noun|verb|adjective|adverb|singular|plural|past|present)(?: \\w+)?\\)',
   ' ?[✓✔☑√]+',
   ' ?\\?+',
+  ',? (?:not|instead of|rather than) [^,;]{1,30}',
 ].map((one) => new RegExp(`(?<=\\S)${one}$`, 'iu'));
+
+/** "Back pain, because staff reported it": why, which is not asked. */
+const reason =
+  /(?<=\S)[,;:.]?\s+\(?(?:because|'?cause|cos|coz|cuz|bc|as (?:it|he|she|they|the text|that) (?:is|was|says?|said)) \S.*$/iu;
 
 const pictures = /(?:\p{Extended_Pictographic}[\p{Emoji_Modifier}\ufe0f\u200d]*)+/gu;
 const around = /^([_*]{1,2}|\[)(.+?)([_*]{1,2}|\])$/u;
@@ -57,7 +63,7 @@ const longest = 200;
 
 export function withoutTalk(text: string): string {
   if (text.length > longest) return text;
-  let out = straightQuotes(text).replace(pictures, ' ').replace(/\s+/gu, ' ').trim();
+  let out = straightQuotes(text).replace(pictures, ' ').replace(/\s+/gu, ' ').replace(reason, '').trim();
   for (;;) {
     const before = out;
     out = out.replace(around, '$2').trim();

@@ -7,7 +7,7 @@ import { asksForDigits } from './number-answer.ts';
 import type { Surroundings } from './number-answer.ts';
 import { readQuantity } from './quantity.ts';
 import { distance, isSlipOf } from './slips.ts';
-import { bare, comparable, stemOf, wordsOf } from './text.ts';
+import { bare, comparable, stemOf, straightQuotes, wordsOf } from './text.ts';
 import { withoutTalk } from './talk.ts';
 import { isPastMidnight, markTime, readTime, timeOnItsDay } from './time.ts';
 
@@ -23,6 +23,8 @@ export type Question = Surroundings & {
   screenWords: ReadonlySet<string>;
   /** The sheet that is shown, if there is one. */
   sheet: readonly (readonly string[])[];
+  /** Stems of the words of the figure that is shown. */
+  figureWords: ReadonlySet<string>;
 };
 
 /** `form`: right in substance, but not written in the way that the question asks for. */
@@ -37,7 +39,41 @@ export function markText(text: string, key: TextKey, question: Question): TextVe
   const alone = withoutTalk(isNamed ? text.replace(aside, '') : text);
   const left = new Set(wordsOf(alone));
   const namesAnother = wordsOf(text).some((word) => !left.has(word) && question.namedWrong.has(word));
-  return alone === text || namesAnother ? verdict : markPlainText(alone, key, question);
+  if (alone !== text && !namesAnother) {
+    const said = markPlainText(alone, key, question);
+    if (said !== 'wrong') return said;
+  }
+  const name = question.isForm ? null : withoutExplanation(text, question);
+  if (name !== null && markPlainText(name, key, question) === 'right') return 'right';
+  if (/^\d+$/u.test(key.accept[0]!) && !besideIt.test(comparable(text))) return markNumberOfList(text, key, question);
+  return verdict;
+}
+
+/** "Depot - a place where buses stay", "shrink is on that page": what the question, or its figure, says of the answer. */
+function withoutExplanation(text: string, question: Question): string | null {
+  const found = /^(\S+(?: \S+){0,2}?)(?: ?[-–—:=] ?| ?\(| (?:is|means) )(.+)$/u.exec(straightQuotes(text).trim());
+  if (found === null) return null;
+  const [, name, rest] = found as unknown as [string, string, string];
+  // "TA (teaching assistant)": short and in full.
+  const words = wordsOf(rest);
+  if (words.length > 1 && words.map((word) => word[0]).join('') === name.toLowerCase()) return rest;
+  const isExplained =
+    words.some((word) => functionWords.has(word)) &&
+    words.every(
+      (word) => functionWords.has(word) || question.words.has(stemOf(word)) || question.figureWords.has(stemOf(word)),
+    );
+  return isExplained && !words.some((word) => question.namedWrong.has(word) || denials.has(word)) ? name : null;
+}
+
+/** The number of a page, a section, a meaning: with the words of the list beside it, or those alone, which are asked again. */
+function markNumberOfList(text: string, key: TextKey, question: Question): TextVerdict {
+  const words = wordsOf(text);
+  const numbers = words.filter((word) => /\d/u.test(word));
+  if (numbers.length === 0) return /\bwrite (?:the|its) number\b/iu.test(question.text) ? 'form' : 'wrong';
+  const isBeside = (word: string) =>
+    functionWords.has(word) || question.words.has(stemOf(word)) || question.figureWords.has(stemOf(word));
+  const others = words.filter((word) => !numbers.includes(word));
+  return numbers.length === 1 && numbers[0] === key.accept[0] && others.every(isBeside) ? 'right' : 'wrong';
 }
 
 function markPlainText(text: string, key: TextKey, question: Question): TextVerdict {
@@ -278,7 +314,8 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
   const asksForWords = /\b(?:one|two|1|2)\W* words?\b/iu.test(question.text);
   const first = typed.findIndex((word) => sameWord(word, wanted[0]!));
   const leads = functionWords.has(typed[0] ?? '') && !/[,;/&]|\b(?:and|or)\b/iu.test(text);
-  let before = leads && (!asksForWords || functionWords.has(typed[first - 1] ?? '')) ? 3 : 0;
+  const said = typed[first - 1] ?? '';
+  let before = leads && (!asksForWords || functionWords.has(said) || howMuch.test(said)) ? 3 : 0;
   for (const word of typed) {
     if (next < wanted.length && sameWord(word, wanted[next]!)) {
       next++;
@@ -301,6 +338,8 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
   // "£520.00" and "£520", "95min" and "95 minutes" are one amount.
   return sameAmount(text, accepted, question);
 }
+
+const howMuch = /^(?:very|so|quite|rather|really|too|completely|always|often|first|last)$/u;
 
 function sameWord(typed: string, wanted: string): boolean {
   const alike = stemOf(typed) === stemOf(wanted) || `${typed}s` === wanted || typed === `${wanted}s`;

@@ -25,6 +25,7 @@ export function comparable(text: string, options: { case_sensitive?: boolean; ig
     .replace(/\s+/gu, options.ignore_spaces ? '' : ' ')
     .replace(/ +(?=[.,!?;:](?:\s|$))/gu, '')
     .replace(/ +,(?=[^\s\d])/gu, ', ')
+    .replace(/(?<=\p{L})[,;:!?](?=\p{L})/gu, options.ignore_spaces || options.case_sensitive ? '$&' : '$& ')
     .replace(/(?<=\p{L}) ?' ?(?=(?:s|t|re|ve|ll|d|m)\b)/giu, "'")
     .replace(/(?<=s) '$/iu, "'")
     .replace(/" *([^"]*?) *"/gu, '"$1"')

@@ -86,5 +86,10 @@ export function plainUnit(text: string): string {
 }
 
 export function unitNamed(text: string): Unit | null {
-  return table.get(plainUnit(text)) ?? null;
+  const plain = plainUnit(text);
+  // "metres²": the sign of the power behind the whole word.
+  const powered = /^(milli|centi|kilo)?met(?:re|er)s?([23])$/u.exec(plain);
+  const short = { milli: 'mm', centi: 'cm', kilo: 'km' } as const;
+  const name = powered === null ? plain : `${short[powered[1] as keyof typeof short] ?? 'm'}${powered[2]}`;
+  return table.get(name) ?? null;
 }
