@@ -11,6 +11,8 @@ import { limits } from '../src/limits.ts';
 /** What is usually behind each kind of difference, for the person who looks after the mirror. */
 const sentences: Record<Cause, string> = {
   coming: 'changed since the newest change that the mirror holds; its next poll brings it',
+  restored:
+    'stood so before the service came back from a backup, later than anything that the mirror holds; its next poll sees to it if it compares X-Sync-Digest or heeds X-Sync-Restored',
   lost: 'never came, or was lost again. Usual causes: since from a clock of one’s own, a checkpoint stored before its data, pages that were not followed to the end',
   outdated: 'the newer state never came. Usual causes: as for lost ones, or updates that keep the older record',
   kept: 'was withdrawn, or has left the filters, and is still shown. Usual causes: tombstones or scope exits passed over, a whole walk that did not replace what was held',
@@ -19,6 +21,9 @@ const sentences: Record<Cause, string> = {
   altered:
     'has another content than the service shows for its time, or no time that can be read. Usual causes: somebody has written to the mirror, or an update that keeps some of the older record',
 };
+
+/** What the mirror's next poll sees to by itself. */
+const passing: Cause[] = ['coming', 'restored'];
 
 /** The filters that the mirror was made with, written as the query of its walks. */
 function filtersOption(call: Call): Filters {
@@ -127,7 +132,8 @@ async function run(call: Call) {
       signal: call.signal,
     });
     const { differences, ...sizes } = compared;
-    const wrong = differences.filter(({ cause }) => cause !== 'coming').length + repeated.length + unreadable.length;
+    const wrong =
+      differences.filter(({ cause }) => !passing.includes(cause)).length + repeated.length + unreadable.length;
     const isRepaired = call.options.repair === true && wrong + differences.length > 0;
     if (isRepaired) await repair(client, mirror, differences, call.signal);
     const repaired = isRepaired

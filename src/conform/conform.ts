@@ -103,6 +103,7 @@ async function played(trial: Trial, scenario: Scenario, forwarder: Forwarder | n
   } finally {
     trial.front.trouble = null;
     trial.front.isSurprising = false;
+    trial.front.beginsEmpty = false;
   }
 }
 

@@ -14,6 +14,14 @@ export type Trouble = (request: PageRequest | null) => Fault | 'hold' | null;
 /** Parameters that say where a walk stands, and not what it is about. */
 const notFilters = ['since', 'cursor', 'limit', 'sort', 'status'];
 
+/** @property isWhole it asked for everything, and got it */
+export type Walk = { beganMs: number; endedMs: number; isWhole: boolean };
+
+type Begun = { beganMs: number; pages: number; isWhole: boolean };
+
+/** Begins the cursors of this front's own; the service's have other letters only. */
+const afterNothing = '~';
+
 const listPath = `${apiBase}/assessments`;
 
 /**
@@ -27,15 +35,19 @@ export class Front {
   requests = 0;
   trouble: Trouble | null = null;
   isSurprising = false;
+  /** The first page of each walk is empty, and its next one brings what there is. */
+  beginsEmpty = false;
   /** A `since` that is newer than any that the service had given. */
   ownClock: { since: string; newest: string } | null = null;
   /** When the request whose page was the last of a walk began, and when that was answered, newest last. */
-  readonly walks: { beganMs: number; endedMs: number }[] = [];
+  readonly walks: Walk[] = [];
   /** The most pages that one walk had, and what a page was asked to hold. */
   pages = 0;
   #clock: Clock;
   #newest = '';
-  #begun = new Map<string, { beganMs: number; pages: number }>();
+  #begun = new Map<string, Begun>();
+  /** Requests whose reply was an empty page, by the cursor that it gave. */
+  #emptied = new Map<string, string>();
   #told = new Set<() => void>();
   #paused: (() => void)[] | null = null;
 
@@ -80,8 +92,10 @@ export class Front {
     const beganMs = this.#clock.monotonicMs();
     const [path, search = ''] = request.url!.split('?', 2) as [string, string?];
     const query = new URLSearchParams(search);
-    const page =
-      path === listPath && request.method === 'GET' ? { cursor: query.get('cursor'), since: query.get('since') } : null;
+    const cursor = query.get('cursor');
+    const isPage = path === listPath && request.method === 'GET';
+    const page = isPage ? { cursor, since: query.get('since') } : null;
+    request.url = this.#emptied.get(cursor ?? '') ?? request.url!;
     if (page !== null && page.cursor === null) this.#judge(page.since, search);
     const fault = this.trouble?.(page) ?? null;
     this.#tell();
@@ -92,6 +106,7 @@ export class Front {
     if (this.isSurprising) rewriteReply(request, response, withUnknown);
     const answer = () => {
       if (page !== null) this.#watch(request, response, page, beganMs);
+      if (page?.cursor === null && this.beginsEmpty) this.#empty(request, response);
       serve();
     };
     if (fault === null) answer();
@@ -108,10 +123,23 @@ export class Front {
       this.ownClock ??= { since: since!, newest: this.#newest };
   }
 
+  /** Takes the entries out of a page; whoever asks for its next one is answered as if that were the first. */
+  #empty(request: IncomingMessage, response: ServerResponse): void {
+    const address = request.url!;
+    rewriteReply(request, response, (text) => {
+      const body = JSON.parse(text) as { data: unknown[]; pagination: { next: string | null } };
+      const cursor = `${afterNothing}${this.#emptied.size}`;
+      this.#emptied.set(cursor, address);
+      const next = `http://${request.headers.host}${address}${address.includes('?') ? '&' : '?'}cursor=${cursor}`;
+      return JSON.stringify({ ...body, data: [], pagination: { ...body.pagination, next } });
+    });
+  }
+
   /** Reads what the page answered, as it goes by. */
   #watch(request: IncomingMessage, response: ServerResponse, page: PageRequest, beganMs: number): void {
     delete request.headers['accept-encoding'];
-    const walk = (page.cursor === null ? undefined : this.#begun.get(page.cursor)) ?? { beganMs, pages: 0 };
+    const begun = page.cursor === null ? undefined : this.#begun.get(page.cursor);
+    const walk = begun ?? { beganMs, pages: 0, isWhole: page.since === null };
     walk.pages += 1;
     this.pages = Math.max(this.pages, walk.pages);
     const end = response.end.bind(response) as (...given: unknown[]) => ServerResponse;
@@ -120,8 +148,10 @@ export class Front {
         const text = String(body ?? '');
         const next = response.statusCode === 200 ? nextOf(text) : null;
         if (next !== null) this.#begun.set(next, walk);
-        else if (response.statusCode === 200 || response.statusCode === 304)
-          this.walks.push({ beganMs: walk.beganMs, endedMs: this.#clock.monotonicMs() });
+        else if (response.statusCode === 200 || response.statusCode === 304) {
+          const isWhole = walk.isWhole && response.statusCode === 200;
+          this.walks.push({ beganMs: walk.beganMs, endedMs: this.#clock.monotonicMs(), isWhole });
+        }
         this.#tell();
       });
       const sent = end(body, ...rest);
@@ -132,7 +162,7 @@ export class Front {
   }
 
   /** Walks that began after an instant, and are over. */
-  walksSince(ms: number): { beganMs: number; endedMs: number }[] {
+  walksSince(ms: number): Walk[] {
     return this.walks.filter((walk) => walk.beganMs >= ms);
   }
 }

@@ -3,7 +3,7 @@ import { unknownEventBody } from '../sandbox/unknown.ts';
 import type { Forwarder } from '../webhooks/forward.ts';
 import { sampleEvent } from '../webhooks/samples.ts';
 import type { Differences, Found, Trial } from './trial.ts';
-import { faultsOf } from './trial.ts';
+import { faultsOf, isSame } from './trial.ts';
 
 /** Why a scenario can't be played with this consumer. */
 export class NotPlayed extends Error {}
@@ -57,10 +57,70 @@ async function changes(trial: Trial): Promise<Found[]> {
   const before = stage.delivered.length;
   await stage.amends(stage.ids[3]!);
   await stage.renamesLearner(5);
-  await stage.completes(1, { isNameless: true });
   await marked(trial);
   const differences = await trial.settles();
   return [...faultsOf(differences), ...refused(trial, before)];
+}
+
+async function nullValues(trial: Trial): Promise<Found[]> {
+  await trial.stage.completes(1, { isNameless: true });
+  await trial.stage.completes(1, { isPlaced: false });
+  await marked(trial);
+  return faultsOf(await trial.settles(), {
+    lost: [
+      'null-values',
+      'It passed over results with nulls: one whose learner has no reference, or that was not placed at a level, is a result like any other',
+    ],
+  });
+}
+
+async function emptyPage(trial: Trial): Promise<Found[]> {
+  const { front, stage } = trial;
+  await front.whilePaused(async () => {
+    front.beginsEmpty = true;
+    await stage.amends(stage.ids[50]!);
+    await stage.withdraws(stage.ids[51]!);
+    await marked(trial);
+  });
+  const differences = await trial.settles();
+  front.beginsEmpty = false;
+  return faultsOf(
+    differences,
+    all(
+      'empty-page',
+      'It took a page without records for the end of the walk: follow pagination.next until it is null',
+    ),
+  );
+}
+
+const quietPolls = 3;
+
+async function quietDays(trial: Trial): Promise<Found[]> {
+  const { front } = trial;
+  const beganMs = trial.nowMs();
+  const found: Found[] = [];
+  for (let poll = 0; poll < quietPolls; poll++) {
+    await marked(trial);
+    found.push(...faultsOf(await trial.settles(1)));
+  }
+  const walks = front.walksSince(beganMs);
+  // One may have had its reason.
+  if (walks.length < 2 || !walks.every((walk) => walk.isWhole)) return found;
+  return [
+    {
+      fault: 'reads-everything',
+      sentence: `It read everything with each of its ${walks.length} walks: ask with since, which is the X-Sync-Through of the walk before, and with its ETag as If-None-Match.`,
+      ids: [],
+    },
+    ...found,
+  ];
+}
+
+/** Whoever has not asked again since a reply that can be tried again has given up. */
+function gaveUp(trial: Trial, differences: Differences, after: number, reply: string): Found[] | null {
+  if (isSame(differences) || trial.front.requests > after) return null;
+  const sentence = `It has not asked for anything since it got ${reply}: what can pass is tried again, after Retry-After where there is one.`;
+  return [{ fault: 'gave-up', sentence, ids: [] }];
 }
 
 async function withdrawn(trial: Trial): Promise<Found[]> {
@@ -91,11 +151,13 @@ const onTheirWayMs = 150;
 async function retryAfter(trial: Trial): Promise<Found[]> {
   const { front } = trial;
   let refusedMs: number | null = null;
+  let requests = 0;
   let earlyMs: number | null = null;
   front.trouble = () => {
     const nowMs = trial.nowMs();
     if (refusedMs === null) {
       refusedMs = nowMs;
+      requests = front.requests;
       return { kind: 'rate-limited', seconds: refusalSeconds };
     }
     const sinceMs = nowMs - refusedMs;
@@ -108,6 +170,8 @@ async function retryAfter(trial: Trial): Promise<Found[]> {
   await trial.until(() => refusedMs === null || trial.nowMs() - refusedMs > refusalSeconds * 1000);
   front.trouble = null;
   const differences = await trial.settles();
+  const silent = gaveUp(trial, differences, requests, '429');
+  if (silent !== null) return silent;
   const early: Found[] =
     earlyMs === null
       ? []
@@ -121,6 +185,14 @@ async function retryAfter(trial: Trial): Promise<Found[]> {
   return [...early, ...faultsOf(differences)];
 }
 
+const replies = {
+  cut: 'half an answer',
+  unavailable: '503',
+  lost: 'no answer, and the end of its connection',
+  reset: 'no answer, and the end of its connection',
+  slow: 'a slow answer',
+};
+
 async function interrupted(trial: Trial): Promise<Found[]> {
   const { front, stage } = trial;
   const troubles = [
@@ -131,16 +203,24 @@ async function interrupted(trial: Trial): Promise<Found[]> {
     { kind: 'slow', ms: 200 },
   ] as const;
   let met = 0;
+  let requests = 0;
   await front.whilePaused(async () => {
     await stage.amends(stage.ids[20]!);
     await stage.withdraws(stage.ids[21]!);
     await marked(trial);
-    front.trouble = (page) => (page === null || met >= troubles.length ? null : troubles[met++]!);
+    front.trouble = (page) => {
+      if (page === null || met >= troubles.length) return null;
+      requests = front.requests;
+      return troubles[met++]!;
+    };
   });
-  await trial.until(() => met >= troubles.length);
+  const hasMetAll = await trial.until(() => met >= troubles.length);
   front.trouble = null;
+  const differences = hasMetAll ? await trial.settles() : await trial.differences();
+  const silent = gaveUp(trial, differences, requests, replies[troubles[Math.max(0, met - 1)]!.kind]);
+  if (silent !== null) return silent;
   return faultsOf(
-    await trial.settles(),
+    differences,
     all(
       'interrupted',
       'After replies that were cut, lost or refused, its mirror differs: take nothing of a reply that is not whole',
@@ -350,6 +430,9 @@ async function restoredBackup(trial: Trial): Promise<Found[]> {
 export const scenarios: readonly Scenario[] = [
   { name: 'first-walk', summary: 'Everything is read, over several pages', play: firstWalk },
   { name: 'changes', summary: 'Results come, are amended, and learners get other names', play: changes },
+  { name: 'null-values', summary: 'A learner has no reference, and a result no level', play: nullValues },
+  { name: 'empty-page', summary: 'A page is empty, and has a next one', play: emptyPage },
+  { name: 'quiet-days', summary: 'Hardly anything changes from poll to poll', play: quietDays },
   { name: 'withdrawn', summary: 'A result is withdrawn', play: withdrawn },
   { name: 'scope-exit', summary: 'A learner leaves the group that is followed', play: scopeExit },
   { name: 'retry-after', summary: 'A request is refused with 429 and Retry-After', play: retryAfter },

@@ -96,12 +96,12 @@ export class Stage {
   }
 
   /** New results of new learners of the group. @returns their ids */
-  async completes(count = 1, { isSilent = false, isNameless = false } = {}): Promise<string[]> {
+  async completes(count = 1, { isSilent = false, isNameless = false, isPlaced = true } = {}): Promise<string[]> {
     const { organisation_id: id, public_id } = this.organisation;
     const records = Array.from({ length: count }, () => {
       const number = this.#number++;
       const ref = `CONFORM-${Math.floor(number / perLearner)}-${isNameless ? 'x' : 'n'}`;
-      const outcome = isNameless ? notPlaced('maths') : outcomeAt('maths', 0.3, this.#random.float());
+      const outcome = isNameless || !isPlaced ? notPlaced('maths') : outcomeAt('maths', 0.3, this.#random.float());
       const learner = { ref: isNameless ? null : ref, full_name: `Learner ${Math.floor(number / perLearner)}` };
       const groups = isNameless ? {} : { groups: [{ type: 'cohort', ref: 'conform', name: 'Cohort' }] };
       return {

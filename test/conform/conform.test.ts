@@ -60,7 +60,7 @@ async function tried(
   fault: ConsumerFault,
   only: string[] | null,
   how: 'here' | 'process' = 'here',
-  given: { command?: string; idColumn?: string } = {},
+  given: { command?: string; idColumn?: string; patienceMs?: number } = {},
 ): Promise<Outcome[]> {
   const port = await freePort();
   const file = join(folder, `${fault}-${port}.ndjson`);
@@ -88,7 +88,7 @@ async function tried(
         };
       },
       only,
-      patienceMs: 30_000,
+      patienceMs: given.patienceMs ?? 30_000,
       signal,
       tell: () => {},
     });
@@ -107,6 +107,9 @@ suite('ars conform names what a consumer does wrong', { concurrency: 4 }, () => 
     ['keeps-withdrawn', 'withdrawn', 'kept-withdrawn'],
     ['ignores-exits', 'scope-exit', 'scope-exit'],
     ['own-clock', 'changes', 'own-clock'],
+    ['drops-nulls', 'null-values', 'null-values'],
+    ['stops-at-empty', 'empty-page', 'empty-page'],
+    ['reads-everything', 'quiet-days', 'reads-everything'],
     ['ignores-retry-after', 'retry-after', 'ignored-retry-after'],
     ['takes-cut', 'interrupted', 'interrupted'],
     ['early-checkpoint', 'broken-walk', 'early-checkpoint'],
@@ -116,6 +119,7 @@ suite('ars conform names what a consumer does wrong', { concurrency: 4 }, () => 
     ['refuses-repeats', 'repeated-event', 'refused-repeat'],
     ['trusts-events', 'late-event', 'order'],
     ['strict', 'unknown-values', 'unknown-values'],
+    ['strict-values', 'unknown-values', 'unknown-values'],
     ['strict-events', 'unknown-values', 'unknown-event'],
     ['no-digest', 'restored-backup', 'restored-backup'],
     // No fault: it compares nothing, and heeds X-Sync-Restored.
@@ -124,6 +128,17 @@ suite('ars conform names what a consumer does wrong', { concurrency: 4 }, () => 
     test(`${fault}: ${named.join(', ') || 'right'}`, async () => {
       const outcomes = await tried(fault, [scenario]);
       assert.deepEqual(faultsOf(outcomes), named, JSON.stringify(outcomes));
+    });
+  }
+
+  for (const [scenario, reply] of [
+    ['retry-after', '429'],
+    ['interrupted', '503'],
+  ]) {
+    test(`gives-up at ${reply}`, async () => {
+      const outcomes = await tried('gives-up', [scenario!], 'here', { patienceMs: 6000 });
+      assert.deepEqual(faultsOf(outcomes), ['gave-up'], JSON.stringify(outcomes));
+      assert.match(outcomes.at(-1)!.faults[0]!.sentence, new RegExp(`since it got ${reply}:`));
     });
   }
 

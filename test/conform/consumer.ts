@@ -30,6 +30,11 @@ export type ConsumerFault =
   | 'strict'
   | 'strict-events'
   | 'crashes'
+  | 'stops-at-empty'
+  | 'reads-everything'
+  | 'gives-up'
+  | 'drops-nulls'
+  | 'strict-values'
   | 'no-digest'
   | 'by-restored';
 
@@ -92,11 +97,15 @@ export async function startConsumer(settings: ConsumerSettings): Promise<{ url: 
         if (fault !== 'keeps-withdrawn') held.delete(entry.assessment_id);
       } else if (entry.removed !== undefined) {
         if (fault !== 'ignores-exits') held.delete(entry.assessment_id);
-      } else held.set(entry.assessment_id, entry);
+      } else if (fault === 'drops-nulls' && entry.rqf_level_code === null) held.delete(entry.assessment_id);
+      else held.set(entry.assessment_id, entry);
     }
     return [...held.values()];
   };
+  let hasGivenUp = false;
   const check = (entry: Entry) => {
+    const groups = (entry.groups ?? []) as { type: string }[];
+    if (fault === 'strict-values' && groups.some(({ type }) => type !== 'cohort')) throw new Error('unknown type');
     if (fault !== 'strict' && fault !== 'crashes') return;
     const unknown = Object.keys(entry).find((name) => !knownFields.includes(name));
     if (unknown === undefined) return;
@@ -124,6 +133,7 @@ export async function startConsumer(settings: ConsumerSettings): Promise<{ url: 
       if (reply.status === 304) return;
       if (!reply.ok) {
         await reply.body?.cancel();
+        hasGivenUp = fault === 'gives-up';
         const seconds = Number(reply.headers.get('retry-after') ?? 0);
         if (fault !== 'ignores-retry-after') await wait(seconds * 1000, undefined, { signal: stopping.signal });
         return;
@@ -147,7 +157,8 @@ export async function startConsumer(settings: ConsumerSettings): Promise<{ url: 
       entries.push(...body.data);
       if (fault === 'early-checkpoint' && since !== null)
         await save({ ...state, records: applied(state.records, body.data) });
-      next = fault === 'no-next' ? null : body.pagination.next;
+      const isOver = fault === 'no-next' || (fault === 'stops-at-empty' && body.data.length === 0);
+      next = isOver ? null : body.pagination.next;
       digest = reply.headers.get('x-sync-digest');
     }
     const records = applied(since === null ? [] : state.records, entries);
@@ -189,8 +200,8 @@ export async function startConsumer(settings: ConsumerSettings): Promise<{ url: 
   await once(server, 'listening');
 
   const polling = (async () => {
-    while (!stopping.signal.aborted) {
-      await walk(state.since).catch(() => {});
+    while (!stopping.signal.aborted && !hasGivenUp) {
+      await walk(fault === 'reads-everything' ? null : state.since).catch(() => {});
       await Promise.race([
         wait(pollMs, undefined, { signal: stopping.signal }).catch(() => {}),
         new Promise<void>((resolve) => (woken = resolve)),

@@ -11,6 +11,8 @@ import { serviceBuckets, serviceResults } from './repair.ts';
 export type Cause =
   /** It has changed since the newest change that the mirror holds: its next poll brings it. */
   | 'coming'
+  /** A backup has come back at the service since, and the mirror has not polled after it: the next poll sees that. */
+  | 'restored'
   /** It stands before that change, and never came: passed over, or lost again. */
   | 'lost'
   /** It was replaced before that change, and the newer state never came. */
@@ -61,20 +63,28 @@ export async function compare(given: {
   }
   const differing = new Map(found.map((one) => [one.id, one]));
   const reached = given.since ?? newestOf(held, through, differing);
+  const newest = given.since ?? newestOf(held, through);
+  const isBehindRestore = newest !== '' && restored !== null && restored > newest;
   const gone = await goneSince(service, reached);
   const isComing = (updatedAt: string) =>
     given.since === undefined ? reached !== '' && updatedAt > reached : updatedAt >= given.since;
-  const differences = found.map((one) => ({ ...one, cause: causeOf(one, isComing, gone) }));
+  const differences = found.map((one) => {
+    const cause = causeOf(one, isComing, gone);
+    return { ...one, cause: isBehindRestore && cause !== 'coming' && cause !== 'altered' ? 'restored' : cause };
+  });
   const more = found.filter((one) => one.mirror === null).length;
   const fewer = found.filter((one) => one.service === null).length;
   return { differences, service: held.size + more - fewer, mirror: held.size, by, restored };
 }
 
-/** The newest change that the mirror can have been given: what is ahead of the service was written by somebody else. */
-function newestOf(held: Map<string, string>, through: string, differing: Map<string, Difference>): string {
+/**
+ * The newest change that the mirror can have been given.
+ * @param differing given where what is ahead of the service now does not count
+ */
+function newestOf(held: Map<string, string>, through: string, differing?: Map<string, Difference>): string {
   let newest = '';
   for (const [id, updatedAt] of held) {
-    const service = differing.get(id)?.service ?? null;
+    const service = differing?.get(id)?.service ?? null;
     const isAhead = service !== null && updatedAt > service;
     // A mirror that holds nothing has not begun, or has lost everything.
     if (updatedAt > newest && updatedAt <= through && !isAhead) newest = updatedAt;
