@@ -51,7 +51,9 @@ export const queries: Record<string, string[]> = {
     'after={delivery_place}&endpoint={endpoint_id}&status=dead',
   ],
   '/invitations': [
-    ...['sent', 'opened', 'paused', 'used', 'expired', 'cancelled'].map((state) => `state=${state}`),
+    ...['sent', 'opened', 'paused', 'used', 'expired', 'cancelled', 'unopened', 'ending'].map(
+      (state) => `state=${state}`,
+    ),
     'after={invitation_place}',
     'state=expired&after={invitation_place}',
   ],

@@ -1,7 +1,7 @@
 import { html } from '../html.ts';
 import type { Content } from '../html.ts';
-import type { InvitationPlace, InvitationState, SeenInvitation } from '../invitations/browse.ts';
-import { browseInvitations, findSeenInvitations, invitationStates } from '../invitations/browse.ts';
+import type { InvitationList, InvitationPlace, InvitationState, SeenInvitation } from '../invitations/browse.ts';
+import { browseInvitations, findSeenInvitations, invitationLists } from '../invitations/browse.ts';
 import type { Purpose } from '../invitations/invitations.ts';
 import { extendInvitation, TooSoon } from '../invitations/extend.ts';
 import { assessmentUrl } from '../invitations/invitations.ts';
@@ -55,14 +55,22 @@ const stateNames: Record<InvitationState, string> = {
   cancelled: 'Cancelled',
 };
 
+const listNames: Record<InvitationList, string> = {
+  ...stateNames,
+  unopened: `Not begun for ${limits.unopenedDays} days`,
+  ending: `Ends within ${limits.expiringDays} days, not begun`,
+};
+
 /** What a list of them begins with: a list that an end decides on goes by the end. */
-const orders: Record<InvitationState, string> = {
+const orders: Record<InvitationList, string> = {
   sent: 'the latest end',
   opened: 'the latest end',
   paused: 'the newest',
   used: 'the newest',
   expired: 'the latest end',
   cancelled: 'the newest',
+  unopened: 'the newest',
+  ending: 'the latest end',
 };
 
 /** `MICROSECONDS.ID`: where a list goes on. */
@@ -71,7 +79,7 @@ function readPlace(text: string): InvitationPlace | null {
   return id === undefined || !isUuid(id) ? null : { us: us!, invitation_id: id };
 }
 
-const isState = (text: string): text is InvitationState => (invitationStates as readonly string[]).includes(text);
+const isList = (text: string): text is InvitationList => (invitationLists as readonly string[]).includes(text);
 
 function stateOf({ state, paused_at: at }: SeenInvitation, zone: string): Content {
   return state === 'paused' ? html`Paused until ${moment(new Date(at!.getTime() + idleMs), zone)}` : stateNames[state];
@@ -83,7 +91,7 @@ async function list(visit: Visit): Promise<Answer> {
   const { app, base, organisation, path, query } = visit;
   const { organisation_id: id, time_zone: zone } = organisation;
   const given = query.get('state') ?? '';
-  const state = isState(given) ? given : null;
+  const state = isList(given) ? given : null;
   const sight = await sightOf(visit);
   const after = readPlace(readPlaceText(visit, sight, query.get('after') ?? ''));
   const { rows, next, passed } = await browseInvitations(app.db, id, {
@@ -95,7 +103,7 @@ async function list(visit: Visit): Promise<Answer> {
   });
   const choosing = mayInvite(visit);
   const shown = table<SeenInvitation>({
-    caption: state === null ? 'All invitations, the newest first' : `${stateNames[state]}, ${orders[state]} first`,
+    caption: state === null ? 'All invitations, the newest first' : `${listNames[state]}, ${orders[state]} first`,
     rows,
     columns: [
       {
@@ -135,7 +143,7 @@ async function list(visit: Visit): Promise<Answer> {
           label: 'State',
           choices: [
             { value: '', label: 'Any' },
-            ...invitationStates.map((value) => ({ value, label: stateNames[value] })),
+            ...invitationLists.map((value) => ({ value, label: listNames[value] })),
           ],
           chosen: state ?? '',
         }),

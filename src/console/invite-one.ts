@@ -1,4 +1,5 @@
 import { lockFeed } from '../feed/position.ts';
+import type { Sight } from '../groups/sight.ts';
 import { html } from '../html.ts';
 import { contextOf } from '../invitations/context.ts';
 import { inviteLearners } from '../invitations/invite.ts';
@@ -8,6 +9,7 @@ import type { RowFault } from '../invitations/row.ts';
 import { readRow } from '../invitations/row.ts';
 import type { Cells, InviteColumn } from '../invitations/table.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
+import { findLearnerHead } from '../records/record.ts';
 import { subjects as allSubjects } from '../scoring/levels.ts';
 import { isUuid } from '../uuid.ts';
 import type { Faults } from './form.ts';
@@ -15,6 +17,7 @@ import { choiceField, form, hiddenField, selectField, textField } from './form.t
 import { inviters, readTeam, teamField, withinOf } from './invite.ts';
 import { purposeNames } from './invitations.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
+import { NoSuchPage } from './route.ts';
 import { lastInstantOf } from './zone.ts';
 
 /** One learner invited, by the same rules as a table of them. */
@@ -23,11 +26,22 @@ export const inviteOneRoutes: ConsoleRoute[] = [
   { for: inviters, method: 'POST', path: '/invite/one', handle: invite },
 ];
 
+/** Whom the address names, where the person sees them: the page of a learner leads here. */
+async function namedLearner({ app, organisation, query }: Visit, sight: Sight): Promise<Cells> {
+  const id = query.get('learner_id');
+  if (id === null) return {};
+  const found = await findLearnerHead(app.db, organisation.organisation_id, sight, id);
+  // Without a reference a new learner would be made.
+  if (found === undefined || found.ref === null) throw new NoSuchPage();
+  return { full_name: found.full_name, ref: found.ref, ...(found.email === null ? {} : { email: found.email }) };
+}
+
 async function onePage(visit: Visit, faults: Faults): Promise<Answer> {
   const { app, base, organisation, form: sent } = visit;
   const [within, row] = await Promise.all([withinOf(visit), readOrganisation(app.db, organisation.organisation_id)]);
+  const known = await namedLearner(visit, within.sight);
   const field = (name: InviteColumn, label: string, more: Partial<Parameters<typeof textField>[0]> = {}) =>
-    textField({ name, label, value: sent.text(name), width: 40, fault: faults[name], ...more });
+    textField({ name, label, value: sent.text(name) || (known[name] ?? ''), width: 40, fault: faults[name], ...more });
   const chosen = sent.all('subjects');
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,

@@ -22,6 +22,7 @@ import { actorNames } from './actors.ts';
 import { day, empty, facts, instant, moment, notice, table } from './blocks.ts';
 import { name } from './frame.ts';
 import { groupPath, typeWords } from './group.ts';
+import { inviters } from './invite.ts';
 import { learnerChart } from './learner-chart.ts';
 import { stateWords } from './learners.ts';
 import { subjectNames } from './level-words.ts';
@@ -66,6 +67,9 @@ async function learner(visit: Visit): Promise<Answer> {
   ]);
   const here = `${base}/learners/${head.learner_id}`;
   const manages = managers.includes(role);
+  // Without a reference a new learner would be made.
+  const mayInvite = head.ref !== null && (inviters as readonly string[]).includes(role);
+  const invites = mayInvite && html`<a href="${base}/invite/one?learner_id=${head.learner_id}">Invite</a>`;
   return {
     page: {
       title: 'A learner',
@@ -77,8 +81,8 @@ async function learner(visit: Visit): Promise<Answer> {
         same: 'Nothing was changed: it was so already.',
       })}<p>What is known of this learner: results and evidence, invitations, groups, and what was changed.</p>${headFacts(visit, head)}${
         manages &&
-        html`<div class="actions"><a href="${here}/name">Correct the name</a><a href="${here}/email">${head.email === null ? 'Give an e-mail address' : 'Change the e-mail address'}</a><a href="${here}/reference">${head.ref === null ? 'Give a reference' : 'Change the reference'}</a><a href="${here}/merge">Merge with another</a><a href="${here}/lookups">Who looked</a><a href="${here}/export">Everything held</a><a href="${here}/hold">Place a legal hold</a><a href="${base}/data-protection/open?learner=${head.learner_id}">Open a case</a><a href="${here}/erase">Erase this learner</a></div>`
-      }<h2>Results</h2>${resultsPart(visit, record.results)}<h2>Invitations</h2>${invitationsPart(visit, record.invitations)}<h2>Groups</h2>${groupsPart(visit, record.memberships)}<h2>History</h2>${historyPart(visit, record.changes, names)}`,
+        html`<div class="actions">${invites}<a href="${here}/name">Correct the name</a><a href="${here}/email">${head.email === null ? 'Give an e-mail address' : 'Change the e-mail address'}</a><a href="${here}/reference">${head.ref === null ? 'Give a reference' : 'Change the reference'}</a><a href="${here}/merge">Merge with another</a><a href="${here}/lookups">Who looked</a><a href="${here}/export">Everything held</a><a href="${here}/hold">Place a legal hold</a><a href="${base}/data-protection/open?learner=${head.learner_id}">Open a case</a><a href="${here}/erase">Erase this learner</a></div>`
+      }${!manages && invites !== false && html`<div class="actions">${invites}</div>`}<h2>Results</h2>${resultsPart(visit, record.results)}<h2>Invitations</h2>${invitationsPart(visit, record.invitations)}<h2>Groups</h2>${groupsPart(visit, record.memberships)}<h2>History</h2>${historyPart(visit, record.changes, names)}`,
     },
   };
 }
@@ -191,7 +195,7 @@ function flagsOf({ body, assessed_at }: RecordedResult): string {
 const resultLink = ({ base }: Visit, assessmentId: string): Content =>
   html`<a href="${base}/results/${assessmentId}"><code>${assessmentId}</code></a>`;
 
-function invitationsPart({ organisation }: Visit, rows: RecordedInvitation[]): Content {
+function invitationsPart({ base, organisation }: Visit, rows: RecordedInvitation[]): Content {
   if (rows.length === 0) return empty('Nobody has invited this learner.');
   const zone = organisation.time_zone;
   const words = (subject: string) => subjectNames[subject as Subject] ?? subject;
@@ -199,7 +203,10 @@ function invitationsPart({ organisation }: Visit, rows: RecordedInvitation[]): C
     caption: 'Invitations, the newest first',
     rows,
     columns: [
-      { head: 'Sent', cell: (row) => moment(row.created_at, zone) },
+      {
+        head: 'Sent',
+        cell: (row) => html`<a href="${base}/invitations/${row.invitation_id}">${moment(row.created_at, zone)}</a>`,
+      },
       { head: 'State', cell: (row) => stateOf(row, zone) },
       { head: 'Subjects', cell: (row) => row.subjects.map(words).join(', ') },
       { head: 'Done', cell: (row) => (row.done.length === 0 ? 'None' : row.done.map(words).join(', ')) },

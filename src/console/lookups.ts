@@ -60,6 +60,7 @@ const words: Record<string, string> = {
   '/results/{assessment_id}': 'A result',
   '/review/{assessment_id}': 'A result’s review',
   '/invitations/{invitation_id}': 'An invitation',
+  '/invite/one': 'The form to invite the learner',
   '/trace': 'Where a result is',
 };
 

@@ -71,7 +71,7 @@ export async function membersPart(visit: Visit, group: BrowsedGroup): Promise<Co
       : may
         ? html`<form method="post" action="${here}/chosen">${shown}<div class="actions"><button class="second" name="press" value="leave">Take out the chosen</button><button class="second" name="press" value="move">Move the chosen</button><a href="${here}/move-all">Move everybody</a></div></form>`
         : shown
-  }${pages}<p>${may ? html`<a href="${here}/take-out">Take out by reference</a> · ` : null}<a href="${here}/history">Who joined and who left</a></p>`;
+  }${pages}<p>${may ? html`<a href="${here}/take-out">Take out by reference</a> · ` : null}<a href="${here}/history">Who joined and who left</a> · <a href="${visit.base}/results?group=${group.group_id}">Results</a> · <a href="${visit.base}/results/spread?group=${group.group_id}">How the results spread</a></p>`;
 }
 
 function membersTable({ base, organisation }: Visit, rows: GroupMember[], may: boolean, order: string): Content {

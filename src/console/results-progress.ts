@@ -79,7 +79,7 @@ async function progress(visit: Visit): Promise<Answer> {
                     {
                       head: 'Learner',
                       cell: (row) =>
-                        html`${name(row.full_name)}${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`,
+                        html`<a href="${base}/learners/${row.learner_id}">${name(row.full_name)}</a>${row.ref === null ? null : html` <span class="hint">${row.ref}</span>`}`,
                     },
                     { head: 'Subject', cell: (row) => subjectName(row.first.content.subject) },
                     { head: 'Results', number: true, cell: (row) => row.results },

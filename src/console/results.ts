@@ -214,7 +214,7 @@ async function result(visit: Visit): Promise<Answer> {
     found.full_name === ''
       ? [['Learner', 'Erased']]
       : [
-          ['Learner', name(found.full_name)],
+          ['Learner', html`<a href="${base}/learners/${found.learner_id}">${name(found.full_name)}</a>`],
           ['Reference', found.ref === null ? 'None' : html`<code>${found.ref}</code>`],
           ['Groups', groups.length === 0 ? 'None' : groups.map((one) => one.name).join('; ')],
         ];

@@ -107,7 +107,7 @@ export async function resultPage(visit: Visit, faults: Faults = {}): Promise<Ans
         changed: 'The placement is changed. This is the result that took the place of the one before.',
         amended: 'The result is amended.',
       })}${facts([
-        ['Learner', name(of.full_name)],
+        ['Learner', html`<a href="${base}/learners/${of.learner_id}">${name(of.full_name)}</a>`],
         ['Reference', of.ref ?? 'None'],
         ['Subject', subjectWords[content.subject]],
         ['Placement', levelWords(row)],

@@ -5,6 +5,7 @@ import type { Sight } from '../groups/sight.ts';
 import { amongMembers, haveFewMembers } from '../groups/sight.ts';
 import type { Content } from '../html.ts';
 import { html } from '../html.ts';
+import { waiting } from '../invitations/browse.ts';
 import { limits } from '../limits.ts';
 import { countWithoutRef } from '../merging/matching.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
@@ -25,22 +26,21 @@ type Line = { count: number; one: string; many: string; to: string; pressing?: t
 
 const members = `
   select distinct m.learner_id from membership m
-   where m.organisation_id = $1 and m.group_id = any($6::uuid[]) and m.left_position is null`;
+   where m.organisation_id = $1 and m.group_id = any($4::uuid[]) and m.left_position is null`;
 
 const unbegun =
   '(not exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id)) is true';
 
 /**
- * Invitations of the last two months under which nothing has begun, and that can still be used; of each kind at most so many
- * are counted. Of few members theirs are looked at; of many, everybody's are, and who is a member is known before.
+ * Invitations that wait, and under which nothing has begun; of each kind at most so many are counted. Of few members theirs are looked at; of many, everybody's are, and who is a member is known before.
  */
 const invitations = (from: string) => {
   const counted = (more: string) => `
     (select count(*)::int4 from (
-       select from ${from} i.organisation_id = $1 and i.status = 'open' and ${more} and i.created_at > $2 - interval '60 days'
-          and ${unbegun} and ($6::uuid[] is null or ${amongMembers('i.learner_id', '$6')}) limit $5) c)`;
+       select from ${from} i.organisation_id = $1 and ${more}
+          and ${unbegun} and ($4::uuid[] is null or ${amongMembers('i.learner_id', '$4')}) limit $3) c)`;
   return `
-  select ${counted('i.expires_at > $2 and i.created_at < $3')} as unopened, ${counted('i.expires_at > $2 and i.expires_at < $4')} as expiring`;
+  select ${counted(waiting.unopened)} as unopened, ${counted(waiting.ending)} as expiring`;
 };
 const everybodysInvitations = statement('today.invitations', invitations('invitation i where'));
 const invitationsOfTeams = statement(
@@ -51,8 +51,7 @@ const invitationsOfTeams = statement(
 type Invitations = { unopened: number; expiring: number };
 
 async function countInvitations(tx: Tx, organisationId: number, sight: Sight, nowMs: number): Promise<Invitations> {
-  const at = (days: number) => new Date(nowMs + days * dayMs);
-  const values = [organisationId, at(0), at(-limits.unopenedDays), at(limits.expiringDays), limits.countedMost + 1];
+  const values = [organisationId, new Date(nowMs), limits.countedMost + 1];
   const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
   const rows = await tx.query<Invitations>(isFew ? invitationsOfTeams : everybodysInvitations, [...values, sight]);
   return rows[0]!;
@@ -132,13 +131,13 @@ async function learnerLines(visit: Visit): Promise<Line[]> {
       count: invited.expiring,
       one: `invitation ends within ${limits.expiringDays} days, and nobody has begun`,
       many: `invitations end within ${limits.expiringDays} days, and nobody has begun`,
-      to: `${base}/invitations`,
+      to: `${base}/invitations?state=ending`,
     },
     {
       count: invited.unopened,
       one: `invitation that nobody has begun for ${limits.unopenedDays} days`,
       many: `invitations that nobody has begun for ${limits.unopenedDays} days`,
-      to: `${base}/invitations`,
+      to: `${base}/invitations?state=unopened`,
     },
   ];
 }

@@ -2,6 +2,7 @@ import type { Statement, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Sight } from '../groups/sight.ts';
 import { haveFewMembers, inSight } from '../groups/sight.ts';
+import { limits } from '../limits.ts';
 import { nilUuid } from '../uuid.ts';
 import type { Invitation } from './invitations.ts';
 
@@ -49,13 +50,34 @@ const withOpenSitting = `(i.invitation_id in (select unnest(array(
   select o.invitation_id from sitting o where o.organisation_id = $1 and o.status = 'open')))) is true`;
 
 /**
+ * What the page of the day counts, and a list shows: invitations of the last two months that can still be used, made some
+ * days ago or about to end. Those under which something has begun are left out of both. `$2`: now.
+ */
+export const waiting = {
+  unopened: `i.status = 'open' and i.expires_at > $2 and i.created_at < ${fromNow(-limits.unopenedDays)} and ${recent()}`,
+  ending: `i.status = 'open' and i.expires_at > $2 and i.expires_at < ${fromNow(limits.expiringDays)} and ${recent()}`,
+};
+
+function fromNow(days: number): string {
+  return `$2::timestamptz + interval '${24 * days} hours'`;
+}
+
+function recent(): string {
+  return `i.created_at > ${fromNow(-60)}`;
+}
+
+/** What can be listed: a state, or of those that are sent what somebody should look at. */
+export const invitationLists = [...invitationStates, 'unopened', 'ending'] as const;
+export type InvitationList = (typeof invitationLists)[number];
+
+/**
  * One way through invitations, newest or latest end first: `rows` is what an index narrows them by, `only` is asked of each.
  * $2 is now.
  */
 type Walk = { name: string; key: 'created_at' | 'expires_at'; rows: string; only: string };
 
 /** One after the other; what is under way after its end comes behind all that has not ended. */
-const walks: Record<InvitationState | 'all', Walk[]> = {
+const walks: Record<InvitationList | 'all', Walk[]> = {
   all: [{ name: 'all', key: 'created_at', rows: 'true', only: 'true' }],
   sent: [{ name: 'sent', key: 'expires_at', rows: "i.status = 'open' and i.expires_at > $2", only: `not ${begun}` }],
   opened: [
@@ -78,6 +100,8 @@ const walks: Record<InvitationState | 'all', Walk[]> = {
     { name: 'expired', key: 'expires_at', rows: "i.status = 'open' and i.expires_at <= $2", only: `not ${underWay}` },
   ],
   cancelled: [{ name: 'cancelled', key: 'created_at', rows: "i.status = 'withdrawn'", only: 'true' }],
+  unopened: [{ name: 'unopened', key: 'created_at', rows: waiting.unopened, only: `not ${begun}` }],
+  ending: [{ name: 'ending', key: 'expires_at', rows: waiting.ending, only: `not ${begun}` }],
 };
 
 /** Invitations that one page looks through; and how often it looks further by itself while it has found none. */
@@ -160,7 +184,7 @@ export async function browseInvitations(
   tx: Tx,
   organisationId: number,
   given: {
-    state: InvitationState | null;
+    state: InvitationList | null;
     after: InvitationPlace | null;
     sight: Sight;
     limit: number;

@@ -66,6 +66,23 @@ suite('a learner’s page', () => {
     assert.match(text, /The cohort C2.*Now.*The cohort C1/s);
     assert.match(text, /Result withdrawn.*a scenario.*Result amended.*a scenario/s);
     assert.ok(text.includes(`${base}/results/${first.id}/evidence`) && !text.includes(`${gone.id}/evidence`));
+    // Each thing leads to its own page, and each page back to the learner.
+    const links = (page: string) => [...page.matchAll(/ href="([^"]+)"/g)].map(([, to]) => to!);
+    const invitation = links(text).find((to) => to.startsWith(`${base}/invitations/`))!;
+    assert.equal((await people.auditor.get(invitation)).status, 200);
+    const learnerId = here.split('/').at(-1)!;
+    const group = `${base}/groups/${now.id}`;
+    for (const path of [invitation, `${base}/results/${first.id}`, `${base}/review/${first.id}`, group]) {
+      const page = (await people.owner.get(path)).text;
+      assert.ok(links(page).includes(here), path);
+      if (path === group)
+        for (const to of links(page).filter((one) => one.startsWith(base)))
+          assert.equal((await people.owner.get(to)).status, 200, to);
+    }
+    assert.ok(links((await people.owner.get(`${base}/results/progress?group=${now.id}`)).text).includes(here));
+    const form = (await people.owner.get(links(text).find((to) => to.startsWith(`${base}/invite/one`))!)).text;
+    assert.ok(form.includes('value="LRN-1"') && form.includes('value="Ana &lt;b&gt;Silva&lt;/b&gt;"'));
+    assert.equal((await people.tutor.get(`${base}/invite/one?learner_id=${learnerId}`)).status, 404);
     // A developer finds ids and references there, and nobody's name, level or evidence.
     const seen = (await people.developer.get(here)).text;
     assert.ok(seen.includes('LRN-1') && seen.includes(first.id));

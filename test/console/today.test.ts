@@ -61,7 +61,12 @@ suite('what needs somebody today', async () => {
         '0 credits are left for invitations',
       ],
     );
-    for (const { to } of lines) assert.equal((await owner.get(to)).status, 200, to);
+    for (const { to, says } of lines) {
+      const { status, text } = await owner.get(to);
+      assert.equal(status, 200, to);
+      if (to.includes('/invitations?'))
+        assert.equal(text.match(/<th scope="row"/g)!.length, Number.parseInt(says, 10), to);
+    }
   });
 
   test('everybody sees what they can mend, and no line leads where they may not go', async () => {
@@ -81,8 +86,11 @@ suite('what needs somebody today', async () => {
       await addToTeam(work, org.id, team, ['L-1', 'L-5']);
       await addTeamStaff(work, org.id, team, [tutor.userId]);
     });
+    const lines = linesOf((await tutor.get(base)).text);
+    for (const { to } of lines.filter((line) => line.to.includes('/invitations?')))
+      assert.equal((await tutor.get(to)).text.match(/<th scope="row"/g)!.length, 1, to);
     assert.deepEqual(
-      linesOf((await tutor.get(base)).text).map(({ says }) => says),
+      lines.map(({ says }) => says),
       [
         '1 answer to a learner is overdue',
         '1 learner asks for a person’s review',
