@@ -3,7 +3,7 @@ import { feedLane, inWork } from './db/work.ts';
 import { statement } from './db/database.ts';
 import { advisoryLocks } from './db/locks.ts';
 import type { DifferingCell } from './feed/digest.ts';
-import { clearDigest, fillSlice, nextCountedSet, recountDigest } from './feed/digest.ts';
+import { clearDigest, fillSlice, findWithoutCells, nextCountedSet, recountDigest } from './feed/digest.ts';
 import { limits } from './limits.ts';
 import { digestDifferences } from './measures.ts';
 import { nilUuid } from './uuid.ts';
@@ -25,6 +25,7 @@ export async function scrubDigest(app: App): Promise<void> {
     const [row] = await tx.query<{ mine: boolean }>(turn);
     if (!row!.mine) return;
     let at = scrubbedThrough.get(app) ?? start;
+    if (at === start) for (const lost of await findWithoutCells(tx)) raiseAlarm(app, lost, null, 1);
     for (let seen = 0; seen < limits.digestScrubRecords;) {
       const set = await nextCountedSet(tx, at);
       if (set === null) {
@@ -32,21 +33,20 @@ export async function scrubDigest(app: App): Promise<void> {
         return;
       }
       const differing = await recountDigest(tx, set.organisationId, set.groupSetId);
-      if (differing !== null && differing.length > 0) {
-        digestDifferences.count();
-        app.log.error('digest.differs', {
-          organisation: set.organisationId,
-          group_set: set.groupSetId,
-          cells: differing.length,
-          hint: 'ars digest verify --repair counts it again',
-        });
-      }
+      if (differing !== null && differing.length > 0)
+        raiseAlarm(app, set.organisationId, set.groupSetId, differing.length);
       at = set;
       scrubbedThrough.set(app, at);
       // A set costs something, however few results it has.
       seen += Math.max(set.n, limits.digestScrubRecords / 100);
     }
   });
+}
+
+function raiseAlarm(app: App, organisation: number, groupSetId: string | null, cells: number): void {
+  digestDifferences.count();
+  const hint = 'ars digest verify --repair counts it again';
+  app.log.error('digest.differs', { organisation, group_set: groupSetId, cells, hint });
 }
 
 /** Recounts all results of the organisation; null while they are being counted after an upgrade. */

@@ -281,6 +281,19 @@ const nextSet = statement(
    group by 1, 2 order by 1, 2 limit 1`,
 );
 
+const withoutCells = statement(
+  'digest.without_cells',
+  `
+  select organisation_id from feed v
+   where digest_n > 0 and not exists (select from digest_cell c where c.organisation_id = v.organisation_id)
+   order by organisation_id limit 100`,
+);
+
+/** Organisations that have lost every cell: a scrub goes round by cells, and would never come to them. */
+export async function findWithoutCells(tx: Tx): Promise<number[]> {
+  return (await tx.query<{ organisation_id: number }>(withoutCells)).map((row) => row.organisation_id);
+}
+
 /** The group set behind this one, over all organisations: how a scrub goes round. */
 export async function nextCountedSet(
   tx: Tx,

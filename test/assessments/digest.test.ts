@@ -180,20 +180,19 @@ suite('a recount', () => {
       'a cell',
       'update digest_cell set s1 = s1 + 1 where organisation_id = $1 and facet = (select min(facet) from digest_cell)',
     ],
-    ['a lost cell', 'delete from digest_cell where organisation_id = $1'],
+    ['that every cell is lost', 'delete from digest_cell where organisation_id = $1'],
     ['the sum', 'update feed set digest_w2 = digest_w2 # 1 where organisation_id = $1'],
     ['a token', 'update assessment_feed set token = token # 1 where organisation_id = $1'],
   ] as const)
-    test(`finds that ${what} is wrong, says so, and mends it`, async () => {
+    test(`finds ${what.startsWith('that') ? what : `that ${what} is wrong`}, says so, and mends it`, async () => {
       const made = await world();
       assert.deepEqual(await verifyDigest(service.app, made.org.id), []);
       await damage(made, sql);
       assert.notDeepEqual(await verifyDigest(service.app, made.org.id), []);
-      if (what !== 'a lost cell') {
-        service.logged.length = 0;
-        await scrubDigest(service.app);
-        assert.ok(service.logged.some((line) => line.includes('digest.differs')));
-      }
+      service.logged.length = 0;
+      // Where the scrub before ended is not known here: it goes round.
+      for (let slice = 0; slice < 2; slice++) await scrubDigest(service.app);
+      assert.ok(service.logged.some((line) => line.includes('digest.differs') && line.includes(String(made.org.id))));
       await repairDigest(service.app, made.org.id, new AbortController().signal);
       assert.deepEqual(await verifyDigest(service.app, made.org.id), []);
       const { held, digest } = await walk(made.org, since);
