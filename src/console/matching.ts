@@ -46,7 +46,7 @@ async function matching(visit: Visit): Promise<Answer> {
       )}</ul></nav>${content}${pager({
         first: query.has('after') ? withQuery(here, query, { after: null, did: null }) : null,
         next: next === null ? null : withQuery(here, query, { after: next, did: null }),
-      })}<h2>References that nobody here has</h2><p>A platform that asks for one gets an empty answer, and the service keeps no reference that is nobody’s: it might name a person. Look one up in the field at the top of the page; if nobody has it, give it to the learner who should.</p>`,
+      })}<h2>References that nobody here has</h2><p>A platform that asks for one gets an empty answer, and the service keeps no reference that is nobody’s: it might name a person. Look one up in the field at the top of the page; if nobody has it, give it to the learner who should. <a href="${base}/log?route=GET%20%2Flearners%2F%7Bref%7D&amp;code=not_found">Which platforms asked for somebody who isn’t here, and when</a></p>`,
     },
   };
 }

@@ -146,7 +146,13 @@ suite('matching', () => {
     const admin = await personOf(service, org.id, 'admin');
     const base = `/console/${org.publicId}`;
     await imports(org, [null, 'Ivy & Ash'], [null, 'Joe June'], ['i-1', 'Ivy & Ash'], ['j-1', 'Joe June']);
+    assert.equal((await org.get('/learners/nobody-here')).status, 404);
     const list = await admin.get(`${base}/matching`);
+    // Which platforms ask for a reference that nobody has is in the log, without the reference.
+    const to = / href="([^"]*\/log\?[^"]*)"/.exec(list.text)![1]!.replaceAll('&amp;', '&');
+    const calls = (await admin.get(to)).text;
+    assert.equal(calls.match(/<th scope="row"/g)?.length, 1);
+    assert.ok(!calls.includes('nobody-here'));
     assert.match(list.text, /Ivy &amp; Ash/);
     assert.match(list.text, /the same name/);
     const rows = await without(org);
