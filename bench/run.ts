@@ -67,6 +67,12 @@ const steps: Step[] = [
     run: ['exits.ts'],
     peer: 'an unfiltered walk of the same positions, page by page',
   },
+  {
+    name: 'moves',
+    what: '500 learners × 20 results join, move and leave',
+    run: ['moves.ts'],
+    peer: '',
+  },
   { name: 'report', what: 'Stored report', run: ['report.ts'], peer: 'plain file of its size from bare `node:http`' },
   { name: 'evidence', what: 'Evidence packs made', run: ['evidence.ts'], peer: '' },
   {

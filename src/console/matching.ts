@@ -122,7 +122,14 @@ async function alike(visit: Visit, kind: AlikeBy): Promise<Part> {
   });
   const next = last === null ? null : String(last);
   if (groups.length === 0)
-    return { content: empty(last === null ? words[kind].none : 'Those that were here are told apart.'), next };
+    return {
+      content: empty(
+        last === null
+          ? words[kind].none
+          : 'All who were looked through for this page are told apart. The next page looks further.',
+      ),
+      next,
+    };
   return { content: groups.map((members) => groupTable(visit, kind, members)), next };
 }
 

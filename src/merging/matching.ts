@@ -88,8 +88,9 @@ const alikeBy = (column: 'name_key' | 'ref_key') =>
     `matching.alike_by_${column}`,
     `
   with found as materialized (
-    select ${column} as key from learner where organisation_id = $1 and ${column} > $2
-     group by ${column} having count(*) > 1 order by ${column} limit $3)
+    select key from (
+      select ${column} as key from learner where organisation_id = $1 and ${column} > $2 order by ${column} limit $4) l
+     group by key having count(*) > 1 order by key limit $3)
   select f.key, m.learner_id, m.ref, m.full_name, m.created_at, r.results, r.last_assessed_at
     from found f
    cross join lateral (
@@ -97,7 +98,19 @@ const alikeBy = (column: 'name_key' | 'ref_key') =>
    cross join lateral ${resultsOf('m.learner_id')} r
    order by f.key, m.learner_id`,
   );
-const alike = { name: alikeBy('name_key'), reference: alikeBy('ref_key') };
+const lookedTo = (column: 'name_key' | 'ref_key') =>
+  statement(
+    `matching.looked_to_${column}`,
+    `
+  select ${column} as key from learner where organisation_id = $1 and ${column} > $2
+   order by ${column} offset $3::int4 - 1 limit 1`,
+  );
+const alike = {
+  name: { page: alikeBy('name_key'), end: lookedTo('name_key') },
+  reference: { page: alikeBy('ref_key'), end: lookedTo('ref_key') },
+};
+/** Learners that one page looks through, in the order of what they are alike by. */
+const mostLooked = 200_000;
 const distinctAmong = statement(
   'matching.distinct_among',
   'select learner_id, other_id from learner_distinct where organisation_id = $1 and learner_id = any($2) and other_id = any($2)',
@@ -105,15 +118,18 @@ const distinctAmong = statement(
 
 /**
  * Groups of learners who are alike, those left out who are known not to be the same as any other of their group.
- * @param after the last group's key. @returns `last`: the key to go on after; null where that was all
+ * @param after the last group's key. @returns `last`: the key to go on after, also where nobody was met among so many; null
+ * where that was all
  */
 export async function listAlike(
   tx: Tx,
   organisationId: number,
   by: AlikeBy,
-  { after, limit }: { after: number | null; limit: number },
+  { after, limit, looked = mostLooked }: { after: number | null; limit: number; looked?: number },
 ): Promise<{ groups: AlikeRow[][]; last: number | null }> {
-  const rows = await tx.query<AlikeRow>(alike[by], [organisationId, after ?? -1, limit + 1]);
+  const { page, end } = alike[by];
+  const from = after ?? -1;
+  const rows = await tx.query<AlikeRow>(page, [organisationId, from, limit + 1, looked]);
   const ids = rows.map((row) => row.learner_id);
   const pairs = await tx.query<{ learner_id: string; other_id: string }>(distinctAmong, [organisationId, ids]);
   const distinct = new Set(pairs.map((pair) => `${pair.learner_id} ${pair.other_id}`));
@@ -124,9 +140,15 @@ export async function listAlike(
       members.some((other) => other !== one && !distinct.has([one.learner_id, other.learner_id].sort().join(' '))),
     ),
   );
+  const further = async () => {
+    const [stop] = await tx.query<{ key: number }>(end, [organisationId, from, looked]);
+    if (stop === undefined) return null;
+    // Of the last one looked at, others may stand behind the end.
+    return all.some(([key]) => key === stop.key) ? stop.key : stop.key - 1;
+  };
   return {
     groups: groups.filter((members) => members.length > 1),
-    last: all.length > limit ? shown.at(-1)![0] : null,
+    last: all.length > limit ? shown.at(-1)![0] : await further(),
   };
 }
 

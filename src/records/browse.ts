@@ -134,7 +134,7 @@ const conditions = `
          else $7 = ${newestInvitationState('l.learner_id', '$8::timestamptz')} end)
   and ($9::text is null or l.learner_id = $11::uuid
         or exists (select from learner n where n.organisation_id = $1 and n.learner_id = l.learner_id
-                      and (name_words(n.organisation_id, folded_name(n.full_name)) @@ name_query($1, folded_name($9))
+                      and (name_words(n.organisation_id, folded_name(n.full_name)) @@ (select name_query($1, folded_name($9)))
                            or starts_with(lower(n.ref collate "C"), $10::text)))
         or exists (select from learner_alias a where a.organisation_id = $1 and a.learner_id = l.learner_id and a.ref = $9))`;
 
