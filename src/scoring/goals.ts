@@ -41,10 +41,9 @@ const ofGap = ({ probabilityGap }: ConditionFigures): Measured => ({
 });
 
 function highestOverlap({ abilities }: SimulationReport): Measured {
-  return {
-    figure: Math.max(...abilities.filter(({ theta }) => Math.abs(theta) <= 2).map(({ overlap }) => overlap)),
-    se: null,
-  };
+  const near = abilities.filter(({ theta }) => Math.abs(theta) <= 2);
+  const { share, se } = near.reduce((most, one) => (one.overlap.share > most.overlap.share ? one : most)).overlap;
+  return { figure: share, se };
 }
 
 /** What is delivered, and to whom. */
@@ -53,7 +52,7 @@ function deliveryGoals(subject: Subject): Goal[] {
     { goal: 'highest exposure of an item', measure: ofAll((r) => r.exposure.highest), most: 0.6 },
     {
       goal: 'overlap of two sittings',
-      measure: (r) => ({ figure: r.exposure.overlap, se: null }),
+      measure: ({ exposure: { overlap } }) => ({ figure: overlap.share, se: overlap.se }),
       most: 0.4,
     },
     {

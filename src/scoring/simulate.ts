@@ -193,7 +193,7 @@ export function reportOf({ bench }: Simulation, results: ReadonlyMap<string, Con
         (o) => (squaredError(o) / population.rmse ** 2 - (o.atRandom! - o.theta) ** 2 / randomChoiceRmse ** 2) / 2,
       ),
     randomChoiceRmse,
-    exposure: exposureOf(bank, counts, n),
+    exposure: exposureOf(bank, counts, resultOf('population').given),
     exposures: items
       .map(({ id }, i) => ({ id, share: counts[i]! / n }))
       .sort((a, b) => b.share - a.share || (a.id < b.id ? -1 : 1)),
@@ -382,7 +382,7 @@ function abilityOf(bench: Bench, theta: number, result: ConditionResult): AtAbil
     meanSe,
     meanItems,
     meanInformation: total / learners,
-    overlap: overlapOf(counts, learners),
+    overlap: overlapOf(counts, result.given),
     highest: Math.max(...counts) / learners,
   };
 }

@@ -40,7 +40,7 @@ const measured = (meanInformation: number): AtAbility[] =>
     bias: 0,
     meanItems: 40,
     meanInformation,
-    overlap: 0,
+    overlap: { share: 0, se: null },
     highest: 0,
   }));
 

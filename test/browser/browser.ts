@@ -90,6 +90,46 @@ export function cutOff(page: Page): Promise<string[]> {
     .map((one) => one.tagName + ' ' + one.className)`);
 }
 
+/** Controls that are smaller than 24 pixels with their labels (WCAG 2.5.8); those within a sentence may be. */
+export function smallTargets(page: Page): Promise<string[]> {
+  return page.evaluate(`[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary')]
+    .filter((one) => one.checkVisibility() && !one.matches('.skip, p a:not(.button)'))
+    .flatMap((one) => {
+      const boxes = [one, ...(one.type === 'radio' || one.type === 'checkbox' ? [...one.labels].filter((label) => !label.matches('.place')) : [])]
+        .map((each) => each.getBoundingClientRect());
+      const width = Math.max(...boxes.map((box) => box.right)) - Math.min(...boxes.map((box) => box.left));
+      const height = Math.max(...boxes.map((box) => box.height));
+      return width >= 24 && height >= 24 ? [] : [one.tagName + ' ' + one.id + ' ' + width + ' × ' + height];
+    })`);
+}
+
+/** Letters, words, lines and paragraphs as far apart as readers may set them (WCAG 1.4.12). */
+export async function spaceOut(page: Page): Promise<void> {
+  await page.evaluate(`for (const { style, tagName } of document.querySelectorAll('body, body *')) {
+    style.letterSpacing = '.12em'; style.wordSpacing = '.16em'; style.lineHeight = '1.5';
+    if (tagName === 'P') style.marginBottom = '2em';
+  }`);
+}
+
+/** What the message at the bottom hides altogether when it has the focus (WCAG 2.4.11), going through the page by Tab, there and back. */
+export async function obscuredByMessage(page: Page): Promise<string[]> {
+  const hidden: string[] = [];
+  const count = (await page.evaluate(
+    `document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]').length`,
+  )) as number;
+  for (const key of ['Tab', 'Shift+Tab'])
+    for (let i = 0; i < count; i++) {
+      await page.keyboard.press(key);
+      const name = (await page.evaluate(`(() => {
+        const [say, one] = [document.getElementById('say').getBoundingClientRect(), document.activeElement];
+        const box = (one.closest('.option') ?? one).getBoundingClientRect();
+        return one !== document.body && box.top >= say.top && box.bottom <= say.bottom ? one.tagName + ' ' + one.id + ' ' + one.textContent : '';
+      })()`)) as string;
+      if (name !== '') hidden.push(name);
+    }
+  return hidden;
+}
+
 /** Whether all of it can be seen without scrolling. */
 export async function isInView(page: Page, selector: string): Promise<void> {
   const box = (await page.locator(selector).boundingBox())!;

@@ -7,7 +7,16 @@ import { documentOf, pageHeaders } from '../../src/player/layout.ts';
 import { questionPage } from '../../src/player/question-page.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import { withService } from '../service.ts';
-import { axeFaults, cutOff, openPage, overhanging, withoutBrowser } from './browser.ts';
+import {
+  axeFaults,
+  cutOff,
+  obscuredByMessage,
+  openPage,
+  overhanging,
+  smallTargets,
+  spaceOut,
+  withoutBrowser,
+} from './browser.ts';
 import { subjects } from '../../src/scoring/levels.ts';
 
 const bank = loadBank();
@@ -137,13 +146,28 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
     });
   }
 
-  test('big text: at 320 px with letters twice as large nothing reaches past the edge, or is cut off', async () => {
+  test('big text: at 320 px with letters twice as large, or spaced out, nothing reaches past the edge or is cut off; targets have 24 px', async () => {
     const { page, show } = await gallery({ width: 320 });
     for (const item of different) {
       await show(item);
+      assert.deepEqual(await smallTargets(page), [], item.id);
       await page.evaluate(`document.documentElement.style.fontSize = '36px'`).catch(() => {});
       assert.deepEqual(await overhanging(page), [], item.id);
       assert.deepEqual(await cutOff(page), [], item.id);
+      await page.evaluate(`document.documentElement.style.fontSize = ''`);
+      await spaceOut(page);
+      assert.deepEqual(await overhanging(page), [], item.id);
+      assert.deepEqual(await cutOff(page), [], item.id);
+    }
+  });
+
+  test('what has the focus is never under a message at the bottom', async () => {
+    const { page, show } = await gallery({ width: 320, height: 568 });
+    const long = different.filter((item) => partsOf(item).includes('passage') || partsOf(item).includes('ordering'));
+    for (const item of [...long.slice(0, 2), different.find((one) => partsOf(one).includes('task web_form'))!]) {
+      await show(item);
+      await page.evaluate(`document.getElementById('say').textContent = document.getElementById('say').dataset.away`);
+      assert.deepEqual(await obscuredByMessage(page), [], item.id);
     }
   });
 

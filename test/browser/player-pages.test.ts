@@ -7,7 +7,7 @@ import { findCurrent, findItems } from '../../src/sittings/store.ts';
 import { withService } from '../service.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';
 import { invited } from '../sittings/learner.ts';
-import { axeFaults, isInView, openPage, overhanging, starts, withoutBrowser } from './browser.ts';
+import { axeFaults, isInView, openPage, overhanging, smallTargets, starts, withoutBrowser } from './browser.ts';
 import { fillByKeyboard, pressByKeyboard } from './keyboard.ts';
 
 suite('the learner\u2019s pages in a browser', { skip: withoutBrowser }, async () => {
@@ -26,6 +26,7 @@ suite('the learner\u2019s pages in a browser', { skip: withoutBrowser }, async (
   async function isSound(page: Page, what: string): Promise<void> {
     assert.deepEqual(await overhanging(page), [], `${what}: reaches past the edge`);
     assert.deepEqual(await axeFaults(page), [], `${what}: axe`);
+    assert.deepEqual(await smallTargets(page), [], `${what}: targets`);
   }
 
   test('the first screen of a small phone has Start, and a practice question leads to it, by keyboard', async () => {

@@ -6,6 +6,7 @@ import { simulate } from '../../src/scoring/simulate.ts';
 import type { SimulationReport } from '../../src/scoring/simulate.ts';
 import { preparePool } from '../../src/sittings/pool.ts';
 import { deliver, deliverAtRandom } from '../../src/sittings/selection.ts';
+import { overlapOf } from '../../src/scoring/simulation/delivered.ts';
 import { syntheticBank } from './synthetic-bank.ts';
 
 const bank = syntheticBank('digital', 12);
@@ -43,7 +44,9 @@ test('the figures of a sound bank are in the range that theory gives', () => {
   assert.ok(p.gate.right > 0.87 && p.gate.rightWhenClear! > 0.97 && p.equalsFullBank! > 0.88);
   assert.ok(p.rqf.right > 0.72 && p.rqf.withinOne > 0.99 && p.rqf.workingLevelRight <= p.rqf.right + 1e-12);
   assert.ok(r.rmseGain > 0.1 && p.blueprintMet === 1);
-  assert.ok(r.exposure.highest > r.exposure.overlap && r.exposure.overlap > p.meanItems / bank.items.length);
+  assert.ok(
+    r.exposure.highest > r.exposure.overlap.share && r.exposure.overlap.share > p.meanItems / bank.items.length,
+  );
   assert.deepEqual(
     r.atCuts.map((x) => x.level),
     ['entry', 'level1', 'level2', 'level3'],
@@ -83,5 +86,32 @@ test('a goal has the standard error of its figure: of a share by its base, of an
   assert.ok(Math.abs(clear.se! - Math.sqrt((p * (1 - p)) / (300 * gate.clear))) < 1e-12);
   // Normal errors would give rmse / √(2n).
   assert.ok(Math.abs(by.get('RMSE of θ')!.se! / (rmse / Math.sqrt(600)) - 1) < 0.35);
-  assert.equal(by.get('overlap of two sittings')!.se, null);
+});
+
+test('overlap: the pairs counted one by one, and a standard error that is the spread over other learners', () => {
+  const items = 20;
+  const drawn = (random: ReturnType<typeof seededRandom>) =>
+    Array.from({ length: 40 }, () => {
+      const liked = Array.from({ length: items }, (_, i) => ({ i, by: (i + 1) * random.float() }));
+      liked.sort((a, b) => b.by - a.by);
+      return liked.slice(0, 4 + Math.floor(4 * random.float())).map(({ i }) => i);
+    });
+  const of = (sittings: number[][]) => {
+    const counts = new Float64Array(items);
+    for (const own of sittings) for (const i of own) counts[i]!++;
+    return overlapOf(counts, sittings);
+  };
+  const some = drawn(seededRandom('some'));
+  const common = some.flatMap((own, k) =>
+    some.map((other, l) => (k === l ? 0 : own.filter((i) => other.includes(i)).length)),
+  );
+  const lengths = some.reduce((sum, own) => sum + own.length, 0);
+  assert.ok(Math.abs(of(some).share - common.reduce((sum, one) => sum + one, 0) / 39 / lengths) < 1e-12);
+  const random = seededRandom('many');
+  const many = Array.from({ length: 200 }, () => of(drawn(random)));
+  const mean = many.reduce((sum, { share }) => sum + share, 0) / many.length;
+  const spread = Math.sqrt(many.reduce((sum, { share }) => sum + (share - mean) ** 2, 0) / many.length);
+  const stated = many.reduce((sum, { se }) => sum + se!, 0) / many.length;
+  assert.ok(Math.abs(stated / spread - 1) < 0.15, `${stated} against ${spread}`);
+  assert.equal(of(some.slice(0, 2)).se, null);
 });

@@ -40,7 +40,8 @@ export function wrongAnswer(item: RenderedItem): Answer {
       tries.push({ answer: '98765' }, { answer: '1' }, { answer: '2' });
       break;
     case 'short_text':
-      tries.push({ answer: 'zzz' });
+      // Where a number is asked for, a word is asked again.
+      tries.push({ answer: 'zzz' }, { answer: '98765' });
       break;
     case 'ordering':
       tries.push(Object.fromEntries(item.key.map((id, at) => [`position_${id}`, String(item.key.length - at)])));

@@ -297,13 +297,13 @@ function subjectLines(simulation: SubjectSimulation, bank: SubjectBank, plots: s
     '',
     `![Exposure of items](${plots}/${subject}-exposure.svg)`,
     '',
-    'Learners of one ability. Overlap: the share of items that two of them have in common.',
+    'Learners of one ability. Overlap: the share of items that two of them have in common, its standard error in brackets.',
     '',
     '| θ | RMSE | mean standard error | bias | items | information | overlap | most used item |',
     '|---:|---:|---:|---:|---:|---:|---:|---:|',
     ...abilities.map(
       (one) =>
-        `| ${figure(one.theta, 1)} | ${figure(one.rmse)} | ${figure(one.meanSe)} | ${figure(one.bias)} | ${figure(one.meanItems, 1)} | ${figure(one.meanInformation, 1)} | ${percent(one.overlap)} | ${percent(one.highest, 0)} |`,
+        `| ${figure(one.theta, 1)} | ${figure(one.rmse)} | ${figure(one.meanSe)} | ${figure(one.bias)} | ${figure(one.meanItems, 1)} | ${figure(one.meanInformation, 1)} | ${percent(one.overlap.share)}${one.overlap.se === null ? '' : ` (${percent(one.overlap.se)})`} | ${percent(one.highest, 0)} |`,
     ),
     '',
     ...gapLines(informationGaps(bank, abilities)),

@@ -7,11 +7,18 @@ export type Exposure = {
   highestItem: string;
   neverGiven: number;
   over40Percent: number;
-  overlap: number;
+  overlap: Overlap;
 };
 
-/** Overlap: expected share of common items of two learners drawn at random (Chen, Ankenmann & Spray 2003). */
-export function exposureOf(bank: BankVersion, counts: Float64Array, learners: number): Exposure {
+/** The share of items that two learners have in common, with its standard error; null for fewer than three learners. */
+export type Overlap = { share: number; se: number | null };
+
+export function exposureOf(
+  bank: BankVersion,
+  counts: Float64Array,
+  sittings: readonly (readonly number[])[],
+): Exposure {
+  const learners = sittings.length;
   const rates = Array.from(counts, (count) => count / learners);
   const highest = Math.max(...rates);
   return {
@@ -19,18 +26,31 @@ export function exposureOf(bank: BankVersion, counts: Float64Array, learners: nu
     highestItem: bank.items[rates.indexOf(highest)]!.id,
     neverGiven: rates.filter((rate) => rate === 0).length,
     over40Percent: rates.filter((rate) => rate > 0.4).length,
-    overlap: overlapOf(counts, learners),
+    overlap: overlapOf(counts, sittings),
   };
 }
 
-export function overlapOf(counts: Float64Array, learners: number): number {
+/**
+ * Overlap: expected share of common items of two learners drawn at random (Chen, Ankenmann & Spray 2003). Every pair
+ * shares its learners with others, so the standard error is that of leaving each learner out in turn (the jackknife).
+ */
+export function overlapOf(counts: Float64Array, sittings: readonly (readonly number[])[]): Overlap {
+  const learners = sittings.length;
   let pairs = 0;
   let given = 0;
   for (const count of counts) {
     pairs += count * (count - 1);
     given += count;
   }
-  return learners > 1 ? pairs / (learners - 1) / given : 0;
+  const share = learners > 1 ? pairs / (learners - 1) / given : 0;
+  if (learners < 3) return { share, se: null };
+  const without = sittings.map((own) => {
+    const shared = own.reduce((sum, i) => sum + counts[i]! - 1, 0);
+    return (pairs - 2 * shared) / (learners - 2) / (given - own.length);
+  });
+  const mean = without.reduce((sum, one) => sum + one, 0) / learners;
+  const squares = without.reduce((sum, one) => sum + (one - mean) ** 2, 0);
+  return { share, se: Math.sqrt((squares * (learners - 1)) / learners) };
 }
 
 /** The skill groups that texts of Levels 1 and 2 are to ask about; the goal is for their share of the questions there. */
@@ -110,7 +130,7 @@ export type AtAbility = {
   meanItems: number;
   meanInformation: number;
   /** The share of items that two of them have in common, and the most used item. */
-  overlap: number;
+  overlap: Overlap;
   highest: number;
 };
 
