@@ -123,7 +123,7 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
         ['Plan', row.plan],
         ['UKPRN', row.ukprn ?? 'Not recorded'],
         ['Organisation id', html`<code>${row.public_id}</code>`],
-      ])}<h2>Who may see what</h2><p>It follows from the role, which is given on the page <a href="${base}/people">People</a>. Whose learners a tutor sees follows from their <a href="${base}/teams">teams</a>.</p>${facts(roles.map((role) => [roleNames[role], roleMeanings[role]] as const))}`,
+      ])}<h2>How long data is kept</h2><p>For how many months each kind is kept is set on the page <a href="${base}/data-protection/retention">Retention</a>.</p><h2>Who may see what</h2><p>It follows from the role, which is given on the page <a href="${base}/people">People</a>. Whose learners a tutor sees follows from their <a href="${base}/teams">teams</a>.</p>${facts(roles.map((role) => [roleNames[role], roleMeanings[role]] as const))}`,
     },
   };
 }

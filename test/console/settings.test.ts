@@ -44,6 +44,7 @@ suite('settings of an organisation', () => {
     });
     const saved = await admin.follow(await admin.post(`${base}/settings`, [...sent, ['subjects', 'english']]));
     assert.match(saved.text, /The settings are saved/);
+    assert.ok(saved.text.includes(`href="${base}/data-protection/retention"`));
     assert.ok(!saved.text.includes('<script>'));
     assert.deepEqual(await stored(), {
       name: `Riverside ${hostile}`,
