@@ -166,11 +166,10 @@ async function listenAtService(call: Call, session: Session, asked: Asked): Prom
   const lines = listenByKey({
     access,
     query: {
-      ...(asked.types === undefined ? {} : { event_types: asked.types.join(',') }),
-      ...(groups === undefined ? {} : { group_id: groups }),
+      ...(asked.types === undefined ? {} : { event_types: asked.types }),
+      ...(groups === undefined ? {} : { group_id: groups.split(',') }),
     },
     signal: call.signal,
-    random: systemRandom,
     interrupted: (why, againInMs) =>
       session.say(`Interrupted: ${why}; connecting again in ${(againInMs / 1000).toFixed(1)} s.`),
   });

@@ -117,7 +117,7 @@ function replyOf(operation: Operation): string {
   return [...new Set(types)].join(' | ');
 }
 
-/** A reply that lasts is no answer to a call; it is read by `ars listen`. */
+/** A reply that lasts is no answer to a call; the client has a reader of its own for it. */
 function lasts({ operationId, responses }: Operation): boolean {
   const isStream = responses['200']?.content?.['application/x-ndjson'] !== undefined;
   return isStream || operationId === 'listenToEventsHead';
@@ -131,10 +131,6 @@ export async function clientTypes(openApi: string): Promise<string> {
   const rows: string[] = [];
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
-      if (lasts(operation)) continue;
-      const parameters = (operation.parameters ?? []).map((one) =>
-        one.$ref === undefined ? one : shared[last(one.$ref)]!,
-      );
       for (const answer of Object.values(operation.responses)) {
         const { content = {} } = answer.$ref === undefined ? answer : responses[last(answer.$ref)]!;
         for (const [status, found] of Object.entries(content)) {
@@ -142,6 +138,10 @@ export async function clientTypes(openApi: string): Promise<string> {
           for (const code of Object.keys(found.examples ?? {})) codes.add(code);
         }
       }
+      if (lasts(operation)) continue;
+      const parameters = (operation.parameters ?? []).map((one) =>
+        one.$ref === undefined ? one : shared[last(one.$ref)]!,
+      );
       const body = operation.requestBody?.content['application/json']?.schema;
       types.push(
         `${comment(operation.summary)}${operation.operationId}: {

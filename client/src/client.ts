@@ -1,7 +1,10 @@
 import { HashMismatchError, UnexpectedReplyError } from './errors.ts';
+import type { ListenOptions, ListenQuery } from './events.ts';
+import { listenTo } from './events.ts';
 import { sha256Hex } from './hash.ts';
 import type {
   Assessment,
+  EventLine,
   Group,
   GroupChange,
   GroupDetail,
@@ -182,6 +185,12 @@ export class Client {
     remove: async (id: string, options?: CallOptions): Promise<void> => {
       await this.call('removeWebhook', { path: { id } }, options);
     },
+  };
+
+  readonly events = {
+    /** Deliveries as an endpoint would get them, over one long request: for development, on a machine that none reaches. */
+    listen: (query?: ListenQuery, options?: ListenOptions): AsyncGenerator<EventLine, void, undefined> =>
+      listenTo(this.#connection, query, options),
   };
 }
 

@@ -8,6 +8,7 @@ export {
   TimeoutError,
   UnexpectedReplyError,
 } from './errors.ts';
+export type { ListenOptions, ListenQuery } from './events.ts';
 export type * from './openapi.ts';
 export { operations } from './openapi.ts';
 export type { CallOptions, FullCallOptions, Input, OperationId, Reply } from './request.ts';

@@ -75,11 +75,7 @@ export async function send(
   const { surroundings } = connection;
   const patienceMs = options.patienceMs ?? connection.patienceMs;
   const address = `${connection.baseUrl}${pathOf(path, input.path ?? {})}${search}`;
-  const headers: Record<string, string> = {
-    'X-Access-Key-Id': connection.accessKeyId,
-    'X-Secret-Access-Key': connection.secretAccessKey,
-    Accept: 'application/json, application/pdf',
-  };
+  const headers = headersOf(connection, 'application/json, application/pdf');
   if (options.ifNoneMatch !== undefined) headers['If-None-Match'] = options.ifNoneMatch;
   if (options.range !== undefined) headers.Range = options.range;
   if (method === 'POST') headers['Idempotency-Key'] = options.idempotencyKey ?? surroundings.uuid();
@@ -108,6 +104,10 @@ export async function send(
       await surroundings.wait(waitMs, options.signal);
     }
   }
+}
+
+export function headersOf({ accessKeyId, secretAccessKey }: Connection, accept: string): Record<string, string> {
+  return { 'X-Access-Key-Id': accessKeyId, 'X-Secret-Access-Key': secretAccessKey, Accept: accept };
 }
 
 function waitAfter(attempt: number, error: ArsError, random: number): number {
@@ -151,7 +151,8 @@ async function sendOnce(
   }
 }
 
-async function read(
+/** @throws ArsError for whatever is no success */
+export async function read(
   id: string,
   response: Response,
   init: RequestInit,

@@ -10,6 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
 import { verifyWebhook } from '../../client/src/index.ts';
 import type { Line } from '../../cli/listen-by-key.ts';
+import type { Surroundings } from '../../client/src/index.ts';
+import { ApiError, Client, ConnectionError, openWebhook, UnexpectedReplyError } from '../../client/src/index.ts';
 import type { Statement } from '../../src/db/database.ts';
 import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
@@ -253,6 +255,76 @@ suite('GET /events', () => {
     for (let line = await stream.next(); line !== null; line = await stream.next()) rest.push(line);
     assert.equal((rest.at(-1) as { reason: string }).reason, 'stopping');
     await stopped;
+  });
+});
+
+suite('the client listens', () => {
+  const clientOf = (key: Key, surroundings: Partial<Surroundings> = {}) =>
+    new Client({
+      baseUrl: service.url,
+      accessKeyId: key.access_key_id,
+      secretAccessKey: key.secret_access_key,
+      surroundings: { wait: async () => {}, ...surroundings },
+    });
+
+  test('and gets each event once, in order, over connections that are cut anywhere', async () => {
+    const org = await service.organisation();
+    const bytes = [0, 90, 700, 1500, 2300, 4000];
+    let connections = 0;
+    const cutting: Surroundings['fetch'] = async (address, init) => {
+      const reply = await fetch(address, init);
+      let left = bytes[connections++] ?? Infinity;
+      if (left === 0) throw new TypeError('fetch failed');
+      const cut = new TransformStream<Uint8Array, Uint8Array>({
+        transform(chunk, controller) {
+          controller.enqueue(chunk.subarray(0, left));
+          left -= chunk.length;
+          if (left <= 0) controller.error(new TypeError('terminated'));
+        },
+      });
+      return new Response(reply.body!.pipeThrough(cut), reply);
+    };
+    const stopping = new AbortController();
+    const interruptions: unknown[] = [];
+    const lines = clientOf(org.key, { fetch: cutting }).events.listen(
+      {},
+      { signal: stopping.signal, onInterrupted: (error) => interruptions.push(error) },
+    );
+    const refs = Array.from({ length: 8 }, (_, i) => `learner-${i}-é`);
+    const got: string[] = [];
+    let secret = '';
+    for await (const line of lines) {
+      if (line.type === 'open' && secret === '') await emit(refs, org.id);
+      if (line.type === 'open') secret = line.secret!;
+      if (line.type !== 'delivery') continue;
+      const header = line.headers!['X-Svc-Signature-256']!;
+      const event = await openWebhook({ secret, header, body: line.body! });
+      got.push((event as { learner_ref: string }).learner_ref);
+      if (got.length === refs.length) stopping.abort();
+    }
+    assert.deepEqual(got, refs);
+    assert.ok(interruptions.length > 3 && interruptions.every((one) => one instanceof ConnectionError));
+  });
+
+  test('and is told what is refused, and what is none of its lines', async () => {
+    const told = async (client: Client, query = {}) => {
+      try {
+        for await (const line of client.events.listen(query)) return line;
+      } catch (error) {
+        return error;
+      }
+      return null;
+    };
+    const wrong = await told(clientOf({ ...scene.org.key, secret_access_key: 'ars_test_wrong' }));
+    assert.ok(wrong instanceof ApiError && wrong.status === 401, String(wrong));
+    const refused = await told(clientOf(scene.org.key), { after: 'yesterday' });
+    assert.ok(refused instanceof ApiError && refused.code === 'invalid_after', String(refused));
+    for (const body of ['<html>\n', '{}\n', 'null\n']) {
+      const odd = await told(clientOf(scene.org.key, { fetch: async () => new Response(body) }));
+      assert.ok(odd instanceof UnexpectedReplyError, String(odd));
+    }
+    const away = await told(clientOf(scene.org.key, { fetch: async () => Promise.reject(new TypeError('away')) }));
+    assert.ok(away instanceof ConnectionError, 'what was never reached is given up');
   });
 });
 
