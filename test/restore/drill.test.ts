@@ -51,6 +51,7 @@ suite('recovery to a moment', async () => {
           initdb: join(theirs, 'initdb'),
           pgCtl: join(theirs, 'pg_ctl'),
           postgres: join(theirs, 'postgres'),
+          libraries: join(theirs, '..', 'lib'),
           major: '',
         };
   const cluster = (name: string): Cluster => ({ base: folder, path: join(folder, name), account, binaries });

@@ -7,7 +7,7 @@ import { placeFor, reaches } from './system-account.ts';
 import type { Account } from './system-account.ts';
 
 /** PostgreSQL's programs, ready to run by the account that was asked for. */
-export type Binaries = { initdb: string; pgCtl: string; postgres: string; major: string };
+export type Binaries = { initdb: string; pgCtl: string; postgres: string; libraries: string; major: string };
 
 const platformNames: Partial<Record<NodeJS.Platform, string>> = { win32: 'windows' };
 
@@ -60,7 +60,8 @@ export async function prepareBinaries(source: string, account: Account | null, o
 
 function programs(folder: string, major: string): Binaries {
   const program = (name: string) => join(folder, 'native', 'bin', process.platform === 'win32' ? `${name}.exe` : name);
-  return { initdb: program('initdb'), pgCtl: program('pg_ctl'), postgres: program('postgres'), major };
+  const libraries = join(folder, 'native', 'lib', process.platform === 'win32' ? '' : 'postgresql');
+  return { initdb: program('initdb'), pgCtl: program('pg_ctl'), postgres: program('postgres'), libraries, major };
 }
 
 /** A strict umask closes whole packages alike, so one program and one folder of each kind stand for the rest. */

@@ -6,6 +6,7 @@ import {
   lstat,
   mkdir,
   open,
+  readdir,
   readFile,
   readlink,
   realpath,
@@ -44,9 +45,11 @@ const serverLogMaxBytes = 8 * 1024 * 1024;
 const MiB = 1024 * 1024;
 
 /** Written into `postgresql.conf` when the cluster is made, so an operator can change them. */
-function tunedSettings(): Record<string, string> {
+async function tunedSettings({ libraries }: Binaries): Promise<Record<string, string>> {
   const memoryMiB = (process.constrainedMemory() || totalmem()) / MiB;
   const within = (low: number, value: number, high: number) => `${Math.floor(Math.min(Math.max(low, value), high))}MB`;
+  // With a library that isn't there, nothing would start.
+  const prewarms = (await readdir(libraries)).some((file) => file.startsWith('pg_prewarm.'));
   return {
     max_connections: '200',
     shared_buffers: within(32, Math.min(memoryMiB, totalmem() / MiB) / 16, 1024),
@@ -58,6 +61,8 @@ function tunedSettings(): Record<string, string> {
     checkpoint_timeout: '15min',
     random_page_cost: '1.1',
     jit: 'off',
+    // What was in memory is read again at a start, in the order of the disk: page by page it would be by chance.
+    ...(prewarms ? { shared_preload_libraries: 'pg_prewarm' } : {}),
     autovacuum_naptime: '15s',
     // Parallel plans take cores from the service beside them, and shared memory that containers limit to 64 MB.
     max_parallel_workers_per_gather: '0',
@@ -167,7 +172,10 @@ export async function createCluster(cluster: Cluster, password: string): Promise
     await mkdir(draft, { mode: 0o700 });
     await writeFile(passwordFile, `${password}\n`, { mode: 0o600, flag: 'wx' });
     if (account) for (const made of [draft, passwordFile]) await chown(made, account.uid, account.gid);
-    const settings = Object.entries(tunedSettings()).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
+    const settings = Object.entries(await tunedSettings(cluster.binaries)).flatMap(([name, value]) => [
+      '--set',
+      `${name}=${value}`,
+    ]);
     await run(
       cluster.binaries.initdb,
       [
