@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import type { Look } from '../src/assessments/browse-sql.ts';
+import { unfiltered } from '../src/assessments/browse-sql.ts';
 import { exportedResults, resultColumns, sheetFile } from '../src/assessments/export.ts';
 import { sheetFormats } from '../src/files/sheet.ts';
 import { openApp } from '../src/main.ts';
@@ -27,17 +28,7 @@ const organisationId =
     : Number(given.organisation);
 const look: Look = {
   organisationId,
-  filter: {
-    sight: null,
-    groupIds: [],
-    facets: null,
-    flag: null,
-    source: null,
-    assessedFromUs: null,
-    assessedBeforeUs: null,
-    changedSinceUs: null,
-    latest: false,
-  },
+  filter: unfiltered,
   sort: 'assessed',
   descending: true,
   after: null,

@@ -31,6 +31,19 @@ export type ResultFilter = {
   latest: boolean;
 };
 
+/** Lets every result through: what is asked for stands beside it. */
+export const unfiltered: ResultFilter = {
+  sight: null,
+  groupIds: [],
+  facets: null,
+  flag: null,
+  source: null,
+  assessedFromUs: null,
+  assessedBeforeUs: null,
+  changedSinceUs: null,
+  latest: false,
+};
+
 /** Where a page begins: the values of the sort's keys in the row before. */
 export type ResultPlace = readonly (number | string)[];
 

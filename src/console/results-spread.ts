@@ -1,5 +1,6 @@
 import type { ResultContent } from '../assessments/body.ts';
 import { browseResults } from '../assessments/browse.ts';
+import { unfiltered } from '../assessments/browse-sql.ts';
 import type { DomainStrength, GroupSpread } from '../assessments/spread.ts';
 import { spreadOf, strengthsOf } from '../assessments/spread.ts';
 import type { Database } from '../db/database.ts';
@@ -137,17 +138,7 @@ export async function latestOf(
   const latest = await db.snapshot((tx) =>
     browseResults(tx, {
       organisationId,
-      filter: {
-        sight,
-        groupIds: [groupId],
-        facets: null,
-        flag: null,
-        source: null,
-        assessedFromUs: null,
-        assessedBeforeUs: null,
-        changedSinceUs: null,
-        latest: true,
-      },
+      filter: { ...unfiltered, sight, groupIds: [groupId], latest: true },
       sort: 'assessed',
       descending: true,
       after: null,

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { allFacets } from '../../src/assessments/facet.ts';
 import { browseResults, everyResult } from '../../src/assessments/browse.ts';
 import type { Look, ResultFilter, ResultSort } from '../../src/assessments/browse-sql.ts';
-import { resultSorts } from '../../src/assessments/browse-sql.ts';
+import { resultSorts, unfiltered } from '../../src/assessments/browse-sql.ts';
 import { exportedResults } from '../../src/assessments/export.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { readyRecord } from '../../src/imports/record.ts';
@@ -85,18 +85,6 @@ const groupIds = new Map(
   ).map((row) => [row.ref, row.group_id]),
 );
 
-const none: ResultFilter = {
-  sight: null,
-  groupIds: [],
-  facets: null,
-  flag: null,
-  source: null,
-  assessedFromUs: null,
-  assessedBeforeUs: null,
-  changedSinceUs: null,
-  latest: false,
-};
-
 function matching(all: Kept[], filter: ResultFilter): Kept[] {
   const flagged = ({ body }: Kept) => {
     const { is_borderline, needs_review } = JSON.parse(`{${body}}`);
@@ -148,7 +136,7 @@ function sorted(rows: Kept[], sort: ResultSort, descending: boolean): string[] {
 
 const look = (filter: Partial<ResultFilter>, sort: ResultSort, descending: boolean, limit: number): Look => ({
   organisationId: org.id,
-  filter: { ...none, ...filter },
+  filter: { ...unfiltered, ...filter },
   sort,
   descending,
   after: null,
@@ -206,7 +194,7 @@ suite('results as people look through them', async () => {
 
   for (const [nth, [name, filter]] of Object.entries(filters).entries())
     test(`${name}: every order, page by page, and as a file`, async () => {
-      const wanted = matching(all, { ...none, ...filter });
+      const wanted = matching(all, { ...unfiltered, ...filter });
       for (const [n, sort] of resultSorts.entries())
         for (const descending of nth === 0 ? [true, false] : [(nth + n) % 2 === 0]) {
           const given = look(filter, sort, descending, sort === 'assessed' ? 333 : 2000);
@@ -233,7 +221,7 @@ suite('results as people look through them', async () => {
     const rest = await db.snapshot((tx) =>
       browseResults(tx, { ...look({ groupIds: [cohort] }, 'assessed', true, 20), after: first.next }),
     );
-    const order = sorted(matching(all, { ...none, groupIds: [cohort] }), 'assessed', true);
+    const order = sorted(matching(all, { ...unfiltered, groupIds: [cohort] }), 'assessed', true);
     assert.deepEqual(
       rest.rows.map((row) => row.assessment_id),
       order.slice(20, 40),
