@@ -15,12 +15,14 @@ const store = statement(
    where f.organisation_id = $1 and f.learner_id = any($3::uuid[]) and not f.deleted
   on conflict (organisation_id, learner_id, assessment_id, group_id) do update set position = excluded.position`,
 );
+// Behind "is true" a group leads to no index: while little is known of a table that has just grown, the planner would read all
+// that left the group once for each learner, and 500 who come back took seconds.
 const forget = statement(
   'scope_exit.forget',
   `
   delete from scope_exit e
    using unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id), assessment_feed f
-   where e.organisation_id = $1 and e.learner_id = p.learner_id and e.group_id = p.group_id
+   where e.organisation_id = $1 and e.learner_id = p.learner_id and (e.group_id = p.group_id) is true
      and f.organisation_id = $1 and f.learner_id = e.learner_id and f.assessment_id = e.assessment_id and not f.deleted`,
 );
 
