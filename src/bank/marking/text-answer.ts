@@ -6,7 +6,7 @@ import { formulaMatches } from './formula-answer.ts';
 import { asksForDigits } from './number-answer.ts';
 import type { Surroundings } from './number-answer.ts';
 import { readQuantity } from './quantity.ts';
-import { distance, isSlipOf } from './slips.ts';
+import { distance, isEnglishWord, isSlipOf } from './slips.ts';
 import { bare, comparable, stemOf, straightQuotes, wordsOf } from './text.ts';
 import { withoutTalk } from './talk.ts';
 import { isPastMidnight, markTime, readTime, timeOnItsDay } from './time.ts';
@@ -312,12 +312,13 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
   // "His friend Rosa", "my mother was indignant": a phrase or sentence that ends in the answer. Lists could name two, and
   // where words are asked for, the one before has to say nothing.
   const asksForWords = /\b(?:one|two|1|2)\W* words?\b/iu.test(question.text);
-  const first = typed.findIndex((word) => sameWord(word, wanted[0]!));
+  const first = typed.findIndex((word) => sameWord(word, wanted[0]!, asksForWords));
   const leads = functionWords.has(typed[0] ?? '') && !/[,;/&]|\b(?:and|or)\b/iu.test(text);
   const said = typed[first - 1] ?? '';
   let before = leads && (!asksForWords || functionWords.has(said) || howMuch.test(said)) ? 3 : 0;
-  for (const word of typed) {
-    if (next < wanted.length && sameWord(word, wanted[next]!)) {
+  for (const [at, word] of typed.entries()) {
+    if (next < wanted.length && sameWord(word, wanted[next]!, asksForWords)) {
+      if (isOwnerOfAnother(word, wanted[next]!, typed[at + 1])) namesMore = true;
       next++;
       continue;
     }
@@ -341,7 +342,15 @@ function sameWords(text: string, accepted: string, key: TextKey, question: Quest
 
 const howMuch = /^(?:very|so|quite|rather|really|too|completely|always|often|first|last)$/u;
 
-function sameWord(typed: string, wanted: string): boolean {
+/** "The passenger's phone" names a phone; "the passenger's speaking" says that the passenger is. */
+function isOwnerOfAnother(typed: string, wanted: string, following: string | undefined): boolean {
+  if (typed !== `${wanted}'s` && typed !== `${wanted}s`) return false;
+  return following !== undefined && !functionWords.has(following) && !/^\d|ing$/u.test(following);
+}
+
+/** @param isWordItself whether the word of a text is asked for, and not what it means: "grossed" is another one than "gross". */
+function sameWord(typed: string, wanted: string, isWordItself: boolean): boolean {
+  if (isWordItself && /(?:ed|ing)$/u.test(typed) && !/(?:ed|ing)$/u.test(wanted) && isEnglishWord(typed)) return false;
   const alike = stemOf(typed) === stemOf(wanted) || `${typed}s` === wanted || typed === `${wanted}s`;
   return alike || ordinals[typed] === wanted || isSlipOf(typed, wanted);
 }
