@@ -191,7 +191,12 @@ function withoutTail(text: string, around: Surroundings): string {
   if (share !== null) return text.slice(0, share.index);
   const tail = /\s(?:over|for|after|within|in|at|on|from|with)\s.*$/iu.exec(text);
   if (tail === null || !/\d/u.test(tail[0]) || !/\d/u.test(text.slice(0, tail.index))) return text;
-  return wordsOf(tail[0]).every((word) => fillers.has(word) || around.words.has(stemOf(word)) || word === 'over')
+  return wordsOf(tail[0]).every(
+    (word) =>
+      fillers.has(word) ||
+      around.words.has(stemOf(word)) ||
+      /^(?:over|for|after|within|in|at|on|from|with)$/u.test(word),
+  )
     ? text.slice(0, tail.index)
     : text;
 }

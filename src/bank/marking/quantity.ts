@@ -35,7 +35,11 @@ const number =
 const result =
   /^.*\d.*(?:\b(?:is|equals|equal|makes?|gives?|shows?|holds?|leaves?|comes to|therefore|which is|rounds? (?:up |down )?to|rounded (?:up |down )?to|so)\b|=|→|->) ?(?:(?:that|it|this)(?:'s| is)? |about |i (?:think|need) |you need |they need |we need )*(?=[-+£$€]? ?\d)/u;
 
-type Part = { kind: 'number'; text: string } | { kind: 'unit'; unit: Unit } | { kind: 'word'; text: string };
+type Part =
+  | { kind: 'number'; text: string }
+  /** A sign of money stands before its number. */
+  | { kind: 'unit'; unit: Unit; isSign: boolean }
+  | { kind: 'word'; text: string };
 
 /**
  * Reads a typed quantity, whatever stands around it. @returns null where there is no number, or more than one that
@@ -56,7 +60,10 @@ export function readQuantity(text: string): Quantity | null {
       digitsForWords(word.trim()) === digits ? digits : all,
     )
     // "2 (Ana and Cy)", "16 (4 × 4)": words that explain the number, or how it was found.
-    .replace(/(?<=\S) ?\((?:[^()\d]*|[^()]*\d[^()]*[+×x*÷=-][^()]*)\)\.?$/u, '')
+    .replace(
+      /(?<=\S) ?\((?:[^()\d]*|[^()]*\d[^()]*[+×x*÷=-][^()]*|(?:to )?\d ?(?:d\.?p\.?|s\.?f\.?|decimal places?))\)\.?$/u,
+      '',
+    )
     .replace(bounds, '')
     .replace(/^["'“”‘’(]+|["'“”‘’).!,;]+$/gu, '')
     // Keyboards put spaces around a point, as at the end of a sentence.
@@ -125,7 +132,7 @@ function partsOf(plain: string): Part[] | null {
     }
     const named = unitAt(plain, at);
     if (named !== null) {
-      parts.push({ kind: 'unit', unit: named.unit });
+      parts.push({ kind: 'unit', unit: named.unit, isSign: /[£$€]/u.test(plain[at]!) });
       at = named.end;
       continue;
     }
@@ -165,16 +172,17 @@ function quantityOf(parts: Part[]): Quantity | null {
   const numbers = told.filter((part) => part.kind === 'number');
   if (numbers.length === 0) return null;
   // "£3.65p": the sign of the whole and of the part on one number.
-  const pairs: { text: string; unit: Unit | null }[] = [];
+  const pairs: { text: string; unit: Unit | null; part: Part }[] = [];
   let taken = -1;
   for (let i = 0; i < told.length; i++) {
     const part = told[i]!;
     if (part.kind === 'number') {
-      const after = told[i + 1];
+      const next = told[i + 1];
+      const after = next?.kind === 'unit' && next.isSign && told[i + 2]?.kind === 'number' ? undefined : next;
       const before = told[i - 1];
       const isOwn = before?.kind === 'unit' && i - 1 > taken;
       if (!isOwn && after?.kind === 'unit') taken = i + 1;
-      pairs.push({ text: part.text, unit: isOwn ? before.unit : after?.kind === 'unit' ? after.unit : null });
+      pairs.push({ text: part.text, unit: isOwn ? before.unit : after?.kind === 'unit' ? after.unit : null, part });
     }
   }
   if (told.filter((part) => part.kind === 'unit').length > numbers.length + 1) return null;
@@ -194,9 +202,13 @@ function quantityOf(parts: Part[]): Quantity | null {
   let sum = { n: 0n, d: 1n };
   let previous: Unit | null = null;
   const sign = first!.plain!.value.n < 0n ? -1n : 1n;
-  for (const { unit, plain } of read) {
+  for (const { unit, plain, part } of read) {
+    // "£48 in total for 4": what stands further off is no pence.
+    const before = parts[parts.indexOf(part) - 1];
+    const isNext = before?.kind !== 'word' || before.text === 'and';
     // "14h 30m": after hours, m stands for minutes.
-    const own: Unit | null = unit === metres && previous === hours ? minutes : (unit ?? smallerThan(previous));
+    const own: Unit | null =
+      unit === metres && previous === hours ? minutes : (unit ?? (isNext ? smallerThan(previous) : null));
     if (own === null || (previous !== null && !isPartOf(own, previous))) return null;
     const n = (previous === null ? 1n : sign) * plain!.value.n * own.factor.n;
     const d = plain!.value.d * own.factor.d;
