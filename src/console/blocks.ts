@@ -187,8 +187,11 @@ export function told(sentence: string, zone: string): Content {
   );
 }
 
+/** The same as text, where no element may stand. */
+export const dayWords = (at: Date, zone: string) => formatOf(zone, false).format(at);
+
 export function day(at: Date, zone: string): Markup {
-  return html`<time datetime="${at.toISOString()}">${formatOf(zone, false).format(at)}</time>`;
+  return html`<time datetime="${at.toISOString()}">${dayWords(at, zone)}</time>`;
 }
 
 /** Links of a list that `readFrom` goes through. */

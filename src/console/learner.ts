@@ -19,7 +19,7 @@ import { findLearnerSeen } from '../trace/named.ts';
 import type { ResultSeen } from '../trace/named.ts';
 import { managers } from '../users/roles.ts';
 import { actorNames } from './actors.ts';
-import { day, empty, facts, instant, moment, notice, table } from './blocks.ts';
+import { day, dayWords, empty, facts, instant, moment, notice, table } from './blocks.ts';
 import { name } from './frame.ts';
 import { groupPath, typeWords } from './group.ts';
 import { inviters } from './invite.ts';
@@ -29,7 +29,6 @@ import { subjectNames } from './level-words.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { sightOf } from './sight.ts';
-import { dayOf } from './zone.ts';
 
 /** One learner: results over time, evidence, invitations, groups, and what was changed. */
 export const learnerRoutes: ConsoleRoute[] = [
@@ -173,7 +172,7 @@ function subjectPart(visit: Visit, subject: Subject, rows: Placed[]): Content {
       {
         head: 'Evidence',
         cell: (row) =>
-          html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of ${label}, ${dayOf(new Date(row.assessed_at / 1000), zone)}</span></a>`,
+          html`<a href="${base}/results/${row.assessment_id}/evidence">PDF<span class="unseen"> of ${label}, ${dayWords(new Date(row.assessed_at / 1000), zone)}</span></a>`,
       },
       { head: 'Result', cell: (row) => resultLink(visit, row.assessment_id) },
     ],
