@@ -3,7 +3,7 @@ import { feedLane, inWork } from './db/work.ts';
 import { statement } from './db/database.ts';
 import { advisoryLocks } from './db/locks.ts';
 import type { DifferingCell } from './feed/digest.ts';
-import { clearDigest, fillSlice, findWithoutCells, nextCountedSet, recountDigest } from './feed/digest.ts';
+import { clearDigest, fillSlice, nextSetBehind, recountDigest } from './feed/digest.ts';
 import { limits } from './limits.ts';
 import { digestDifferences } from './measures.ts';
 import { nilUuid } from './uuid.ts';
@@ -25,16 +25,14 @@ export async function scrubDigest(app: App): Promise<void> {
     const [row] = await tx.query<{ mine: boolean }>(turn);
     if (!row!.mine) return;
     let at = scrubbedThrough.get(app) ?? start;
-    if (at === start) for (const lost of await findWithoutCells(tx)) raiseAlarm(app, lost, null, 1);
     for (let seen = 0; seen < limits.digestScrubRecords;) {
-      const set = await nextCountedSet(tx, at);
+      const set = await nextSetBehind(tx, at);
       if (set === null) {
         scrubbedThrough.set(app, start);
         return;
       }
       const differing = await recountDigest(tx, set.organisationId, set.groupSetId);
-      if (differing !== null && differing.length > 0)
-        raiseAlarm(app, set.organisationId, set.groupSetId, differing.length);
+      if (differing !== null && differing.length > 0) raiseAlarm(app, set, differing.length);
       at = set;
       scrubbedThrough.set(app, at);
       // A set costs something, however few results it has.
@@ -43,10 +41,10 @@ export async function scrubDigest(app: App): Promise<void> {
   });
 }
 
-function raiseAlarm(app: App, organisation: number, groupSetId: string | null, cells: number): void {
+function raiseAlarm(app: App, { organisationId, groupSetId }: typeof start, cells: number): void {
   digestDifferences.count();
   const hint = 'ars digest verify --repair counts it again';
-  app.log.error('digest.differs', { organisation, group_set: groupSetId, cells, hint });
+  app.log.error('digest.differs', { organisation: organisationId, group_set: groupSetId, cells, hint });
 }
 
 /** Recounts all results of the organisation; null while they are being counted after an upgrade. */

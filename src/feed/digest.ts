@@ -273,29 +273,24 @@ export async function recountDigest(
   return [...cells, ...total.map(() => ({ group_set_id: null, facet: null }))];
 }
 
+/**
+ * A set that has lost its cells is known by its groups, and one that never was by its cells. Every organisation has a set
+ * from the start, so that its sum is compared even where no result is left.
+ */
 const nextSet = statement(
   'digest.next_set',
   `
-  select organisation_id, group_set_id, sum(n)::int8 as n from digest_cell
-   where (organisation_id, group_set_id) > ($1, $2)
+  select organisation_id, group_set_id, sum(n)::int8 as n
+    from ((select organisation_id, group_set_id, 0 as n from group_set
+            where (organisation_id, group_set_id) > ($1, $2) order by 1, 2 limit 1)
+           union all
+          (select organisation_id, group_set_id, sum(n) as n from digest_cell
+            where (organisation_id, group_set_id) > ($1, $2) group by 1, 2 order by 1, 2 limit 1)) s
    group by 1, 2 order by 1, 2 limit 1`,
 );
 
-const withoutCells = statement(
-  'digest.without_cells',
-  `
-  select organisation_id from feed v
-   where digest_n > 0 and not exists (select from digest_cell c where c.organisation_id = v.organisation_id)
-   order by organisation_id limit 100`,
-);
-
-/** Organisations that have lost every cell: a scrub goes round by cells, and would never come to them. */
-export async function findWithoutCells(tx: Tx): Promise<number[]> {
-  return (await tx.query<{ organisation_id: number }>(withoutCells)).map((row) => row.organisation_id);
-}
-
-/** The group set behind this one, over all organisations: how a scrub goes round. */
-export async function nextCountedSet(
+/** The group set behind this one, over all organisations: how a scrub goes round. `n` is how many results it says it has. */
+export async function nextSetBehind(
   tx: Tx,
   after: { organisationId: number; groupSetId: string },
 ): Promise<{ organisationId: number; groupSetId: string; n: number } | null> {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { repairDigest, scrubDigest, verifyDigest } from '../../src/digest.ts';
 import { fillSlice } from '../../src/feed/digest.ts';
+import { readMetrics } from '../../src/metrics.ts';
 import { assertRefused } from '../contract/expect.ts';
 import { digestOf } from '../laws/mirror.ts';
 import type { Group } from '../scenario.ts';
@@ -174,6 +175,8 @@ async function damage({ org }: World, sql: string): Promise<void> {
   await service.app.db.query(sql, [org.id]);
 }
 
+const alarmsRaised = () => readMetrics()['ars_digest_differences_total']?.['']?.[0] ?? 0;
+
 suite('a recount', () => {
   for (const [what, sql] of [
     [
@@ -181,6 +184,20 @@ suite('a recount', () => {
       'update digest_cell set s1 = s1 + 1 where organisation_id = $1 and facet = (select min(facet) from digest_cell)',
     ],
     ['that every cell is lost', 'delete from digest_cell where organisation_id = $1'],
+    [
+      'a set whose cells are lost, and the sum with them,',
+      `with lost as (delete from digest_cell where organisation_id = $1 and group_set_id =
+         (select group_set_id from digest_cell where organisation_id = $1 and n > 0 limit 1) returning *)
+       update feed set digest_n = digest_n - l.n, digest_w1 = (digest_w1 - l.w1) & 4294967295, digest_w2 = (digest_w2 - l.w2) & 4294967295
+         from (select sum(n)::int8 as n, sum(s1)::int8 as w1, sum(s2)::int8 as w2 from lost) l where organisation_id = $1`,
+    ],
+    [
+      'a set that never was, and the sum with it,',
+      `with made as (insert into digest_cell (organisation_id, group_set_id, facet, n, s1, s2)
+         select $1, gen_random_uuid(), min(facet), 1, 1, 1 from digest_cell returning n)
+       update feed set digest_n = digest_n + 1, digest_w1 = (digest_w1 + 1) & 4294967295, digest_w2 = (digest_w2 + 1) & 4294967295
+        where organisation_id = $1`,
+    ],
     ['the sum', 'update feed set digest_w2 = digest_w2 # 1 where organisation_id = $1'],
     ['a token', 'update assessment_feed set token = token # 1 where organisation_id = $1'],
   ] as const)
@@ -190,9 +207,11 @@ suite('a recount', () => {
       await damage(made, sql);
       assert.notDeepEqual(await verifyDigest(service.app, made.org.id), []);
       service.logged.length = 0;
+      const alarms = alarmsRaised();
       // Where the scrub before ended is not known here: it goes round.
       for (let slice = 0; slice < 2; slice++) await scrubDigest(service.app);
       assert.ok(service.logged.some((line) => line.includes('digest.differs') && line.includes(String(made.org.id))));
+      assert.ok(alarmsRaised() > alarms);
       await repairDigest(service.app, made.org.id, new AbortController().signal);
       assert.deepEqual(await verifyDigest(service.app, made.org.id), []);
       const { held, digest } = await walk(made.org, since);
