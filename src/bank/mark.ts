@@ -4,6 +4,7 @@ import type { Surroundings } from './marking/number-answer.ts';
 import { markNumber } from './marking/number-answer.ts';
 import type { Question, TextVerdict } from './marking/text-answer.ts';
 import { markText } from './marking/text-answer.ts';
+import { saysNoAnswer } from './marking/talk.ts';
 import { comparable, stemOf, wordsOf } from './marking/text.ts';
 
 /** What a form sent, by field name (see `render-model.ts` for the names): one value, or a list for check boxes. */
@@ -138,8 +139,11 @@ function markField(item: RenderedItem, field: TaskField, key: TaskKeyValue, answ
   if (field.control !== 'text') return given === key ? 'right' : 'wrong';
   if (typeof key === 'string' || Array.isArray(key)) return 'wrong';
   const label = `${field.label} ${field.hint ?? ''}`;
-  if ('accept' in key) return markText(given, key, questionOf(item, label));
-  return markNumber(given, key as NumericKey, surroundings(item, [], label));
+  const verdict =
+    'accept' in key
+      ? markText(given, key, questionOf(item, label))
+      : markNumber(given, key as NumericKey, surroundings(item, [], label));
+  return verdict !== 'right' && saysNoAnswer(given) ? 'empty' : verdict;
 }
 
 /** "?", "..." and pictures are no attempt. */
@@ -202,12 +206,14 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
       // The words of a list or table beside its number: "Section 4: Repairs".
       const shown = item.figure === undefined ? [] : wordsOf(figureText(item.figure)).map(stemOf);
       const verdict = markNumber(text, item.key, { ...around, words: around.words.union(new Set(shown)) });
+      if (verdict !== 'right' && saysNoAnswer(text)) return unanswered;
       return marked(verdict === 'right', verdict === 'unreadable' ? 'not_a_number' : null);
     }
     case 'short_text': {
       const text = one(answer, fieldNames.answer);
       if (saysNothing(text)) return unanswered;
       const verdict = markText(text, item.key, questionOf(item));
+      if (verdict !== 'right' && saysNoAnswer(text)) return unanswered;
       return marked(verdict === 'right', verdict === 'form' ? formOf(item.key) : null);
     }
     case 'ordering':

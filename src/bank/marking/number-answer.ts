@@ -94,7 +94,7 @@ function markPlainNumber(text: string, key: NumericKey, around: Surroundings): N
 }
 
 /** Words beside a number that make another one of it, or leave it open. */
-const changing = new Set(
+export const changing = new Set(
   'than over under above below nearly almost beyond besides between through minus without except but squared cubed root power half halves third thirds quarter quarters fifth fifths tenth tenths twice double triple treble dozen score hundred thousand million billion point half third quarter either neither nor if unless not never none nothing maybe different wrong error something anything'.split(
     ' ',
   ),

@@ -22,6 +22,8 @@ const leads = [
   '(?:um+|erm?|hm+|ok|okay|hi|hello|hey)[,.!… ]+',
   '(?:so|well|yes|yeah|right)(?:[,.!…]+ ?| (?=\\d|£|(?:it|that|this|the answer|i)\\b))',
   "(?:maybe|perhaps|probably|possibly|definitely|surely)(?: it(?:'?s| is))?,? ",
+  "(?:(?:i am|i'?m|we are|we're) )?not (?:really |very |too |so |100% )?sure(?:[,.;:!… -]*[,.;:!…]| but)[, ]*",
+  "(?:idk|(?:i )?(?:don'?t|do not) (?:really )?know)(?:[,.;:!… -]*[,.;:!…]| but)[, ]*",
   '(?:\\d{1,2}|[ivx]+)[.)] ?(?=[^\\d\\s.])',
   `(?:i|we)(?: |(?='?d ))${say}(?: that)?(?: it${be}?${spelt}| (?:the|my) ${praise}${thing}${be})?[,:]? `,
   `(?:(?:the|my|this|your) )?${praise}${thing}(?: ?[:=]|${be}| ?-)${spelt} `,
@@ -47,6 +49,7 @@ const tails = [
   ' ?\\((?:correct|right|answer|maybe|sure|probably|guess)[.!?]*\\)',
   ' ?\\((?:noun|verb|adjective|adverb|singular|plural|past|present)(?: \\w+)?\\)',
   ' ?[✓✔☑√]+',
+  "[,.;]? (?:but )?\\(?(?:(?:i am|i'?m) )?not (?:really |very |too |so |100% )?sure\\)?[.!…]*",
   ' ?\\?+',
   ',? (?:not|instead of|rather than) [^,;]{1,30}',
 ].map((one) => new RegExp(`(?<=\\S)${one}$`, 'iu'));
@@ -71,4 +74,30 @@ export function withoutTalk(text: string): string {
     for (const pattern of tails) out = out.replace(pattern, '').trim();
     if (out === before) return out;
   }
+}
+
+const noAnswer = new RegExp(
+  `^(?:(?:sorry|um+|erm?|hm+|oh|well|honestly|so|but) )*(?:${[
+    "(?:i |we )?(?:really |honestly |just |still )?(?:do not|don'?t|did not|didn'?t|do ?nt) (?:really |actually |even )?(?:know|no|understand|get it|remember)",
+    '(?:i )?dun+o',
+    'idk',
+    "(?:i am |i'?m |im )?(?:really )?not (?:really |very |too |so )?sure",
+    "(?:i am |i'?m |im )?unsure",
+    "(?:i )?(?:have |have got |'?ve got |got )?(?:no|not a) (?:idea|clue)",
+    "(?:i )?(?:have not|haven'?t) (?:got )?(?:an?|any|the) (?:idea|clue)",
+    "(?:i )?(?:can not|cannot|can'?t) (?:remember|say|tell|work (?:it|this|that) out|do (?:it|this|that))",
+  ].join(
+    '|',
+  )})(?: (?:it|this|that|this one|that one|how|how to do (?:it|this)|the answer|at all|what it is|what that is|sorry))*[.!?… ]*$`,
+  'u',
+);
+
+/** Whether someone only says that they have no answer: "I don't know", "idk", "not sure, sorry". */
+export function saysNoAnswer(text: string): boolean {
+  const plain = straightQuotes(text)
+    .toLowerCase()
+    .replace(pictures, ' ')
+    .replace(/[,\s]+/gu, ' ')
+    .trim();
+  return plain.length <= 80 && noAnswer.test(plain);
 }

@@ -3,7 +3,7 @@ import { addressWords, emailText, phoneDigits } from './contact.ts';
 import { markDate, readDate } from './date.ts';
 import { digitsForWords } from './number-words.ts';
 import { formulaMatches } from './formula-answer.ts';
-import { asksForDigits } from './number-answer.ts';
+import { asksForDigits, changing } from './number-answer.ts';
 import type { Surroundings } from './number-answer.ts';
 import { readQuantity } from './quantity.ts';
 import { distance, isEnglishWord, isSlipOf } from './slips.ts';
@@ -66,14 +66,27 @@ function withoutExplanation(text: string, question: Question): string | null {
 }
 
 /** The number of a page, a section, a meaning: with the words of the list beside it, or those alone, which are asked again. */
-function markNumberOfList(text: string, key: TextKey, question: Question): TextVerdict {
+function markNumberOfList(typed: string, key: TextKey, question: Question): TextVerdict {
+  // With the colon beside it, "one:" is not read as a number.
+  const text = typed.replace(/(?<=\p{L}):(?=\s)/gu, ' -');
   const words = wordsOf(text);
   const numbers = words.filter((word) => /\d/u.test(word));
   if (numbers.length === 0) return /\bwrite (?:the|its) number\b/iu.test(question.text) ? 'form' : 'wrong';
   const isBeside = (word: string) =>
     functionWords.has(word) || question.words.has(stemOf(word)) || question.figureWords.has(stemOf(word));
   const others = words.filter((word) => !numbers.includes(word));
-  return numbers.length === 1 && numbers[0] === key.accept[0] && others.every(isBeside) ? 'right' : 'wrong';
+  if (numbers.length !== 1 || numbers[0] !== key.accept[0]) return 'wrong';
+  if (others.every(isBeside)) return 'right';
+  // "Step 1: Take a photo of it": what the passage says there. One word could be a unit.
+  const line = /^(\D*)\d+\)? ?(?:[:–—=-]|\. )\s*(\D+)$/u.exec(digitsForWords(comparable(text)));
+  if (line === null || !wordsOf(line[1]!).every(isBeside)) return 'wrong';
+  const said = wordsOf(line[2]!);
+  const isSaid = (word: string) =>
+    !changing.has(word) &&
+    !denials.has(word) &&
+    !question.namedWrong.has(word) &&
+    (isBeside(word) || isEnglishWord(word));
+  return said.length > 1 && said.every(isSaid) ? 'right' : 'wrong';
 }
 
 function markPlainText(text: string, key: TextKey, question: Question): TextVerdict {
