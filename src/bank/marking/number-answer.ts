@@ -26,7 +26,7 @@ export type Surroundings = {
 
 /** Words that may stand beside any number without changing what it says. */
 const fillers = new Set(
-  'by on off up about approximately approx around roughly exactly only just them it is its it’s the a an in all altogether total each more less fewer another left over answer equals of per and they there are were was cost costs pay pays get gets need needs at i think chance probability inc incl including included with times x rose fell so that this i you he she we would will must should can could be been got gets gives give made make makes comes come came counted count found added work worked out to all together result sum my have has had having result ans answers counting'.split(
+  'pg pgs by on off up about approximately approx around roughly exactly only just them it is its it’s the a an in all altogether total each more less fewer another left over answer equals of per and they there are were was cost costs pay pays get gets need needs at i think chance probability inc incl including included with times x rose fell so that this i you he she we would will must should can could be been got gets gives give made make makes comes come came counted count found added work worked out to all together result sum my have has had having result ans answers counting'.split(
     ' ',
   ),
 );
@@ -46,9 +46,31 @@ export function markNumber(text: string, key: NumericKey, around: Surroundings):
     const counted = inDozens(isWritten(around.text) ? text : digitsForOrdinals(text));
     if (counted !== text && markPlainNumber(counted, key, around) === 'right') return 'right';
   }
+  // "£228 (£12 off)": an amount in brackets that says what it is of. It may make nothing wrong that was asked again.
+  const main = withoutSideAmount(text);
+  if (verdict === 'unreadable' && main !== null && markPlainNumber(main, key, around) === 'right') return 'right';
   const alone = withoutTalk(text);
   return verdict !== 'unreadable' || alone === text ? verdict : markPlainNumber(alone, key, around);
 }
+
+/**
+ * The text without an amount, with words of its own, in brackets at its end.
+ * @returns null where there is none, or its words could put it in the answer's place
+ */
+function withoutSideAmount(text: string): string | null {
+  const found = /^([^()]*\d[^()]*?) ?\(([^()]*\d[^()]*)\)[.!]?$/u.exec(text.trim());
+  if (found === null) return null;
+  const words = wordsOf(found[2]!).filter((word) => !/\d/u.test(word) && unitNamed(word) === null);
+  const isPlain = (word: string) => !changing.has(word) && !weighing.has(word) && isEnglishWord(word);
+  return words.length > 0 && words.every(isPlain) ? found[1]! : null;
+}
+
+/** Words that add to what stands before them, or put another in its place. */
+const weighing = new Set(
+  'and or plus add more less fewer extra about maybe perhaps answer actually correct correction right real really should must rather is are was sorry meant mean total altogether'.split(
+    ' ',
+  ),
+);
 
 const isWritten = (question: string): boolean => /\bwrite (?:the|its|a) number\b/iu.test(question);
 

@@ -62,7 +62,7 @@ const spellings: readonly [Unit, string][] = [
   ],
   [unit('fahrenheit', 1), '°f f ºf degf fahrenheit degreesf degreef degreesfahrenheit degreefahrenheit'],
   [unit('angle', 1), '° º degree degrees deg degs'],
-  [unit('percent', 1), '% percent percentage pc'],
+  [unit('percent', 1), '% percent percentage pc pct'],
   [unit('data', 1), 'kb kilobyte kilobytes'],
   [unit('data', 1000), 'mb megabyte megabytes meg megs'],
   [unit('data', 1_000_000), 'gb gigabyte gigabytes gig gigs'],
