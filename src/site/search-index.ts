@@ -3,7 +3,7 @@ import { beginning } from './markdown.ts';
 /** A page as the index reads it. */
 export type Searched = { path: string; title: string; group: string; body: string };
 
-/** Without these a line of text says the same; whoever looks for them alone finds nothing. */
+/** Without these a line of text says the same: they are not in the index, and beside other words they narrow nothing. */
 const stopWords = new Set(
   'a an and are as at be but by can does for from had has have if in into is it its no not of on one or so than that the their them then there these they this to was were what when where which who will with you your'.split(
     ' ',
@@ -72,6 +72,7 @@ export function searchIndex(pages: readonly Searched[]): string {
   const index = {
     pages: pages.map(({ path, title, group }) => [path, title, group]),
     sections,
+    stopWords: [...stopWords],
     words: words.map(([word, held]) => `${word} ${distances(held)}`).join('\n'),
   };
   return `window.searchIndex = ${JSON.stringify(index)};\n`;

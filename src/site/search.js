@@ -22,7 +22,7 @@
         var parts = line.split(' ');
         return { word: parts[0], held: parts.slice(1).map(function (step) { return (at += parseInt(step, 36)); }) };
       });
-      index = { pages: raw.pages, sections: raw.sections, words: words };
+      index = { pages: raw.pages, sections: raw.sections, stopWords: raw.stopWords, words: words };
       show();
     };
     document.head.append(script);
@@ -53,8 +53,10 @@
   }
 
   function find(text) {
-    // Words that stand nowhere by themselves, such as "the", narrow nothing.
-    var words = split(text);
+    // "The" narrows nothing, though "themselves" begins like it; alone it may be what a longer word begins with.
+    var all = split(text);
+    var telling = all.filter(function (word) { return index.stopWords.indexOf(word) < 0; });
+    var words = telling.length ? telling : all;
     var sets = words.map(function (word) { return holders(word, function (one, single) { return one.startsWith(single); }); });
     var near = false;
     sets = sets.map(function (set, i) {
@@ -79,7 +81,10 @@
         else if (own.some(function (one) { return one.startsWith(single); })) score += 4 / Math.sqrt(own.length);
         if (split(page[1]).some(function (one) { return one.startsWith(single); })) score += 2;
       });
-      if (heading === whole) score += 20;
+      // An error's own section says how to mend it, and comes before where the reference names the code.
+      if (heading === whole) score += section[1] === whole ? 21 : 20;
+      // Many sections hold the name of a field or a parameter; the reference says what it is.
+      if (page[2] === 'Reference') score += 1;
       // Why something was decided is seldom what somebody looks for first.
       if (page[2] === 'Decisions' || page[2] === 'Sources') score /= 2;
       hits.push({ at: at, score: score });

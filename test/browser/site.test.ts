@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
+import { errorTable } from '../../src/errors.ts';
 import { defaultRateLimit, exampleOrigin } from '../../src/settings.ts';
 import { makeSite } from '../../src/site/site.ts';
 import { withService } from '../service.ts';
@@ -85,10 +86,15 @@ suite('the documentation in a browser', { skip: withoutBrowser }, async () => {
     const { page } = await openPage({ width: 1280 });
     await page.goto(`${service.url}/docs/`);
     assert.equal((await results(page, 'invalid_cursor'))[0], 'errors.html#invalid_cursor');
+    for (const code of Object.keys(errorTable)) assert.equal((await results(page, code))[0], `errors.html#${code}`);
+    for (const field of ['since', 'status', 'subject', 'limit'])
+      assert.ok((await results(page, field)).some((one) => one.startsWith('reference.html#')), field);
     assert.equal((await results(page, 'group_limit'))[0], 'errors.html#group_limit_exceeded');
     assert.ok((await results(page, 'X-Sync-Digest')).length > 0);
     assert.ok((await results(page, 'tombstones')).includes('concepts.html#delta-sync'));
     assert.ok((await results(page, 'ETag 304')).includes('integrator.html#delta-sync'));
+    assert.ok((await results(page, 'If-None-Match')).some((one) => one.startsWith('reference.html#')));
+    assert.deepEqual(await results(page, 'the digest'), await results(page, 'digest'));
     assert.ok((await results(page, 'tombstnoe')).length > 0);
     assert.deepEqual(await results(page, 'zzzzqqqq'), []);
     assert.equal(await page.locator('#site-said').textContent(), 'Nothing is found.');
