@@ -88,7 +88,10 @@ suite('the documentation in a browser', { skip: withoutBrowser }, async () => {
     assert.equal((await results(page, 'invalid_cursor'))[0], 'errors.html#invalid_cursor');
     for (const code of Object.keys(errorTable)) assert.equal((await results(page, code))[0], `errors.html#${code}`);
     for (const field of ['since', 'status', 'subject', 'limit'])
-      assert.ok((await results(page, field)).some((one) => one.startsWith('reference.html#')), field);
+      assert.ok(
+        (await results(page, field)).some((one) => one.startsWith('reference.html#')),
+        field,
+      );
     assert.equal((await results(page, 'group_limit'))[0], 'errors.html#group_limit_exceeded');
     assert.ok((await results(page, 'X-Sync-Digest')).length > 0);
     assert.ok((await results(page, 'tombstones')).includes('concepts.html#delta-sync'));

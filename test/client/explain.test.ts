@@ -3,6 +3,9 @@ import { suite, test } from 'node:test';
 import type { ServerResponse } from 'node:http';
 import { ArsError, Client, openMirror, sync } from '../../client/src/index.ts';
 import { levels } from '../../src/assessments/facet.ts';
+import { Backup } from '../../src/sandbox/backup.ts';
+import { mergeLearners } from '../../src/merging/merge.ts';
+import { Result } from '../scenario.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { withService } from '../service.ts';
@@ -228,5 +231,78 @@ suite('a mirror explains a result', async () => {
     const anas = openMirror({ ...options, store: memoryStore(), filters: { learner_ref: 'ana-1' } });
     await anas.poll();
     assert.equal((await anas.explain(assessment_id)).reason, 'outside_filters');
+  });
+
+  test('rightly when two things come together: a backup and names, groups or withdrawals', async () => {
+    const { scene, ana, ben, options } = await mirrorScene(service, 0);
+    const cohort = await scene.group('C-1');
+    const [named, kept, gone] = [await ana.completes(), await ben.completes(), await ben.completes()];
+    await openMirror(options).poll();
+    const backup = new Backup(service.app, scene.org.id);
+    await backup.keep();
+    await ana.isCalled('Another Name');
+    await ana.joins(cohort);
+    const [lost, both] = [await ana.completes(), await ben.completes()];
+    await both.isWithdrawn();
+    await gone.isWithdrawn();
+    await ben.completes();
+    const ofCohort = { ...options, store: memoryStore(), filters: { group_id: [cohort.id] } };
+    for (const mirror of [options, ofCohort]) await openMirror(mirror).poll();
+    const reason = async (id: string, of: typeof options = options) => (await openMirror(of).explain(id)).reason;
+    assert.equal(await reason(both.id), 'withdrawn');
+    await backup.restore();
+    await backup.close();
+    assert.equal(await reason(named.id), 'ahead');
+    assert.equal(await reason(named.id, ofCohort), 'ahead');
+    assert.equal(await reason(kept.id), 'in_step');
+    assert.equal(await reason(gone.id), 'missing');
+    assert.equal(await reason(lost.id), 'not_of_the_service');
+    assert.equal(await reason(both.id), 'unknown');
+    await ana.isCalled('A Third Name');
+    assert.equal(await reason(named.id), 'coming');
+    for (const mirror of [options, ofCohort]) await openMirror(mirror).poll();
+    assert.deepEqual(
+      [await reason(named.id), await reason(gone.id), await reason(lost.id)],
+      ['in_step', 'in_step', 'unknown'],
+    );
+    assert.equal(await reason(named.id, ofCohort), 'outside_filters');
+  });
+
+  test('rightly when a late event meets a merge, and a withdrawal nobody’s reference', async () => {
+    const { scene, ana, ben, options } = await mirrorScene(service, 0);
+    const [of, moved] = [await ben.completes(), await ana.completes()];
+    const id = '50000000-0000-4000-8000-000000000000';
+    await service.inWork(async (work) => {
+      const line = { learner: { ref: null, full_name: 'Nobody Known' }, assessed_at: '2026-01-10T10:00:00.000Z' };
+      const of = { subject: 'maths', framework: 'Functional Skills subject content', ...levels[3]! };
+      const record = readyRecord({ ...line, ...of, assessment_id: id }, scene.org.publicId, work.nowMs);
+      await importRecords(work, scene.org.id, [record], { events: false, actor: 'operator' });
+    });
+    const anas = { ...options, store: memoryStore(), filters: { learner_ref: 'ana-1' } };
+    const polls = async () => {
+      for (const mirror of [options, anas]) await openMirror(mirror).poll();
+    };
+    const reasons = async (of: string) => [
+      (await openMirror(options).explain(of)).reason,
+      (await openMirror(anas).explain(of)).reason,
+    ];
+    await polls();
+    const idOf = async (ref: string) => (await scene.org.get(`/learners/${ref}`)).body.data.learner_id as string;
+    const pair = { from: await idOf('ana-1'), into: await idOf('ben-1') };
+    await service.inWork((work) =>
+      mergeLearners(work, scene.org.id, pair, { actor: 'operator', reason: 'One person' }),
+    );
+    assert.equal((await reasons(moved.id))[0], 'coming');
+    await polls();
+    // The event of a completion before the merge comes now: it starts a walk in which nothing is new.
+    await polls();
+    // The old reference leads to both learners' results.
+    for (const one of [moved, of]) assert.deepEqual(await reasons(one.id), ['in_step', 'in_step']);
+
+    await new Result(scene, id, ana, 'maths').isWithdrawn();
+    assert.equal((await reasons(id))[0], 'coming');
+    await polls();
+    assert.deepEqual(await reasons(id), ['withdrawn', 'withdrawn']);
+    assert.match((await openMirror(anas).explain(id)).sentence, /is not in the mirror/);
   });
 });

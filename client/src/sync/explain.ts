@@ -15,9 +15,9 @@ export type Reason =
   | 'coming'
   /** The service has it, but the mirror's filters don't let it through. */
   | 'outside_filters'
-  /** It was withdrawn, and the mirror has taken it out. */
+  /** It was withdrawn, and the mirror does not hold it, or never has. */
   | 'withdrawn'
-  /** Neither side knows the id, or it was withdrawn too long ago to be found. */
+  /** Neither side knows the id: it never was, was withdrawn too long ago to be found, or was lost with a backup. */
   | 'unknown'
   /** Lost from the mirror: it should be here. */
   | 'missing'
@@ -29,7 +29,7 @@ export type Reason =
   | 'altered'
   /** It was withdrawn, or has left the filters, before the last walk, and is still here. */
   | 'kept'
-  /** The service has never had it, or has lost it with a backup that came back. */
+  /** The service has never had it, has lost it with a backup that came back, or withdrew it too long ago to be found. */
   | 'not_of_the_service';
 
 export type Explanation = {
@@ -46,8 +46,9 @@ const sentences: Record<Reason, string> = {
   in_step: 'Mirror and service show the same.',
   coming: 'It has changed since the last walk, and the next one brings the change.',
   outside_filters: "The service has it, but the mirror's filters don't let it through.",
-  withdrawn: 'It was withdrawn, so it was taken out of the mirror.',
-  unknown: 'Neither the service nor the mirror knows this id.',
+  withdrawn: 'It was withdrawn, so it is not in the mirror.',
+  unknown:
+    'Neither the service nor the mirror holds this id: it never was, was withdrawn long ago, or was lost with a backup.',
   missing:
     'The service has it, and the mirror has not: lost here, or come back there with a backup. A verification brings it back.',
   outdated: 'The mirror holds a state that was replaced before the last walk. A verification mends it.',
@@ -55,7 +56,7 @@ const sentences: Record<Reason, string> = {
   altered: 'Somebody has changed it in the mirror. A verification mends it.',
   kept: 'It has gone from what the mirror is to hold, and is still there. A verification removes it.',
   not_of_the_service:
-    'The service has no such result: it was added by hand, or lost with a backup. A verification removes it.',
+    'The service has no such result: it was added by hand, withdrawn long ago, or lost with a backup. A verification removes it.',
 };
 
 /** How far back tombstones are looked through: pages of 500. */
@@ -79,8 +80,12 @@ export async function explain(mirror: Mirror, asked: string): Promise<Explanatio
   // What stands exactly at the checkpoint comes once more with the next walk.
   const isComing = (updatedAt: string) => checkpoint === null || walk !== null || updatedAt >= checkpoint.since;
 
-  if (record !== null && !(await isWithinFilters(mirror, record)))
-    return given(row === undefined ? 'outside_filters' : isComing(record.updated_at) ? 'coming' : 'kept');
+  if (record !== null && !(await isWithinFilters(mirror, record))) {
+    if (row === undefined) return given('outside_filters');
+    if (isComing(record.updated_at)) return given('coming');
+    // It was within them in a state that a backup has taken back.
+    return given(row.updated_at > record.updated_at ? 'ahead' : 'kept');
+  }
   if (record !== null && row !== undefined) {
     if (row.updated_at === record.updated_at)
       return given(checkOf(row.record) === checkOf(record) ? 'in_step' : 'altered');
