@@ -149,6 +149,8 @@ async function sit(n: number): Promise<void> {
   await send('POST', `${base}/start`);
   while (performance.now() < endMs) {
     await pause();
+    // Everybody's clock ends at once: what was sent then would be a rush that no learners make.
+    if (performance.now() >= endMs) return;
     const { open, next } = (await openLink(app, token))!;
     if (open === null) {
       if (next === null) return;
