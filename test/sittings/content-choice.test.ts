@@ -91,15 +91,18 @@ suite('whatever the ability, a sitting of the shipped bank', () => {
   });
 
   test('asks for inference, purpose and language in at least 40 % of the questions on texts of Levels 1 and 2', () => {
+    // Where such texts are asked for at all; the few questions of one sitting would leave the share to the seed.
+    const more = Array.from({ length: 24 }, (_, n) => play(english, [0.1, 0.6, 1.2, 1.8][n % 4]!, { seed: `m${n}` }));
+    const played = sittings.filter(({ pool }) => pool === english).map((one) => one.played);
     let [floored, all] = [0, 0];
-    for (const { played } of sittings.filter(({ pool }) => pool === english))
-      for (const i of played.items) {
+    for (const { items } of [...played, ...more])
+      for (const i of items) {
         const { domain, level, skillGroup } = english.bank.items[i]!;
         if (domain !== 'Reading' || !['level1', 'level2'].includes(level)) continue;
         all++;
         if (['inference', 'purpose', 'language'].includes(skillGroup!)) floored++;
       }
-    assert.ok(all > 10 && floored >= 0.4 * all, `${floored} of ${all}`);
+    assert.ok(all > 150 && floored >= 0.4 * all, `${floored} of ${all}`);
   });
 
   test('begins easier than the estimate, and meets no enemies', () => {

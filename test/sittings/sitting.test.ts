@@ -15,6 +15,7 @@ import { answerQuestion } from '../../src/sittings/answer.ts';
 import { banksOf } from '../../src/sittings/banks.ts';
 import { AdaptiveSitting } from '../../src/sittings/selection.ts';
 import { startSitting } from '../../src/sittings/start.ts';
+import { seenForMs } from '../../src/sittings/working-time.ts';
 import { deliveryOf, individualOf } from '../../src/sittings/step.ts';
 import type { SittingRow } from '../../src/sittings/store.ts';
 import { findCurrent, findItems, findSitting } from '../../src/sittings/store.ts';
@@ -61,7 +62,8 @@ async function replay(service: TestService, sitting: SittingRow): Promise<void> 
 }
 
 suite('a learner invited to three subjects', async () => {
-  const service = await withService({ clock: manualClock(startMs) });
+  const clock = manualClock(startMs);
+  const service = await withService({ clock });
   const org = await service.organisation();
   const ana = await invited(service, org, { ref: 'ana', name: 'Ana Example', theta: 0.9 });
   const sat: SittingRow[] = [];
@@ -125,6 +127,24 @@ suite('a learner invited to three subjects', async () => {
     );
     const repeated = (await findItems(service.app.db, sitting)).filter((row) => before.has(row.item_id));
     assert.ok(repeated.length <= 2, `${repeated.length} again`);
+    sat.push(sitting);
+  });
+
+  test('a question that was seen a year ago is fresh again, and not a moment before', async () => {
+    const asked = async (subject: Subject) => {
+      const before = sat.filter((one) => one.subject === subject);
+      const rows = (await Promise.all(before.map((one) => findItems(service.app.db, one)))).flat();
+      return [...new Set(rows.map((row) => row.item_id))].sort();
+    };
+    clock.advance(seenForMs - 1);
+    const later = await invited(service, org, { ref: 'ana', name: 'Ana Example' });
+    const first = await later.sits();
+    assert.deepEqual(first.withheld.toSorted(), await asked(first.subject));
+    clock.advance(1);
+    const second = await later.starts();
+    assert.notEqual(second.subject, first.subject);
+    assert.ok((await asked(second.subject)).length > 0);
+    assert.deepEqual(second.withheld, []);
   });
 
   test('every answer right: the estimate is finite, and the result says that it hit the ceiling', async () => {
