@@ -123,7 +123,7 @@ export async function obscuredByMessage(page: Page): Promise<string[]> {
       const name = (await page.evaluate(`(() => {
         const [say, one] = [document.getElementById('say').getBoundingClientRect(), document.activeElement];
         const box = (one.closest('.option') ?? one).getBoundingClientRect();
-        return one !== document.body && box.top >= say.top && box.bottom <= say.bottom ? one.tagName + ' ' + one.id + ' ' + one.textContent : '';
+        return one !== document.body && one.id !== 'say' && box.top >= say.top && box.bottom <= say.bottom ? one.tagName + ' ' + one.id + ' ' + one.textContent : '';
       })()`)) as string;
       if (name !== '') hidden.push(name);
     }

@@ -168,6 +168,10 @@ suite('every item in a browser', { skip: withoutBrowser }, async () => {
       await show(item);
       await page.evaluate(`document.getElementById('say').textContent = document.getElementById('say').dataset.away`);
       assert.deepEqual(await obscuredByMessage(page), [], item.id);
+      await page.evaluate(`document.documentElement.style.fontSize = '36px'`);
+      const { height } = (await page.locator('#say').boundingBox())!;
+      assert.ok(height <= 568 / 2, `${item.id}: at twice the text, ${height} px of 568`);
+      assert.deepEqual(await obscuredByMessage(page), [], item.id);
     }
   });
 
