@@ -22,7 +22,7 @@ import { firstJson, startNode, stop } from './process.ts';
  * results, ten million rows of the log over 90 days and 200,000 deliveries, beside writers: time until the last byte, and
  * what travels. What is there already is not filled again, so a database can be kept for the next run.
  * Needs DATABASE_URL (a database of its own) and ARS_SECRET. Usage: node bench/console.ts [--results N] [--rows N]
- * [--deliveries N] [--samples N] [--only TEXT] [--fill]
+ * [--deliveries N] [--samples N] [--only TEXT,TEXT] [--fill]
  */
 const { values: given } = parseArgs({
   options: {
@@ -76,7 +76,7 @@ async function measure(url: string, role: string, places: Places, only = given.o
   const visitor = await signIn(url, { email: emailOf(role), password, totpSecret, nowMs: app.clock.nowMs() });
   const lines: Line[] = [];
   for (const page of pagesFor(role, places)) {
-    if (!page.name.includes(only)) continue;
+    if (!only.split(',').some((text) => page.name.includes(text))) continue;
     // A run takes longer than a proof lasts, and opens the pages of signing in more often than anybody may.
     await app.db.query('update user_session set proved_at = $1, last_seen_at = $1', [new Date(app.clock.nowMs())]);
     await app.db.query('delete from sign_in_attempts');

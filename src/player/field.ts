@@ -25,10 +25,11 @@ export type Shown = {
 export const fieldId = (index: number): string => `f${index}`;
 export const optionId = (index: number, option: number): string => `f${index}-${option}`;
 
-/** Where the first control of a question stands, for a link to it. */
-export function firstField({ task, fields }: Pick<RenderModel, 'task' | 'fields'>): string {
-  const isGroup = fields[0]!.control === 'radios' || fields[0]!.control === 'checkboxes';
-  return task === null && isGroup ? optionId(0, 0) : fieldId(0);
+/** Where a control of a question stands, the first if none is named, for a link to it. */
+export function placeOf({ task, fields }: Pick<RenderModel, 'task' | 'fields'>, field: Field = fields[0]!): string {
+  const index = fields.indexOf(field);
+  const isGroup = field.control === 'radios' || field.control === 'checkboxes';
+  return task === null && isGroup ? optionId(index, 0) : fieldId(index);
 }
 
 function valuesOf({ field, given }: Shown): string[] {

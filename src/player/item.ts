@@ -1,6 +1,6 @@
 import type { Answer, Problem } from '../bank/mark.ts';
 import { plainText } from '../bank/markup.ts';
-import type { RenderModel, ScreenPart } from '../bank/render-model.ts';
+import type { Field, RenderModel, ScreenPart } from '../bank/render-model.ts';
 import type { Markup } from '../html.ts';
 import { html } from '../html.ts';
 import { fieldHtml, optionId } from './field.ts';
@@ -10,12 +10,20 @@ import { blocksHtml, dataTable, inlineHtml, marked } from './text.ts';
 const stemId = 'question-text';
 
 /**
- * A question with its form controls, any type. `given` fills them in; `errorId` names the message that belongs to them.
+ * A question with its form controls, any type. `given` fills them in; `errorId` names the message that belongs to those
+ * that are `wanting`.
  */
-export function itemHtml(model: RenderModel, given: Answer | null, errorId: string | null): Markup {
+export function itemHtml(
+  model: RenderModel,
+  given: Answer | null,
+  errorId: string | null,
+  wanting: readonly Field[] = model.fields,
+): Markup {
+  const errorOf = (one: Field) => (wanting.includes(one) ? errorId : null);
   const field = (name: string): Markup => {
     const index = model.fields.findIndex((one) => one.name === name);
-    return fieldHtml({ field: model.fields[index]!, index, given, error: errorId, describedBy: null });
+    const found = model.fields[index]!;
+    return fieldHtml({ field: found, index, given, error: errorOf(found), describedBy: null });
   };
   return html`${model.passage === null ? null : passageHtml(model.passage, model.stem)}
 ${model.calculator === null ? null : html`<p class="calculator">${model.calculator ? 'You may use a calculator.' : 'Answer without a calculator.'}</p>`}
@@ -29,7 +37,14 @@ ${
     : model.type === 'ordering' || model.type === 'matching'
       ? html`<fieldset class="rows ${model.type}" aria-describedby="${stemId}"><legend>${model.type === 'ordering' ? 'Give each one its place: 1 comes first' : 'Choose one for each'}</legend>${model.fields.map((one) => field(one.name))}</fieldset>`
       : model.fields.map((one, index) =>
-          fieldHtml({ field: one, index, given, error: errorId, describedBy: stemId, spots: model.surface !== null }),
+          fieldHtml({
+            field: one,
+            index,
+            given,
+            error: errorOf(one),
+            describedBy: stemId,
+            spots: model.surface !== null,
+          }),
         )
 }`;
 }
@@ -111,6 +126,13 @@ function rowsOf<T extends { x: number; y: number; height: number }>(spots: reado
     else rows.push([spot]);
   }
   return rows.map((row) => row.sort((a, b) => a.x - b.x));
+}
+
+/** The fields that a problem is about: of an incomplete answer those that are empty. */
+export function wantingFields(problem: Problem, { fields }: RenderModel, given: Answer): readonly Field[] {
+  const isEmpty = ({ name }: Field) => [given[name] ?? []].flat().every((value) => value.trim() === '');
+  const empty = problem === 'incomplete' ? fields.filter(isEmpty) : [];
+  return empty.length === 0 ? fields : empty;
 }
 
 /** What to mend, in words that don't say whether the answer is right. */

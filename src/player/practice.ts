@@ -6,7 +6,7 @@ import type { RenderedItem } from '../bank/schema.ts';
 import type { Markup } from '../html.ts';
 import { html } from '../html.ts';
 import type { Subject } from '../scoring/levels.ts';
-import { firstField } from './field.ts';
+import { placeOf } from './field.ts';
 import { itemHtml, problemText } from './item.ts';
 import type { Page } from './layout.ts';
 import { errorSummary } from './layout.ts';
@@ -100,7 +100,7 @@ export function practicePage(base: string, subject: Subject, given: Answer | nul
     title: `${message === null ? '' : 'Error: '}Practice question`,
     subject: subjectNames[subject],
     spoken: [message, item],
-    main: html`${message === null ? null : errorSummary('Please look at your answer again', firstField(model), message)}
+    main: html`${message === null ? null : errorSummary('Please look at your answer again', placeOf(model), message)}
 <h1>Practice question</h1>
 ${note()}
 <form method="post" action="${base}/practice" novalidate>${item}

@@ -4,8 +4,8 @@ import { html } from '../html.ts';
 import type { Question } from '../sittings/answer.ts';
 import type { SittingRow } from '../sittings/store.ts';
 import { displayMs, displayMsMost, remainingMs } from '../sittings/working-time.ts';
-import { firstField } from './field.ts';
-import { itemHtml, problemText } from './item.ts';
+import { placeOf } from './field.ts';
+import { itemHtml, problemText, wantingFields } from './item.ts';
 import type { Page } from './layout.ts';
 import { errorSummary } from './layout.ts';
 import { subjectNames, timeLeft } from './words.ts';
@@ -37,12 +37,13 @@ export function questionPage(
   const { model, position } = question;
   const message = again === null ? null : problemText(again.problem, model);
   const keep = `${sitting.sitting_id.slice(0, 8)}-${position}-${sitting.on_screen_since?.getTime() ?? 0}`;
-  const item = itemHtml(model, again?.given ?? question.draft, message === null ? null : 'error-text');
+  const wanting = again === null ? model.fields : wantingFields(again.problem, model, again.given);
+  const item = itemHtml(model, again?.given ?? question.draft, message === null ? null : 'error-text', wanting);
   return {
     title: `${message === null ? '' : 'Error: '}Question ${position}`,
     subject: subjectNames[sitting.subject],
     spoken: model.readAloud ? [message, item] : null,
-    main: html`${message === null ? null : errorSummary('Please look at your answer again', firstField(model), message)}
+    main: html`${message === null ? null : errorSummary('Please look at your answer again', placeOf(model, wanting[0]), message)}
 ${progress(sitting, question, nowMs)}
 <form method="post" action="${base}/question" data-keep="${keep}" novalidate>${hidden(sitting, position)}
 ${item}

@@ -7,7 +7,7 @@ import { renderModel } from '../../src/bank/render-model.ts';
 import type { Item } from '../../src/bank/schema.ts';
 import { html } from '../../src/html.ts';
 import { readForm } from '../../src/player/form.ts';
-import { itemHtml, problemText } from '../../src/player/item.ts';
+import { itemHtml, problemText, wantingFields } from '../../src/player/item.ts';
 import { spokenText } from '../../src/player/spoken.ts';
 import { subjects } from '../../src/scoring/levels.ts';
 
@@ -80,6 +80,34 @@ test('what a browser sends for the right answer is marked right, for every item'
         assert.ok(kept, `${item.id}: ${name}=${one} is not shown again`);
       }
   }
+});
+
+test('of a half-filled answer the empty parts are marked, and no others, for every item of several parts', () => {
+  let tried = 0;
+  for (const item of everyItem) {
+    const rendered = renderItem(item, '1');
+    const model = modelOf(item);
+    const [name] = model.fields
+      .filter(({ control }) => control === 'text' || control === 'select')
+      .map((one) => one.name);
+    if (model.fields.length < 2 || name === undefined) continue;
+    const answer = { ...rightAnswer(rendered), [name]: '' };
+    const { problem } = mark(rendered, answer);
+    if (problem !== 'incomplete') continue;
+    const wanting = wantingFields(problem, model, answer);
+    assert.deepEqual(
+      wanting.map((one) => one.name),
+      [name],
+      item.id,
+    );
+    const marked = itemHtml(model, answer, 'error-text', wanting).text.match(
+      /<(input|select)[^>]*aria-invalid="true"[^>]*>/g,
+    );
+    assert.equal(marked?.length, 1, item.id);
+    assert.ok(marked[0].includes(`name="${name}"`), item.id);
+    tried++;
+  }
+  assert.ok(tried > 100, String(tried));
 });
 
 /** Every word that the model shows, from its own fields and not from the page that is made of it. */
