@@ -12,18 +12,18 @@ import { isUuid } from '../src/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Misuse } from './command.ts';
 import { namedLearner, readLearner } from './named-learner.ts';
-import { numberOption, option, organisationOf, requiredOption, table, timeOption, withApp } from './open.ts';
+import {
+  numberOption,
+  option,
+  organisationOf,
+  requiredOption,
+  table,
+  timeOption,
+  withApp,
+  wordOption,
+} from './open.ts';
 
 /** Learners as the console shows them: looked for, one by one, and who looked at them. */
-
-/** The option as one of these words. @throws Misuse */
-function oneOf<T extends string>(call: Call, name: string, known: readonly T[]): T | null {
-  const given = option(call, name);
-  if (given === undefined) return null;
-  const found = known.find((one) => one === given);
-  if (found === undefined) throw new Misuse(`--${name} must be one of ${known.join(', ')}`);
-  return found;
-}
 
 function uuidOption(call: Call, name: string): string | null {
   const given = option(call, name);
@@ -39,9 +39,9 @@ function readFilter(call: Call): LearnerFilter {
   return {
     text,
     groupIds: [...new Set(groupIds)],
-    subject: oneOf(call, 'subject', subjects),
-    placement: oneOf(call, 'placement', Object.keys(placements) as (keyof typeof placements)[]),
-    state: oneOf(call, 'state', [...invitationStates, 'none'] as const),
+    subject: wordOption(call, 'subject', subjects) ?? null,
+    placement: wordOption(call, 'placement', Object.keys(placements) as (keyof typeof placements)[]) ?? null,
+    state: wordOption(call, 'state', [...invitationStates, 'none'] as const) ?? null,
   };
 }
 

@@ -41,6 +41,15 @@ export function option(call: Call, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
+/** The option as one of these words; undefined when it was not given. @throws Misuse */
+export function wordOption<T extends string>(call: Call, name: string, known: readonly T[]): T | undefined {
+  const given = option(call, name);
+  if (given === undefined) return undefined;
+  const found = known.find((one) => one === given);
+  if (found === undefined) throw new Misuse(`--${name} must be one of ${known.join(', ')}`);
+  return found;
+}
+
 /** @throws Misuse when the option is missing or empty */
 export function requiredOption(call: Call, name: string): string {
   const value = option(call, name);

@@ -25,6 +25,7 @@ import {
   table,
   textOption,
   withApp,
+  wordOption,
 } from './open.ts';
 
 export function assessmentId(call: Call): string {
@@ -42,14 +43,6 @@ function answerOption(call: Call): string | null {
       `--answer must be text of 1 to ${limits.reviewTextChars} characters without a National Insurance number`,
     );
   return answer;
-}
-
-function oneOf<T extends string>(call: Call, name: string, known: readonly T[]): T | null {
-  const given = option(call, name);
-  if (given === undefined) return null;
-  const found = known.find((one) => one === given);
-  if (found === undefined) throw new Misuse(`--${name} must be one of ${known.join(', ')}`);
-  return found;
 }
 
 const gone = (id: string): Failure => missing('result', id, { hint: ', or it was withdrawn already' });
@@ -199,8 +192,8 @@ export const commands: Command[] = [
       call.positionals.length === 1
         ? runShow(call)
         : runList(call, {
-            why: oneOf<Why>(call, 'why', Object.keys(ranks) as Why[]),
-            subject: oneOf<Subject>(call, 'subject', subjects),
+            why: wordOption<Why>(call, 'why', Object.keys(ranks) as Why[]) ?? null,
+            subject: wordOption<Subject>(call, 'subject', subjects) ?? null,
             asked: call.options.asked === true,
           }),
   },
