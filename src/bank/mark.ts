@@ -6,6 +6,7 @@ import type { Question, TextVerdict } from './marking/text-answer.ts';
 import { markText } from './marking/text-answer.ts';
 import { saysNoAnswer } from './marking/talk.ts';
 import { comparable, stemOf, wordsOf } from './marking/text.ts';
+import { typedText } from './marking/typed.ts';
 
 /** What a form sent, by field name (see `render-model.ts` for the names): one value, or a list for check boxes. */
 export type Answer = Readonly<Record<string, string | readonly string[]>>;
@@ -33,6 +34,8 @@ function one(answer: Answer, name: string): string {
   if (typeof value === 'string') return value.slice(0, limits.answerChars);
   return value?.length === 1 ? value[0]!.slice(0, limits.answerChars) : '';
 }
+
+const typed = (answer: Answer, name: string): string => typedText(one(answer, name));
 
 function many(answer: Answer, name: string): string[] {
   const value = Object.hasOwn(answer, name) ? answer[name] : undefined;
@@ -134,7 +137,7 @@ function markField(item: RenderedItem, field: TaskField, key: TaskKeyValue, answ
     if (ticked.length === 0 && Array.isArray(key) && key.length > 0 && field.initial === undefined) return 'empty';
     return Array.isArray(key) && sameSet(ticked, key) ? 'right' : 'wrong';
   }
-  const given = one(answer, name);
+  const given = field.control === 'text' ? typed(answer, name) : one(answer, name);
   if (field.control === 'text' ? saysNothing(given) : given === '' || asksToChoose(field, given)) return 'empty';
   if (field.control !== 'text') return given === key ? 'right' : 'wrong';
   if (typeof key === 'string' || Array.isArray(key)) return 'wrong';
@@ -187,7 +190,7 @@ function markTask(item: RenderedItem & { type: 'task' }, answer: Answer): Marked
 function changed(field: TaskField, answer: Answer): boolean {
   const name = fieldNames.task(field.id);
   if (field.control === 'checkboxes') return !sameSet(many(answer, name), [field.initial ?? []].flat());
-  if (field.control === 'text') return comparable(one(answer, name)) !== comparable(field.initial ?? '');
+  if (field.control === 'text') return comparable(typed(answer, name)) !== comparable(field.initial ?? '');
   return one(answer, name) !== '' && one(answer, name) !== (field.initial ?? '');
 }
 
@@ -200,7 +203,7 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
     case 'hotspot':
       return choices(many(answer, fieldNames.answer), item.key);
     case 'numeric': {
-      const text = one(answer, fieldNames.answer);
+      const text = typed(answer, fieldNames.answer);
       if (text.trim() === '') return unanswered;
       const around = surroundings(item, [item.prefix ?? '', item.suffix ?? '']);
       // The words of a list or table beside its number: "Section 4: Repairs".
@@ -210,7 +213,7 @@ export function mark(item: RenderedItem, answer: Answer): Marked {
       return marked(verdict === 'right', verdict === 'unreadable' ? 'not_a_number' : null);
     }
     case 'short_text': {
-      const text = one(answer, fieldNames.answer);
+      const text = typed(answer, fieldNames.answer);
       if (saysNothing(text)) return unanswered;
       const verdict = markText(text, item.key, questionOf(item));
       if (verdict !== 'right' && saysNoAnswer(text)) return unanswered;

@@ -21,6 +21,17 @@ const lines = answers as unknown as Line[];
 const files = readBankFiles();
 const bank = bankOf(files);
 
+/** What looks the same on the screen, as keyboards of other languages, input methods and pasting send it. */
+const inOtherCharacters = (text: string): string =>
+  `\u2067 ${text}\u200b\u2069\r\n`
+    .replace(/\d/gu, (digit) => String.fromCodePoint((Number(digit) % 2 === 0 ? 0xff10 : 0x660) + Number(digit)))
+    .replace(/[A-Z]/gu, (letter) => String.fromCodePoint(letter.charCodeAt(0) + 0xfee0))
+    .replaceAll('-', '\u2212')
+    .replaceAll(' ', '\u00a0 ')
+    .replaceAll('£', '\uffe1')
+    .replaceAll('/', '\u2215')
+    .replaceAll(':', '\u2236');
+
 function verdictFor({ item: id, field, seed, answer }: Line): Verdict | null {
   const item = bank.item(id);
   if (item === undefined) return null;
@@ -43,6 +54,17 @@ function typedParts(item: Item): string[] {
 }
 
 suite('answers that learners type get the verdict of a tutor', () => {
+  test('in whatever characters they come', () => {
+    const other = lines.flatMap((line) => {
+      if (typeof line.answer !== 'string') return [];
+      const answer = inOtherCharacters(line.answer);
+      const verdict = verdictFor({ ...line, answer });
+      return verdict === line.verdict
+        ? []
+        : [`${line.item}: ${JSON.stringify(answer)} is ${line.verdict}, not ${verdict}`];
+    });
+    assert.deepEqual(other, []);
+  });
   for (const subject of subjects)
     test(subject, () => {
       const own = lines.filter(({ item }) => item.startsWith(subject.slice(0, 3)));

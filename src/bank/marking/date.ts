@@ -33,6 +33,7 @@ export function readDate(text: string): TypedDate | null {
       .normalize('NFKC')
       .toLowerCase()
       .replace(/[“”"‘’']/gu, '')
+      .replace(/[–—]/gu, '-')
       .replace(/\b(twenty|thirty)[- ](?=[a-z]+(?:st|nd|rd|th)\b)/gu, (_all, tens: string) =>
         tens === 'twenty' ? '2~' : '3~',
       )
