@@ -136,6 +136,9 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
   fastify.addHook('onSend', (_request, reply, payload, done) => {
     // Not before the listener has closed: new connections in its queue at that moment would be reset.
     if (connections().ending) reply.header('connection', 'close');
+    // Fastify would hang up on a body that is refused: who is still sending it is reset, and may never read the reply.
+    // The rest is read and dropped, as long as any request may take.
+    else reply.removeHeader('connection');
     done(null, payload);
   });
   fastify.addHook('onResponse', (request, reply, done) => {

@@ -114,11 +114,7 @@ async function enter(
   reply: FastifyReply,
 ): Promise<FastifyReply | undefined> {
   const { baseUrl } = app.settings;
-  // What is on its way is read to its end and dropped, so that a browser still reads the answer. Nobody may send for ever.
-  const length = Number(request.headers['content-length'] ?? 0);
-  const isEndless = request.headers['transfer-encoding'] !== undefined || length > (route.upload ?? limits.formBytes);
-  const refuse = (answered: Answer, frame = noFrame) =>
-    send(app, isEndless ? reply.header('connection', 'close') : reply, answered, frame);
+  const refuse = (answered: Answer, frame = noFrame) => send(app, reply, answered, frame);
   if (!isSafeOrigin(baseUrl))
     return refuse(
       refused('This needs https', 'Passwords are never sent in the clear. Set ARS_BASE_URL to an address with https.'),
@@ -282,6 +278,11 @@ function failure(app: App, error: Failure, request: FastifyRequest, reply: Fasti
   if (status === 429) {
     reply.headers(error.headers ?? {});
     return send(app, reply, failurePage(429, 'Too many requests', 'Wait for a minute, and try again.'), noFrame);
+  }
+  if (status === 413) {
+    const most = (request.routeOptions.bodyLimit ?? limits.formBytes) / 1024 / 1024;
+    const text = `What is sent here may have at most ${most} MB. Nothing was changed: go back, and send it in parts.`;
+    return send(app, reply, failurePage(413, 'That is too large', text), noFrame);
   }
   if (status >= 400 && status < 500)
     return send(app, reply, failurePage(status, 'We could not read that', 'Go back, and try again.'), noFrame);

@@ -124,6 +124,19 @@ export function unguard(cell: string): string {
   return cell.startsWith("'") && beginsFormula.test(cell.slice(1)) ? cell.slice(1) : cell;
 }
 
+/**
+ * What stands in a cell of a table that people made, without the blanks and invisible characters around it that come
+ * along from web pages and mails.
+ */
+export function cellText(cell: string): string {
+  const [seen = ''] =
+    /[^\s\p{Default_Ignorable_Code_Point}](?:.*[^\s\p{Default_Ignorable_Code_Point}])?/su.exec(unguard(cell)) ?? [];
+  return seen;
+}
+
+/** Excel's own first line, such as `sep=;`, which only says what stands between the cells below it. */
+export const namesDelimiter = (line: string): boolean => /^\uFEFF?"?sep=[,;\t]?"?[,;\t]*$/iu.test(line.trimEnd());
+
 /** One record as a line of its own; lines end in CRLF (RFC 4180). */
 export function csvLine(cells: readonly string[], delimiter: Delimiter): string {
   const written = cells

@@ -1,5 +1,5 @@
 import type { Delimiter } from '../files/csv.ts';
-import { cellsOf } from '../files/csv.ts';
+import { cellsOf, cellText, namesDelimiter } from '../files/csv.ts';
 import { isOpaqueRef } from '../personal-data.ts';
 
 /** References out of what somebody pasted or a file holds: one a line, or a column of a sheet. */
@@ -30,8 +30,8 @@ export function readPastedRefs(text: string): PastedRefs {
   const found: PastedRefs = { refs: [], rowOf: new Map(), faults: [], repeated: 0 };
   let column: number | null = null;
   for (const [i, line] of rows.entries()) {
-    if (line.trim() === '') continue;
-    const cells = (cellsOf(line, delimiter) ?? [line]).map((cell) => cell.trim());
+    if (line.trim() === '' || (column === null && namesDelimiter(line))) continue;
+    const cells = (cellsOf(line, delimiter) ?? [line]).map(cellText);
     if (column === null) {
       const head = cells.findIndex(isHead);
       column = Math.max(0, head);

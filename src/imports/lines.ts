@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { cellsOf, csvLine, csvRecords, unguard } from '../files/csv.ts';
+import { cellsOf, csvLine, csvRecords, namesDelimiter, unguard } from '../files/csv.ts';
 import type { Delimiter, TextLine } from '../files/csv.ts';
 import { encode, lineDecoder, lost, recogniseEncoding, UnreadableFile } from '../files/encoding.ts';
 import { byteLines, peek } from '../files/lines.ts';
@@ -214,7 +214,8 @@ function csvFile(lines: AsyncGenerator<TextLine>, encoded: (text: string) => Buf
 
   async function* records(): AsyncGenerator<Line> {
     let first = await lines.next();
-    while (first.done !== true && first.value.text.trim() === '' && first.value.why === undefined)
+    const saysNothing = (line: string) => line.trim() === '' || namesDelimiter(line);
+    while (first.done !== true && saysNothing(first.value.text) && first.value.why === undefined)
       first = await lines.next();
     if (first.done === true) return;
     const header = readHeader(first.value.text);

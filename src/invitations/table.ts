@@ -1,5 +1,5 @@
 import type { TextLine } from '../files/csv.ts';
-import { csvRecords, unguard } from '../files/csv.ts';
+import { cellText, csvRecords, namesDelimiter } from '../files/csv.ts';
 import { lineDecoder, recogniseEncoding, UnreadableFile } from '../files/encoding.ts';
 import { byteLines } from '../files/lines.ts';
 import { limits } from '../limits.ts';
@@ -95,7 +95,7 @@ async function* linesOf(bytes: Buffer): AsyncGenerator<TextLine> {
 /** What stands between cells: in a table that was pasted, tabs; in a file, what its first line has most of. */
 function delimiterOf(bytes: Buffer): ',' | ';' | '\t' {
   const text = bytes.toString('latin1');
-  const first = text.split('\n').find((line) => line.trim() !== '') ?? '';
+  const first = text.split('\n').find((line) => line.trim() !== '' && !namesDelimiter(line)) ?? '';
   const count = (mark: string) => first.split(mark).length;
   if (count('\t') > 1) return '\t';
   return count(';') > count(',') ? ';' : ',';
@@ -126,7 +126,7 @@ function cellsOf(values: readonly string[], columns: readonly Heading[]): { cell
   const names: { first_name?: string; last_name?: string } = {};
   let row: number | null = null;
   values.forEach((given, i) => {
-    const value = unguard(given).trim();
+    const value = cellText(given);
     if (value === '') return;
     const column = columns[i];
     if (column === undefined) cells.beyond = value;
@@ -144,7 +144,9 @@ function cellsOf(values: readonly string[], columns: readonly Heading[]): { cell
  * Windows-1252. Rows are numbered from 1, without headings and blank lines; a column `row` says a row's own number.
  * @throws UnreadableFile with what to do, for what can't be read as a whole
  */
-export async function readInviteTable(bytes: Buffer): Promise<GivenRow[]> {
+export async function readInviteTable(file: Buffer): Promise<GivenRow[]> {
+  // Excel for the Mac still saves lines that end as they did on its first machines.
+  const bytes = file.includes('\n') ? file : Buffer.from(file.toString('latin1').replaceAll('\r', '\n'), 'latin1');
   const delimiter = delimiterOf(bytes);
   const rows: GivenRow[] = [];
   const taken = new Set<number>();
@@ -159,8 +161,9 @@ export async function readInviteTable(bytes: Buffer): Promise<GivenRow[]> {
         `line ${record.line} has a quote out of place: quotes stand around whole cells, two for one inside them`,
       );
     const values = record.cells ?? record.text.split('\t');
-    if (values.every((cell) => cell.trim() === '')) continue;
+    if (values.every((cell) => cellText(cell) === '')) continue;
     if (columns === null) {
+      if (namesDelimiter(record.text)) continue;
       const read = columnsOf(values);
       ({ columns } = read);
       if (read.isHeading) continue;

@@ -77,6 +77,39 @@ test('every way to write a valid host is taken, and HTTP/1.0 without one', async
   assert.equal((await rawRequest(service.url, 'GET /healthz HTTP/1.0\r\n\r\n')).status, 200);
 });
 
+suite('a body that is refused before its end', () => {
+  const large = 9_000_000;
+  for (const [where, line, status] of [
+    ['of the API', 'POST /api/v1/learners', 413],
+    ['of a form at the console', 'POST /console/sign-in', 413],
+    ['of a form that needs a session', 'POST /console/account/password', 303],
+    ['of an answer', 'POST /a/nobody/question', 413],
+    ['where nothing is', 'POST /nothing', 413],
+  ] as const)
+    test(`${where} is read on, so that its sender gets the reply and keeps the connection`, async () => {
+      const type = where === 'of the API' ? 'application/json' : 'application/x-www-form-urlencoded';
+      const host = `Host: ${new URL(service.url).host}`;
+      const head = `${line} HTTP/1.1\r\n${host}\r\n${keys}sec-fetch-site: same-origin\r\ncontent-type: ${type}\r\n`;
+      const body = Buffer.alloc(large, 'x');
+      const next = `GET /healthz HTTP/1.1\r\n${host}\r\nConnection: close\r\n\r\n`;
+      const announced = Buffer.concat([
+        Buffer.from(`${head}content-length: ${large}\r\n\r\n`),
+        body,
+        Buffer.from(next),
+      ]);
+      const chunked = Buffer.concat([
+        Buffer.from(`${head}transfer-encoding: chunked\r\n\r\n${large.toString(16)}\r\n`),
+        body,
+        Buffer.from(`\r\n0\r\n\r\n${next}`),
+      ]);
+      for (const bytes of [announced, chunked]) {
+        const { head: first, body: after } = await rawRequest(service.url, bytes);
+        assert.match(first, new RegExp(`^HTTP/1.1 ${status} `, 'u'));
+        assert.match(after, /HTTP\/1\.1 200 /u, first);
+      }
+    });
+});
+
 suite('paths are taken as they are', () => {
   test('dot segments are not folded', async () => {
     await refused(request('GET /api/v1/learners/../health'), 404, 'not_found');

@@ -264,6 +264,7 @@ suite('what is pasted', () => {
     assert.deepEqual(refsOf('ref\nREF-001\nREF-002'), ['REF-001', 'REF-002']);
     assert.deepEqual(refsOf('REF-001\nREF-002'), ['REF-001', 'REF-002']);
     assert.deepEqual(refsOf('\uFEFFa;x\nb;y'), ['a', 'b']);
+    assert.deepEqual(refsOf('sep=;\r\nName;Ref\r\nx;\u200ba\u00a0\r\n'), ['a']);
     const { faults } = readPastedRefs('a\nAna Silva\nQQ123456C\n=1+1');
     assert.deepEqual(
       faults.map((fault) => fault.row),

@@ -96,6 +96,9 @@ suite('a table of learners is read', async () => {
       'Surname\tForename\tStudent number\nMüller\tZoë\tA-1',
       Buffer.from('ref;full name\r\nA-1;Zo\xeb M\xfcller\r\n', 'latin1'),
       'ref,full_name\n"A-1","Zoë Müller"',
+      'sep=;\r\nref;name\r\nA-1;Zoë Müller',
+      'ref,name\rA-1,Zoë Müller\r',
+      '\u200Bref\u00a0\tname\n\u200B \t\nA-1\u200B\t\u2060Zoë Müller\u200E',
     ];
     for (const table of tables) {
       const [row, ...more] = await readInviteTable(Buffer.from(table));
