@@ -1,6 +1,8 @@
 import { uuidArray } from '../db/arrays.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { limits } from '../limits.ts';
+import type { Feed } from './position.ts';
 
 /** The id of the set that holds no group: MD5 of the empty array, as for every other set. */
 const emptySet = `insert into group_set (organisation_id, group_set_id, group_ids)
@@ -11,15 +13,14 @@ export async function insertEmptySet(tx: Tx, organisationId: number): Promise<vo
   await tx.query(emptySet, [organisationId]);
 }
 
-const recompute = statement(
-  'group_set.recompute',
-  `
-  with held as (
-    select l.learner_id, coalesce(array_agg(m.group_id order by m.group_id) filter (where m.group_id is not null), '{}') as group_ids
-      from unnest($2::uuid[]) as l(learner_id)
+/** CTEs that make the sets that learners $2 now hold; `named` says whose is which, and in which place each learner was given. */
+const held = `
+  held as (
+    select l.learner_id, l.place, coalesce(array_agg(m.group_id order by m.group_id) filter (where m.group_id is not null), '{}') as group_ids
+      from unnest($2::uuid[]) with ordinality as l(learner_id, place)
       left join membership m on m.organisation_id = $1 and m.learner_id = l.learner_id and m.left_position is null
-     group by l.learner_id),
-  named as (select learner_id, group_ids, md5(group_ids::text)::uuid as group_set_id from held),
+     group by l.learner_id, l.place),
+  named as (select learner_id, place, group_ids, md5(group_ids::text)::uuid as group_set_id from held),
   made as (
     insert into group_set (organisation_id, group_set_id, group_ids)
     select distinct $1::int8, group_set_id, group_ids from named
@@ -27,15 +28,37 @@ const recompute = statement(
     returning group_set_id, group_ids),
   linked as (
     insert into group_set_group (organisation_id, group_id, group_set_id)
-    select $1, g.group_id, made.group_set_id from made, unnest(made.group_ids) as g(group_id))
+    select $1, g.group_id, made.group_set_id from made, unnest(made.group_ids) as g(group_id))`;
+const recompute = statement(
+  'group_set.recompute',
+  `
+  with ${held}
   update learner_feed f set group_set_id = n.group_set_id
     from named n
    where f.organisation_id = $1 and f.learner_id = n.learner_id and f.group_set_id <> n.group_set_id`,
 );
+const regroup = statement(
+  'group_set.regroup',
+  `
+  with ${held}
+  update learner_feed f set group_set_id = n.group_set_id, position = $3 + ${limits.positionStepUs} * (n.place - 1)
+    from named n
+   where f.organisation_id = $1 and f.learner_id = n.learner_id`,
+);
 
 /** Points each learner to the set of groups that it now holds; the feed's lock is held. */
 export async function recomputeSets(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
-  await tx.query(recompute, [organisationId, learnerIds]);
+  await tx.query(recompute, [organisationId, uuidArray(learnerIds)]);
+}
+
+/**
+ * The same with a new position for each of these distinct learners, whose rows are written once. The positions are taken at
+ * once, so that the caller may go on before this is done.
+ */
+export async function regroupLearners(tx: Tx, feed: Feed, learnerIds: string[]): Promise<void> {
+  const first = feed.next();
+  feed.used(learnerIds.length);
+  await tx.query(regroup, [feed.organisationId, uuidArray(learnerIds), first]);
 }
 
 const setsOf = statement(

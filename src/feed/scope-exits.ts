@@ -7,23 +7,29 @@ import { statement } from '../db/database.ts';
  * src/assessments/exits.ts (decision 0019). The feed's lock is held.
  */
 
-const store = statement(
-  'scope_exit.store',
-  `
-  insert into scope_exit (organisation_id, group_id, position, learner_id, assessment_id, assessed_at, facet)
-  select $1, $2::uuid, f.position, f.learner_id, f.assessment_id, f.assessed_at, f.facet from assessment_feed f
-   where f.organisation_id = $1 and f.learner_id = any($3::uuid[]) and not f.deleted
-  on conflict (organisation_id, learner_id, assessment_id, group_id) do update set position = excluded.position`,
-);
+/**
+ * SQL: stores for each of the rows, live results that are given their positions by the same statement, that it left the group.
+ * None of them has an exit from it: whoever leaves is a member, and members' exits are forgotten. `on conflict` would look each
+ * up, and write twice to the log.
+ */
+export function storingExits(rows: string, group: string): string {
+  return `
+    insert into scope_exit (organisation_id, group_id, position, learner_id, assessment_id, assessed_at, facet)
+    select $1, ${group}::uuid, m.position, m.learner_id, m.assessment_id, m.assessed_at, m.facet from ${rows} m`;
+}
+
 // Behind "is true" a group leads to no index: while little is known of a table that has just grown, the planner would read all
-// that left the group once for each learner, and 500 who come back took seconds.
+// that left the group once for each learner, and 500 who come back took seconds. What was withdrawn is little: it is looked up
+// once, and not each result.
 const forget = statement(
   'scope_exit.forget',
   `
   delete from scope_exit e
-   using unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id), assessment_feed f
+   using unnest($2::uuid[], $3::uuid[]) as p(group_id, learner_id)
    where e.organisation_id = $1 and e.learner_id = p.learner_id and (e.group_id = p.group_id) is true
-     and f.organisation_id = $1 and f.learner_id = e.learner_id and f.assessment_id = e.assessment_id and not f.deleted`,
+     and e.assessment_id not in
+         (select f.assessment_id from assessment_feed f
+           where f.organisation_id = $1 and f.learner_id = any($3::uuid[]) and f.deleted)`,
 );
 
 const move = statement(
@@ -57,12 +63,10 @@ export async function passExits(tx: Tx, organisationId: number, from: string, to
   await tx.query(pass, [organisationId, from, to]);
 }
 
-/** These learners left the group: their live assessments do, at the positions that they were stamped with for it. */
-export async function storeExits(tx: Tx, organisationId: number, groupId: string, learnerIds: string[]): Promise<void> {
-  await tx.query(store, [organisationId, groupId, uuidArray(learnerIds)]);
-}
-
-/** These learners are back in these groups: what is live is in scope again, and what was withdrawn meanwhile is not. */
+/**
+ * These learners are back in these groups, or are about to leave them anew: what is live is in scope again, and what was
+ * withdrawn meanwhile is not.
+ */
 export async function forgetExits(
   tx: Tx,
   organisationId: number,

@@ -4,7 +4,9 @@ import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
 import { counted, countingMoves, tokenOf } from './digest.ts';
+import { regroupLearners } from './group-sets.ts';
 import type { CountedRow, Feed } from './position.ts';
+import { storingExits } from './scope-exits.ts';
 
 /**
  * Gives new positions to what a change shows up in. Each statement runs after the lock, so that it reads the newest
@@ -14,21 +16,24 @@ import type { CountedRow, Feed } from './position.ts';
 
 const step = limits.positionStepUs;
 
-function assessmentsWhere(name: string, whose: string) {
+/** @param group the parameter with the group that the results leave */
+function assessmentsWhere(name: string, whose: string, group: '$5' | null = null) {
   return statement(
     `feed.stamp_assessments_${name}`,
     `
     with placed as (
-      select f.learner_id, f.assessment_id, l.group_set_id, f.facet, f.group_set_id as had_set, f.token as had,
+      select f.learner_id, f.assessment_id, f.assessed_at, l.group_set_id, f.facet, f.group_set_id as had_set, f.token as had,
              $3 + ${step} * (row_number() over (order by f.position) - 1) as position
         from assessment_feed f
         join learner_feed l on l.organisation_id = f.organisation_id and l.learner_id = f.learner_id
        where f.organisation_id = $1 and not f.deleted and f.learner_id ${whose}),
-    moving as materialized (select *, ${tokenOf('assessment_id', 'position')} as token from placed),
+    moving as materialized (
+      select *, ${tokenOf('assessment_id', 'position')} as token from placed order by learner_id, assessment_id),
     moved as (
       update assessment_feed f set position = m.position, group_set_id = m.group_set_id, token = m.token
         from moving m
        where f.organisation_id = $1 and f.learner_id = m.learner_id and f.assessment_id = m.assessment_id),
+    ${group === null ? '' : `gone as (${storingExits('moving', group)}),`}
     ${countingMoves('moving', '$4')}
     select (select coalesce(sum(n), 0)::int8 from digest_moves) as count, ${counted}`,
   );
@@ -61,6 +66,7 @@ const members =
   'in (select learner_id from membership where organisation_id = $1 and group_id = $2::uuid and left_position is null)';
 const assessmentsOfThese = assessmentsWhere('these', these);
 const assessmentsOfMembers = assessmentsWhere('members', members);
+const assessmentsLeaving = assessmentsWhere('leaving', these, '$5');
 
 async function stamp(
   work: Work,
@@ -84,6 +90,21 @@ async function stamp(
 /** These learners' payloads changed, and with them the payloads of all their live assessments. */
 export function stampLearnersAndAssessments(work: Work, feed: Feed, learnerIds: string[]): Promise<void> {
   return stamp(work, feed, { assessments: assessmentsOfThese, learners: learnersThese }, learnerIds);
+}
+
+/**
+ * These distinct learners have joined or left groups: they and their live results are shown with the groups that they are members
+ * of now.
+ * @param left the group that they have left: consumers of it are told so of each result, at the result's new position
+ */
+export async function stampRegrouped(work: Work, feed: Feed, learnerIds: string[], left: string | null): Promise<void> {
+  const regrouped = regroupLearners(work.tx, feed, learnerIds);
+  const given = [feed.organisationId, uuidArray(learnerIds), feed.next(), feed.digestThrough];
+  const stamped =
+    left === null ? work.tx.query(assessmentsOfThese, given) : work.tx.query(assessmentsLeaving, [...given, left]);
+  const [[results]] = await Promise.all([stamped, regrouped]);
+  feed.used((results as { count: number }).count);
+  feed.counted(results as CountedRow);
 }
 
 /**

@@ -6,9 +6,9 @@ import { ApiError } from '../errors.ts';
 import { emitGroupsUpdated } from '../events/emit.ts';
 import type { Feed } from '../feed/position.ts';
 import { lockFeed } from '../feed/position.ts';
-import { stampLearnersAndAssessments } from '../feed/stamp.ts';
+import { stampRegrouped } from '../feed/stamp.ts';
 import { recomputeSets } from '../feed/group-sets.ts';
-import { forgetExits, storeExits } from '../feed/scope-exits.ts';
+import { forgetExits } from '../feed/scope-exits.ts';
 import type { Reached } from './store.ts';
 import { findGroup, findLivingLearners, findReached } from './store.ts';
 import { teamType } from './types.ts';
@@ -83,17 +83,15 @@ export async function leaveEveryGroup(work: Work, feed: Feed, learnerIds: string
     await recomputeSets(work.tx, feed.organisationId, [...new Set(left.map((row) => row.learner_id))]);
 }
 
-/** Membership rows alone: group sets, positions and events are the caller's. @returns the pairs that weren't members */
-async function enter(work: Work, feed: Feed, pairs: Pair[], by: string | null): Promise<Pair[]> {
-  const joined = await work.tx.query<Pair>(join, [
+/** Membership rows alone: all that follows from them is the caller's. @returns the pairs that weren't members */
+function enter(work: Work, feed: Feed, pairs: Pair[], by: string | null): Promise<Pair[]> {
+  return work.tx.query<Pair>(join, [
     feed.organisationId,
     uuidArray(pairs.map((p) => p.group_id)),
     uuidArray(pairs.map((p) => p.learner_id)),
     feed.next(),
     by,
   ]);
-  if (joined.length > 0) await forgetExits(work.tx, feed.organisationId, joined);
-  return joined;
 }
 
 /**
@@ -104,8 +102,9 @@ async function enter(work: Work, feed: Feed, pairs: Pair[], by: string | null): 
 export async function joinGroups(work: Work, feed: Feed, pairs: Pair[], by: string | null): Promise<Pair[]> {
   if (pairs.length === 0) return [];
   const joined = await enter(work, feed, pairs, by);
-  if (joined.length > 0)
-    await recomputeSets(work.tx, feed.organisationId, [...new Set(joined.map((p) => p.learner_id))]);
+  if (joined.length === 0) return joined;
+  await forgetExits(work.tx, feed.organisationId, joined);
+  await recomputeSets(work.tx, feed.organisationId, [...new Set(joined.map((p) => p.learner_id))]);
   return joined;
 }
 
@@ -202,30 +201,32 @@ async function change(
 ): Promise<Set<string>> {
   const { organisationId } = feed;
   let moved = learners.map((one) => one.learner_id);
+  const pairsWith = (group_id: string) => moved.map((learner_id) => ({ group_id, learner_id }));
   if (leaves !== null) {
-    const left = await work.tx.query<Pair>(leave, [organisationId, leaves, moved, feed.next(), by]);
+    const left = await work.tx.query<Pair>(leave, [organisationId, leaves, uuidArray(moved), feed.next(), by]);
     moved = left.map((pair) => pair.learner_id);
   }
   const joined = new Set<string>();
   if (joins !== null) {
-    const pairs = moved.map((learner_id) => ({ group_id: joins, learner_id }));
-    for (const pair of await enter(work, feed, pairs, by)) joined.add(pair.learner_id);
+    for (const pair of await enter(work, feed, pairsWith(joins), by)) joined.add(pair.learner_id);
     if (leaves === null) moved = [...joined];
   }
   if (moved.length === 0) return new Set();
-  await recomputeSets(work.tx, organisationId, moved);
-  await stampLearnersAndAssessments(work, feed, moved);
-  if (leaves !== null) await storeExits(work.tx, organisationId, leaves, moved);
   const changed = new Set(moved);
   const removed = leaves === null ? [] : [leaves];
-  await emitGroupsUpdated(
-    work,
-    organisationId,
-    learners.flatMap(({ learner_id, ref }) =>
-      ref === null || !changed.has(learner_id)
-        ? []
-        : [{ learner_ref: ref, added: joined.has(learner_id) ? [joins!] : [], removed }],
+  // Nothing waits for the reply before it: the database begins with the rows while the events are written here.
+  await Promise.all([
+    forgetExits(work.tx, organisationId, [joins, leaves].filter((one) => one !== null).flatMap(pairsWith)),
+    stampRegrouped(work, feed, moved, leaves),
+    emitGroupsUpdated(
+      work,
+      organisationId,
+      learners.flatMap(({ learner_id, ref }) =>
+        ref === null || !changed.has(learner_id)
+          ? []
+          : [{ learner_ref: ref, added: joined.has(learner_id) ? [joins!] : [], removed }],
+      ),
     ),
-  );
+  ]);
   return changed;
 }

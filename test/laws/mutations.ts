@@ -218,8 +218,8 @@ export const mutations: Mutation[] = [
     changes: [
       {
         file: 'src/feed/scope-exits.ts',
-        from: 'select $1, $2::uuid, f.position,',
-        to: 'select $1, $2::uuid, min(f.position) over () + row_number() over (),',
+        from: 'select $1, ${group}::uuid, m.position,',
+        to: 'select $1, ${group}::uuid, min(m.position) over () + row_number() over (),',
       },
     ],
     caughtBy: {
