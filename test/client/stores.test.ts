@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -9,7 +10,7 @@ import { storeConformance } from '../../client/src/stores/conformance.ts';
 import { jsonFileStore } from '../../client/src/stores/json-file.ts';
 import { postgresStore } from '../../client/src/stores/postgres.ts';
 import { sqliteStore } from '../../client/src/stores/sqlite.ts';
-import type { Store } from '../../client/src/index.ts';
+import type { Assessment, Store } from '../../client/src/index.ts';
 import { freshDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 
@@ -51,3 +52,39 @@ for (const [name, store] of [
     for (const { name: what, run } of storeConformance(store)) test(what, run);
   });
 }
+
+suite('a JSON file that two processes keep', () => {
+  const row = (id: string) => ({ id, updated_at: '', generation: 1, check: '', record: {} as Assessment });
+  const idsOf = (store: Store) => store.transaction(async (all) => (await all.list(null, 10)).map(({ id }) => id));
+
+  test('shows each what the other has written, and takes nothing back', async () => {
+    const path = join(folder, 'shared.json');
+    const [one, two] = [jsonFileStore(path), jsonFileStore(path)];
+    await one.open();
+    await two.open();
+    await one.transaction((all) => all.put([row('a')]));
+    await two.transaction((all) => all.put([row('b')]));
+    assert.deepEqual(await idsOf(one), ['a', 'b']);
+    const overtaken = one.transaction(async (all) => {
+      await all.put([row('c')]);
+      await two.transaction((other) => other.put([row('d')]));
+    });
+    await assert.rejects(overtaken, { name: 'Overtaken' });
+    for (const store of [one, two]) assert.deepEqual(await idsOf(store), ['a', 'b', 'd']);
+    await rm(path);
+    for (const store of [one, two]) assert.deepEqual(await idsOf(store), []);
+  });
+
+  test('leaves no drafts of processes that were killed', async () => {
+    const path = join(folder, 'killed.json');
+    await writeFile(`${path}.0.new`, '{"state":');
+    await utimes(`${path}.0.new`, 1, 1);
+    const store = jsonFileStore(path);
+    await store.transaction((all) => all.put([row('a')]));
+    await store.open();
+    assert.deepEqual(
+      (await readdir(folder)).filter((name) => name.startsWith('killed.json')),
+      ['killed.json'],
+    );
+  });
+});

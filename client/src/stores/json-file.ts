@@ -1,28 +1,60 @@
-import { open, readFile, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import type { Stats } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { Overtaken } from '../sync/outcome.ts';
 import type { Row, Store } from '../sync/store.ts';
 
 type Content = { state: string | null; results: Record<string, Row> };
 
+/** Every file that is put in the place of another is told from it by this. */
+const seenAs = ({ ino, mtimeMs, size }: Stats): string => `${ino} ${mtimeMs} ${size}`;
+
 /**
- * A mirror in one JSON file, which is written anew with every change: for some ten thousand results, and for one process
- * at a time. Each result stands under `results`, by its id, as `record`. `onChange` gets nothing to write beside it.
+ * A mirror in one JSON file, which is written anew with every change: for some ten thousand results, and best for one
+ * process at a time: what a second one writes meanwhile is seen, and the first one's change made again on top of it. Each
+ * result stands under `results`, by its id, as `record`. `onChange` gets nothing to write beside it.
  */
 export function jsonFileStore(path: string): Store<null> {
   let content: Content = { state: null, results: {} };
+  /** The file that `content` was read from or written to; null while there is none. */
+  let seen: string | null = null;
   let last: Promise<unknown> = Promise.resolve();
+
+  const present = async (): Promise<string | null> => {
+    try {
+      return seenAs(await stat(path));
+    } catch (error) {
+      if ((error as { code?: string }).code === 'ENOENT') return null;
+      throw error;
+    }
+  };
+
+  /** What another process has written counts. A file that was taken away is one that holds nothing. */
+  const refresh = async (): Promise<void> => {
+    const there = await present();
+    if (there === seen) return;
+    content = there === null ? { state: null, results: {} } : contentOf(path, await readFile(path, 'utf8'));
+    seen = there;
+  };
 
   /** The file is the old one or the new one, whole, whenever the machine stops. */
   const write = async (next: Content): Promise<void> => {
-    const draft = `${path}.new`;
-    const file = await open(draft, 'w', 0o600);
+    const { draft, file } = await openDraft(path);
     try {
-      await file.writeFile(JSON.stringify(next));
-      await file.sync();
-    } finally {
-      await file.close();
+      try {
+        await file.writeFile(JSON.stringify(next));
+        await file.sync();
+        if ((await present()) !== seen) throw new Overtaken();
+        seen = seenAs(await file.stat());
+      } finally {
+        await file.close();
+      }
+      await rename(draft, path);
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
     }
-    await rename(draft, path);
     // That the name leads to the new file is a fact of the folder. Not every system lets one say so.
     const folder = await open(dirname(path), 'r').catch(() => null);
     await folder?.sync().catch(() => {});
@@ -38,15 +70,20 @@ export function jsonFileStore(path: string): Store<null> {
   return {
     open: () =>
       inTurn(async () => {
-        try {
-          content = contentOf(path, await readFile(path, 'utf8'));
-        } catch (error) {
-          if ((error as { code?: string }).code !== 'ENOENT') throw error;
+        await refresh();
+        const { mtimeMs: writtenMs } = await stat(path).catch(() => ({ mtimeMs: 0 }));
+        for (const name of await readdir(dirname(path))) {
+          if (!name.startsWith(`${basename(path)}.`) || !/\.\d+\.new$/u.test(name)) continue;
+          // What is older than the file can't take its place any more, whether or not somebody still wants it to.
+          const draft = join(dirname(path), name);
+          const { mtimeMs } = await stat(draft).catch(() => ({ mtimeMs: Infinity }));
+          if (mtimeMs < writtenMs) await rm(draft, { force: true });
         }
       }),
 
     transaction: (work) =>
       inTurn(async () => {
+        await refresh();
         const next: Content = { state: content.state, results: { ...content.results } };
         let isChanged = false;
         const result = await work({
@@ -82,6 +119,18 @@ export function jsonFileStore(path: string): Store<null> {
         return result;
       }),
   };
+}
+
+/** A file of nobody else's. */
+async function openDraft(path: string): Promise<{ draft: string; file: FileHandle }> {
+  for (let count = 0; ; count++) {
+    const draft = `${path}.${count}.new`;
+    try {
+      return { draft, file: await open(draft, 'wx', 0o600) };
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'EEXIST') throw error;
+    }
+  }
 }
 
 function contentOf(path: string, text: string): Content {
