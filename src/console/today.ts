@@ -29,7 +29,7 @@ const members = `
    where m.organisation_id = $1 and m.group_id = any($4::uuid[]) and m.left_position is null`;
 
 const unbegun =
-  '(not exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id)) is true';
+  'not exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id offset 0)';
 
 /**
  * Invitations that wait, and under which nothing has begun; of each kind at most so many are counted. Of few members theirs are looked at; of many, everybody's are, and who is a member is known before.
@@ -45,7 +45,8 @@ const invitations = (from: string) => {
 const everybodysInvitations = statement('today.invitations', invitations('invitation i where'));
 const invitationsOfTeams = statement(
   'today.invitations_of_teams',
-  invitations(`(${members}) t join invitation i on i.learner_id = t.learner_id where`),
+  invitations(`(${members}) t cross join lateral (
+    select * from invitation o where o.organisation_id = $1 and o.learner_id = t.learner_id offset 0) i where`),
 );
 
 type Invitations = { unopened: number; expiring: number };

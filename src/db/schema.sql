@@ -400,8 +400,8 @@ create table invitation (
   constraint invitation_pkey PRIMARY KEY (organisation_id, invitation_id)
 );
 CREATE INDEX invitation_by_status ON public.invitation USING btree (organisation_id, status, created_at DESC, invitation_id DESC) INCLUDE (learner_id, expires_at);
-CREATE INDEX invitation_created ON public.invitation USING btree (organisation_id, created_at DESC, invitation_id DESC);
-CREATE INDEX invitation_ending ON public.invitation USING btree (organisation_id, expires_at DESC, invitation_id DESC) WHERE (status = 'open'::text);
+CREATE INDEX invitation_created ON public.invitation USING btree (organisation_id, created_at DESC, invitation_id DESC) INCLUDE (learner_id);
+CREATE INDEX invitation_ending ON public.invitation USING btree (organisation_id, expires_at DESC, invitation_id DESC) INCLUDE (learner_id, created_at) WHERE (status = 'open'::text);
 CREATE INDEX invitation_learner ON public.invitation USING btree (organisation_id, learner_id, created_at);
 
 create table invitation_run (

@@ -30,20 +30,29 @@ export const amongMembers = (learnerId: string, groupIds: string): string =>
      select m.learner_id from membership m
       where m.organisation_id = $1 and m.group_id = any(${groupIds}) and m.left_position is null)))) is true`;
 
+/** So many members of a group are asked whether they are in sight, before it is known of all of them. */
+const askedFirst = 20;
+
 /**
  * The condition under which a group is in sight: a team of theirs, or one of which a learner in sight is a member. Sets of
  * groups say quickly which ones can be, once for a statement; nobody may hold such a set any more, so a member is looked for
- * then, and is found soon.
+ * then, and is mostly found among the first ones.
  */
-export const groupInSight = (groupId: string, sight: string) =>
-  `(${sight}::uuid[] is null or ${groupId} = any(${sight}::uuid[]) or (${groupId} in (
+export const groupInSight = (groupId: string, sight: string) => {
+  const ofGroup = `m.organisation_id = $1 and m.group_id = ${groupId} and m.left_position is null`;
+  return `(${sight}::uuid[] is null or ${groupId} = any(${sight}::uuid[]) or (${groupId} in (
      select o.group_id from group_set_group s
        join group_set_group o on o.organisation_id = s.organisation_id and o.group_set_id = s.group_set_id
       where s.organisation_id = $1 and s.group_id = any(${sight}::uuid[]))
-     and exists (
-       select from membership m
-        where m.organisation_id = $1 and m.group_id = ${groupId} and m.left_position is null and ${inSight('m.learner_id', sight)}
-        offset 0)))`;
+     and (exists (
+         select from (select m.learner_id from membership m where ${ofGroup} order by m.learner_id limit ${askedFirst}) m
+          where exists (
+            select from membership seen
+             where seen.organisation_id = $1 and seen.learner_id = m.learner_id and seen.group_id = any(${sight}::uuid[])
+               and seen.left_position is null offset 0)
+         offset 0)
+       or exists (select from membership m where ${ofGroup} and ${inSight('m.learner_id', sight)} offset 0))))`;
+};
 
 const fewMembers = statement(
   'group.few_members',

@@ -1,7 +1,7 @@
 import type { Statement, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Sight } from '../groups/sight.ts';
-import { haveFewMembers, inSight } from '../groups/sight.ts';
+import { amongMembers, haveFewMembers, inSight } from '../groups/sight.ts';
 import { limits } from '../limits.ts';
 import { nilUuid } from '../uuid.ts';
 import type { Invitation } from './invitations.ts';
@@ -40,8 +40,9 @@ const around = `
              max(s.last_seen_at) filter (where s.status = 'open' and s.on_screen_since is null and s.stop is null) as paused_at
         from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id) s`;
 
+// Asked of each invitation, as far as a page goes: without the offset a plan may read the sittings of all of them instead.
 const sittings = (more: string) =>
-  `exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id${more})`;
+  `exists (select from sitting s where s.organisation_id = $1 and s.invitation_id = i.invitation_id${more} offset 0)`;
 const begun = sittings('');
 const underWay = sittings(" and s.status = 'open'");
 const paused = sittings(" and s.status = 'open' and s.on_screen_since is null and s.stop is null");
@@ -104,8 +105,12 @@ const walks: Record<InvitationList | 'all', Walk[]> = {
   ending: [{ name: 'ending', key: 'expires_at', rows: waiting.ending, only: `not ${begun}` }],
 };
 
-/** Invitations that one page looks through; and how often it looks further by itself while it has found none. */
-const looked = 5000;
+/**
+ * Invitations that one page looks through. What is behind a place is read in the index of its order alone, so a tutor's list
+ * passes over many of others; where something is asked of each of theirs, over fewer.
+ */
+const looked = { everybodys: 5000, theirs: 50_000, theirsAsked: 20_000 };
+/** How often a page looks further by itself while it has found none. */
 const looksOn = 2;
 
 /** Where a list goes on: the time that it is in the order of, in microseconds since 1970, and the id. */
@@ -113,38 +118,52 @@ export type InvitationPlace = { us: string; invitation_id: string };
 const beginning: InvitationPlace = { us: '253402300799000000', invitation_id: nilUuid };
 
 const usOf = (key: string) => `(extract(epoch from i.${key}) * 1000000)::int8::text`;
+const inOrder = ({ key }: Walk) => `order by i.${key} desc, i.invitation_id desc`;
 
-/** $3 and $4: the place, $5: how many. With members the walk begins with them: they are few, and invitations are many. */
-function behind({ key, rows }: Walk, whose: 'all' | 'members', sight: string): string {
-  const from =
-    whose === 'all'
-      ? 'invitation i'
-      : `(select distinct m.learner_id from membership m
-           where m.organisation_id = $1 and m.group_id = any(${sight}::uuid[]) and m.left_position is null) m
-         join invitation i on i.organisation_id = $1 and i.learner_id = m.learner_id`;
-  return `
-    select i.* from ${from}
-     where i.organisation_id = $1 and (i.${key}, i.invitation_id) < ('epoch'::timestamptz + $3::int8 * interval '1 microsecond', $4) and ${rows}
-     order by i.${key} desc, i.invitation_id desc limit $5::int4`;
-}
+/** $3 and $4: the place. */
+const behind = ({ key, rows }: Walk): string => `
+    i.organisation_id = $1 and (i.${key}, i.invitation_id) < ('epoch'::timestamptz + $3::int8 * interval '1 microsecond', $4) and ${rows}`;
 
-function pageOf(walk: Walk, whose: 'all' | 'members') {
-  const { key, only } = walk;
-  const inOrder = `order by i.${key} desc, i.invitation_id desc`;
+/** $5: how many are looked through. */
+const through = (walk: Walk): string => `
+    select i.invitation_id, i.learner_id, i.${walk.key} from invitation i where ${behind(walk)} ${inOrder(walk)} limit $5::int4`;
+
+/**
+ * Whose invitations a page comes out of: of everybody's in their order, those in sight, who are known before anything else is
+ * asked; or of few members, whose invitations are looked up by the learner and sorted.
+ */
+type Within = 'all' | 'members';
+
+const within: Record<Within, (walk: Walk) => string> = {
+  all: (walk) => `
+    select i.* from (${through(walk)}) i
+     where $6::uuid[] is null or ${amongMembers('i.learner_id', '$6')} ${inOrder(walk)} offset 0`,
+  members: (walk) => `
+    select i.invitation_id, i.${walk.key} from (
+      select distinct m.learner_id from membership m
+       where m.organisation_id = $1 and m.group_id = any($6::uuid[]) and m.left_position is null) m
+      cross join lateral (
+        select * from invitation o where o.organisation_id = $1 and o.learner_id = m.learner_id offset 0) i
+     where $5::int4 is null and ${behind(walk)} ${inOrder(walk)} offset 0`,
+};
+
+function pageOf(walk: Walk, from: Within): Statement {
   return statement(
-    `invitation.browse_${walk.name}_${whose}`,
+    `invitation.browse_${walk.name}_${from}`,
     `
-  select ${seen}, ${usOf(key)} as us
-    from (select * from (${behind(walk, whose, '$6')}) i
-           where (${only}) is true and ${inSight('i.learner_id', '$6')} ${inOrder} limit $7) i ${around}
-   ${inOrder}`,
+  select ${seen}, ${usOf(walk.key)} as us
+    from (select i.invitation_id from (${within[from](walk)}) i where (${walk.only}) is true ${inOrder(walk)} limit $7) found
+    cross join lateral (select * from invitation n where n.organisation_id = $1 and n.invitation_id = found.invitation_id offset 0) i ${around}
+   ${inOrder(walk)}`,
   );
 }
 
 const endOf = (walk: Walk) =>
   statement(
     `invitation.looked_to_${walk.name}`,
-    `select i.invitation_id, ${usOf(walk.key)} as us from (${behind(walk, 'all', '')}) i where $2::timestamptz is not null offset $5 - 1`,
+    `
+  select i.invitation_id, ${usOf(walk.key)} as us
+    from (select i.* from (${through(walk)}) i where $2::timestamptz is not null offset $5 - 1) i`,
   );
 
 const statements = new Map(
@@ -178,7 +197,7 @@ export type InvitationPage = {
 
 /**
  * In one state or in any: the newest first, or where their end counts, the latest end first. Of a sight with few members,
- * theirs are sorted; of a large one the list is walked, and where that does not fill a page theirs are sorted, too.
+ * theirs are sorted; otherwise the list is walked.
  */
 export async function browseInvitations(
   tx: Tx,
@@ -192,35 +211,28 @@ export async function browseInvitations(
   },
 ): Promise<InvitationPage> {
   const { state, sight, limit, now } = given;
-  const isWalked = sight === null || !(await haveFewMembers(tx, organisationId, sight));
-  let found: (SeenInvitation & { us: string })[] = [];
+  const isFew = sight !== null && (await haveFewMembers(tx, organisationId, sight));
+  const found: (SeenInvitation & { us: string })[] = [];
   let end: InvitationPlace | undefined;
   let passed = 0;
-  for (const { name } of walks[state ?? 'all']) {
+  for (const { name, only } of walks[state ?? 'all']) {
     const { all, members, end: stop } = statements.get(name)!;
-    const read = (sql: Statement, from: InvitationPlace, most: number) =>
-      tx.query<SeenInvitation & { us: string }>(sql, [
-        organisationId,
-        now,
-        from.us,
-        from.invitation_id,
-        most,
-        sight,
-        limit + 1 - found.length,
-      ]);
+    const most = isFew
+      ? null
+      : sight === null
+        ? looked.everybodys
+        : only === 'true'
+          ? looked.theirs
+          : looked.theirsAsked;
     let from = given.after ?? beginning;
     for (let looks = 0; looks <= looksOn; looks++) {
-      const some = isWalked ? await read(all, from, looked) : [];
-      const isFull = found.length + some.length > limit;
-      if (!isFull && sight !== null) {
-        found = [...found, ...(await read(members, from, everything))];
-        break;
-      }
-      found = [...found, ...some];
-      if (isFull) break;
-      [end] = await tx.query<InvitationPlace>(stop, [organisationId, now, from.us, from.invitation_id, looked]);
+      const behind = [organisationId, now, from.us, from.invitation_id, most];
+      const more = [sight, limit + 1 - found.length];
+      found.push(...(await tx.query<SeenInvitation & { us: string }>(isFew ? members : all, [...behind, ...more])));
+      if (found.length > limit || most === null) break;
+      [end] = await tx.query<InvitationPlace>(stop, behind);
       if (end === undefined) break;
-      passed += looked;
+      passed += most;
       if (found.length > 0) break;
       from = end;
     }
@@ -235,8 +247,6 @@ export async function browseInvitations(
     passed: !isFull && end !== undefined ? passed : null,
   };
 }
-
-const everything = 2_147_483_647;
 
 /** Those of the ids that are in sight, by name. */
 export function findSeenInvitations(

@@ -77,6 +77,8 @@ export const looked = 2000;
 const membersSorted = 3000;
 /** So many of everybody are asked, one by one, whether they are members; where that fills no page, members are read first. */
 const passedOver = 500;
+/** So many learners of a set are asked, one by one, whether they are members; of more, the members are read. */
+const askedOneByOne = 500;
 /** How often a walk that has found nobody goes on by itself. */
 const walksOn = 1;
 /** Results that are read to see whether the learners of a placement are few. */
@@ -126,9 +128,9 @@ const conditions = `
   ($5::int4 is null and $6::int4[] is null or exists (
          select from (
            select distinct on (r.facet >> 3) r.facet from assessment_feed r
-            where r.organisation_id = $1 and r.learner_id = l.learner_id and not r.deleted
+            where r.organisation_id = $1 and r.learner_id = l.learner_id and not r.deleted and ($5 is null or r.facet >> 3 = $5)
             order by r.facet >> 3, r.assessed_at desc, r.assessment_id desc) n
-          where ($5 is null or n.facet >> 3 = $5) and ($6 is null or n.facet & 7 = any($6))))
+          where $6 is null or n.facet & 7 = any($6)))
   and ($7::text is null or case when $7 = 'none'
          then not exists (select from invitation i where i.organisation_id = $1 and i.learner_id = l.learner_id)
          else $7 = ${newestInvitationState('l.learner_id', '$8::timestamptz')} end)
@@ -161,16 +163,17 @@ function behind(by: LearnerSort, up: boolean, within: Within): string {
   ).join(' and ');
   if (within === 'members')
     return `${rows(`(${sight}::uuid[] is null or ${amongMembers(id, sight)}) and ${isMember}`)} limit least(${bound}::int4, ${looked})`;
-  const next =
-    within === 'all'
-      ? `${rows('true')} limit ${bound}::int4`
-      : `${rows(`${id} = any(${bound}::uuid[])`)} limit cardinality(${bound}::uuid[])`;
-  return `
-    select * from (${next}) l
-     where ${inSight('l.learner_id', sight)}
+  const isSeen = `${inSight('l.learner_id', sight)}
        and (cardinality(${groups}::uuid[]) = 0 or cardinality(${groups}) = (
          select count(*) from membership m
-          where m.organisation_id = $1 and m.learner_id = l.learner_id and m.group_id = any(${groups}) and m.left_position is null))
+          where m.organisation_id = $1 and m.learner_id = l.learner_id and m.group_id = any(${groups}) and m.left_position is null))`;
+  const next =
+    within === 'all'
+      ? `(${rows('true')} limit ${bound}::int4) l where ${isSeen}`
+      : `(select l.learner_id from unnest(${bound}::uuid[]) l(learner_id) where ${isSeen} offset 0) seen
+         cross join lateral (${rows(`${id} = seen.learner_id`)} offset 0) l`;
+  return `
+    select l.* from ${next}
      order by l.key${down}, l.learner_id${down} limit ${looked}`;
 }
 
@@ -223,6 +226,13 @@ const membersOf = few(
   'records.members_of',
   membersSorted,
   'select learner_id from membership where organisation_id = $1 and group_id = any($2::uuid[]) and left_position is null',
+);
+// Of two groups with many members each, those in both may be few, and far apart in every order.
+const membersOfBoth = few(
+  'records.members_of_both',
+  2 * membersSorted,
+  `select m.learner_id from membership m
+    where m.organisation_id = $1 and m.group_id = any($2::uuid[]) and m.left_position is null and ${amongMembers('m.learner_id', '$3')}`,
 );
 const invitedAs = few(
   'records.invited_as',
@@ -282,38 +292,62 @@ const statusOf: Record<InvitationState, 'open' | 'used' | 'withdrawn'> = {
   cancelled: 'withdrawn',
 };
 
+/** A sight or a group whose members alone are listed. */
+type Narrowing = readonly string[];
+
 /**
  * A set of learners in which all that meet the filter are, where something in it is rare enough; `some` where it is not all;
- * `isCalled` where all of the set are called what was typed.
+ * `isCalled` where all of the set are called what was typed; `unproved`: whether they are members of these is still to be asked.
  */
 async function setFor(
   tx: Tx,
   organisationId: number,
-  sight: Sight,
-  { text, groupIds, subject, placement, state }: LearnerFilter,
-): Promise<{ set: Found; some: boolean; isCalled: boolean }> {
+  narrowings: readonly Narrowing[],
+  { text, subject, placement, state }: LearnerFilter,
+): Promise<{ set: Found; some: boolean; isCalled: boolean; unproved: readonly Narrowing[] }> {
   const levels = placement === null ? [0, 1, 2, 3, 4, 5] : placements[placement];
   const facets = subjects.flatMap((one, s) =>
     subject === null || one === subject ? levels.map((l) => s * 8 + l) : [],
   );
-  const asked = [
-    ...groupIds.map((groupId) => ids(tx, membersOf, [organisationId, [groupId]])),
-    ...(sight === null ? [] : [ids(tx, membersOf, [organisationId, sight])]),
-    ...(state === null || state === 'none' ? [] : [ids(tx, invitedAs, [organisationId, statusOf[state]])]),
-    ...(placement === null && subject === null ? [] : [ids(tx, placedAt, [organisationId, facets])]),
-  ];
-  const like =
+  const [members, invited, placed, like] = await Promise.all([
+    membersOfAll(tx, organisationId, narrowings),
+    state === null || state === 'none' ? null : ids(tx, invitedAs, [organisationId, statusOf[state]]),
+    placement === null && subject === null ? null : ids(tx, placedAt, [organisationId, facets]),
     text === null
       ? []
-      : await tx.query<{ learner_id: string }>(calledLike, [organisationId, text, refOf(text), idOf(text), text]);
-  const sets = (await Promise.all(asked)).filter((one) => one !== null);
+      : tx.query<{ learner_id: string }>(calledLike, [organisationId, text, refOf(text), idOf(text), text]),
+  ]);
+  const sets = [members.set, invited, placed].filter((one) => one !== null);
   const some = like.length > looked && sets.length === 0;
   const isCalled = text !== null && (some || like.length <= looked);
   if (isCalled) sets.push([...new Set(like.slice(0, looked).map((row) => row.learner_id))]);
-  const [first, ...others] = sets;
-  if (first === undefined) return { set: null, some, isCalled };
+  return { set: inAll(sets), some, isCalled, unproved: members.unproved };
+}
+
+/** Those who are in all of the sets; null of none. */
+function inAll([first, ...others]: readonly string[][]): Found {
+  if (first === undefined) return null;
   const rest = others.map((one) => new Set(one));
-  return { set: first.filter((id) => rest.every((one) => one.has(id))), some, isCalled };
+  return first.filter((id) => rest.every((one) => one.has(id)));
+}
+
+/** Members of all that narrow a list, where those of one or two of them are few. */
+async function membersOfAll(
+  tx: Tx,
+  organisationId: number,
+  narrowings: readonly Narrowing[],
+): Promise<{ set: Found; unproved: readonly Narrowing[] }> {
+  const sets = await Promise.all(narrowings.map((groupIds) => ids(tx, membersOf, [organisationId, groupIds])));
+  const small = narrowings.filter((_, n) => sets[n] !== null);
+  const large = narrowings.filter((_, n) => sets[n] === null);
+  const known = sets.filter((one) => one !== null);
+  const set = inAll(known);
+  const [one, other] = [...large.slice(0, 1), ...small, ...large.slice(1)];
+  if (one === undefined || other === undefined || large.length === 0 || (set !== null && set.length <= askedOneByOne))
+    return { set, unproved: large };
+  const ofBoth = await ids(tx, membersOfBoth, [organisationId, one, other]);
+  if (ofBoth === null) return { set, unproved: large };
+  return { set: inAll([ofBoth, ...known]), unproved: large.filter((each) => each !== one && each !== other) };
 }
 
 const idOf = (text: string): string | null => (isUuid(text) ? text.toLowerCase() : null);
@@ -335,8 +369,9 @@ export async function browseLearners(
 ): Promise<LearnerPage> {
   const { by, descending } = order;
   const { groupIds, subject, placement, state, text } = filter;
-  const [{ set: rare, some, isCalled }, [anchor]] = await Promise.all([
-    setFor(tx, organisationId, sight, filter),
+  const narrowings = [...groupIds.map((groupId) => [groupId]), ...(sight === null ? [] : [sight])];
+  const [{ set: rare, some, isCalled, unproved }, [anchor]] = await Promise.all([
+    setFor(tx, organisationId, narrowings, filter),
     place === null ? [] : tx.query<Place>(places[by], [organisationId, learnerOf(place), sight]),
   ]);
   const backwards = place !== null && 'before' in place && anchor !== undefined;
@@ -349,9 +384,9 @@ export async function browseLearners(
     const bound = { all: isNarrow ? passedOver : looked, members: null, set: rare }[within];
     const rows = await tx.query<{ learner_id: string; key: string | null }>(statements[within][`${by} ${up}`]!, [
       organisationId,
-      sight,
+      within === 'set' && !unproved.includes(sight!) ? null : sight,
       given.limit + 1,
-      groupIds,
+      within === 'set' ? groupIds.filter((id) => unproved.some(([one]) => one === id)) : groupIds,
       subject === null ? null : subjects.indexOf(subject),
       placement === null ? null : placements[placement],
       state,
