@@ -62,6 +62,30 @@ const recorded = (where: 'anybody' | 'one') => `
 const record = statement('outcome.record', recorded('anybody'));
 const recordWhere = statement('outcome.record_where_it_is', recorded('one'));
 
+// Nearly every batch is this: all of them succeeded, at endpoints that weren't failing, so that nothing is put off and how the
+// endpoints fare stays as it is. Where one was failing it writes nothing (docs/decisions/0121).
+const recordSuccesses = statement(
+  'outcome.record_successes',
+  `
+  with calm as materialized (
+    select not exists (select from webhook_endpoint w
+                        where w.organisation_id = any($1::int8[]) and w.endpoint_id = any($2::uuid[]) and w.failing_since is not null) as so),
+  outcome as materialized (
+    select organisation_id, delivery_id, before, to_timestamp(at_ms / 1000) as at, to_timestamp(ended_ms / 1000) as ended_at, status_code, duration_ms, sent
+      from unnest($1::int8[], $3::uuid[], $4::int4[], $5::float8[], $6::float8[], $7::int2[], $8::int4[], ${joinedTextsOf('$9', 'emptyAsNull')})
+        as o(organisation_id, delivery_id, before, at_ms, ended_ms, status_code, duration_ms, sent)
+     where (select so from calm) order by delivery_id),
+  moved as (
+    update delivery d set attempts = o.before + 1, status = 'succeeded', next_attempt_at = null, finished_at = o.ended_at
+      from outcome o
+     where d.organisation_id = o.organisation_id and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')
+    returning d.organisation_id, d.delivery_id, d.attempts, o.at, o.status_code, o.duration_ms, o.sent),
+  listed as (
+    insert into delivery_attempt (organisation_id, delivery_id, number, at, status_code, duration_ms, sent)
+    select organisation_id, delivery_id, attempts, at, status_code, duration_ms, sent from moved)
+  select (select so from calm) as calm, (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable`,
+);
+
 const mostInBatch = 500;
 /** A statement costs the worker as much as a delivery does, so fewer outcomes than these wait a moment for company: three quarters of what the worker's gate lets through. */
 const worthwhileBatch = 6;
@@ -91,10 +115,12 @@ type Entry = { outcome: Outcome; sent(): void; written(news: EndpointNews | null
 /** `reached` is where the log ended after the batch, known from the statement behind it. */
 type Batch = { entries: Entry[]; answered: boolean; reached: bigint | null };
 
+type Of = (outcome: Outcome) => string | number | null;
+const arrayOf = (entries: Entry[]) => (of: Of) => arrayLiteral(entries.map(({ outcome }) => of(outcome)));
+
 /** Errors, and what was sent, travel joined by a control character, which none of them holds. */
 function values(entries: Entry[]): string[] {
-  const array = (of: (outcome: Outcome) => string | number | null) =>
-    arrayLiteral(entries.map(({ outcome }) => of(outcome)));
+  const array = arrayOf(entries);
   return [
     array((o) => o.organisationId),
     array((o) => o.deliveryId),
@@ -111,7 +137,35 @@ function values(entries: Entry[]): string[] {
   ];
 }
 
-type Written = { written: number; news: EndpointNews[] | null; reached: string; durable: string };
+function valuesOfSuccesses(entries: Entry[]): string[] {
+  const array = arrayOf(entries);
+  return [
+    array((o) => o.organisationId),
+    arrayLiteral([...new Set(entries.map(({ outcome }) => outcome.endpointId))]),
+    array((o) => o.deliveryId),
+    array((o) => o.attemptsBefore),
+    array((o) => o.atMs),
+    array((o) => o.endedMs),
+    array((o) => o.statusCode),
+    array((o) => o.durationMs),
+    joinedTexts(entries.map(({ outcome }) => outcome.sent ?? '')),
+  ];
+}
+
+/** Where the log ended while the statement ran, and up to where it was on disk. */
+type Log = { reached: string; durable: string };
+type Written = Log & { news: EndpointNews[] | null };
+type WrittenSuccesses = Log & { calm: boolean };
+
+/** Records a batch by the statement that does for it. */
+async function recordBatch(connection: Dedicated, entries: Entry[]): Promise<Written> {
+  if (entries.every(({ outcome }) => outcome.status === 'succeeded')) {
+    const [row] = await connection.query<WrittenSuccesses>(recordSuccesses, valuesOfSuccesses(entries));
+    if (row!.calm) return { ...row!, news: null };
+  }
+  const [row] = await connection.query<Written>(record, values(entries));
+  return row!;
+}
 
 /** One of an endpoint's attempts brings its news. */
 function tell(entries: Entry[], told: EndpointNews[] | null): void {
@@ -132,13 +186,13 @@ function createKept(connection: Dedicated) {
 
   /** Writes a batch, and forgets those that the log on disk is beyond. */
   async function write(batch: Batch): Promise<void> {
-    const [row] = await connection.query<Written>(record, values(batch.entries));
+    const written = await recordBatch(connection, batch.entries);
     // A statement sees the log's end before its own commit, so it bounds the batches before it.
-    const [reached, durable] = [BigInt(row!.reached), BigInt(row!.durable)];
+    const [reached, durable] = [BigInt(written.reached), BigInt(written.durable)];
     for (const earlier of kept) if (earlier.answered) earlier.reached ??= reached;
     kept = kept.filter((earlier) => earlier.reached === null || earlier.reached > durable);
     batch.answered = true;
-    tell(batch.entries, row!.news);
+    tell(batch.entries, written.news);
   }
 
   /** The same on several nodes, each of which has it on its disk when it answers (openDatabase). */

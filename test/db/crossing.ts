@@ -61,6 +61,7 @@ export const crossing: Record<string, string> = {
   'notice.untold_anywhere': look,
   'organisation.insert_feed': 'a new organisation begins in the shape of the others',
   'outcome.record': `* ${batch}`,
+  'outcome.record_successes': `* ${batch}`,
   'prune.orphans_dead': `* ${prune}`,
   'prune.orphans_dead_anywhere': prune,
   'prune.orphans_pending': `* ${prune}`,
@@ -91,6 +92,7 @@ export const keyedOtherwise: Record<string, string> = {
 export const volatileCalls: Record<string, string> = {
   'outcome.record: pg_current_wal_insert_lsn': 'says how far the log has come, changes nothing',
   'outcome.record_where_it_is: pg_current_wal_insert_lsn': 'as before',
+  'outcome.record_successes: pg_current_wal_insert_lsn': 'as before',
 };
 
 /** Statements that aren't queries, and so have no plan. */

@@ -68,6 +68,60 @@ suite('a recorder of outcomes', async () => {
     await connection.close();
   });
 
+  test('writes successes of a healthy endpoint as those that end its failing', async () => {
+    const endpoint = await scene.endpoint();
+    await scene.emit(['ana', 'ben', 'chi']);
+    const ids = (await scene.deliveries(endpoint)).map((delivery) => delivery.id);
+    const connection = db.dedicated();
+    const recorder = createRecorder(connection);
+    const record = (...outcomes: Outcome[]) =>
+      Promise.all(outcomes.map((outcome) => recorder.record({ ...outcome, endpointId: endpoint.id }).written));
+    const kept = async (id: string) => ({
+      delivery: (
+        await db.query(
+          'select status, attempts, next_attempt_at, finished_at, resent_after from delivery where delivery_id = $1',
+          [id],
+        )
+      )[0],
+      attempts: await db.query(
+        'select number, at, status_code, duration_ms, error, sent from delivery_attempt where delivery_id = $1',
+        [id],
+      ),
+    });
+    const failingSince = async () =>
+      (
+        await db.query<{ at: Date | null }>('select failing_since as at from webhook_endpoint where endpoint_id = $1', [
+          endpoint.id,
+        ])
+      )[0]!.at;
+    const [alone, beside, failed] = [ids[0]!, ids[1]!, ids[2]!];
+    const sent = { sent: 'https://example.org/\nt=1,v1=a\nb' };
+    const failure = { status: 'dead', statusCode: 500, error: 'It answered 500.' } as const;
+
+    await record(outcomeOf(alone, sent));
+    await record(outcomeOf(alone, { ...sent, statusCode: 200 }));
+    scene.clock.advance(1000);
+    await record(outcomeOf(failed, failure));
+    assert.notEqual(await failingSince(), null);
+    scene.clock.advance(1000);
+    await record(outcomeOf(beside, sent));
+    assert.equal(await failingSince(), null, 'a success alone ends it');
+
+    const [one, other] = [await kept(alone), await kept(beside)];
+    const later = (at: unknown) => new Date((at as Date).getTime() + 2000);
+    assert.deepEqual(other, {
+      delivery: { ...one.delivery!, finished_at: later(one.delivery!.finished_at) },
+      attempts: one.attempts.map((attempt) => ({ ...attempt, at: later(attempt.at) })),
+    });
+    assert.deepEqual(
+      one.attempts.map((attempt) => [attempt.number, attempt.status_code, attempt.sent]),
+      [[1, 204, sent.sent]],
+      'what is recorded twice is written once',
+    );
+    recorder.stop();
+    await connection.close();
+  });
+
   test('writes again what a deadlock threw out', async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana', 'ben']);
