@@ -648,7 +648,7 @@ create table membership (
   constraint membership_organisation_id_group_id_fkey FOREIGN KEY (organisation_id, group_id) REFERENCES learner_group(organisation_id, group_id),
   constraint membership_organisation_id_learner_id_fkey FOREIGN KEY (organisation_id, learner_id) REFERENCES learner(organisation_id, learner_id),
   constraint membership_pkey PRIMARY KEY (organisation_id, group_id, learner_id, joined_position)
-);
+) with (autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_scale_factor = 0.02);
 CREATE UNIQUE INDEX membership_active ON public.membership USING btree (organisation_id, learner_id, group_id) WHERE (left_position IS NULL);
 CREATE INDEX membership_joined ON public.membership USING btree (organisation_id, group_id, joined_position);
 CREATE INDEX membership_left ON public.membership USING btree (organisation_id, group_id, left_position) WHERE (left_position IS NOT NULL);
@@ -853,7 +853,7 @@ create table scope_exit (
   organisation_id bigint not null,
   position bigint not null,
   constraint scope_exit_pkey PRIMARY KEY (organisation_id, learner_id, assessment_id, group_id)
-);
+) with (autovacuum_vacuum_cost_delay = 1, autovacuum_vacuum_scale_factor = 0.02);
 CREATE UNIQUE INDEX scope_exit_position ON public.scope_exit USING btree (organisation_id, group_id, "position");
 
 create table service_secret (
