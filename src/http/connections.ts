@@ -2,11 +2,15 @@ import { once } from 'node:events';
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as Listener } from 'node:net';
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 
 /**
  * How long a connection without a request under way stays open when the service stops: its next one may be on its way.
  */
 const idleGraceMs = 1000;
+
+/** How long the end of listening waits at most for a moment in which nothing arrives. */
+const calmMs = 2000;
 
 /** How long a refused connection is read on, so that the refusal reaches who is still sending (RFC 9112, 9.6). */
 const lingerMs = 1000;
@@ -24,6 +28,8 @@ export class Connections {
   #open = new Set<Socket>();
   #refused = new WeakSet<Socket>();
   #stopping = false;
+  /** Connections taken and requests read so far. */
+  #arrived = 0;
   #refusal: (code: string | undefined) => string;
 
   /** @param refusal the bytes that answer what couldn't be read, by the code of its fault */
@@ -31,10 +37,12 @@ export class Connections {
     this.#server = server;
     this.#refusal = refusal;
     server.on('connection', (socket: Socket) => {
+      this.#arrived++;
       this.#open.add(socket);
       socket.once('close', () => this.#open.delete(socket));
     });
     server.prependListener('request', (request, response) => {
+      this.#arrived++;
       (request.socket as Answering)[latest] = response;
     });
     server.on('connect', (_request, socket: Socket) => {
@@ -103,16 +111,34 @@ export class Connections {
   async drain(withinMs: number): Promise<void> {
     this.announceEnd();
     if (!this.listening) return;
+    await this.#untilCalm(Math.min(calmMs, withinMs / 4));
     const closed = once(this.#server, 'close');
     // HTTP's own close hangs up on idle clients at once, and stops looking for requests that take too long.
     Listener.prototype.close.call(this.#server);
-    const sweep = setInterval(() => this.#endIdle(), Math.min(idleGraceMs, withinMs / 2));
+    // After the sockets have been read: what a late process finds there are requests, and their connections aren't idle.
+    const sweep = setInterval(() => setImmediate(() => this.#endIdle()), Math.min(idleGraceMs, withinMs / 2));
     const cut = setTimeout(() => {
       for (const socket of this.#open) socket.destroy();
     }, withinMs);
     await closed;
     clearInterval(sweep);
     clearTimeout(cut);
+  }
+
+  /**
+   * Until a turn of the event loop brought neither a connection nor a request. A turn takes one connection of the
+   * kernel's queue at most, and those that still wait there when the listener closes are reset: a request that a proxy
+   * has sent on one of them is lost, and a POST can't be sent again.
+   */
+  async #untilCalm(withinMs: number): Promise<void> {
+    let late = false;
+    const limit = setTimeout(() => (late = true), withinMs);
+    await turnOfTheLoop();
+    for (let before = -1; before !== this.#arrived && !late; ) {
+      before = this.#arrived;
+      await turnOfTheLoop();
+    }
+    clearTimeout(limit);
   }
 
   #endIdle(): void {

@@ -91,3 +91,23 @@ test('so is a repeated read', async () => {
   assert.match(answer, /\r\nconnection: close\r\n/i);
   await stopped;
 });
+
+test('who is connected already, but has not been taken, is answered', async () => {
+  const service = await withService();
+  const org = await service.organisation();
+  const { hostname, port } = new URL(service.url);
+  const headers = Object.entries({ host: 'x', ...credentials(org.key) })
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
+  const sockets = Array.from({ length: 20 }, () => connect(Number(port), hostname));
+  after(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  const answers = sockets.map((socket) => readUntil(socket, '"api_version"'));
+  for (const socket of sockets) socket.write(`GET /api/v1/health HTTP/1.1\r\n${headers}\r\n`);
+  // A turn of the loop takes one of them at most; the others wait in the kernel's queue.
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  const stopped = service.stop();
+  for (const answer of await Promise.all(answers)) assert.match(answer, /^HTTP\/1\.1 200 /);
+  await stopped;
+});
