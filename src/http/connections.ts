@@ -10,7 +10,7 @@ import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 const idleGraceMs = 1000;
 
 /** How long the end of listening waits at most for a moment in which nothing arrives. */
-const calmMs = 2000;
+const calmMs = 500;
 
 /** How long a refused connection is read on, so that the refusal reaches who is still sending (RFC 9112, 9.6). */
 const lingerMs = 1000;
@@ -111,7 +111,7 @@ export class Connections {
   async drain(withinMs: number): Promise<void> {
     this.announceEnd();
     if (!this.listening) return;
-    await this.#untilCalm(Math.min(calmMs, withinMs / 4));
+    await this.#untilCalm(Math.min(calmMs, withinMs / 10));
     const closed = once(this.#server, 'close');
     // HTTP's own close hangs up on idle clients at once, and stops looking for requests that take too long.
     Listener.prototype.close.call(this.#server);
@@ -134,7 +134,7 @@ export class Connections {
     let late = false;
     const limit = setTimeout(() => (late = true), withinMs);
     await turnOfTheLoop();
-    for (let before = -1; before !== this.#arrived && !late; ) {
+    for (let before = -1; before !== this.#arrived && !late;) {
       before = this.#arrived;
       await turnOfTheLoop();
     }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { credentials } from '../contract/client.ts';
 import { withService } from '../service.ts';
 
@@ -49,8 +50,9 @@ test('while the service stops, requests under way are answered, and their connec
     stopped = service.stop();
     while (
       await open().then(
-        (socket) => {
+        async (socket) => {
           socket.destroy();
+          await setTimeout(10);
           return true;
         },
         () => false,
