@@ -6,14 +6,35 @@ import { hash } from 'node:crypto';
  */
 const keyOf = (text: string): number => Number.parseInt(hash('sha256', text).slice(0, 12), 16);
 
-/** Letters without marks, in lower case, as words; `Silva, Ana` in the order in which it is said. */
+/** Letters that have no decomposition, as those write them whose keyboard lacks them; searches by name read them alike. */
+const plainLetters: Record<string, string> = {
+  ł: 'l',
+  ø: 'o',
+  đ: 'd',
+  ð: 'd',
+  ħ: 'h',
+  ı: 'i',
+  ŋ: 'n',
+  ŧ: 't',
+  æ: 'ae',
+  œ: 'oe',
+  þ: 'th',
+  ß: 'ss',
+};
+
+/**
+ * Letters without marks, in lower case, as words; `Silva, Ana` in the order in which it is said. Apostrophes, of whatever
+ * kind, stand inside a word: O’Brien is Obrien.
+ */
 function wordsOf(fullName: string): string[] {
   const comma = fullName.indexOf(',');
   const said = comma < 0 ? fullName : `${fullName.slice(comma + 1)} ${fullName.slice(0, comma)}`;
   const words = said
+    .replaceAll(/(?<=[\p{L}\p{M}])['\u2018\u2019\u02bb\u02bc\u2032`\u00b4\uff07](?=\p{L})/gu, '')
     .normalize('NFKD')
     .replaceAll(/\p{M}/gu, '')
     .toLowerCase()
+    .replaceAll(/[łøđðħıŋŧæœþß]/gu, (letter) => plainLetters[letter]!)
     .split(/[^\p{L}]+/u)
     .filter((word) => word !== '');
   return words.length === 0 ? [fullName] : words;

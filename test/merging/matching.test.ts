@@ -48,6 +48,12 @@ suite('matching', () => {
   test('names are the same in any order, case, marks and punctuation, and alike where they sound so', () => {
     const same = ['Ana Silva', 'SILVA, Ana', 'Aña  silva', 'ana-silva', 'Silva Ana'];
     assert.equal(new Set(same.map(nameKey)).size, 1);
+    for (const alike of [
+      ["Sean O'Brien", 'Sean O’Brien', 'SEAN OBRIEN', 'O`Brien, Sean', 'Seán Oʼbrien', 'Sean O´Brien'],
+      ['Łukasz Żółć', 'lukasz zolc'],
+      ['Søren Strauß', 'Soren Strauss'],
+    ])
+      for (const key of [nameKey, nearKey]) assert.equal(new Set(alike.map(key)).size, 1, alike[0]!);
     assert.notEqual(nameKey('Ana Silva'), nameKey('Ana Silvas'));
     const near: [string, string][] = [
       ['Ana Silva', 'Anna Sylva'],
