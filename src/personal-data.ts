@@ -119,7 +119,8 @@ export function isPlainLines(text: string, mostChars: number): boolean {
 export function isPlainText(text: string, mostChars: number): boolean {
   return (
     !/^[\s\p{Default_Ignorable_Code_Point}]*$/u.test(text) &&
-    [...text].length <= mostChars &&
+    // Characters are only counted where the text could have too many of them.
+    (text.length <= mostChars || [...text].length <= mostChars) &&
     text.isWellFormed() &&
     !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)
   );

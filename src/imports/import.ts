@@ -176,7 +176,7 @@ function outcomeOf(entry: Entry, touched: ReadonlySet<string>): 'imported' | 'up
 function refuse(records: ReadyRecord[], stored: StoredById, known: KnownLearners): (ImportOutcome | null)[] {
   return records.map((record) => {
     const row = stored.get(record.assessmentId);
-    const learner = known.get(askedBy(record));
+    const learner = learnerOf(known, record);
     if (learner !== undefined && wouldBeReference(learner, record.fullName))
       return { outcome: 'rejected', faults: [nameIsReference] };
     if (row === undefined) return null;
@@ -244,18 +244,21 @@ function ownLearnerId(organisationId: number, assessmentId: string): string {
   return uuidOf(`${organisationId}:learner-of`, assessmentId);
 }
 
-/** Learners that exist, by what records name them by; one that several name stands there as one value. */
-type KnownLearners = Map<string, LearnerName>;
+/**
+ * Learners that exist, by what records name them by: a reference, or the id of a result whose learner has none. One that
+ * several name stands there as one value.
+ */
+type KnownLearners = { byRef: Map<string, LearnerName>; byResult: Map<string, LearnerName> };
 
-const askedBy = ({ learnerRef, assessmentId }: ReadyRecord): string =>
-  learnerRef === null ? `own ${assessmentId}` : `ref ${learnerRef}`;
+const learnerOf = (known: KnownLearners, { learnerRef, assessmentId }: ReadyRecord): LearnerName | undefined =>
+  learnerRef === null ? known.byResult.get(assessmentId) : known.byRef.get(learnerRef);
 
 /** The learners of the records that exist already: by any reference of theirs, or who somebody turned out to be. */
 async function findKnownLearners(work: Work, organisationId: number, records: ReadyRecord[]): Promise<KnownLearners> {
   const refs = new Set<string>();
   const own = new Map<string, string>();
   for (const record of records) {
-    if (record.learnerRef === null) own.set(ownLearnerId(organisationId, record.assessmentId), askedBy(record));
+    if (record.learnerRef === null) own.set(ownLearnerId(organisationId, record.assessmentId), record.assessmentId);
     else refs.add(record.learnerRef);
   }
   const [byRefs, byIds] = await Promise.all([
@@ -263,14 +266,14 @@ async function findKnownLearners(work: Work, organisationId: number, records: Re
     own.size === 0 ? [] : findLearnersOrSurvivors(work.tx, organisationId, [...own.keys()]),
   ]);
   const one = new Map<string, LearnerName>();
-  const known: KnownLearners = new Map();
-  const add = (asked: string, { learner_id, ref, full_name }: LearnerName) => {
+  const known: KnownLearners = { byRef: new Map(), byResult: new Map() };
+  const oneOf = ({ learner_id, ref, full_name }: LearnerName): LearnerName => {
     let learner = one.get(learner_id);
     if (learner === undefined) one.set(learner_id, (learner = { learner_id, ref, full_name }));
-    known.set(asked, learner);
+    return learner;
   };
-  for (const row of byRefs) add(`ref ${row.asked}`, row);
-  for (const row of byIds) add(own.get(row.asked)!, row);
+  for (const row of byRefs) known.byRef.set(row.asked, oneOf(row));
+  for (const row of byIds) known.byResult.set(own.get(row.asked)!, oneOf(row));
   return known;
 }
 
@@ -284,34 +287,52 @@ async function underTheirIds(
   given: ReadyRecord[],
   known: KnownLearners,
 ): Promise<{ records: ReadyRecord[]; stored: StoredById }> {
-  const knownIds = [...new Set([...known.values()].map((learner) => learner.learner_id))];
+  const knownIds = [...new Set([...known.byRef.values()].map((learner) => learner.learner_id))];
   const former = Map.groupBy(
     knownIds.length === 0 ? [] : await findAliases(work.tx, organisationId, knownIds),
     (alias) => alias.learner_id,
   );
-  const places = given.map((record) => {
-    const { assessmentId, idUnder, learnerRef } = record;
-    const learner = learnerRef === null || idUnder === null ? undefined : known.get(askedBy(record));
-    if (learner === undefined) return { record, learner, ids: [assessmentId], now: assessmentId };
-    const idOf = (ref: string | null) => (ref === learnerRef ? assessmentId : idUnder!(ref));
-    const aliases = (former.get(learner.learner_id) ?? []).map((alias) => alias.ref);
-    const refs = new Set([learnerRef, learner.ref, ...aliases, null]);
-    return { record, learner, ids: [...refs].map(idOf), now: idOf(learner.ref) };
+  const learners = given.map((record) =>
+    record.learnerRef === null || record.idUnder === null ? undefined : learnerOf(known, record),
+  );
+  const underOthers = given.map((record, i) => {
+    const learner = learners[i];
+    return learner === undefined ? [] : idsUnderOthers(record, learner, former.get(learner.learner_id));
   });
-  const stored = await findStoredById(work, organisationId, [...new Set(places.flatMap(({ ids }) => ids))]);
-  const records = places.map(({ record, learner, ids, now }) => {
+  const stored = await findStoredById(work, organisationId, [
+    ...given.map((record) => record.assessmentId),
+    ...underOthers.flat(),
+  ]);
+  const records = given.map((record, i) => {
+    const learner = learners[i];
     if (learner === undefined) return record;
-    const assessmentId = ids.find((id) => stored.get(id)?.learner_id === learner.learner_id) ?? now;
+    const isTheirs = (id: string) => stored.get(id)?.learner_id === learner.learner_id;
+    if (isTheirs(record.assessmentId)) return record;
+    const assessmentId =
+      underOthers[i]!.find(isTheirs) ??
+      (learner.ref === record.learnerRef ? record.assessmentId : record.idUnder!(learner.ref));
     return assessmentId === record.assessmentId ? record : { ...record, assessmentId };
   });
   return { records, stored };
+}
+
+/** The ids that a record would have under its learner's other references, and under none. */
+function idsUnderOthers(
+  { learnerRef, idUnder }: ReadyRecord,
+  learner: LearnerName,
+  former: readonly { ref: string | null }[] = [],
+): string[] {
+  const refs: (string | null)[] = learner.ref === learnerRef ? [] : [learner.ref];
+  for (const { ref } of former) if (ref !== learnerRef) refs.push(ref);
+  if (learner.ref !== null) refs.push(null);
+  return refs.map(idUnder!);
 }
 
 async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], known: KnownLearners): Promise<Learners> {
   const { organisationId } = feed;
   const made = new Map<string, LearnerName>();
   const formerNames = new Map<LearnerName, string>();
-  const knownTo = (record: ReadyRecord) => known.get(askedBy(record));
+  const knownTo = (record: ReadyRecord) => learnerOf(known, record);
   const otherwise = records.filter((record) => (knownTo(record)?.full_name ?? record.fullName) !== record.fullName);
   const asOf = await nameInstants(work.tx, organisationId, [
     ...new Set(otherwise.map((record) => knownTo(record)!.learner_id)),
@@ -325,7 +346,8 @@ async function importLearners(work: Work, feed: Feed, records: ReadyRecord[], kn
         full_name: record.fullName,
       };
       made.set(learner.learner_id, learner);
-      known.set(askedBy(record), learner);
+      if (record.learnerRef === null) known.byResult.set(record.assessmentId, learner);
+      else known.byRef.set(record.learnerRef, learner);
       asOf.set(learner.learner_id, record.assessedAtUs);
     }
     // An older record doesn't put an old name back; of equally old ones the later line counts.
