@@ -10,8 +10,11 @@ import { startEmbedded } from '../src/db/embedded/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { streamLog } from '../src/log.ts';
 import { systemRandom } from '../src/random.ts';
+import { keepPassed } from './passed-statements.ts';
 
 /** PostgreSQL for tests: a server, and databases on it that are copies of a migrated one. */
+
+keepPassed();
 
 /** The coordinator of a Citus cluster, as a role that may make databases and extensions: every database is distributed. */
 const citus = process.env.CITUS_URL ?? null;
@@ -56,6 +59,8 @@ function inDatabase(url: string, name: string): string {
   address.pathname = `/${name}`;
   return address.href;
 }
+
+export const onCitus = citus !== null;
 
 /** Opens a database for the length of a call. */
 export async function withDatabase<T>(url: string, inside: (db: Database) => Promise<T>): Promise<T> {

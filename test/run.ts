@@ -4,6 +4,8 @@ import { spawn } from 'node:child_process';
 import { glob } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join, relative } from 'node:path';
+import { proveBound } from './db/bindings.ts';
+import { passedFolder } from './passed-statements.ts';
 import { testServer } from './postgres.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -29,20 +31,24 @@ if (files.length === 0) {
 }
 
 const server = await testServer();
+const passed = passedFolder();
 const runner = spawn(process.execPath, ['--test', '--test-concurrency=2', '--test-reporter=spec', ...flags, ...files], {
   cwd: root,
   stdio: 'inherit',
   env: {
     ...process.env,
+    ...passed.environment,
     ARS_TEST_DATABASE_URL: server.url,
     ARS_TEST_DATABASE_DISPOSABLE: server.disposable ? 'yes' : 'no',
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, 'node_modules/.cache/compile'),
   },
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => runner.kill(signal));
-const code = await new Promise<number>((resolve) => {
+let code = await new Promise<number>((resolve) => {
   runner.once('error', () => resolve(1));
   runner.once('exit', (exit, signal) => resolve(exit ?? 128 + constants.signals[signal!]));
 });
+const statements = passed.take();
+if (code === 0 && statements.size > 0 && !(await proveBound(server, statements))) code = 1;
 await server.stop();
 process.exit(code);

@@ -81,6 +81,16 @@ export type ServiceOptions = {
   settings?: Record<string, string>;
 };
 
+/** Where a PgBouncer in transaction mode stands before the run's server: services are tried through it. */
+const pooler = process.env.PGBOUNCER_URL;
+
+function addressesOf(databaseUrl: string): Record<string, string> {
+  if (pooler === undefined) return { DATABASE_URL: databaseUrl };
+  const through = new URL(databaseUrl);
+  through.host = new URL(pooler).host;
+  return { DATABASE_URL: through.href, DATABASE_DIRECT_URL: databaseUrl };
+}
+
 const secret = 'a secret of the tests, longer than 32 characters';
 
 /**
@@ -108,7 +118,7 @@ async function serviceOn(
   const start = async (port: number) => {
     const settings = readSettings({
       ARS_PORT: String(port),
-      DATABASE_URL: databaseUrl,
+      ...addressesOf(databaseUrl),
       ARS_SECRET: secret,
       ARS_DRAIN_DELAY_SECONDS: '0',
       ...options.settings,

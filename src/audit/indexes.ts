@@ -15,7 +15,7 @@ export async function makeAuditIndexes(app: App, signal?: AbortSignal): Promise<
   const connection = app.db.dedicated();
   let pid: number | null = null;
   // A stop doesn't wait for a large one: it is broken off, and made anew after the next start.
-  const stop = () => void app.db.query('select pg_cancel_backend($1)', [pid]).catch(() => {});
+  const stop = () => void app.db.query('select pg_cancel_backend($1::int4)', [pid]).catch(() => {});
   signal?.addEventListener('abort', stop);
   try {
     // Such a statement waits for everybody who was there before it, and holds nobody up meanwhile.

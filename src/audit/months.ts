@@ -1,4 +1,5 @@
 import type { App } from '../app.ts';
+import { statement } from '../db/database.ts';
 import { advisoryLocks } from '../db/locks.ts';
 import type { ByMonths } from '../db/months.ts';
 import { changeMonths, makeMonths, monthsBefore } from '../db/months.ts';
@@ -20,6 +21,31 @@ function keptFrom(nowMs: number, months: number): Date {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months));
 }
 
+const unsealedIn = (name: string) =>
+  statement(
+    `audit.unsealed_in_${name}`,
+    `select from ${name} p left join audit_chain c using (organisation_id) where p.audit_id > coalesce(c.sealed_id, 0) limit 1`,
+  );
+
+/** What the log keeps beside its rows goes with the month that it is of, or says that the month is gone. */
+const withMonth = [
+  // The sealer locks the same rows one at a time, and holds nothing else.
+  statement('audit.forget_chains', 'update audit_chain set dropped_before = greatest(dropped_before, $1::timestamptz)'),
+  statement(
+    'audit.forget_blocks',
+    'update audit_block set ids = null, counters = null where last_at < $1 and ids is not null',
+  ),
+  statement('audit.forget_hours', 'delete from audit_hour where hour < $1'),
+  statement('audit.forget_undated', 'delete from audit_default where at < $1'),
+];
+const forgetLinks = statement(
+  'audit.forget_links',
+  `
+  delete from audit_block b where b.ids is null
+     and exists (select from audit_block n
+                  where n.organisation_id = b.organisation_id and n.number = b.number + 1 and n.ids is null)`,
+);
+
 /**
  * Drops the months that are older than the setting keeps, once all their rows are sealed. The hashes of their blocks
  * stay: the last of each run of blocks, from which the chain goes on and to which an export of the month leads.
@@ -29,25 +55,13 @@ export async function dropAuditMonths(app: App): Promise<void> {
   if (months === null) return;
   const old = await monthsBefore(app.db, ofAudit, keptFrom(app.clock.nowMs(), months));
   for (const { name, until } of old) {
-    const unsealed = await app.db.query(
-      `select from ${name} p left join audit_chain c using (organisation_id) where p.audit_id > coalesce(c.sealed_id, 0) limit 1`,
-    );
+    const unsealed = await app.db.query(unsealedIn(name));
     // The next month's rows may be in blocks that lead to this one's.
     if (unsealed.length > 0) return;
     await changeMonths(app.db, ofAudit, async (tx) => {
       if ((await tx.query('select from pg_class where oid = to_regclass($1)', [name])).length === 0) return;
-      // The sealer locks the same rows one at a time, and holds nothing else.
-      await tx.query('update audit_chain set dropped_before = greatest(dropped_before, $1)', [until]);
-      await tx.query('update audit_block set ids = null, counters = null where last_at < $1 and ids is not null', [
-        until,
-      ]);
-      await tx.query(
-        `delete from audit_block b where b.ids is null
-            and exists (select from audit_block n
-                         where n.organisation_id = b.organisation_id and n.number = b.number + 1 and n.ids is null)`,
-      );
-      await tx.query('delete from audit_hour where hour < $1', [until]);
-      await tx.query('delete from audit_default where at < $1', [until]);
+      for (const part of withMonth) await tx.query(part, [until]);
+      await tx.query(forgetLinks);
       await tx.query(`drop table ${name}`);
     });
   }

@@ -157,7 +157,7 @@ export const sessionSettings: Record<string, string> = {
 };
 
 /** On which node a statement's rows are is known by its values alone: it is planned with them. */
-const distributedSettings = { ...sessionSettings, plan_cache_mode: 'force_custom_plan' };
+export const distributedSettings: typeof sessionSettings = { ...sessionSettings, plan_cache_mode: 'force_custom_plan' };
 
 /** @param pooled a pooler passes no settings on: there the role has them (pooler.ts) */
 export function connectionTo(url: string, pooled: boolean, settings = sessionSettings): pg.ClientConfig {

@@ -35,6 +35,13 @@ const references = `
    where c.contype = 'f' and c.conparentid = 0 and f.relnamespace = current_schema()::regnamespace and not f.relispartition
    order by 1, 2`;
 
+/** Foreign keys are where they belong. */
+const kept = `select where to_regclass('distribution_reference') is null`;
+
+/** What was distributed is still on the coordinator's disk, where nobody sees it and nothing is ever deleted from it. */
+const copies = `
+  select logicalrelid as name from pg_dist_partition where pg_relation_size(logicalrelid) > 0`;
+
 const placed = `select table_name::text as name, citus_table_type as type from citus_tables`;
 
 async function tablesOf(tx: Tx): Promise<string[]> {
@@ -144,13 +151,20 @@ async function tasks(db: Database, shards: number): Promise<Task[]> {
           : tx.query(`select create_distributed_table($1, 'organisation_id', colocate_with => $2)`, [table, first]))),
     })),
     {
+      // While no foreign key leads to tables of the coordinator's own, which would be emptied, too.
+      step: "delete the coordinator's copies",
+      isDone: async (tx) => (await tx.query(kept)).length > 0 || (await tx.query(copies)).length === 0,
+      run: async (tx) =>
+        void (await tx.query(`select truncate_local_data_after_distributing_table(name) from (${copies}) c`)),
+    },
+    {
       step: 'take foreign keys back',
-      isDone: async (tx) => (await tx.query(`select where to_regclass('distribution_reference') is null`)).length > 0,
+      isDone: async (tx) => (await tx.query(kept)).length > 0,
       async run(tx) {
-        const kept = await tx.query<Reference>(
+        const references = await tx.query<Reference>(
           'select table_name as table, name, definition from distribution_reference order by 1, 2',
         );
-        for (const { table, name, definition } of kept)
+        for (const { table, name, definition } of references)
           await tx.query(`alter table "${table}" add constraint "${name}" ${definition}`);
         await tx.query('drop table distribution_reference');
       },

@@ -34,6 +34,12 @@ const missing = ({ table, begun, ahead }: ByMonths) => `
    where month at time zone 'UTC' >= (select months_from from ${begun})
      and to_regclass(to_char(month, '"${table}_"YYYY_MM')) is null`;
 
+// On several nodes a month is made on this one, and what has come for it from elsewhere is copied to where it belongs
+// when the month takes its place: what is copied stays here, where nobody sees or deletes it.
+const leftBehind = `
+  select truncate_local_data_after_distributing_table(logicalrelid) from pg_dist_partition
+   where logicalrelid::text ~ '_\\d{4}_\\d\\d$' and pg_relation_size(logicalrelid) > 0`;
+
 /** Makes the present month and those ahead of it, where they aren't there yet. */
 export async function makeMonths({ db, clock }: { db: Database; clock: Clock }, months: ByMonths): Promise<void> {
   const now = new Date(clock.nowMs());
@@ -41,6 +47,7 @@ export async function makeMonths({ db, clock }: { db: Database; clock: Clock }, 
   await changeMonths(db, months, async (tx) => {
     for (const { month } of await tx.query<{ month: string }>(missing(months), [now]))
       await tx.query(`select ${months.make}($1::date::timestamp at time zone 'UTC')`, [month]);
+    if (tx.distributed === true) await tx.query(leftBehind);
   });
 }
 

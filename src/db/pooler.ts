@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { connectionTo, DatabaseUnavailable, sessionSettings } from './database.ts';
+import { connectionTo, DatabaseUnavailable, distributedSettings, sessionSettings } from './database.ts';
+import { isDistributedOn } from './distributed.ts';
 
 /** The address doesn't lead to where the service can work, with what to do about it. */
 class PoolerUnfit extends Error {}
@@ -42,12 +43,13 @@ function refusesSettings(error: unknown): true {
 
 /** Which of the settings that every connection needs don't hold, as the statement that sets them. */
 async function missingSettings(client: pg.Client): Promise<string[]> {
+  const wanted = (await isDistributedOn(client)) ? distributedSettings : sessionSettings;
   const { rows } = await client.query(
     `select s.name, s.wanted, quote_ident(current_user) || ' in database ' || quote_ident(current_database()) as role from json_each_text($1) as s(name, wanted)
       where current_setting(s.name) <> s.wanted`,
-    [JSON.stringify(sessionSettings)],
+    [JSON.stringify(wanted)],
   );
-  return rows.map(({ name, wanted, role }) => `alter role ${role} set ${name} = '${wanted}'`);
+  return rows.map((row) => `alter role ${row.role} set ${row.name} = '${row.wanted}'`);
 }
 
 /** A statement that is prepared once is known wherever a pooler sends it later. */

@@ -1,4 +1,5 @@
 import type { App } from '../app.ts';
+import type { Statement } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import { deliveryIdOf } from '../events/ids.ts';
 import { keepMs } from './deliveries.ts';
@@ -16,13 +17,17 @@ const everyMs = 3600_000;
 /** A service that is started more often than hourly prunes too. */
 const firstMs = 60_000;
 
+/** Whose rows a statement is about: everybody's, or on several nodes one organisation's, its third value. */
+type Whose = 'everybody' | '$3';
+
 // Ends a statement whose CTE `old` names deliveries: they go with their attempts.
-const deleteOld = (part: string) => `gone as (
-    delete from delivery${part} d using old where d.organisation_id = old.organisation_id and d.delivery_id = old.delivery_id
+const deleteOld = (part: string, whose: Whose) => `gone as (
+    delete from delivery${part} d using old where d.organisation_id = ${ofOld(whose)} and d.delivery_id = old.delivery_id
     returning d.organisation_id, d.delivery_id),
   attempts as (
-    delete from delivery_attempt${part} a using gone where a.organisation_id = gone.organisation_id and a.delivery_id = gone.delivery_id)
+    delete from delivery_attempt${part} a using gone where a.organisation_id = ${whose === '$3' ? whose : 'gone.organisation_id'} and a.delivery_id = gone.delivery_id)
   select count(*) as count from gone`;
+const ofOld = (whose: Whose) => (whose === '$3' ? whose : 'old.organisation_id');
 
 // What failed or waits for removed endpoints: the removal itself, which holds the feed's lock, leaves them. The others,
 // of which there may be very many and which nobody sees any more, go with their month.
@@ -45,7 +50,7 @@ const orphanedOf = (status: 'pending' | 'dead') =>
          where d.status = '${status}' and d.organisation_id = t.organisation_id and d.endpoint_id = t.endpoint_id limit $1) d
      where not exists (select from webhook_endpoint w where w.organisation_id = t.organisation_id and w.endpoint_id = t.endpoint_id)
      limit $1),
-  ${deleteOld('')}`,
+  ${deleteOld('', 'everybody')}`,
   );
 const orphaned = [orphanedOf('pending'), orphanedOf('dead')];
 
@@ -76,32 +81,46 @@ const orphansWhere = (['pending', 'dead'] as const).map((status) => ({
  */
 const withoutMonth = ['_before', '_default'] as const;
 
-const finishedIn = (part: string) => `
+const finishedIn = (part: string, whose: Whose) => `
   with old as (
     select d.organisation_id, d.delivery_id
       from webhook_endpoint w cross join lateral (
         select d.organisation_id, d.delivery_id from delivery${part} d
-         where d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id and d.created_at < $1
+         where d.organisation_id = ${whose === '$3' ? whose : 'w.organisation_id'} and d.endpoint_id = w.endpoint_id and d.created_at < $1
            and (d.finished_at < $1 or d.status = 'pending' and w.status <> 'active' and d.next_attempt_at < $1)
          order by d.created_at limit $2) d
+     ${whose === '$3' ? 'where w.organisation_id = $3' : ''}
      limit $2),
-  ${deleteOld(part)}`;
+  ${deleteOld(part, whose)}`;
 
 // A delivery's id is made from its event and its endpoint, so whether an event still has any needs no index on events.
-const eventsIn = (part: string) => `
-  with old as (
-    select e.organisation_id, e.event_id
-      from organisation o cross join lateral (
+const eventsIn = (part: string, whose: Whose) => {
+  const its = whose === '$3' ? whose : 'e.organisation_id';
+  const old = `
         select e.organisation_id, e.event_id from event${part} e
-         where e.organisation_id = o.organisation_id and e.occurred_at < $1
+         where e.organisation_id = ${whose === '$3' ? whose : 'o.organisation_id'} and e.occurred_at < $1
            and not exists (
-             select from webhook_endpoint w join delivery${part} d on d.organisation_id = w.organisation_id and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')}
-              where w.organisation_id = e.organisation_id)
-         order by e.occurred_at limit $2) e
-     limit $2),
+             select from webhook_endpoint w join delivery${part} d on d.organisation_id = ${its} and d.delivery_id = ${deliveryIdOf('e.event_id', 'w.endpoint_id')}
+              where w.organisation_id = ${its})
+         order by e.occurred_at limit $2`;
+  return `
+  with old as (${whose === '$3' ? old : `select e.organisation_id, e.event_id from organisation o cross join lateral (${old}) e limit $2`}),
   gone as (
-    delete from event${part} e using old where e.organisation_id = old.organisation_id and e.event_id = old.event_id returning 1)
+    delete from event${part} e using old where e.organisation_id = ${ofOld(whose)} and e.event_id = old.event_id returning 1)
   select count(*) as count from gone`;
+};
+
+const parts = withoutMonth.map((part) => ({
+  table: `event${part}`,
+  deliveries: statement(`prune.deliveries${part}`, finishedIn(part, 'everybody')),
+  events: statement(`prune.events${part}`, eventsIn(part, 'everybody')),
+  whose: statement(
+    `prune.whose${part}`,
+    `select organisation_id from event${part} union select organisation_id from delivery${part}`,
+  ),
+  deliveriesOf: statement(`prune.deliveries_of${part}`, finishedIn(part, '$3')),
+  eventsOf: statement(`prune.events_of${part}`, eventsIn(part, '$3')),
+}));
 
 const endpointsAtOnce = 500;
 const secrets = statement(
@@ -124,7 +143,7 @@ const putSecrets = statement(
  */
 export async function pruneDeliveries(app: App): Promise<{ deliveries: number; events: number }> {
   const before = new Date(app.clock.nowMs() - keepMs);
-  const all = async (sql: Parameters<typeof app.db.query>[0], values: unknown[]) => {
+  const all = async (sql: Statement, values: unknown[]) => {
     let total = 0;
     for (;;) {
       const [row] = await app.db.query<{ count: number }>(sql, values);
@@ -135,19 +154,24 @@ export async function pruneDeliveries(app: App): Promise<{ deliveries: number; e
   await pruneNotices(app.db, before);
   await pruneResends(app.db, before);
   const removed = { deliveries: 0, events: 0 };
-  if (app.db.distributed === true) {
-    for (const { whose, gone } of orphansWhere)
-      for (const { organisation_id: id } of await app.db.query<{ organisation_id: number }>(whose))
-        removed.deliveries += await all(gone, [stepRows, id]);
-    // What a wrong clock dated stays with the partition that holds it.
-    return removed;
-  }
-  for (const sql of orphaned) removed.deliveries += await all(sql, [stepRows]);
-  for (const part of withoutMonth) {
-    if ((await app.db.query('select from pg_class where oid = to_regclass($1)', [`event${part}`])).length === 0)
+  const spread = app.db.distributed === true;
+  const whose = async (sql: Statement) =>
+    (await app.db.query<{ organisation_id: number }>(sql)).map((row) => row.organisation_id);
+  if (spread)
+    for (const { whose: theirs, gone } of orphansWhere)
+      for (const id of await whose(theirs)) removed.deliveries += await all(gone, [stepRows, id]);
+  else for (const sql of orphaned) removed.deliveries += await all(sql, [stepRows]);
+  for (const part of parts) {
+    if ((await app.db.query('select from pg_class where oid = to_regclass($1)', [part.table])).length === 0) continue;
+    if (!spread) {
+      removed.deliveries += await all(part.deliveries, [before, stepRows]);
+      removed.events += await all(part.events, [before, stepRows]);
       continue;
-    removed.deliveries += await all(finishedIn(part), [before, stepRows]);
-    removed.events += await all(eventsIn(part), [before, stepRows]);
+    }
+    for (const id of await whose(part.whose)) {
+      removed.deliveries += await all(part.deliveriesOf, [before, stepRows, id]);
+      removed.events += await all(part.eventsOf, [before, stepRows, id]);
+    }
   }
   return removed;
 }

@@ -11,6 +11,7 @@ import { manualClock } from '../../src/clock.ts';
 import { openDatabase } from '../../src/db/database.ts';
 import type { Tx } from '../../src/db/database.ts';
 import { client } from '../contract/client.ts';
+import { onCitus } from '../postgres.ts';
 import type { TestOrganisation, TestService } from '../service.ts';
 import { withService } from '../service.ts';
 
@@ -114,7 +115,7 @@ suite('sealing', () => {
   test('that is killed in the middle leaves whole blocks, and the next one goes on', async () => {
     const org = await service.organisation();
     await writes(org, 6, 61_000);
-    const own = openDatabase(service.databaseUrl, app.log, 2);
+    const own = openDatabase(service.databaseUrl, app.log, 2, undefined, onCitus);
     try {
       await own.transaction(async (tx) => {
         await tx.query(`insert into audit_hour values ($1, $2, 'ARSKTEST', 'GET /groups', 200, '', 0, $2, 0, 0, 0)`, [
@@ -155,7 +156,7 @@ suite('sealing', () => {
 
   test('gets rows that are committed late into a later block, however late', async () => {
     const org = await service.organisation();
-    const own = openDatabase(service.databaseUrl, app.log, 2);
+    const own = openDatabase(service.databaseUrl, app.log, 2, undefined, onCitus);
     try {
       await own.transaction(async (tx) => {
         await writes(org, 1, 0, tx);

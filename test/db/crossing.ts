@@ -15,6 +15,11 @@ export const crossing: Record<string, string> = {
   'admission.one_answered': '* the key says whose it is',
   'assessment.live_each': `* ${batch}`,
   'audit.chained': look,
+  'audit.forget_blocks': prune,
+  'audit.forget_chains': prune,
+  'audit.forget_hours': prune,
+  'audit.forget_links': prune,
+  'audit.forget_undated': prune,
   'audit.insert': batch,
   'audit.unsealed': `* ${figure}`,
   'audit.unsealed_anywhere': figure,
@@ -49,6 +54,7 @@ export const crossing: Record<string, string> = {
   'lane.release': 'a worker gives back all lanes that it holds',
   'lane.renew': 'a worker renews all lanes that it holds',
   'lane.wanted': batch,
+  'leaving.unnumbered_windows': '* windows that the version before has made bear no organisation',
   'learner.erasures': 'the list of erasures is compared with all organisations after a restore',
   'learner.leaving': look,
   'learner.unkeyed': look,
@@ -62,12 +68,15 @@ export const crossing: Record<string, string> = {
   'organisation.insert_feed': 'a new organisation begins in the shape of the others',
   'outcome.record': `* ${batch}`,
   'outcome.record_successes': `* ${batch}`,
+  'prune.deliveries': `* ${prune}`,
+  'prune.events': `* ${prune}`,
   'prune.orphans_dead': `* ${prune}`,
   'prune.orphans_dead_anywhere': prune,
   'prune.orphans_pending': `* ${prune}`,
   'prune.orphans_pending_anywhere': prune,
   'resend.open': look,
   'resend.prune': prune,
+  'prune.whose': prune,
   'restamp.pending': look,
   'restored.anywhere': 'after a restore all feeds begin again',
   'restored.begin_again': 'after a restore all feeds begin again',
@@ -80,6 +89,13 @@ export const crossing: Record<string, string> = {
   'sitting.idle': look,
   'sitting.open_count': figure,
   'webhook.secrets_by_key': 'which secrets an earlier service secret encrypted',
+};
+
+/** The same of statements that are put together while verbs run. */
+export const crossingAsTheyRun: Record<string, string> = {
+  'audit.unsealed_in_audit': look,
+  'delivery.awaited_in': look,
+  'delivery.wanted_in': look,
 };
 
 /** Unique without the organisation, and why it needn't be. */

@@ -4,82 +4,13 @@ import { placements } from '../../src/db/distribution.ts';
 import { freshDatabase, withDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 import { readStatements } from '../statements.ts';
+import { crossingOf, isByOrganisation, wholeOf } from './bindings.ts';
 import { crossing, keyedOtherwise, unexplained, volatileCalls } from './crossing.ts';
 
 /**
  * What the code asks of its tables can be answered by the node that holds the organisation (docs/decisions/0120). It is read
  * from PostgreSQL's own plans: what a statement binds a table's rows to, whatever way it was written in.
  */
-
-type Plan = Record<string, unknown> & { Plans?: Plan[] };
-
-/** The table that a partition belongs to. */
-function wholeOf(name: string): string {
-  const whole = name.replace(/_(default|before|\d{4}_\d\d)$/, '');
-  return placements[name] === undefined ? whole : name;
-}
-
-const isByOrganisation = (table: unknown): table is string =>
-  typeof table === 'string' && placements[wholeOf(table)] === 'organisation';
-
-function* nodesOf(plan: Plan): Generator<Plan> {
-  yield plan;
-  for (const part of plan.Plans ?? []) yield* nodesOf(part);
-}
-
-/** Conditions of a node and of the joins above it, each on its way up to the statement. */
-function* scansOf(plan: Plan, above: string[] = []): Generator<{ node: Plan; conditions: string; joins: string }> {
-  const here = ['Index Cond', 'Recheck Cond', 'Filter', 'Join Filter', 'Hash Cond', 'Merge Cond']
-    .map((name) => plan[name])
-    .filter((condition) => typeof condition === 'string');
-  if (plan['Relation Name'] !== undefined && plan['Node Type'] !== 'ModifyTable')
-    yield { node: plan, conditions: here.join(' '), joins: above.join(' ') };
-  for (const part of plan.Plans ?? []) yield* scansOf(part, [...here, ...above]);
-}
-
-/** What a column is made from; a subquery's own names are looked through. */
-function outputsOf(node: Plan, column: number): (string | undefined)[] {
-  const from = (node.Plans ?? []).filter((part) =>
-    ['Outer', 'Member', 'Subquery'].includes(String(part['Parent Relationship'])),
-  );
-  return from.flatMap((part) => {
-    const value = (part.Output as string[] | undefined)?.[column];
-    const isNamed = value !== undefined && !value.includes('?column?');
-    return isNamed || part.Plans === undefined ? [value] : outputsOf(part, column);
-  });
-}
-
-/** What a statement's rows are bound to: the organisations it names, and what it leaves open. */
-function bindingsOf(plan: Plan, columns: Map<string, number>): { organisations: Set<string>; open: string[] } {
-  const organisations = new Set<string>();
-  const open: string[] = [];
-  // Rows that come from arrays may be of any organisation.
-  const given = new Set(
-    [...nodesOf(plan)].filter((node) => node['Function Name'] !== undefined).map((node) => node.Alias as string),
-  );
-  const bind = (what: string, value: string | undefined) => {
-    if (value === undefined) open.push(what);
-    else if (/^\(?(\$\d+|'?\d+'?)/.test(value)) organisations.add(value.replaceAll(/\(|\)|'|::\w+/g, ''));
-    else if (!/\borganisation_id\)?$/.test(value) || given.has(value.split('.')[0]!)) open.push(what);
-  };
-  for (const { node, conditions, joins } of scansOf(plan)) {
-    const table = node['Relation Name'];
-    if (!isByOrganisation(table)) continue;
-    const alias = String(node.Alias);
-    const value = /\borganisation_id = ([^\s)]+)/.exec(conditions)?.[1];
-    const joined = new RegExp(
-      `\\b${alias}\\.organisation_id = ([^\\s)]+)|([^\\s(]+) = ${alias}\\.organisation_id`,
-    ).exec(joins);
-    bind(wholeOf(table), value ?? joined?.[1] ?? joined?.[2]);
-  }
-  for (const node of nodesOf(plan)) {
-    if (node['Node Type'] !== 'ModifyTable' || node.Operation !== 'Insert' || !isByOrganisation(node['Relation Name']))
-      continue;
-    const table = wholeOf(node['Relation Name']);
-    for (const value of outputsOf(node, columns.get(table)! - 1)) bind(`insert into ${table}`, value);
-  }
-  return { organisations, open };
-}
 
 const volatile = `
   select distinct proname as name from pg_proc where provolatile = 'v' and proname not in ('set_config', 'pg_notify')`;
@@ -153,31 +84,10 @@ suite('the database can be distributed by organisation', async () => {
 
   test('a statement asks for one organisation, or stands in the list of those that ask for several, with its reason', () =>
     withDatabase(url, async (db) => {
-      const columns = new Map(
-        (
-          await db.query<{ name: string; n: number }>(
-            `select c.relname as name, a.attnum::int4 as n from pg_attribute a join pg_class c on c.oid = a.attrelid
-              where a.attname = 'organisation_id' and c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')`,
-          )
-        ).map(({ name, n }) => [name, n]),
-      );
       assert.ok(texts.size > 600);
-      const found: string[] = [];
-      const opaque: string[] = [];
-      for (const [name, text] of texts) {
-        const [row] = await db
-          .query<{ 'QUERY PLAN': [{ Plan: Plan }] }>(`explain (generic_plan, verbose, costs off, format json) ${text}`)
-          .catch(() => [undefined]);
-        if (row === undefined) {
-          opaque.push(name);
-          continue;
-        }
-        const { organisations, open } = bindingsOf(row['QUERY PLAN'][0].Plan, columns);
-        const touches = [...nodesOf(row['QUERY PLAN'][0].Plan)].some((node) => isByOrganisation(node['Relation Name']));
-        if (touches && (open.length > 0 || organisations.size !== 1)) found.push(name);
-      }
+      const { found, opaque } = await crossingOf(db, texts);
       assert.deepEqual(opaque, unexplained);
-      assert.deepEqual(found.sort(), Object.keys(crossing).sort());
+      assert.deepEqual(found, Object.keys(crossing).sort());
     }));
 
   test('what changes rows calls nothing whose value changes by itself', () =>

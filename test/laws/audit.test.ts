@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { openDatabase } from '../../src/db/database.ts';
 import { client } from '../contract/client.ts';
+import { onCitus } from '../postgres.ts';
 import { withService } from '../service.ts';
 import { secret, serviceProcess } from './processes.ts';
 
@@ -33,7 +34,7 @@ suite('law 5: answered means audited', () => {
     const process = await serviceProcess(environment);
     const consumer = client(process.url, org.key);
     await consumer.get('/health');
-    const own = openDatabase(service.databaseUrl, service.app.log, 2);
+    const own = openDatabase(service.databaseUrl, service.app.log, 2, undefined, onCitus);
     const replies: Reply[] = [];
     try {
       await own.transaction(async (tx) => {

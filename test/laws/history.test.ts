@@ -5,6 +5,7 @@ import { inWork } from '../../src/db/work.ts';
 import { seededRandom } from '../../src/random.ts';
 import type { Client } from '../contract/client.ts';
 import { client } from '../contract/client.ts';
+import { onCitus } from '../postgres.ts';
 import { withService } from '../service.ts';
 import type { MirrorOptions } from './mirror.ts';
 import { Mirror, Shown } from './mirror.ts';
@@ -41,7 +42,7 @@ test('law 1, 2 and 3: every mirror converges, everything shown is stamped, posit
   await service.restart();
   const org = await service.organisation();
   const other = await serviceProcess({ ...settings, DATABASE_URL: service.databaseUrl });
-  const own = openDatabase(service.databaseUrl, service.app.log, 4);
+  const own = openDatabase(service.databaseUrl, service.app.log, 4, undefined, onCitus);
   const clients = [org, client(other.url, org.key)];
   const operator = { ...service.app, db: own, clock: unsteadyClock(seededRandom(`${seed} operator's clock`)) };
   const random = seededRandom(seed);

@@ -16,6 +16,7 @@ import { client } from '../contract/client.ts';
 import type { MirrorOptions } from './mirror.ts';
 import { digestOf, Mirror, Shown } from './mirror.ts';
 import { recordResults } from '../scenario.ts';
+import { onCitus } from '../postgres.ts';
 import type { TestService } from '../service.ts';
 import { withService } from '../service.ts';
 import { people, previousRelease, resultsEach } from './previous-release.ts';
@@ -199,7 +200,7 @@ suite('law 2 across releases', async () => {
 
   test('law 2: two processes at once and a writer beside them', async () => {
     const { consumer, mirrors, service } = await upgraded();
-    const other = openDatabase(service.databaseUrl, service.app.log, 4);
+    const other = openDatabase(service.databaseUrl, service.app.log, 4, undefined, onCitus);
     try {
       const ids: string[] = [];
       const writing = (async () => {
