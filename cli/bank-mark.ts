@@ -9,12 +9,17 @@ import type { Command } from './command.ts';
 import { Failure } from './command.ts';
 
 /** One line: an answer to an item, or to one field of a task. `seed` is for items that a template makes. */
-type Line = { item: string; field?: string; answer: string | Record<string, string | string[]>; seed?: string };
+type Line = {
+  item: string;
+  field?: string;
+  answer: string | number | Record<string, string | number | string[]>;
+  seed?: string;
+};
 
 function readLine(text: string): Line | string {
   let value: Partial<Line> | null;
   try {
-    value = JSON.parse(text) as Partial<Line> | null;
+    value = JSON.parse(text.replace(/^\uFEFF/, '')) as Partial<Line> | null;
   } catch {
     return 'is not JSON';
   }
@@ -22,19 +27,24 @@ function readLine(text: string): Line | string {
   if (value.field !== undefined && typeof value.field !== 'string') return 'has a field that is no text';
   const { answer } = value;
   const isObject = answer !== null && typeof answer === 'object' && !Array.isArray(answer);
-  if (typeof answer !== 'string' && !isObject) return 'has no answer: a text, or an object of field → text';
+  if (typeof answer !== 'string' && typeof answer !== 'number' && !isObject)
+    return 'has no answer: a text, or an object of field → text';
   return value as Line;
 }
+
+/** A number stands for its digits: files of answers are made by programs, too. */
+const typed = <T>(given: T): Exclude<T, number> | string =>
+  typeof given === 'number' ? String(given) : (given as Exclude<T, number>);
 
 /**
  * Field names as the form sends them; a task's fields, an ordering's options and a matching's left sides go by their
  * ids.
  */
 function formAnswer(item: RenderedItem, answer: Line['answer']): Answer {
-  if (typeof answer === 'string') return { [fieldNames.answer]: answer };
+  if (typeof answer !== 'object') return { [fieldNames.answer]: typed(answer) };
   const named = { task: fieldNames.task, ordering: fieldNames.position, matching: fieldNames.match } as const;
   const name = Object.hasOwn(named, item.type) ? named[item.type as keyof typeof named] : (id: string) => id;
-  return Object.fromEntries(Object.entries(answer).map(([id, value]) => [name(id), value]));
+  return Object.fromEntries(Object.entries(answer).map(([id, value]) => [name(id), typed(value)]));
 }
 
 /** @throws Failure where the line names no item or field */
@@ -43,12 +53,15 @@ function verdictFor(bank: Bank, line: Line): Verdict {
   if (found === undefined) throw new Failure(`There is no item ${line.item}.`);
   const item = renderItem(found, line.seed ?? '1');
   if (line.field === undefined) return verdictOn(item, formAnswer(item, line.answer));
-  const given = typeof line.answer === 'string' ? line.answer : line.answer[line.field];
+  const given = typed(typeof line.answer === 'object' ? line.answer[line.field] : line.answer);
   if (typeof given !== 'string') throw new Failure('An answer to one field is a text.');
   const verdict = verdictOnField(item, line.field, given);
   if (verdict === null) throw new Failure(`${line.item} has no field ${line.field}.`);
   return verdict;
 }
+
+/** Lines that can't be marked and are told of, each in a sentence. */
+const mostTold = 20;
 
 export const markBank: Command = {
   name: 'bank mark',
@@ -64,24 +77,33 @@ export const markBank: Command = {
       source.once('error', () => reject(new Failure(`${file} cannot be read.`)));
     });
     let number = 0;
+    const faults: string[] = [];
     const work = async () => {
       for await (const text of createInterface({ input: source, crlfDelay: Infinity })) {
         number++;
         if (text.trim() === '') continue;
-        const line = readLine(text);
-        if (typeof line === 'string') throw new Failure(`it ${line}.`);
-        const verdict = verdictFor(bank, line);
-        counts[verdict]++;
-        process.stdout.write(`${JSON.stringify({ ...line, verdict })}\n`);
+        try {
+          const line = readLine(text);
+          if (typeof line === 'string') throw new Failure(`it ${line}.`);
+          const verdict = verdictFor(bank, line);
+          counts[verdict]++;
+          process.stdout.write(`${JSON.stringify({ ...line, verdict })}\n`);
+        } catch (error) {
+          // One line that can't be marked doesn't keep thousands of others from being marked.
+          if (!(error instanceof Failure)) throw error;
+          faults.push(`Line ${number}: ${error.message}`);
+        }
       }
     };
     try {
       await Promise.race([work(), failed]);
     } catch (error) {
       if (error instanceof BankFileFault) throw new Failure(error.message);
-      if (error instanceof Failure && number > 0) throw new Failure(`Line ${number}: ${error.message}`);
       throw error;
     }
+    const more = faults.length > mostTold ? ` And ${faults.length - mostTold} lines more.` : '';
+    if (faults.length > 0)
+      throw new Failure(`${faults.slice(0, mostTold).join(' ')}${more} All other lines are marked.`);
     return { json: counts, text: '' };
   },
 };

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -166,6 +167,33 @@ suite('bank check', () => {
     await assert.rejects(ars('check', [], { seeds: 'many' }), Misuse);
     await assert.rejects(ars('simulate', [], { learners: '3' }), Misuse);
   });
+});
+
+test('bank mark goes on behind lines that it can’t mark, and tells of each', () => {
+  const file = place('answers.ndjson');
+  const lines = [
+    '{"item":"dig-e-dev-014","answer":"3","id":7}',
+    '{"item":"nobody","answer":"3"}',
+    '',
+    'three',
+    '{"item":"dig-e-dev-014","answer":3}',
+    '{"item":"dig-e-dev-014","answer":"two"}',
+  ];
+  writeFileSync(file, `\uFEFF${lines.join('\r\n')}`);
+  const ran = spawnSync(process.execPath, [join(import.meta.dirname, '../../cli/ars.ts'), 'bank', 'mark', file]);
+  assert.deepEqual(
+    String(ran.stdout)
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+    [
+      { item: 'dig-e-dev-014', answer: '3', id: 7, verdict: 'right' },
+      { item: 'dig-e-dev-014', answer: 3, verdict: 'right' },
+      { item: 'dig-e-dev-014', answer: 'two', verdict: 'wrong' },
+    ],
+  );
+  assert.equal(ran.status, 1);
+  assert.match(String(ran.stderr), /Line 2: There is no item nobody\. Line 4: it is not JSON\. All other lines/u);
 });
 
 test('bank simulate reports from many threads what one condition after the other gives', async () => {
