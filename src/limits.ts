@@ -219,6 +219,8 @@ export const limits = {
   leavingLookMs: 3600_000,
   /** Connections of a process for reads and single statements. */
   readConnections: 16,
+  /** Of those, so many stay open while nobody asks for anything: what they have planned is there for who comes next. */
+  readConnectionsKept: 4,
   /** Changes under way at once in a process, each with a connection. */
   quickChanges: 8,
   /** After how long a change no longer counts among those, so that it keeps nobody waiting. */

@@ -28,7 +28,7 @@ const foundations = ['db', 'feed', 'http'];
 /** Files at the edges: they may open a unit of work and see the HTTP layer. */
 const isEdge = (file: string) =>
   file.startsWith('cli/') ||
-  /^src\/(main|housekeeping|pages)\.ts$/.test(file) ||
+  /^src\/(main|housekeeping|pages|warm-up)\.ts$/.test(file) ||
   file.startsWith('src/api/') ||
   file.startsWith('src/http/') ||
   /^src\/(console|player|site)\//.test(file) ||

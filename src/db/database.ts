@@ -291,7 +291,7 @@ export function openDatabase(
   const config = connectionTo(url, pooled, settings);
   const direct = connectionTo(directUrl ?? url, false, settings);
   const self: Held = { distributed };
-  const reads = openPool({ ...config, max: size }, log);
+  const reads = openPool({ ...config, max: size, min: Math.min(size, limits.readConnectionsKept) }, log);
   const most = limits.quickChanges + limits.slowChanges;
   const changes = openPool({ ...config, max: most }, log);
   const turns = createTurns({
