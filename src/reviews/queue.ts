@@ -58,17 +58,19 @@ const everybodys = statement(
   ${joined}
    order by w.rank, w.opened_at desc, w.assessment_id desc`,
 );
-const members = `
+/** Reviews of few members, each looked up by the learner: as a join, a plan for everybody's values may read all reviews. */
+const ofMembers = (sight: string) => `(
   select distinct m.learner_id from membership m
-   where m.organisation_id = $1 and m.group_id = any($7::uuid[]) and m.left_position is null`;
+   where m.organisation_id = $1 and m.group_id = any(${sight}::uuid[]) and m.left_position is null) t
+  cross join lateral (
+    select * from review o where o.organisation_id = $1 and o.learner_id = t.learner_id offset 0) r`;
 const ofTeams = statement(
   'review.queue_of_teams',
   `
   select ${shown} from (
-    select r.* from (${members}) t
-      join review r on r.organisation_id = $1 and r.learner_id = t.learner_id and r.decided_at is null
+    select r.* from ${ofMembers('$7')}
       join unnest($2::int2[], $3::timestamptz[], $4::uuid[]) as k(rank, before_at, before_id) on k.rank = r.rank
-     where r.subject = any($5::text[]) and (r.opened_at, r.assessment_id) < (k.before_at, k.before_id)
+     where r.decided_at is null and r.subject = any($5::text[]) and (r.opened_at, r.assessment_id) < (k.before_at, k.before_id)
      order by r.rank, r.opened_at desc, r.assessment_id desc limit $6) w
   ${joined}
    order by w.rank, w.opened_at desc, w.assessment_id desc`,
@@ -129,8 +131,7 @@ const countsOfTeams = statement(
   'review.counts_of_teams',
   `
   with mine as materialized (
-    select r.rank, r.due_at from (${members.replace('$7', '$4')}) t
-      join review r on r.organisation_id = $1 and r.learner_id = t.learner_id and r.decided_at is null)
+    select r.rank, r.due_at from ${ofMembers('$4')} where r.decided_at is null)
   select ${Object.entries(ranks)
     .map(([why, rank]) => `${counted(`mine where rank = ${rank}`)} as ${why}`)
     .join(', ')},
@@ -185,10 +186,7 @@ const decidedFrom = (name: string, from: string) =>
    order by r.decided_at desc, r.assessment_id desc`,
   );
 const decided = decidedFrom('review.decided', 'review r');
-const decidedOfTeams = decidedFrom(
-  'review.decided_of_teams',
-  `(${members.replace('$7', '$5')}) t join review r on r.learner_id = t.learner_id`,
-);
+const decidedOfTeams = decidedFrom('review.decided_of_teams', ofMembers('$5'));
 
 export type DecidedReview = {
   assessment_id: string;

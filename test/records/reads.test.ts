@@ -5,6 +5,7 @@ import { groupNames } from '../../src/groups/browse.ts';
 import type { InvitationPlace } from '../../src/invitations/browse.ts';
 import { browseInvitations, invitationLists } from '../../src/invitations/browse.ts';
 import { browseLearners } from '../../src/records/browse.ts';
+import { countWaiting, findDecided, findWaiting } from '../../src/reviews/queue.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
@@ -101,7 +102,14 @@ suite('what pages of a tutor read', async () => {
      insert into group_set_group (organisation_id, group_id, group_set_id) select $1, unnest($2::uuid[]), group_set_id from made`,
     [id, [early, some]],
   );
-  await app.db.query('vacuum analyze learner, learner_feed, membership, invitation, group_set_group, learner_group');
+  await app.db.query(
+    `insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags)
+     select $1, md5('a' || n)::uuid, 1, md5('l' || n)::uuid, 'maths', $2, '{needs_review}' from generate_series(0, ${learners - 1}) n`,
+    [id, now],
+  );
+  await app.db.query(
+    'vacuum analyze review, learner, learner_feed, membership, invitation, group_set_group, learner_group',
+  );
   const invitations = (state: (typeof invitationLists)[number] | null, sight: string[], after?: InvitationPlace) =>
     readsOf((tx) => browseInvitations(tx, id, { state, after: after ?? null, sight, limit: 50, now }));
 
@@ -142,6 +150,16 @@ suite('what pages of a tutor read', async () => {
     const reads = await list([early], [some]);
     assert.ok(all(reads, 'learner') <= 50, JSON.stringify(reads));
     assert.ok(all(reads, 'membership') <= 3001 + 3200 + 2 * 1000 + 50, JSON.stringify(reads));
+  });
+
+  test('what waits for a small team is found by its members', async () => {
+    const waiting = { why: null, subject: null, asked: false };
+    const reads = await readsOf(async (tx) => {
+      await countWaiting(tx, id, { sight: [few], most: 101, now });
+      await findWaiting(tx, id, waiting, { sight: [few], after: null, limit: 50 });
+      await findDecided(tx, id, { sight: [few], before: null, limit: 50 });
+    });
+    assert.ok(all(reads, 'review') <= 3 * 40, JSON.stringify(reads));
   });
 
   test('groups of whom somebody is in sight are found by their first members', async () => {
