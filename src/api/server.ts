@@ -138,7 +138,7 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
     if (connections().ending) reply.header('connection', 'close');
     // Fastify would hang up on a body that is refused: who is still sending it is reset, and may never read the reply.
     // The rest is read and dropped, as long as any request may take.
-    else reply.removeHeader('connection');
+    else if (reply.hasHeader('connection')) reply.removeHeader('connection');
     done(null, payload);
   });
   fastify.addHook('onResponse', (request, reply, done) => {

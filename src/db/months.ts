@@ -22,8 +22,9 @@ const shortLock = "set local lock_timeout = '200ms'";
 /** Runs what changes partitions, one process at a time, and gives up at once where it would hold others up. */
 export function changeMonths(db: Database, { lock }: ByMonths, inside: (tx: Tx) => Promise<void>): Promise<void> {
   return db.transaction(async (tx) => {
-    await tx.query(shortLock);
+    // Nobody waits behind who waits for another maker here, which may take its time.
     await tx.query('select pg_advisory_xact_lock($1)', [lock]);
+    await tx.query(shortLock);
     await inside(tx);
   });
 }

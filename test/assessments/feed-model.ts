@@ -89,6 +89,12 @@ export class FeedModel {
     }
   }
 
+  /** Learners who join or leave are given their positions first, then their live results. */
+  #regroup(learners: Learner[]): void {
+    this.#lastUs += learners.length * stepUs;
+    this.#stamp(this.#resultsOf(learners));
+  }
+
   #resultsOf(learners: Learner[]): Result[] {
     return this.results.filter((result) => learners.includes(result.learner));
   }
@@ -155,7 +161,7 @@ export class FeedModel {
     const changed = learners.filter((learner) => !learner.groups.has(group));
     for (const learner of changed) learner.groups.add(group);
     for (const result of this.#resultsOf(changed)) if (result.deleted === null) result.exits.delete(group);
-    this.#stamp(this.#resultsOf(changed));
+    this.#regroup(changed);
   }
 
   async leaves(group: Group, learners: Learner[]): Promise<void> {
@@ -171,7 +177,7 @@ export class FeedModel {
     );
     const changed = learners.filter((learner) => learner.groups.has(group));
     for (const learner of changed) learner.groups.delete(group);
-    this.#stamp(this.#resultsOf(changed));
+    this.#regroup(changed);
     for (const result of this.#resultsOf(changed))
       if (result.deleted === null) result.exits.set(group, result.positionUs);
   }
