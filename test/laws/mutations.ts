@@ -112,7 +112,7 @@ export const mutations: Mutation[] = [
         to: 'next: () => free - (free === begun ? 60_000_000 * asked++ : 0),',
       },
     ],
-    caughtBy: { file: 'order.test.ts', test: 'law 1: a clock that steps back', says: /law 1: the digest of/ },
+    caughtBy: { file: 'order.test.ts', test: 'law 1: a clock that steps back', says: /law 1: the mirror of/ },
   },
   {
     name: 'clock-of-whoever',

@@ -144,7 +144,7 @@ suite('law 1: clocks', async () => {
     };
   }
 
-  test('law 1: a clock that steps back loses no scope exit', async () => {
+  test('law 1: a clock that steps back loses no scope exit, and no learner who left', async () => {
     const service = await withService({ clock: steppingClock(), settings: { ARS_RATE_LIMIT: '1000000' } });
     const scene = await scenario(service);
     const cohort = await scene.group('C1');
@@ -163,11 +163,19 @@ suite('law 1: clocks', async () => {
       manner: 'follow',
       query: `group_id=${cohort.id}`,
     });
+    const everybody = new Mirror([scene.org], random, new Shown(), {
+      path: '/learners',
+      limit: 100,
+      manner: 'follow',
+      query: '',
+    });
     await mirror.poll();
+    await everybody.poll();
     assert.equal(mirror.held.size, 16);
     for (const learner of learners) await learner.leaves(cohort);
     await mirror.poll();
     assert.deepEqual([...mirror.held.keys()], [], 'law 1: a scope exit never reached the feed of its group');
+    await everybody.assertConverged();
   });
 
   test('law 3: a clock that is set ahead and back again reorders nothing and hides nothing', async () => {
