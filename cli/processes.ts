@@ -11,7 +11,7 @@ import type { Readiness } from '../src/probes.ts';
 import { watchProcess } from '../src/process-figures.ts';
 import type { Role, Service } from '../src/main.ts';
 import { openApp, startService } from '../src/main.ts';
-import { warmUp } from '../src/warm-up.ts';
+import { warmUpSoon } from '../src/warm-up.ts';
 import type { Settings } from '../src/settings.ts';
 import { version } from '../src/version.ts';
 import type { Output } from './command.ts';
@@ -52,7 +52,7 @@ export async function serveProcesses(
       const service = await startService(await openApp(settings), role as Role, { gathered: true });
       tellWhenAsked(service);
       process.send!('started');
-      if (role !== 'worker') void warmUp(service.app);
+      if (role !== 'worker') void warmUpSoon(service.app, signal);
       if (!signal.aborted) await once(signal, 'abort');
       await service.stop();
     } finally {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Role } from '../src/main.ts';
 import { openApp, startService } from '../src/main.ts';
 import { readSettings } from '../src/settings.ts';
-import { warmUp } from '../src/warm-up.ts';
+import { warmUpSoon } from '../src/warm-up.ts';
 import type { Command } from './command.ts';
 import { Misuse } from './command.ts';
 import { numberOption, option } from './open.ts';
@@ -26,7 +26,7 @@ export const commands: Command[] = [
       if (processes > 1) return serveProcesses(processes, role, settings, call.signal);
       const service = await startService(await openApp(settings), role as Role);
       if (!call.json && role !== 'worker') process.stderr.write(`Answering at ${service.app.settings.baseUrl}\n`);
-      if (role !== 'worker') void warmUp(service.app);
+      if (role !== 'worker') void warmUpSoon(service.app, call.signal);
       if (!call.signal.aborted) await once(call.signal, 'abort');
       await service.stop();
       return { json: { stopped: true }, text: '' };

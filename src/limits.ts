@@ -221,6 +221,8 @@ export const limits = {
   readConnections: 16,
   /** Of those, so many stay open while nobody asks for anything: what they have planned is there for who comes next. */
   readConnectionsKept: 4,
+  /** How long after its start a process does what the first visitors would wait for. */
+  warmUpAfterMs: 2000,
   /** Changes under way at once in a process, each with a connection. */
   quickChanges: 8,
   /** After how long a change no longer counts among those, so that it keeps nobody waiting. */

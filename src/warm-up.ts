@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import type { App } from './app.ts';
 import { todayPart } from './console/today.ts';
 import type { Visit } from './console/route.ts';
@@ -36,6 +36,14 @@ export async function warmUp(app: App): Promise<void> {
     // Whoever comes first waits a little longer; there is nothing else to it.
     app.log.info('service.not_warmed_up', errorFields(error));
   }
+}
+
+/** The same a moment after the start: who restarts a process has others to answer first, or stops it again at once. */
+export async function warmUpSoon(app: App, stopping: AbortSignal): Promise<void> {
+  await delay(limits.warmUpAfterMs, undefined, { signal: stopping }).then(
+    () => warmUp(app),
+    () => {},
+  );
 }
 
 /** Today, and the lists behind it, for somebody who sees everybody and for a tutor who sees nobody. */
