@@ -26,11 +26,13 @@ export const logRoutes: ConsoleRoute[] = [
 
 const dayMs = 86_400_000;
 const days = 90;
+/** What was refused lately is what is still to be mended; older calls stand in the log itself. */
+const errorDays = 30;
 const rowsOnPage = 50;
 const classes = { '': 'Any', '2xx': '2xx, sent', '3xx': '304, unchanged', '4xx': '4xx, refused', '5xx': '5xx, failed' };
 
 /** What the address asks for; what isn't understood asks for nothing. */
-function readFilter({ query, app, organisation }: Visit): LogFilter {
+function readFilter({ query, app, organisation }: Visit, lastDays = days): LogFilter {
   const now = app.clock.nowMs();
   const text = (name: string) => (query.get(name) ?? '') || null;
   const end = endOfDay(query.get('day') ?? '', organisation.time_zone);
@@ -40,7 +42,7 @@ function readFilter({ query, app, organisation }: Visit): LogFilter {
     action: text('route'),
     statusClass: /^[2-5]xx$/.test(status) ? Number(status[0]) : null,
     code: text('code'),
-    from: end === null ? new Date(now - days * dayMs) : new Date(end.getTime() - dayMs),
+    from: end === null ? new Date(now - lastDays * dayMs) : new Date(end.getTime() - dayMs),
     // A clock that is ahead doesn't hide its calls.
     to: end ?? new Date(now + dayMs),
   };
@@ -163,7 +165,7 @@ function bar(value: number, most: number): Markup {
 async function errors(visit: Visit): Promise<Answer> {
   const { app, base, organisation, query } = visit;
   const { organisation_id: id, time_zone: zone } = organisation;
-  const filter = readFilter(visit);
+  const filter = readFilter(visit, errorDays);
   const now = app.clock.nowMs();
   const lately = { actor: filter.actor ?? null, from: new Date(now - dayMs), to: new Date(now + dayMs) };
   const [groups, hours] = await Promise.all([groupErrors(app.db, id, filter), callsByHour(app.db, id, lately)]);
@@ -172,11 +174,11 @@ async function errors(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Errors and traffic',
-      says: 'Which calls were refused, why, and what to do about it.',
+      says: `Which calls were refused in the last ${errorDays} days, why, and what to do about it.`,
       back: { to: path, label: 'Request log' },
       main: html`${
         groups.length === 0
-          ? empty(`No call was refused in the last ${days} days.`)
+          ? empty(`No call was refused in the last ${errorDays} days.`)
           : table({
               caption: 'Refused calls, the most frequent first',
               rows: groups,
