@@ -1,8 +1,9 @@
-import Type from 'typebox';
+import type { TArrayOptions, TSchema, TStringOptions } from 'typebox';
 import { isEmailAddress } from './email.ts';
 import { limits } from './limits.ts';
 import { holdsNationalInsuranceNumber, isOpaqueRef, isPlainText, refPattern } from './personal-data.ts';
 import type { Settings } from './settings.ts';
+import { Type } from './type.ts';
 
 /**
  * What the schema of a field in a request's body says beside its shape. The reader of bodies (http/body.ts) takes
@@ -22,7 +23,7 @@ export type Beside = { fields: Record<string, any>; app: { settings: Settings } 
 
 export const meaningKeys: readonly string[] = ['expected', 'also', 'shown'] satisfies (keyof Meaning)[];
 
-export const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 /** One line of text that can be stored and shown. */
 export function line(mostChars: number) {
@@ -34,7 +35,7 @@ export function line(mostChars: number) {
     also: (value: string) =>
       isPlainText(value, mostChars) &&
       (!holdsNationalInsuranceNumber(value) || `${expected} without a National Insurance number`),
-  } satisfies Meaning & Type.TStringOptions);
+  } satisfies Meaning & TStringOptions);
 }
 
 export function emailAddress() {
@@ -43,7 +44,7 @@ export function emailAddress() {
     expected: 'an e-mail address, such as name@example.org',
     also: isEmailAddress,
     shown: { format: 'email' },
-  } satisfies Meaning & Type.TStringOptions);
+  } satisfies Meaning & TStringOptions);
 }
 
 /** A SHA-256 as it is shown: lower-case hex. */
@@ -56,7 +57,7 @@ export function learnerRefs() {
     maxItems: limits.refsPerRequest,
     expected: `a list of 1 to ${limits.refsPerRequest} learner references: letters, digits, . _ : / or -, starting with a letter or digit`,
     also: (refs: string[]) => refs.every(isOpaqueRef),
-  } satisfies Meaning & Type.TArrayOptions);
+  } satisfies Meaning & TArrayOptions);
 }
 
 export const learnerRefSchema = {

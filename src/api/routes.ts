@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import { assessmentRoutes } from '../assessments/routes.ts';
 import { evidenceRoutes } from '../evidence/routes.ts';
 import { groupRoutes } from '../groups/routes.ts';
@@ -8,6 +7,7 @@ import { readOrganisation } from '../organisations/organisations.ts';
 import { webhookRoutes } from '../webhooks/routes.ts';
 import type { Route } from '../http/route.ts';
 import { bareJson } from '../http/route.ts';
+import { Type } from '../type.ts';
 
 const health: Route = {
   method: 'GET',

@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import { ApiError } from '../errors.ts';
 import type { Cursor } from '../feed/cursor.ts';
 import { cacheHeaders, listReply, restoredHeader, singleReply } from '../http/list-reply.ts';
@@ -30,6 +29,7 @@ import {
 import type { AssessmentFilter } from './walk.ts';
 import { nilUuid } from '../uuid.ts';
 import { exampleOrigin } from '../settings.ts';
+import { Type } from '../type.ts';
 
 const example = {
   assessment_id: '8f14e45f-ceea-467f-a1d6-3f2d5c0b9a11',

@@ -1,9 +1,9 @@
 import { limits } from '../limits.ts';
-import Type from 'typebox';
 import { nullable, sha256Pattern } from '../fields.ts';
 import { GroupSummary } from '../groups/schema.ts';
 import { levelCodes } from './facet.ts';
 import { subjects } from '../scoring/levels.ts';
+import { Type } from '../type.ts';
 
 const uuid = () => Type.String({ format: 'uuid' });
 const dateTime = (description?: string) =>

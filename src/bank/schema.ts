@@ -1,7 +1,7 @@
-import Type from 'typebox';
 import type { Static, TSchema } from 'typebox';
 import { levels, subjects } from '../scoring/levels.ts';
 import type { Level, Subject } from '../scoring/levels.ts';
+import { Type } from '../type.ts';
 
 /**
  * The shapes of the item bank's data files: `items/<subject>/<level>.json` (arrays of items) and

@@ -1,8 +1,8 @@
 import Schema from 'typebox/schema';
-import Type from 'typebox';
 import type { Static } from 'typebox';
 import { levels } from '../scoring/levels.ts';
 import { StatementId, Text } from './schema.ts';
+import { Type } from '../type.ts';
 import digital from './standards/digital.json' with { type: 'json' };
 import english from './standards/english.json' with { type: 'json' };
 import maths from './standards/maths.json' with { type: 'json' };

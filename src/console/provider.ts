@@ -1,4 +1,4 @@
-import * as oidc from 'openid-client';
+import type * as OpenId from 'openid-client';
 import { fetch } from 'undici';
 import type { App } from '../app.ts';
 import { limits } from '../limits.ts';
@@ -25,7 +25,7 @@ export class ProviderFailed extends Error {}
  * The provider's addresses come from an organisation's settings and from the provider itself: the rules of webhook
  * endpoints hold for them, redirects are not followed, and answers are bounded in time and size.
  */
-function boundedFetch(app: App): oidc.CustomFetch {
+function boundedFetch(app: App): OpenId.CustomFetch {
   const allowNetworks = app.settings.webhookAllowNetworks;
   return async (url, options) => {
     const verdict = checkUrl(url, { allowNetworks });
@@ -56,7 +56,11 @@ function boundedFetch(app: App): oidc.CustomFetch {
   };
 }
 
-async function configurationOf(app: App, provider: Provider): Promise<oidc.Configuration> {
+/** Loaded with the first sign-in through a provider. */
+const openId = () => import('openid-client');
+
+async function configurationOf(app: App, provider: Provider): Promise<OpenId.Configuration> {
+  const oidc = await openId();
   return oidc.discovery(
     new URL(provider.issuer),
     provider.client_id,
@@ -82,6 +86,7 @@ export function leaveFor(app: App, provider: Provider, fresh: boolean): Promise<
     const configuration = await configurationOf(app, provider);
     const text = () => app.random.bytes(32).toString('base64url');
     const journey = { state: text(), nonce: text(), verifier: text() };
+    const oidc = await openId();
     const to = oidc.buildAuthorizationUrl(configuration, {
       redirect_uri: callbackOf(app.settings.baseUrl),
       scope: 'openid profile',
@@ -110,7 +115,8 @@ export function comeBack(
     const configuration = await configurationOf(app, provider);
     const here = new URL(callbackOf(app.settings.baseUrl));
     here.search = query.toString();
-    const tokens = await oidc.authorizationCodeGrant(configuration, here, {
+    const { authorizationCodeGrant } = await openId();
+    const tokens = await authorizationCodeGrant(configuration, here, {
       expectedState: journey.state,
       expectedNonce: journey.nonce,
       pkceCodeVerifier: journey.verifier,

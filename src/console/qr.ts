@@ -1,10 +1,14 @@
-import qrcode from 'qrcode';
+import { createRequire } from 'node:module';
 import type { Markup } from '../html.ts';
 import { attributes, html } from '../html.ts';
 
+// Loaded with the first picture.
+const require = createRequire(import.meta.url);
+const qrcode = () => require('qrcode') as (typeof import('qrcode'))['default'];
+
 /** A text as a picture that cameras read; its quiet zone is four cells wide. */
 export function qrCode(text: string, label: string): Markup {
-  const { size, data } = qrcode.create(text, { errorCorrectionLevel: 'M' }).modules;
+  const { size, data } = qrcode().create(text, { errorCorrectionLevel: 'M' }).modules;
   let path = '';
   for (let y = 0; y < size; y++)
     for (let x = 0; x < size; x++) if (data[y * size + x]) path += `M${x + 4} ${y + 4}h1v1h-1z`;

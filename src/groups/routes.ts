@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import { ApiError } from '../errors.ts';
 import { readBody } from '../http/body.ts';
 import { listReply, singleReply } from '../http/list-reply.ts';
@@ -14,6 +13,7 @@ import { addMembers, removeMembers } from './members.ts';
 import { Group, GroupChange, GroupDetail, GroupInput, LearnerRefs, groupPayload, refuseTeams } from './schema.ts';
 import { countMembers, findGroup } from './store.ts';
 import { groupTypes } from './types.ts';
+import { Type } from '../type.ts';
 
 const example = {
   id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d',

@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import { limits } from '../limits.ts';
 import { ApiError } from '../errors.ts';
 import type { Meaning } from '../fields.ts';
@@ -6,6 +5,7 @@ import { learnerRefs, line } from '../fields.ts';
 import { clientGroupTypes, teamType } from './types.ts';
 import { formatPosition } from '../feed/time.ts';
 import type { GroupRow } from './store.ts';
+import { Type } from '../type.ts';
 
 export const GroupSummary = Type.Object(
   {

@@ -1,5 +1,5 @@
 import type Type from 'typebox';
-import { Compile } from 'typebox/compile';
+import { createRequire } from 'node:module';
 import type { FieldCode } from '../errors.ts';
 import { ApiError } from '../errors.ts';
 import type { Beside, Meaning } from '../fields.ts';
@@ -7,11 +7,15 @@ import type { Beside, Meaning } from '../fields.ts';
 type Field = Type.TSchema &
   Partial<Meaning> & { items?: Field; properties?: Record<string, Field>; required?: string[] };
 
+// Loaded with the first body: it is 200 modules.
+const require = createRequire(import.meta.url);
+const schemas = () => (require('typebox/schema') as typeof import('typebox/schema')).default;
+
 const compiled = new WeakMap<Type.TSchema, { Check(value: unknown): boolean }>();
 
 function hasShape(schema: Type.TSchema, value: unknown): boolean {
   let check = compiled.get(schema);
-  if (check === undefined) compiled.set(schema, (check = Compile(schema)));
+  if (check === undefined) compiled.set(schema, (check = schemas().Compile(schema)));
   return check.Check(value);
 }
 

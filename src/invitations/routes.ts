@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import { refuseTeams } from '../groups/schema.ts';
 import { readBody } from '../http/body.ts';
 import type { Route } from '../http/route.ts';
@@ -6,6 +5,7 @@ import { json } from '../http/route.ts';
 import { exampleOrigin } from '../settings.ts';
 import { provisionLearner } from './provision.ts';
 import { ProvisionInput, Provisioned } from './schema.ts';
+import { Type } from '../type.ts';
 
 const provisioned = {
   headers: ['Cache-Control'] as const,

@@ -1,10 +1,11 @@
-import Type from 'typebox';
+import type { TArrayOptions, TStringOptions } from 'typebox';
 import type { Beside, Meaning } from '../fields.ts';
 import { emailAddress, learnerRefSchema, line, nullable } from '../fields.ts';
 import { GroupInput, GroupSummary } from '../groups/schema.ts';
 import { learnerId } from '../learners/schema.ts';
 import { limits } from '../limits.ts';
 import { isNameOf, isOpaqueRef } from '../personal-data.ts';
+import { Type } from '../type.ts';
 
 export const ProvisionInput = Type.Object(
   {
@@ -15,7 +16,7 @@ export const ProvisionInput = Type.Object(
         ...learnerRefSchema,
         expected: `an opaque reference of 1 to ${limits.learnerRefChars} letters, digits, . _ : / or -, starting with a letter or digit; never a name, an e-mail address or a National Insurance number`,
         also: (ref: string, { fields }: Beside) => isOpaqueRef(ref) && !isNameOf(ref, fields.full_name),
-      } satisfies Meaning & Type.TStringOptions),
+      } satisfies Meaning & TStringOptions),
     ),
     groups: Type.Optional(
       Type.Array(GroupInput, {
@@ -23,7 +24,7 @@ export const ProvisionInput = Type.Object(
         description: 'Requires ref. Missing groups are created, existing ones joined.',
         expected: `a list of at most ${limits.groupsPerProvisioning} groups, each with ref, name and type`,
         also: groupsAreRight,
-      } satisfies Meaning & Type.TArrayOptions),
+      } satisfies Meaning & TArrayOptions),
     ),
   },
   { additionalProperties: false, $id: 'ProvisionInput' },

@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import { assessmentJson } from '../assessments/body.ts';
 import { findLearnerAssessments } from '../assessments/assessments.ts';
 import { reportBase } from '../assessments/record.ts';
@@ -13,6 +12,7 @@ import { isOpaqueRef, refPattern } from '../personal-data.ts';
 import { listLearners } from './list.ts';
 import { Learner, LearnerDetail, LearnerTombstone, learnerPayload, learnerTombstoneJson } from './schema.ts';
 import { findLearner } from './store.ts';
+import { Type } from '../type.ts';
 
 const groupExample = {
   id: '5f1a7f3e-2f43-4f6c-8d0a-0c4f6a1b2c3d',

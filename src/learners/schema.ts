@@ -1,9 +1,9 @@
-import Type from 'typebox';
 import { nullable } from '../fields.ts';
 import { lastAssessedJson } from '../assessments/body.ts';
 import { Assessment, LastAssessed } from '../assessments/schema.ts';
 import { formatPosition } from '../feed/time.ts';
 import { GroupSummary } from '../groups/schema.ts';
+import { Type } from '../type.ts';
 
 export const learnerId = () =>
   Type.String({ format: 'uuid', description: 'Opaque; the same for as long as the learner exists.' });

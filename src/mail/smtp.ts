@@ -1,5 +1,3 @@
-import MailComposer from 'nodemailer/lib/mail-composer';
-import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { Readable } from 'node:stream';
 import type { Mailbox, MailServer } from '../email.ts';
 import type { LogFields } from '../log.ts';
@@ -43,6 +41,7 @@ export function smtpFields(error: unknown): LogFields {
 
 /** Names and addresses are given as objects and texts as texts: nothing of ours is read as headers, a file or an address. */
 async function composed({ messageId, from, address, sentMs, subject, text, html }: Message): Promise<Buffer> {
+  const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const composer = new MailComposer({
     messageId: `<${messageId}>`,
     date: new Date(sentMs),
@@ -63,6 +62,8 @@ async function composed({ messageId, from, address, sentMs, subject, text, html 
  * @throws Error when the server can't be reached, isn't trusted, or doesn't let us in
  */
 export async function openSmtp(server: MailServer, name: string, signal: AbortSignal): Promise<SmtpSession> {
+  // Loaded with the first mail: most processes send none.
+  const { default: SMTPConnection } = await import('nodemailer/lib/smtp-connection');
   const connection = new SMTPConnection({
     host: server.host,
     port: server.port,

@@ -1,5 +1,5 @@
-import Type from 'typebox';
 import { Assessment } from '../assessments/schema.ts';
+import { Type } from '../type.ts';
 
 const uuids = (description: string) => Type.Array(Type.String({ format: 'uuid' }), { description });
 const occurredAt = Type.String({ format: 'date-time' });

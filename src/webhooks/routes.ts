@@ -15,7 +15,7 @@ import { eventTypes } from '../events/emit.ts';
 import type { Parameter } from '../http/query.ts';
 import { groupIds, readQuery, someOf } from '../http/query.ts';
 import { listen, readPlace } from './listen.ts';
-import Type from 'typebox';
+import { Type } from '../type.ts';
 
 const endpointExample = {
   id: '0b9f2f0e-4c7e-4f0a-9d0c-3f6f2f5f1a11',

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import type { TArrayOptions, TStringOptions } from 'typebox';
 import type { Beside, Meaning } from '../fields.ts';
 import { nullable } from '../fields.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
@@ -7,6 +7,7 @@ import { eventTypes } from '../events/emit.ts';
 import { isUuid } from '../uuid.ts';
 import { checkUrl } from './address.ts';
 import { limits } from '../limits.ts';
+import { Type } from '../type.ts';
 
 const endpointProperties = {
   id: Type.String({ format: 'uuid' }),
@@ -42,14 +43,14 @@ export const WebhookInput = Type.Object(
       expected: expectedUrl,
       also: isRightUrl,
       shown: { format: 'uri' },
-    } satisfies Meaning & Type.TStringOptions),
+    } satisfies Meaning & TStringOptions),
     event_types: Type.Optional(
       // Not as `default`: generators of types take a property with one for required.
       Type.Array(Type.Enum([...eventTypes]), {
         minItems: 1,
         description: `Omitted: ${defaultEventTypes.join(', ')}.`,
         expected: `a list of 1 to ${eventTypes.length} of ${eventTypes.join(', ')}`,
-      } satisfies Meaning & Type.TArrayOptions),
+      } satisfies Meaning & TArrayOptions),
     ),
     group_ids: Type.Optional(
       Type.Array(Type.String({ format: 'uuid' }), {
@@ -58,7 +59,7 @@ export const WebhookInput = Type.Object(
         description: 'Omitted: all groups.',
         expected: `a list of 1 to ${limits.webhookGroups} group UUIDs`,
         also: (ids: string[]) => ids.every(isUuid),
-      } satisfies Meaning & Type.TArrayOptions),
+      } satisfies Meaning & TArrayOptions),
     ),
   },
   { additionalProperties: false, $id: 'WebhookInput' },

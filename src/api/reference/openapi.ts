@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import type { Refusal } from './codes.ts';
 import { refusalsOf } from './codes.ts';
 import type { ReplyHeader, RequestHeader } from '../../http/headers.ts';
@@ -14,6 +13,7 @@ import { apiBase, defaultRateLimit } from '../../settings.ts';
 import type { OpenApiDocument, OpenApiOperation, OpenApiParameter, OpenApiReply } from './openapi-document.ts';
 import { introduction } from './introduction.ts';
 import { webhooksOf } from './openapi-webhooks.ts';
+import { Type } from '../../type.ts';
 
 const tags = [
   { name: 'Health', description: 'Are the credentials right, and is the service there?' },

@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { create } from 'fontkit';
+import { createRequire } from 'node:module';
 import type { Font } from 'fontkit';
 import { TrueTypeSource } from './truetype.ts';
+
+// Loaded with the first document: it is a tenth of what a process would load.
+const require = createRequire(import.meta.url);
+const fontkit = () => require('fontkit') as typeof import('fontkit');
 
 /** One vendored font file, read and ready to shape with. Lengths are in font units. */
 export type Face = {
@@ -143,7 +147,7 @@ export function face(name: string): Face {
 
 function open(name: string): Face {
   const bytes = readFileSync(new URL(`./fonts/${name}.ttf`, import.meta.url));
-  const font = create(bytes);
+  const font = fontkit().create(bytes);
   // The package keeps a glyph object per shape with the text of its first use, which would make copied text depend on
   // what was shaped before. A fresh object for every request gives each use its own text.
   const getGlyph = font.getGlyph.bind(font);

@@ -1,9 +1,13 @@
-import qrcode from 'qrcode';
+import { createRequire } from 'node:module';
 import type { Canvas, Colour } from './canvas.ts';
+
+// Loaded with the first picture.
+const require = createRequire(import.meta.url);
+const qrcode = () => require('qrcode') as (typeof import('qrcode'))['default'];
 
 /** Draws a QR code as vector squares, `side` points wide; the quiet zone is the white around it. */
 export function drawQr(canvas: Canvas, text: string, x: number, y: number, side: number, colour: Colour): void {
-  const { size, data } = qrcode.create(text, { errorCorrectionLevel: 'M' }).modules;
+  const { size, data } = qrcode().create(text, { errorCorrectionLevel: 'M' }).modules;
   const cell = side / size;
   const runs: [number, number, number][] = [];
   for (let row = 0; row < size; row++) {
