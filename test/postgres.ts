@@ -84,60 +84,118 @@ function templateOn(server: TestServer): Promise<string> {
   return template;
 }
 
-async function makeTemplate(server: TestServer): Promise<string> {
+/** The name of the template for this state of the migrations. */
+async function templateName(): Promise<string> {
   const folder = new URL('../src/db/migrations/', import.meta.url);
   const digest = createHash('sha256');
   for (const file of (await readdir(folder)).sort()) digest.update(file).update(await readFile(new URL(file, folder)));
-  const name = `ars_template_${digest.digest('hex').slice(0, 12)}`;
-  const draft = `${name}_draft`;
-  await withDatabase(server.url, (db) =>
+  return `ars_template_${digest.digest('hex').slice(0, 12)}`;
+}
+
+/** One process of the run makes what isn't there yet. Databases can't be made inside a transaction. */
+async function madeOnce(url: string, name: string, make: (outside: Database) => Promise<void>): Promise<string> {
+  await withDatabase(url, (db) =>
     db.transaction(async (tx) => {
       await tx.query('select pg_advisory_xact_lock($1)', [templateLock]);
       if ((await tx.query('select from pg_database where datname = $1', [name])).length > 0) return;
-      // Databases can't be made inside a transaction.
-      await withDatabase(server.url, async (outside) => {
-        await outside.query(`drop database if exists ${draft} with (force)`);
-        await outside.query(`create database ${draft}`);
-        await withDatabase(inDatabase(server.url, draft), (fresh) => migrate(fresh, systemClock));
-        await outside.query(`alter database ${draft} rename to ${name}`);
-      });
+      await withDatabase(url, make);
     }),
   );
   return name;
 }
 
+async function makeTemplate(server: TestServer): Promise<string> {
+  const name = await templateName();
+  const draft = `${name}_draft`;
+  return madeOnce(server.url, name, async (outside) => {
+    await outside.query(`drop database if exists ${draft} with (force)`);
+    await outside.query(`create database ${draft}`);
+    await withDatabase(inDatabase(server.url, draft), (fresh) => migrate(fresh, systemClock));
+    await outside.query(`alter database ${draft} rename to ${name}`);
+  });
+}
+
+/** A node of a cluster, its coordinator first. */
 type Node = { nodename: string; nodeport: number; groupid: number };
 
-/** A database on every node of the cluster; templates can't be distributed. */
-async function spreadDatabase(coordinator: string, migrated: boolean): Promise<{ url: string; drop(): Promise<void> }> {
+function addressOn(coordinator: string, { nodename, nodeport }: Node, database: string): string {
+  const url = new URL(coordinator);
+  [url.hostname, url.port, url.pathname] = [nodename, String(nodeport), `/${database}`];
+  return url.href;
+}
+
+/** Carries something out in one database of every node, the coordinator's last: what is there is everywhere. */
+async function onEveryNode(
+  coordinator: string,
+  nodes: Node[],
+  database: string,
+  inside: (db: Database) => Promise<unknown>,
+): Promise<void> {
+  for (const node of nodes.toReversed()) await withDatabase(addressOn(coordinator, node, database), inside);
+}
+
+/** Migrates a database of a cluster, as an older release may have left it, and distributes it. */
+export async function spread(url: string): Promise<void> {
+  await withDatabase(url, async (db) => {
+    const [nodes] = await db.query<{ count: number }>('select count(*)::int4 as count from pg_dist_node');
+    await migrate(db, systemClock);
+    await distribute(db, nodes!.count, new AbortController().signal, () => {});
+  });
+}
+
+async function makeCluster(coordinator: string, nodes: Node[], name: string, whole: string): Promise<void> {
+  await onEveryNode(coordinator, nodes, whole, (db) => db.query(`create database ${name}`));
+  await onEveryNode(coordinator, nodes, name, (db) => db.query('create extension citus'));
+  await withDatabase(addressOn(coordinator, nodes[0]!, name), async (db) => {
+    await db.query('select citus_set_coordinator_host($1, $2)', [nodes[0]!.nodename, nodes[0]!.nodeport]);
+    for (const node of nodes.slice(1)) await db.query('select citus_add_node($1, $2)', [node.nodename, node.nodeport]);
+  });
+}
+
+/** A distributed database on every node that nobody connects to: copied on every node, it is another one. */
+function spreadTemplateOn(coordinator: string, nodes: Node[], whole: string): Promise<string> {
+  let template = templates.get(coordinator);
+  if (template === undefined) templates.set(coordinator, (template = makeSpreadTemplate(coordinator, nodes, whole)));
+  return template;
+}
+
+async function makeSpreadTemplate(coordinator: string, nodes: Node[], whole: string): Promise<string> {
+  const name = `${await templateName()}_spread`;
+  const draft = `${name}_draft`;
+  return madeOnce(coordinator, name, async () => {
+    await onEveryNode(coordinator, nodes, whole, async (db) => {
+      for (const left of [draft, name]) await db.query(`drop database if exists ${left} with (force)`);
+    });
+    await makeCluster(coordinator, nodes, draft, whole);
+    await spread(addressOn(coordinator, nodes[0]!, draft));
+    // Citus's daemon would come back to a database that takes connections.
+    await onEveryNode(coordinator, nodes, whole, (db) => db.query(`alter database ${draft} allow_connections false`));
+    await onEveryNode(coordinator, nodes, whole, async (db) => {
+      const left = () => db.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [draft]);
+      while ((await left()).length > 0);
+      await db.query(`alter database ${draft} rename to ${name}`);
+    });
+  });
+}
+
+/** A database on every node of the cluster. */
+async function clusterDatabase(
+  coordinator: string,
+  migrated: boolean,
+): Promise<{ url: string; drop(): Promise<void> }> {
   const name = `ars_test_${systemRandom.bytes(8).toString('hex')}`;
   const nodes = await withDatabase(coordinator, (db) =>
     db.query<Node>('select nodename, nodeport, groupid from pg_dist_node order by groupid'),
   );
-  const address = ({ nodename, nodeport }: Node, database: string) => {
-    const url = new URL(coordinator);
-    [url.hostname, url.port, url.pathname] = [nodename, String(nodeport), `/${database}`];
-    return url.href;
-  };
   const whole = new URL(coordinator).pathname.slice(1);
-  for (const node of nodes) {
-    await withDatabase(address(node, whole), (db) => db.query(`create database ${name}`));
-    await withDatabase(address(node, name), (db) => db.query('create extension citus'));
-  }
-  const url = address(nodes[0]!, name);
-  await withDatabase(url, async (db) => {
-    await db.query('select citus_set_coordinator_host($1, $2)', [nodes[0]!.nodename, nodes[0]!.nodeport]);
-    for (const node of nodes.slice(1)) await db.query('select citus_add_node($1, $2)', [node.nodename, node.nodeport]);
-    if (!migrated) return;
-    await migrate(db, systemClock);
-    await distribute(db, nodes.length, new AbortController().signal, () => {});
-  });
+  if (migrated) {
+    const template = await spreadTemplateOn(coordinator, nodes, whole);
+    await onEveryNode(coordinator, nodes, whole, (db) => db.query(`create database ${name} template ${template}`));
+  } else await makeCluster(coordinator, nodes, name, whole);
   return {
-    url,
-    async drop() {
-      for (const node of nodes)
-        await withDatabase(address(node, whole), (db) => db.query(`drop database if exists ${name} with (force)`));
-    },
+    url: addressOn(coordinator, nodes[0]!, name),
+    drop: () =>
+      onEveryNode(coordinator, nodes, whole, (db) => db.query(`drop database if exists ${name} with (force)`)),
   };
 }
 
@@ -146,7 +204,7 @@ export async function freshDatabase(
   server: TestServer,
   options: { migrated?: boolean } = {},
 ): Promise<{ url: string; drop(): Promise<void> }> {
-  if (citus !== null) return spreadDatabase(citus, options.migrated !== false);
+  if (citus !== null) return clusterDatabase(citus, options.migrated !== false);
   const from = options.migrated === false ? 'template0' : await templateOn(server);
   const name = `ars_test_${systemRandom.bytes(8).toString('hex')}`;
   await withDatabase(server.url, (db) => db.query(`create database ${name} template ${from}`));

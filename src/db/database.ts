@@ -51,10 +51,14 @@ const unavailableCodes = new Set(
    53400 55P03 57014 25P03 25006 08000 08001 08003 08004 08006 58000`.split(/\s+/),
 );
 
+/** PgBouncer has one code for whatever ends a connection: the server's process is gone, none came in time, it stops. */
+const poolerCode = '08P01';
+
 /** Turns the driver's many ways of saying "no connection" into one. */
 export function namedFailure(error: unknown): unknown {
   if (error instanceof DatabaseUnavailable) return error;
-  const { code, message } = error as { code?: string; message?: string };
+  const { code, message, severity } = error as { code?: string; message?: string; severity?: string };
+  if (code === poolerCode && severity === 'FATAL') return new DatabaseUnavailable(error);
   if (code !== undefined && unavailableCodes.has(code)) return new DatabaseUnavailable(error);
   if (code === undefined && message !== undefined && /connection|timeout|not queryable/i.test(message))
     return new DatabaseUnavailable(error);

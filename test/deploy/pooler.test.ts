@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { DatabaseUnavailable } from '../../src/db/database.ts';
 import { provePooler } from '../../src/db/pooler.ts';
 import { withDatabase } from '../postgres.ts';
 import { withService } from '../service.ts';
@@ -87,6 +88,18 @@ suite('behind PgBouncer', { skip }, async () => {
     const made = await organisation.post('/groups', { type: 'cohort', ref: 'C', name: 'Cohort' });
     assert.equal(made.status, 201);
     assert.equal((await organisation.get('/groups')).status, 200);
+  });
+
+  test('a connection that the pooler has lost is a database that is not available, not a fault of the code', async () => {
+    const fit = await pooler(new URL(direct), 'session', ignoring);
+    await withDatabase(fit, async (db) => {
+      const lost = db.transaction(async (tx) => {
+        await tx.query('select pg_terminate_backend(pg_backend_pid())').catch(() => {});
+        await tx.query('select 1');
+      });
+      await assert.rejects(lost, DatabaseUnavailable);
+      assert.deepEqual(await db.query('select 1 as one'), [{ one: 1 }]);
+    });
   });
 
   test('a pooler that shares sessions is told from one that does not, and needs an address past it', async () => {

@@ -1,6 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises';
 import pg from 'pg';
-import { freshDatabase } from '../postgres.ts';
+import { freshDatabase, onCitus, spread } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 
 /** A database as the release before learner ids left it: its migrations, and rows in its shape. */
@@ -27,6 +27,8 @@ export async function previousRelease() {
   }
   await client.query(rows);
   await client.end();
+  // A cluster's operator migrates, and distributes, before this release is served.
+  if (onCitus) await spread(database.url);
   return database;
 }
 
