@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { systemClock } from '../../src/clock.ts';
+import { putReferencesAside } from '../../src/db/distribute.ts';
 import { placements } from '../../src/db/distribution.ts';
-import { freshDatabase, withDatabase } from '../postgres.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { previousRelease } from '../laws/previous-release.ts';
+import { freshDatabase, onCitus, withDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
 import { readStatements } from '../statements.ts';
 import { crossingOf, isByOrganisation, wholeOf } from './bindings.ts';
@@ -72,6 +76,28 @@ suite('the database can be distributed by organisation', async () => {
         [],
       );
     }));
+
+  test(
+    'the foreign keys of a database that has been there since before the months are put aside',
+    { skip: onCitus },
+    async () => {
+      const old = await previousRelease();
+      await withDatabase(old.url, async (db) => {
+        await migrate(db, systemClock);
+        const keys = `select f.relname as table from pg_constraint c join pg_class f on f.oid = c.conrelid
+                       where c.contype = 'f' and f.relnamespace = 'public'::regnamespace`;
+        const before = await db.query<{ table: string }>(keys);
+        assert.ok(before.some(({ table }) => table === 'event_before'));
+        await db.transaction(putReferencesAside);
+        assert.deepEqual(await db.query(keys), []);
+        const kept = await db.query<{ table: string }>('select table_name as table from distribution_reference');
+        assert.ok(kept.length > 40);
+        // A partition's own can't come back on a cluster.
+        assert.ok(kept.every(({ table }) => placements[table] !== undefined));
+      });
+      await old.drop();
+    },
+  );
 
   test('there are no triggers and no functions in SQL, which are carried out elsewhere than they are called', () =>
     withDatabase(url, async (db) => {
