@@ -160,8 +160,15 @@ export const sessionSettings: Record<string, string> = {
   idle_in_transaction_session_timeout: '1min',
 };
 
-/** On which node a statement's rows are is known by its values alone: it is planned with them. */
-export const distributedSettings: typeof sessionSettings = { ...sessionSettings, plan_cache_mode: 'force_custom_plan' };
+/**
+ * On which node a statement's rows are is known by its values alone: it is planned with them. And for how long a transaction
+ * waits for a lock holds on that node, too, only if it is passed on.
+ */
+export const distributedSettings: typeof sessionSettings = {
+  ...sessionSettings,
+  plan_cache_mode: 'force_custom_plan',
+  'citus.propagate_set_commands': 'local',
+};
 
 /** @param pooled a pooler passes no settings on: there the role has them (pooler.ts) */
 export function connectionTo(url: string, pooled: boolean, settings = sessionSettings): pg.ClientConfig {
