@@ -10,16 +10,12 @@ import { createGate } from './gate.ts';
 import { tellOfEndpoint } from './health.ts';
 import type { Lane, LaneIo } from './lane.ts';
 import type { Outcome, Recorder } from './outcome.ts';
+import type { Pace } from './pace.ts';
 import type { Verdict } from './retry.ts';
 import { nextAttempt, verdictOf } from './retry.ts';
 import type { Attempt, Sender } from './send.ts';
 import { inSpan } from '../tracing.ts';
 
-/**
- * Attempts on fast endpoints between their first byte and the departure of their outcome for the database, in one worker:
- * as many deliveries as can arrive twice when it is killed.
- */
-const gateSize = 8;
 /** An attempt that takes longer gives its pass back, and its endpoint's next ones don't ask for one, until it answers sooner. */
 const slowAfterMs = 50;
 /** A lane that is never empty is given back after so long, so that workers that came later get their share. */
@@ -45,6 +41,7 @@ type Means = {
   app: App;
   sender: Sender;
   recorder: Recorder;
+  pace: Pace;
   connection: Dedicated;
   /** Nothing is begun any more. */
   stopping: AbortSignal;
@@ -57,8 +54,8 @@ type Means = {
 
 /** Makes the attempts of one worker: each is begun only where it is still wanted, sent, recorded and told of. */
 export function createDelivering(means: Means): LaneIo['attempt'] {
-  const { app, recorder, lookIn, failed } = means;
-  const gate = createGate(gateSize);
+  const { app, recorder, pace, lookIn, failed } = means;
+  const gate = createGate(() => pace.mayRepeat);
   const waiting = new Set<Turn>();
   const mayBegin = createPermission(means, waiting);
 
@@ -70,18 +67,22 @@ export function createDelivering(means: Means): LaneIo['attempt'] {
     };
     const turn = { lane, delivery };
     waiting.add(turn);
-    const leave = lane.slow ? () => {} : await gate();
+    const passes = !lane.slow;
+    const leave = passes ? await gate() : () => {};
     waiting.delete(turn);
     try {
       if (!(await mayBegin(turn))) return;
       const made = await makeAttempt(means, lane, delivery, leave);
       if (made === null) return;
 
+      // Its pass bounds what is not recorded yet, so the endpoint may be asked by the next one meanwhile.
+      if (passes && !lane.slow && made.verdict === 'delivered') ended('delivered');
       const recorded = recorder.record(outcomeOf(lane, delivery, made));
       await recorded.sent;
       leave();
       ended(made.verdict === 'delivered' ? 'delivered' : 'failed');
       const news = await recorded.written;
+      pace.recorded();
       if (made.retryInMs !== null) lookIn(made.retryInMs);
       tellOf(app, lane, delivery, made);
       if (news !== null) tellOfEndpoint(app.log, news);

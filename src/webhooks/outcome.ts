@@ -87,8 +87,9 @@ const recordSuccesses = statement(
 );
 
 const mostInBatch = 500;
-/** A statement costs the worker as much as a delivery does, so fewer outcomes than these wait a moment for company: three quarters of what the worker's gate lets through. */
-const worthwhileBatch = 6;
+/** A statement costs the worker as much as a delivery does, so fewer outcomes than three quarters of what the worker's gate lets through wait for company. */
+const worthwhile = 0.75;
+/** For so long, for each eight that the gate lets through. */
 const gatherMs = 1;
 const retryMs = 250;
 
@@ -247,16 +248,31 @@ function enter(outcome: Outcome): { entry: Entry; recording: Recording } {
  * would take most of a delivery's time: a worker that is killed loses nothing by that, because the database has the commit.
  * When the database itself crashes, it may forget its last fractions of a second; so outcomes are kept here until the log
  * is known to be on disk beyond them, and are written again after a restart. Writing one twice changes nothing.
+ * @param atOnce outcomes that can wait here at a time
  */
-export function createRecorder(connection: Dedicated): Recorder {
+export function createRecorder(connection: Dedicated, atOnce: () => number = () => 8): Recorder {
   const waiting: Entry[] = [];
+  let gathering: NodeJS.Timeout | null = null;
   const kept = createKept(connection);
+  let leaving = false;
   let writing = false;
   let recovering: Promise<void> | null = null;
   let stopped = false;
 
+  /** Lets a batch leave once it is large enough, or has waited. */
+  function gather(): void {
+    if (writing || leaving || waiting.length === 0) return;
+    if (waiting.length >= worthwhile * atOnce()) {
+      leaving = true;
+      setImmediate(pump);
+    } else gathering ??= setTimeout(pump, (gatherMs * atOnce()) / 8);
+  }
+
   // One statement at a time: PostgreSQL finishes the one that it has begun when its client is killed, and drops those behind it.
   function pump(): void {
+    leaving = false;
+    if (gathering !== null) clearTimeout(gathering);
+    gathering = null;
     if (writing || recovering !== null || stopped || waiting.length === 0) return;
     const batch = kept.begin(waiting.splice(0, mostInBatch));
     writing = true;
@@ -268,8 +284,7 @@ export function createRecorder(connection: Dedicated): Recorder {
       })
       .finally(() => {
         writing = false;
-        if (waiting.length >= worthwhileBatch) pump();
-        else if (waiting.length > 0) setTimeout(pump, gatherMs);
+        gather();
       });
     setImmediate(() => {
       for (const entry of batch.entries) entry.sent();
@@ -301,8 +316,7 @@ export function createRecorder(connection: Dedicated): Recorder {
     record(outcome) {
       const { entry, recording } = enter(outcome);
       waiting.push(entry);
-      if (waiting.length === worthwhileBatch) setImmediate(pump);
-      else if (waiting.length === 1) setTimeout(pump, gatherMs);
+      gather();
       return recording;
     },
     recover,

@@ -7,6 +7,7 @@ import { createDelivering } from './deliver.ts';
 import { createHolding } from './holding.ts';
 import { createLookout } from './lookout.ts';
 import { createRecorder } from './outcome.ts';
+import { createPace } from './pace.ts';
 import { startPruning } from './prune.ts';
 import { createReading } from './reading.ts';
 import type { Sender } from './send.ts';
@@ -62,7 +63,8 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
   // Losing a lease or an outcome in a crash of the database does no harm (outcome.ts), so neither waits for the disk.
   const connection = app.db.dedicated({ synchronousCommit: false });
   const recordingConnection = app.db.dedicated({ synchronousCommit: false });
-  const recorder = createRecorder(recordingConnection);
+  const pace = createPace(clock);
+  const recorder = createRecorder(recordingConnection, () => pace.mayRepeat);
   const stopping = new AbortController();
   const breakOff = new AbortController();
   const failed = (error: unknown) => {
@@ -70,7 +72,7 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
     if (!expected) log.error('webhook.worker_failed', errorFields(error));
   };
   const quiet = createQuiet(() => lookout.idle && holding.empty);
-  const part = { app, clock, connection, recorder, stopping: stopping.signal, failed };
+  const part = { app, clock, connection, recorder, pace, stopping: stopping.signal, failed };
 
   const reading = createReading(part);
   const attempt = createDelivering({
