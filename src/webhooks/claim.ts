@@ -26,7 +26,6 @@ export type LaneEndpoint = Pick<
 /** A delivery that is due. */
 export type DueDelivery = {
   delivery_id: string;
-  event_id: string;
   type: string;
   attempts: number;
   resent_after: number;
@@ -109,7 +108,7 @@ const release = statement(
 const due = statement(
   'lane.due',
   `
-  select d.delivery_id, d.event_id, e.type, d.attempts, d.resent_after, d.next_attempt_at, e.payload
+  select d.delivery_id, e.type, d.attempts, d.resent_after, d.next_attempt_at, e.payload
     from delivery d join event e on e.organisation_id = d.organisation_id and e.event_id = d.event_id
    where d.organisation_id = $1 and d.endpoint_id = $2 and d.status = 'pending' and d.next_attempt_at <= $3
      and (d.next_attempt_at, d.delivery_id) > ($4, $5)

@@ -24,7 +24,7 @@ const mostAskedAtOnce = 200;
 /** That a delivery is still wanted counts for so long, unless its lane is nudged before: a withdrawal nudges it. */
 const wantedForMs = 10;
 /** Deliveries that are asked about before their turn comes, at most. */
-const mostAhead = 32;
+const mostAhead = 64;
 
 type Finished = Exclude<Verdict, 'unfinished'>;
 /** One attempt that came to an end, and what follows from it. */
