@@ -56,12 +56,27 @@ export async function readErasures(path: string): Promise<ListedErasure[] | null
     throw new SettingsError(`ARS_ERASURES_FILE must name a file that can be read (${error.code}).`);
   });
   if (text === null) return null;
-  return text.split('\n').flatMap((line, i) => {
-    const read = readLine(line);
-    if (read !== null) return [read];
-    if (/^(\{("[^"]{0,60}"?[:,]?){0,4})?$/.test(line)) return [];
-    throw new SettingsError(
-      `Line ${i + 1} of ARS_ERASURES_FILE is no erasure, and who it was can't be known: put the file back from a copy.`,
-    );
+  // Lists that were put together on other systems begin with a mark, and end their lines in two characters.
+  return text
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/)
+    .flatMap((line, i) => {
+      const read = readLine(line);
+      if (read !== null) return [read];
+      if (/^(\{("[^"]{0,60}"?[:,]?){0,4})?$/.test(line)) return [];
+      throw new SettingsError(
+        `Line ${i + 1} of ARS_ERASURES_FILE is no erasure, and who it was can't be known: put the file back from a copy.`,
+      );
+    });
+}
+
+/**
+ * Erasures will be written to it.
+ * @throws SettingsError when they can't be
+ */
+export async function proveWritable(path: string): Promise<void> {
+  const file = await open(path, 'a').catch((error: NodeJS.ErrnoException) => {
+    throw new SettingsError(`ARS_ERASURES_FILE must name a file that can be written to (${error.code}).`);
   });
+  await file.close();
 }

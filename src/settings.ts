@@ -75,6 +75,16 @@ function whole(text: string, least: number, most: number): number {
   return value;
 }
 
+function databaseAddress(text: string): string {
+  if (!/^postgres(ql)?:\/\//.test(text)) throw new Error('must begin with postgres:// or postgresql://');
+  // Without a host, whose place is in the query then: postgres://user@/ars?host=/run/postgresql.
+  if (!URL.canParse(text.replace('@/', '@host/')))
+    throw new Error(
+      'must be such as postgres://user:password@host:5432/ars, with #, /, ? and @ of a password as %23, %2F, %3F and %40',
+    );
+  return text;
+}
+
 const leastSecretChars = 32;
 
 /** A line's secrets. One may hold a comma itself, so the whole line counts as well: what fits nothing is of no harm. */
@@ -137,8 +147,7 @@ export const settingsTable: Row[] = [
         s.databaseUrl = undefined;
         return;
       }
-      if (!/^postgres(ql)?:\/\//.test(text)) throw new Error('must begin with postgres:// or postgresql://');
-      s.databaseUrl = text;
+      s.databaseUrl = databaseAddress(text);
     },
   },
   {
@@ -148,9 +157,7 @@ export const settingsTable: Row[] = [
     meaning:
       'The same database past a pooler: needed where DATABASE_URL leads through PgBouncer (1.21 or later) in transaction mode. Some connections of each process go there: notifications, the log, deliveries.',
     read: (text, s) => {
-      if (text !== '' && !/^postgres(ql)?:\/\//.test(text))
-        throw new Error('must begin with postgres:// or postgresql://');
-      s.databaseDirectUrl = text === '' ? undefined : text;
+      s.databaseDirectUrl = text === '' ? undefined : databaseAddress(text);
     },
   },
   {

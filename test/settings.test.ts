@@ -71,6 +71,13 @@ suite('a setting in a file', async () => {
     refused({ ARS_SECRET: secret, ARS_SECRET_FILE: file }, 'Only one of ARS_SECRET and ARS_SECRET_FILE may be set.');
     refused({ ARS_SECRET_FILE: join(folder, 'none') }, 'ARS_SECRET_FILE must name a file that can be read (ENOENT).');
     refused({ DATABASE_URL_FILE: folder }, 'DATABASE_URL_FILE must name a file that can be read (EISDIR).');
+    for (const url of ['postgres://ars:a#b/c@db:5432/ars', 'postgres://ars:x@[::1/ars'])
+      refused(
+        { DATABASE_URL: url },
+        'DATABASE_URL must be such as postgres://user:password@host:5432/ars, with #, /, ? and @ of a password as %23, %2F, %3F and %40.',
+      );
+    const bySocket = 'postgres://ars@/ars?host=/run/postgresql';
+    assert.equal(readSettings({ DATABASE_URL: bySocket, ARS_SECRET: 'x'.repeat(32) }).databaseUrl, bySocket);
     refused({ ARS_SECRET_FILE: empty }, 'ARS_SECRET_FILE must name a file that is not empty.');
     refused({ ARS_PORT_FILE: file }, /^There is no setting ARS_PORT_FILE: did you mean ARS_PORT\?$/);
   });

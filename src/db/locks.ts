@@ -7,4 +7,5 @@ export const advisoryLocks = {
   restamp: 4_152_906,
   digest: 4_152_907,
   lineage: 4_152_908,
+  concurrentMigration: 4_152_909,
 } as const;

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { App } from '../app.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import type { ListedErasure } from '../erasures-list.ts';
-import { appendErasures, readErasures } from '../erasures-list.ts';
+import { appendErasures, proveWritable, readErasures } from '../erasures-list.ts';
 import { findLearnersByIds, listErasures } from '../learners/learners.ts';
 import { deleteOrganisationAgain } from '../leaving/delete.ts';
 import { findOrganisation } from '../organisations/organisations.ts';
@@ -35,7 +35,7 @@ export async function applyErasures(app: App): Promise<number> {
     await access(dirname(path), constants.W_OK).catch((error: NodeJS.ErrnoException) => {
       throw new SettingsError(`ARS_ERASURES_FILE must stand in a folder that can be written to (${error.code}).`);
     });
-  }
+  } else await proveWritable(path);
   const known = new Set((listed ?? []).map(keyOf));
   const done = [...(await listErasures(app.db)), ...(await listDeletions(app.db))];
   const missing = done.filter((one) => !known.has(keyOf(one)));

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../../src/app.ts';
 import { auditInside } from '../../src/audit/audit.ts';
 import { makeAuditMonths } from '../../src/audit/months.ts';
@@ -111,6 +114,8 @@ suite('ars backup and ars restore', async () => {
       assert.notEqual(typeof deleted, 'string');
       const twice = await run(data, 'backup', '--out', out);
       assert.match(twice.said, /--out must name a folder that is empty/);
+      const inside = await run(data, 'backup', '--out', join(data, 'postgres', 'cluster', 'backup'));
+      assert.match(inside.said, /--out must name a folder outside that of the database/);
       const onto = await run(data, 'restore', '--from', out);
       assert.match(onto.said, /ARS_DATA_DIR must be empty/);
     } finally {
@@ -158,7 +163,34 @@ suite('ars backup and ars restore', async () => {
     assert.equal(damaged.code, 1);
     assert.match(damaged.said, /^ars: cluster\/PG_VERSION of the backup is missing or damaged\n$/);
     assert.deepEqual(await readdir(empty), []);
-    await rm(join(out, 'manifest.json'));
+    const manifest = join(out, 'manifest.json');
+    const text = await readFile(manifest, 'utf8');
+    for (const [changed, why] of [
+      [text.slice(0, 1000), /manifest\.json of the backup is damaged/],
+      [text.replace('"cluster/base"', '"cluster/../base"'), /manifest\.json of the backup is damaged/],
+      [text.replace(/"postgres":"\d+"/, '"postgres":"17"'), /the backup is of PostgreSQL 17/],
+    ] as const) {
+      await writeFile(manifest, changed);
+      assert.match((await run(empty, 'restore', '--from', out)).said, why);
+      assert.deepEqual(await readdir(empty), []);
+    }
+    await writeFile(manifest, text);
+    // Killed at any moment: nothing begins anew in the place of what was to be put back.
+    const half = join(folder, 'half');
+    const restoring = execFile(process.execPath, [ars, 'restore', '--from', out], {
+      env: { ...process.env, DATABASE_URL: '', ARS_DATA_DIR: half },
+    });
+    const killed = once(restoring, 'exit');
+    while (!existsSync(join(half, 'postgres'))) await delay(1);
+    restoring.kill('SIGKILL');
+    await killed;
+    for (const words of [
+      ['organisation', 'list'],
+      ['restore', '--from', out],
+      ['backup', '--out', empty],
+    ])
+      assert.match((await run(half, ...words)).said, /A backup is being put into .*, or that was broken off/);
+    await rm(manifest);
     assert.match((await run(empty, 'restore', '--from', out)).said, /there is no manifest\.json/);
     assert.match((await run(empty, 'restore')).said, /give --from DIR, or --declare/);
     assert.match((await run(empty, 'backup')).said, /--out is required/);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile, readdir } from 'node:fs/promises';
 import { suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { manualClock } from '../../src/clock.ts';
 import type { Database } from '../../src/db/database.ts';
 import { migrate, SchemaTooNew } from '../../src/db/migrate.ts';
@@ -64,6 +65,60 @@ suite('migrate', () => {
       await db.query('insert into migration values ($1, $2, $3)', [9999, '9999_future.sql', new Date(clock.nowMs())]);
       await assert.rejects(migrate(db, clock), SchemaTooNew);
     }));
+
+  test('builds indexes beside writers, by one process of several, and anew where it was broken off', () =>
+    inEmptyDatabase(async (db, url) => {
+      await migrate(db, clock);
+      const building = `from pg_stat_activity where query ~ '^(create unique|drop) index concurrently .*learner_feed_covering'`;
+      const waits = async () => {
+        while ((await db.query(`select ${building} and wait_event_type = 'Lock'`)).length === 0) await delay(20);
+      };
+      const writer = db.dedicated();
+      // One that is broken off, then two at once.
+      for (const brokenOff of [true, false]) {
+        await db.query('delete from migration where number = 77');
+        const running = [1, 2].slice(brokenOff ? 1 : 0).map(() => withDatabase(url, (other) => migrate(other, clock)));
+        const ended = Promise.allSettled(running);
+        await writer.query('begin; lock table learner_feed in row exclusive mode');
+        await waits();
+        await db.query('begin; lock table learner_feed in row exclusive mode nowait; commit');
+        if (brokenOff) await db.query(`select pg_terminate_backend(pid) ${building}`);
+        if (brokenOff) await ended;
+        await writer.query('commit');
+        const made = (await ended).map((one) => (one.status === 'fulfilled' ? one.value : 'broken off'));
+        if (brokenOff) assert.deepEqual(made, ['broken off']);
+        else assert.deepEqual(made.flat(), [77]);
+        assert.equal((await db.query('select from pg_index where not indisvalid')).length, brokenOff ? 1 : 0);
+      }
+      assert.equal(await readFile(new URL('../../src/db/schema.sql', import.meta.url), 'utf8'), await schemaText(db));
+    }));
+
+  test('refuses a database that is not in UTF-8', async () => {
+    const { url } = await thisServer();
+    for (const encoding of ['SQL_ASCII', 'LATIN1']) {
+      const address = new URL(url);
+      address.pathname = `/ars_test_${encoding.toLowerCase()}_${process.pid}`;
+      const name = address.pathname.slice(1);
+      await withDatabase(url, (db) =>
+        db.query(`create database ${name} encoding '${encoding}' lc_collate 'C' lc_ctype 'C' template template0`),
+      );
+      await withDatabase(address.href, (db) =>
+        assert.rejects(migrate(db, clock), { message: new RegExp(`encoding is ${encoding}, and must be UTF8`) }),
+      );
+      await withDatabase(url, (db) => db.query(`drop database ${name}`));
+    }
+  });
+
+  // The version before still writes, and an index on a table of millions takes minutes.
+  test('no index of a table that was there before is built inside a transaction', async () => {
+    for (const name of (await readdir(folder)).filter((one) => one >= '0076')) {
+      const text = await readFile(new URL(name, folder), 'utf8');
+      if (text.startsWith('-- concurrently\n')) continue;
+      const tables = [...text.matchAll(/^\s*create (?:unique )?index \S+ on (\w+)/gim)].map(([, table]) => table!);
+      const before = tables.filter((table) => !new RegExp(`create table (if not exists )?${table}\\b`, 'i').test(text));
+      assert.deepEqual(before, [], `${name}: see "concurrently" in src/db/migrate.ts`);
+    }
+  });
 
   // Branches that land in another order than they were numbered leave gaps for a while.
   test('numbers are four digits, each given once', async () => {

