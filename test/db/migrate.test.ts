@@ -100,7 +100,9 @@ suite('migrate', () => {
       address.pathname = `/ars_test_${encoding.toLowerCase()}_${process.pid}`;
       const name = address.pathname.slice(1);
       await withDatabase(url, (db) =>
-        db.query(`create database ${name} encoding '${encoding}' lc_collate 'C' lc_ctype 'C' template template0`),
+        db.query(
+          `create database ${name} encoding '${encoding}' locale_provider libc lc_collate 'C' lc_ctype 'C' template template0`,
+        ),
       );
       await withDatabase(address.href, (db) =>
         assert.rejects(migrate(db, clock), { message: new RegExp(`encoding is ${encoding}, and must be UTF8`) }),
