@@ -257,7 +257,8 @@ if (installed.length > 0)
         });
 
         test('probes are not for the world', async () => {
-          for (const path of ['/livez', '/readyz']) assert.equal((await call(origin, path)).status, 404);
+          for (const path of ['/livez', '/readyz', '/%6Civez', '/readyz?'])
+            assert.equal((await call(origin, path)).status, 404, path);
         });
 
         test('processes are replaced one after the other, and no request fails', async () => {
