@@ -55,10 +55,11 @@ export async function readJsonFile(file: string): Promise<unknown> {
 export async function* fileLines(file: string, mostBytes: number): AsyncGenerator<string> {
   const source = file === '-' ? process.stdin : createReadStream(file);
   try {
-    for await (const line of byteLines(source as AsyncIterable<Buffer>, mostBytes)) {
-      if (line === null) throw new Failure(`${file} has a line of more than ${mostBytes} bytes`);
-      yield line.toString('utf8');
-    }
+    for await (const together of byteLines(source as AsyncIterable<Buffer>, mostBytes))
+      for (const line of together) {
+        if (line === null) throw new Failure(`${file} has a line of more than ${mostBytes} bytes`);
+        yield line.toString('utf8');
+      }
   } catch (error) {
     throw error instanceof Failure ? error : unreadable(file, error);
   }

@@ -23,7 +23,8 @@ export function parseJson(text: string): unknown {
   } catch (error) {
     throw new JsonFault('syntax', error);
   }
-  if (repeatsName(text)) throw new JsonFault('repeated name');
+  // Of a name that an object has twice, the parser keeps one.
+  if (namesIn(text) > namesOf(value)) throw new JsonFault('repeated name');
   return value;
 }
 
@@ -32,29 +33,7 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-const [quote, backslash, colon, space] = [0x22, 0x5c, 0x3a, 0x20];
-const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
-
-/** Names up to which a list is searched sooner than a set is made. */
-const fewNames = 20;
-
-/** The names of one object so far. */
-class Names {
-  #few: string[] = [];
-  #many: Set<string> | null = null;
-
-  /** @returns false when the name is there already */
-  add(name: string): boolean {
-    if (this.#many === null) {
-      if (this.#few.includes(name)) return false;
-      this.#few.push(name);
-      if (this.#few.length > fewNames) this.#many = new Set(this.#few);
-      return true;
-    }
-    const before = this.#many.size;
-    return this.#many.add(name).size > before;
-  }
-}
+const [backslash, colon, space] = [0x5c, 0x3a, 0x20];
 
 /** Where the string that begins before `from` ends: at its closing quote. */
 function endOfString(text: string, from: number): number {
@@ -65,25 +44,34 @@ function endOfString(text: string, from: number): number {
   }
 }
 
-/** True when an object in the (valid) JSON text has a name twice, however it is escaped. */
-function repeatsName(text: string): boolean {
-  const open: (Names | null)[] = [];
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at);
-    if (char === openBrace) open.push(new Names());
-    else if (char === openBracket) open.push(null);
-    else if (char === closeBrace || char === closeBracket) open.pop();
-    else if (char === quote) {
-      const end = endOfString(text, at + 1);
-      let next = end + 1;
-      while (text.charCodeAt(next) <= space) next++;
-      const object = open.at(-1);
-      if (object != null && text.charCodeAt(next) === colon) {
-        const raw = text.slice(at + 1, end);
-        if (!object.add(raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw)) return true;
-      }
-      at = end;
+/** How many names of objects stand in the (valid) JSON text: strings with a colon behind them. */
+function namesIn(text: string): number {
+  let names = 0;
+  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
+    at = endOfString(text, at + 1) + 1;
+    while (text.charCodeAt(at) <= space) at++;
+    if (text.charCodeAt(at) === colon) names++;
+  }
+  return names;
+}
+
+/** How many names the objects of a value have, its own and those within, however deep. */
+function namesOf(value: unknown): number {
+  let names = 0;
+  const open = [value];
+  while (open.length > 0) {
+    const one = open.pop();
+    if (typeof one !== 'object' || one === null) continue;
+    if (Array.isArray(one)) {
+      for (const inner of one) if (typeof inner === 'object') open.push(inner);
+      continue;
+    }
+    const object = one as Record<string, unknown>;
+    for (const name of Object.keys(object)) {
+      names++;
+      const inner = object[name];
+      if (typeof inner === 'object') open.push(inner);
     }
   }
-  return false;
+  return names;
 }

@@ -21,17 +21,22 @@ function decoded(text: string): string {
   return plain;
 }
 
+const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
+
 /** Text as an eye reads it: look-alike letters are the Latin ones, without marks and without what has no width. */
 function asSeen(text: string): string {
-  if (/^[\0-\x7f]*$/.test(text)) return text;
+  if (isAscii(text)) return text;
   // Some look-alikes decompose to letters that no longer look alike, others only to letters that do: once on either
   // side.
   const folded = text.replace(/[^\0-\x7f]/gu, latinLookOf).normalize('NFKD');
   return folded.replace(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '').replace(/[^\0-\x7f]/gu, latinLookOf);
 }
 
+/** ASCII with at most five digits, and nothing encoded: what nearly every text is, and no number can be. */
+const tooFewDigits = /^(?:[^\d%\x80-\uffff]*\d){0,5}[^\d%\x80-\uffff]*$/;
+
 export function holdsNationalInsuranceNumber(text: string): boolean {
-  return nationalInsuranceNumber.test(asSeen(decoded(text)));
+  return !tooFewDigits.test(text) && nationalInsuranceNumber.test(asSeen(decoded(text)));
 }
 
 /** The specification's pattern of a reference. */
@@ -95,6 +100,7 @@ export function isOpaqueRef(text: string): boolean {
 }
 
 function letters(text: string): string {
+  if (isAscii(text)) return text.toLowerCase().replace(/[^a-z]/g, '');
   return text
     .normalize('NFKD')
     .toLowerCase()
@@ -117,6 +123,8 @@ export function isPlainLines(text: string, mostChars: number): boolean {
  * surrogates.
  */
 export function isPlainText(text: string, mostChars: number): boolean {
+  // What nearly every text is: printable ASCII.
+  if (/^ *[!-~][ -~]*$/.test(text)) return text.length <= mostChars;
   return (
     !/^[\s\p{Default_Ignorable_Code_Point}]*$/u.test(text) &&
     // Characters are only counted where the text could have too many of them.

@@ -14,9 +14,9 @@ export type Random = {
 /** Uniform draws in [0, 1): what simulations and selection need of the source of randomness. */
 export type Uniform = Pick<Random, 'float'>;
 
-/** The UUID of the first 16 bytes, marked as this version (RFC 9562). */
-function uuidFrom(bytes: Buffer, version: 4 | 8): string {
-  bytes[6] = (bytes[6]! & 0x0f) | (version << 4);
+/** The version 4 UUID (RFC 9562) of the first 16 bytes. */
+function uuidFrom(bytes: Buffer): string {
+  bytes[6] = (bytes[6]! & 0x0f) | 0x40;
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
   return dashed(bytes.toString('hex', 0, 16));
 }
@@ -24,7 +24,7 @@ function uuidFrom(bytes: Buffer, version: 4 | 8): string {
 function fromBytes(bytes: (n: number) => Buffer): Random {
   return {
     bytes,
-    uuid: () => uuidFrom(Buffer.from(bytes(16)), 4),
+    uuid: () => uuidFrom(Buffer.from(bytes(16))),
     float: () => bytes(7).readUIntBE(1, 6) / 2 ** 48,
   };
 }
@@ -52,7 +52,9 @@ export function pick<T>(random: Random, list: readonly T[]): T {
 
 /** The UUID that a name always has within a namespace: version 8, of SHA-256. */
 export function uuidOf(namespace: string, name: string): string {
-  return uuidFrom(hash('sha256', `${namespace}\0${name}`, 'buffer'), 8);
+  const hex = hash('sha256', `${namespace}\0${name}`);
+  const variant = ((Number.parseInt(hex[16]!, 16) & 0x3) | 0x8).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
 /** A version 7 UUID (RFC 9562) that begins with its time: what has it as its id is found by time, without an index. */
@@ -118,7 +120,7 @@ export function fastRandom(seed: string): Random {
   };
   return {
     bytes,
-    uuid: () => uuidFrom(bytes(16), 4),
+    uuid: () => uuidFrom(bytes(16)),
     float: () => (next() * 2 ** 21 + (next() >>> 11)) / 2 ** 53,
   };
 }

@@ -191,15 +191,8 @@ const amendmentFields: Fields = Object.fromEntries(
 );
 
 function addFaults(faults: Fault[], given: Record<string, unknown>, fields: Fields, path: string): void {
-  // A field that isn't known is never named: people put names and numbers there.
-  if (Object.keys(given).some((name) => !Object.hasOwn(fields, name))) {
-    const known = Object.keys(fields);
-    faults.push({
-      field: path === '' ? 'the record' : path.slice(0, -1),
-      expected: `an object with no other fields than ${known.join(', ')}`,
-      example: `{"${known[0]}": …}`,
-    });
-  }
+  const first = faults.length;
+  let known = 0;
   for (const name in fields) {
     const field = fields[name]!;
     if (!Object.hasOwn(given, name)) {
@@ -207,6 +200,7 @@ function addFaults(faults: Fault[], given: Record<string, unknown>, fields: Fiel
         faults.push({ field: path + name, expected: field.expected, example: field.example });
       continue;
     }
+    known++;
     const value = given[name];
     if (!field.is(value)) faults.push({ field: path + name, expected: field.expected, example: field.example });
     else if (field.inside !== undefined) {
@@ -215,6 +209,14 @@ function addFaults(faults: Fault[], given: Record<string, unknown>, fields: Fiel
       else addFaults(faults, value as Record<string, unknown>, field.inside, `${path}${name}.`);
     }
   }
+  if (Object.keys(given).length === known) return;
+  // A field that isn't known is never named: people put names and numbers there.
+  const names = Object.keys(fields);
+  faults.splice(first, 0, {
+    field: path === '' ? 'the record' : path.slice(0, -1),
+    expected: `an object with no other fields than ${names.join(', ')}`,
+    example: `{"${names[0]}": …}`,
+  });
 }
 
 const wholeRecord: Fault = {

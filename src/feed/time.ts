@@ -15,6 +15,14 @@ export function formatPosition(us: number): string {
 
 const dateTime = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)$/;
 
+/** 400 years. */
+const cycleMs = 146_097 * 86_400_000;
+
+function daysOf(year: number, month: number): number {
+  if (month !== 2) return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+}
+
 /**
  * An RFC 3339 date-time with a zone as milliseconds since 1970 with their fraction kept apart, so that nothing is
  * rounded.
@@ -23,26 +31,32 @@ const dateTime = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz
 function parse(text: string): { ms: number; beyond: boolean } | null {
   const match = dateTime.exec(text);
   if (match === null) return null;
-  const [, year, month, day, hour, minute, second, fraction = '', zone] = match;
-  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null;
-  const leap = second === '60';
-  if (Number(day) < 1 || Number(month) < 1 || Number(month) > 12) return null;
-  // setUTCFullYear takes the years 0 to 99 as they are, Date.UTC doesn't.
-  const check = new Date(Date.UTC(2000, 0, 1));
-  check.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
-  if (check.getUTCDate() !== Number(day) || check.getUTCMonth() !== Number(month) - 1) return null;
-  check.setUTCHours(Number(hour), Number(minute), Number(second));
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const [fraction = '', zone] = match.slice(7);
+  if (hour > 23 || minute > 59 || second > 60) return null;
+  if (month < 1 || month > 12 || day < 1 || day > daysOf(year, month)) return null;
   let offset = 0;
   if (zone !== 'Z' && zone !== 'z') {
     const [hours, minutes] = [Number(zone!.slice(1, 3)), Number(zone!.slice(4, 6))];
     if (hours > 23 || minutes > 59) return null;
     offset = (hours * 60 + minutes) * 60_000 * (zone![0] === '-' ? -1 : 1);
   }
+  // Date.UTC takes the years 0 to 99 for others: a cycle of the calendar later it doesn't.
+  const ms = Date.UTC(year + 400, month - 1, day, hour, minute, second) - cycleMs - offset;
   // A leap second is the last of a month in UTC (RFC 3339, 5.7), and is read as the first one of the next.
-  const next = new Date(check.getTime() - offset);
-  if (leap && (next.getUTCDate() !== 1 || next.getUTCHours() !== 0 || next.getUTCMinutes() !== 0)) return null;
+  if (second === 60) {
+    const next = new Date(ms);
+    if (next.getUTCDate() !== 1 || next.getUTCHours() !== 0 || next.getUTCMinutes() !== 0) return null;
+  }
   const millis = Number(fraction.slice(0, 3).padEnd(3, '0'));
-  return { ms: next.getTime() + millis, beyond: /[1-9]/.test(fraction.slice(3)) };
+  return { ms: ms + millis, beyond: /[1-9]/.test(fraction.slice(3)) };
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   findAliases,
   findLearnersByRefs,
   findLearnersOrSurvivors,
+  findSurvivors,
   insertLearners,
   nameInstants,
 } from '../learners/learners.ts';
@@ -244,6 +245,9 @@ function ownLearnerId(organisationId: number, assessmentId: string): string {
   return uuidOf(`${organisationId}:learner-of`, assessmentId);
 }
 
+/** Learners who came without a reference are told by the version of their ids: others have drawn ones. */
+const isOwnLearnerId = (learnerId: string): boolean => learnerId[14] === '8';
+
 /**
  * Learners that exist, by what records name them by: a reference, or the id of a result whose learner has none. One that
  * several name stands there as one value.
@@ -288,16 +292,24 @@ async function underTheirIds(
   known: KnownLearners,
 ): Promise<{ records: ReadyRecord[]; stored: StoredById }> {
   const knownIds = [...new Set([...known.byRef.values()].map((learner) => learner.learner_id))];
-  const former = Map.groupBy(
-    knownIds.length === 0 ? [] : await findAliases(work.tx, organisationId, knownIds),
-    (alias) => alias.learner_id,
-  );
+  const [aliases, merged] =
+    knownIds.length === 0
+      ? [[], []]
+      : await Promise.all([
+          findAliases(work.tx, organisationId, knownIds),
+          findSurvivors(work.tx, organisationId, knownIds),
+        ]);
+  const former = Map.groupBy(aliases, (alias) => alias.learner_id);
+  const survivors = new Set(merged);
   const learners = given.map((record) =>
     record.learnerRef === null || record.idUnder === null ? undefined : learnerOf(known, record),
   );
   const underOthers = given.map((record, i) => {
     const learner = learners[i];
-    return learner === undefined ? [] : idsUnderOthers(record, learner, former.get(learner.learner_id));
+    if (learner === undefined) return [];
+    const { learner_id: id } = learner;
+    const wasWithout = isOwnLearnerId(id) || survivors.has(id);
+    return idsUnderOthers(record, learner, { former: former.get(id) ?? [], wasWithout });
   });
   const stored = await findStoredById(work, organisationId, [
     ...given.map((record) => record.assessmentId),
@@ -316,15 +328,18 @@ async function underTheirIds(
   return { records, stored };
 }
 
-/** The ids that a record would have under its learner's other references, and under none. */
+/**
+ * The ids that a record would have under its learner's other references, and under none where results of theirs may have come
+ * without one.
+ */
 function idsUnderOthers(
   { learnerRef, idUnder }: ReadyRecord,
   learner: LearnerName,
-  former: readonly { ref: string | null }[] = [],
+  { former, wasWithout }: { former: readonly { ref: string | null }[]; wasWithout: boolean },
 ): string[] {
   const refs: (string | null)[] = learner.ref === learnerRef ? [] : [learner.ref];
   for (const { ref } of former) if (ref !== learnerRef) refs.push(ref);
-  if (learner.ref !== null) refs.push(null);
+  if (learner.ref !== null && wasWithout) refs.push(null);
   return refs.map(idUnder!);
 }
 

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { cellsOf, csvLine, csvRecords, namesDelimiter, unguard } from '../files/csv.ts';
 import type { Delimiter, TextLine } from '../files/csv.ts';
 import { encode, lineDecoder, lost, recogniseEncoding, UnreadableFile } from '../files/encoding.ts';
+import type { ByteLine } from '../files/lines.ts';
 import { byteLines, peek } from '../files/lines.ts';
 import { isJsonObject, JsonFault, parseJson } from '../json.ts';
 import { limits } from '../limits.ts';
@@ -84,23 +85,25 @@ const unreadable: Record<'encoding' | 'length' | 'quotes' | 'cells' | 'json' | '
   },
 };
 
-/** Lines of text with their numbers; what begins the file is left out. */
+/** Lines of text with their numbers, as many together as came together; what begins the file is left out. */
 async function* textLines(
   input: AsyncIterable<Buffer>,
   markBytes: number,
   decode: (line: Buffer) => { text: string; damaged: boolean },
-): AsyncGenerator<TextLine> {
+): AsyncGenerator<TextLine[]> {
   let line = 0;
-  for await (const bytes of byteLines(input, limits.importLineBytes)) {
+  const textLine = (bytes: ByteLine): TextLine => {
     line++;
-    if (bytes === null) {
-      yield { line, text: '', why: 'length' };
-      continue;
-    }
+    if (bytes === null) return { line, text: '', why: 'length' };
     const read = decode(line === 1 ? bytes.subarray(markBytes) : bytes);
     const text = read.text.endsWith('\r') ? read.text.slice(0, -1) : read.text;
-    yield read.damaged ? { line, text, why: 'encoding' } : { line, text };
-  }
+    return read.damaged ? { line, text, why: 'encoding' } : { line, text };
+  };
+  for await (const together of byteLines(input, limits.importLineBytes)) yield together.map(textLine);
+}
+
+async function* oneByOne<T>(many: AsyncIterable<T[]>): AsyncGenerator<T> {
+  for await (const together of many) yield* together;
 }
 
 function readJson(text: string): { value: unknown; faults?: Fault[] } {
@@ -112,26 +115,29 @@ function readJson(text: string): { value: unknown; faults?: Fault[] } {
   }
 }
 
-/** Records of an NDJSON file: one JSON object a line, blank lines passed over. */
-async function* ndjson(lines: AsyncIterable<TextLine>): AsyncGenerator<Line> {
-  for await (const one of lines) {
-    const { line, text, why } = one;
-    if (why === undefined && text.trim() === '') continue;
-    const bytes = text.length;
-    if (why !== undefined) {
-      yield { line, bytes, value: null, faults: [unreadable[why]], given: text };
-      continue;
-    }
-    const read = readJson(text);
-    const { value } = read;
-    // A line of a file of refused records holds what stood there, mended or not.
-    if (isJsonObject(value) && typeof value.reason === 'string' && typeof value.line === 'number') {
-      if (typeof value.text === 'string') {
-        const again = value.text.includes(lost) ? { value: null, faults: [unreadable.encoding] } : readJson(value.text);
-        yield { line, bytes, ...again, given: value.text };
-      } else yield { line, bytes, value: value.record, given: JSON.stringify(value.record ?? null) };
-    } else yield { line, bytes, ...read, given: text };
+/** A record of an NDJSON file: one JSON object a line, blank lines passed over. */
+function ndjsonRecord({ line, text, why }: TextLine): Line | null {
+  if (why === undefined && text.trim() === '') return null;
+  const bytes = text.length;
+  if (why !== undefined) return { line, bytes, value: null, faults: [unreadable[why]], given: text };
+  const read = readJson(text);
+  const { value } = read;
+  // A line of a file of refused records holds what stood there, mended or not.
+  if (isJsonObject(value) && typeof value.reason === 'string' && typeof value.line === 'number') {
+    if (typeof value.text !== 'string')
+      return { line, bytes, value: value.record, given: JSON.stringify(value.record ?? null) };
+    const again = value.text.includes(lost) ? { value: null, faults: [unreadable.encoding] } : readJson(value.text);
+    return { line, bytes, ...again, given: value.text };
   }
+  return { line, bytes, ...read, given: text };
+}
+
+async function* ndjson(lines: AsyncIterable<TextLine[]>): AsyncGenerator<Line> {
+  for await (const together of lines)
+    for (const line of together) {
+      const record = ndjsonRecord(line);
+      if (record !== null) yield record;
+    }
 }
 
 function ndjsonRefused({ line, given }: Given, faults: Fault[]): Buffer {
@@ -266,6 +272,6 @@ export async function openResults(input: Readable, format: 'ndjson' | 'csv'): Pr
   const decoder = lineDecoder(format === 'ndjson' ? 'utf-8' : encoding);
   const lines = textLines(whole, markBytes, decoder.decode);
   if (format === 'csv')
-    return csvFile(lines, (text) => encode(text, decoder.encoding()), markBytes > 0 ? '\uFEFF' : '');
+    return csvFile(oneByOne(lines), (text) => encode(text, decoder.encoding()), markBytes > 0 ? '\uFEFF' : '');
   return { lines: ndjson(lines), head: () => Buffer.alloc(0), refused: ndjsonRefused };
 }

@@ -84,12 +84,13 @@ async function* linesOf(bytes: Buffer): AsyncGenerator<TextLine> {
   async function* whole() {
     yield bytes.subarray(markBytes);
   }
-  for await (const one of byteLines(whole(), limits.inviteTableBytes)) {
-    line++;
-    const { text, damaged } = decoder.decode(one!);
-    const read = text.endsWith('\r') ? text.slice(0, -1) : text;
-    yield damaged ? { line, text: read, why: 'encoding' } : { line, text: read };
-  }
+  for await (const together of byteLines(whole(), limits.inviteTableBytes))
+    for (const one of together) {
+      line++;
+      const { text, damaged } = decoder.decode(one!);
+      const read = text.endsWith('\r') ? text.slice(0, -1) : text;
+      yield damaged ? { line, text: read, why: 'encoding' } : { line, text: read };
+    }
 }
 
 /** What stands between cells: in a table that was pasted, tabs; in a file, what its first line has most of. */

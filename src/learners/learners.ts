@@ -12,6 +12,7 @@ export {
   findPresentLearner,
   findLeaving,
   findStranded,
+  findSurvivors,
   forgetChangeReasonsBefore,
   findWholeLearners,
   insertLearners,

@@ -159,6 +159,10 @@ const mergedInto = statement(
   'learner.merged_into',
   'select learner_id from learner where organisation_id = $1 and merged_into = $2',
 );
+const survivors = statement(
+  'learner.survivors',
+  'select distinct merged_into from learner where organisation_id = $1 and merged_into = any($2)',
+);
 const absorb = statement(
   'learner.absorb',
   `
@@ -274,6 +278,12 @@ export async function updateLearner(
 export async function findMergedInto(tx: Tx, organisationId: number, learnerId: string): Promise<string[]> {
   const rows = await tx.query<{ learner_id: string }>(mergedInto, [organisationId, learnerId]);
   return rows.map((row) => row.learner_id);
+}
+
+/** Those of the learners whom others turned out to be. */
+export async function findSurvivors(tx: Tx, organisationId: number, learnerIds: string[]): Promise<string[]> {
+  const rows = await tx.query<{ merged_into: string }>(survivors, [organisationId, learnerIds]);
+  return rows.map((row) => row.merged_into);
 }
 
 export type WholeLearner = LearnerName & { email: string | null };
