@@ -1,5 +1,4 @@
 import type * as OpenId from 'openid-client';
-import { fetch } from 'undici';
 import type { App } from '../app.ts';
 import { limits } from '../limits.ts';
 import type { Provider } from '../users/single-sign-on.ts';
@@ -30,6 +29,7 @@ function boundedFetch(app: App): OpenId.CustomFetch {
   return async (url, options) => {
     const verdict = checkUrl(url, { allowNetworks });
     if (!verdict.ok) throw new ProviderFailed(verdict.reason);
+    const { fetch } = await import('undici');
     const agent = openAgent(createResolver(), allowNetworks, limits.providerMs);
     try {
       const reply = await fetch(verdict.url, {

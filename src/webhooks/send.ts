@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { createRequire } from 'node:module';
 import { isIP, type LookupFunction } from 'node:net';
-import { Agent, buildConnector, type Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import type { Clock } from '../clock.ts';
 import { limits } from '../limits.ts';
 import { checkAddress, checkUrl, isLocalhost, loopbackAddresses, type UrlVerdict } from './address.ts';
@@ -8,6 +9,10 @@ import { type Network } from '../networks.ts';
 import { passOverInformational } from './informational.ts';
 import { createResolver, DnsError, type Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry-after.ts';
+
+// Loaded with the first agent: commands send nothing.
+const require = createRequire(import.meta.url);
+const undici = () => require('undici') as typeof import('undici');
 
 /**
  * How an attempt ended; `secret_unreadable` before anything was sent. `aborted` is the worker's own doing (it is
@@ -189,6 +194,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
 /** Connections whose addresses are checked; `timeoutMs` bounds the making of one. */
 export function openAgent(resolve: Resolve, networks: readonly Network[], timeoutMs: number): Agent {
+  const { Agent, buildConnector } = undici();
   const connect = buildConnector({
     allowH2: false,
     lookup: checkedLookup(resolve, networks),
