@@ -28,7 +28,7 @@ suite('the queue of reviews', async () => {
     await app.db.query(
       `insert into review (organisation_id, assessment_id, review_no, learner_id, subject, opened_at, flags)
        select organisation_id, assessment_id, 1, learner_id, 'digital', now(), '{needs_review}' from assessment a
-        where assessment_id = $1 and not exists (select from review r where r.assessment_id = a.assessment_id)`,
+        where assessment_id = $1 and not exists (select from review r where r.organisation_id = a.organisation_id and r.assessment_id = a.assessment_id)`,
       [id],
     );
     return { learner, id };

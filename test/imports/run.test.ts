@@ -123,7 +123,8 @@ suite('an import in the console', () => {
       ['g-1', 'g-2'],
       'somebody else of the same name stays',
     );
-    await db.query(`update import_run set created_at = created_at - interval '25 hours' where run_id = $1`, [runId]);
+    const dayAgo = new Date(app.clock.nowMs() - 25 * 3_600_000);
+    await db.query('update import_run set created_at = $2 where run_id = $1', [runId, dayAgo]);
     await pruneImports(app);
     assert.deepEqual(await db.query('select from import_run_row where run_id = $1', [runId]), []);
     assert.equal((await findImport(db, org.id, runId))!.status, 'cancelled');

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Outcome } from '../../src/webhooks/outcome.ts';
 import { createRecorder } from '../../src/webhooks/outcome.ts';
+import { onCitus } from '../postgres.ts';
 import { withScene } from './scene.ts';
 
 suite('a recorder of outcomes', async () => {
@@ -122,7 +123,8 @@ suite('a recorder of outcomes', async () => {
     await connection.close();
   });
 
-  test('writes again what a deadlock threw out', async () => {
+  // A cluster's tables have no triggers.
+  test('writes again what a deadlock threw out', { skip: onCitus }, async () => {
     const endpoint = await scene.endpoint();
     await scene.emit(['ana', 'ben']);
     // Which side of a real deadlock is ended depends on time; a sequence keeps its place when its transaction is ended.
