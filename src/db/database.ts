@@ -219,12 +219,12 @@ async function runTransaction<T>(
   client: pg.PoolClient,
   database: Held,
   inside: (tx: Tx) => Promise<T>,
-  begin = 'begin',
+  begin = ['begin'],
 ): Promise<T> {
   const held: { connectionOf: object | null } = { connectionOf: database };
   let broken = false;
   try {
-    await run(client, begin);
+    await Promise.all(begin.map((sql) => run(client, sql)));
     const result = await holding.run(held, () => inside(txOn(client, database)));
     await run(client, 'commit');
     return result;
@@ -280,7 +280,10 @@ async function turnOf(turns: Turns, { lane, signal, again }: Turn): Promise<Leav
 }
 
 // Said with each change: behind a pooler no connection is a change's own.
-const beginChange = `begin; set local lock_timeout = ${limits.lockWaitMs}`;
+const lockWait = `set local lock_timeout = ${limits.lockWaitMs}`;
+const beginChange = [`begin; ${lockWait}`];
+// Citus passes on the whole message that a setting came in: beginning twice is a warning of each worker, each time.
+const beginDistributedChange = ['begin', lockWait];
 
 /**
  * Opens the pools; nothing is connected before the first statement. Reads and changes have pools of their own, so that
@@ -349,7 +352,12 @@ export function openDatabase(
       refuseSecondConnection(self);
       const leave = await turnOf(turns, turn);
       try {
-        return await runTransaction(await connect(changes), self, inside, beginChange);
+        return await runTransaction(
+          await connect(changes),
+          self,
+          inside,
+          distributed ? beginDistributedChange : beginChange,
+        );
       } finally {
         leave();
       }
