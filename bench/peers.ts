@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -13,7 +13,7 @@ import { readSettings } from '../src/settings.ts';
 import { fillOrganisation } from './data.ts';
 import { figure } from './figures.ts';
 import type { Load } from './process.ts';
-import { backendsCpuUs, cpuUs, firstJson, load, median, startNode, stop } from './process.ts';
+import { backendsCpuUs, cpuUs, firstJson, load, median, memoryMb, startNode, stop } from './process.ts';
 
 /**
  * Pages of results beside what a team would take instead: PostGraphile 5 and Directus 12 on a flat, typed table of the same
@@ -250,15 +250,6 @@ async function answered(port: number, request: string): Promise<unknown> {
   const reply = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers, ...(body === '' ? {} : { body }) });
   if (!reply.ok) throw new Error(`${path} was answered by ${reply.status}: ${(await reply.text()).slice(0, 300)}`);
   return reply.json();
-}
-
-/** Memory of a process now, in MB; 0 where the system doesn't tell. */
-function memoryMb({ pid }: ChildProcess): number {
-  try {
-    return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024);
-  } catch {
-    return 0;
-  }
 }
 
 if (!existsSync(join(folder, 'node_modules/directus')) || !existsSync(join(folder, 'node_modules/postgraphile'))) {

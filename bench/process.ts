@@ -80,6 +80,15 @@ export function cpuUs({ pid }: ChildProcess): number {
   }
 }
 
+/** Memory of a process now, in MB; 0 where the system doesn't tell. */
+export function memoryMb({ pid }: ChildProcess): number {
+  try {
+    return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024);
+  } catch {
+    return 0;
+  }
+}
+
 export function median(values: number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
 }

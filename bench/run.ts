@@ -11,8 +11,9 @@ import { isMet } from './figures.ts';
 /**
  * All benchmarks, one after the other, each on a database of its own on the server that DATABASE_URL names (its role makes and
  * drops databases), and docs/performance.md from what they measured. What is done at this commit is not done again, so an
- * interrupted run goes on where it was; large data of an interrupted one are kept.
- * Needs DATABASE_URL and ARS_SECRET, a quiet machine, and hours. Usage: npm run bench [-- --only NAME,NAME] [--again] [--list]
+ * interrupted run goes on where it was; large data of an interrupted one are kept. What only the document has, measured elsewhere, stays in it.
+ * Needs DATABASE_URL and ARS_SECRET, a quiet machine, and hours; BENCH_RESTART, a shell command that starts PostgreSQL anew with
+ * empty caches, for pages after a restart. Usage: npm run bench [-- --only NAME,NAME] [--again] [--list]
  */
 const { values: given } = parseArgs({
   options: { only: { type: 'string' }, again: { type: 'boolean' }, list: { type: 'boolean' } },
@@ -41,7 +42,7 @@ const steps: Step[] = [
     name: `pages-${size}`,
     what: `Pages at ${size.toLocaleString('en-GB')} results`,
     run: ['pages.ts', String(size), '3'],
-    peer: 'the driver alone; the same page at 10,000 results',
+    peer: `the driver alone; the same page at ${size > 100_000 ? '100,000' : '10,000'} results`,
   })),
   {
     name: 'peers',
@@ -152,9 +153,20 @@ async function output(command: string, args: string[]): Promise<string> {
   return text.trim();
 }
 
+/** One statement on a connection of its own: a benchmark may restart PostgreSQL. */
+async function query<Row extends pg.QueryResultRow>(sql: string, values: unknown[] = []): Promise<Row[]> {
+  const db = new pg.Client({ connectionString: process.env.DATABASE_URL });
+  await db.connect();
+  try {
+    return (await db.query<Row>(sql, values)).rows;
+  } finally {
+    await db.end();
+  }
+}
+
 /** Its processors, memory and PostgreSQL: what a figure depends on. */
-async function machineOf(db: pg.Client): Promise<string> {
-  const { rows } = await db.query<{ version: string }>("select current_setting('server_version') as version");
+async function machineOf(): Promise<string> {
+  const rows = await query<{ version: string }>("select current_setting('server_version') as version");
   const version = rows[0]!.version.split(' ')[0];
   const gib = Math.round(totalmem() / 2 ** 30);
   return `${cpus().length} cores, ${gib} GiB, PostgreSQL ${version}, Node ${process.versions.node}`;
@@ -171,11 +183,11 @@ const databasesOf = (step: Step) =>
     (name) => `ars_bench_${name.replaceAll('-', '_')}`,
   );
 
-async function measure(step: Step, db: pg.Client, commit: string): Promise<boolean> {
+async function measure(step: Step, commit: string): Promise<boolean> {
   const databases = databasesOf(step);
   for (const name of databases) {
-    const { rows } = await db.query('select from pg_database where datname = $1', [name]);
-    if (rows.length === 0) await db.query(`create database ${name}`);
+    const rows = await query('select from pg_database where datname = $1', [name]);
+    if (rows.length === 0) await query(`create database ${name}`);
   }
   rmSync(fileOf(step, 'ndjson'), { force: true });
   const child = spawn(process.execPath, [join(import.meta.dirname, step.run[0]!), ...step.run.slice(1)], {
@@ -204,11 +216,11 @@ async function measure(step: Step, db: pg.Client, commit: string): Promise<boole
   const measured: Measured = {
     commit,
     date: new Date().toISOString().slice(0, 10),
-    machine: await machineOf(db),
+    machine: await machineOf(),
     figures,
   };
   writeFileSync(fileOf(step, 'json'), `${JSON.stringify(measured, null, 2)}\n`);
-  for (const name of databases) await db.query(`drop database if exists ${name} with (force)`);
+  for (const name of databases) await query(`drop database if exists ${name} with (force)`);
   return true;
 }
 
@@ -222,11 +234,21 @@ function rowOf(figure: Figure): string {
   return `| ${what} | ${wanted} | ${isMet(figure) ? measured : `**${measured}**`} |`;
 }
 
+/** The part about a step as the document has it: its heading, and what follows up to the next one. */
+function writtenOf(step: Step, written: string): string[] {
+  const part = written.split(/^(?=### )/m).find((text) => text.startsWith(`### ${step.what}\n`));
+  return part === undefined ? [] : part.trim().split('\n\n');
+}
+
 /** What was measured, as tables; a figure that misses its goal is printed in bold. */
 function write(): void {
+  const text = readFileSync(document, 'utf8');
+  const [before, after] = [text.indexOf(opens), text.indexOf(closes)];
+  if (before < 0 || after < before)
+    throw new Error(`docs/performance.md has no place between "${opens}" and "${closes}"`);
   const parts = steps.flatMap((step) => {
     const found = measuredOf(step);
-    if (found === null) return [];
+    if (found === null) return writtenOf(step, text.slice(before, after));
     const peer = step.peer === '' ? '' : ` Beside it: ${step.peer}.`;
     return [
       `### ${step.what}`,
@@ -234,10 +256,6 @@ function write(): void {
       ['| | Goal | Measured |', '| --- | --- | --- |', ...found.figures.map(rowOf)].join('\n'),
     ];
   });
-  const text = readFileSync(document, 'utf8');
-  const [before, after] = [text.indexOf(opens), text.indexOf(closes)];
-  if (before < 0 || after < before)
-    throw new Error(`docs/performance.md has no place between "${opens}" and "${closes}"`);
   writeFileSync(document, `${text.slice(0, before)}${opens}\n\n${[...parts, ''].join('\n\n')}${text.slice(after)}`);
 }
 
@@ -252,8 +270,6 @@ if (process.env.DATABASE_URL === undefined || process.env.ARS_SECRET === undefin
   throw new Error('DATABASE_URL (a role that makes databases) and ARS_SECRET (32 characters or more) are needed');
 
 mkdirSync(folder, { recursive: true });
-const db = new pg.Client({ connectionString: process.env.DATABASE_URL });
-await db.connect();
 const commit = await output('git', ['rev-parse', 'HEAD']);
 const wanted = steps.filter((step) => only?.includes(step.name) ?? true);
 const failed: string[] = [];
@@ -263,10 +279,9 @@ for (const [n, step] of wanted.entries()) {
     continue;
   }
   console.log(`\n== ${n + 1} of ${wanted.length}: ${step.what}`);
-  if (!(await measure(step, db, commit))) failed.push(step.name);
+  if (!(await measure(step, commit))) failed.push(step.name);
   write();
 }
-await db.end();
 if (failed.length > 0) {
   console.error(`\nThese came to no end: ${failed.join(', ')}. Their databases are kept.`);
   process.exit(1);
