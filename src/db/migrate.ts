@@ -96,6 +96,8 @@ export async function migrate(db: Database, clock: Clock): Promise<number[]> {
       if ((await lockApplied(tx, newestKnown)).has(number)) return false;
       if (beside) return true;
       await tx.query("select set_config('ars.now', $1, true)", [formatMs(clock.nowMs())]);
+      // Citus would pass on the whole file for a setting in it.
+      if (tx.distributed) await tx.query("select set_config('citus.propagate_set_commands', 'none', true)");
       await tx.query(text);
       await keep(tx, name, clock);
       return true;
