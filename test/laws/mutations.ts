@@ -412,8 +412,8 @@ export const mutations: Mutation[] = [
     changes: [
       {
         file: 'src/personal-data.ts',
-        from: 'return nationalInsuranceNumber.test(',
-        to: 'return false && nationalInsuranceNumber.test(',
+        from: 'nationalInsuranceNumber.test(asSeen(',
+        to: 'false && nationalInsuranceNumber.test(asSeen(',
       },
     ],
     caughtBy: {
