@@ -124,7 +124,7 @@ export function notice(query: URLSearchParams, sentences: Record<string, Content
 /** A page of its own that says, in numbers, what an act will do before it is done. */
 export function confirmPage(given: {
   title: string;
-  heading?: string;
+  heading?: Content;
   says: readonly Content[];
   action: string;
   button: string;

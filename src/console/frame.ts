@@ -29,7 +29,7 @@ export type Page = {
    */
   title: string;
   /** The heading where it says more than the title may: whom or what the page is about, by name. */
-  heading?: string;
+  heading?: Content;
   /** What the page is for, in a line, where what it shows doesn't begin with that. */
   says?: string;
   main: Content;

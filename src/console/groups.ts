@@ -195,7 +195,7 @@ async function group(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Group',
-      heading: found.name,
+      heading: name(found.name),
       back: { to: `${base}/groups`, label: 'Groups' },
       main: html`${notice(query, groupNotices)}${groupFacts(visit, found)}${may ? groupActions(visit, found) : null}${
         organisation.role === 'developer' ? null : await membersPart(visit, found)
@@ -236,7 +236,7 @@ function renamePage(visit: Visit, found: BrowsedGroup, faults: Faults): Answer {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Rename a group',
-      heading: `Rename ${found.name}`,
+      heading: html`Rename ${name(found.name)}`,
       back: { to: path, label: found.name },
       main: form(
         `${visit.base}/groups/${found.group_id}/rename`,
@@ -277,7 +277,7 @@ async function confirmation(visit: Visit, found: BrowsedGroup, says: string[], a
   return {
     page: confirmPage({
       title: act === 'archive' ? 'Archive a group?' : 'Bring a group back?',
-      heading: act === 'archive' ? `Archive ${found.name}?` : `Bring ${found.name} back?`,
+      heading: act === 'archive' ? html`Archive ${name(found.name)}?` : html`Bring ${name(found.name)} back?`,
       says: [...says, `${reachInWords(reach)} get a new position, so that your platforms hear of it.`],
       action: `${base}/groups/${found.group_id}/${act}`,
       button: act === 'archive' ? 'Archive it' : 'Bring it back',

@@ -84,7 +84,7 @@ async function start(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Start',
-      heading: organisation.name,
+      heading: name(organisation.name),
       says: 'What needs somebody today, each line leading to where it is mended.',
       main: html`${notice(query, {
         asked: 'The sandbox is asked for. Whoever runs the service makes it; this page shows it then.',

@@ -181,7 +181,7 @@ async function show(visit: Visit, faults: Faults): Promise<Answer> {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'An invitation',
-      heading: one.full_name === '' ? 'An invitation' : `Invitation of ${one.full_name}`,
+      heading: one.full_name === '' ? 'An invitation' : html`Invitation of ${name(one.full_name)}`,
       back: { to: `${base}/invitations`, label: 'Invitations' },
       main: html`${notice(query, {
         invited: 'The learner is invited.',
@@ -318,7 +318,7 @@ async function confirmCancel(visit: Visit, faults: Faults): Promise<Answer> {
       : 'Its credit is returned, because no sitting has begun.';
   const page = confirmPage({
     title: 'Cancel an invitation?',
-    heading: `Cancel the invitation of ${one.full_name}?`,
+    heading: html`Cancel the invitation of ${name(one.full_name)}?`,
     says: [
       `1 link stops working, in ${one.subjects.length === 1 ? 'one subject' : `${one.subjects.length} subjects`}: ${one.subjects.join(', ')}. Results that there are stay.`,
       credit,

@@ -12,6 +12,7 @@ import { isUuid } from '../uuid.ts';
 import { confirmPage, day, empty, facts, moment, notice, table, told } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { form, hiddenField, textField } from './form.ts';
+import { name } from './frame.ts';
 import { looksForGroups } from './group-field.ts';
 import { keyHours } from './key-hours.ts';
 import { describedFields, readDescribed } from './key-form.ts';
@@ -118,7 +119,7 @@ async function key(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Access key',
-      heading: one.label ?? one.key_id,
+      heading: name(one.label ?? one.key_id),
       back: { to: `${base}/keys`, label: 'Access keys' },
       main: html`${facts([
         ['Access key id', html`<code>${one.key_id}</code>`],
@@ -222,7 +223,7 @@ async function rollPage(visit: Visit, one: AccessKey, faults: Faults): Promise<A
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Roll an access key',
-      heading: `Roll ${one.label ?? one.key_id}`,
+      heading: html`Roll ${name(one.label ?? one.key_id)}`,
       back: { to: here, label: 'The key' },
       main: html`<p>A new key is made that may do exactly the same. Both work until the end of the day that you choose; then the old one is refused.</p><p>Last request with the old key: ${lastUse(one, zone)}.</p>${form(
         `${here}/roll`,
@@ -275,7 +276,7 @@ async function showRevoke(visit: Visit): Promise<Answer> {
   return {
     page: confirmPage({
       title: 'Revoke an access key?',
-      heading: `Revoke ${one.label ?? one.key_id}?`,
+      heading: html`Revoke ${name(one.label ?? one.key_id)}?`,
       says: [
         'The next request with it is refused. That cannot be undone.',
         html`Last used: ${lastUse(one, organisation.time_zone)}.`,

@@ -72,7 +72,7 @@ async function learner(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'A learner',
-      heading: head.full_name,
+      heading: name(head.full_name),
       back: { to: `${base}/learners`, label: 'Learners' },
       main: html`${notice(query, {
         renamed: 'The name is corrected, here and in every result.',

@@ -8,7 +8,7 @@ import { readPastedRefs } from '../groups/pasted-refs.ts';
 import { reachOfLearners } from '../groups/reach.ts';
 import type { MembershipRun } from '../groups/runs.ts';
 import { findRun, orderMoves, runMoves } from '../groups/runs.ts';
-import type { Content } from '../html.ts';
+import type { Content, Markup } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
@@ -102,7 +102,8 @@ function pastePage(visit: Visit, group: BrowsedGroup, how: 'join' | 'leave', fau
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: how === 'join' ? 'Add learners' : 'Take learners out',
-      heading: how === 'join' ? `Add learners to ${group.name}` : `Take learners out of ${group.name}`,
+      heading:
+        how === 'join' ? html`Add learners to ${name(group.name)}` : html`Take learners out of ${name(group.name)}`,
       back: { to: path, label: group.name },
       main: html`<p>Nothing is changed before you have seen what would be.</p>${form(
         `${visit.base}/groups/${group.group_id}/${how === 'join' ? 'add' : 'take-out'}`,
@@ -204,10 +205,10 @@ const titles: Record<How, string> = {
   leave: 'Take learners out?',
   move: 'Move learners',
 };
-const headings: Record<How, (count: string, group: string) => string> = {
-  join: (count, group) => `Add ${count} to ${group}?`,
-  leave: (count, group) => `Take ${count} out of ${group}?`,
-  move: (count, group) => `Move ${count} out of ${group}`,
+const headings: Record<How, (count: string, group: Markup) => Markup> = {
+  join: (count, group) => html`Add ${count} to ${group}?`,
+  leave: (count, group) => html`Take ${count} out of ${group}?`,
+  move: (count, group) => html`Move ${count} out of ${group}`,
 };
 
 /** Says in numbers what would be done, to be confirmed. */
@@ -254,7 +255,7 @@ async function confirmation(
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: titles[how],
-      heading: headings[how](count, group.name),
+      heading: headings[how](count, name(group.name)),
       back,
       main: html`${counted}<p>${reachInWords(reach, limits.reachCounted)} get a new position, so that your platforms hear of it.${learnerIds.length > limits.membershipsAtOnce ? ' It goes on in the background.' : null}${
         isTeam(group) ? ' Tutors see the learners of their own teams only, from the moment of the change.' : null

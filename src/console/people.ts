@@ -202,7 +202,7 @@ function personPage(visit: Visit, member: Member, faults: Faults): Answer {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'A person',
-      heading: member.full_name,
+      heading: name(member.full_name),
       back: { to: `${base}/people`, label: 'People' },
       main: html`${facts([
         ['E-mail address', member.email],
@@ -282,7 +282,7 @@ async function showRemove(visit: Visit): Promise<Answer> {
   return {
     page: confirmPage({
       title: 'Remove a person?',
-      heading: `Remove ${member.full_name}?`,
+      heading: html`Remove ${name(member.full_name)}?`,
       says: [
         self
           ? 'You remove yourself: you are signed out at once, and need a new invitation to come back.'

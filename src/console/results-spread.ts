@@ -14,6 +14,7 @@ import { subjects } from '../scoring/levels.ts';
 import { isUuid } from '../uuid.ts';
 import { bar, empty, filters, pager, table, withQuery } from './blocks.ts';
 import { selectField } from './form.ts';
+import { name } from './frame.ts';
 import { groupOf, levelNames, typeName } from './results-filter.ts';
 import { percent, resultReaders } from './results.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
@@ -161,13 +162,14 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
   const found = await spreadOf(app.db, id, { type: null, groupId, sight }, null, 1);
   const path = `${base}/results/spread`;
   const back = { to: `${path}?${new URLSearchParams({ type: group.type }).toString()}`, label: 'Spread of placements' };
-  if (found === null) return { page: { title: 'Spread of a group', heading: group.name, back, main: notCounted } };
+  if (found === null)
+    return { page: { title: 'Spread of a group', heading: name(group.name), back, main: notCounted } };
   const one = found[0]!;
   const { bySubject, isMore } = await latestOf(app.db, id, groupId, sight);
   return {
     page: {
       title: 'Spread of a group',
-      heading: group.name,
+      heading: name(group.name),
       back,
       main: html`<p>How the results of this group’s members spread over levels and domains.</p>${table({
         caption: 'Results at each level, earlier ones of the same learner included',

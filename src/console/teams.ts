@@ -165,7 +165,7 @@ async function team(visit: Visit): Promise<Answer> {
   return {
     page: {
       title: 'Team',
-      heading: found.name,
+      heading: name(found.name),
       back: { to: `${base}/teams`, label: 'Teams' },
       main: html`${notice(query, {
         ...groupNotices,
@@ -218,7 +218,7 @@ async function staffPage(visit: Visit, found: BrowsedGroup, faults: Faults): Pro
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Add staff',
-      heading: `Add staff to ${found.name}`,
+      heading: html`Add staff to ${name(found.name)}`,
       back: { to: path, label: found.name },
       main:
         others.length === 0
@@ -280,7 +280,7 @@ async function confirmRemoval(visit: Visit): Promise<Answer> {
   return {
     page: confirmPage({
       title: 'Remove staff from a team?',
-      heading: `Remove ${whom} from ${found.name}?`,
+      heading: html`Remove ${name(whom)} from ${name(found.name)}?`,
       says: [
         ...(tutors === 0
           ? []

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { systemClock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { errorFields } from '../log.ts';
+import { sessionSettings, distributedSettings } from './session-settings.ts';
 import { applicationName } from './shape.ts';
 import { limits } from '../limits.ts';
 import { poolConnections, poolMost, poolWait, poolWaiting, turnsRefused, turnWait } from '../measures.ts';
@@ -146,28 +147,6 @@ export type Dedicated = Tx & {
    */
   listen(channel: string, onNotify: (payload: string | null) => void): Promise<void>;
   close(): Promise<void>;
-};
-
-/**
- * What holds on every connection. One plan per statement, whoever's values come first: plans for one organisation's
- * values surprise the next one. Parallel workers and compilation cost a short statement more than they give.
- */
-export const sessionSettings: Record<string, string> = {
-  plan_cache_mode: 'force_generic_plan',
-  max_parallel_workers_per_gather: '0',
-  jit: 'off',
-  lock_timeout: '15s',
-  idle_in_transaction_session_timeout: '1min',
-};
-
-/**
- * On which node a statement's rows are is known by its values alone: it is planned with them. And for how long a transaction
- * waits for a lock holds on that node, too, only if it is passed on.
- */
-export const distributedSettings: typeof sessionSettings = {
-  ...sessionSettings,
-  plan_cache_mode: 'force_custom_plan',
-  'citus.propagate_set_commands': 'local',
 };
 
 /** @param pooled a pooler passes no settings on: there the role has them (pooler.ts) */

@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { connectionTo, DatabaseUnavailable, distributedSettings, sessionSettings } from './database.ts';
+import { connectionTo, DatabaseUnavailable } from './database.ts';
+import { distributedSettings, sessionSettings } from './session-settings.ts';
 import { isDistributedOn } from './distributed.ts';
 
 /** The address doesn't lead to where the service can work, with what to do about it. */

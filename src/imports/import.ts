@@ -1,11 +1,9 @@
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import type { Feed } from '../feed/position.ts';
-import { groupsOfLearners } from '../feed/group-sets.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { ensureGroups } from '../groups/create.ts';
-import { joinGroups } from '../groups/members.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import {
   findAliases,
@@ -18,6 +16,7 @@ import {
 import { limits } from '../limits.ts';
 import { uuidOf } from '../random.ts';
 import { keepReview, learnerJson } from '../assessments/body.ts';
+import { distinctGroups, importGroups } from './groups.ts';
 import type { ReadyRecord } from './record.ts';
 import type { Fault } from '../assessments/result-fields.ts';
 import { recordAssessments, tellOfAssessments } from '../assessments/record.ts';
@@ -423,33 +422,4 @@ async function refuseGroupsBeyondLimit(
     }
   }
   return refused;
-}
-
-function distinctGroups(groups: ReadyRecord['groups']): ReadyRecord['groups'] {
-  return [...new Map(groups.map((group) => [`${group.type} ${group.ref}`, group])).values()];
-}
-
-/** Joins learners to the groups of their records, and returns those whose groups changed. */
-async function importGroups(
-  work: Work,
-  feed: Feed,
-  records: ReadyRecord[],
-  learnerIds: string[],
-  { actor }: Options,
-): Promise<string[]> {
-  const groups = distinctGroups(records.flatMap((record) => record.groups));
-  const rows = await ensureGroups(work, feed, groups, { autocreate: true });
-  const idOf = new Map(rows.map(({ row }) => [`${row.type} ${row.ref}`, row.group_id]));
-  // Nearly all are members already, and a set tells of all of a learner's groups at once.
-  const isMember = await groupsOfLearners(work.tx, feed.organisationId, [...new Set(learnerIds)]);
-  const pairs = new Map<string, { group_id: string; learner_id: string }>();
-  for (const [i, record] of records.entries()) {
-    for (const group of record.groups) {
-      const pair = { group_id: idOf.get(`${group.type} ${group.ref}`)!, learner_id: learnerIds[i]! };
-      if (isMember(pair.learner_id, pair.group_id)) continue;
-      pairs.set(`${pair.group_id} ${pair.learner_id}`, pair);
-    }
-  }
-  const joined = await joinGroups(work, feed, [...pairs.values()], actor);
-  return [...new Set(joined.map((pair) => pair.learner_id))];
 }

@@ -59,7 +59,7 @@ suite('groups', () => {
     assert.match((await admin.get(`${base}/groups?active=no`)).text, /North/);
     await admin.post(`${base}/groups/${id}/bring-back`);
     const renamed = await admin.follow(await admin.post(`${base}/groups/${id}/rename`, { group_name: 'South' }));
-    assert.match(renamed.text, /<h1>South<\/h1>/);
+    assert.match(renamed.text, /<h1><bdi>South<\/bdi><\/h1>/);
     assert.equal((await org.get(`/groups/${id}`)).body.data.name, 'South');
     const acts = await service.app.db.query(
       'select action from audit where organisation_id = $1 and actor = $2 and resource = $3 order by audit_id',

@@ -51,7 +51,7 @@ capabilities:
 {{- range $name, $value := .Values.settings }}
 - name: {{ $name }}
   {{- /* Helm reads every number as a float64, and writes a million as 1e+06. */}}
-  value: {{ if kindIs "float64" $value }}{{ $value | int64 | quote }}{{ else }}{{ $value | quote }}{{ end }}
+  value: {{ if and (kindIs "float64" $value) (eq (floor $value) $value) }}{{ $value | int64 | quote }}{{ else }}{{ $value | quote }}{{ end }}
 {{- end }}
 {{- end }}
 
