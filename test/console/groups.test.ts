@@ -119,7 +119,7 @@ suite('members', () => {
     await org.post(`/groups/${id}/members`, { learner_refs: ['p3'] });
     const references = 'Name\tReference\nA B\tp1\nC D\tp2\nE F\tp3\nG H\tp1\nI J\tnobody\nK L\tx@y.example\n\nM N\t';
     const asked = await admin.post(`${base}/groups/${id}/add`, { references });
-    assert.match(asked.text, /Add 2 learners to Pasted\?/);
+    assert.match(asked.text, /Add 2 learners to <bdi>Pasted<\/bdi>\?/);
     for (const row of [
       /To be added<\/dt><dd>2/,
       /In it already<\/dt><dd>1/,
@@ -165,7 +165,7 @@ suite('members', () => {
       ['learner', chosen[0]![1]!],
       ['learner', chosen[1]![1]!],
     ]);
-    assert.match(leaving.text, /Take 2 learners out of Pasted\?/);
+    assert.match(leaving.text, /Take 2 learners out of <bdi>Pasted<\/bdi>\?/);
     await confirm(`${base}/groups/${id}/members`, leaving.text);
     assert.equal(await membersOf(id), 1);
     const history = await auditor.get(`${base}/groups/${id}/history`);

@@ -77,7 +77,7 @@ suite('teams', () => {
     const nobody = await admin.post(`${base}/teams/${north}/staff/chosen`);
     assert.equal(nobody.status, 422);
     const asked = await admin.post(`${base}/teams/${north}/staff/chosen`, { staff: tutor.userId });
-    assert.match(asked.text, /Remove Tamsin Tutor from Team NORTH\?/);
+    assert.match(asked.text, /Remove <bdi>Tamsin Tutor<\/bdi> from <bdi>Team NORTH<\/bdi>\?/);
     assert.match(asked.text, /no longer sees its 1 learner/);
     await admin.post(`${base}/teams/${north}/staff/remove`, { staff: tutor.userId });
     for (const path of [`teams/${north}`, `groups/${north}`, `groups/${cohort.id}`, `groups/${cohort.id}/history`])
@@ -90,7 +90,7 @@ suite('teams', () => {
     await adds(from, 'm1\nm2');
     await admin.post(`${base}/teams/${to}/staff`, { staff: tutor.userId });
     const asked = await admin.get(`${base}/groups/${from}/move-all`);
-    assert.match(asked.text, /Move 2 learners out of Team FROM/);
+    assert.match(asked.text, /Move 2 learners out of <bdi>Team FROM<\/bdi>/);
     assert.doesNotMatch(asked.text, /The cohort/, 'only teams are offered');
     await confirm(`${base}/groups/${from}/members`, asked.text, { target: to });
     assert.match((await tutor.get(`${base}/teams/${to}`)).text, /Mover m1[^]*Mover m2/);
