@@ -10,7 +10,7 @@ const executablePath = await findChromium();
 /** Why tests in a browser are left out, or false when they run. */
 export const withoutBrowser: string | false =
   executablePath === null
-    ? 'no Chromium on this machine: install it (Debian: apt-get install chromium), or name it in ARS_TEST_CHROMIUM'
+    ? 'no Chromium on this machine: install it (Debian: apt-get install chromium-headless-shell), or name it in ARS_TEST_CHROMIUM'
     : false;
 
 let browser: Promise<Browser> | null = null;

