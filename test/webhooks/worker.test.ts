@@ -65,7 +65,10 @@ suite('workers', async () => {
     await worker.settled();
     await notified();
     assert.equal(endpoint.receiver.received.length, 1);
-    await db.query('drop trigger refuse on delivery_attempt');
+    // Dropping the trigger would lock the table's months before the table, and a worker that writes locks them the other way round.
+    await db.query(
+      'create or replace function refuse() returns trigger language plpgsql as $$ begin return new; end $$',
+    );
     await scene.settle(worker);
     assert.deepEqual(
       (await scene.deliveries(endpoint)).map((delivery) => delivery.status),
