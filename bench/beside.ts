@@ -5,7 +5,7 @@ import { addMembers } from '../src/groups/members.ts';
 import { ensureGroups } from '../src/groups/create.ts';
 import { lockFeed } from '../src/feed/position.ts';
 import { createKey } from '../src/keys/keys.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillOrganisation } from './data.ts';
 import { figure } from './figures.ts';

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { inWork } from '../src/db/work.ts';
 import { importRecords } from '../src/imports/import.ts';
 import { readyRecord } from '../src/imports/record.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { findOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { benchRecord } from './data.ts';

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { placeText } from '../src/console/place.ts';
 import { inWork } from '../src/db/work.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { readOrganisation } from '../src/organisations/organisations.ts';
 import { grantSandbox } from '../src/sandbox/own.ts';
 import { readSettings } from '../src/settings.ts';

@@ -9,7 +9,7 @@ import { changeGroup } from '../src/groups/change.ts';
 import { ensureGroups } from '../src/groups/create.ts';
 import { addMembers } from '../src/groups/members.ts';
 import { importFile } from '../src/imports/file.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';

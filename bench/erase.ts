@@ -1,6 +1,6 @@
 import { feedLane, inWork } from '../src/db/work.ts';
 import { addMembers, removeMembers } from '../src/groups/members.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { listOrganisations } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { eraseLearner } from '../src/withdrawals/erase.ts';

@@ -4,7 +4,7 @@ import { inWork } from '../src/db/work.ts';
 import { formatPosition } from '../src/feed/time.ts';
 import { createGroup } from '../src/groups/create.ts';
 import { addMembers, removeMembers } from '../src/groups/members.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillOrganisation } from './data.ts';
 import { figure } from './figures.ts';

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { listOrganisations } from '../src/organisations/organisations.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillOrganisation } from './data.ts';
 import { figure } from './figures.ts';

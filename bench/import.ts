@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { importFile } from '../src/imports/file.ts';
 import { sentenceOf } from '../src/assessments/result-fields.ts';
 import { inWork } from '../src/db/work.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { benchRecord } from './data.ts';

@@ -4,7 +4,7 @@ import { provisionLearner } from '../src/invitations/provision.ts';
 import { checkRows } from '../src/invitations/check.ts';
 import { beginRun, draftRun, findRun, goOn } from '../src/invitations/run.ts';
 import { readInviteTable } from '../src/invitations/table.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { endOfDay } from '../src/console/zone.ts';

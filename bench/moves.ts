@@ -8,7 +8,7 @@ import { createGroup } from '../src/groups/create.ts';
 import { addMembers, moveMembers, removeMembers } from '../src/groups/members.ts';
 import { importRecords } from '../src/imports/import.ts';
 import { readyRecord } from '../src/imports/record.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { benchRecord } from './data.ts';

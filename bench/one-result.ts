@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import pg from 'pg';
 import { inWork } from '../src/db/work.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillNumbered } from './data.ts';

@@ -6,7 +6,7 @@ import { inWork } from '../src/db/work.ts';
 import { importRecords } from '../src/imports/import.ts';
 import { readyRecord } from '../src/imports/record.ts';
 import { createKey } from '../src/keys/keys.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { createOrganisation, listOrganisations } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { benchRecord } from './data.ts';

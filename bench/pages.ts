@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { feedLane, inWork } from '../src/db/work.ts';
 import { moveMembers } from '../src/groups/members.ts';
 import { createKey } from '../src/keys/keys.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { listOrganisations } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillOrganisation } from './data.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { listOrganisations } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillOrganisation } from './data.ts';

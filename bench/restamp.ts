@@ -4,7 +4,7 @@ import { addMembers, removeMembers } from '../src/groups/members.ts';
 import { currentShape } from '../src/db/shape.ts';
 import { lockFeed } from '../src/feed/position.ts';
 import { ensureGroups } from '../src/groups/create.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { newRestamping, restampNext } from '../src/restamp.ts';
 import { upgradePauseMs } from '../src/upgrade.ts';
 import { readSettings } from '../src/settings.ts';

@@ -1,6 +1,7 @@
 import { inWork } from '../src/db/work.ts';
 import { createKey } from '../src/keys/keys.ts';
-import { openApp, startService } from '../src/main.ts';
+import { startService } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { createOrganisation, listOrganisations } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
 

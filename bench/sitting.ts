@@ -8,7 +8,7 @@ import { inWork } from '../src/db/work.ts';
 import { assessmentUrl, findInvitation } from '../src/invitations/invitations.ts';
 import { provisionLearner } from '../src/invitations/provision.ts';
 import { createKey } from '../src/keys/keys.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { findOrganisation } from '../src/organisations/organisations.ts';
 import { seededRandom } from '../src/random.ts';
 import { readSettings } from '../src/settings.ts';

@@ -1,7 +1,7 @@
 import { nilUuid } from '../src/uuid.ts';
 import { inWork } from '../src/db/work.ts';
 import type { Tx } from '../src/db/database.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { readSettings } from '../src/settings.ts';
 import { complete, organisationsOfWriters } from './completions.ts';
 import { figure } from './figures.ts';

@@ -8,7 +8,7 @@ import type { Look } from '../src/assessments/browse-sql.ts';
 import { unfiltered } from '../src/assessments/browse-sql.ts';
 import { exportedResults, resultColumns, sheetFile } from '../src/assessments/export.ts';
 import { sheetFormats } from '../src/files/sheet.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { readSettings } from '../src/settings.ts';
 import { fillOrganisation } from './data.ts';
 import { figure } from './figures.ts';

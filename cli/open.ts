@@ -6,7 +6,7 @@ import { feedLane, inWork } from '../src/db/work.ts';
 import { ApiError } from '../src/errors.ts';
 import { parseLowerBound } from '../src/feed/time.ts';
 import { limits } from '../src/limits.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
 import { findOrganisation } from '../src/organisations/organisations.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { restoreBackup } from '../src/db/embedded/backup.ts';
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { takeUpRestore } from '../src/restore/lineage.ts';
 import { embeddedSettings, inOneSentence, meterOf } from './backup.ts';
 import type { Command } from './command.ts';

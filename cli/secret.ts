@@ -1,4 +1,4 @@
-import { openApp } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { readSettings } from '../src/settings.ts';
 import type { Command } from './command.ts';
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Role } from '../src/main.ts';
-import { openApp, startService } from '../src/main.ts';
+import { startService } from '../src/main.ts';
+import { openApp } from '../src/open-app.ts';
 import { readSettings } from '../src/settings.ts';
 import { warmUpSoon } from '../src/warm-up.ts';
 import type { Command } from './command.ts';

@@ -1,19 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from './app.ts';
-import type { Clock } from './clock.ts';
-import { systemClock } from './clock.ts';
-import { openDatabase } from './db/database.ts';
-import { isDistributed } from './db/distributed.ts';
-import { provePooler } from './db/pooler.ts';
-import { forgetRestored, isRestored } from './db/embedded/backup.ts';
-import type { EmbeddedDatabase } from './db/embedded/embedded.ts';
-import { startEmbedded } from './db/embedded/embedded.ts';
-import { migrate } from './db/migrate.ts';
 import type { HttpServer } from './api/server.ts';
 import { buildServer } from './api/server.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { writeOfEndingKeys } from './keys/letters.ts';
-import { streamLog } from './log.ts';
 import { startMailer } from './mail/worker.ts';
 import { registerPages } from './pages.ts';
 import { databaseFigures } from './figures.ts';
@@ -23,76 +12,14 @@ import type { Told } from './operations.ts';
 import { startOperations } from './operations.ts';
 import { createProbes } from './probes.ts';
 import { watchProcess } from './process-figures.ts';
-import type { Random } from './random.ts';
-import { systemRandom } from './random.ts';
-import { deriveSecrets } from './secrets.ts';
-import { acceptSecret, proveSecret, serviceSecret } from './service-secret.ts';
-import { applyErasures } from './restore/erasures.ts';
-import { takeUpRestore } from './restore/lineage.ts';
 import { startUpgrade } from './upgrade.ts';
-import type { Settings } from './settings.ts';
 import { SettingsError } from './settings.ts';
+import type { OpenApp } from './open-app.ts';
 import { version } from './version.ts';
 import { writeOfEndpoints } from './webhooks/letters.ts';
 import { countLostSecrets } from './webhooks/lost-secrets.ts';
-import { createKeyring } from './keyring.ts';
 import type { Sender } from './webhooks/send.ts';
 import { startWorker } from './webhooks/worker.ts';
-
-/** How long the database may take to end its connections. */
-const closeMs = 2000;
-
-/** An app with its database, and how to let go of both. */
-export type OpenApp = { app: App; close(): Promise<void> };
-
-/**
- * Settings → database (embedded unless DATABASE_URL says otherwise) → migrations → app.
- * @param given what tests inject; `acceptSecret`: whatever secret the database was used with before
- */
-export async function openApp(
-  settings: Settings,
-  given: { clock?: Clock; random?: Random; logTo?: { write(text: string): unknown }; acceptSecret?: boolean } = {},
-): Promise<OpenApp> {
-  const clock = given.clock ?? systemClock;
-  const random = given.random ?? systemRandom;
-  const log = streamLog(clock, settings.log, given.logTo ?? process.stderr);
-  let embedded: EmbeddedDatabase | null = null;
-  if (settings.databaseUrl === undefined)
-    embedded = await startEmbedded({ dataDir: settings.dataDir, log: (line) => log.info('database', { line }) });
-  if (settings.databaseUrl !== undefined) await provePooler(settings.databaseUrl, settings.databaseDirectUrl);
-  const { databaseUrl, databaseDirectUrl } = settings;
-  const distributed = databaseUrl !== undefined && (await isDistributed(databaseDirectUrl ?? databaseUrl));
-  const db = openDatabase(databaseUrl ?? embedded!.url, log, undefined, databaseDirectUrl, distributed);
-  const close = async () => {
-    // Whoever waits for a lock has lost its connection by now; its statement must not hold up the end.
-    await Promise.race([db.close(), delay(closeMs, undefined, { ref: false })]);
-    await embedded?.stop();
-  };
-  try {
-    const secret = await serviceSecret(settings, random);
-    await migrate(db, clock);
-    const keyring = createKeyring([secret, ...settings.previousSecrets], random);
-    if (given.acceptSecret === true) await acceptSecret(db, secret, clock.nowMs());
-    else await proveSecret(db, keyring, secret, settings.previousSecrets, clock.nowMs());
-    const app: App = {
-      db,
-      clock,
-      random,
-      settings,
-      log,
-      secrets: deriveSecrets(secret, settings.previousSecrets),
-      keyring,
-    };
-    const isPutBack = embedded !== null && (await isRestored(settings.dataDir));
-    await takeUpRestore(app, isPutBack ? 'operator' : null);
-    if (isPutBack) await forgetRestored(settings.dataDir);
-    await applyErasures(app);
-    return { app, close };
-  } catch (error) {
-    await close().catch(() => {});
-    throw error;
-  }
-}
 
 /** For localhost Fastify opens a second server, on the other family, which would have nothing of ours. */
 const oneHost = (host: string) => (host === 'localhost' ? '127.0.0.1' : host);

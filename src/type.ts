@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import type Typebox from 'typebox';
 
 /**
@@ -35,3 +36,8 @@ const builders = {
 };
 
 export const Type = builders as unknown as Pick<typeof Typebox, keyof typeof builders>;
+
+const require = createRequire(import.meta.url);
+
+/** What makes checks of schemas. Loaded when it is first asked for: it is 200 modules. */
+export const schemas = () => (require('typebox/schema') as typeof import('typebox/schema')).default;

@@ -9,7 +9,7 @@ type Graph = Map<string, Set<string>>;
 
 /** Files at the top of src that put the service together. */
 const roof =
-  /^src\/(main|pages|probes|figures|operations|housekeeping|upgrade|restamp|digest|redaction|service-secret|warm-up)\.ts$/;
+  /^src\/(main|open-app|pages|probes|figures|operations|housekeeping|upgrade|restamp|digest|redaction|service-secret|warm-up)\.ts$/;
 /** What stands on its own at the top of src and is used everywhere: one box. */
 const ground = 'clock · random · settings · limits · errors · fields · personal data · secrets · log';
 

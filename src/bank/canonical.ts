@@ -1,11 +1,14 @@
 /** JSON that depends on the value alone: members in the order of their names, absent where undefined. */
 export function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (value !== null && typeof value === 'object') {
-    const members = Object.entries(value)
-      .filter(([, member]) => member !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : 1));
-    return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  let text = '';
+  if (Array.isArray(value)) {
+    for (const member of value) text += `${text === '' ? '' : ','}${canonical(member)}`;
+    return `[${text}]`;
   }
-  return JSON.stringify(value);
+  const members = value as Record<string, unknown>;
+  for (const name of Object.keys(members).sort())
+    if (members[name] !== undefined)
+      text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${canonical(members[name])}`;
+  return `{${text}}`;
 }

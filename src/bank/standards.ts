@@ -1,8 +1,7 @@
-import Schema from 'typebox/schema';
 import type { Static } from 'typebox';
 import { levels } from '../scoring/levels.ts';
 import { StatementId, Text } from './schema.ts';
-import { Type } from '../type.ts';
+import { schemas, Type } from '../type.ts';
 import digital from './standards/digital.json' with { type: 'json' };
 import english from './standards/english.json' with { type: 'json' };
 import maths from './standards/maths.json' with { type: 'json' };
@@ -34,7 +33,7 @@ const Statement = Type.Object(
 export type Statement = Static<typeof Statement>;
 
 function sound(list: readonly unknown[]): Statement[] {
-  const shape = Schema.Compile(Statement);
+  const shape = schemas().Compile(Statement);
   return list.map((value) => {
     if (!shape.Check(value)) throw new TypeError(`This is no statement: ${JSON.stringify(value)}`);
     return value as Statement;

@@ -1,6 +1,6 @@
-import Schema from 'typebox/schema';
 import type { TSchema } from 'typebox';
 import { itemForms, Passage, renderedForms } from './schema.ts';
+import { schemas } from '../type.ts';
 
 type Validator = {
   Check(value: unknown): boolean;
@@ -10,7 +10,7 @@ const compiled = new Map<TSchema, Validator>();
 
 function validator(schema: TSchema): Validator {
   let found = compiled.get(schema);
-  if (!found) compiled.set(schema, (found = Schema.Compile(schema) as unknown as Validator));
+  if (!found) compiled.set(schema, (found = schemas().Compile(schema) as unknown as Validator));
   return found;
 }
 

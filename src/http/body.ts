@@ -1,15 +1,11 @@
 import type Type from 'typebox';
-import { createRequire } from 'node:module';
 import type { FieldCode } from '../errors.ts';
 import { ApiError } from '../errors.ts';
 import type { Beside, Meaning } from '../fields.ts';
+import { schemas } from '../type.ts';
 
 type Field = Type.TSchema &
   Partial<Meaning> & { items?: Field; properties?: Record<string, Field>; required?: string[] };
-
-// Loaded with the first body: it is 200 modules.
-const require = createRequire(import.meta.url);
-const schemas = () => (require('typebox/schema') as typeof import('typebox/schema')).default;
 
 const compiled = new WeakMap<Type.TSchema, { Check(value: unknown): boolean }>();
 

@@ -16,7 +16,7 @@ import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { deleteOrganisation } from '../../src/leaving/delete.ts';
 import { suspendOrganisation } from '../../src/leaving/suspend.ts';
-import { openApp } from '../../src/main.ts';
+import { openApp } from '../../src/open-app.ts';
 import { createOrganisation, findOrganisation, listOrganisations } from '../../src/organisations/organisations.ts';
 import { countRestores } from '../../src/restore/lineage.ts';
 import { readSettings } from '../../src/settings.ts';

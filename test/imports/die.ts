@@ -1,5 +1,5 @@
 import { runImports } from '../../src/imports/run.ts';
-import { openApp } from '../../src/main.ts';
+import { openApp } from '../../src/open-app.ts';
 import { readSettings } from '../../src/settings.ts';
 import { dieIn } from '../dying.ts';
 

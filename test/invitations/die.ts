@@ -1,5 +1,5 @@
 import { goOn } from '../../src/invitations/run.ts';
-import { openApp } from '../../src/main.ts';
+import { openApp } from '../../src/open-app.ts';
 import { readSettings } from '../../src/settings.ts';
 import { dieIn } from '../dying.ts';
 

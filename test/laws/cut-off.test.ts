@@ -13,7 +13,7 @@ import { checkRows } from '../../src/invitations/check.ts';
 import { contextOf } from '../../src/invitations/context.ts';
 import { beginRun, draftRun, findRun as findInvited, goOn } from '../../src/invitations/run.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
-import { openApp } from '../../src/main.ts';
+import { openApp } from '../../src/open-app.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
 import { listCreditEntries } from '../../src/organisations/credits.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';

@@ -1,6 +1,6 @@
 // Restamps until it is killed, right before the commit of the given slice or right after it: for releases.test.ts.
 // Arguments: the slice's number, before or after.
-import { openApp } from '../../src/main.ts';
+import { openApp } from '../../src/open-app.ts';
 import { newRestamping, restampNext } from '../../src/restamp.ts';
 import { readSettings } from '../../src/settings.ts';
 

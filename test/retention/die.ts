@@ -1,5 +1,5 @@
 import { manualClock } from '../../src/clock.ts';
-import { openApp } from '../../src/main.ts';
+import { openApp } from '../../src/open-app.ts';
 import { carryOutRuns } from '../../src/retention/run.ts';
 import { readSettings } from '../../src/settings.ts';
 import { dieIn } from '../dying.ts';

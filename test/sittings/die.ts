@@ -1,4 +1,4 @@
-import { openApp } from '../../src/main.ts';
+import { openApp } from '../../src/open-app.ts';
 import { readSettings } from '../../src/settings.ts';
 import { answerQuestion } from '../../src/sittings/answer.ts';
 import { finishSitting } from '../../src/sittings/finish.ts';

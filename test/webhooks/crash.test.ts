@@ -13,7 +13,7 @@ import { startEmbedded } from '../../src/db/embedded/embedded.ts';
 import { inWork } from '../../src/db/work.ts';
 import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { openApp } from '../../src/main.ts';
+import { openApp } from '../../src/open-app.ts';
 import { createOrganisation } from '../../src/organisations/organisations.ts';
 import { readSettings } from '../../src/settings.ts';
 import { registerEndpoint } from '../../src/webhooks/register.ts';

@@ -1,0 +1,75 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { App } from './app.ts';
+import type { Clock } from './clock.ts';
+import { systemClock } from './clock.ts';
+import { openDatabase } from './db/database.ts';
+import { isDistributed } from './db/distributed.ts';
+import { forgetRestored, isRestored } from './db/embedded/backup.ts';
+import type { EmbeddedDatabase } from './db/embedded/embedded.ts';
+import { startEmbedded } from './db/embedded/embedded.ts';
+import { migrate } from './db/migrate.ts';
+import { provePooler } from './db/pooler.ts';
+import { createKeyring } from './keyring.ts';
+import { streamLog } from './log.ts';
+import type { Random } from './random.ts';
+import { systemRandom } from './random.ts';
+import { applyErasures } from './restore/erasures.ts';
+import { takeUpRestore } from './restore/lineage.ts';
+import { deriveSecrets } from './secrets.ts';
+import { acceptSecret, proveSecret, serviceSecret } from './service-secret.ts';
+import type { Settings } from './settings.ts';
+
+/** How long the database may take to end its connections. */
+const closeMs = 2000;
+
+/** An app with its database, and how to let go of both. */
+export type OpenApp = { app: App; close(): Promise<void> };
+
+/**
+ * Settings → database (embedded unless DATABASE_URL says otherwise) → migrations → app.
+ * @param given what tests inject; `acceptSecret`: whatever secret the database was used with before
+ */
+export async function openApp(
+  settings: Settings,
+  given: { clock?: Clock; random?: Random; logTo?: { write(text: string): unknown }; acceptSecret?: boolean } = {},
+): Promise<OpenApp> {
+  const clock = given.clock ?? systemClock;
+  const random = given.random ?? systemRandom;
+  const log = streamLog(clock, settings.log, given.logTo ?? process.stderr);
+  let embedded: EmbeddedDatabase | null = null;
+  if (settings.databaseUrl === undefined)
+    embedded = await startEmbedded({ dataDir: settings.dataDir, log: (line) => log.info('database', { line }) });
+  if (settings.databaseUrl !== undefined) await provePooler(settings.databaseUrl, settings.databaseDirectUrl);
+  const { databaseUrl, databaseDirectUrl } = settings;
+  const distributed = databaseUrl !== undefined && (await isDistributed(databaseDirectUrl ?? databaseUrl));
+  const db = openDatabase(databaseUrl ?? embedded!.url, log, undefined, databaseDirectUrl, distributed);
+  const close = async () => {
+    // Whoever waits for a lock has lost its connection by now; its statement must not hold up the end.
+    await Promise.race([db.close(), delay(closeMs, undefined, { ref: false })]);
+    await embedded?.stop();
+  };
+  try {
+    const secret = await serviceSecret(settings, random);
+    await migrate(db, clock);
+    const keyring = createKeyring([secret, ...settings.previousSecrets], random);
+    if (given.acceptSecret === true) await acceptSecret(db, secret, clock.nowMs());
+    else await proveSecret(db, keyring, secret, settings.previousSecrets, clock.nowMs());
+    const app: App = {
+      db,
+      clock,
+      random,
+      settings,
+      log,
+      secrets: deriveSecrets(secret, settings.previousSecrets),
+      keyring,
+    };
+    const isPutBack = embedded !== null && (await isRestored(settings.dataDir));
+    await takeUpRestore(app, isPutBack ? 'operator' : null);
+    if (isPutBack) await forgetRestored(settings.dataDir);
+    await applyErasures(app);
+    return { app, close };
+  } catch (error) {
+    await close().catch(() => {});
+    throw error;
+  }
+}
