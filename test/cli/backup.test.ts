@@ -116,6 +116,14 @@ suite('ars backup and ars restore', async () => {
       assert.match(twice.said, /--out must name a folder that is empty/);
       const inside = await run(data, 'backup', '--out', join(data, 'postgres', 'cluster', 'backup'));
       assert.match(inside.said, /--out must name a folder outside that of the database/);
+      for (const [unusable, why] of [
+        ['/proc/backup', 'no folder can be made there (ENOENT)'],
+        [join(out, 'manifest.json', 'backup'), 'a part of it is a file (ENOTDIR)'],
+      ] as const)
+        assert.match(
+          (await run(data, 'backup', '--out', unusable)).said,
+          new RegExp(RegExp.escape(`The folder ${unusable} can't be used, because ${why}: give another one by --out.`)),
+        );
       const onto = await run(data, 'restore', '--from', out);
       assert.match(onto.said, /ARS_DATA_DIR must be empty/);
     } finally {

@@ -4,7 +4,8 @@ import { systemRandom } from '../../random.ts';
 import { clusterMajor, makeBase, placeCluster } from './cluster.ts';
 import type { EmbeddedDatabase } from './embedded.ts';
 import { credentialsPath } from './embedded.ts';
-import { makeFolder, refuseHalfRestored, restoringName } from './folder.ts';
+import type { Purpose } from './folder.ts';
+import { folderFailure, forBackup, makeFolder, refuseHalfRestored, restoringName } from './folder.ts';
 import { packagedVersion, packageFolder } from './binaries.ts';
 import type { CopiedFile } from './online-copy.ts';
 import { copyFile, copyOnline } from './online-copy.ts';
@@ -33,10 +34,10 @@ const ownFiles = (dataDir: string): { name: string; path: string }[] => [
   { name: 'secret', path: join(dataDir, 'secret') },
 ];
 
-async function isEmpty(folder: string): Promise<boolean> {
+async function isEmpty(folder: string, purpose?: Purpose): Promise<boolean> {
   const found = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
-    throw error;
+    throw folderFailure(folder, error, purpose);
   });
   return found.length === 0;
 }
@@ -51,17 +52,31 @@ export async function backUp(
   out: string,
   { madeAt, told }: { madeAt: string; told(bytes: number): void },
 ): Promise<{ files: number; bytes: number }> {
-  if (!(await isEmpty(out))) throw new Error('--out must name a folder that is empty or is not there yet');
+  if (!(await isEmpty(out, forBackup))) throw new Error('--out must name a folder that is empty or is not there yet');
   if (`${out}/`.startsWith(`${join(resolve(dataDir), 'postgres')}/`))
     throw new Error('--out must name a folder outside that of the database');
-  await makeFolder(out);
+  await makeFolder(out, forBackup);
+  const unusable = (error: unknown) => {
+    throw folderFailure(out, error, forBackup);
+  };
+  await mkdir(join(out, 'own'), { mode: 0o700 }).catch(unusable);
+  return copyInto(out, embedded, dataDir, { madeAt, told }).catch((error: NodeJS.ErrnoException) =>
+    ['ENOSPC', 'EDQUOT'].includes(error.code ?? '') ? unusable(error) : Promise.reject(error),
+  );
+}
+
+async function copyInto(
+  out: string,
+  embedded: EmbeddedDatabase,
+  dataDir: string,
+  { madeAt, told }: { madeAt: string; told(bytes: number): void },
+): Promise<{ files: number; bytes: number }> {
   const slot = `ars_backup_${systemRandom.bytes(6).toString('hex')}`;
   const { copied, postgres } = await embedded.administer(async (client, folder) => ({
     copied: await copyOnline(client, folder, join(out, 'cluster'), { slot, told }),
     postgres: (await clusterMajor(folder))!,
   }));
   const files = copied.files.map((file) => ({ ...file, path: `cluster/${file.path}` }));
-  await mkdir(join(out, 'own'), { mode: 0o700 });
   for (const { name, path } of ownFiles(dataDir)) {
     const found = await copyFile(path, join(out, 'own', name));
     if (found !== null) files.push({ path: `own/${name}`, ...found });

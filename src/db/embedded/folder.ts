@@ -14,11 +14,16 @@ const why: Record<string, string> = {
   ELOOP: 'its links lead in a circle',
 };
 
+/** What a folder is for, and what its user can do where it can't be used. */
+export type Purpose = { what: string; advice: string };
+const forData: Purpose = { what: 'data folder', advice: 'set ARS_DATA_DIR' };
+export const forBackup: Purpose = { what: 'folder', advice: 'give another one by --out' };
+
 /** A failure to use a folder as one sentence; other failures as they are. */
-export function folderFailure(path: string, error: unknown): unknown {
+export function folderFailure(path: string, error: unknown, { what, advice } = forData): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (!Object.hasOwn(why, code)) return error;
-  return new Error(`The data folder ${path} can't be used, because ${why[code]!} (${code}): set ARS_DATA_DIR.`);
+  return new Error(`The ${what} ${path} can't be used, because ${why[code]!} (${code}): ${advice}.`);
 }
 
 /**
@@ -26,7 +31,7 @@ export function folderFailure(path: string, error: unknown): unknown {
  * file" for a folder that can't be made, as /proc does.
  * @returns the topmost folder that was made; undefined when all were there
  */
-export async function makeFolder(path: string): Promise<string | undefined> {
+export async function makeFolder(path: string, purpose = forData): Promise<string | undefined> {
   const wanted = resolve(path);
   const missing: string[] = [];
   try {
@@ -45,7 +50,7 @@ export async function makeFolder(path: string): Promise<string | undefined> {
         if (error.code !== 'EEXIST') throw error;
       });
   } catch (error) {
-    throw folderFailure(path, error);
+    throw folderFailure(path, error, purpose);
   }
   return missing[0];
 }
