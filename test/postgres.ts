@@ -62,6 +62,14 @@ function inDatabase(url: string, name: string): string {
 
 export const onCitus = citus !== null;
 
+/** Statements of this database that wait for a lock; on several nodes whoever waits does so where the row is. */
+export const waitForLocks = onCitus
+  ? 'select from citus_lock_waits'
+  : `select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())
+     union all
+     select from pg_locks l join pg_stat_activity a using (pid)
+      where not l.granted and l.locktype in ('transactionid', 'tuple') and a.datname = current_database()`;
+
 /** Opens a database for the length of a call. */
 export async function withDatabase<T>(url: string, inside: (db: Database) => Promise<T>): Promise<T> {
   const db = openDatabase(url, silent, 2, undefined, citus !== null);

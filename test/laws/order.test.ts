@@ -8,7 +8,7 @@ import type { ManualClock } from '../../src/clock.ts';
 import { manualClock } from '../../src/clock.ts';
 import { recordResults, scenario } from '../scenario.ts';
 import type { TestService } from '../service.ts';
-import { onCitus } from '../postgres.ts';
+import { waitForLocks } from '../postgres.ts';
 import { withService } from '../service.ts';
 import { Mirror, Shown } from './mirror.ts';
 import { PositionWatch } from './watch.ts';
@@ -24,14 +24,6 @@ function gate() {
   return { opened, open };
 }
 
-/** Statements of this database that wait for a lock; on several nodes whoever waits does so where the row is. */
-const waiting = onCitus
-  ? 'select from citus_lock_waits'
-  : `select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())
-     union all
-     select from pg_locks l join pg_stat_activity a using (pid)
-      where not l.granted and l.locktype in ('transactionid', 'tuple') and a.datname = current_database()`;
-
 /** Resolves when a statement waits for a lock, or when `settled` does. */
 async function blocked(db: Database, settled: Promise<unknown>): Promise<void> {
   let over = false;
@@ -43,7 +35,7 @@ async function blocked(db: Database, settled: Promise<unknown>): Promise<void> {
       over = true;
     },
   );
-  while (!over && (await db.query(waiting)).length === 0);
+  while (!over && (await db.query(waitForLocks)).length === 0);
 }
 
 /** What happens after the next answer to a named statement, before its caller sees it. */

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import { inWork } from '../../src/db/work.ts';
 import { cancelEvents } from '../../src/events/cancel.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { redeliverOne, replayRange } from '../../src/webhooks/deliveries.ts';
+import { waitForLocks } from '../postgres.ts';
 import { recordResults } from '../scenario.ts';
 import { answer } from './receiver.ts';
 import { withScene } from './scene.ts';
@@ -178,7 +179,7 @@ suite('a withdrawn result', async () => {
       });
       await begun.promise;
       const second = first === 'withdrawal' ? again() : withdraw(id);
-      await waiting(1);
+      await waiting();
       release.resolve();
       await Promise.all([holding, second]);
       const mine = (await scene.deliveries(endpoint)).find((one) => one.id === delivery!.id)!;
@@ -229,14 +230,8 @@ suite('a withdrawn result', async () => {
     await worker.stop();
   });
 
-  /** Resolves once so many transactions wait for a lock. */
-  async function waiting(count: number): Promise<void> {
-    for (;;) {
-      const [row] = await scene.service.app.db.query<{ count: number }>(
-        "select count(*)::int4 as count from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-      );
-      if (row!.count >= count) return;
-      await once(process, 'never', { signal: AbortSignal.timeout(10) }).catch(() => {});
-    }
+  /** Resolves once a transaction waits for a lock. */
+  async function waiting(): Promise<void> {
+    while ((await scene.service.app.db.query(waitForLocks)).length === 0) await delay(10);
   }
 });
