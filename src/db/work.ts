@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import type { Keyring } from '../keyring.ts';
 import type { Log } from '../log.ts';
@@ -47,6 +48,7 @@ export function rowsLane(organisationId: number): Lane {
 }
 
 const retriable = new Set(['40P01', '40001']);
+const apartMs = 100;
 
 /**
  * Opens a unit of work. A transaction that the database ends to resolve a deadlock, or because somebody outside this
@@ -104,6 +106,8 @@ async function tried<T>(
         again = true;
         attempt--;
       } else if (attempt >= 3 || !retriable.has(code ?? '')) throw error;
+      // Apart from whoever it met, who may have been sent back, too.
+      else await delay(app.random.float() * attempt * apartMs);
     }
   }
 }

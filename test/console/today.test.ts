@@ -33,14 +33,17 @@ suite('what needs somebody today', async () => {
   );
   for (const ref of ['I-1', 'I-2', 'L-1'])
     assert.equal((await org.post('/learners', { ref, full_name: 'Invited' })).status, 201);
-  await app.db.query(
-    `update invitation set created_at = created_at - interval '26 days', expires_at = expires_at - interval '26 days' where organisation_id = $1`,
-    [org.id],
-  );
-  await app.db.query(
-    `update review set requested_at = now(), due_at = now() - interval '1 day' where organisation_id = $1 and rank = 1`,
-    [org.id],
-  );
+  const fromNow = (days: number) => new Date(Date.now() + days * 24 * 3600_000);
+  await app.db.query('update invitation set created_at = $2, expires_at = $3 where organisation_id = $1', [
+    org.id,
+    fromNow(-26),
+    fromNow(2),
+  ]);
+  await app.db.query('update review set requested_at = $2, due_at = $3 where organisation_id = $1 and rank = 1', [
+    org.id,
+    fromNow(0),
+    fromNow(-1),
+  ]);
   const linesOf = (text: string) =>
     [...text.matchAll(/<li><a href="([^"]+)"><strong class="[a-z]+">([^<]+)<\/strong> ([^<]+)<\/a><\/li>/g)].map(
       ([, to, count, says]) => ({ to: to!.replaceAll('&amp;', '&'), says: `${count} ${says}` }),
