@@ -94,7 +94,7 @@ const seal = (which: 'next' | 'late') => `
   moved as (
     update audit_chain c set blocks = c.blocks + 1, hash = b.hash, sealed_id = greatest(c.sealed_id, b.last_id)
       from block b where c.organisation_id = $1)
-  select rows from block`;
+  select rows, count > rows or count = $7 as left from block, (select count(*) as count from found) f`;
 const sealNext = statement('audit.seal_next', seal('next'));
 const sealLate = statement('audit.seal_late', seal('late'));
 
@@ -123,13 +123,23 @@ const sealCounts = statement(
 /** Higher than any number of a row. */
 const everything = Number.MAX_SAFE_INTEGER;
 
-type Step = 'sealed' | 'looked' | 'nothing left' | 'another process';
+type Block = { rows: number; left: boolean };
+
+/** `looked`: nothing below what is sealed is missing in blocks; `left`: there is more to seal. */
+type Step = { made: boolean; looked: boolean; left: boolean };
+
+async function lockChain(tx: Tx, organisationId: number): Promise<Chain | undefined> {
+  const [chain] = await tx.query<Chain>(lock, [organisationId]);
+  if (chain !== undefined) return chain;
+  // Its first block, or another process is at it.
+  await tx.query(begin, [organisationId]);
+  return (await tx.query<Chain>(lock, [organisationId]))[0];
+}
 
 /** One block of an organisation, in a transaction of its own: whoever is killed in it leaves whole blocks behind. */
 async function sealBlock(app: App, tx: Tx, organisationId: number, looked: boolean, mostRows: number): Promise<Step> {
-  await tx.query(begin, [organisationId]);
-  const [chain] = await tx.query<Chain>(lock, [organisationId]);
-  if (chain === undefined) return 'another process';
+  const chain = await lockChain(tx, organisationId);
+  if (chain === undefined) return { made: false, looked, left: false };
   const { blocks, hash, sealed_id: sealedId, floor_id: floorId, floor_block: floorBlock } = chain;
   const now = new Date(app.clock.nowMs());
   const values = (from: number, to: number) => [organisationId, from, to, blocks, hash, now, mostRows, floorBlock];
@@ -142,7 +152,7 @@ async function sealBlock(app: App, tx: Tx, organisationId: number, looked: boole
     ]);
     if (!seen!.all_sealed) {
       const found = await tx.query(sealLate, values(floorId, sealedId));
-      if (found.length > 0) return 'sealed';
+      if (found.length > 0) return { made: true, looked: false, left: true };
     }
     // Transactions of another server than that of the mark, as after a restore, are all over.
     const over = seen!.oldest > chain.mark_xid || chain.mark_xid > seen!.next;
@@ -152,12 +162,13 @@ async function sealBlock(app: App, tx: Tx, organisationId: number, looked: boole
       over ? chain.mark_block : floorBlock,
       ...(over ? [sealedId, blocks, seen!.next] : [chain.mark_id, chain.mark_block, chain.mark_xid]),
     ]);
-    return 'looked';
   }
-  if ((await tx.query(sealNext, values(sealedId, everything))).length > 0) return 'sealed';
-  if (organisationId !== 0) return 'nothing left';
+  const [block] = await tx.query<Block>(sealNext, values(sealedId, everything));
+  if (block !== undefined) return { made: true, looked: true, left: block.left || organisationId === 0 };
+  if (organisationId !== 0) return { made: false, looked: true, left: false };
   const closed = new Date(app.clock.nowMs() - 2 * 60_000);
-  return (await tx.query(sealCounts, [blocks, hash, closed, now])).length > 0 ? 'sealed' : 'nothing left';
+  const counted = (await tx.query(sealCounts, [blocks, hash, closed, now])).length > 0;
+  return { made: counted, looked: true, left: counted };
 }
 
 /** Seals what an organisation has that isn't sealed. @returns how many blocks it made */
@@ -167,15 +178,13 @@ export async function sealOrganisation(
   { signal, mostRows = limits.auditBlockRows }: { signal?: AbortSignal; mostRows?: number } = {},
 ): Promise<number> {
   let made = 0;
-  let looked = false;
-  while (signal?.aborted !== true) {
-    const step = await app.db.transaction((tx) => sealBlock(app, tx, organisationId, looked, mostRows));
-    if (step === 'another process' || step === 'nothing left') break;
-    if (step === 'looked') looked = true;
-    else {
-      made++;
-      auditSealed.count();
-    }
+  let step: Step = { made: false, looked: false, left: true };
+  while (step.left && signal?.aborted !== true) {
+    const { looked } = step;
+    step = await app.db.transaction((tx) => sealBlock(app, tx, organisationId, looked, mostRows));
+    if (!step.made) continue;
+    made++;
+    auditSealed.count();
   }
   return made;
 }
