@@ -85,7 +85,10 @@ try {
   /** @returns processor time of Node and of PostgreSQL, as shares of one core */
   async function spent(during: () => Promise<void>): Promise<{ node: number; postgres: number }> {
     const [node, postgres, startMs] = [cpuUs(service), await backendsCpuUs(tx as never), performance.now()];
+    // Connections of the pool come and go.
+    const look = setInterval(() => void backendsCpuUs(tx as never), 2000);
     await during();
+    clearInterval(look);
     const us = (performance.now() - startMs) * 1000;
     return { node: (cpuUs(service) - node) / us, postgres: ((await backendsCpuUs(tx as never)) - postgres) / us };
   }

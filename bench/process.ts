@@ -58,16 +58,23 @@ export async function load(
   );
 }
 
-/** Processor time of a process with one thread so far, in µs: what PostgreSQL's backends are. */
-function threadCpuUs(pid: number): number {
-  return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1000;
-}
+/** Processor time by process, of those that have ended what they were last seen with. */
+const seenUs = new Map<number, number>();
 
-/** Processor time of everybody who is connected to this database, in µs; it has to be on this machine. */
+/**
+ * Processor time of everybody who is or was seen connected to this database, in µs; it has to be on this machine. Of a
+ * connection that ends only what it took until it was last asked for counts.
+ */
 export async function backendsCpuUs(db: Tx): Promise<number> {
   const sql = "select pid from pg_stat_activity where datname = current_database() and backend_type = 'client backend'";
   const rows = await db.query<{ pid: number }>(sql);
-  return rows.reduce((sum, { pid }) => sum + threadCpuUs(pid), 0);
+  for (const { pid } of rows)
+    try {
+      seenUs.set(pid, Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1000);
+    } catch {
+      // It has ended since it was listed.
+    }
+  return seenUs.values().reduce((sum, us) => sum + us, 0);
 }
 
 /** Processor time of a process so far, in µs; 0 where the system doesn't tell. */
