@@ -3,6 +3,7 @@ import { statement } from '../db/database.ts';
 import { reachedBy } from '../learner-ref.ts';
 import { runPlan } from './page-rows.ts';
 import { beginsAt, mostArms } from './page-sql.ts';
+import type { Drive } from './plans.ts';
 import { assessedPlan, positionPlan, window, windowPlan } from './plans.ts';
 import type { AssessmentFilter, FeedPage, ListedPage, Walk } from './walk.ts';
 import { direction } from './walk.ts';
@@ -131,11 +132,9 @@ async function boundsOf(tx: Tx, walk: Walk): Promise<Bounds> {
 
 async function positionPage(tx: Tx, walk: Walk, { groupSets, learnerIds, windowUs }: Bounds): Promise<FeedPage> {
   const { filter } = walk;
-  const { groupIds, facets } = filter;
+  const { groupIds } = filter;
   const exits = groupIds === null || filter.sinceUs === null ? null : { groupIds, learnerIds };
   if (learnerIds !== null) return runPlan(tx, positionPlan(walk, { by: 'learner', learnerIds }, groupSets, exits));
-  if (groupSets === null && facets !== null && filter.assessedFromUs === null && filter.assessedToUs === null)
-    return runPlan(tx, positionPlan(walk, { by: 'facet', keys: facets }, null));
   if (groupSets !== null && groupSets.length <= mostArms)
     return runPlan(tx, positionPlan(walk, { by: 'group_set_id', keys: groupSets }, null, exits));
   const near = await runPlan(tx, windowPlan({ ...walk, to: nearer(walk, windowUs) }, groupSets, exits));
@@ -153,16 +152,12 @@ function nearer(walk: Walk, endUs: number | null): number | null {
   return Math.min(endUs, walk.to);
 }
 
-/** Nothing but positions: one statement reads the page. */
-function isPlain(filter: AssessmentFilter): boolean {
-  return (
-    filter.learner === null &&
-    filter.facets === null &&
-    filter.groupIds === null &&
-    filter.assessedFromUs === null &&
-    filter.assessedToUs === null &&
-    direction(filter).by === 'position'
-  );
+/** What one statement reads a page along, without anything being looked up before; null where that isn't enough. */
+function alone(filter: AssessmentFilter): Drive | null {
+  const { learner, facets, groupIds, assessedFromUs, assessedToUs } = filter;
+  const narrowed = learner !== null || groupIds !== null || assessedFromUs !== null || assessedToUs !== null;
+  if (narrowed || direction(filter).by !== 'position') return null;
+  return facets === null ? { by: 'position' } : { by: 'facet', keys: facets };
 }
 
 /**
@@ -176,7 +171,7 @@ export async function listAssessments(
   after: Walk['after'],
   limit: number,
 ): Promise<ListedPage> {
-  if (isPlain(filter)) return listWithin(db, organisationId, filter, after, limit);
+  if (alone(filter) !== null) return listWithin(db, organisationId, filter, after, limit);
   // Several statements make such a page; one snapshot keeps them from passing over a record that moves between them.
   return db.snapshot((tx) => listWithin(tx, organisationId, filter, after, limit));
 }
@@ -190,7 +185,8 @@ export async function listWithin(
   limit: number,
 ): Promise<ListedPage> {
   const walk: Walk = { organisationId, filter, after, to: null, limit };
-  if (isPlain(filter)) return { ...(await runPlan(tx, positionPlan(walk, { by: 'position' }, null))), passedUs: null };
+  const drive = alone(filter);
+  if (drive !== null) return { ...(await runPlan(tx, positionPlan(walk, drive, null))), passedUs: null };
   const bounds = await boundsOf(tx, walk);
   if (direction(filter).by === 'assessed_at')
     return { ...(await assessedPage(tx, walk, bounds.groupSets, bounds.learnerIds)), passedUs: null };
