@@ -33,7 +33,7 @@ suite('what needs somebody today', async () => {
   );
   for (const ref of ['I-1', 'I-2', 'L-1'])
     assert.equal((await org.post('/learners', { ref, full_name: 'Invited' })).status, 201);
-  const fromNow = (days: number) => new Date(Date.now() + days * 24 * 3600_000);
+  const fromNow = (days: number) => new Date(app.clock.nowMs() + days * 24 * 3600_000);
   await app.db.query('update invitation set created_at = $2, expires_at = $3 where organisation_id = $1', [
     org.id,
     fromNow(-26),
