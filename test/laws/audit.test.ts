@@ -13,7 +13,7 @@ const environment = { DATABASE_URL: service.databaseUrl, ARS_SECRET: secret };
 
 type Reply = { key: string; action: string; status: number };
 
-/** The audit rows that the replies are among; fails for a reply without one, but for 503, which says that nothing could be written. */
+/** The audit rows that the replies are among; fails for a reply without one. */
 async function assertAudited(organisationIds: number[], replies: Reply[]): Promise<void> {
   const rows = await service.app.db.query<{ actor: string; action: string; status: number; count: number }>(
     'select actor, action, status, count(*) as count from audit where organisation_id = any($1) group by actor, action, status',
@@ -21,7 +21,6 @@ async function assertAudited(organisationIds: number[], replies: Reply[]): Promi
   );
   const left = new Map(rows.map((row) => [`${row.actor} ${row.action} ${row.status}`, row.count]));
   for (const { key, action, status } of replies) {
-    if (status === 503) continue;
     const name = `${key} ${action} ${status}`;
     const count = left.get(name) ?? 0;
     assert.ok(count > 0, `law 5: a reply without its audit row: ${name}`);
@@ -88,7 +87,9 @@ suite('law 5: answered means audited', () => {
             ['GET /learners', () => poller.get('/learners', held), quiet.key],
           ][i % 5] as [string, () => ReturnType<typeof consumer.get>, typeof key | undefined];
           try {
-            replies.push({ key: who.access_key_id, action, status: (await ask()).status });
+            const { status } = await ask();
+            // It says itself that nothing could be written, and counts for nothing here.
+            if (status !== 503) replies.push({ key: who.access_key_id, action, status });
           } catch {
             return;
           }
