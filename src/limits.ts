@@ -81,6 +81,8 @@ export const limits = {
   /** What one block of the sealed audit log spans at most, and how many rows it has. */
   auditBlockMs: 60_000,
   auditBlockRows: 20_000,
+  /** Organisations whose blocks are written in one transaction. */
+  auditSealedTogether: 16,
   /** Pages (reference, check of evidence) that one address gets in a window. */
   pagesPerAddress: 600,
   /** Pages of the console that one address gets in a window: a whole college may sit behind it. */

@@ -136,7 +136,7 @@ async function lockChain(tx: Tx, organisationId: number): Promise<Chain | undefi
   return (await tx.query<Chain>(lock, [organisationId]))[0];
 }
 
-/** One block of an organisation, in a transaction of its own: whoever is killed in it leaves whole blocks behind. */
+/** One block of an organisation, inside a transaction: whoever is killed in it leaves whole blocks behind. */
 async function sealBlock(app: App, tx: Tx, organisationId: number, looked: boolean, mostRows: number): Promise<Step> {
   const chain = await lockChain(tx, organisationId);
   if (chain === undefined) return { made: false, looked, left: false };
@@ -171,22 +171,44 @@ async function sealBlock(app: App, tx: Tx, organisationId: number, looked: boole
   return { made: counted, looked: true, left: counted };
 }
 
-/** Seals what an organisation has that isn't sealed. @returns how many blocks it made */
-export async function sealOrganisation(
+type Sealing = { signal?: AbortSignal; mostRows?: number };
+
+/** Goes on after a step until nothing is left. @returns how many blocks it made, that step's included */
+async function sealRest(
   app: App,
   organisationId: number,
-  { signal, mostRows = limits.auditBlockRows }: { signal?: AbortSignal; mostRows?: number } = {},
+  first: Step,
+  { signal, mostRows = limits.auditBlockRows }: Sealing,
 ): Promise<number> {
+  let step = first;
   let made = 0;
-  let step: Step = { made: false, looked: false, left: true };
+  const count = () => {
+    if (!step.made) return;
+    made++;
+    auditSealed.count();
+  };
+  count();
   while (step.left && signal?.aborted !== true) {
     const { looked } = step;
     step = await app.db.transaction((tx) => sealBlock(app, tx, organisationId, looked, mostRows));
-    if (!step.made) continue;
-    made++;
-    auditSealed.count();
+    count();
   }
   return made;
+}
+
+/** Seals what an organisation has that isn't sealed. @returns how many blocks it made */
+export function sealOrganisation(app: App, organisationId: number, options: Sealing = {}): Promise<number> {
+  return sealRest(app, organisationId, { made: false, looked: false, left: true }, options);
+}
+
+/** A block of each, in one transaction, their statements side by side on its connection. @returns one step each */
+async function sealTogether(app: App, organisationIds: number[]): Promise<Step[]> {
+  return app.db.transaction(async (tx) => {
+    const steps = organisationIds.map((id) => sealBlock(app, tx, id, false, limits.auditBlockRows));
+    // All of them, before the connection is given back.
+    await Promise.allSettled(steps);
+    return Promise.all(steps);
+  });
 }
 
 // An organisation is looked at again until no row can turn up below what is sealed.
@@ -229,15 +251,26 @@ async function whoWaits(tx: Tx, from: Date, to: Date): Promise<number[]> {
  */
 const youngMs = limits.auditBlockMs / 2;
 
-/** A round of every process's housekeeping; an organisation that another process is at is passed over. */
+/**
+ * A round of every process's housekeeping; an organisation that another process is at is passed over. Several share a
+ * transaction where all are on one node; if that one fails, each is sealed by itself.
+ */
 export async function sealAudit(app: App, signal?: AbortSignal): Promise<void> {
   const nowMs = app.clock.nowMs();
-  for (const organisationId of await whoWaits(app.db, new Date(nowMs - youngMs), new Date(nowMs + youngMs))) {
+  const waits = await whoWaits(app.db, new Date(nowMs - youngMs), new Date(nowMs + youngMs));
+  const most = app.db.distributed === true ? 1 : limits.auditSealedTogether;
+  for (let from = 0; from < waits.length; from += most) {
     if (signal?.aborted === true) return;
-    try {
-      await sealOrganisation(app, organisationId, { signal });
-    } catch (error) {
-      app.log.error('audit.not_sealed', { organisation_id: organisationId, ...errorFields(error) });
+    const ids = waits.slice(from, from + most);
+    const steps = ids.length > 1 ? await sealTogether(app, ids).catch(() => []) : [];
+    for (const [i, organisationId] of ids.entries()) {
+      try {
+        const step = steps[i];
+        if (step === undefined) await sealOrganisation(app, organisationId, { signal });
+        else await sealRest(app, organisationId, step, { signal });
+      } catch (error) {
+        app.log.error('audit.not_sealed', { organisation_id: organisationId, ...errorFields(error) });
+      }
     }
   }
 }

@@ -112,6 +112,33 @@ suite('sealing', () => {
     }
   });
 
+  test('of several organisations takes one transaction, and one that fails keeps none of the others', async () => {
+    const orgs = await Promise.all(Array.from({ length: 4 }, () => service.organisation()));
+    const ids = orgs.map((org) => org.id);
+    const round = async () => {
+      for (const org of orgs) await writes(org, 3);
+      clock.advance(minute);
+      await sealAudit(app);
+    };
+    const transactions = async (number: number) =>
+      app.db.query<{ n: number; blocks: number }>(
+        `select count(distinct xmin::text::int8)::int8 as n, count(*) as blocks from audit_block
+          where organisation_id = any($1) and number = $2`,
+        [ids, number],
+      );
+    await round();
+    assert.deepEqual(await transactions(1), [{ n: 1, blocks: 4 }]);
+    // Its next block would be one that is there already.
+    const chain = (blocks: number) =>
+      app.db.query('update audit_chain set blocks = $2 where organisation_id = $1', [ids[1], blocks]);
+    await chain(0);
+    await round();
+    assert.deepEqual(await transactions(2), [{ n: 3, blocks: 3 }]);
+    await chain(1);
+    await sealAudit(app);
+    for (const org of orgs) assert.equal((await intact(org)).unsealed.rows, 0);
+  });
+
   test('that is killed in the middle leaves whole blocks, and the next one goes on', async () => {
     const org = await service.organisation();
     await writes(org, 6, 61_000);
