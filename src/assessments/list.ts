@@ -19,16 +19,19 @@ const exitsForEach = 8;
 /** Days that a merge over days may span. */
 const mostDays = 400;
 
-const setsOfGroups = statement(
-  'assessment.sets_of_groups',
-  `
-  select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any($2)`,
-);
-/** Where the next `window` rows of the feed end, in either direction. */
-const windowEnd = (beyond: string, order: string) => `
-  select position from assessment_feed where organisation_id = $1 and position ${beyond} $2 order by position${order} offset ${window - 1} limit 1`;
-const windowUp = statement('assessment.window_up', windowEnd('>=', ''));
-const windowDown = statement('assessment.window_down', windowEnd('<=', ' desc'));
+const setsOf = 'select distinct group_set_id from group_set_group where organisation_id = $1 and group_id = any';
+const setsOfGroups = statement('assessment.sets_of_groups', `${setsOf}($2)`);
+/**
+ * Where the next `window` rows of the feed end, in either direction; `ofMany`: only where the groups have more sets than are
+ * merged, because a merge doesn't look for it.
+ */
+const windowEnd = (beyond: string, order: string, ofMany: string) => `
+  select position from assessment_feed where organisation_id = $1 and position ${beyond} $2${ofMany} order by position${order} offset ${window - 1} limit 1`;
+const ofMany = ` and (select count(*) from (${setsOf}($3)) s) > ${mostArms}`;
+const windowUp = statement('assessment.window_up', windowEnd('>=', '', ''));
+const windowDown = statement('assessment.window_down', windowEnd('<=', ' desc', ''));
+const windowUpOfMany = statement('assessment.window_up_of_many', windowEnd('>=', '', ofMany));
+const windowDownOfMany = statement('assessment.window_down_of_many', windowEnd('<=', ' desc', ofMany));
 /** Where the first of the groups has so many exits ahead that one page doesn't look through more of them. */
 const exitsAhead = statement(
   'assessment.exits_ahead',
@@ -93,11 +96,22 @@ async function assessedPage(
 type Bounds = {
   groupSets: string[] | null;
   learnerIds: string[] | null;
-  /** Where the next rows of the feed end that are looked through first; null when they are all that is left. */
+  /**
+   * Where the next rows of the feed end that are looked through first; null when they are all that is left, or when few
+   * sets are merged.
+   */
   windowUs: number | null;
   /** Where this page ends, full or not, because there are many exits that it may have to pass over; null: nowhere. */
   passedUs: number | null;
 };
+
+function windowOf(tx: Tx, walk: Walk): Promise<{ position: number }[]> {
+  const { organisationId, filter } = walk;
+  const { descending } = direction(filter);
+  const values = [organisationId, beginsAt(walk)];
+  if (filter.groupIds === null) return tx.query(descending ? windowDown : windowUp, values);
+  return tx.query(descending ? windowDownOfMany : windowUpOfMany, [...values, filter.groupIds]);
+}
 
 /**
  * Sent all together, so they cost one round trip. A page without a cursor isn't ended early: a client that knows nothing but
@@ -106,13 +120,11 @@ type Bounds = {
 async function boundsOf(tx: Tx, walk: Walk): Promise<Bounds> {
   const { organisationId, filter } = walk;
   const { groupIds, learner } = filter;
-  const { descending, by } = direction(filter);
+  const { by } = direction(filter);
   const [sets, learnerIds, ahead, exits] = await Promise.all([
     groupIds === null ? null : tx.query<{ group_set_id: string }>(setsOfGroups, [organisationId, groupIds]),
     learner === null ? null : findLearnerIds(tx, organisationId, learner),
-    by === 'assessed_at' || learner !== null
-      ? null
-      : tx.query<{ position: number }>(descending ? windowDown : windowUp, [organisationId, beginsAt(walk)]),
+    by === 'assessed_at' || learner !== null ? null : windowOf(tx, walk),
     groupIds === null || walk.after === null || filter.sinceUs === null || learner !== null
       ? null
       : tx.query<{ position: number | null }>(exitsAhead, [
