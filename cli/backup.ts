@@ -42,7 +42,7 @@ export const commands: Command[] = [
     run: async (call) => {
       const out = resolve(requiredOption(call, 'out'));
       const settings = embeddedSettings();
-      const embedded = await startEmbedded({ dataDir: settings.dataDir });
+      const embedded = await startEmbedded({ dataDir: settings.dataDir, mustExist: true });
       try {
         const given = { madeAt: formatMs(systemClock.nowMs()), told: meterOf(call) };
         const { files, bytes } = await backUp(embedded, settings.dataDir, out, given).catch(inOneSentence);

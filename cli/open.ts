@@ -6,6 +6,7 @@ import { feedLane, inWork } from '../src/db/work.ts';
 import { ApiError } from '../src/errors.ts';
 import { parseLowerBound } from '../src/feed/time.ts';
 import { limits } from '../src/limits.ts';
+import type { OpenApp } from '../src/open-app.ts';
 import { openApp } from '../src/open-app.ts';
 import type { Organisation } from '../src/organisations/organisations.ts';
 import { findOrganisation } from '../src/organisations/organisations.ts';
@@ -23,13 +24,21 @@ export function needsMailServer({ settings }: Pick<App, 'settings'>): void {
     throw new Failure('no mail server is set: set ARS_SMTP_URL and ARS_MAIL_FROM, or hand the link over yourself');
 }
 
-/** Opens the app for one command and lets go of it at the end; the command's own output is all that it prints. */
-export async function withApp<T>(run: (app: App) => Promise<T>): Promise<T> {
-  const opened = await openApp({ ...readSettings(process.env), log: 'none' });
+/**
+ * Opens the app for one command and lets go of it at the end; the command's own output is all that it prints. A command that
+ * was told of no database, or of another folder, would find nothing in a new one and say that all is well.
+ * @param given `mayBegin`: an embedded database is made where none is
+ */
+export async function withApp<T>(
+  run: (app: App, opened: OpenApp) => Promise<T>,
+  given: { mayBegin?: boolean; restoredBy?: string } = {},
+): Promise<T> {
+  const { mayBegin = false, restoredBy } = given;
+  const opened = await openApp({ ...readSettings(process.env), log: 'none' }, { mustExist: !mayBegin, restoredBy });
   const { settings } = opened.app;
   if (settings.baseUrl === '') settings.baseUrl = `http://${settings.host}:${settings.port}`;
   try {
-    return await run(opened.app);
+    return await run(opened.app, opened);
   } finally {
     await opened.close();
   }

@@ -157,13 +157,16 @@ export const commands: Command[] = [
         groupAutocreate: readSwitch(call, 'group-autocreate') ?? true,
         ukprn: readUkprn(call) ?? null,
       };
-      return withApp(async (app) => {
-        const row = await act(app, null, 'organisation create', async (work) => {
-          const made = await createOrganisation(work, given);
-          return { result: made, resource: made.public_id, organisationId: made.organisation_id };
-        });
-        return { json: { organisation_id: row.public_id }, text: text(row) };
-      });
+      return withApp(
+        async (app) => {
+          const row = await act(app, null, 'organisation create', async (work) => {
+            const made = await createOrganisation(work, given);
+            return { result: made, resource: made.public_id, organisationId: made.organisation_id };
+          });
+          return { json: { organisation_id: row.public_id }, text: text(row) };
+        },
+        { mayBegin: true },
+      );
     },
   },
   {

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { restoreBackup } from '../src/db/embedded/backup.ts';
 import { openApp } from '../src/open-app.ts';
-import { takeUpRestore } from '../src/restore/lineage.ts';
 import { embeddedSettings, inOneSentence, meterOf } from './backup.ts';
 import type { Command } from './command.ts';
 import { Misuse } from './command.ts';
@@ -22,10 +21,13 @@ export const commands: Command[] = [
       if ((from === undefined) === (call.options.declare !== true))
         throw new Misuse('give --from DIR, or --declare after you have restored your own PostgreSQL');
       if (from === undefined)
-        return withApp(async (app) => {
-          const organisations = (await takeUpRestore(app, operator))!;
-          return { json: { organisations }, text: `The restore is declared for ${shownAnew(organisations)}` };
-        });
+        return withApp(
+          async (_app, { begunAgain }) => {
+            const organisations = begunAgain!;
+            return { json: { organisations }, text: `The restore is declared for ${shownAnew(organisations)}` };
+          },
+          { restoredBy: operator },
+        );
       const settings = embeddedSettings();
       const { madeAt, files } = await restoreBackup(settings.dataDir, resolve(from), meterOf(call)).catch(
         inOneSentence,

@@ -9,7 +9,10 @@ export const commands: Command[] = [
     summary:
       'Use the database with the present ARS_SECRET after the one before was lost, and with it links and cursors',
     run: async () => {
-      const opened = await openApp({ ...readSettings(process.env), log: 'none' }, { acceptSecret: true });
+      const opened = await openApp(
+        { ...readSettings(process.env), log: 'none' },
+        { acceptSecret: true, mustExist: true },
+      );
       await opened.close();
       return {
         json: { accepted: true },

@@ -22,23 +22,36 @@ import type { Settings } from './settings.ts';
 /** How long the database may take to end its connections. */
 const closeMs = 2000;
 
-/** An app with its database, and how to let go of both. */
-export type OpenApp = { app: App; close(): Promise<void> };
+/** An app with its database, and how to let go of both; `begunAgain` feeds, where the opening took a restore up. */
+export type OpenApp = { app: App; begunAgain: number | null; close(): Promise<void> };
+
+/** What tests inject, and commands say of how they open it. */
+type Given = {
+  clock?: Clock;
+  random?: Random;
+  logTo?: { write(text: string): unknown };
+  /** Whatever secret the database was used with before. */
+  acceptSecret?: boolean;
+  /** No embedded database is made where none is. */
+  mustExist?: boolean;
+  /** Who says that the database was restored. */
+  restoredBy?: string;
+};
 
 /**
  * Settings → database (embedded unless DATABASE_URL says otherwise) → migrations → app.
- * @param given what tests inject; `acceptSecret`: whatever secret the database was used with before
  */
-export async function openApp(
-  settings: Settings,
-  given: { clock?: Clock; random?: Random; logTo?: { write(text: string): unknown }; acceptSecret?: boolean } = {},
-): Promise<OpenApp> {
+export async function openApp(settings: Settings, given: Given = {}): Promise<OpenApp> {
   const clock = given.clock ?? systemClock;
   const random = given.random ?? systemRandom;
   const log = streamLog(clock, settings.log, given.logTo ?? process.stderr);
   let embedded: EmbeddedDatabase | null = null;
   if (settings.databaseUrl === undefined)
-    embedded = await startEmbedded({ dataDir: settings.dataDir, log: (line) => log.info('database', { line }) });
+    embedded = await startEmbedded({
+      dataDir: settings.dataDir,
+      log: (line) => log.info('database', { line }),
+      mustExist: given.mustExist,
+    });
   if (settings.databaseUrl !== undefined) await provePooler(settings.databaseUrl, settings.databaseDirectUrl);
   const { databaseUrl, databaseDirectUrl } = settings;
   const distributed = databaseUrl !== undefined && (await isDistributed(databaseDirectUrl ?? databaseUrl));
@@ -64,10 +77,11 @@ export async function openApp(
       keyring,
     };
     const isPutBack = embedded !== null && (await isRestored(settings.dataDir));
-    await takeUpRestore(app, isPutBack ? 'operator' : null);
+    // Before the list is read: one that is missing after a restore must not be begun anew.
+    const begunAgain = await takeUpRestore(app, given.restoredBy ?? (isPutBack ? 'operator' : null));
     if (isPutBack) await forgetRestored(settings.dataDir);
     await applyErasures(app);
-    return { app, close };
+    return { app, begunAgain, close };
   } catch (error) {
     await close().catch(() => {});
     throw error;

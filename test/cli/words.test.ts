@@ -82,7 +82,7 @@ suite('words of the command line', () => {
     const file = join(folder, 'file');
     await writeFile(file, '');
     for (const path of ['/proc/x', '/proc/x/y', file, join(file, 'x'), join(folder, 'x'.repeat(300))]) {
-      const { code, said } = await callIn({ ARS_DATA_DIR: path }, 'organisation', 'list');
+      const { code, said } = await callIn({ ARS_DATA_DIR: path }, 'organisation', 'create', '--name', 'Riverside');
       assert.equal(code, 1, said);
       assert.match(said, /^ars: The data folder [^\n]+ can't be used, because [^\n]+: set ARS_DATA_DIR\.\n$/);
     }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { open, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { systemClock } from '../../clock.ts';
@@ -62,12 +62,18 @@ const answerMaxMs = 600_000;
  * Starts the real PostgreSQL from npm on `${dataDir}/postgres`, making the cluster the first time, or joins the server
  * that runs there: one that another process started, or one that outlived a killed host. A server that dies while we
  * use it is started again on the same port.
+ * @param options `mustExist`: nothing is made where no cluster is
  * @throws Error with one sentence that says what to do
  */
-export async function startEmbedded(options: { dataDir: string; log?: Log }): Promise<EmbeddedDatabase> {
+export async function startEmbedded(options: {
+  dataDir: string;
+  log?: Log;
+  mustExist?: boolean;
+}): Promise<EmbeddedDatabase> {
   const log = options.log ?? (() => {});
   const source = packageFolder();
   await refuseHalfRestored(options.dataDir);
+  if (options.mustExist === true) await refuseNew(options.dataDir);
   const base = await makeBase(options.dataDir).catch(refuseForeignFolder(options.dataDir));
   const usersLock = join(base, 'users.lock');
   // Whoever starts or stops the server holds the turn; whoever uses it holds a share of the users' lock.
@@ -150,6 +156,15 @@ export async function startEmbedded(options: { dataDir: string; log?: Log }): Pr
     },
     stop: () => (leaving ??= leave()),
   };
+}
+
+/** @throws Error where no database was ever made: whoever looks for one has named another folder, or left DATABASE_URL out. */
+async function refuseNew(dataDir: string): Promise<void> {
+  const base = join(dataDir, 'postgres');
+  if ((await clusterMajor(join(base, 'cluster'))) !== null || (await readCredentials(base))?.initialised) return;
+  throw new Error(
+    `There is no database in the data folder ${resolve(dataDir)}: set ARS_DATA_DIR or DATABASE_URL as the service has it.`,
+  );
 }
 
 /** A server that is told to end at once does so in milliseconds; its children may take seconds. */

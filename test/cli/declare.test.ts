@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { countRestores } from '../../src/restore/lineage.ts';
+import { withService } from '../service.ts';
+
+const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
+
+suite('commands and the database that they are told of', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'ars-declare-'));
+  await chmod(folder, 0o755);
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  const run = (env: Record<string, string>, ...words: string[]) =>
+    new Promise<{ code: number; said: string; out: string }>((resolve) => {
+      const { DATABASE_URL: _, ARS_SECRET: __, ...rest } = process.env;
+      execFile(process.execPath, [ars, ...words], { env: { ...rest, ...env } }, (error, out, said) =>
+        resolve({ code: Number(error?.code ?? 0), said, out }),
+      );
+    });
+
+  test('make no new one, where one of theirs is meant', async () => {
+    const data = join(folder, 'data');
+    for (const words of [
+      ['restore', '--declare'],
+      ['backup', '--out', join(folder, 'out')],
+      ['check', 'personal-data'],
+      ['digest', 'verify'],
+      ['secret', 'accept'],
+      ['organisation', 'list'],
+    ]) {
+      const { code, said } = await run({ ARS_DATA_DIR: data }, ...words);
+      assert.equal(code, 1, words.join(' '));
+      assert.match(said, /^ars: There is no database in the data folder .*: set ARS_DATA_DIR or DATABASE_URL .*\.\n$/);
+    }
+    assert.deepEqual(await readdir(folder), []);
+  });
+
+  test('a restore that is declared without its list is refused until the list is back', async () => {
+    const list = join(folder, 'erasures');
+    const service = await withService();
+    assert.equal(await countRestores(service.app.db), 0);
+    const env = {
+      DATABASE_URL: service.databaseUrl,
+      ARS_SECRET: service.app.settings.secret!,
+      ARS_ERASURES_FILE: list,
+    };
+    for (const words of [
+      ['restore', '--declare'],
+      ['organisation', 'list'],
+    ]) {
+      const { code, said } = await run(env, ...words);
+      assert.equal(code, 1, words.join(' '));
+      assert.match(said, /ARS_ERASURES_FILE names no file, and the database was restored/);
+      assert.equal(existsSync(list), false, 'none is begun anew from what an old backup knows');
+    }
+    assert.equal(await countRestores(service.app.db), 1);
+    await writeFile(list, '');
+    const declared = await run(env, 'restore', '--declare');
+    assert.equal(declared.code, 0, declared.said);
+    assert.match(declared.out, /^The restore is declared for 0 organisations/);
+  });
+});
