@@ -172,13 +172,13 @@ async function run(call: Call) {
   call.progress('');
   const url = service.app.settings.baseUrl;
   const { total } = sandbox.plan;
-  const since =
-    (await recentSince(service.app, sandbox.organisation.organisation_id)) ?? formatMs(service.app.clock.nowMs());
-  if (!call.json) process.stdout.write(welcome(url, sandbox, since, service.app.clock.nowMs(), perMinute, chaos));
-  // A service that answers shows its first learners while the others are made.
   let filled = 0;
   let made = false;
   try {
+    const since =
+      (await recentSince(service.app, sandbox.organisation.organisation_id)) ?? formatMs(service.app.clock.nowMs());
+    if (!call.json) process.stdout.write(welcome(url, sandbox, since, service.app.clock.nowMs(), perMinute, chaos));
+    // A service that answers shows its first learners while the others are made.
     filled = await sandbox.fill((done) => {
       made = true;
       call.progress(`Making learners: ${shown(done)} of ${shown(total)}`);

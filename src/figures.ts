@@ -78,16 +78,22 @@ const figures: Figure[] = [
   },
 ];
 
-/** @returns what brings the figures up to date; it never throws: a figure that can't be had is left out */
-export function databaseFigures(app: App): () => Promise<void> {
+/**
+ * @param reached whether the database answers, told within seconds even where it hangs
+ * @returns what brings the figures up to date; it never throws: a figure that can't be had is left out
+ */
+export function databaseFigures(app: App, reached: () => Promise<boolean>): () => Promise<void> {
   let last: Promise<void> | null = null;
   let askedMs = 0;
 
   async function askAll(): Promise<void> {
     measures.databaseEmbedded.set(app.settings.databaseUrl === undefined ? 1 : 0);
-    let answered = false;
-    for (const { of, ask } of figures) {
-      for (const gauge of of) gauge.clear();
+    for (const { of } of figures) for (const gauge of of) gauge.clear();
+    const up = await reached();
+    measures.databaseUp.set(up ? 1 : 0);
+    if (!up) return;
+    for (const { ask } of figures) {
+      let answered = false;
       try {
         await app.db.snapshot(async (tx) => {
           await tx.query(patience);
@@ -99,7 +105,6 @@ export function databaseFigures(app: App): () => Promise<void> {
         if (!answered) break;
       }
     }
-    measures.databaseUp.set(answered ? 1 : 0);
   }
 
   return () => {

@@ -92,6 +92,7 @@ export const turnsRefused = new Counter({
   name: 'ars_changes_refused_total',
   help: 'Changes refused because no turn came: full, late, stopping; or left, when the client had gone.',
   labels: ['why'],
+  known: [['full'], ['late']],
 });
 export const feedLockWait = new Histogram({
   name: 'ars_feed_lock_wait_seconds',
@@ -126,6 +127,7 @@ export const logErrors = new Counter({
   name: 'ars_log_errors_total',
   help: 'Failures written to the log, by event, whatever ARS_LOG says.',
   labels: ['event'],
+  known: [['audit.failed']],
 });
 
 export const databaseUp = new Gauge({

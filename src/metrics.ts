@@ -11,6 +11,9 @@ type Kind = 'counter' | 'gauge' | 'histogram';
 
 type Given = { name: string; help: string; labels?: readonly string[]; over?: Over; bounds?: readonly number[] };
 
+/** `known`: values of the labels of series that an alert asks for. */
+type GivenCounter = Given & { known?: readonly (readonly string[])[] };
+
 /** What there is of every metric: by its name, by the text of its labels, the numbers at its place. */
 export type Snapshot = Record<string, Record<string, number[]>>;
 
@@ -64,8 +67,17 @@ abstract class Metric {
   }
 }
 
+/**
+ * One without labels, and those that are known, are there at 0 from the beginning: Prometheus sees no increase where a
+ * series begins with its first event.
+ */
 export class Counter extends Metric {
   readonly kind = 'counter';
+  constructor({ known = [], ...given }: GivenCounter) {
+    super(given);
+    if (this.labels.length === 0) this.place();
+    for (const values of known) this.place(...values);
+  }
   add(place: number, by = 1): void {
     this.numbers[place]! += by;
   }

@@ -29,7 +29,7 @@ const unsealedIn = (name: string) =>
 
 /** What the log keeps beside its rows goes with the month that it is of, or says that the month is gone. */
 const withMonth = [
-  // The sealer locks the same rows one at a time, and holds nothing else.
+  // A sealer holds some of the same rows for as long as it writes their blocks, and waits for none that somebody else holds.
   statement('audit.forget_chains', 'update audit_chain set dropped_before = greatest(dropped_before, $1::timestamptz)'),
   statement(
     'audit.forget_blocks',

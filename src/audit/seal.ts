@@ -24,6 +24,12 @@ type Chain = {
   floor_block: number;
 };
 
+const chainOf = statement(
+  'audit.chain_of',
+  `
+  select exists (select from audit_chain where organisation_id = $1) as begun,
+         $1::int8 = 0 or exists (select from organisation where organisation_id = $1) as known`,
+);
 const begin = statement(
   'audit.chain_begin',
   'insert into audit_chain (organisation_id) values ($1) on conflict do nothing',
@@ -35,13 +41,18 @@ const lock = statement(
     where organisation_id = $1 for update skip locked`,
 );
 
-/** Whether the blocks since the floor hold all rows since the floor, and which transactions had ended by then. */
+/**
+ * Whether the blocks since the floor hold all rows since the floor, late ones of before it not counted; which transactions had
+ * ended by then; and this one, which began after all that drew a number below what is sealed.
+ */
 const look = statement(
   'audit.look_for_late',
   `
   select (select count(*) from audit where organisation_id = $1 and audit_id > $2 and audit_id <= $4)
-         = (select coalesce(sum(rows), 0) from audit_block where organisation_id = $1 and number > $3) as all_sealed,
-         pg_snapshot_xmin(pg_current_snapshot())::text::int8 as oldest, pg_snapshot_xmax(pg_current_snapshot())::text::int8 as next`,
+         = (select coalesce(sum(case when ids[1] > $2 then rows else (select count(*) from unnest(ids) as i where i > $2) end), 0)
+              from audit_block where organisation_id = $1 and number > $3) as all_sealed,
+         pg_snapshot_xmin(pg_current_snapshot())::text::int8 as oldest, pg_snapshot_xmax(pg_current_snapshot())::text::int8 as next,
+         pg_current_xact_id()::text::int8 as own`,
 );
 
 const mark = statement(
@@ -125,31 +136,38 @@ const everything = Number.MAX_SAFE_INTEGER;
 
 type Block = { rows: number; left: boolean };
 
+type Sealing = { signal?: AbortSignal | undefined; mostRows?: number };
+
 /** `looked`: nothing below what is sealed is missing in blocks; `left`: there is more to seal. */
 type Step = { made: boolean; looked: boolean; left: boolean };
 
 async function lockChain(tx: Tx, organisationId: number): Promise<Chain | undefined> {
   const [chain] = await tx.query<Chain>(lock, [organisationId]);
   if (chain !== undefined) return chain;
-  // Its first block, or another process is at it.
+  const [found] = await tx.query<{ begun: boolean; known: boolean }>(chainOf, [organisationId]);
+  // Another process is at it: to insert would be to wait for its end. Or the organisation was deleted meanwhile.
+  if (found!.begun || !found!.known) return undefined;
   await tx.query(begin, [organisationId]);
   return (await tx.query<Chain>(lock, [organisationId]))[0];
 }
 
 /** One block of an organisation, inside a transaction: whoever is killed in it leaves whole blocks behind. */
-async function sealBlock(app: App, tx: Tx, organisationId: number, looked: boolean, mostRows: number): Promise<Step> {
+async function sealBlock(
+  app: App,
+  tx: Tx,
+  organisationId: number,
+  looked: boolean,
+  { signal, mostRows = limits.auditBlockRows }: Sealing,
+): Promise<Step> {
   const chain = await lockChain(tx, organisationId);
   if (chain === undefined) return { made: false, looked, left: false };
   const { blocks, hash, sealed_id: sealedId, floor_id: floorId, floor_block: floorBlock } = chain;
   const now = new Date(app.clock.nowMs());
   const values = (from: number, to: number) => [organisationId, from, to, blocks, hash, now, mostRows, floorBlock];
   if (!looked) {
-    const [seen] = await tx.query<{ all_sealed: boolean; oldest: number; next: number }>(look, [
-      organisationId,
-      floorId,
-      floorBlock,
-      sealedId,
-    ]);
+    type Seen = { all_sealed: boolean; oldest: number; next: number; own: number };
+    const [seen] = await tx.query<Seen>(look, [organisationId, floorId, floorBlock, sealedId]);
+    signal?.throwIfAborted();
     if (!seen!.all_sealed) {
       const found = await tx.query(sealLate, values(floorId, sealedId));
       if (found.length > 0) return { made: true, looked: false, left: true };
@@ -160,7 +178,9 @@ async function sealBlock(app: App, tx: Tx, organisationId: number, looked: boole
       organisationId,
       over ? chain.mark_id : floorId,
       over ? chain.mark_block : floorBlock,
-      ...(over ? [sealedId, blocks, seen!.next] : [chain.mark_id, chain.mark_block, chain.mark_xid]),
+      ...(over
+        ? [sealedId, blocks, Math.max(seen!.own, seen!.next)]
+        : [chain.mark_id, chain.mark_block, chain.mark_xid]),
     ]);
   }
   const [block] = await tx.query<Block>(sealNext, values(sealedId, everything));
@@ -171,15 +191,8 @@ async function sealBlock(app: App, tx: Tx, organisationId: number, looked: boole
   return { made: counted, looked: true, left: counted };
 }
 
-type Sealing = { signal?: AbortSignal; mostRows?: number };
-
 /** Goes on after a step until nothing is left. @returns how many blocks it made, that step's included */
-async function sealRest(
-  app: App,
-  organisationId: number,
-  first: Step,
-  { signal, mostRows = limits.auditBlockRows }: Sealing,
-): Promise<number> {
+async function sealRest(app: App, organisationId: number, first: Step, sealing: Sealing): Promise<number> {
   let step = first;
   let made = 0;
   const count = () => {
@@ -188,9 +201,9 @@ async function sealRest(
     auditSealed.count();
   };
   count();
-  while (step.left && signal?.aborted !== true) {
+  while (step.left && sealing.signal?.aborted !== true) {
     const { looked } = step;
-    step = await app.db.transaction((tx) => sealBlock(app, tx, organisationId, looked, mostRows));
+    step = await app.db.transaction((tx) => sealBlock(app, tx, organisationId, looked, sealing));
     count();
   }
   return made;
@@ -202,9 +215,9 @@ export function sealOrganisation(app: App, organisationId: number, options: Seal
 }
 
 /** A block of each, in one transaction, their statements side by side on its connection. @returns one step each */
-async function sealTogether(app: App, organisationIds: number[]): Promise<Step[]> {
+async function sealTogether(app: App, organisationIds: number[], signal?: AbortSignal): Promise<Step[]> {
   return app.db.transaction(async (tx) => {
-    const steps = organisationIds.map((id) => sealBlock(app, tx, id, false, limits.auditBlockRows));
+    const steps = organisationIds.map((id) => sealBlock(app, tx, id, false, { signal }));
     // All of them, before the connection is given back.
     await Promise.allSettled(steps);
     return Promise.all(steps);
@@ -257,13 +270,15 @@ const youngMs = limits.auditBlockMs / 2;
  */
 export async function sealAudit(app: App, signal?: AbortSignal): Promise<void> {
   const nowMs = app.clock.nowMs();
+  const stopped = () => signal?.aborted === true;
   const waits = await whoWaits(app.db, new Date(nowMs - youngMs), new Date(nowMs + youngMs));
   const most = app.db.distributed === true ? 1 : limits.auditSealedTogether;
   for (let from = 0; from < waits.length; from += most) {
-    if (signal?.aborted === true) return;
+    if (stopped()) return;
     const ids = waits.slice(from, from + most);
-    const steps = ids.length > 1 ? await sealTogether(app, ids).catch(() => []) : [];
+    const steps = ids.length > 1 ? await sealTogether(app, ids, signal).catch(() => []) : [];
     for (const [i, organisationId] of ids.entries()) {
+      if (stopped()) return;
       try {
         const step = steps[i];
         if (step === undefined) await sealOrganisation(app, organisationId, { signal });

@@ -166,6 +166,9 @@ export class SetCache {
     version: number,
     setIds: Iterable<string>,
   ): Promise<Map<string, RenderedSet> | null> {
+    const asked = new Set(setIds);
+    // A page without rows says nothing of the groups' version.
+    if (asked.size === 0) return new Map();
     let known = this.#organisations.get(organisationId);
     if (known === undefined || known.version !== version || known.sets.size >= mostSets) {
       if (this.#organisations.size >= mostOrganisations) this.#organisations.clear();
@@ -174,7 +177,7 @@ export class SetCache {
     }
     const { sets } = known;
     const missing = new Set<string>();
-    for (const id of setIds) if (!sets.has(id)) missing.add(id);
+    for (const id of asked) if (!sets.has(id)) missing.add(id);
     if (missing.size === 0) return sets;
     const rendered = await renderSets(tx, organisationId, [...missing]);
     if (!rendered.values().every((set) => set.version === version)) return null;

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { after, suite, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import manifest from '../../package.json' with { type: 'json' };
 import type { Readiness } from '../../src/probes.ts';
 import { withService } from '../service.ts';
@@ -103,7 +104,9 @@ suite('a database that is away', () => {
       const between = await cable({ hostname: address.hostname, port: Number(address.port || 5432) });
       address.hostname = '127.0.0.1';
       address.port = String(between.port);
-      const far = await service.sibling({ databaseUrl: address.href });
+      const far = await service.sibling({ databaseUrl: address.href, settings: { ARS_METRICS_PORT: '0' } });
+      const up = async () =>
+        /^ars_database_up (\d)$/m.exec(await (await fetch(`${far.metricsUrl}/metrics`)).text())?.[1];
       assert.equal((await ask(`${far.url}/readyz`)).status, 200);
       between.is(how);
       const { status, body } = await ask(`${far.url}/readyz`);
@@ -112,8 +115,10 @@ suite('a database that is away', () => {
         [503, { database: 'unavailable', migrations: 'unknown', draining: 'no' }],
       );
       assert.equal((await fetch(`${far.url}/livez`)).status, 200);
+      assert.equal(await up(), '0');
       between.is('cut');
       between.is('whole');
       while ((await ask(`${far.url}/readyz`)).status !== 200);
+      while ((await up()) !== '1') await wait(100);
     });
 });

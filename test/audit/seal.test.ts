@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { auditInside } from '../../src/audit/audit.ts';
 import { exportedBlock, exportedRow, verifyExport } from '../../src/audit/export.ts';
 import { dropAuditMonths, makeAuditMonths } from '../../src/audit/months.ts';
 import { foldRefused } from '../../src/audit/refused.ts';
 import { sealAudit, sealOrganisation } from '../../src/audit/seal.ts';
-import type { Verdict } from '../../src/audit/verify.ts';
 import { readBlockRows, readBlocks, readUnsealed, verifyAudit } from '../../src/audit/verify.ts';
 import { manualClock } from '../../src/clock.ts';
 import { openDatabase } from '../../src/db/database.ts';
@@ -14,6 +12,7 @@ import { client } from '../contract/client.ts';
 import { onCitus } from '../postgres.ts';
 import type { TestOrganisation, TestService } from '../service.ts';
 import { withService } from '../service.ts';
+import { sealedLog } from './sealed.ts';
 
 /** The audit log is sealed after its rows' commit, and whatever is changed later shows. */
 
@@ -23,29 +22,7 @@ const service = await withService({ clock });
 const { app } = service;
 const minute = 60_000;
 
-async function writes(org: { id: number }, count: number, everyMs = 0, tx: Tx = app.db): Promise<void> {
-  for (let i = 0; i < count; i++) {
-    await auditInside(tx, {
-      organisationId: org.id,
-      atMs: clock.nowMs(),
-      requestId: app.random.uuid(),
-      actor: 'ARSKTEST',
-      action: 'GET /groups',
-      resource: null,
-      status: 200,
-      detail: '{"limit":100,"rows":0,"ms":1}',
-    });
-    clock.advance(everyMs);
-  }
-}
-
-const blocksOf = (org: { id: number }) => Array.fromAsync(readBlocks(app, org.id));
-
-async function intact(org: { id: number }): Promise<Verdict> {
-  const verdict = await verifyAudit(app, org.id);
-  assert.deepEqual(verdict.faults, []);
-  return verdict;
-}
+const { writes, blocksOf, intact } = sealedLog(service, clock);
 
 async function faultsOf(org: { id: number }, change: string, values: unknown[] = []): Promise<string> {
   await app.db.query(change, values);
@@ -96,47 +73,6 @@ suite('sealing', () => {
     await org.post('/groups', { type: 'cohort', ref: 'Ä-1', name: 'Ünïcode \u001f?' });
     await sealOrganisation(app, org.id);
     assert.equal((await intact(org)).rows, 7);
-  });
-
-  test('by two processes at once puts each row into one block', async () => {
-    const other = await service.sibling({ role: 'web' });
-    const orgs = await Promise.all(Array.from({ length: 4 }, () => service.organisation()));
-    for (const org of orgs) await writes(org, 9, 30_000);
-    clock.advance(minute);
-    await Promise.all([app, other.app, app, other.app].map((one) => sealAudit(one)));
-    for (const org of orgs) {
-      await sealOrganisation(app, org.id);
-      const ids = (await blocksOf(org)).flatMap((block) => block.ids ?? []);
-      assert.deepEqual([ids.length, new Set(ids).size], [9, 9]);
-      await intact(org);
-    }
-  });
-
-  test('of several organisations takes one transaction, and one that fails keeps none of the others', async () => {
-    const orgs = await Promise.all(Array.from({ length: 4 }, () => service.organisation()));
-    const ids = orgs.map((org) => org.id);
-    const round = async () => {
-      for (const org of orgs) await writes(org, 3);
-      clock.advance(minute);
-      await sealAudit(app);
-    };
-    const transactions = async (number: number) =>
-      app.db.query<{ n: number; blocks: number }>(
-        `select count(distinct xmin::text::int8)::int8 as n, count(*) as blocks from audit_block
-          where organisation_id = any($1) and number = $2`,
-        [ids, number],
-      );
-    await round();
-    assert.deepEqual(await transactions(1), [{ n: 1, blocks: 4 }]);
-    // Its next block would be one that is there already.
-    const chain = (blocks: number) =>
-      app.db.query('update audit_chain set blocks = $2 where organisation_id = $1', [ids[1], blocks]);
-    await chain(0);
-    await round();
-    assert.deepEqual(await transactions(2), [{ n: 3, blocks: 3 }]);
-    await chain(1);
-    await sealAudit(app);
-    for (const org of orgs) assert.equal((await intact(org)).unsealed.rows, 0);
   });
 
   test('that is killed in the middle leaves whole blocks, and the next one goes on', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import '../../src/measures.ts';
-import { metricsTable } from '../../src/metrics.ts';
+import { exposition, metricsTable, readMetrics } from '../../src/metrics.ts';
 import { projectFiles, read, root } from '../source-tree.ts';
 
 type Rules = { groups: { rules: { alert: string; expr: string; annotations: { runbook: string } }[] }[] };
@@ -48,6 +48,15 @@ test('the events that alerts name are logged somewhere', () => {
   );
   for (const { expr } of rules)
     for (const [, event] of expr.matchAll(/event="([^"]+)"/g)) assert.ok(logged.includes(event!), event!);
+});
+
+test('what an alert waits to rise is there at 0 from the beginning: Prometheus sees no rise in the first event of a series', () => {
+  const lines = exposition(readMetrics()).split('\n');
+  const awaited = rules.flatMap(({ expr }) =>
+    [...expr.matchAll(/increase\((\w+(?:\{[^}]*\})?)\[/g)].map(([, one]) => one!),
+  );
+  assert.ok(awaited.length >= 4);
+  for (const one of awaited) assert.ok(lines.includes(`${one} 0`), one);
 });
 
 test('the guide says what to do about each alert', () => {

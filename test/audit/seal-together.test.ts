@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { sealAudit, sealOrganisation } from '../../src/audit/seal.ts';
+import { manualClock } from '../../src/clock.ts';
+import { openDatabase } from '../../src/db/database.ts';
+import { onCitus } from '../postgres.ts';
+import { withService } from '../service.ts';
+import { sealedLog } from './sealed.ts';
+
+/** Several processes that seal, several organisations at once, and rows that are committed late. */
+
+const clock = manualClock(Date.UTC(2026, 0, 31, 9));
+const service = await withService({ clock });
+const { app } = service;
+const minute = 60_000;
+const { writes, blocksOf, intact } = sealedLog(service, clock);
+
+suite('sealing', () => {
+  test('by two processes at once puts each row into one block', async () => {
+    const other = await service.sibling({ role: 'web' });
+    const orgs = await Promise.all(Array.from({ length: 4 }, () => service.organisation()));
+    for (const org of orgs) await writes(org, 9, 30_000);
+    clock.advance(minute);
+    await Promise.all([app, other.app, app, other.app].map((one) => sealAudit(one)));
+    for (const org of orgs) {
+      await sealOrganisation(app, org.id);
+      const ids = (await blocksOf(org)).flatMap((block) => block.ids ?? []);
+      assert.deepEqual([ids.length, new Set(ids).size], [9, 9]);
+      await intact(org);
+    }
+  });
+
+  test('of several organisations takes one transaction, and one that fails keeps none of the others', async () => {
+    const orgs = await Promise.all(Array.from({ length: 4 }, () => service.organisation()));
+    const ids = orgs.map((org) => org.id);
+    const round = async () => {
+      for (const org of orgs) await writes(org, 3);
+      clock.advance(minute);
+      await sealAudit(app);
+    };
+    const transactions = async (number: number) =>
+      app.db.query<{ n: number; blocks: number }>(
+        `select count(distinct xmin::text::int8)::int8 as n, count(*) as blocks from audit_block
+          where organisation_id = any($1) and number = $2`,
+        [ids, number],
+      );
+    await round();
+    assert.deepEqual(await transactions(1), [{ n: 1, blocks: 4 }]);
+    // Its next block would be one that is there already.
+    const chain = (blocks: number) =>
+      app.db.query('update audit_chain set blocks = $2 where organisation_id = $1', [ids[1], blocks]);
+    await chain(0);
+    await round();
+    assert.deepEqual(await transactions(2), [{ n: 3, blocks: 3 }]);
+    await chain(1);
+    await sealAudit(app);
+    for (const org of orgs) assert.equal((await intact(org)).unsealed.rows, 0);
+  });
+
+  test('passes over no late row where another one was late just before', async () => {
+    const org = await service.organisation();
+    const own = openDatabase(service.databaseUrl, app.log, 2, undefined, onCitus);
+    /** Draws a number and commits only when it is told to. */
+    const late = async () => {
+      const [drawn, told] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const done = own.transaction(async (tx) => {
+        await writes(org, 1, 0, tx);
+        drawn.resolve();
+        await told.promise;
+      });
+      await Promise.race([drawn.promise, done]);
+      return async () => {
+        told.resolve();
+        await done;
+      };
+    };
+    /** Seals row by row; between its look and its second block something else happens. */
+    const seal = async (meanwhile: () => Promise<void>) => {
+      let transactions = 0;
+      const db: typeof app.db = {
+        ...app.db,
+        async transaction(inside, turn) {
+          if (++transactions === 2) await meanwhile();
+          return app.db.transaction(inside, turn);
+        },
+      };
+      await sealOrganisation({ ...app, db }, org.id, { mostRows: 1 });
+    };
+    try {
+      const commits: (() => Promise<void>)[] = [];
+      for (let round = 0; round < 2; round++) {
+        await writes(org, 1);
+        await seal(async () => {
+          commits.push(await late());
+          await writes(org, 1);
+        });
+      }
+      for (const commit of commits) {
+        await commit();
+        await seal(async () => {});
+      }
+      assert.deepEqual([(await intact(org)).rows, (await intact(org)).unsealed.rows], [6, 0]);
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('waits for no organisation that another process is at', async () => {
+    const orgs = await Promise.all([service.organisation(), service.organisation()]);
+    for (const org of orgs) await writes(org, 1);
+    clock.advance(minute);
+    await sealAudit(app);
+    for (const org of orgs) await writes(org, 1);
+    clock.advance(minute);
+    const lines = service.logged.length;
+    const own = openDatabase(service.databaseUrl, app.log, 1, undefined, onCitus);
+    try {
+      await own.transaction(async (tx) => {
+        await tx.query('update audit_chain set blocks = blocks where organisation_id = $1', [orgs[0]!.id]);
+        await sealAudit(app);
+        assert.deepEqual(await Promise.all(orgs.map(async (org) => (await blocksOf(org)).length)), [1, 2]);
+      });
+    } finally {
+      await own.close();
+    }
+    assert.ok(!service.logged.slice(lines).join('').includes('audit.not_sealed'));
+    await sealAudit(app);
+    assert.equal((await blocksOf(orgs[0]!)).length, 2);
+  });
+});

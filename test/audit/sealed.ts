@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { auditInside } from '../../src/audit/audit.ts';
+import type { Verdict } from '../../src/audit/verify.ts';
+import { readBlocks, verifyAudit } from '../../src/audit/verify.ts';
+import type { manualClock } from '../../src/clock.ts';
+import type { Tx } from '../../src/db/database.ts';
+import type { TestService } from '../service.ts';
+
+/** Rows of a service's log, written at once, and what is sealed of them. */
+export function sealedLog({ app }: TestService, clock: ReturnType<typeof manualClock>) {
+  async function writes(org: { id: number }, count: number, everyMs = 0, tx: Tx = app.db): Promise<void> {
+    for (let i = 0; i < count; i++) {
+      await auditInside(tx, {
+        organisationId: org.id,
+        atMs: clock.nowMs(),
+        requestId: app.random.uuid(),
+        actor: 'ARSKTEST',
+        action: 'GET /groups',
+        resource: null,
+        status: 200,
+        detail: '{"limit":100,"rows":0,"ms":1}',
+      });
+      clock.advance(everyMs);
+    }
+  }
+
+  const blocksOf = (org: { id: number }) => Array.fromAsync(readBlocks(app, org.id));
+
+  async function intact(org: { id: number }): Promise<Verdict> {
+    const verdict = await verifyAudit(app, org.id);
+    assert.deepEqual(verdict.faults, []);
+    return verdict;
+  }
+
+  return { writes, blocksOf, intact };
+}
