@@ -7,7 +7,6 @@ import { sealAudit, sealOrganisation } from '../../src/audit/seal.ts';
 import { readBlockRows, readBlocks, readUnsealed, verifyAudit } from '../../src/audit/verify.ts';
 import { manualClock } from '../../src/clock.ts';
 import { openDatabase } from '../../src/db/database.ts';
-import type { Tx } from '../../src/db/database.ts';
 import { client } from '../contract/client.ts';
 import { onCitus } from '../postgres.ts';
 import type { TestOrganisation, TestService } from '../service.ts';
