@@ -17,4 +17,9 @@ export type App = {
   /** Encrypts the signing secrets of webhook endpoints at rest. */
   keyring: Keyring;
   log: Log;
+  /**
+   * `pending`: a restore was found, and the list of erasures has not been applied since, so nobody's data may be shown.
+   * `applied`: the restore after which this process has applied its list. See src/restore/erasures.ts.
+   */
+  restored: { pending: boolean; applied: string };
 };

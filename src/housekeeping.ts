@@ -20,33 +20,46 @@ import { pruneUserInvitations } from './users/invitations.ts';
 import { pruneSessions } from './users/sessions.ts';
 import { pruneAttempts } from './users/throttle.ts';
 import { carryOutRuns, pruneRehearsals } from './retention/run.ts';
-import { applyErasures } from './restore/erasures.ts';
-import { takeUpRestore } from './restore/lineage.ts';
+import { followRestores } from './restore/erasures.ts';
 import { dropEventMonths, makeEventMonths } from './webhooks/months.ts';
 import { runResends } from './webhooks/resend.ts';
 import { closeIdleSittings } from './sittings/expire.ts';
 
 const everyMs = 60_000;
+/** A process outlives the database that it was connected to: a standby takes over, or a backup comes in its place. */
+const restoresEveryMs = 10_000;
 
-/** What every process tidies once a minute; a round that takes longer delays the next one. */
+/** What every process tidies once a minute, and how it finds restores; a round that takes longer delays the next one. */
 export function startHousekeeping(app: App): { stop(): Promise<void> } {
   const stopping = new AbortController();
+  const stops = [
+    startRounds(everyMs, () => tidy(app, stopping.signal)),
+    startRounds(restoresEveryMs, () =>
+      followRestores(app).catch((error: unknown) => app.log.error('housekeeping.failed', errorFields(error))),
+    ),
+  ];
+  return {
+    async stop() {
+      stopping.abort();
+      await Promise.all(stops.map((stop) => stop()));
+    },
+  };
+}
+
+function startRounds(ms: number, once: () => Promise<void>): () => Promise<void> {
   let round = Promise.resolve();
   let timer: NodeJS.Timeout;
   const wait = () => {
     timer = setTimeout(() => {
-      round = tidy(app, stopping.signal).then(wait);
-    }, everyMs);
+      round = once().then(wait);
+    }, ms);
     timer.unref();
   };
   wait();
-  return {
-    async stop() {
-      stopping.abort();
-      clearTimeout(timer);
-      await round;
-      clearTimeout(timer);
-    },
+  return async () => {
+    clearTimeout(timer);
+    await round;
+    clearTimeout(timer);
   };
 }
 
@@ -64,6 +77,7 @@ async function tidyEvents(app: App): Promise<void> {
 }
 
 async function tidy(app: App, signal: AbortSignal): Promise<void> {
+  if (app.restored.pending) return;
   const done = await Promise.allSettled([
     pruneIdempotency(app, signal),
     tidyAudit(app, signal),
@@ -79,8 +93,6 @@ async function tidy(app: App, signal: AbortSignal): Promise<void> {
     runInvitations(app, signal),
     scrubDigest(app),
     keyAll(app, signal),
-    // A process outlives the database that it was connected to: a standby takes over, or a backup comes in its place.
-    takeUpRestore(app).then((begun) => (begun === null ? 0 : applyErasures(app))),
     inWork(app, null, async (work) => {
       await pruneRehearsals(work, limits.rehearsalMs);
       await pruneCases(work, limits.caseTextsMs);

@@ -13,7 +13,7 @@ import { createKeyring } from './keyring.ts';
 import { streamLog } from './log.ts';
 import type { Random } from './random.ts';
 import { systemRandom } from './random.ts';
-import { applyErasures } from './restore/erasures.ts';
+import { applyErasures, isPending } from './restore/erasures.ts';
 import { takeUpRestore } from './restore/lineage.ts';
 import { deriveSecrets } from './secrets.ts';
 import { acceptSecret, proveSecret, serviceSecret } from './service-secret.ts';
@@ -75,12 +75,14 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
       log,
       secrets: deriveSecrets(secret, settings.previousSecrets),
       keyring,
+      restored: { pending: false, applied: '' },
     };
     const isPutBack = embedded !== null && (await isRestored(settings.dataDir));
     // Before the list is read: one that is missing after a restore must not be begun anew.
     const begunAgain = await takeUpRestore(app, given.restoredBy ?? (isPutBack ? 'operator' : null));
     if (isPutBack) await forgetRestored(settings.dataDir);
     await applyErasures(app);
+    await isPending(app);
     return { app, begunAgain, close };
   } catch (error) {
     await close().catch(() => {});

@@ -1,6 +1,8 @@
 import type { App } from './app.ts';
 import { batcher } from './db/batcher.ts';
+import type { Tx } from './db/database.ts';
 import { missingMigrations } from './db/migrate.ts';
+import { isPending } from './restore/erasures.ts';
 import { version } from './version.ts';
 
 /** How long the database may take to answer a probe before the process counts as one that doesn't reach it. */
@@ -15,6 +17,8 @@ export type Readiness = {
     /** `missing`: the database lacks some that this version needs, as after the restore of an older backup. */
     migrations: 'ok' | 'missing' | 'unknown';
     draining: 'no' | 'yes';
+    /** The database was restored, and the list of erasures has not been applied since. */
+    restore?: 'pending';
   };
   /** With --processes, on the port for probes: how many are ready, of how many. One is enough. */
   processes?: { ready: number; started: number };
@@ -27,28 +31,37 @@ export type Probes = {
   drain(): void;
 };
 
+type Found = { migrated: boolean; pending: boolean };
+
+async function look(app: App, tx: Tx): Promise<Found> {
+  const migrated = (await missingMigrations(tx)).length === 0;
+  return { migrated, pending: migrated && (await isPending(app, tx)) };
+}
+
 /** Asks on a connection of its own: that all others are busy is no reason to be taken out of service. */
 export function createProbes(app: App): Probes {
   let draining = false;
   let connection = app.db.dedicated();
   // However many probes wait, the database is asked once.
-  const ask = batcher<void, boolean>(async (probes) => {
-    const missing = await within(answerMs, missingMigrations(connection), () => {
+  const ask = batcher<void, Found>(async (probes) => {
+    const found = await within(answerMs, look(app, connection), () => {
       // What hangs may go on hanging for minutes: the next probe tries a new one.
       void connection.close();
       connection = app.db.dedicated();
     });
-    return new Array<boolean>(probes.length).fill(missing.length === 0);
+    return new Array<Found>(probes.length).fill(found);
   }, Infinity);
   return {
     async readiness() {
-      const migrated = await ask().catch(() => null);
+      const found = await ask().catch(() => null);
       const checks: Readiness['checks'] = {
-        database: migrated === null ? 'unavailable' : 'ok',
-        migrations: migrated === null ? 'unknown' : migrated ? 'ok' : 'missing',
+        database: found === null ? 'unavailable' : 'ok',
+        migrations: found === null ? 'unknown' : found.migrated ? 'ok' : 'missing',
         draining: draining ? 'yes' : 'no',
+        ...(found?.pending === true ? { restore: 'pending' } : {}),
       };
-      return { status: migrated === true && !draining ? 'ready' : 'not_ready', version, checks };
+      const isReady = found !== null && found.migrated && !found.pending && !draining;
+      return { status: isReady ? 'ready' : 'not_ready', version, checks };
     },
     drain() {
       draining = true;

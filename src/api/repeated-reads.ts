@@ -93,7 +93,7 @@ export function answerRepeatedReads(
   const [everyOther] = server.listeners('request') as [RequestListener];
   server.removeAllListeners('request').on('request', (request, response) => {
     // With spans, every request goes the way on which they are made.
-    const unchanged = tracing || stopping() ? null : reads.find(request);
+    const unchanged = tracing || stopping() || app.restored.pending ? null : reads.find(request);
     if (unchanged === null) {
       everyOther(request, response);
       return;

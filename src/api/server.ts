@@ -4,6 +4,7 @@ import Fastify from 'fastify';
 import type { App } from '../app.ts';
 import { auditor } from '../audit/audit.ts';
 import { refusedCalls } from '../audit/refused.ts';
+import { DatabaseUnavailable } from '../db/database.ts';
 import { ApiError, errorBody } from '../errors.ts';
 import { SetCache } from '../feed/group-sets.ts';
 import { Connections } from '../http/connections.ts';
@@ -59,6 +60,9 @@ declare module 'fastify' {
 const headerBytes = 2 * limits.urlBytes;
 
 const noQuery = {};
+
+/** What is answered even while a restored database isn't shown. */
+const probes: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
 
 /** A connection on which nothing moves in either direction for so long is ended. */
 const stillMs = 120_000;
@@ -128,7 +132,13 @@ function addHooks(app: App, fastify: FastifyInstance, connections: () => Connect
     request.startedMs = app.clock.monotonicMs();
     reply.header(requestIdHeader, request.id);
     const fault = hostFault(request.raw);
-    const goOn = () => done(fault === null ? undefined : new ApiError('bad_request', fault));
+    const refusal =
+      fault !== null
+        ? new ApiError('bad_request', fault)
+        : app.restored.pending && !probes.has(request.routeOptions.url ?? '')
+          ? new DatabaseUnavailable({ code: 'RESTORED' })
+          : undefined;
+    const goOn = () => done(refusal);
     if (!tracing) return goOn();
     request.span = beginRequest(request.raw);
     return withinRequest(request.span, goOn);

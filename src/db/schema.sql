@@ -596,6 +596,7 @@ create table legal_hold (
 CREATE INDEX legal_hold_open ON public.legal_hold USING btree (organisation_id, learner_id) WHERE (released_at IS NULL);
 
 create table lineage (
+  erased_through integer,
   identity text not null,
   one boolean not null default true,
   restores integer not null default 0,

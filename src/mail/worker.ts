@@ -46,10 +46,11 @@ export function startMailer(app: App, gather: ((work: Work) => Promise<void>)[] 
   let timer: NodeJS.Timeout | null = null;
 
   async function look(): Promise<void> {
+    if (app.restored.pending) return;
     for (const step of gather) await inWork(app, null, step).catch(failed);
     const { lost, expired } = await endOverdue(app.db, app.clock.nowMs());
     if (lost > 0 || expired > 0) app.log.error('mail.given_up', { lost, expired });
-    while (!stopping.signal.aborted) {
+    while (!stopping.signal.aborted && !app.restored.pending) {
       const nowMs = app.clock.nowMs();
       const held = await takeMails(app.db, { by: id, nowMs, untilMs: nowMs + holdMs }, mostHeld);
       if (held.length === 0) return;

@@ -1,16 +1,19 @@
 import { access, constants } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { App } from '../app.ts';
+import type { Tx } from '../db/database.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import type { ListedErasure } from '../erasures-list.ts';
 import { appendErasures, proveWritable, readErasures } from '../erasures-list.ts';
 import { findLearnersByIds, listErasures } from '../learners/learners.ts';
 import { deleteOrganisationAgain } from '../leaving/delete.ts';
+import { errorFields } from '../log.ts';
 import { findOrganisation } from '../organisations/organisations.ts';
 import { listDeletions } from '../organisations/suspension.ts';
 import { SettingsError } from '../settings.ts';
 import { eraseLearner, isErased } from '../withdrawals/erase.ts';
-import { countRestores } from './lineage.ts';
+import type { Lineage } from './lineage.ts';
+import { keepErased, knownLineage, takeUpRestore } from './lineage.ts';
 
 /** Learners that are looked for by one statement. */
 const atOnce = 1000;
@@ -26,9 +29,11 @@ const keyOf = ({ organisation_id, learner_id }: ListedErasure) => `${organisatio
 export async function applyErasures(app: App): Promise<number> {
   const { erasuresFile: path } = app.settings;
   if (path === null) return 0;
+  // As it is before the list is read: a restore that is found meanwhile is another one.
+  const lineage = await knownLineage(app.db);
   const listed = await readErasures(path);
   if (listed === null) {
-    if ((await countRestores(app.db)) > 0)
+    if (lineage !== undefined && lineage.restores > 0)
       throw new SettingsError(
         'ARS_ERASURES_FILE names no file, and the database was restored from a backup that may hold who was erased since: put the list back, or make an empty file if nobody was.',
       );
@@ -54,7 +59,46 @@ export async function applyErasures(app: App): Promise<number> {
     }
   }
   if (erased + deleted > 0) app.log.error('erasures.applied', { learners: erased, organisations: deleted });
+  if (lineage !== undefined) {
+    await keepErased(app.db, lineage);
+    app.restored.applied = nameOf(lineage);
+  }
   return erased;
+}
+
+/**
+ * Whether nothing may be served yet, and remembers it. A process with a list serves once it has applied its own, for those of
+ * other machines may lack something; one without a list waits for somebody's, where the database was ever used with one.
+ */
+export async function isPending(app: App, tx: Tx = app.db): Promise<boolean> {
+  const lineage = await knownLineage(tx);
+  const applied = app.settings.erasuresFile === null ? isErasedByAny(lineage) : isErasedBy(app, lineage);
+  return (app.restored.pending = !applied);
+}
+
+const isErasedBy = ({ restored }: App, lineage?: Lineage) =>
+  lineage === undefined || restored.applied === nameOf(lineage);
+
+const isErasedByAny = (lineage?: Lineage) =>
+  lineage === undefined || lineage.erased_through === null || lineage.erased_through >= lineage.restores;
+
+/** After a restore of an older backup the same number comes again. */
+const nameOf = ({ restores, since }: Lineage): string => `${restores} ${since.getTime()}`;
+
+/** What a process that serves does again and again: it takes a restore up, and tries to apply its list until it has. */
+export async function followRestores(app: App): Promise<void> {
+  await takeUpRestore(app);
+  if (!(await isPending(app))) return;
+  const why = await applyErasures(app).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  if (!(await isPending(app))) return;
+  const advice =
+    why instanceof SettingsError
+      ? why.message
+      : 'The database was restored, and nothing is served until a process with ARS_ERASURES_FILE has applied its list.';
+  app.log.error('erasures.not_applied', { ...(why === null ? {} : errorFields(why)), advice });
 }
 
 async function eraseAgain(app: App, organisationId: number, listed: readonly string[]): Promise<number> {

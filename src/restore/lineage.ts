@@ -21,16 +21,20 @@ const identity = statement(
                    ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4, d.oid) as identity
     from pg_database d where d.datname = current_database()`,
 );
-const known = statement('lineage.known', 'select identity, restores from lineage');
+const known = statement('lineage.known', 'select identity, restores, since, erased_through from lineage');
 const lock = statement('lineage.lock', `select pg_advisory_xact_lock(${advisoryLocks.lineage})`);
 const keep = statement(
   'lineage.keep',
   `
   insert into lineage (identity, restores, since) values ($1, $2, $3)
-  on conflict (one) do update set identity = excluded.identity, restores = excluded.restores, since = excluded.since`,
+  on conflict (one) do update set identity = excluded.identity, restores = excluded.restores,
+    since = case when excluded.restores > lineage.restores then excluded.since else lineage.since end`,
 );
+// Nothing where the database was restored again meanwhile: that is another restore, even if it bears the same number.
+const erased = statement('lineage.erased', 'update lineage set erased_through = $1 where restores = $1 and since = $2');
 
-type Lineage = { identity: string; restores: number };
+/** `since`: when the last restore was found. */
+export type Lineage = { identity: string; restores: number; since: Date; erased_through: number | null };
 
 /** Empty where PostgreSQL doesn't tell. */
 async function identityOf(db: Database): Promise<string> {
@@ -42,7 +46,7 @@ async function identityOf(db: Database): Promise<string> {
   return rows[0]?.identity ?? '';
 }
 
-async function knownLineage(tx: Tx): Promise<Lineage | undefined> {
+export async function knownLineage(tx: Tx): Promise<Lineage | undefined> {
   return (await tx.query<Lineage>(known))[0];
 }
 
@@ -84,6 +88,11 @@ async function takeUp(work: Work, now: string, by: string | null): Promise<numbe
       status: null,
     });
   return ids.length;
+}
+
+/** A list of erasures was applied after this restore. */
+export async function keepErased(tx: Tx, { restores, since }: Lineage): Promise<void> {
+  await tx.query(erased, [restores, since]);
 }
 
 /** How often the database was restored, as far as the service knows. */

@@ -165,7 +165,7 @@ function createPermission(means: Means, waiting: ReadonlySet<Turn>) {
       return false;
     });
     const nowMs = app.clock.nowMs();
-    if (lane.closed || stopping.aborted || nowMs >= lane.leasedUntilMs) {
+    if (lane.closed || stopping.aborted || app.restored.pending || nowMs >= lane.leasedUntilMs) {
       lane.close();
       return false;
     }

@@ -124,7 +124,7 @@ async function* lines(
       const beat = wait(limits.listenerHeartbeatMs, null, { signal: resting.signal }).catch(() => null);
       const found = await Promise.race([next, beat]);
       resting.abort();
-      if (over.aborted || found?.done === true) break;
+      if (over.aborted || found?.done === true || app.restored.pending) break;
       if (app.clock.monotonicMs() - lookedMs >= limits.listenerHeartbeatMs) {
         lookedMs = app.clock.monotonicMs();
         if (!(await isKeyGood(app.db, organisationId, keyId, app.clock.nowMs()))) {

@@ -93,6 +93,7 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
   const lookout = createLookout({ ...part, latestMs: pollMs, look, looked: quiet.look });
 
   async function look(organisations: number[] | null): Promise<{ more: boolean; dueInMs: number | null }> {
+    if (app.restored.pending) return { more: false, dueInMs: null };
     await reading.recovered();
     await holding.nudge(organisations);
     const more = await holding.claim(organisations);

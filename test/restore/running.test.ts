@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, suite, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import type { Readiness } from '../../src/probes.ts';
+import { followRestores } from '../../src/restore/erasures.ts';
+import { countRestores } from '../../src/restore/lineage.ts';
+import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { scenario } from '../scenario.ts';
+import type { TestService } from '../service.ts';
+import { withService } from '../service.ts';
+
+/** Restores under processes that run on. What each does every ten seconds is done here when its turn comes. */
+
+const folder = await mkdtemp(join(tmpdir(), 'ars-running-'));
+after(() => rm(folder, { recursive: true, force: true }));
+const list = join(folder, 'erasures');
+const away = join(folder, 'away');
+
+/** Lines are written once in a turn. */
+async function refusals(service: TestService): Promise<string[]> {
+  await setImmediate();
+  return service.logged
+    .join('')
+    .split('\n')
+    .filter((line) => line.includes('"erasures.not_applied"'));
+}
+
+async function readiness(service: TestService) {
+  const reply = await fetch(`${service.url}/readyz`);
+  return [reply.status, ((await reply.json()) as Readiness).checks.restore];
+}
+
+suite('a restore under processes that run on', async () => {
+  const settings = { ARS_ERASURES_FILE: list };
+  const one = await withService({ settings });
+  const scene = await scenario(one);
+  const { org } = scene;
+  const other = await one.sibling({ settings });
+  const without = await one.sibling({ settings: {} });
+  const all = [one, other, without];
+  const { db } = one.app;
+
+  const isBack = () => db.query(`update lineage set identity = '7 1 16384'`);
+  const asked = async (service: TestService, path = '/learners/ed') => {
+    const reply = await service.client(org.key).get(path);
+    return reply.status;
+  };
+  const lineOf = (learnerId: string, organisation = org.publicId) =>
+    `${JSON.stringify({ organisation_id: organisation, learner_id: learnerId })}\n`;
+  const erasedTimes = async (learnerId: string) =>
+    (await db.query(`select from learner_change where learner_id = $1 and kind = 'erased'`, [learnerId])).length;
+  const through = async () =>
+    (
+      await db.query<{ restores: number; erased_through: number | null }>(
+        'select restores, erased_through from lineage',
+      )
+    )[0];
+  async function learner(ref: string) {
+    const made = await scene.learner(ref);
+    await made.completes();
+    return (await made.read()).learner_id as string;
+  }
+
+  test('nothing is served before the list is applied, by whichever process', async () => {
+    const [ed, fi] = [await learner('ed'), await learner('fi')];
+    const follower = scene.follow();
+    await follower.poll();
+    // As if the backup were from before the erasure.
+    await writeFile(list, lineOf(ed));
+    await rename(list, away);
+    await isBack();
+    await followRestores(one.app);
+    for (const service of all) assert.deepEqual(await readiness(service), [503, 'pending']);
+    for (const service of all) {
+      const reply = await service.client(org.key).get('/learners/ed');
+      assert.deepEqual(
+        [reply.status, reply.body.error.code, reply.headers['retry-after']],
+        [503, 'service_unavailable', '1'],
+      );
+      assert.equal((await fetch(`${service.url}/console/sign-in`)).status, 503);
+      assert.equal((await fetch(`${service.url}/livez`)).status, 200);
+    }
+    for (const service of all) await followRestores(service.app);
+    assert.match((await refusals(one))[0]!, /ARS_ERASURES_FILE names no file/);
+    assert.match((await refusals(without))[0]!, /until a process with ARS_ERASURES_FILE/);
+    assert.deepEqual(await through(), { restores: 1, erased_through: 0 });
+
+    await rename(away, list);
+    await followRestores(other.app);
+    assert.deepEqual(await through(), { restores: 1, erased_through: 1 });
+    // Each applies its own list: that of another machine may lack something.
+    assert.deepEqual(await readiness(one), [503, 'pending']);
+    for (const service of [other, without]) {
+      assert.deepEqual(await readiness(service), [200, undefined]);
+      assert.equal(await asked(service), 404);
+    }
+    await other.inWork((work) => eraseLearner(work, org.id, fi, { actor: 'operator' }));
+    await followRestores(one.app);
+    assert.deepEqual(await readiness(one), [200, undefined]);
+    for (const service of all)
+      assert.deepEqual([await asked(service), await asked(service, '/learners/fi')], [404, 404]);
+    assert.deepEqual([await erasedTimes(ed), await erasedTimes(fi)], [1, 1]);
+    assert.deepEqual((await follower.poll()).sort(), ['ed maths: deleted', 'fi maths: deleted']);
+    const before = (await refusals(one)).length;
+    await followRestores(one.app);
+    assert.equal((await refusals(one)).length, before);
+  });
+
+  test('a list that failed in the middle is applied to its end by the next round', async () => {
+    const gil = await learner('gil');
+    const far = await one.organisation({ name: 'Far College' });
+    await far.post('/learners', { ref: 'hal', full_name: 'Hal Lee' });
+    const hal = (await far.get('/learners/hal')).body.data.learner_id as string;
+    await writeFile(list, lineOf(gil) + lineOf(hal, far.publicId));
+    await db.query(`create function refuse() returns trigger language plpgsql as $$ begin raise 'no' ; end $$`);
+    await db.query(
+      `create trigger refuse before update on learner for each row when (old.learner_id = '${hal}') execute function refuse()`,
+    );
+    await isBack();
+    await followRestores(one.app);
+    const state = async () => [await erasedTimes(gil), await erasedTimes(hal), ...Object.values((await through())!)];
+    assert.deepEqual(await state(), [1, 0, 2, 1]);
+    assert.match((await refusals(one)).at(-1)!, /"P0001"/);
+    assert.equal((await far.get('/learners/hal')).status, 503);
+    await db.query('drop trigger refuse on learner');
+    await followRestores(one.app);
+    assert.deepEqual(await state(), [1, 1, 2, 2]);
+    assert.equal((await far.get('/learners/hal')).status, 404);
+    await followRestores(other.app);
+    assert.deepEqual(await state(), [1, 1, 2, 2]);
+  });
+
+  test('the same backup again is another restore, though it bears the same number', async () => {
+    const ida = await learner('ida');
+    await writeFile(list, lineOf(ida));
+    await db.query(`update lineage set restores = 1, erased_through = 1, since = '2020-01-01', identity = '7 1 16384'`);
+    // Another process has found it, and was killed before it applied the list.
+    await db.query(`update lineage set restores = 2, since = '2026-01-01', identity = $1`, [await identity()]);
+    assert.deepEqual(await readiness(one), [503, 'pending']);
+    await followRestores(one.app);
+    assert.deepEqual(await through(), { restores: 2, erased_through: 2 });
+    assert.equal(await erasedTimes(ida), 1);
+    assert.deepEqual(await readiness(one), [200, undefined]);
+    assert.match(await readFile(list, 'utf8'), new RegExp(ida));
+  });
+
+  async function identity() {
+    await isBack();
+    await followRestores(without.app);
+    return (await db.query<{ identity: string }>('select identity from lineage'))[0]!.identity;
+  }
+});
+
+test('a database that was never used with a list is served after a restore as it is', async () => {
+  const service = await withService();
+  await service.app.db.query(`update lineage set identity = '7 1 16384'`);
+  await followRestores(service.app);
+  assert.equal(await countRestores(service.app.db), 1);
+  assert.deepEqual(await readiness(service), [200, undefined]);
+  assert.deepEqual(await refusals(service), []);
+});
