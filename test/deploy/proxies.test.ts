@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import { Agent, request as askHttp } from 'node:http';
+import { Agent, createServer, request as askHttp } from 'node:http';
 import { Agent as TlsAgent, request as askHttps } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { gunzipSync } from 'node:zlib';
 import { credentials } from '../contract/client.ts';
 import { Scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
-import { read } from '../source-tree.ts';
+import { read, root } from '../source-tree.ts';
 import type { ServedProcess } from './processes.ts';
 import { freePorts, serveOn } from './processes.ts';
 
@@ -23,7 +23,11 @@ const folder = mkdtempSync(join(tmpdir(), 'ars-proxies-'));
 after(() => rmSync(folder, { recursive: true }));
 const certificate = { key: join(folder, 'key.pem'), cert: join(folder, 'cert.pem'), both: join(folder, 'both.pem') };
 
-type Started = { origin: string };
+/** Where the example of the file lies. */
+const securityText = join(root, 'deploy');
+
+/** `logged`: everything that the proxy has written by now. */
+type Started = { origin: string; logged(): string };
 type Proxy = { name: string; program: string; start(backends: number[]): Promise<Started> };
 
 /** Every text has to be in the example. */
@@ -49,7 +53,7 @@ async function run(program: string, words: string[], origin: string): Promise<St
   for (;;) {
     if (gone) throw new Error(`${program} did not start: ${said}`);
     const reply = await call(origin, '/livez').catch(() => null);
-    if (reply !== null) return { origin };
+    if (reply !== null) return { origin, logged: () => said };
     await setTimeout(20);
   }
 }
@@ -61,6 +65,7 @@ const proxies: Proxy[] = [
     async start([one, two]) {
       const [port, plain] = await freePorts(2);
       const site = join(folder, 'ars.conf');
+      const logs = { errors: join(folder, 'errors.log'), access: join(folder, 'access.log') };
       writeFileSync(
         site,
         changed('deploy/nginx.conf', [
@@ -68,6 +73,8 @@ const proxies: Proxy[] = [
           ['127.0.0.1:8082', `127.0.0.1:${two!}`],
           ['listen 443', `listen 127.0.0.1:${port!}`],
           ['listen 80', `listen 127.0.0.1:${plain!}`],
+          ['/var/log/nginx/error.log', logs.errors],
+          ['/etc/ars/', `${securityText}/`],
           ['/etc/ssl/certs/results.example.org.pem', certificate.cert],
           ['/etc/ssl/private/results.example.org.key', certificate.key],
         ]),
@@ -79,9 +86,13 @@ const proxies: Proxy[] = [
       writeFileSync(
         main,
         `user root; daemon off; worker_processes 1; pid ${folder}/nginx.pid; error_log stderr;
-         events {} http { access_log off; ${paths.join(' ')} include ${site}; }`,
+         events {} http { access_log ${logs.access}; ${paths.join(' ')} include ${site}; }`,
       );
-      return run('nginx', ['-p', folder, '-e', 'stderr', '-c', main], `https://127.0.0.1:${port!}`);
+      const started = await run('nginx', ['-p', folder, '-e', 'stderr', '-c', main], `https://127.0.0.1:${port!}`);
+      await call(`http://127.0.0.1:${plain!}`, '/redirected');
+      const filesToo = () =>
+        Object.values(logs).map((file) => (existsSync(file) ? readFileSync(file, 'utf8') : assert.fail(file)));
+      return { ...started, logged: () => started.logged() + filesToo().join('') };
     },
   },
   {
@@ -98,6 +109,7 @@ const proxies: Proxy[] = [
           ['bind :443', `bind 127.0.0.1:${port!}`],
           ['/etc/ssl/private/results.example.org.pem', certificate.both],
           ['maxconn 20000', 'maxconn 200'],
+          ['/etc/haproxy/security.txt', `${securityText}/security.txt`],
         ]),
       );
       return run('haproxy', ['-db', '-f', file], `https://127.0.0.1:${port!}`);
@@ -111,11 +123,13 @@ const proxies: Proxy[] = [
       const file = join(folder, 'Caddyfile');
       writeFileSync(
         file,
-        `{\n\tadmin off\n\tauto_https off\n}\n${changed('deploy/Caddyfile', [
+        changed('deploy/Caddyfile', [
+          ['/etc/ars', securityText],
+          ['{\n\t# Beside', '{\n\tadmin off\n\tauto_https off\n\t# Beside'],
           ['127.0.0.1:8081', `127.0.0.1:${one!}`],
           ['127.0.0.1:8082', `127.0.0.1:${two!}`],
           ['results.example.org {', `http://127.0.0.1:${port!} {`],
-        ])}`,
+        ]),
       );
       return run('caddy', ['run', '--adapter', 'caddyfile', '--config', file], `http://127.0.0.1:${port!}`);
     },
@@ -159,6 +173,13 @@ const installed = proxies.filter(({ program }) => spawnSync('which', [program]).
 for (const { name, program } of proxies)
   if (!installed.some((one) => one.program === program)) test(name, (t) => t.skip(`${program} is not installed`));
 
+const made = spawnSync('openssl', [
+  ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost'.split(' '),
+  ...['-keyout', certificate.key, '-out', certificate.cert],
+]);
+assert.equal(made.status, 0, String(made.stderr));
+writeFileSync(certificate.both, readFileSync(certificate.cert, 'utf8') + readFileSync(certificate.key, 'utf8'));
+
 if (installed.length > 0)
   suite('two processes behind', async () => {
     const service = await withService();
@@ -178,12 +199,6 @@ if (installed.length > 0)
       ServedProcess,
       ServedProcess,
     ];
-    const made = spawnSync('openssl', [
-      ...'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost'.split(' '),
-      ...['-keyout', certificate.key, '-out', certificate.cert],
-    ]);
-    assert.equal(made.status, 0, String(made.stderr));
-    writeFileSync(certificate.both, readFileSync(certificate.cert, 'utf8') + readFileSync(certificate.key, 'utf8'));
 
     for (const proxy of installed)
       suite(proxy.name, async () => {
@@ -256,6 +271,12 @@ if (installed.length > 0)
           assert.equal((reply.json() as { error: { code: string } }).error.code, 'not_found');
         });
 
+        test('says whom to tell of a vulnerability', async () => {
+          const reply = await call(origin, '/.well-known/security.txt');
+          assert.deepEqual([reply.status, String(reply.body)], [200, read('deploy/security.txt')]);
+          assert.equal(reply.headers['content-type'], 'text/plain; charset=utf-8');
+        });
+
         test('probes are not for the world', async () => {
           for (const path of ['/livez', '/readyz', '/%6Civez', '/readyz?'])
             assert.equal((await call(origin, path)).status, 404, path);
@@ -300,3 +321,46 @@ if (installed.length > 0)
         });
       });
   });
+
+/** Takes a request, and breaks off in the middle of its reply. */
+async function startBreakingOff(): Promise<{ port: number; end(): Promise<unknown> }> {
+  const server = createServer((asked, reply) => {
+    if (asked.url === '/readyz') return void reply.end();
+    reply.writeHead(200, { 'content-length': 1000 });
+    reply.write('x', () => setImmediate(() => reply.destroy()));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  return {
+    port,
+    end: () => {
+      server.closeAllConnections();
+      return new Promise((closed) => server.close(closed));
+    },
+  };
+}
+
+suite('before processes that fail', { skip: installed.length === 0 }, () => {
+  for (const proxy of installed)
+    test(`${proxy.name} logs neither addresses nor keys`, async () => {
+      const [gone] = await freePorts(1);
+      const breaking = await startBreakingOff();
+      const { origin, logged } = await proxy.start([breaking.port, gone!]);
+      const ask = (path: string) =>
+        call(origin, path, { headers: { 'x-secret-access-key': 'SECRETKEY' } }).then(
+          ({ status }) => status,
+          () => 'broken off',
+        );
+      let brokenOff = 0;
+      for (let i = 0; i < 100 && brokenOff < 3; i++) {
+        if ((await ask('/api/v1/learners/SECRETREF')) === 'broken off') brokenOff++;
+        await setTimeout(20);
+      }
+      assert.equal(brokenOff, 3);
+      await breaking.end();
+      assert.match(String(await ask('/invitations/SECRETLINK')), /^50[23]$/);
+      await setTimeout(200);
+      for (const part of ['SECRET', 'learners', 'invitations', 'redirected'])
+        assert.ok(!logged().includes(part), logged());
+    });
+});

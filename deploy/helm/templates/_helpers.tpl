@@ -36,6 +36,9 @@ capabilities:
 {{- end }}
 
 {{- define "ars.env" -}}
+{{- if and .Values.ingress.enabled (not .Values.settings.ARS_TRUSTED_PROXIES) }}
+{{- fail "settings.ARS_TRUSTED_PROXIES must be set to the networks of the ingress controller's pods" }}
+{{- end }}
 - name: ARS_BASE_URL
   value: {{ .Values.baseUrl | quote }}
 - name: DATABASE_URL_FILE
@@ -48,6 +51,10 @@ capabilities:
   value: {{ .Values.drainSeconds | quote }}
 - name: ARS_DRAIN_DELAY_SECONDS
   value: {{ .Values.drainDelaySeconds | quote }}
+{{- if .Values.erasures.existingClaim }}
+- name: ARS_ERASURES_FILE
+  value: /var/lib/ars/erasures
+{{- end }}
 {{- range $name, $value := .Values.settings }}
 - name: {{ $name }}
   {{- /* Helm reads every number as a float64, and writes a million as 1e+06. */}}
@@ -75,6 +82,10 @@ readinessProbe:
 {{- define "ars.mounts" -}}
 volumeMounts:
   - { name: secrets, mountPath: /run/secrets/ars, readOnly: true }
+  - { name: tmp, mountPath: /tmp }
+  {{- if .Values.erasures.existingClaim }}
+  - { name: erasures, mountPath: /var/lib/ars }
+  {{- end }}
 {{- end }}
 
 {{- define "ars.volumes" -}}
@@ -83,4 +94,12 @@ volumes:
     secret:
       secretName: {{ .Values.existingSecret }}
       defaultMode: 0440
+  # For commands (kubectl exec).
+  - name: tmp
+    emptyDir: {}
+  {{- if .Values.erasures.existingClaim }}
+  - name: erasures
+    persistentVolumeClaim:
+      claimName: {{ .Values.erasures.existingClaim }}
+  {{- end }}
 {{- end }}
