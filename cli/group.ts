@@ -6,7 +6,7 @@ import { createGroup } from '../src/groups/create.ts';
 import type { Moving } from '../src/groups/members.ts';
 import { lookUpPasted } from '../src/groups/pasted.ts';
 import { readPastedRefs } from '../src/groups/pasted-refs.ts';
-import { findRun, orderMoves, runMoves } from '../src/groups/runs.ts';
+import { findRun, goOn, orderMoves } from '../src/groups/runs.ts';
 import { clientGroupTypes, groupTypes, teamType } from '../src/groups/types.ts';
 import { formatPosition } from '../src/feed/time.ts';
 import { limits } from '../src/limits.ts';
@@ -132,11 +132,8 @@ export async function moved(
     result: await orderMoves(work, organisationId, { ...given, runId, by: operator }),
     resource: given.joins ?? given.leaves,
   }));
-  for (;;) {
-    const run = (await findRun(app.db, organisationId, runId))!;
-    if (run.finished_at !== null) return run.changed;
-    await runMoves(app);
-  }
+  await goOn(app, organisationId, runId, { evenSuspended: true });
+  return (await findRun(app.db, organisationId, runId))!.changed;
 }
 
 /** Adds or takes out those whose references stand in a file. */

@@ -96,7 +96,7 @@ async function invite(call: Call): Promise<Output> {
       return { result: null, resource: runId };
     });
     call.progress(`${count(given.length, 'row')} checked, being invited`);
-    await goOn(app, organisationId, runId, call.signal);
+    await goOn(app, organisationId, runId, { signal: call.signal, evenSuspended: true });
     return runOutput((await findRun(app.db, organisationId, runId))!);
   });
 }

@@ -1,9 +1,10 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { App } from '../src/app.ts';
 import type { KindName } from '../src/retention/kinds.ts';
 import { kindNames, kinds } from '../src/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../src/retention/policy.ts';
 import type { Run } from '../src/retention/run.ts';
-import { carryOutRuns, findRun, listRuns, orderRun, shareDone, stopRun } from '../src/retention/run.ts';
+import { findRun, goOn, listRuns, orderRun, shareDone, stopRun } from '../src/retention/run.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Call, Command, Output } from './command.ts';
 import { Failure, Misuse } from './command.ts';
@@ -40,7 +41,7 @@ async function runToItsEnd(app: App, organisationId: number, rehearsal: boolean,
     return { result, resource: result };
   });
   for (;;) {
-    await carryOutRuns(app, call.signal);
+    await goOn(app, organisationId, runId, { signal: call.signal, evenSuspended: true });
     const run = (await findRun(app.db, organisationId, runId))!;
     if (run.finished_at !== null) return tallyOf(run);
     if (call.signal.aborted)
@@ -48,6 +49,8 @@ async function runToItsEnd(app: App, organisationId: number, rehearsal: boolean,
         `Stopped at ${Math.floor(100 * shareDone(run))} %; the service goes on with it within a minute.`,
       );
     call.progress(`${Math.floor(100 * shareDone(run))} %`);
+    // Somebody else is at it.
+    await wait(200);
   }
 }
 

@@ -22,6 +22,8 @@ export type Feed = {
   next(): number;
   /** A statement took `count` positions from `next` on; none leaves the feed, and so every ETag, as it was. */
   used(count: number): void;
+  /** The organisation is suspended: what is in the background waits (docs/decisions/0110). */
+  readonly suspended: boolean;
   /** Learners up to this one are counted in the digest (src/feed/digest.ts). */
   readonly digestThrough: string;
   /** A statement put results into the digest, and took some out. */
@@ -35,7 +37,7 @@ export type CountedRow = { digest_n: number; digest_w1: number; digest_w2: numbe
 
 const lock = statement(
   'feed.lock',
-  'select position, shape, digest_through from feed where organisation_id = $1 for update',
+  'select position, shape, suspended, digest_through from feed where organisation_id = $1 for update',
 );
 const move = statement(
   'feed.move',
@@ -59,9 +61,8 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   if (work.lane !== null && work.lane.name !== feedLane(organisationId).name)
     throw new Error('a writer of the feed must wait in its lane');
   const askedMs = systemClock.monotonicMs();
-  const [row] = await work.tx.query<{ position: number; shape: number; digest_through: string }>(lock, [
-    organisationId,
-  ]);
+  type Row = { position: number; shape: number; suspended: boolean; digest_through: string };
+  const [row] = await work.tx.query<Row>(lock, [organisationId]);
   feedLockWait.observe((systemClock.monotonicMs() - askedMs) / 1000);
   if (row === undefined) throw new Error(`organisation ${organisationId} has no feed`);
   // A unit of work begins in a millisecond of its own: two changes of a record never show the same updated_at. The
@@ -73,6 +74,7 @@ export async function lockFeed(work: Work, organisationId: number): Promise<Feed
   const feed: Feed = {
     organisationId,
     shape: row.shape,
+    suspended: row.suspended,
     next: () => free,
     used(count) {
       free += count * limits.positionStepUs;

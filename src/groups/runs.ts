@@ -68,7 +68,8 @@ export async function orderMoves(
   const { runId, joins, leaves, learnerIds, by, managingTeams } = given;
   await lockFeed(work, organisationId);
   const values = [organisationId, runId, joins, leaves, learnerIds, by, new Date(work.nowMs)];
-  if ((await work.tx.query(insert, values)).length > 0) await step(work, organisationId, runId, { managingTeams });
+  if ((await work.tx.query(insert, values)).length > 0)
+    await step(work, organisationId, runId, { managingTeams, evenSuspended: true });
   return (await findRun(work.tx, organisationId, runId))!;
 }
 
@@ -81,9 +82,10 @@ async function step(
   work: Work,
   organisationId: number,
   runId: string,
-  options = { managingTeams: true },
+  { managingTeams = true, evenSuspended = false } = {},
 ): Promise<boolean> {
-  await lockFeed(work, organisationId);
+  const { suspended } = await lockFeed(work, organisationId);
+  if (suspended && !evenSuspended) return false;
   const most = limits.membershipsAtOnce;
   const [slice] = await work.tx.query<Moving & { created_by: string; learner_ids: string[]; last: boolean }>(next, [
     organisationId,
@@ -92,7 +94,7 @@ async function step(
   ]);
   if (slice === undefined) return false;
   const changed = await moveMembers(work, organisationId, slice.learner_ids, slice, {
-    ...options,
+    managingTeams,
     by: slice.created_by,
   });
   const finished = slice.last ? new Date(work.nowMs) : null;
@@ -100,13 +102,28 @@ async function step(
   return !slice.last;
 }
 
+type Going = { signal?: AbortSignal | undefined; evenSuspended?: boolean };
+
+/**
+ * Goes on with one order to its end.
+ * @param options `evenSuspended`: what the operator orders is done whatever the organisation's state is
+ */
+export async function goOn(
+  app: App,
+  organisationId: number,
+  runId: string,
+  { signal, evenSuspended = false }: Going = {},
+): Promise<void> {
+  const slice = (work: Work) => step(work, organisationId, runId, { evenSuspended });
+  while (signal?.aborted !== true && (await inWork(app, feedLane(organisationId), slice)));
+}
+
 /** Goes on with what was ordered, wherever it was broken off. */
 export async function runMoves(app: App, signal?: AbortSignal): Promise<void> {
   const orders = await app.db.query<{ organisation_id: number; run_id: string }>(open);
-  await eachInTurn(app, orders, 'membership_run.failed', async ({ organisation_id: id, run_id: runId }) => {
-    for (let more = true; more && signal?.aborted !== true;)
-      more = await inWork(app, feedLane(id), (work) => step(work, id, runId));
-  });
+  await eachInTurn(app, orders, 'membership_run.failed', ({ organisation_id: id, run_id: runId }) =>
+    goOn(app, id, runId, { signal }),
+  );
 }
 
 /** Forgets the runs that have ended long ago. */

@@ -73,8 +73,9 @@ const end = statement(
   'import_run.end',
   `
   update import_run set status = $3, finished_at = $4
-   where organisation_id = $1 and run_id = $2 and status in ('ready', 'running') returning run_id`,
+   where organisation_id = $1 and run_id = $2 and status = any($5) returning run_id`,
 );
+const unended = ['ready', 'running'];
 const dropRows = statement(
   'import_run.drop_rows',
   'delete from import_run_row where organisation_id = $1 and run_id = $2',
@@ -217,16 +218,27 @@ export async function beginImport(work: Work, organisationId: number, runId: str
   return (await work.tx.query(begin, [organisationId, runId])).length > 0;
 }
 
-/** Ends what isn't written yet: batches that are in stay. @returns false where it had ended before */
-export async function cancelImport(work: Work, organisationId: number, runId: string): Promise<boolean> {
+/**
+ * Ends what isn't written yet: batches that are in stay.
+ * @param from states in which it is ended
+ * @returns false where it had ended before, or is in another state
+ */
+export async function cancelImport(
+  work: Work,
+  organisationId: number,
+  runId: string,
+  from: readonly string[] = unended,
+): Promise<boolean> {
   await lockFeed(work, organisationId);
+  const values = [organisationId, runId, 'cancelled', new Date(work.nowMs), from];
+  if ((await work.tx.query(end, values)).length === 0) return false;
   await work.tx.query(dropRows, [organisationId, runId]);
-  return (await work.tx.query(end, [organisationId, runId, 'cancelled', new Date(work.nowMs)])).length > 0;
+  return true;
 }
 
 /** One batch. @returns whether more is left */
 async function step(work: Work, organisationId: number, runId: string): Promise<boolean> {
-  await lockFeed(work, organisationId);
+  if ((await lockFeed(work, organisationId)).suspended) return false;
   const [run] = await work.tx.query<ImportRun>(lock, [organisationId, runId]);
   if (run === undefined) return false;
   const rows = await work.tx.query<{ row_no: number; record: string }>(next, [
@@ -235,7 +247,7 @@ async function step(work: Work, organisationId: number, runId: string): Promise<
     limits.importRunBatch,
   ]);
   if (rows.length === 0) {
-    await work.tx.query(end, [organisationId, runId, 'finished', new Date(work.nowMs)]);
+    await work.tx.query(end, [organisationId, runId, 'finished', new Date(work.nowMs), unended]);
     return false;
   }
   const { public_id: namespace } = await readOrganisation(work.tx, organisationId);
@@ -285,7 +297,8 @@ export async function pruneImports(app: App): Promise<void> {
     new Date(nowMs - limits.importKeptMs),
   ]);
   await eachInTurn(app, found, 'import_run.failed', ({ organisation_id: id, run_id: runId }) =>
-    inWork(app, feedLane(id), async (work) => void (await cancelImport(work, id, runId))),
+    // Whoever began it meanwhile wants it.
+    inWork(app, feedLane(id), async (work) => void (await cancelImport(work, id, runId, ['ready']))),
   );
   await app.db.query(prune, [new Date(nowMs - limits.importRunsKeptMs)]);
 }

@@ -171,10 +171,12 @@ const advance = statement(
 const open = statement(
   'invitation_run.open',
   `
-  select organisation_id, run_id from invitation_run r
-   where status in ('running', 'waiting')
-     and not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended)
-   order by created_at limit 100`,
+  select organisation_id, run_id from (
+    select organisation_id, run_id, created_at, row_number() over (partition by organisation_id order by status, created_at) as n
+      from invitation_run r
+     where status in ('running', 'waiting')
+       and not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended)) r
+   order by n, created_at limit 100`,
 );
 const prune = statement(
   'invitation_run.prune',
@@ -331,9 +333,12 @@ export async function forgetRunRows(
   await tx.query(deleteOfPerson, [organisationId, refs, fullName, email]);
 }
 
+type Going = { signal?: AbortSignal | undefined; evenSuspended?: boolean };
+
 /** One batch of a run. @returns whether more is to be done now */
-async function step(work: Work, organisationId: number, runId: string): Promise<boolean> {
-  await lockFeed(work, organisationId);
+async function step(work: Work, organisationId: number, runId: string, { evenSuspended }: Going): Promise<boolean> {
+  const { suspended } = await lockFeed(work, organisationId);
+  if (suspended && evenSuspended !== true) return false;
   const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
   if (run?.status !== 'running' && run?.status !== 'waiting') return false;
   const { tx } = work;
@@ -386,11 +391,14 @@ async function step(work: Work, organisationId: number, runId: string): Promise<
   return status === 'running';
 }
 
-/** Goes on with one run until nothing is left to do, or no credit. */
-export async function goOn(app: App, organisationId: number, runId: string, signal?: AbortSignal): Promise<void> {
+/**
+ * Goes on with one run until nothing is left to do, or no credit.
+ * @param options `evenSuspended`: what the operator begins is done whatever the organisation's state is
+ */
+export async function goOn(app: App, organisationId: number, runId: string, options: Going = {}): Promise<void> {
   while (
-    signal?.aborted !== true &&
-    (await inWork(app, feedLane(organisationId), (work) => step(work, organisationId, runId)))
+    options.signal?.aborted !== true &&
+    (await inWork(app, feedLane(organisationId), (work) => step(work, organisationId, runId, options)))
   );
 }
 
@@ -398,7 +406,7 @@ export async function goOn(app: App, organisationId: number, runId: string, sign
 export async function runInvitations(app: App, signal?: AbortSignal): Promise<void> {
   const runs = await app.db.query<{ organisation_id: number; run_id: string }>(open);
   await eachInTurn(app, runs, 'invitation_run.failed', ({ organisation_id, run_id }) =>
-    goOn(app, organisation_id, run_id, signal),
+    goOn(app, organisation_id, run_id, { signal }),
   );
 }
 

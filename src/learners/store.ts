@@ -90,7 +90,8 @@ const leaving = statement(
   'learner.leaving',
   `
   select organisation_id, learner_id from (
-    select *, row_number() over (partition by organisation_id order by look_at) as n from learner_leaving where look_at <= $1) l
+    select *, row_number() over (partition by organisation_id order by look_at) as n from learner_leaving l
+     where look_at <= $1 and not exists (select from feed f where f.organisation_id = l.organisation_id and f.suspended)) l
    order by n, look_at limit 100`,
 );
 const namedAt = statement(

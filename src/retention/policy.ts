@@ -67,8 +67,8 @@ export async function setPolicy(
 }
 
 /** Organisations whose daily run is due. */
-export async function findDuePolicies(tx: Tx, now: Date): Promise<number[]> {
-  return (await tx.query<{ organisation_id: number }>(due, [now])).map((row) => row.organisation_id);
+export async function findDuePolicies(tx: Tx, now: Date): Promise<{ organisation_id: number }[]> {
+  return tx.query(due, [now]);
 }
 
 /** @returns whether this one may begin the day's run: one process does */

@@ -186,10 +186,13 @@ async function carryOut(work: Work, run: Run, kind: KindName, learnerId: string,
 
 type Seen = { learner_id: string; due: number; held: boolean };
 
+type Going = { signal?: AbortSignal | undefined; evenSuspended?: boolean };
+
 /** One step. @returns whether more is to be done that nobody else is at */
-async function step(work: Work, organisationId: number, runId: string): Promise<boolean> {
+async function step(work: Work, organisationId: number, runId: string, { evenSuspended }: Going): Promise<boolean> {
   // Before any other lock, as every writer; a rehearsal writes nothing that a feed shows, but takes its turn.
-  await lockFeed(work, organisationId);
+  const { suspended } = await lockFeed(work, organisationId);
+  if (suspended && evenSuspended !== true) return false;
   const [run] = await work.tx.query<Run>(lockOpen, [organisationId, runId]);
   if (run === undefined) return false;
   const kind = run.kind ?? kindNames[0]!;
@@ -249,17 +252,31 @@ async function step(work: Work, organisationId: number, runId: string): Promise<
   return next !== undefined;
 }
 
+/**
+ * Goes on with one run while there is anything to do that nobody else is at.
+ * @param options `evenSuspended`: what the operator orders is done whatever the organisation's state is
+ */
+export async function goOn(app: App, organisationId: number, runId: string, options: Going = {}): Promise<void> {
+  while (
+    options.signal?.aborted !== true &&
+    (await inWork(app, feedLane(organisationId), (work) => step(work, organisationId, runId, options)))
+  );
+}
+
 /** Begins the daily runs that are due, and does what was ordered and isn't finished; any number of processes may. */
 export async function carryOutRuns(app: App, signal?: AbortSignal): Promise<void> {
-  for (const id of await findDuePolicies(app.db, new Date(app.clock.nowMs())))
-    await inWork(app, feedLane(id), async (work) => {
-      await lockFeed(work, id);
-      if (await claimDay(work, id)) await orderRun(work, id, { runId: work.uuid(), rehearsal: false, actor: byItself });
-    });
+  const due = await findDuePolicies(app.db, new Date(app.clock.nowMs()));
+  await eachInTurn(app, due, 'retention.failed', ({ organisation_id: id }) =>
+    inWork(app, feedLane(id), async (work) => {
+      const { suspended } = await lockFeed(work, id);
+      if (suspended || !(await claimDay(work, id))) return;
+      await orderRun(work, id, { runId: work.uuid(), rehearsal: false, actor: byItself });
+    }),
+  );
   const runs = await app.db.query<{ organisation_id: number; run_id: string }>(open);
-  await eachInTurn(app, runs, 'retention.failed', async ({ organisation_id: id, run_id: runId }) => {
-    while (signal?.aborted !== true && (await inWork(app, feedLane(id), (work) => step(work, id, runId))));
-  });
+  await eachInTurn(app, runs, 'retention.failed', ({ organisation_id: id, run_id: runId }) =>
+    goOn(app, id, runId, { signal }),
+  );
 }
 
 /** Rehearsals are of use for some days. */

@@ -107,7 +107,8 @@ const replay = statement(
   resent as (
     insert into delivery as d (organisation_id, delivery_id, endpoint_id, event_id, next_attempt_at, created_at)
     select $1, ${deliveryIdOf('event_id', '$2::uuid')}, $2, event_id, $3, $3 from chosen order by 2
-    on conflict (organisation_id, delivery_id) do update set ${again}
+    -- One that is cancelled by now had its event emptied meanwhile.
+    on conflict (organisation_id, delivery_id) do update set ${again} where d.status <> 'cancelled'
     returning 1)
   select count(*) as count from resent`,
 );

@@ -93,9 +93,12 @@ const worthwhile = 0.75;
 const gatherMs = 1;
 const retryMs = 250;
 
-/** A deadlock is one too: whoever sends a range again locks many deliveries at once. */
+/**
+ * A deadlock is one too, whoever sends a range again locks many deliveries at once; and so are a full disk and what else
+ * PostgreSQL lacks (classes 53 and 58): what was sent and not written would be sent again and again.
+ */
 const passes = (error: unknown) =>
-  error instanceof DatabaseUnavailable || (error as { code?: string } | null)?.code === '40P01';
+  error instanceof DatabaseUnavailable || /^(?:40P01|53|58)/.test((error as { code?: string } | null)?.code ?? '');
 
 export type Recording = {
   /** The statement has left for the database, which carries it out even if this process is killed now. */

@@ -55,8 +55,10 @@ async function forgetUnlessAnythingIsLeft(work: Work, feed: Feed, learnerId: str
   const { tx } = work;
   const { organisationId } = feed;
   const [learner] = await findLearnersByIds(tx, organisationId, [learnerId]);
+  // A tombstone has no name: whoever forgot the learner meanwhile has stamped it.
   const nameless =
     learner !== undefined &&
+    learner.full_name !== '' &&
     learner.ref === null &&
     (await findLearnerAssessments(tx, organisationId, learnerId)).length === 0;
   if (!nameless) {
@@ -78,9 +80,10 @@ export async function forgetLeavingLearners(app: App): Promise<number> {
   let forgotten = 0;
   const due = await findLeaving(app.db, new Date(app.clock.nowMs()));
   await eachInTurn(app, due, 'learner.leaving_failed', async ({ organisation_id, learner_id }) => {
-    const gone = await inWork(app, feedLane(organisation_id), async (work) =>
-      forgetUnlessAnythingIsLeft(work, await lockFeed(work, organisation_id), learner_id),
-    );
+    const gone = await inWork(app, feedLane(organisation_id), async (work) => {
+      const feed = await lockFeed(work, organisation_id);
+      return !feed.suspended && forgetUnlessAnythingIsLeft(work, feed, learner_id);
+    });
     if (gone) forgotten++;
   });
   return forgotten;

@@ -125,7 +125,20 @@ suite('an import in the console', () => {
     );
     const dayAgo = new Date(app.clock.nowMs() - 25 * 3_600_000);
     await db.query('update import_run set created_at = $2 where run_id = $1', [runId, dayAgo]);
-    await pruneImports(app);
+    // Begun between being looked for and being ended.
+    const old = await tried([head, line('h-1', 'Hal')].join('\n'));
+    await db.query('update import_run set created_at = $2 where run_id = $1', [old.runId, dayAgo]);
+    const begins: typeof db = {
+      ...db,
+      async transaction(inside, turn) {
+        await db.query("update import_run set status = 'running' where run_id = $1", [old.runId]);
+        return db.transaction(inside, turn);
+      },
+    };
+    await pruneImports({ ...app, db: begins });
+    assert.equal((await findImport(db, org.id, old.runId))!.status, 'running');
+    await runImports(app);
+    assert.deepEqual([(await findImport(db, org.id, old.runId))!.status, await resultsOf('h-1')], ['finished', 1]);
     assert.deepEqual(await db.query('select from import_run_row where run_id = $1', [runId]), []);
     assert.equal((await findImport(db, org.id, runId))!.status, 'cancelled');
   });

@@ -7,11 +7,21 @@ import { manualClock, monthsAfter } from '../../src/clock.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { placeHold, releaseHold, UnderHold } from '../../src/holds/holds.ts';
 import { correctName } from '../../src/learners/rename.ts';
+import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { seededRandom } from '../../src/random.ts';
 import { defaultMonths } from '../../src/retention/kinds.ts';
 import { readMonths, readPolicy, setPolicy } from '../../src/retention/policy.ts';
 import type { Run } from '../../src/retention/run.ts';
-import { byItself, carryOutRuns, findRun, listRuns, orderRun, shareDone, stopRun } from '../../src/retention/run.ts';
+import {
+  byItself,
+  carryOutRuns,
+  findRun,
+  goOn,
+  listRuns,
+  orderRun,
+  shareDone,
+  stopRun,
+} from '../../src/retention/run.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
 import { Mirror, Shown } from '../laws/mirror.ts';
@@ -250,6 +260,53 @@ suite('retention', () => {
     await carryOutRuns(app);
     const stopped = (await findRun(app.db, org.id, ordered))!;
     assert.deepEqual([stopped.stopped_by, stopped.tally], ['operator', {}]);
+  });
+
+  test('waits while its organisation is suspended, even where it has begun; what the operator orders is done', async () => {
+    clock.set(begin);
+    const org = await service.organisation();
+    await people(org, 'sus-1', 'sus-2');
+    await decide(org, { results: 12 }, true);
+    clock.advance(25 * month);
+    const runId = await inFeed(org, (work) => orderRun(work, org.id, { runId: work.uuid(), rehearsal: false, ...by }));
+    await inFeed(org, (work) => suspendOrganisation(work, org.id, 'Contract ended'));
+    const deleted = async () => {
+      const [row] = await app.db.query<{ n: number }>(
+        'select count(*) as n from assessment_feed where organisation_id = $1 and deleted',
+        [org.id],
+      );
+      return row!.n;
+    };
+    await carryOutRuns(app);
+    await goOn(app, org.id, runId);
+    assert.equal(await deleted(), 0);
+    assert.equal((await findRun(app.db, org.id, runId))!.finished_at, null);
+    await goOn(app, org.id, runId, { evenSuspended: true });
+    assert.equal(await deleted(), 2);
+    assert.notEqual((await findRun(app.db, org.id, runId))!.finished_at, null);
+  });
+
+  test('of one organisation that fails keeps no other from its day', async () => {
+    clock.set(begin);
+    const [broken, whole] = await Promise.all([service.organisation(), service.organisation()]);
+    for (const org of [broken, whole]) await decide(org, { learners: 84 }, true);
+    clock.advance(86_400_000);
+    // The day's run of the first can't be written.
+    await app.db.query(
+      `create function no_run() returns trigger language plpgsql as
+       $$ begin if new.organisation_id = ${broken.id} then raise 'no'; end if; return new; end $$`,
+    );
+    await app.db.query('create trigger no_run before insert on retention_run for each row execute function no_run()');
+    await app.db.query('update retention_policy set next_at = $2 where organisation_id = $1', [
+      broken.id,
+      new Date(begin),
+    ]);
+    await carryOutRuns(app);
+    assert.deepEqual(await listRuns(app.db, broken.id, 10), []);
+    assert.equal((await listRuns(app.db, whole.id, 10)).length, 1);
+    await app.db.query(
+      'create or replace function no_run() returns trigger language plpgsql as $$ begin return new; end $$',
+    );
   });
 
   test('what is not named stays as it is by then, whoever sets it at the same moment', async () => {
