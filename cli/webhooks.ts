@@ -1,9 +1,11 @@
 import { emptiedWords } from '../src/events/cancel.ts';
 import type { App } from '../src/app.ts';
+import { formatMs } from '../src/clock.ts';
 import type { Work } from '../src/db/work.ts';
+import { inWork, rowsLane } from '../src/db/work.ts';
 import { parseInstant } from '../src/feed/time.ts';
 import type { DeliveryStatus, ListedDelivery } from '../src/webhooks/deliveries.ts';
-import { deliveryStatuses, listDeliveries, redeliverOne, replayRange } from '../src/webhooks/deliveries.ts';
+import { deliveryStatuses, listDeliveries, redeliverOne, replayStep } from '../src/webhooks/deliveries.ts';
 import { endpointWarning } from '../src/webhooks/health.ts';
 import { pauseEndpoint, resumeEndpoint, rotateSecret, rotationMs, SecretsHeldError } from '../src/webhooks/manage.ts';
 import { sendTest } from '../src/webhooks/test-event.ts';
@@ -38,6 +40,7 @@ async function onEndpoint<T>(
   call: Call,
   action: string,
   inside: (work: Work, organisationId: number, endpointId: string) => Promise<T>,
+  goOn = async (_app: App, _organisationId: number, _endpointId: string, result: T): Promise<T> => result,
 ): Promise<{ app: App; result: T }> {
   const id = requiredOption(call, 'organisation');
   const endpointId = call.positionals[0]!.toLowerCase();
@@ -49,7 +52,7 @@ async function onEndpoint<T>(
       result: await inside(work, organisationId, endpointId),
       resource: endpointId,
     }));
-    return { app, result };
+    return { app, result: await goOn(app, organisationId, endpointId, result) };
   });
 }
 
@@ -261,12 +264,30 @@ const replay: Command = {
   run: async (call) => {
     const [from, to] = [instantOption(call, 'from'), instantOption(call, 'to')];
     if (from >= to) throw new Misuse('--from must be before --to');
-    const { result } = await onEndpoint(call, 'webhooks replay', (work, organisationId, endpointId) =>
-      replayRange(work, organisationId, endpointId, from, to),
+    const { result } = await onEndpoint(
+      call,
+      'webhooks replay',
+      (work, organisationId, endpointId) => replayStep(work, organisationId, endpointId, { from, to }),
+      async (app, organisationId, endpointId, first) => {
+        let { count, next } = first;
+        while (next !== null) {
+          const at = next;
+          if (call.signal.aborted)
+            throw new Failure(`Stopped after ${count} deliveries; go on with --from ${formatMs(at.getTime())}.`);
+          call.progress(`${count} deliveries, up to ${formatMs(at.getTime())}`);
+          const step = await inWork(app, rowsLane(organisationId), (work) =>
+            replayStep(work, organisationId, endpointId, { from: at, to }),
+          );
+          count += step.count;
+          next = step.next;
+        }
+        return { count, next };
+      },
     );
+    const { count } = result;
     return {
-      json: { endpoint_id: call.positionals[0]!.toLowerCase(), replayed: result },
-      text: `${result} ${result === 1 ? 'delivery is' : 'deliveries are'} being sent again.`,
+      json: { endpoint_id: call.positionals[0]!.toLowerCase(), replayed: count },
+      text: `${count} ${count === 1 ? 'delivery is' : 'deliveries are'} being sent again.`,
     };
   },
 };

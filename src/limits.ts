@@ -81,6 +81,8 @@ export const limits = {
   /** What one block of the sealed audit log spans at most, and how many rows it has. */
   auditBlockMs: 60_000,
   auditBlockRows: 20_000,
+  /** Events that one transaction sends an endpoint again, about. */
+  replayedAtOnce: 2000,
   /** Organisations whose blocks are written in one transaction. */
   auditSealedTogether: 16,
   /** Pages (reference, check of evidence) that one address gets in a window. */

@@ -5,6 +5,7 @@ import type { Work } from '../db/work.ts';
 import type { Emptied } from '../events/cancel.ts';
 import { emptiedWords } from '../events/cancel.ts';
 import { wakeWorkers } from '../events/emit.ts';
+import { limits } from '../limits.ts';
 
 /** Deliveries as operators see them, and sending them again. */
 
@@ -90,6 +91,12 @@ const lockRange = statement(
     select event_id from event where organisation_id = $1 and occurred_at >= $2 and occurred_at < $3 and emptied is null
      order by event_id for share)
   select count(*) as count from locked`,
+);
+const stepEnd = statement(
+  'delivery.step_end',
+  `
+  select occurred_at from event where organisation_id = $1 and occurred_at >= $2 and occurred_at < $3
+   order by occurred_at offset $4 limit 1`,
 );
 // In the order of the ids, as the workers' outcomes are, so that the two don't wait for each other in a circle.
 const replay = statement(
@@ -177,4 +184,23 @@ export async function replayRange(
   ]);
   wakeWorkers(work, organisationId);
   return row!.count;
+}
+
+/**
+ * The first step of such a range: workers wait for the deliveries that a transaction sends again, so a large range takes
+ * several. Events of one instant go together.
+ * @param most events of a step, about
+ * @returns how many, and where the next step begins; null: that was the last one
+ */
+export async function replayStep(
+  work: Work,
+  organisationId: number,
+  endpointId: string,
+  { from, to }: { from: Date; to: Date },
+  most: number = limits.replayedAtOnce,
+): Promise<{ count: number; next: Date | null }> {
+  const [last] = await work.tx.query<{ occurred_at: Date }>(stepEnd, [organisationId, from, to, most - 1]);
+  const until = Math.min(to.getTime(), last === undefined ? Infinity : last.occurred_at.getTime() + 1);
+  const count = await replayRange(work, organisationId, endpointId, from, new Date(until));
+  return { count, next: until < to.getTime() ? new Date(until) : null };
 }

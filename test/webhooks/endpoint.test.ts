@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { replayRange } from '../../src/webhooks/deliveries.ts';
+import { replayRange, replayStep } from '../../src/webhooks/deliveries.ts';
 import { disableAfterMs, warnAfterMs } from '../../src/webhooks/health.ts';
 import { pauseEndpoint, resumeEndpoint, rotateSecret, rotationMs } from '../../src/webhooks/manage.ts';
 import { verify } from '../../src/webhooks/signing.ts';
@@ -168,6 +168,21 @@ suite('an endpoint', async () => {
     );
     await scene.settle(worker);
     assert.deepEqual(refs().at(-1), 'before');
+    const had = refs().length;
+    const steps: number[] = [];
+    const to = at(0);
+    let from: Date | null = at(-4);
+    while (from !== null) {
+      const range: { from: Date; to: Date } = { from, to };
+      const step: { count: number; next: Date | null } = await scene.service.inWork((work) =>
+        replayStep(work, scene.organisation.id, endpoint.id, range, 3),
+      );
+      steps.push(step.count);
+      from = step.next;
+    }
+    assert.deepEqual(steps, [3, 1]);
+    await scene.settle(worker);
+    assert.deepEqual(refs().slice(had).toSorted(), ['before', 'one', 'three', 'two']);
     await worker.stop();
   });
 });
