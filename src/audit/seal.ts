@@ -28,7 +28,7 @@ const chainOf = statement(
   'audit.chain_of',
   `
   select exists (select from audit_chain where organisation_id = $1) as begun,
-         $1::int8 = 0 or exists (select from organisation where organisation_id = $1) as known`,
+         $1::int8 = 0 or exists (select from audit where organisation_id = $1) as logged`,
 );
 const begin = statement(
   'audit.chain_begin',
@@ -144,9 +144,9 @@ type Step = { made: boolean; looked: boolean; left: boolean };
 async function lockChain(tx: Tx, organisationId: number): Promise<Chain | undefined> {
   const [chain] = await tx.query<Chain>(lock, [organisationId]);
   if (chain !== undefined) return chain;
-  const [found] = await tx.query<{ begun: boolean; known: boolean }>(chainOf, [organisationId]);
-  // Another process is at it: to insert would be to wait for its end. Or the organisation was deleted meanwhile.
-  if (found!.begun || !found!.known) return undefined;
+  const [found] = await tx.query<{ begun: boolean; logged: boolean }>(chainOf, [organisationId]);
+  // Another process is at it: to insert would be to wait for its end. Or there is nothing of it, as when the organisation was deleted meanwhile.
+  if (found!.begun || !found!.logged) return undefined;
   await tx.query(begin, [organisationId]);
   return (await tx.query<Chain>(lock, [organisationId]))[0];
 }
