@@ -88,7 +88,12 @@ const steps: Step[] = [
     run: ['import.ts'],
     peer: 'prepared inserts of 500 rows, and `COPY`, into tables with the same indexes',
   },
-  { name: 'digest', what: 'What the digest costs', run: ['digest.ts'], peer: 'the same statements without it, in turns' },
+  {
+    name: 'digest',
+    what: 'What the digest costs',
+    run: ['digest.ts'],
+    peer: 'the same statements without it, in turns',
+  },
   {
     name: 'first-sync',
     what: "First sync into PostgreSQL by the client's mirror",
