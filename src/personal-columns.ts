@@ -412,7 +412,7 @@ export const tablesOfNobody: Record<string, { what: string; kept: string }> = {
   group_set_group: { what: 'sets of groups', kept: 'with the set' },
   import_run: {
     what: 'counts of an import, and which lines were wrong, never what stood there',
-    kept: 'a month after its end',
+    kept: '90 days after its end',
   },
   invitation_run: {
     what: 'counts of a run of invitations',
