@@ -152,6 +152,17 @@ async function once<T>(
 }
 
 /**
+ * How a run in the background goes on. `evenSuspended`: what the operator orders is done whatever the organisation's state
+ * is (docs/decisions/0110).
+ */
+export type Going = { signal?: AbortSignal | undefined; evenSuspended?: boolean };
+
+/** Does a run step by step, each a unit of work of its own, until a step says that nothing is left to do. */
+export async function inSteps(step: () => Promise<boolean>, signal?: AbortSignal): Promise<void> {
+  while (signal?.aborted !== true && (await step()));
+}
+
+/**
  * Takes up what a round of housekeeping found, one after the other. One that fails must not keep the others, and an
  * organisation that is too busy is left to the next round: its others would wait for as long.
  * @param failed the event to log for one that fails

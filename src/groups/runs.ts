@@ -1,8 +1,8 @@
 import type { App } from '../app.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
-import { eachInTurn, feedLane, inWork } from '../db/work.ts';
+import type { Going, Work } from '../db/work.ts';
+import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { limits } from '../limits.ts';
 import type { Moving } from './members.ts';
@@ -102,20 +102,15 @@ async function step(
   return !slice.last;
 }
 
-type Going = { signal?: AbortSignal | undefined; evenSuspended?: boolean };
-
-/**
- * Goes on with one order to its end.
- * @param options `evenSuspended`: what the operator orders is done whatever the organisation's state is
- */
-export async function goOn(
+/** Goes on with one order to its end. */
+export function goOn(
   app: App,
   organisationId: number,
   runId: string,
   { signal, evenSuspended = false }: Going = {},
 ): Promise<void> {
   const slice = (work: Work) => step(work, organisationId, runId, { evenSuspended });
-  while (signal?.aborted !== true && (await inWork(app, feedLane(organisationId), slice)));
+  return inSteps(() => inWork(app, feedLane(organisationId), slice), signal);
 }
 
 /** Goes on with what was ordered, wherever it was broken off. */

@@ -5,7 +5,7 @@ import { RecordRefused } from '../assessments/result-fields.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
-import { eachInTurn, feedLane, inWork } from '../db/work.ts';
+import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { limits } from '../limits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
@@ -284,10 +284,9 @@ async function step(work: Work, organisationId: number, runId: string): Promise<
 /** Goes on with what was confirmed, wherever it was broken off; any number of processes may, at any time. */
 export async function runImports(app: App, signal?: AbortSignal): Promise<void> {
   const found = await app.db.query<{ organisation_id: number; run_id: string }>(open);
-  await eachInTurn(app, found, 'import_run.failed', async ({ organisation_id: id, run_id: runId }) => {
-    for (let more = true; more && signal?.aborted !== true;)
-      more = await inWork(app, feedLane(id), (work) => step(work, id, runId));
-  });
+  await eachInTurn(app, found, 'import_run.failed', ({ organisation_id: id, run_id: runId }) =>
+    inSteps(() => inWork(app, feedLane(id), (work) => step(work, id, runId)), signal),
+  );
 }
 
 /** Ends what nobody confirmed within a day, and forgets runs that ended long ago. */

@@ -2,8 +2,8 @@ import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
-import { eachInTurn, feedLane, inWork } from '../db/work.ts';
+import type { Going, Work } from '../db/work.ts';
+import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../groups/sight.ts';
 import { limits } from '../limits.ts';
@@ -333,8 +333,6 @@ export async function forgetRunRows(
   await tx.query(deleteOfPerson, [organisationId, refs, fullName, email]);
 }
 
-type Going = { signal?: AbortSignal | undefined; evenSuspended?: boolean };
-
 /** One batch of a run. @returns whether more is to be done now */
 async function step(work: Work, organisationId: number, runId: string, { evenSuspended }: Going): Promise<boolean> {
   const { suspended } = await lockFeed(work, organisationId);
@@ -391,15 +389,10 @@ async function step(work: Work, organisationId: number, runId: string, { evenSus
   return status === 'running';
 }
 
-/**
- * Goes on with one run until nothing is left to do, or no credit.
- * @param options `evenSuspended`: what the operator begins is done whatever the organisation's state is
- */
-export async function goOn(app: App, organisationId: number, runId: string, options: Going = {}): Promise<void> {
-  while (
-    options.signal?.aborted !== true &&
-    (await inWork(app, feedLane(organisationId), (work) => step(work, organisationId, runId, options)))
-  );
+/** Goes on with one run until nothing is left to do, or no credit. */
+export function goOn(app: App, organisationId: number, runId: string, going: Going = {}): Promise<void> {
+  const once = (work: Work) => step(work, organisationId, runId, going);
+  return inSteps(() => inWork(app, feedLane(organisationId), once), going.signal);
 }
 
 /** Does what was begun and isn't finished; any number of processes may, at any time. */

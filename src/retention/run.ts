@@ -4,8 +4,8 @@ import { auditInside } from '../audit/audit.ts';
 import { monthsAfter } from '../clock.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
-import { eachInTurn, feedLane, inWork } from '../db/work.ts';
+import type { Going, Work } from '../db/work.ts';
+import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { forgetChangeReasonsBefore } from '../learners/learners.ts';
 import { emptyAnswersBefore } from '../sittings/sittings.ts';
@@ -186,8 +186,6 @@ async function carryOut(work: Work, run: Run, kind: KindName, learnerId: string,
 
 type Seen = { learner_id: string; due: number; held: boolean };
 
-type Going = { signal?: AbortSignal | undefined; evenSuspended?: boolean };
-
 /** One step. @returns whether more is to be done that nobody else is at */
 async function step(work: Work, organisationId: number, runId: string, { evenSuspended }: Going): Promise<boolean> {
   // Before any other lock, as every writer; a rehearsal writes nothing that a feed shows, but takes its turn.
@@ -252,15 +250,10 @@ async function step(work: Work, organisationId: number, runId: string, { evenSus
   return next !== undefined;
 }
 
-/**
- * Goes on with one run while there is anything to do that nobody else is at.
- * @param options `evenSuspended`: what the operator orders is done whatever the organisation's state is
- */
-export async function goOn(app: App, organisationId: number, runId: string, options: Going = {}): Promise<void> {
-  while (
-    options.signal?.aborted !== true &&
-    (await inWork(app, feedLane(organisationId), (work) => step(work, organisationId, runId, options)))
-  );
+/** Goes on with one run while there is anything to do that nobody else is at. */
+export function goOn(app: App, organisationId: number, runId: string, going: Going = {}): Promise<void> {
+  const once = (work: Work) => step(work, organisationId, runId, going);
+  return inSteps(() => inWork(app, feedLane(organisationId), once), going.signal);
 }
 
 /** Begins the daily runs that are due, and does what was ordered and isn't finished; any number of processes may. */

@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
-import { eachInTurn, inWork, rowsLane } from '../db/work.ts';
+import { eachInTurn, inSteps, inWork, rowsLane } from '../db/work.ts';
 import { wakeWorkers } from '../events/emit.ts';
 
 /**
@@ -178,7 +178,7 @@ async function step(work: Work, organisationId: number, resendId: string): Promi
 /** Does what was ordered and isn't finished; any number of processes may, at any time. */
 export async function runResends(app: App, signal?: AbortSignal): Promise<void> {
   const orders = await app.db.query<{ organisation_id: number; resend_id: string }>(open);
-  await eachInTurn(app, orders, 'resend.failed', async ({ organisation_id: id, resend_id: resendId }) => {
-    while (signal?.aborted !== true && (await inWork(app, rowsLane(id), (work) => step(work, id, resendId))));
-  });
+  await eachInTurn(app, orders, 'resend.failed', ({ organisation_id: id, resend_id: resendId }) =>
+    inSteps(() => inWork(app, rowsLane(id), (work) => step(work, id, resendId)), signal),
+  );
 }
