@@ -4,8 +4,8 @@ import pg from 'pg';
 import { systemClock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { errorFields } from '../log.ts';
+import { connectionTo } from './connection.ts';
 import { sessionSettings, distributedSettings } from './session-settings.ts';
-import { applicationName } from './shape.ts';
 import { limits } from '../limits.ts';
 import { poolConnections, poolMost, poolWait, poolWaiting, turnsRefused, turnWait } from '../measures.ts';
 import { beforeReading } from '../metrics.ts';
@@ -65,18 +65,6 @@ export function namedFailure(error: unknown): unknown {
     return new DatabaseUnavailable(error);
   return error;
 }
-
-const int8 = 20;
-const int8Array = 1016;
-const types: pg.CustomTypesConfig = {
-  // Positions, times and counts stay below 2^53, so they travel as numbers.
-  getTypeParser: ((oid: number, format: 'text' | 'binary') => {
-    if (format === 'text' && oid === int8) return Number;
-    if (format === 'text' && oid === int8Array)
-      return (text: string) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number));
-    return pg.types.getTypeParser(oid, format);
-  }) as pg.CustomTypesConfig['getTypeParser'],
-};
 
 function asQuery(sql: Statement | string, values: readonly unknown[]): pg.QueryConfig & { rowMode?: 'array' } {
   if (typeof sql === 'string') return { text: sql, values: values as unknown[] };
@@ -148,20 +136,6 @@ export type Dedicated = Tx & {
   listen(channel: string, onNotify: (payload: string | null) => void): Promise<void>;
   close(): Promise<void>;
 };
-
-/** @param pooled a pooler passes no settings on: there the role has them (pooler.ts) */
-export function connectionTo(url: string, pooled: boolean, settings = sessionSettings): pg.ClientConfig {
-  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
-  return {
-    connectionString: url,
-    types,
-    pipeline: true,
-    keepAlive: true,
-    connectionTimeoutMillis: 5000,
-    application_name: applicationName,
-    ...(pooled ? {} : { options: options.join(' ') }),
-  } as pg.ClientConfig;
-}
 
 function openPool(config: pg.PoolConfig, log: Log): pg.Pool {
   const pool = new pg.Pool({ ...config, idleTimeoutMillis: 30_000, allowExitOnIdle: true });

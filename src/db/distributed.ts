@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { connectionTo, namedFailure } from './database.ts';
+import { connectionTo } from './connection.ts';
+import { namedFailure } from './database.ts';
 
 /** Whether organisations are on several nodes: `ars distribute` has been here. */
 export async function isDistributedOn(client: pg.Client): Promise<boolean> {

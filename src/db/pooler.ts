@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { connectionTo, DatabaseUnavailable } from './database.ts';
+import { connectionTo } from './connection.ts';
+import { DatabaseUnavailable } from './database.ts';
 import { distributedSettings, sessionSettings } from './session-settings.ts';
 import { isDistributedOn } from './distributed.ts';
 

@@ -5,9 +5,9 @@ import { thisServer } from '../service.ts';
 
 const refused = /a second connection was asked for inside a transaction/;
 
-suite('whoever holds a connection is refused a second one', async () => {
-  const database = await freshDatabase(await thisServer(), { migrated: false });
+const database = await freshDatabase(await thisServer(), { migrated: false });
 
+suite('whoever holds a connection is refused a second one', () => {
   test('for a statement, a transaction or a snapshot, however deep', () =>
     withDatabase(database.url, async (db) => {
       const asks: (() => Promise<unknown>)[] = [
@@ -36,4 +36,18 @@ suite('whoever holds a connection is refused a second one', async () => {
       over();
       assert.deepEqual(await late, [{ one: 1 }]);
     }));
+});
+
+test('an address with words of its own leaves the service its name and settings, and keeps the others', async () => {
+  const sessionAt = async (url: string) => {
+    const settings = `select current_setting('application_name') as name,
+      current_setting('lock_timeout') as timeout, current_setting('seq_page_cost') as cost`;
+    const [session] = await withDatabase(url, (db) => db.query(settings));
+    return session!;
+  };
+  const plain = await sessionAt(database.url);
+  assert.match(String(plain['name']), /^ars\//);
+  const options = encodeURIComponent('-c lock_timeout=1 -c seq_page_cost=7');
+  const asked = await sessionAt(`${database.url}?application_name=reports&options=${options}`);
+  assert.deepEqual(asked, { ...plain, cost: '7' });
 });
