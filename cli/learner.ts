@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../src/app.ts';
 import { exportLearner } from '../src/disclosure/export.ts';
-import { changeEmail } from '../src/learners/contact.ts';
+import { changeEmail } from '../src/invitations/contact.ts';
 import type { NamedLearner } from '../src/learners/rename.ts';
 import { changeReference, ReferenceRefused, referenceExpected } from '../src/learners/reference.ts';
 import { correctName, findNamedLearner, NameRefused } from '../src/learners/rename.ts';

@@ -1,6 +1,6 @@
 import { isEmailAddress } from '../email.ts';
 import { html } from '../html.ts';
-import { changeEmail } from '../learners/contact.ts';
+import { changeEmail } from '../invitations/contact.ts';
 import { removeEmail } from '../withdrawals/remove-email.ts';
 import { correctName, NameRefused } from '../learners/rename.ts';
 import { limits } from '../limits.ts';

@@ -19,7 +19,7 @@ import type { Organisation } from '../organisations/organisations.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import type { Adjustment, Invitation } from './invitations.ts';
 import { adjustInvitation, createInvitations, findOpenInvitations } from './invitations.ts';
-import { postInvitations } from './letters.ts';
+import { cancelLettersTo, postInvitations } from './letters.ts';
 import type { Recent } from './retakes.ts';
 import { recentResults, satUnder, soonWords } from './retakes.ts';
 import { requireStartCode } from './start-code.ts';
@@ -243,6 +243,13 @@ async function writeLearners(work: Work, feed: Feed, entries: readonly Entry[]):
     entries
       .filter(({ isNew }) => isNew)
       .map(({ learner, row }) => ({ ...learner, email: row.email, named_at: namedAtUs })),
+  );
+  await cancelLettersTo(
+    work,
+    feed.organisationId,
+    entries
+      .filter(({ isNew, row }) => !isNew && row.email !== null)
+      .map(({ learner, row }) => ({ learner_id: learner.learner_id, email: row.email })),
   );
   for (const { learner, row, isNew } of entries) {
     if (isNew) continue;

@@ -22,6 +22,20 @@ const mailed = statement(
      and (mailed_at is null or mailed_at <= $4) returning invitation_id`,
 );
 
+const unmailed = statement(
+  'invitation.unmailed',
+  `
+  with was as (
+    select i.invitation_id, i.mailed_at
+      from unnest($2::uuid[], $3::text[]) as given(learner_id, email)
+      join learner l on l.organisation_id = $1 and l.learner_id = given.learner_id
+      join invitation i on i.organisation_id = $1 and i.learner_id = given.learner_id
+     where l.email is distinct from given.email and i.status = 'open' and i.mailed_at is not null
+       for update of i)
+  update invitation i set mailed_at = null from was
+   where i.organisation_id = $1 and i.invitation_id = was.invitation_id returning was.invitation_id, was.mailed_at`,
+);
+
 /** Which of the learners can be written to. */
 async function findAddresses(tx: Tx, organisationId: number, learnerIds: string[]): Promise<Map<string, string>> {
   const rows = await tx.query<{ learner_id: string; email: string }>(addresses, [organisationId, learnerIds]);
@@ -37,6 +51,24 @@ export async function cancelInvitationLetter(
   { invitation_id, mailed_at }: Pick<Invitation, 'invitation_id' | 'mailed_at'>,
 ): Promise<void> {
   if (mailed_at !== null) await cancelLetter(work, causeOf(invitation_id, mailed_at));
+}
+
+/**
+ * Learners are about to get other addresses, or none: letters that wait for the addresses of now aren't sent any more, and
+ * new ones may follow at once. Asked under the feed's lock, before the addresses change.
+ */
+export async function cancelLettersTo(
+  work: Work,
+  organisationId: number,
+  learners: readonly { learner_id: string; email: string | null }[],
+): Promise<void> {
+  if (learners.length === 0) return;
+  const letters = await work.tx.query<{ invitation_id: string; mailed_at: Date }>(unmailed, [
+    organisationId,
+    learners.map((one) => one.learner_id),
+    learners.map((one) => one.email),
+  ]);
+  for (const letter of letters) await cancelInvitationLetter(work, letter);
 }
 
 function letterOf(organisation: string, token: string, expiresAt: Date, zone: string): Letter {

@@ -12,6 +12,7 @@ import { findLearner, insertLearners, updateLearner } from '../learners/learners
 import { spendCredit } from '../organisations/credits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { assessmentUrl, createInvitation, findOpenInvitation } from './invitations.ts';
+import { cancelLettersTo } from './letters.ts';
 
 export type ProvisionRequest = { full_name: string; email: string | null; ref: string | null; groups: GroupInput[] };
 
@@ -33,6 +34,8 @@ export async function provisionLearner(work: Work, organisationId: number, reque
 
   const learnerId = known?.learner_id ?? work.uuid();
   const named_at = work.nowMs * 1000;
+  if (known !== undefined && request.email !== null)
+    await cancelLettersTo(work, organisationId, [{ learner_id: learnerId, email: request.email }]);
   let changed = false;
   if (known === undefined) {
     await insertLearners(work, feed, [

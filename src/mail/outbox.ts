@@ -17,6 +17,10 @@ const insert = statement(
   insert into mail (mail_id, organisation_id, cause, sealed, status, next_attempt_at, created_at, expires_at)
   values ($1, $2, $3, $4, 'waiting', $5, $5, $6) on conflict (cause) do nothing returning mail_id`,
 );
+const overdue = statement(
+  'mail.overdue',
+  `update mail set expires_at = created_at where cause = $1 and status in ('waiting', 'sending')`,
+);
 const cancel = statement('mail.cancel', `delete from mail where cause = $1 and status = 'waiting'`);
 
 // Whoever had it in hand is gone with it: the mail server may have it, and a second one would be worse than none.
@@ -56,7 +60,10 @@ const finish = statement(
 const putOff = statement(
   'mail.put_off',
   `
-  update mail set status = 'waiting', held_by = null, next_attempt_at = $3 where mail_id = $1 and held_by = $2`,
+  update mail set held_by = null, status = case when expires_at > $3 then 'waiting' else 'expired' end,
+         sealed = case when expires_at > $3 then sealed end, next_attempt_at = case when expires_at > $3 then $4::timestamptz end,
+         finished_at = case when expires_at > $3 then null else $3::timestamptz end
+   where mail_id = $1 and held_by = $2`,
 );
 const list = statement(
   'mail.list',
@@ -91,8 +98,12 @@ export async function postLetter(
   return rows.length === 1;
 }
 
-/** What it tells of has been taken back: it isn't sent any more, unless it is gone already. */
+/**
+ * What it tells of has been taken back: it isn't sent any more, unless it is gone already. One that is just being handed
+ * over is never tried again.
+ */
 export async function cancelLetter(work: Work, cause: string): Promise<void> {
+  await work.tx.query(overdue, [cause]);
   await work.tx.query(cancel, [cause]);
 }
 
@@ -129,9 +140,14 @@ export async function finishMail(
   await tx.query(finish, [mailId, by, status, new Date(nowMs)]);
 }
 
-/** The mail server certainly doesn't have it: it is tried again. */
-export async function putOffMail(tx: Tx, mailId: string, by: string, untilMs: number): Promise<void> {
-  await tx.query(putOff, [mailId, by, new Date(untilMs)]);
+/** The mail server certainly doesn't have it: it is tried again, unless it is too old or was taken back. */
+export async function putOffMail(
+  tx: Tx,
+  mailId: string,
+  by: string,
+  { nowMs, untilMs }: { nowMs: number; untilMs: number },
+): Promise<void> {
+  await tx.query(putOff, [mailId, by, new Date(nowMs), new Date(untilMs)]);
 }
 
 export async function pruneMails(work: Work): Promise<void> {

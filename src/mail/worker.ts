@@ -61,12 +61,15 @@ export function startMailer(app: App, gather: ((work: Work) => Promise<void>)[] 
   /** @returns false when the mail server can't be reached: what else is due waits for the next round */
   async function send(held: HeldMail[]): Promise<boolean> {
     let session: SmtpSession | null = null;
-    const putOff = (mail: HeldMail) => putOffMail(app.db, mail.mail_id, id, app.clock.nowMs() + waitOf(app, mail));
+    const putOff = (mail: HeldMail, waitMs = waitOf(app, mail)) => {
+      const nowMs = app.clock.nowMs();
+      return putOffMail(app.db, mail.mail_id, id, { nowMs, untilMs: nowMs + waitMs });
+    };
     try {
       session = await openSmtp(mailServer!, domainOf(app), stopping.signal);
       breakOff.signal.addEventListener('abort', session.close, { once: true });
       for (const mail of held) {
-        if (stopping.signal.aborted) await putOffMail(app.db, mail.mail_id, id, app.clock.nowMs());
+        if (stopping.signal.aborted) await putOff(mail, 0);
         else await sendOne(session, mail, putOff);
       }
       return true;

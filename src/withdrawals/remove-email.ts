@@ -2,7 +2,7 @@ import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
 import { refuseUnderHold } from '../holds/holds.ts';
-import { changeEmail } from '../learners/contact.ts';
+import { changeEmail } from '../invitations/contact.ts';
 import type { NamedLearner } from '../learners/rename.ts';
 import { findNamedLearner } from '../learners/rename.ts';
 

@@ -219,6 +219,49 @@ suite('invitations in the console', () => {
     assert.equal(await mails(), before, 'a letter that waits is taken back with its link');
   });
 
+  test('a letter that waits is never sent to an address that the learner has no more', async () => {
+    const provision = (email: string) =>
+      inFeed((work) => provisionLearner(work, org.id, { full_name: 'Wu Li', email, ref: 'A-1', groups: [] }, 'key'));
+    const { reply } = await provision('typo@x.example');
+    const fields: [string, string][] = [['invitation', reply.invitation_id]];
+    const mailed = () => owner.post(`${base}/invitations/mail`, fields);
+    const letters = async () =>
+      (await app.db.query('select sealed from mail where cause like $1', [`invitation ${reply.invitation_id} %`])).map(
+        (row) => JSON.parse(app.secrets.open('mail', row['sealed'])!).address,
+      );
+    await mailed();
+    assert.deepEqual(await letters(), ['typo@x.example']);
+    await provision('typo@x.example');
+    assert.deepEqual(await letters(), ['typo@x.example'], 'the same address again takes nothing back');
+    await provision('right@x.example');
+    assert.deepEqual(await letters(), []);
+    assert.match((await mailed()).headers.location!, /mailed/, 'and the next one may follow at once');
+    assert.deepEqual(await letters(), ['right@x.example']);
+
+    const learner = `${base}/learners/${reply.learner_id}`;
+    const changed = (email: string) => owner.post(`${learner}/email`, { email, reason: 'Asked', confirmed: 'yes' });
+    await changed('other@x.example');
+    assert.deepEqual(await letters(), []);
+    await mailed();
+    assert.deepEqual(await letters(), ['other@x.example']);
+    await changed('');
+    assert.deepEqual(await letters(), []);
+
+    const invite = (email: string) =>
+      owner.post(`${base}/invite/one`, {
+        ...one,
+        ref: 'A-1',
+        full_name: 'Wu Li',
+        email,
+        mail: 'on',
+        once: app.random.uuid(),
+      });
+    await invite('again@x.example');
+    assert.deepEqual(await letters(), ['again@x.example']);
+    await invite('last@x.example');
+    assert.deepEqual(await letters(), ['last@x.example']);
+  });
+
   test('a tutor sees the invitations of their teams; the others are not there', async () => {
     const tutor = await personOf(service, org.id, 'tutor');
     assert.match((await tutor.get(`${base}/invite`)).text, /You are in no team yet/);

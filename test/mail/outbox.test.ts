@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
 import { startMailer } from '../../src/mail/worker.ts';
-import { beginMail, cancelLetter, postLetter, takeMails } from '../../src/mail/outbox.ts';
+import { beginMail, cancelLetter, postLetter, putOffMail, takeMails } from '../../src/mail/outbox.ts';
 import { withService } from '../service.ts';
 import { trustTestAuthority } from '../webhooks/receiver.ts';
 import { readMessage, startMailServer } from './mail-server.ts';
@@ -90,6 +90,21 @@ suite('the outbox', async () => {
     clock.advance(2 * minuteMs);
     assert.deepEqual(await arrivals(), []);
     assert.deepEqual({ ...(await lastRow()), cause: '' }, { cause: '', status: 'expired', sealed: null, attempts: 0 });
+  });
+
+  test('what is taken back while it is handed over is never tried again', async () => {
+    await post();
+    const by = app.random.uuid();
+    const nowMs = clock.nowMs();
+    const [held] = await takeMails(app.db, { by, nowMs, untilMs: nowMs + minuteMs }, 10);
+    assert.ok(await beginMail(app.db, held!.mail_id, by, nowMs));
+    await service.inWork((work) => cancelLetter(work, held!.cause));
+    assert.equal((await lastRow()).status, 'sending');
+    await putOffMail(app.db, held!.mail_id, by, { nowMs, untilMs: nowMs + minuteMs });
+    const { status, sealed } = await lastRow();
+    assert.deepEqual({ status, sealed }, { status: 'expired', sealed: null });
+    clock.advance(2 * minuteMs);
+    assert.deepEqual(await arrivals(), []);
   });
 
   test('what the server certainly does not have is tried again, later and later', async () => {

@@ -11,7 +11,7 @@ import { importRecords } from '../../src/imports/import.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { releaseStartCode } from '../../src/invitations/start-code.ts';
 import { runInvitations } from '../../src/invitations/run.ts';
-import { changeEmail } from '../../src/learners/contact.ts';
+import { changeEmail } from '../../src/invitations/contact.ts';
 import { changeReference } from '../../src/learners/reference.ts';
 import { correctName } from '../../src/learners/rename.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';

@@ -1,13 +1,14 @@
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
 import { lockFeed } from '../feed/position.ts';
-import { findLearnerEmail, recordChange, updateLearnerEmail } from './learners.ts';
-import type { NamedLearner } from './rename.ts';
-import { findNamedLearner } from './rename.ts';
+import { findLearnerEmail, recordChange, updateLearnerEmail } from '../learners/learners.ts';
+import type { NamedLearner } from '../learners/rename.ts';
+import { findNamedLearner } from '../learners/rename.ts';
+import { cancelLettersTo } from './letters.ts';
 
 /**
  * Gives a learner another e-mail address, or takes it away. No payload shows it, so nothing gets a new `updated_at`; the
- * history says that it was changed, never what it is or was.
+ * history says that it was changed, never what it is or was. What waits to be mailed to the old one isn't any more.
  * @returns the learner's id, and whether anything changed
  * @throws ApiError not_found
  */
@@ -24,6 +25,7 @@ export async function changeEmail(
   const { learner_id } = learner;
   const changed = (await findLearnerEmail(work.tx, organisationId, learner_id)) !== email;
   if (changed) {
+    await cancelLettersTo(work, organisationId, [{ learner_id, email }]);
     await updateLearnerEmail(work.tx, organisationId, learner_id, email);
     await recordChange(work, organisationId, learner_id, 'contacted', why);
   }
