@@ -5,8 +5,8 @@ import type { Level, Placement } from './levels.ts';
 /** A level is judged only on at least this many scored items in its band. */
 export const bandMinItems = 8;
 
-/** An item that counts, and whether the answer was right (a skipped item counts as wrong). */
-export type ScoredAnswer = { item: ScoredItem; right: boolean };
+/** An item that counts, and whether the answer was right. A skipped one counts as wrong, and as no answer. */
+export type ScoredAnswer = { item: ScoredItem; right: boolean; skipped?: boolean };
 
 /**
  * The rule for one level, checkable by hand. The band is the level with the one below and the one above.

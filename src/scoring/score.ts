@@ -16,7 +16,7 @@ import { placeByRules } from './rules.ts';
 import type { RulePlacement, ScoredAnswer } from './rules.ts';
 
 /** Raised by hand whenever a figure could come out differently; frozen into every result. */
-export const engineVersions = { irt: '1.4.0', rules: '1.0.0', reconciliation: '1.2.0' } as const;
+export const engineVersions = { irt: '1.5.0', rules: '1.0.0', reconciliation: '1.2.0' } as const;
 
 /** A sitting with fewer answers, or answers in fewer domains, has no result. */
 export const minAnswered = 12;
@@ -223,7 +223,7 @@ function scoredAnswers(prepared: ScoringBank, responses: readonly ItemResponse[]
     if (!item) throw new ResponseFault(`Item ${itemId} is not in bank version ${prepared.bank.version}.`);
     if (seen.has(itemId)) throw new ResponseFault(`Item ${itemId} was given twice.`);
     seen.add(itemId);
-    if (outcome !== 'not_reached') answers.push({ item, right: outcome === 'right' });
+    if (outcome !== 'not_reached') answers.push({ item, right: outcome === 'right', skipped: outcome === 'skipped' });
   }
   return answers;
 }

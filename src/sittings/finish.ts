@@ -178,11 +178,11 @@ function makeEdition(
     edition: 1,
     assessed_at: formatPosition(assessed_at_us),
     ...fields,
-    domains: result.domains.map(({ name, scorePct, status, items }) => ({
+    domains: result.domains.map(({ name, scorePct, status, answered }) => ({
       name,
       score_pct: scorePct,
       status,
-      answered: items,
+      answered,
     })),
     verify_url: verifyUrl(app),
     sitting: evidenceOfSitting(sitting, result, course, shown),

@@ -24,10 +24,21 @@ test("the score is the expected share on the domain's pool at the deciding level
   const pool = bank.items.filter((item) => item.domain === 'Devices' && item.level === 'level1');
   const share = pool.reduce((sum, item) => sum + probability(item, theta), 0) / pool.length;
   assert.deepEqual([devices!.theta, devices!.scorePct], [theta, Math.round(share * 100)]);
-  assert.deepEqual([devices!.right, devices!.items, devices!.poolItems], [4, 6, 8]);
+  assert.deepEqual([devices!.right, devices!.answered, devices!.items, devices!.poolItems], [4, 6, 6, 8]);
 });
 
-test('two scored items say nothing, three do; the order is the one given', () => {
+test('what was skipped counts as wrong and is no answer: one answer and four skips say nothing', () => {
+  const skips = (answered: number) =>
+    answers('Devices', 2, 3).map((answer, k) => ({ ...answer, skipped: k >= answered }));
+  const of = (given: ReturnType<typeof answers>) => scoreDomains(['Devices'], 'level1', bank.items, given, overall)[0]!;
+  const two = of(skips(2));
+  assert.deepEqual([two.scorePct, two.status, two.theta, two.answered, two.items], [null, null, null, 2, 5]);
+  const three = of(skips(3));
+  assert.deepEqual([three.answered, three.items], [3, 5]);
+  assert.equal(three.scorePct, of(answers('Devices', 2, 3)).scorePct);
+});
+
+test('two answers say nothing, three do; the order is the one given', () => {
   const given = [...answers('Safety', 2, 0), ...answers('Devices', 3, 0)];
   const [safety, devices, creating] = scoreDomains(
     ['Safety', 'Devices', 'Creating'],

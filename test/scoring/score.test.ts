@@ -70,7 +70,7 @@ suite('scoring', () => {
     const result = scored('digital', sit('digital', 0.2, 'whole'));
     assert.equal(result.tau, 0.65);
     assert.deepEqual(result.cuts, prepared.digital.cuts);
-    assert.deepEqual(result.versions, { bank: 'synthetic-1', irt: '1.4.0', rules: '1.0.0', reconciliation: '1.2.0' });
+    assert.deepEqual(result.versions, { bank: 'synthetic-1', irt: '1.5.0', rules: '1.0.0', reconciliation: '1.2.0' });
     assert.equal(result.rules.levels.length, 4);
     assert.ok(result.irt.ci.low < result.irt.theta && result.irt.theta < result.irt.ci.high);
     assert.equal(result.deciding.threshold, result.cuts.find((cut) => cut.level === result.deciding.level)!.theta);
@@ -189,7 +189,12 @@ suite('scoring', () => {
     const wrongAt = responses.findIndex((r) => r.outcome === 'wrong');
     const skipped = scored('maths', responses.with(wrongAt, { ...responses[wrongAt]!, outcome: 'skipped' }));
     const wrong = scored('maths', responses);
-    assert.deepEqual([skipped.irt, skipped.rules, skipped.domains], [wrong.irt, wrong.rules, wrong.domains]);
+    const skippedIn = banks.maths.items.find(({ id }) => id === responses[wrongAt]!.itemId)!.domain;
+    assert.deepEqual([skipped.irt, skipped.rules], [wrong.irt, wrong.rules]);
+    assert.deepEqual(
+      skipped.domains,
+      wrong.domains.map((domain) => ({ ...domain, answered: domain.answered - (domain.name === skippedIn ? 1 : 0) })),
+    );
     assert.equal(skipped.counts.skipped, 1);
     const cut = scored('maths', responses.with(-1, { ...responses.at(-1)!, outcome: 'not_reached' }));
     const without = scored('maths', responses.slice(0, -1));

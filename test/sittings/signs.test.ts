@@ -9,6 +9,7 @@ import { seededRandom } from '../../src/random.ts';
 import { reviewSitting } from '../../src/sittings/review.ts';
 import { countFast, fastBelowMs } from '../../src/sittings/signs.ts';
 import type { SittingItemRow } from '../../src/sittings/store.ts';
+import { findCurrent } from '../../src/sittings/store.ts';
 import { withService } from '../service.ts';
 import type { SimulatedLearner } from '../sittings/learner.ts';
 import { invited } from '../sittings/learner.ts';
@@ -70,6 +71,7 @@ suite('signs in evidence and review', async () => {
     return {
       assessmentId: last!.assessment_id!,
       sitting: input.sitting!,
+      domains: input.domains,
       page: JSON.stringify(buildDocument(input).blocks),
     };
   }
@@ -115,6 +117,29 @@ suite('signs in evidence and review', async () => {
     );
     const stranger = await service.organisation();
     assert.equal(await reviewSitting(service.app, stranger.id, assessmentId), undefined);
+  });
+
+  test('a domain of one answer and many skips has no score, and its evidence counts the one', async () => {
+    const dee = await invited(service, org, { theta: 0.3 });
+    const name = 'Communicating';
+    let [answered, skipped] = [0, 0];
+    const { assessmentId, domains } = await sitsWith(dee, async () => {
+      clock.advance(40_000);
+      const { item_id } = (await findCurrent(service.app.db, (await dee.link()).open!))!;
+      const own = bank.item(item_id)!.domain === 'communicating';
+      const skip = own && answered > 0;
+      if (skip) skipped++;
+      else if (own) answered++;
+      await dee.answers(skip ? 'skip' : 'by ability');
+    });
+    assert.deepEqual([answered, skipped >= 3], [1, true]);
+    const { body } = await org.get(`/assessments/${assessmentId}`);
+    const published = body.data.domains.find((one: { name: string }) => one.name === name);
+    assert.deepEqual(published, { name, score_pct: null, status: null });
+    assert.deepEqual(
+      domains.find((one) => one.name === name),
+      { ...published, answered: 1 },
+    );
   });
 
   test('time that ran out after few answers is said, with the question that was cut off', async () => {
