@@ -1,5 +1,6 @@
 import type { ResultContent } from '../assessments/body.ts';
 import type { Subject } from '../scoring/levels.ts';
+import { isExtension } from '../sittings/standards.ts';
 
 export const subjectNames: Record<Subject, string> = { digital: 'Digital skills', english: 'English', maths: 'Maths' };
 
@@ -46,6 +47,10 @@ export function resultWords(content: ResultContent): { level: string; sentences:
     content.rqf_level === null
       ? ['You are working towards the first level. That is a fine place to start.']
       : [`You showed the skills of ${level}.`];
+  if (isExtension(content.subject, content.rqf_level))
+    sentences.push(
+      `${content.rqf_level} of this assessment is an extension. It is not part of the national standards.`,
+    );
   if (content.recommended_next_level !== null) sentences.push(`Your next step is ${content.recommended_next_level}.`);
   else if (content.rqf_level === 'Level 3') sentences.push('There is no higher level in this assessment.');
   const likely = likelyWords(content);

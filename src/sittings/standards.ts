@@ -34,16 +34,21 @@ export const standards: Record<
   },
 };
 
-/**
- * Which standard a result is placed against. The digital standards end at Level 1, and Functional Skills at Level 2:
- * what lies above is ours, and the framework says so.
- */
+/** The RQF levels above the standards: those of digital skills end at Level 1, Functional Skills at Level 2. */
+const extensions: Record<Subject, readonly string[]> = {
+  digital: ['Level 2', 'Level 3'],
+  english: ['Level 3'],
+  maths: ['Level 3'],
+};
+
+/** Whether a level lies above what the standards describe, so that its content is ours. */
+export const isExtension = (subject: Subject, rqfLevel: string | null): boolean =>
+  rqfLevel !== null && extensions[subject].includes(rqfLevel);
+
+/** Which standard a result is placed against; of a level above it, that it is no part of it. */
 export function frameworkOf(subject: Subject, rqfLevel: string | null): string {
   const { framework } = standards[subject];
-  if (subject === 'digital') {
-    return rqfLevel === 'Level 2' || rqfLevel === 'Level 3'
-      ? `${framework}, with an extension to Level 2 and Level 3 that is not part of the standards`
-      : framework;
-  }
-  return rqfLevel === 'Level 3' ? `${framework}, with Level 3 by the RQF Level 3 descriptor` : framework;
+  return isExtension(subject, rqfLevel)
+    ? `${framework}, with an extension to ${extensions[subject].join(' and ')} that is not part of the standards`
+    : framework;
 }
