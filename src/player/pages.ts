@@ -67,7 +67,7 @@ export function startCodePage(base: string, link: Link, wrong: boolean): Page {
     subject: subjectNames[subject],
     main: html`${wrong ? errorSummary('That code does not work', 'code', 'Ask your supervisor for a new code') : null}<h1>${title}</h1>
 <p>Your supervisor gives you a code of six digits when it is time to start.</p>
-<form method="post" action="${base}/start"><div class="field"><label for="code">Code</label><input type="text" id="code" name="code" inputmode="numeric" autocomplete="off"${wrong ? describedByError : null}></div><div class="actions"><button type="submit">Start ${subjectNames[subject]}</button></div></form>`,
+<form method="post" action="${base}/start?refused"><div class="field"><label for="code">Code</label><input type="text" id="code" name="code" inputmode="numeric" autocomplete="off"${wrong ? describedByError : null}></div><div class="actions"><button type="submit">Start ${subjectNames[subject]}</button></div></form>`,
   };
 }
 

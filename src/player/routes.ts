@@ -30,7 +30,7 @@ import type { Link } from '../sittings/link.ts';
 import { openLink } from '../sittings/link.ts';
 import { openResultLink, organisationOfResultToken, resultLinkMs, resultToken } from '../sittings/result-link.ts';
 import { fewAnswers } from '../sittings/signs.ts';
-import { startSitting } from '../sittings/start.ts';
+import { begunElsewhere, startSitting } from '../sittings/start.ts';
 import { invitationToken } from '../invitations/invitations.ts';
 import type { SittingRow } from '../sittings/store.ts';
 import { remainingMs } from '../sittings/working-time.ts';
@@ -53,7 +53,8 @@ import { resultWords } from './words.ts';
  */
 type Answered = { status?: number; page: Page } | { to: string };
 
-type Visit = { app: App; base: string; link: Link; sent: Sent };
+/** @property refused the address says that a start code didn't work */
+type Visit = { app: App; base: string; link: Link; sent: Sent; refused: boolean };
 
 const formBytes = 64 * 1024;
 const warmUpAfterMs = 2000;
@@ -99,22 +100,17 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
             const { help } = door;
             const link = await openLink(app, token);
             if (link === null) return send(reply, { status: 404, page: unknownLink() }, help);
-            return send(reply, await handler({ app, base: `/a/${token}`, link, sent: readForm(request.body) }), help);
+            const refused = request.url.endsWith('?refused');
+            const sent = readForm(request.body);
+            return send(reply, await handler({ app, base: `/a/${token}`, link, sent, refused }), help);
           },
         });
       on('GET', '', home);
       // Mail programs add a slash, and browsers ask by GET for an address that answered a form when they load a tab
       // again.
-      for (const path of ['/', '/start', '/continue', '/finish']) on('GET', path, async ({ base }) => ({ to: base }));
-      on('POST', '/start', async ({ app, base, link, sent }) => {
-        const { organisation_id } = link.invitation;
-        // Begun with another link of the learner's: it goes on there.
-        const code = typeof sent.answer.code === 'string' ? sent.answer.code : '';
-        const under = await startSitting(app, link, code);
-        if (under === null) return { status: code === '' ? 200 : 422, page: startCodePage(base, link, code !== '') };
-        if (under === link.invitation.invitation_id) return { to: base };
-        return { to: `/a/${invitationToken(app.secrets, organisation_id, under)}` };
-      });
+      for (const path of ['/', '/continue', '/finish']) on('GET', path, async ({ base }) => ({ to: base }));
+      on('GET', '/start', beforeStart);
+      on('POST', '/start', begin);
       on('GET', '/practice', ({ base, link }) => practice(base, link, practicePage));
       on('POST', '/practice', ({ base, link, sent }) =>
         practice(base, link, (at, subject) => practised(at, subject, sent.answer)),
@@ -266,6 +262,25 @@ async function home({ app, base, link }: Visit): Promise<Answered> {
       names,
     ),
   };
+}
+
+const addressUnder = (app: App, { invitation }: Link, invitationId: string) =>
+  `/a/${invitationToken(app.secrets, invitation.organisation_id, invitationId)}`;
+
+/** The script goes on by GET to the address of its form, so a code's form is sent to where a wrong one would lead. */
+async function begin({ app, base, link, sent, refused }: Visit): Promise<Answered> {
+  const code = typeof sent.answer.code === 'string' ? sent.answer.code : '';
+  const under = await startSitting(app, link, code);
+  if (under === null) return { to: `${base}/start${code !== '' || refused ? '?refused' : ''}` };
+  return { to: addressUnder(app, link, under) };
+}
+
+/** What comes of a start: the sitting, here or under another link of the learner's, or the code that it waits for. */
+async function beforeStart({ app, base, link, refused }: Visit): Promise<Answered> {
+  const under = await begunElsewhere(app, link);
+  if (under !== null) return { to: addressUnder(app, link, under) };
+  const waits = link.invitation.start_code && link.open === null && link.next !== null && !link.expired;
+  return waits ? { page: startCodePage(base, link, refused) } : { to: base };
 }
 
 /** The practice question of the subject that can be begun next. */

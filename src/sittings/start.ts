@@ -30,6 +30,11 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
     const { organisation_id, invitation_id } = invitation;
     // Whose it is may have changed since the link was read: the learner turned out to be another one.
     const held = await holdInvitation(work, organisation_id, invitation_id);
+    const { learner_id } = held ?? invitation;
+    const learner = { organisation_id, learner_id, subject };
+    // Before the code is taken: it would be used up for nothing.
+    const before = await invitationOfOpenSitting(work.tx, learner);
+    if (before !== undefined) return before;
     const { start_code: needsCode } = invitation;
     const release = needsCode
       ? await takeStartCode(work, invitation.organisation_id, invitation.invitation_id, code)
@@ -39,8 +44,6 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
     const pool = pools[subject];
     const { extra_time_pct } = invitation;
     const settings: FrozenSettings = { delivery: pool.settings, extra_time_pct, seed: drawSeed(app.random) };
-    const { learner_id } = held ?? invitation;
-    const learner = { organisation_id, learner_id, subject };
     const sitting = await insertSitting(work.tx, {
       ...learner,
       sitting_id: work.uuid(),
@@ -68,4 +71,11 @@ export async function startSitting(app: App, link: Link, code = ''): Promise<str
     });
     return invitation_id;
   });
+}
+
+/** The invitation under which the link's next subject is under way: another one of the learner's; null where none is. */
+export async function begunElsewhere(app: App, { invitation, open, next, expired }: Link): Promise<string | null> {
+  if (open !== null || next === null || expired) return null;
+  const { organisation_id, learner_id } = invitation;
+  return (await invitationOfOpenSitting(app.db, { organisation_id, learner_id, subject: next })) ?? null;
 }

@@ -4,6 +4,7 @@ import { mark, rightAnswer } from '../../src/bank/mark.ts';
 import type { RenderedItem } from '../../src/bank/schema.ts';
 import type { Random } from '../../src/random.ts';
 import { seededRandom } from '../../src/random.ts';
+import { createInvitation, invitationToken } from '../../src/invitations/invitations.ts';
 import { probability } from '../../src/scoring/irt.ts';
 import { answerQuestion } from '../../src/sittings/answer.ts';
 import { banksOf } from '../../src/sittings/banks.ts';
@@ -135,4 +136,20 @@ export async function invited(
   return Object.assign(new SimulatedLearner(service, token, ref, given.theta ?? 0), {
     invitationId: body.data.invitation_id as string,
   });
+}
+
+/** A second invitation of the same learner, to digital, with its own link. */
+export async function invitedAgain(learner: SimulatedLearner): Promise<SimulatedLearner & { invitationId: string }> {
+  const { service, ref, theta } = learner;
+  const { organisation_id, learner_id } = (await learner.link()).invitation;
+  const { invitation_id } = await service.inWork((work) =>
+    createInvitation(work, organisation_id, {
+      invitationId: work.uuid(),
+      learnerId: learner_id,
+      subjects: ['digital'],
+      creditSpent: true,
+    }),
+  );
+  const token = invitationToken(service.app.secrets, organisation_id, invitation_id);
+  return Object.assign(new SimulatedLearner(service, token, ref, theta), { invitationId: invitation_id });
 }

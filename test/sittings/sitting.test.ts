@@ -6,7 +6,7 @@ import { renameLearner } from '../../src/learners/rename.ts';
 import { rightAnswer } from '../../src/bank/mark.ts';
 import type { Item, RenderedItem } from '../../src/bank/schema.ts';
 import { manualClock } from '../../src/clock.ts';
-import { createInvitation, invitationToken } from '../../src/invitations/invitations.ts';
+import { createInvitation } from '../../src/invitations/invitations.ts';
 import { lockFeed } from '../../src/feed/position.ts';
 import { findLearner } from '../../src/learners/learners.ts';
 import type { Subject } from '../../src/scoring/levels.ts';
@@ -21,7 +21,7 @@ import type { SittingRow } from '../../src/sittings/store.ts';
 import { findCurrent, findItems, findSitting } from '../../src/sittings/store.ts';
 import type { TestOrganisation, TestService } from '../service.ts';
 import { withService } from '../service.ts';
-import { SimulatedLearner, invited } from './learner.ts';
+import { invited, invitedAgain } from './learner.ts';
 
 const startMs = Date.parse('2026-03-02T09:00:00Z');
 
@@ -186,17 +186,8 @@ suite('several requests at once', async () => {
 
   test('two invitations of one learner begin one sitting, and the second link leads to it', async () => {
     const cho = await invited(service, await service.organisation(), { ref: 'cho', theta: 0.4 });
-    const { organisation_id, learner_id } = (await cho.link()).invitation;
-    const second = await service.inWork((work) =>
-      createInvitation(work, organisation_id, {
-        invitationId: work.uuid(),
-        learnerId: learner_id,
-        subjects: ['digital'],
-        creditSpent: true,
-      }),
-    );
-    const token = invitationToken(service.app.secrets, organisation_id, second.invitation_id);
-    const other = new SimulatedLearner(service, token, 'cho', 0.4);
+    const { learner_id } = (await cho.link()).invitation;
+    const other = await invitedAgain(cho);
     const links = [await cho.link(), await other.link(), await cho.link(), await other.link()];
     const under = new Set(await Promise.all(links.map((link) => startSitting(service.app, link))));
     assert.equal(under.size, 1);
@@ -212,6 +203,8 @@ suite('several requests at once', async () => {
     const [first, blocked] = under.has(cho.invitationId) ? [cho, other] : [other, cho];
     const page = await fetch(`${service.url}/a/${blocked.token}/start`, { method: 'POST', redirect: 'manual' });
     assert.equal(page.headers.get('location'), `/a/${first.token}`);
+    const asked = await fetch(`${service.url}/a/${blocked.token}/start`, { redirect: 'manual' });
+    assert.equal(asked.headers.get('location'), `/a/${first.token}`);
     const sitting = (await first.link()).open!;
     while ((await first.answers()) !== null);
     await first.finishes(sitting);
