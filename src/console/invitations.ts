@@ -320,7 +320,7 @@ async function confirmCancel(visit: Visit, faults: Faults): Promise<Answer> {
     title: 'Cancel an invitation?',
     heading: html`Cancel the invitation of ${name(one.full_name)}?`,
     says: [
-      `1 link stops working, in ${one.subjects.length === 1 ? 'one subject' : `${one.subjects.length} subjects`}: ${one.subjects.join(', ')}. Results that there are stay.`,
+      `1 link stops working, in ${one.subjects.length === 1 ? 'one subject' : `${one.subjects.length} subjects`}: ${one.subjects.join(', ')}. Results that there are stay; a sitting that is under way ends without one.`,
       credit,
     ],
     action: `${here}/cancel`,

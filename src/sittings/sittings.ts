@@ -8,6 +8,7 @@ export {
   findSitting,
   hasOpenSitting,
   moveSitting,
+  voidSittingsOfInvitation,
   voidSittingsOfLearner,
 } from './store.ts';
 export { lockOpenSittings, passSittings } from './passing.ts';

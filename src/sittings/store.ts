@@ -121,6 +121,12 @@ const update = statement(
          void_reason = $10, assessment_id = $11, result = $12
    where organisation_id = $1 and sitting_id = $2`,
 );
+const touch = statement(
+  'sitting.touch',
+  `
+  update sitting set last_seen_at = $3
+   where organisation_id = $1 and sitting_id = $2 and status = 'open' and (on_screen_since is not null or stop is not null) and last_seen_at < $3`,
+);
 const items = statement(
   'sitting.items',
   `
@@ -138,6 +144,10 @@ const voidOf = statement(
   `
   update sitting set status = 'void', void_reason = $3, finished_at = $4 where organisation_id = $1 and learner_id = $2 and status = 'open'
   returning sitting_id`,
+);
+const voidUnder = statement(
+  'sitting.void_under_invitation',
+  "update sitting set status = 'void', void_reason = $3, finished_at = $4 where organisation_id = $1 and invitation_id = $2 and status = 'open'",
 );
 const moved = statement(
   'sitting.moved',
@@ -273,6 +283,15 @@ export async function voidSittingsOfLearner(work: Work, organisationId: number, 
   return (await work.tx.query(voidOf, [organisationId, learnerId, 'erased', new Date(work.nowMs)])).length;
 }
 
+/** The same for those that were begun under an invitation which is cancelled. */
+export async function voidSittingsOfInvitation(
+  work: Work,
+  organisationId: number,
+  invitationId: string,
+): Promise<void> {
+  await work.tx.query(voidUnder, [organisationId, invitationId, 'cancelled', new Date(work.nowMs)]);
+}
+
 /** Those of the invitations under which a sitting has begun, void ones included. */
 export async function findBegun(tx: Tx, organisationId: number, invitationIds: string[]): Promise<Set<string>> {
   const rows = await tx.query<{ invitation_id: string }>(begun, [organisationId, invitationIds]);
@@ -331,6 +350,11 @@ export async function updateSitting(tx: Tx, row: SittingRow): Promise<void> {
     row.assessment_id,
     row.result,
   ]);
+}
+
+/** Somebody is there; not while it is paused. */
+export async function touchSitting(tx: Tx, { organisation_id, sitting_id }: SittingKey, at: Date): Promise<void> {
+  await tx.query(touch, [organisation_id, sitting_id, at]);
 }
 
 export function findItems(tx: Tx, { organisation_id, sitting_id }: SittingKey): Promise<SittingItemRow[]> {

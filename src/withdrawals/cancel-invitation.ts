@@ -3,13 +3,13 @@ import { lockFeed } from '../feed/position.ts';
 import { cancelInvitationLetter } from '../invitations/letters.ts';
 import { lockInvitation, markInvitationWithdrawn } from '../invitations/invitations.ts';
 import { returnCredit } from '../organisations/credits.ts';
-import { findBegun } from '../sittings/sittings.ts';
+import { findBegun, voidSittingsOfInvitation } from '../sittings/sittings.ts';
 
 /** What came of it: whether the credit came back; null where the invitation isn't open any more, or isn't there. */
 export type Cancelled = { creditReturned: boolean };
 
 /**
- * Ends an invitation: its address leads nowhere any more. The credit comes back where no sitting has begun under it. A
+ * Ends an invitation: its address leads nowhere any more, and a sitting that is under way ends without a result. The credit comes back where no sitting has begun under it. A
  * learner who begins at the same moment comes before it or after it, never both: beginning reads the invitation with a
  * lock, too.
  */
@@ -24,6 +24,7 @@ export async function cancelInvitation(
   if (invitation?.status !== 'open') return null;
   const begun = (await findBegun(work.tx, organisationId, [invitationId])).size > 0;
   await markInvitationWithdrawn(work.tx, organisationId, invitationId);
+  await voidSittingsOfInvitation(work, organisationId, invitationId);
   await cancelInvitationLetter(work, invitation);
   const creditReturned = invitation.credit_spent && !begun;
   if (creditReturned) await returnCredit(work, organisationId, { ...by, invitationId });
