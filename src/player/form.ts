@@ -6,7 +6,7 @@ const fieldsMost = 100;
 export type Sent = { get(name: string): string; answer: Answer };
 
 /** Names of the player's own controls; everything else belongs to the question. */
-const ours = new Set(['sitting', 'position', 'do']);
+const ours = new Set(['sitting', 'position', 'do', 'subject']);
 
 export function readForm(body: unknown): Sent {
   const own = new Map<string, string>();

@@ -23,8 +23,11 @@ const name = (text: string): Markup => html`<bdi>${text}</bdi>`;
 const limitOf = (link: Link, subject: Subject): number =>
   timeLimitMs(standards[subject].timeLimitMs, link.invitation.extra_time_pct);
 
+/** A form that was left open in a tab begins no other subject than it says. */
+const subjectOf = (subject: Subject): Markup => html`<input type="hidden" name="subject" value="${subject}">`;
+
 export function startForm(base: string, subject: Subject): Markup {
-  return html`<form method="post" action="${base}/start"><div class="actions"><button type="submit">Start ${subjectNames[subject]}</button></div></form>`;
+  return html`<form method="post" action="${base}/start">${subjectOf(subject)}<div class="actions"><button type="submit">Start ${subjectNames[subject]}</button></div></form>`;
 }
 
 /** Start, and the way to try the screen out before it counts. */
@@ -67,7 +70,7 @@ export function startCodePage(base: string, link: Link, wrong: boolean): Page {
     subject: subjectNames[subject],
     main: html`${wrong ? errorSummary('That code does not work', 'code', 'Ask your supervisor for a new code') : null}<h1>${title}</h1>
 <p>Your supervisor gives you a code of six digits when it is time to start.</p>
-<form method="post" action="${base}/start?refused"><div class="field"><label for="code">Code</label><input type="text" id="code" name="code" inputmode="numeric" autocomplete="off"${wrong ? describedByError : null}></div><div class="actions"><button type="submit">Start ${subjectNames[subject]}</button></div></form>`,
+<form method="post" action="${base}/start?refused">${subjectOf(subject)}<div class="field"><label for="code">Code</label><input type="text" id="code" name="code" inputmode="numeric" autocomplete="off"${wrong ? describedByError : null}></div><div class="actions"><button type="submit">Start ${subjectNames[subject]}</button></div></form>`,
   };
 }
 

@@ -21,6 +21,7 @@ import {
   currentQuestion,
   endWhenTimeIsUp,
   keepDraft,
+  markSeen,
   pauseSitting,
   resumePaused,
 } from '../sittings/answer.ts';
@@ -100,6 +101,8 @@ export function registerPlayer(app: App, fastify: FastifyInstance): void {
             const { help } = door;
             const link = await openLink(app, token);
             if (link === null) return send(reply, { status: 404, page: unknownLink() }, help);
+            // The script asks by HEAD as long as the page is open, whoever is there.
+            if (request.method !== 'HEAD' && link.open !== null) await markSeen(app, link.open);
             const refused = request.url.endsWith('?refused');
             const sent = readForm(request.body);
             return send(reply, await handler({ app, base: `/a/${token}`, link, sent, refused }), help);
@@ -270,6 +273,8 @@ const addressUnder = (app: App, { invitation }: Link, invitationId: string) =>
 /** The script goes on by GET to the address of its form, so a code's form is sent to where a wrong one would lead. */
 async function begin({ app, base, link, sent, refused }: Visit): Promise<Answered> {
   const code = typeof sent.answer.code === 'string' ? sent.answer.code : '';
+  // Pages of the version before name no subject.
+  if (!['', link.next].includes(sent.get('subject'))) return { to: base };
   const under = await startSitting(app, link, code);
   if (under === null) return { to: `${base}/start${code !== '' || refused ? '?refused' : ''}` };
   return { to: addressUnder(app, link, under) };

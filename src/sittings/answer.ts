@@ -23,9 +23,10 @@ import {
   findItems,
   lockSitting,
   storeDraft,
+  touchSitting,
   updateSitting,
 } from './store.ts';
-import { remainingMs, usedMs } from './working-time.ts';
+import { remainingMs, seenMs, usedMs } from './working-time.ts';
 
 /** The question that waits for an answer, as a page shows it. */
 export type Question = {
@@ -132,6 +133,14 @@ export function endIdle(app: App, key: SittingKey, idleSince: Date): Promise<boo
     await closeQuestion(banksOf(app), work, sitting, history, null, 'not_reached', 'idle');
     return true;
   });
+}
+
+/** The learner is at a question or at the check page: a sitting that somebody looks at is not given up. */
+export async function markSeen(app: App, sitting: SittingRow): Promise<void> {
+  // In a pause nothing is seen: it began with the last touch, and its page says until when it may last.
+  if (sitting.on_screen_since === null && sitting.stop === null) return;
+  if (app.clock.nowMs() - sitting.last_seen_at.getTime() > seenMs)
+    await touchSitting(app.db, sitting, new Date(app.clock.nowMs()));
 }
 
 /** Stops the clock, and keeps what was filled in so far. */

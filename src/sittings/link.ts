@@ -21,7 +21,8 @@ export type Link = {
   /** Nothing can be begun any more; a sitting under way can still be finished. */
   expired: boolean;
   /**
-   * Whether results can be read: until the link expires, and for 48 hours after a sitting that ended later than that.
+   * Whether results can be read: until the link expires, and for 48 hours after a sitting that was closed later than
+   * that.
    */
   readable: boolean;
 };
@@ -57,6 +58,8 @@ function linkOf(app: App, invitation: Invitation | undefined, sittings: SittingR
   const expiresMs = invitation.expires_at.getTime();
   const expired = expiresMs <= app.clock.nowMs();
   const endedMs = last?.finished_at!.getTime() ?? 0;
+  // One that was given up ended when it was last touched, and was closed 48 hours later.
+  const closedMs = last === null || last.declared_at !== null ? endedMs : endedMs + idleMs;
   return {
     invitation,
     subjects,
@@ -64,6 +67,6 @@ function linkOf(app: App, invitation: Invitation | undefined, sittings: SittingR
     last,
     next: subjects.find(({ sitting }) => sitting?.status !== 'completed')?.subject ?? null,
     expired,
-    readable: !expired || (endedMs >= expiresMs && app.clock.nowMs() < endedMs + idleMs),
+    readable: !expired || (closedMs >= expiresMs && app.clock.nowMs() < closedMs + idleMs),
   };
 }

@@ -9,6 +9,9 @@ export const displayMsMost = 10 * 60_000;
 /** A sitting that nobody has touched for this long is closed. */
 export const idleMs = 48 * 3600_000;
 
+/** Who looks at a sitting again within this time has just been seen. */
+export const seenMs = 60_000;
+
 /** An item that was shown within this time counts as seen. */
 export const seenForMs = 365 * 24 * 3600_000;
 

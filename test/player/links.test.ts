@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { suite, test } from 'node:test';
+import { manualClock } from '../../src/clock.ts';
+import { closeIdleSittings } from '../../src/sittings/expire.ts';
+import { findSitting } from '../../src/sittings/store.ts';
+import { idleMs } from '../../src/sittings/working-time.ts';
+import { cancelInvitation } from '../../src/withdrawals/cancel-invitation.ts';
+import { withService } from '../service.ts';
+import type { SimulatedLearner } from '../sittings/learner.ts';
+import { invited } from '../sittings/learner.ts';
+import { Visitor } from './visitor.ts';
+
+const hour = 3600_000;
+const day = 24 * hour;
+
+suite('links and the sittings behind them', async () => {
+  const clock = manualClock(Date.parse('2026-03-02T09:00:00Z'));
+  const service = await withService({ clock });
+  const { app } = service;
+  const org = await service.organisation();
+  const read = async (sitting: { organisation_id: number; sitting_id: string }) =>
+    (await findSitting(app.db, sitting))!;
+  const resultsOf = async (ref: string) => (await org.get(`/assessments?learner_ref=${ref}`)).body.data;
+  /** Enough for a result, and not all. */
+  async function answersSome(learner: SimulatedLearner) {
+    const sitting = await learner.starts();
+    for (let i = 0; i < 16; i++) await learner.answers(i % 2 === 0 ? 'right' : 'wrong');
+    assert.equal((await read(sitting)).stop, null);
+    return sitting;
+  }
+  async function idlesAway() {
+    clock.advance(idleMs + 1);
+    await closeIdleSittings(app);
+  }
+
+  for (const [when, beforeMs] of [
+    ['after', 0],
+    ['before', hour],
+  ] as const)
+    test(`given up, last touched ${when} the end of its link: the result can be read for 48 hours`, async () => {
+      const ana = await invited(service, org);
+      clock.advance(28 * day - 2 * hour);
+      await ana.starts();
+      clock.advance(2 * hour - beforeMs);
+      for (let i = 0; i < 16; i++) await ana.answers(i % 2 === 0 ? 'right' : 'wrong');
+      await idlesAway();
+      const page = new Visitor(service, ana.token);
+      await page.get();
+      assert.equal(page.heading(), 'Your Digital skills result');
+      assert.match(page.text, /href="\/result\/[^"]+#ask"/);
+      assert.doesNotMatch(page.text, /Start English/);
+      clock.advance(48 * hour - 2);
+      assert.equal((await page.get()).status, 200);
+      clock.advance(1);
+      assert.equal((await page.get()).status, 410);
+    });
+
+  test('a Start button begins the subject that it names, and no other', async () => {
+    const ben = await invited(service, org);
+    const stale = new Visitor(service, ben.token);
+    await stale.get();
+    const left = stale.hidden();
+    assert.equal(left.subject, 'digital');
+    await ben.sits();
+    await stale.post('/start', left);
+    assert.equal((await ben.link()).open, null);
+    assert.match(stale.text, /Start English/);
+    await stale.post('/start', stale.hidden());
+    assert.equal((await ben.link()).open!.subject, 'english');
+  });
+
+  test('who looks at a question, or asks to skip it, just before 48 hours are over isn’t closed', async () => {
+    const cem = await invited(service, org);
+    const sitting = await answersSome(cem);
+    const page = new Visitor(service, cem.token);
+    for (const look of [() => page.get('/question'), () => page.get(), () => page.sends({}, 'skip')]) {
+      clock.advance(idleMs - 60_000);
+      await look();
+      clock.advance(120_000);
+      await closeIdleSittings(app);
+      assert.deepEqual([(await read(sitting)).status, (await read(sitting)).stop], ['open', null]);
+      await page.get('/question');
+    }
+    assert.equal(await cem.answers('right'), 'taken');
+  });
+
+  test('who looks at the check page then declares; what the script asks by itself holds nothing open', async () => {
+    const dan = await invited(service, org);
+    const sitting = await dan.starts();
+    while ((await dan.answers()) !== null);
+    clock.advance(idleMs - 60_000);
+    const page = new Visitor(service, dan.token);
+    await page.get('/check');
+    clock.advance(120_000);
+    await closeIdleSittings(app);
+    await page.post('/finish', { ...page.hidden(), own: 'yes' });
+    assert.notEqual((await read(sitting)).declared_at, null);
+
+    const eve = await invited(service, org);
+    const left = await answersSome(eve);
+    clock.advance(idleMs - 60_000);
+    await fetch(`${service.url}/a/${eve.token}/question`, { method: 'HEAD', redirect: 'manual' });
+    clock.advance(60_001);
+    await closeIdleSittings(app);
+    assert.equal((await read(left)).status, 'completed');
+  });
+
+  test('a pause lasts 48 hours from its beginning, however often its page is looked at', async () => {
+    const fay = await invited(service, org);
+    const sitting = await answersSome(fay);
+    const page = new Visitor(service, fay.token);
+    await page.get('/question');
+    await page.sends({}, 'pause');
+    const until = /Carry on by <strong>(.*?)</.exec(page.text)![1];
+    clock.advance(47 * hour);
+    await page.get();
+    assert.equal(/Carry on by <strong>(.*?)</.exec(page.text)![1], until);
+    clock.advance(hour + 1);
+    await closeIdleSittings(app);
+    assert.equal((await read(sitting)).status, 'completed');
+  });
+
+  test('cancelled in the middle: no result, and the learner begins anew under another invitation', async () => {
+    const gil = await invited(service, org, { ref: 'gil' });
+    const sitting = await answersSome(gil);
+    await service.inWork((work) => cancelInvitation(work, org.id, gil.invitationId, { actor: 'operator' }));
+    assert.deepEqual([(await read(sitting)).status, (await read(sitting)).void_reason], ['void', 'cancelled']);
+    // By the public API: the link of before leads nowhere any more.
+    const page = new Visitor(service, (await invited(service, org, { ref: 'gil' })).token);
+    await page.post('/start');
+    assert.match(page.heading(), /^Question 1/);
+    clock.advance(hour);
+    await idlesAway();
+    assert.deepEqual(await resultsOf('gil'), []);
+  });
+
+  test('results of a cancelled invitation stay', async () => {
+    const hal = await invited(service, org, { ref: 'hal' });
+    await hal.sits();
+    const sitting = await hal.starts();
+    await service.inWork((work) => cancelInvitation(work, org.id, hal.invitationId, { actor: 'operator' }));
+    assert.equal((await read(sitting)).status, 'void');
+    assert.equal((await resultsOf('hal')).length, 1);
+  });
+
+  test('an upgrade ends what is under way under cancelled invitations', async () => {
+    const ivy = await invited(service, org);
+    const other = await invited(service, org);
+    const [sitting, going] = [await ivy.starts(), await other.starts()];
+    await app.db.query("update invitation set status = 'withdrawn' where invitation_id = $1", [ivy.invitationId]);
+    const migration = new URL('../../src/db/migrations/0092_sittings_of_cancelled_invitations.sql', import.meta.url);
+    await app.db.query(await readFile(migration, 'utf8'));
+    const { status, finished_at, last_seen_at } = await read(sitting);
+    assert.deepEqual([status, finished_at], ['void', last_seen_at]);
+    assert.equal((await read(going)).status, 'open');
+  });
+});
