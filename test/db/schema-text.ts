@@ -2,7 +2,7 @@ import type { Tx } from '../../src/db/database.ts';
 
 /**
  * The schema of a database as text, out of the catalogues, in one order and spelling on PostgreSQL 15 to 18: what a
- * migration changed is what differs in it. Partitions differ with the day, and are not in it.
+ * migration changed is what differs in it. Partitions differ with the day, and are not in it, nor is what an extension made.
  */
 export async function schemaText(tx: Tx): Promise<string> {
   const tables = await tx.query<Table>(`
@@ -11,9 +11,11 @@ export async function schemaText(tx: Tx): Promise<string> {
   const parts: string[] = [];
   for (const table of tables) parts.push(await tableText(tx, table));
   const others = await tx.query<{ text: string }>(`
-    select 'view ' || relname as text from pg_class where relnamespace = 'public'::regnamespace and relkind in ('v', 'm', 'f')
+    select 'view ' || relname as text from pg_class c where relnamespace = 'public'::regnamespace and relkind in ('v', 'm', 'f')
+       and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
     union all select pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace
-    union all select pg_get_triggerdef(t.oid) from pg_trigger t where not t.tgisinternal
+    union all select pg_get_triggerdef(t.oid) from pg_trigger t join pg_class c on c.oid = t.tgrelid
+               where not t.tgisinternal and c.relnamespace = 'public'::regnamespace
     order by 1`);
   parts.push(...others.map((other) => `${other.text};\n`));
   return `-- The schema that the migrations make; written by npm run check -- --write.\n\n${parts.join('\n')}`;

@@ -62,7 +62,6 @@ suite('events of the version before', async () => {
   const database = await freshDatabase(await thisServer(), { migrated: false });
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
-  after(() => client.end());
   await client.query(
     'create table migration (number int4 primary key, name text not null, applied_at timestamptz not null)',
   );
@@ -160,6 +159,8 @@ suite('events of the version before', async () => {
   });
 
   test('are joined by those of the new version, which begin their months when nobody of before is left', async () => {
+    // Before the database goes with the service.
+    after(() => client.end());
     const service = await withService({ database, clock, settings: { ARS_SECRET: secret } });
     const emit = (ref: string) =>
       service.inWork(async (work) => {

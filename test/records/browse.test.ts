@@ -166,10 +166,10 @@ suite('learners are looked for', async () => {
     assert.deepEqual(await found({ placement: 'level_1', groupIds: [cohort.id], text: 'ana' }), ['Ana Silva']);
     assert.equal((await found({ state: 'invited' })).length, Object.keys(called).length);
     await app.db.query(
-      `update invitation i set status = 'used' from learner l where l.learner_id = i.learner_id and l.ref = 'LRN-1'`,
+      `update invitation i set status = 'used' from learner l where l.organisation_id = i.organisation_id and l.learner_id = i.learner_id and l.ref = 'LRN-1'`,
     );
     await app.db.query(
-      `update invitation i set expires_at = $1 from learner l where l.learner_id = i.learner_id and l.ref = 'LRN-2'`,
+      `update invitation i set expires_at = $1 from learner l where l.organisation_id = i.organisation_id and l.learner_id = i.learner_id and l.ref = 'LRN-2'`,
       [now()],
     );
     assert.deepEqual(await found({ state: 'finished' }), ['Ana Silva']);
@@ -335,10 +335,10 @@ suite('more learners than two looks pass', async () => {
       const rows = await app.db.query<{ full_name: string }>(
         `select full_name from learner l where organisation_id = $1
             and not exists (select from unnest($2::uuid[]) g where not exists (
-              select from membership m where m.learner_id = l.learner_id and m.group_id = g and m.left_position is null))
+              select from membership m where m.organisation_id = $1 and m.learner_id = l.learner_id and m.group_id = g and m.left_position is null))
             and ($3::uuid[] is null or exists (
-              select from membership m where m.learner_id = l.learner_id and m.group_id = any($3) and m.left_position is null))
-            and ($4::text is null or exists (select from invitation i where i.learner_id = l.learner_id and i.status = $4))
+              select from membership m where m.organisation_id = $1 and m.learner_id = l.learner_id and m.group_id = any($3) and m.left_position is null))
+            and ($4::text is null or exists (select from invitation i where i.organisation_id = $1 and i.learner_id = l.learner_id and i.status = $4))
             and ($5::text is null or full_name ~* $5)`,
         [id, filter.groupIds, sight, filter.state === 'cancelled' ? 'withdrawn' : null, filter.text],
       );
