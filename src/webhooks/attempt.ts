@@ -57,6 +57,8 @@ export async function attemptDelivery(
   signal?: AbortSignal,
 ): Promise<Attempt & { sent: string | null }> {
   const nowMs = app.clock.nowMs();
+  // The endpoint's may be another one when this attempt ends.
+  const { url } = endpoint;
   let secrets: string[];
   try {
     secrets = signingSecrets(app, endpoint, nowMs);
@@ -72,6 +74,6 @@ export async function attemptDelivery(
     };
   }
   const headers = deliveryHeaders({ deliveryId: delivery.delivery_id, secrets, body: delivery.payload, nowMs });
-  const attempt = await sender.send({ url: endpoint.url, headers, body: delivery.payload, signal });
-  return { ...attempt, sent: sentText(endpoint.url, headers) };
+  const attempt = await sender.send({ url, headers, body: delivery.payload, signal });
+  return { ...attempt, sent: sentText(url, headers) };
 }

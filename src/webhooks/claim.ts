@@ -15,6 +15,7 @@ export type LaneEndpoint = Pick<
   EndpointRow,
   | 'organisation_id'
   | 'endpoint_id'
+  | 'status'
   | 'url'
   | 'secret'
   | 'previous_secret'
@@ -35,7 +36,10 @@ export type DueDelivery = {
 
 export type Lease = { workerId: string; nowMs: number; untilMs: number };
 
-const endpoint = `w.organisation_id, w.endpoint_id, w.url, w.secret, w.previous_secret, w.previous_secret_until, w.earlier_secrets, w.failing_since`;
+/** `anybody`: leases of other workers that have ended are taken over. */
+export type Whose = 'anybody' | 'own';
+
+const endpoint = `w.organisation_id, w.endpoint_id, w.status, w.url, w.secret, w.previous_secret, w.previous_secret_until, w.earlier_secrets, w.failing_since`;
 
 // One index probe for each endpoint that has anything pending, however many deliveries wait for it.
 export const waiting = `
@@ -52,7 +56,7 @@ const take = (among: string) => `
   free as (
     select w.organisation_id, w.endpoint_id
       from ${among}
-     where w.status = 'active' and (w.leased_until is null or w.leased_until <= $2)
+     where w.status = 'active' and (w.leased_until is null or w.leased_until <= $2 and ($5 or w.leased_by = $1))
        and exists (select from delivery d where d.organisation_id = w.organisation_id and d.endpoint_id = w.endpoint_id
                       and d.status = 'pending' and d.next_attempt_at <= $2)
      limit $4 for update of w skip locked)
@@ -66,7 +70,7 @@ const claimAll = statement(
 );
 const claimOf = statement(
   'lane.claim_of',
-  `with ${take('unnest($5::int8[]) as o(id) join webhook_endpoint w on w.organisation_id = o.id')}`,
+  `with ${take('unnest($6::int8[]) as o(id) join webhook_endpoint w on w.organisation_id = o.id')}`,
 );
 // The same on several nodes: whose lanes have something due is asked of all, and each is claimed on its own node.
 const isDue = `w.status = 'active' and (w.leased_until is null or w.leased_until <= $1)
@@ -78,7 +82,7 @@ const dueAnywhere = statement(
 );
 const claimWhere = statement(
   'lane.claim_where_it_is',
-  `with ${take('webhook_endpoint w').replace('where w.status', 'where w.organisation_id = $5 and w.status').replace('from free where', 'from free where w.organisation_id = $5 and')}`,
+  `with ${take('webhook_endpoint w').replace('where w.status', 'where w.organisation_id = $6 and w.status').replace('from free where', 'from free where w.organisation_id = $6 and')}`,
 );
 const nextDueAnywhere = statement(
   'lane.next_due_anywhere',
@@ -90,13 +94,13 @@ const nextDueAnywhere = statement(
 const held = statement(
   'lane.held',
   `
-  select ${endpoint} from webhook_endpoint w where w.organisation_id = any($2::int8[]) and w.leased_by = $1 and w.status = 'active'`,
+  select ${endpoint} from webhook_endpoint w where w.organisation_id = any($2::int8[]) and w.leased_by = $1`,
 );
 const renew = statement(
   'lane.renew',
   `
   update webhook_endpoint w set leased_until = $2
-   where w.organisation_id = any($3::int8[]) and w.endpoint_id = any($4::uuid[]) and w.leased_by = $1 and w.status = 'active'
+   where w.organisation_id = any($3::int8[]) and w.endpoint_id = any($4::uuid[]) and w.leased_by = $1
   returning ${endpoint}`,
 );
 const release = statement(
@@ -144,8 +148,9 @@ export async function claimLanes(
   { workerId, nowMs, untilMs }: Lease,
   most: number,
   organisations: number[] | null,
+  whose: Whose = 'anybody',
 ): Promise<LaneEndpoint[]> {
-  const values = [workerId, new Date(nowMs), new Date(untilMs), most];
+  const values = [workerId, new Date(nowMs), new Date(untilMs), most, whose === 'anybody'];
   if (tx.distributed === true) {
     const among =
       organisations ??
@@ -156,7 +161,7 @@ export async function claimLanes(
     for (const id of among) {
       const left = most - claimed.length;
       if (left <= 0) break;
-      claimed.push(...(await tx.query<LaneEndpoint>(claimWhere, [...values.slice(0, 3), left, id])));
+      claimed.push(...(await tx.query<LaneEndpoint>(claimWhere, values.with(3, left).concat(id))));
     }
     return claimed;
   }
@@ -168,7 +173,10 @@ export async function claimLanes(
 type Lane = { organisation_id: number; endpoint_id: string };
 const organisationsOf = (lanes: Lane[]) => [...new Set(lanes.map((lane) => lane.organisation_id))];
 
-/** Renews leases; a lane that isn't in the answer was lost, or its endpoint is paused, disabled or gone. */
+/**
+ * Renews leases; a lane that isn't in the answer was lost, or its endpoint is gone. That of a paused or disabled one is
+ * renewed as well: should it be resumed, no other worker may send what is still under way.
+ */
 export function renewLanes(tx: Tx, { workerId, untilMs }: Lease, lanes: Lane[]): Promise<LaneEndpoint[]> {
   return tx.query<LaneEndpoint>(renew, [
     workerId,
@@ -178,7 +186,7 @@ export function renewLanes(tx: Tx, { workerId, untilMs }: Lease, lanes: Lane[]):
   ]);
 }
 
-/** The worker's lanes in these organisations as they are now; one that isn't in the answer was lost, or its endpoint is paused, disabled or gone. */
+/** The worker's lanes in these organisations as they are now; one that isn't in the answer was lost, or its endpoint is gone. */
 export function heldLanes(tx: Tx, workerId: string, organisations: number[]): Promise<LaneEndpoint[]> {
   return tx.query<LaneEndpoint>(held, [workerId, organisations]);
 }

@@ -81,10 +81,11 @@ export function createDelivering(means: Means): LaneIo['attempt'] {
       await recorded.sent;
       leave();
       ended(made.verdict === 'delivered' ? 'delivered' : 'failed');
-      const news = await recorded.written;
+      const { news, otherwise } = await recorded.written;
       pace.recorded();
-      if (made.retryInMs !== null) lookIn(made.retryInMs);
-      tellOf(app, lane, delivery, made);
+      if (otherwise === 'pending') lookIn(0);
+      else if (made.retryInMs !== null) lookIn(made.retryInMs);
+      tellOf(app, lane, delivery, made, otherwise ?? statusAfter(made));
       if (news !== null) tellOfEndpoint(app.log, news);
       if (news !== null && news.reason !== null) lane.close();
     } catch (error) {
@@ -216,10 +217,10 @@ function retryIn(app: App, delivery: DueDelivery, verdict: Finished, attempt: At
   return wait === 'dead' ? null : wait;
 }
 
-function tellOf(app: App, lane: Lane, delivery: DueDelivery, made: Made): void {
+function tellOf(app: App, lane: Lane, delivery: DueDelivery, made: Made, status: string): void {
   deliveryAttempts.count(made.outcome);
   deliveryTime.observe(made.duration_ms / 1000);
-  if (statusAfter(made) === 'dead') deadLetters.count();
+  if (status === 'dead') deadLetters.count();
   app.log.info('webhook.attempt', {
     delivery: delivery.delivery_id,
     endpoint: lane.endpoint.endpoint_id,
@@ -228,8 +229,8 @@ function tellOf(app: App, lane: Lane, delivery: DueDelivery, made: Made): void {
     outcome: made.outcome,
     status: made.status_code,
     duration_ms: made.duration_ms,
-    delivery_status: statusAfter(made),
-    retry_in_ms: made.retryInMs,
+    delivery_status: status,
+    retry_in_ms: status === statusAfter(made) ? made.retryInMs : null,
   });
 }
 

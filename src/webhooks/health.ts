@@ -11,26 +11,29 @@ export const noticeAfterMs = 15 * 60_000;
 const lasting = (sinceAt: string, ms: number) => `t.last_failed_at >= ${sinceAt} + interval '${ms} milliseconds'`;
 const iso = (at: string) => `to_char(${at} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
+/** The attempt `o` went to another address than `o.url`, which is the endpoint's now (sent.ts: an address stands first). */
+export const sentElsewhere = String.raw`starts_with(o.sent, o.url || E'\n') is false`;
+
 /**
  * How endpoints fare, followed in the statement that records their attempts (outcome.ts): a worker that dies has told
  * either both or neither, and workers that share an endpoint go one after the other. It stands behind `outcome` and
- * `moved`, the attempts that are recorded for the first time. An attempt that began before the endpoint was last changed
- * says nothing of how it fails now. A notice's id is made from what it tells of.
+ * `moved`, the attempts that are recorded for the first time. An attempt that began before the endpoint was last changed,
+ * or went to an address of before, says nothing of how it fares now. A notice's id is made from what it tells of.
  */
 export const followHealth = `
   attempted as (
-    select m.organisation_id, m.endpoint_id, o.at, o.ended_at, o.status = 'succeeded' as succeeded, o.status_code,
+    select m.organisation_id, m.endpoint_id, o.url, o.at, o.ended_at, o.status = 'succeeded' as succeeded, o.status_code,
            max(o.ended_at) filter (where o.status = 'succeeded') over (partition by m.organisation_id, m.endpoint_id) as succeeded_at
-      from moved m join outcome o using (organisation_id, delivery_id)),
+      from moved m join outcome o using (organisation_id, delivery_id) where not (${sentElsewhere})),
   fared as (
-    select organisation_id, endpoint_id, succeeded_at, min(at) filter (where fails) as began_at, min(ended_at) filter (where fails) as failed_at,
+    select organisation_id, endpoint_id, url, succeeded_at, min(at) filter (where fails) as began_at, min(ended_at) filter (where fails) as failed_at,
            max(ended_at) filter (where fails) as last_failed_at, coalesce(bool_or(status_code = 410) filter (where fails), false) as gone
       from (select *, not succeeded and (succeeded_at is null or ended_at > succeeded_at) as fails from attempted) a
-     group by organisation_id, endpoint_id, succeeded_at),
+     group by organisation_id, endpoint_id, url, succeeded_at),
   held as (
     select w.organisation_id, w.endpoint_id, w.status, w.failing_since, w.warned_at, w.noticed_at, f.succeeded_at, f.last_failed_at, f.gone,
            coalesce(f.succeeded_at >= w.failing_since, false) as recovers, case when f.began_at >= w.updated_at then f.failed_at end as failed_at
-      from fared f join webhook_endpoint w on w.organisation_id = f.organisation_id and w.endpoint_id = f.endpoint_id
+      from fared f join webhook_endpoint w on w.organisation_id = f.organisation_id and w.endpoint_id = f.endpoint_id and w.url = f.url
      where f.failed_at is not null or w.failing_since is not null
      order by w.organisation_id, w.endpoint_id for update of w),
   -- The record of failures as it was goes on, or begins with the first failure behind a success.

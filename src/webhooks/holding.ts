@@ -22,6 +22,11 @@ export type Holding = {
   nudge(organisations: number[] | null): Promise<void>;
   /** Renews every lease; a lane whose lease was lost is closed. */
   renew(): Promise<void>;
+  /**
+   * The database was away, perhaps for longer than a lease: for one lease no lanes of other workers are taken over. They
+   * may live, and have outcomes that the database doesn't have yet.
+   */
+  databaseWasAway(): void;
   closeAll(): void;
   /** True when no lane is held or on its way back. */
   readonly empty: boolean;
@@ -51,6 +56,7 @@ export function createHolding({
 }): Holding {
   const lanes = new Map<string, Lane>();
   let releasing = 0;
+  let takeOverFromMs = 0;
   const lease = () => {
     const nowMs = clock.nowMs();
     return { workerId, nowMs, untilMs: nowMs + leaseMs };
@@ -60,7 +66,8 @@ export function createHolding({
     const most = Math.min(mostClaimedAtOnce, mostLanes - lanes.size);
     if (most <= 0) return false;
     const taken = lease();
-    const claimed = await claimLanes(connection, taken, most, organisations);
+    const whose = taken.nowMs < takeOverFromMs ? 'own' : 'anybody';
+    const claimed = await claimLanes(connection, taken, most, organisations, whose);
     await recovered();
     for (const endpoint of claimed) {
       if (lanes.has(endpoint.endpoint_id)) continue;
@@ -106,6 +113,9 @@ export function createHolding({
     claim,
     nudge,
     renew,
+    databaseWasAway() {
+      takeOverFromMs = clock.nowMs() + leaseMs;
+    },
     closeAll() {
       for (const lane of [...lanes.values()]) lane.close();
     },
@@ -115,13 +125,14 @@ export function createHolding({
   };
 }
 
-/** Puts what the database said into the lanes, and closes those that it didn't name. Gives the others. */
+/** Puts what the database said into the lanes, and closes those that it didn't name or that are held back. Gives the others. */
 function refresh(lanes: Lane[], found: LaneEndpoint[]): Lane[] {
   const states = new Map(found.map((state) => [state.endpoint_id, state]));
   return lanes.filter((lane) => {
     const state = states.get(lane.endpoint.endpoint_id);
-    if (state === undefined) lane.close();
-    else lane.refresh(state);
-    return state !== undefined;
+    if (state !== undefined) lane.refresh(state);
+    const goesOn = state?.status === 'active';
+    if (!goesOn) lane.close();
+    return goesOn;
   });
 }

@@ -2,7 +2,7 @@ import { arrayLiteral, joinedTexts, joinedTextsOf } from '../db/arrays.ts';
 import type { Dedicated } from '../db/database.ts';
 import { DatabaseUnavailable, statement } from '../db/database.ts';
 import type { EndpointNews } from './health.ts';
-import { followHealth } from './health.ts';
+import { followHealth, sentElsewhere } from './health.ts';
 
 /** What one attempt did to its delivery. */
 export type Outcome = {
@@ -28,29 +28,32 @@ export type Outcome = {
 // A failure must not put off or end what was to be sent again in the meantime, nor bring back what was cancelled.
 const sentAgain = `(o.status <> 'succeeded' and d.resent_after <> o.resent_after)`;
 const cancelled = `(o.status <> 'succeeded' and d.status = 'cancelled')`;
+// What the address of before answers doesn't speak for the one that replaced it: the delivery is due there at once.
+const elsewhere = `(o.status <> 'succeeded' and ${sentElsewhere})`;
 
 // The endpoint's lease keeps other workers away: Citus can't lock rows that it finds by what a statement has put aside.
 const healthOfOne = followHealth
   .replace(' for update of w', '')
-  .replaceAll(/w\.organisation_id = [ft]\.organisation_id/g, 'w.organisation_id = $13');
+  .replaceAll(/w\.organisation_id = [ft]\.organisation_id/g, 'w.organisation_id = $14');
 
 // "Not in": status = 'pending' would let the planner search the index of what is due, whose organisation's part grows with the backlog.
 const recorded = (where: 'anybody' | 'one') => `
   with outcome as materialized (
-    select ${where === 'one' ? '$13::int8 as organisation_id' : 'organisation_id'}, delivery_id, before, resent_after, status, to_timestamp(next_ms / 1000) as next_attempt_at, to_timestamp(at_ms / 1000) as at,
-           to_timestamp(ended_ms / 1000) as ended_at, status_code, duration_ms, error, sent
+    select ${where === 'one' ? '$14::int8 as organisation_id' : 'organisation_id'}, delivery_id, before, resent_after, status, to_timestamp(next_ms / 1000) as next_attempt_at, to_timestamp(at_ms / 1000) as at,
+           to_timestamp(ended_ms / 1000) as ended_at, status_code, duration_ms, error, sent,
+           (select w.url from webhook_endpoint w where w.organisation_id = ${where === 'one' ? '$14' : 'o.organisation_id'} and w.endpoint_id = o.endpoint_id) as url
       from unnest($1::int8[], $2::uuid[], $3::int4[], $4::int4[], $5::text[], $6::float8[], $7::float8[], $8::float8[], $9::int2[], $10::int4[], ${joinedTextsOf('$11', 'emptyAsNull')},
-             ${joinedTextsOf('$12', 'emptyAsNull')})
-        as o(organisation_id, delivery_id, before, resent_after, status, next_ms, at_ms, ended_ms, status_code, duration_ms, error, sent)
+             ${joinedTextsOf('$12', 'emptyAsNull')}, $13::uuid[])
+        as o(organisation_id, delivery_id, before, resent_after, status, next_ms, at_ms, ended_ms, status_code, duration_ms, error, sent, endpoint_id)
      order by delivery_id),
   moved as (
     update delivery d set attempts = o.before + 1,
-           status = case when ${cancelled} then 'cancelled' when ${sentAgain} then 'pending' else o.status end,
-           next_attempt_at = case when ${cancelled} then null when ${sentAgain} then d.next_attempt_at else o.next_attempt_at end,
-           finished_at = case when ${cancelled} then d.finished_at when o.status <> 'pending' and not ${sentAgain} then o.ended_at end
+           status = case when ${cancelled} then 'cancelled' when ${sentAgain} or ${elsewhere} then 'pending' else o.status end,
+           next_attempt_at = case when ${cancelled} then null when ${sentAgain} then d.next_attempt_at when ${elsewhere} then o.ended_at else o.next_attempt_at end,
+           finished_at = case when ${cancelled} then d.finished_at when o.status <> 'pending' and not ${sentAgain} and not ${elsewhere} then o.ended_at end
       from outcome o
-     where d.organisation_id = ${where === 'one' ? '$13' : 'o.organisation_id'} and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')
-    returning d.organisation_id, d.delivery_id, d.endpoint_id, d.attempts),
+     where d.organisation_id = ${where === 'one' ? '$14' : 'o.organisation_id'} and d.delivery_id = o.delivery_id and d.attempts = o.before and d.status not in ('succeeded', 'dead')
+    returning d.organisation_id, d.delivery_id, d.endpoint_id, d.attempts, d.status, d.next_attempt_at),
   listed as (
     insert into delivery_attempt (organisation_id, delivery_id, number, at, status_code, duration_ms, error, sent)
     select organisation_id, delivery_id, m.attempts, o.at, o.status_code, o.duration_ms, o.error, o.sent
@@ -58,6 +61,8 @@ const recorded = (where: 'anybody' | 'one') => `
     returning 1),
   ${where === 'one' ? healthOfOne : followHealth}
   select (select count(*) from listed) as written, (select n.all from news n) as news,
+         (select json_object_agg(m.delivery_id, m.status) from moved m join outcome o using (organisation_id, delivery_id)
+           where m.status <> o.status or m.next_attempt_at <> o.next_attempt_at) as otherwise,
          (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text as reached, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text as durable`;
 const record = statement('outcome.record', recorded('anybody'));
 const recordWhere = statement('outcome.record_where_it_is', recorded('one'));
@@ -100,11 +105,18 @@ const retryMs = 250;
 const passes = (error: unknown) =>
   error instanceof DatabaseUnavailable || /^(?:40P01|53|58)/.test((error as { code?: string } | null)?.code ?? '');
 
+type Kept = {
+  /** One of an endpoint's attempts brings its news. */
+  news: EndpointNews | null;
+  /** What the delivery became, where that isn't what the attempt made of it: something happened to it meanwhile. */
+  otherwise: 'pending' | 'cancelled' | null;
+};
+
 export type Recording = {
   /** The statement has left for the database, which carries it out even if this process is killed now. */
   sent: Promise<void>;
-  /** The database has the outcome; waits as long as the database is away. One of an endpoint's attempts brings its news. */
-  written: Promise<EndpointNews | null>;
+  /** The database has the outcome; waits as long as the database is away. */
+  written: Promise<Kept>;
 };
 
 export type Recorder = {
@@ -115,7 +127,7 @@ export type Recorder = {
   stop(): void;
 };
 
-type Entry = { outcome: Outcome; sent(): void; written(news: EndpointNews | null): void; failed(error: unknown): void };
+type Entry = { outcome: Outcome; sent(): void; written(kept: Kept): void; failed(error: unknown): void };
 /** `reached` is where the log ended after the batch, known from the statement behind it. */
 type Batch = { entries: Entry[]; answered: boolean; reached: bigint | null };
 
@@ -138,6 +150,7 @@ function values(entries: Entry[]): string[] {
     array((o) => o.durationMs),
     joinedTexts(entries.map(({ outcome }) => outcome.error ?? '')),
     joinedTexts(entries.map(({ outcome }) => outcome.sent ?? '')),
+    array((o) => o.endpointId),
   ];
 }
 
@@ -158,25 +171,26 @@ function valuesOfSuccesses(entries: Entry[]): string[] {
 
 /** Where the log ended while the statement ran, and up to where it was on disk. */
 type Log = { reached: string; durable: string };
-type Written = Log & { news: EndpointNews[] | null };
+type Told = { news: EndpointNews[] | null; otherwise: Record<string, 'pending' | 'cancelled'> | null };
+type Written = Log & Told;
 type WrittenSuccesses = Log & { calm: boolean };
 
 /** Records a batch by the statement that does for it. */
 async function recordBatch(connection: Dedicated, entries: Entry[]): Promise<Written> {
   if (entries.every(({ outcome }) => outcome.status === 'succeeded')) {
     const [row] = await connection.query<WrittenSuccesses>(recordSuccesses, valuesOfSuccesses(entries));
-    if (row!.calm) return { ...row!, news: null };
+    if (row!.calm) return { ...row!, news: null, otherwise: null };
   }
   const [row] = await connection.query<Written>(record, values(entries));
   return row!;
 }
 
 /** One of an endpoint's attempts brings its news. */
-function tell(entries: Entry[], told: EndpointNews[] | null): void {
-  const news = new Map(told?.map((one) => [one.endpoint_id, one]));
+function tell(entries: Entry[], told: Told): void {
+  const news = new Map(told.news?.map((one) => [one.endpoint_id, one]));
   for (const entry of entries) {
-    const { endpointId } = entry.outcome;
-    entry.written(news.get(endpointId) ?? null);
+    const { endpointId, deliveryId } = entry.outcome;
+    entry.written({ news: news.get(endpointId) ?? null, otherwise: told.otherwise?.[deliveryId] ?? null });
     news.delete(endpointId);
   }
 }
@@ -196,14 +210,14 @@ function createKept(connection: Dedicated) {
     for (const earlier of kept) if (earlier.answered) earlier.reached ??= reached;
     kept = kept.filter((earlier) => earlier.reached === null || earlier.reached > durable);
     batch.answered = true;
-    tell(batch.entries, written.news);
+    tell(batch.entries, written);
   }
 
   /** The same on several nodes, each of which has it on its disk when it answers (openDatabase). */
   async function writeWhere(batch: Batch): Promise<void> {
     for (const [id, entries] of Map.groupBy(batch.entries, ({ outcome }) => outcome.organisationId)) {
       const [row] = await connection.query<Written>(recordWhere, [...values(entries), id]);
-      tell(entries, row!.news);
+      tell(entries, row!);
     }
     kept = kept.filter((other) => other !== batch);
   }
@@ -235,7 +249,7 @@ function createKept(connection: Dedicated) {
 /** An outcome that waits to be written, and what its writer is told. */
 function enter(outcome: Outcome): { entry: Entry; recording: Recording } {
   const sent = Promise.withResolvers<void>();
-  const written = Promise.withResolvers<EndpointNews | null>();
+  const written = Promise.withResolvers<Kept>();
   const failed = (error: unknown) => {
     sent.resolve();
     written.reject(error);

@@ -119,8 +119,11 @@ export function startWorker(app: App, options: WorkerOptions = {}): DeliveryWork
   const heartbeat = setInterval(() => void holding.renew().catch(failed), leaseMs / 4);
   heartbeat.unref();
   const stopPruning = startPruning(app, failed);
+  let wasUp = false;
   void connection.listen(deliveryChannel, (payload) => {
     if (payload === null) {
+      if (wasUp) holding.databaseWasAway();
+      wasUp = true;
       reading.begin();
       lookout.everywhere();
     } else lookout.at(Number(payload));

@@ -7,12 +7,13 @@ import { withScene } from './scene.ts';
 
 suite('a recorder of outcomes', async () => {
   const scene = await withScene();
-  const { db } = scene.service.app;
+  const { app } = scene.service;
+  const { db } = app;
   const outcomeOf = (deliveryId: string, given: Partial<Outcome> = {}): Outcome => {
     const nowMs = scene.clock.nowMs();
     return {
       organisationId: scene.organisation.id,
-      endpointId: '',
+      endpointId: app.random.uuid(),
       deliveryId,
       attemptsBefore: 0,
       resentAfter: 0,
@@ -96,7 +97,7 @@ suite('a recorder of outcomes', async () => {
         ])
       )[0]!.at;
     const [alone, beside, failed] = [ids[0]!, ids[1]!, ids[2]!];
-    const sent = { sent: 'https://example.org/\nt=1,v1=a\nb' };
+    const sent = { sent: `${endpoint.receiver.url}\nt=1,v1=a\nb` };
     const failure = { status: 'dead', statusCode: 500, error: 'It answered 500.' } as const;
 
     await record(outcomeOf(alone, sent));
@@ -119,6 +120,49 @@ suite('a recorder of outcomes', async () => {
       [[1, 204, sent.sent]],
       'what is recorded twice is written once',
     );
+    recorder.stop();
+    await connection.close();
+  });
+
+  test('has the address of before speak neither for a delivery nor for the address that replaced it', async () => {
+    const endpoint = await scene.endpoint();
+    await scene.emit(['ana', 'ben', 'chi', 'dan']);
+    const ids = (await scene.deliveries(endpoint)).map((delivery) => delivery.id);
+    const connection = db.dedicated();
+    const recorder = createRecorder(connection);
+    const before = 'https://before.example.org/\nt=1,v1=a\nb';
+    const gone = { endpointId: endpoint.id, status: 'dead', statusCode: 410, sent: before } as const;
+    const retried = { ...gone, status: 'pending', statusCode: 500, nextAttemptMs: scene.clock.nowMs() + 3600_000 };
+    const record = async (deliveryId: string, given: Partial<Outcome>) => {
+      const outcome = outcomeOf(deliveryId, given);
+      const { otherwise } = await recorder.record(outcome).written;
+      const {
+        status,
+        attempts,
+        next_attempt_at: next,
+      } = (await scene.deliveries(endpoint)).find(({ id }) => id === deliveryId)!;
+      const dueAtOnce = next !== null && Date.parse(next) === outcome.endedMs;
+      return [otherwise, status, attempts.length, dueAtOnce];
+    };
+    const fares = async () => {
+      const { status, failing_since: since } = await scene.row(endpoint);
+      return [status, since?.getTime() ?? null];
+    };
+
+    assert.deepEqual(await record(ids[0]!, gone), ['pending', 'pending', 1, true]);
+    assert.deepEqual(await record(ids[1]!, { ...retried, status: 'pending' }), ['pending', 'pending', 1, true]);
+    assert.deepEqual(await fares(), ['active', null]);
+
+    const sent = `${endpoint.receiver.url}\nt=1,v1=a\nb`;
+    const failedMs = scene.clock.nowMs() + 7;
+    assert.deepEqual(await record(ids[2]!, { ...gone, statusCode: 500, sent }), [null, 'dead', 1, false]);
+    assert.deepEqual(await fares(), ['active', failedMs]);
+    scene.clock.advance(1000);
+    const succeeded = { endpointId: endpoint.id, status: 'succeeded', sent: before } as const;
+    assert.deepEqual(await record(ids[3]!, succeeded), [null, 'succeeded', 1, false]);
+    assert.deepEqual(await fares(), ['active', failedMs], 'nor does its success end a failing');
+    assert.deepEqual(await record(ids[0]!, { ...gone, attemptsBefore: 1, sent }), [null, 'dead', 2, false]);
+    assert.equal((await scene.row(endpoint)).status, 'disabled');
     recorder.stop();
     await connection.close();
   });

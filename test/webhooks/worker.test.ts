@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { suite, test } from 'node:test';
+import { after, suite, test } from 'node:test';
 import { emitGroupsUpdated } from '../../src/events/emit.ts';
 import { lockFeed } from '../../src/feed/position.ts';
-import { claimLanes } from '../../src/webhooks/claim.ts';
+import { claimLanes, dueDeliveries } from '../../src/webhooks/claim.ts';
 import { redeliverOne } from '../../src/webhooks/deliveries.ts';
+import { editEndpoint } from '../../src/webhooks/edit.ts';
+import { createHolding } from '../../src/webhooks/holding.ts';
+import { pauseEndpoint, resumeEndpoint } from '../../src/webhooks/manage.ts';
 import { registerEndpoint } from '../../src/webhooks/register.ts';
 import { answer, hang, startReceiver } from './receiver.ts';
 import { withScene } from './scene.ts';
@@ -105,6 +108,103 @@ suite('workers', async () => {
     await scene.settle(worker);
     assert.equal(endpoint.receiver.received.length, 0);
     scene.clock.advance(1);
+    await scene.settle(worker);
+    assert.equal(endpoint.receiver.received.length, 1);
+    await worker.stop();
+  });
+
+  test('send to the new address what the one of before answered with 410 meanwhile', async () => {
+    const worker = scene.worker({ pollMs: hour });
+    const held = Promise.withResolvers<ServerResponse>();
+    const endpoint = await scene.endpoint({ behaviour: (_request, response) => held.resolve(response) });
+    const moved = await startReceiver();
+    after(() => moved.close());
+    await scene.emit(['ana']);
+    await endpoint.receiver.arrived(1);
+    const given = { url: moved.url, eventTypes: ['learner.groups.updated'], groupIds: null };
+    await scene.service.inWork((work) => editEndpoint(work, scene.organisation.id, endpoint.id, given));
+    await notified();
+    (await held.promise).writeHead(410).end();
+    let delivery;
+    do [delivery] = await scene.deliveries(endpoint);
+    while (delivery!.attempts.length === 0);
+    assert.notEqual(delivery!.status, 'dead');
+    await moved.arrived(1);
+    await worker.settled();
+    [delivery] = await scene.deliveries(endpoint);
+    assert.equal(delivery!.status, 'succeeded');
+    assert.deepEqual(
+      delivery!.attempts.map((attempt) => attempt.status_code),
+      [410, 204],
+    );
+    assert.equal((await scene.row(endpoint)).status, 'active');
+    await worker.stop();
+  });
+
+  test('keep the lane of a paused endpoint while an attempt is under way, also after it is resumed', async () => {
+    const { db, random } = scene.service.app;
+    const organisations = [scene.organisation.id];
+    const leaseMs = 10_000;
+    const endpoint = await scene.endpoint();
+    await scene.emit(['ana']);
+    const connection = db.dedicated();
+    const underWay = Promise.withResolvers<void>();
+    const drained = Promise.withResolvers<void>();
+    const holding = createHolding({
+      workerId: random.uuid(),
+      leaseMs,
+      clock: scene.clock,
+      connection,
+      recovered: async () => {},
+      fetch: (lane, after, limit) => dueDeliveries(connection, lane, scene.clock.nowMs(), after, limit),
+      attempt: () => underWay.promise,
+      stopping: new AbortController().signal,
+      givenBack: drained.resolve,
+      failed: assert.ifError,
+    });
+    await holding.claim(organisations);
+    await scene.service.inWork((work) => pauseEndpoint(work, scene.organisation.id, endpoint.id));
+    await holding.nudge(organisations);
+    scene.clock.advance(leaseMs - 1);
+    await holding.renew();
+    await scene.service.inWork((work) => resumeEndpoint(work, scene.organisation.id, endpoint.id));
+    scene.clock.advance(1);
+    const nowMs = scene.clock.nowMs();
+    const other = { workerId: random.uuid(), nowMs, untilMs: nowMs };
+    assert.deepEqual(await claimLanes(db, other, 100, organisations), []);
+    underWay.resolve();
+    await drained.promise;
+    assert.equal((await claimLanes(db, other, 100, organisations)).length, 1, 'it is given back thereafter');
+    await connection.close();
+  });
+
+  test('leave the lanes of others alone for one lease after the database was away', async () => {
+    const { db, random } = scene.service.app;
+    const leaseMs = 10_000;
+    const worker = scene.worker({ leaseMs, pollMs: hour });
+    await worker.settled();
+    const endpoint = await scene.endpoint();
+    const nowMs = scene.clock.nowMs();
+    const other = { workerId: random.uuid(), nowMs, untilMs: nowMs + leaseMs };
+    await db.query('update webhook_endpoint set leased_by = $1, leased_until = $2 where endpoint_id = $3', [
+      other.workerId,
+      new Date(other.untilMs),
+      endpoint.id,
+    ]);
+    await scene.emit(['ana']);
+    await notified();
+    await scene.settle(worker);
+    scene.clock.advance(leaseMs);
+    // The worker's, which has given back a lane or asked what falls due next.
+    const [ended] = await db.query<{ count: number }>(
+      `select count(pg_terminate_backend(pid)) as count from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and query like any (array['%leased_by = null%', '%min(_.next_attempt_at) as at%'])`,
+    );
+    assert.equal(ended!.count, 1);
+    await notified();
+    await scene.settle(worker);
+    assert.equal(endpoint.receiver.received.length, 0);
+    scene.clock.advance(leaseMs);
     await scene.settle(worker);
     assert.equal(endpoint.receiver.received.length, 1);
     await worker.stop();
