@@ -11,6 +11,8 @@ import { poolConnections, poolMost, poolWait, poolWaiting, turnsRefused, turnWai
 import { beforeReading } from '../metrics.ts';
 import type { Lane, Leave, Turns } from './turns.ts';
 import { createTurns, NoTurn } from './turns.ts';
+import type { Asked, Watched, WatchTimes } from './watch.ts';
+import { startWatch, watchTimes } from './watch.ts';
 
 /**
  * A prepared statement: PostgreSQL parses and plans it once per connection under its name. `arrays`: rows come as
@@ -72,11 +74,8 @@ function asQuery(sql: Statement | string, values: readonly unknown[]): pg.QueryC
   return sql.arrays === true ? { ...query, rowMode: 'array' } : query;
 }
 
-async function run<R>(
-  client: pg.Client | pg.PoolClient,
-  sql: Statement | string,
-  values: readonly unknown[] = [],
-): Promise<R[]> {
+async function run<R>(client: Watched, sql: Statement | string, values: readonly unknown[] = []): Promise<R[]> {
+  client.underWay = (client.underWay ?? 0) + 1;
   try {
     const result = await client.query(asQuery(sql, values));
     const rows = result.rows as R[];
@@ -85,6 +84,8 @@ async function run<R>(
     return rows;
   } catch (error) {
     throw namedFailure(error);
+  } finally {
+    client.underWay -= 1;
   }
 }
 
@@ -137,12 +138,18 @@ export type Dedicated = Tx & {
   close(): Promise<void>;
 };
 
-function openPool(config: pg.PoolConfig, log: Log): pg.Pool {
+/** An idle connection that leads nowhere any more is found after a minute, not after two hours. */
+const probed = { keepAliveInitialDelayMillis: 60_000 };
+
+function openPool(config: pg.PoolConfig, log: Log, watch: (client: pg.PoolClient) => void): pg.Pool {
   const pool = new pg.Pool({ ...config, idleTimeoutMillis: 30_000, allowExitOnIdle: true });
   pool.on('error', (error) => log.error('database.connection_lost', errorFields(error)));
   // A connection that is lost between two statements of a transaction says so by an event, which would end the process
   // if nobody listened; the next statement on it fails and tells the caller.
-  pool.on('connect', (client) => client.on('error', () => {}));
+  pool.on('connect', (client) => {
+    client.on('error', () => {});
+    watch(client as pg.PoolClient);
+  });
   return pool;
 }
 
@@ -252,15 +259,20 @@ export function openDatabase(
   size: number = limits.readConnections,
   directUrl?: string,
   distributed = false,
+  times: WatchTimes = watchTimes,
 ): Database {
   const pooled = directUrl !== undefined;
   const settings = distributed ? distributedSettings : sessionSettings;
-  const config = connectionTo(url, pooled, settings);
-  const direct = connectionTo(directUrl ?? url, false, settings);
+  const config = { ...connectionTo(url, pooled, settings), ...probed };
+  const direct = { ...connectionTo(directUrl ?? url, false, settings), ...probed };
+  const watch = startWatch(log, times);
+  const asked: Asked = { config, pooled };
+  const askedDirectly: Asked = pooled ? { config: direct, pooled: false } : asked;
+  const watchPooled = (client: pg.PoolClient) => watch.add(client, asked);
   const self: Held = { distributed };
-  const reads = openPool({ ...config, max: size, min: Math.min(size, limits.readConnectionsKept) }, log);
+  const reads = openPool({ ...config, max: size, min: Math.min(size, limits.readConnectionsKept) }, log, watchPooled);
   const most = limits.quickChanges + limits.slowChanges;
-  const changes = openPool({ ...config, max: most }, log);
+  const changes = openPool({ ...config, max: most }, log, watchPooled);
   const turns = createTurns({
     quick: limits.quickChanges,
     slow: limits.slowChanges,
@@ -319,7 +331,14 @@ export function openDatabase(
     dedicated(options = {}) {
       // What a node forgets in its crash, the coordinator's log doesn't tell of.
       const synchronous = distributed || (options.synchronousCommit ?? true);
-      const connection = openDedicated(direct, synchronous, log, () => open.delete(connection), distributed);
+      const connection = openDedicated(
+        direct,
+        synchronous,
+        log,
+        () => open.delete(connection),
+        distributed,
+        (client) => watch.add(client, askedDirectly),
+      );
       open.add(connection);
       return connection;
     },
@@ -329,6 +348,7 @@ export function openDatabase(
       stopCounting();
       await Promise.all([...open].map((connection) => connection.close()));
       await Promise.all([reads.end(), changes.end()]);
+      watch.stop();
     },
   };
 }
@@ -339,6 +359,7 @@ function openDedicated(
   log: Log,
   onClose: () => void,
   distributed: boolean,
+  watch: (client: pg.Client) => void,
 ): Dedicated {
   let current: Promise<pg.Client> | null = null;
   let closed = false;
@@ -359,8 +380,9 @@ function openDedicated(
     });
     try {
       await client.connect();
-      if (!synchronousCommit) await client.query('set synchronous_commit = off');
-      for (const channel of channels.keys()) await client.query(`listen ${channel}`);
+      watch(client);
+      if (!synchronousCommit) await run(client, 'set synchronous_commit = off');
+      for (const channel of channels.keys()) await run(client, `listen ${channel}`);
     } catch (error) {
       ended();
       client.end().catch(() => {});
@@ -404,7 +426,7 @@ function openDedicated(
     async listen(channel, onNotify) {
       channels.set(channel, onNotify);
       try {
-        await (await client()).query(`listen ${channel}`);
+        await run(await client(), `listen ${channel}`);
       } catch {
         reconnect();
       }
