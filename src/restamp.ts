@@ -3,17 +3,15 @@ import { cancelEventsOfWithdrawn } from './withdrawals/withdraw.ts';
 import { feedLane, inWork } from './db/work.ts';
 import { lockFeed } from './feed/position.ts';
 import type { RestampedThrough } from './feed/restamp.ts';
-import { findRestamp, restampSlice, takeRestampTurn } from './feed/restamp.ts';
+import { findRestamp, nothingRestamped, restampSlice, takeRestampTurn } from './feed/restamp.ts';
 import { forgetStranded } from './withdrawals/forget.ts';
 import { limits } from './limits.ts';
 
 /** What a process knows of a restamp. All of it may be lost: the positions tell what is left to do. */
 export type Restamping = { organisationId: number; through: RestampedThrough };
 
-const start: RestampedThrough = { results: 0, learners: 0, groups: 0 };
-
 /** Knows of nothing yet. */
-export const newRestamping = (): Restamping => ({ organisationId: 0, through: start });
+export const newRestamping = (): Restamping => ({ organisationId: 0, through: nothingRestamped });
 
 export type RestampStep = 'moved' | 'another process' | 'nothing left';
 
@@ -25,7 +23,7 @@ export type RestampStep = 'moved' | 'another process' | 'nothing left';
 export async function restampNext(app: App, doing: Restamping): Promise<RestampStep> {
   const organisationId = await findRestamp(app.db);
   if (organisationId === null) return 'nothing left';
-  const from = doing.organisationId === organisationId ? doing.through : start;
+  const from = doing.organisationId === organisationId ? doing.through : nothingRestamped;
   const { step, through } = await inWork(app, feedLane(organisationId), async (work) => {
     const reached = { ...from };
     if (!(await takeRestampTurn(work.tx))) return { step: 'another process' as const, through: from };
@@ -33,8 +31,7 @@ export async function restampNext(app: App, doing: Restamping): Promise<RestampS
     const learnerIds = await restampSlice(work, feed, reached, limits.restampRecords);
     if (learnerIds === 'begun') await cancelEventsOfWithdrawn(work, organisationId);
     else if (learnerIds !== null && learnerIds !== 'ended') await forgetStranded(work, feed, learnerIds);
-    // The next one begins at the beginning, as when the database was restored under this process.
-    return { step: 'moved' as const, through: learnerIds === 'ended' ? start : reached };
+    return { step: 'moved' as const, through: learnerIds === 'ended' ? nothingRestamped : reached };
   });
   doing.organisationId = organisationId;
   doing.through = through;

@@ -129,18 +129,19 @@ function shownAt(api: string, stage: Stage): (filters: string) => Promise<Map<st
     'x-access-key-id': stage.ownKey.access_key_id,
     'x-secret-access-key': stage.ownKey.secret_access_key,
   };
-  let known = { filters: '', etag: '', shown: new Map<string, string>() };
+  const known = new Map<string, { etag: string; shown: Map<string, string> }>();
   return async (filters) => {
     const shown = new Map<string, string>();
     let next: string | null = `${api}/assessments?limit=500&status=completed${filters === '' ? '' : `&${filters}`}`;
+    const before = known.get(filters);
     let etag = '';
     while (next !== null) {
       const isFirst: boolean = etag === '';
       const reply = await request(next, {
-        headers: isFirst && known.filters === filters ? { ...headers, 'if-none-match': known.etag } : headers,
+        headers: isFirst && before !== undefined ? { ...headers, 'if-none-match': before.etag } : headers,
       });
       const text = await reply.body.text();
-      if (reply.statusCode === 304) return known.shown;
+      if (reply.statusCode === 304) return before!.shown;
       if (reply.statusCode !== 200) throw new Error(`the service answered ${reply.statusCode}`);
       if (isFirst) etag = String(reply.headers.etag);
       const body = JSON.parse(text) as {
@@ -150,7 +151,7 @@ function shownAt(api: string, stage: Stage): (filters: string) => Promise<Map<st
       for (const one of body.data) shown.set(one.assessment_id, one.updated_at);
       ({ next } = body.pagination);
     }
-    known = { filters, etag, shown };
+    known.set(filters, { etag, shown });
     return shown;
   };
 }

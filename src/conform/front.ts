@@ -17,7 +17,10 @@ const notFilters = ['since', 'cursor', 'limit', 'sort', 'status'];
 /** @property isWhole it asked for everything, and got it */
 export type Walk = { beganMs: number; endedMs: number; isWhole: boolean };
 
-type Begun = { beganMs: number; pages: number; isWhole: boolean };
+type Begun = { beganMs: number; pages: number; isWhole: boolean; filters: string };
+
+/** The most ways to filter that one consumer's mirror is thought to be made of: the newest ones. */
+const mostFilters = 16;
 
 /** Begins the cursors of this front's own; the service's have other letters only. */
 const afterNothing = '~';
@@ -31,6 +34,8 @@ const listPath = `${apiBase}/assessments`;
 export class Front {
   /** What the consumer follows the feed with, as its last walk says it; null before the first. */
   filters: string | null = null;
+  /** What it follows the feed with, one after the other: the filters of walks that came to their end. */
+  readonly followed = new Set<string>();
   /** Requests so far, of any kind. */
   requests = 0;
   trouble: Trouble | null = null;
@@ -126,11 +131,12 @@ export class Front {
   /** Takes the entries out of a page; whoever asks for its next one is answered as if that were the first. */
   #empty(request: IncomingMessage, response: ServerResponse): void {
     const address = request.url!;
-    rewriteReply(request, response, (text) => {
+    rewriteReply(request, response, (text, setHeader) => {
       const body = JSON.parse(text) as { data: unknown[]; pagination: { next: string | null } };
       const cursor = `${afterNothing}${this.#emptied.size}`;
       this.#emptied.set(cursor, address);
       const next = `http://${request.headers.host}${address}${address.includes('?') ? '&' : '?'}cursor=${cursor}`;
+      setHeader('link', `<${next}>; rel="next"`);
       return JSON.stringify({ ...body, data: [], pagination: { ...body.pagination, next } });
     });
   }
@@ -139,7 +145,7 @@ export class Front {
   #watch(request: IncomingMessage, response: ServerResponse, page: PageRequest, beganMs: number): void {
     delete request.headers['accept-encoding'];
     const begun = page.cursor === null ? undefined : this.#begun.get(page.cursor);
-    const walk = begun ?? { beganMs, pages: 0, isWhole: page.since === null };
+    const walk = begun ?? { beganMs, pages: 0, isWhole: page.since === null, filters: this.filters ?? '' };
     walk.pages += 1;
     this.pages = Math.max(this.pages, walk.pages);
     const end = response.end.bind(response) as (...given: unknown[]) => ServerResponse;
@@ -150,6 +156,7 @@ export class Front {
         if (next !== null) this.#begun.set(next, walk);
         else if (response.statusCode === 200 || response.statusCode === 304) {
           const isWhole = walk.isWhole && response.statusCode === 200;
+          this.#follows(walk.filters);
           this.walks.push({ beganMs: walk.beganMs, endedMs: this.#clock.monotonicMs(), isWhole });
         }
         this.#tell();
@@ -159,6 +166,12 @@ export class Front {
       if (through !== null && through > this.#newest) this.#newest = through;
       return sent;
     }) as ServerResponse['end'];
+  }
+
+  #follows(filters: string): void {
+    this.followed.delete(filters);
+    this.followed.add(filters);
+    if (this.followed.size > mostFilters) this.followed.delete([...this.followed][0]!);
   }
 
   /** Walks that began after an instant, and are over. */

@@ -79,7 +79,11 @@ export class Trial {
   }
 
   async differences(): Promise<Differences> {
-    const shown = await this.#readShown(this.front.filters ?? '');
+    const { followed, filters } = this.front;
+    const shown = new Map<string, string>();
+    // A mirror may be made of several walks, such as one for each subject.
+    for (const one of followed.size > 0 ? followed : [filters ?? ''])
+      for (const [id, updatedAt] of await this.#readShown(one)) shown.set(id, updatedAt);
     const { held, repeated } = (await this.#readHeld()) ?? { held: new Map<string, string>(), repeated: [] };
     const found: Differences = { lost: [], kept: [], outdated: [], ahead: [], repeated: [...repeated] };
     for (const [id, updatedAt] of shown) {

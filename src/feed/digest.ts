@@ -2,7 +2,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import type { FeedState } from './etag.ts';
-import { lockFeed } from './position.ts';
+import { drawState, lockFeed } from './position.ts';
 
 /**
  * The digest of an organisation's live results (docs/decisions/0061): how many they are, and two sums of words that stand
@@ -188,7 +188,7 @@ const fill = statement(
     update assessment_feed f set token = s.token from slice s
      where f.organisation_id = $1 and f.learner_id = s.learner_id and f.assessment_id = s.assessment_id and s.had is distinct from s.token),
   ${counting(null, 'select group_set_id, facet, token from slice where not deleted')}
-  update feed set digest_through = $3, digest_n = feed.digest_n + d.digest_n,
+  update feed set digest_through = $3, state = case when $3 = '${everyLearner}' then $4 else state end, digest_n = feed.digest_n + d.digest_n,
          digest_w1 = (feed.digest_w1 + d.digest_w1) & 4294967295, digest_w2 = (feed.digest_w2 + d.digest_w2) & 4294967295
     from (select ${counted}) d
    where feed.organisation_id = $1`,
@@ -209,21 +209,24 @@ export async function fillSlice(work: Work, organisationId: number, most: number
   const [row] = await work.tx.query<{ digest_through: string }>(through, [organisationId]);
   if (row!.digest_through === everyLearner) return false;
   const [last] = await work.tx.query<{ learner_id: string }>(sliceEnd, [organisationId, row!.digest_through, most]);
-  await work.tx.query(fill, [organisationId, row!.digest_through, last?.learner_id ?? everyLearner]);
+  await work.tx.query(fill, [organisationId, row!.digest_through, last?.learner_id ?? everyLearner, drawState(work)]);
   return last !== undefined;
 }
 
 const clearCells = statement('digest.clear_cells', 'delete from digest_cell where organisation_id = $1');
 const clear = statement(
   'digest.clear',
-  `update feed set digest_through = default, digest_n = 0, digest_w1 = 0, digest_w2 = 0 where organisation_id = $1`,
+  'update feed set digest_through = default, digest_n = 0, digest_w1 = 0, digest_w2 = 0, state = $2 where organisation_id = $1',
 );
 
-/** Forgets what was counted: until it is filled again there is no digest. */
+/**
+ * Forgets what was counted: until it is filled again there is no digest. The feed's state is another one before and after:
+ * a 304 would confirm to consumers the digest that they had.
+ */
 export async function clearDigest(work: Work, organisationId: number): Promise<void> {
   await lockFeed(work, organisationId);
   await work.tx.query(clearCells, [organisationId]);
-  await work.tx.query(clear, [organisationId]);
+  await work.tx.query(clear, [organisationId, drawState(work)]);
 }
 
 const recount = (where: string) => `

@@ -21,7 +21,7 @@ const older = statement('restamp.older', olderProcesses);
 const turn = statement('restamp.turn', `select pg_try_advisory_xact_lock(${advisoryLocks.restamp}) as mine`);
 const state = statement(
   'restamp.state',
-  'select shape, shape_position, restored_through from feed where organisation_id = $1',
+  'select shape, shape_position, restored_through, restored_at from feed where organisation_id = $1',
 );
 const begin = statement(
   'restamp.begin',
@@ -88,8 +88,14 @@ export async function takeRestampTurn(tx: Tx): Promise<boolean> {
   return (await tx.query<{ mine: boolean }>(turn))[0]!.mine;
 }
 
-/** How far a process has come with an organisation: tombstones stay where they are, so they needn't be passed over twice. */
-export type RestampedThrough = { results: number; learners: number; groups: number };
+/**
+ * How far a process has come with an organisation: tombstones stay where they are, so they needn't be passed over twice.
+ * `named`: by which restamp. A restore in the middle of one begins another.
+ */
+export type RestampedThrough = { named: string; results: number; learners: number; groups: number };
+
+/** Knows of nothing yet. */
+export const nothingRestamped: Readonly<RestampedThrough> = { named: '', results: 0, learners: 0, groups: 0 };
 
 /**
  * Moves the next records that are shown in the shape of before, or that a restore has put back, or begins or ends with the organisation where there are
@@ -103,10 +109,11 @@ export async function restampSlice(
   most: number,
 ): Promise<string[] | 'begun' | 'ended' | null> {
   const { organisationId } = feed;
-  const [row] = await work.tx.query<{ shape: number; shape_position: number; restored_through: number }>(state, [
-    organisationId,
-  ]);
+  type Row = { shape: number; shape_position: number; restored_through: number; restored_at: number | null };
+  const [row] = await work.tx.query<Row>(state, [organisationId]);
   const { shape, shape_position, restored_through } = row!;
+  const named = Object.values(row!).join(' ');
+  if (through.named !== named) Object.assign(through, nothingRestamped, { named });
   const upTo = Math.max(shape_position, restored_through);
   if (upTo === 0) {
     if (shape >= currentShape) return null;

@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeader, RequestListener, Server, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../errors.ts';
 import { ApiError, errorBody } from '../errors.ts';
 
@@ -102,8 +102,15 @@ export function standBetween(
 
 type Head = [status: number, headers?: Record<string, unknown> | unknown[]];
 
-/** The reply's JSON, if it is a success with any, is sent as the rewritten text. */
-export function rewriteReply(request: IncomingMessage, response: ServerResponse, rewrite: (json: string) => string) {
+/**
+ * The reply's JSON, if it is a success with any, is sent as the rewritten text.
+ * @param rewrite may also give the reply a header, instead of the one of that name
+ */
+export function rewriteReply(
+  request: IncomingMessage,
+  response: ServerResponse,
+  rewrite: (json: string, setHeader: (name: string, value: string) => void) => string,
+) {
   // What is compressed could not be read.
   delete request.headers['accept-encoding'];
   const { writeHead, end } = response;
@@ -118,20 +125,22 @@ export function rewriteReply(request: IncomingMessage, response: ServerResponse,
     response.end = end;
     let sent = body;
     if (head !== null) {
-      const [status, headers] = head;
+      const fields = new Map(fieldsOf(head[1]));
       const text = String(body ?? '');
-      if (status === 200 && text.startsWith('{')) sent = Buffer.from(rewrite(text));
-      response.writeHead(status, withLength(headers, sent) as never);
+      if (head[0] === 200 && text.startsWith('{'))
+        sent = Buffer.from(rewrite(text, (name, value) => fields.set(name, value)));
+      if (fields.has('content-length'))
+        fields.set('content-length', String(sent == null ? 0 : Buffer.byteLength(sent)));
+      response.writeHead(head[0], Object.fromEntries(fields));
     }
     return sent == null ? response.end() : response.end(sent);
   }) as ServerResponse['end'];
 }
 
-function withLength(headers: Head[1], body: string | Buffer | null | undefined): Head[1] {
-  const length = String(body == null ? 0 : Buffer.byteLength(body));
-  if (Array.isArray(headers)) {
-    const at = headers.findIndex((name, i) => i % 2 === 0 && String(name).toLowerCase() === 'content-length');
-    return at < 0 ? headers : headers.toSpliced(at + 1, 1, length);
-  }
-  return headers?.['content-length'] === undefined ? headers : { ...headers, 'content-length': length };
+/** Names in small letters. */
+function fieldsOf(headers: Head[1]): [string, OutgoingHttpHeader][] {
+  const pairs = Array.isArray(headers)
+    ? Array.from({ length: headers.length / 2 }, (_, i) => [headers[2 * i], headers[2 * i + 1]])
+    : Object.entries(headers ?? {});
+  return pairs.map(([name, value]) => [String(name).toLowerCase(), value as OutgoingHttpHeader]);
 }

@@ -125,6 +125,9 @@ suite('ars conform names what a consumer does wrong', { concurrency: 4 }, () => 
     ['no-digest', 'restored-backup', 'restored-backup'],
     // No fault: it compares nothing, and heeds X-Sync-Restored.
     ['by-restored', 'restored-backup'],
+    // Nor here: it goes by the Link header, or makes its mirror of a walk for each subject.
+    ['by-link', 'empty-page'],
+    ['by-subject', 'withdrawn'],
   ] as const) {
     test(`${fault}: ${named.join(', ') || 'right'}`, async () => {
       const outcomes = await tried(fault, [scenario]);

@@ -36,7 +36,9 @@ export type ConsumerFault =
   | 'drops-nulls'
   | 'strict-values'
   | 'no-digest'
-  | 'by-restored';
+  | 'by-restored'
+  | 'by-link'
+  | 'by-subject';
 
 export type ConsumerSettings = {
   api: string;
@@ -121,14 +123,20 @@ export async function startConsumer(settings: ConsumerSettings): Promise<{ url: 
         'since',
         fault === 'own-clock' ? new Date(performance.timeOrigin + performance.now() - 1000).toISOString() : since,
       );
-    let next: string | null = first.href;
+    // One mirror of several walks is right as well.
+    const walks =
+      fault === 'by-subject' ? ['maths', 'english', 'digital'].map((one) => `${first.href}&subject=${one}`) : [];
+    let next: string | null = walks.shift() ?? first.href;
     let isFirst = true;
     let through: string | null = null;
     let etag: string | null = null;
     let digest: string | null = null;
     const entries: Entry[] = [];
     while (next !== null) {
-      const conditional = isFirst && since !== null && state.etag !== null ? { 'if-none-match': state.etag } : {};
+      const conditional =
+        isFirst && fault !== 'by-subject' && since !== null && state.etag !== null
+          ? { 'if-none-match': state.etag }
+          : {};
       const reply: Response = await fetch(next, { headers: { ...headers, ...conditional }, signal: stopping.signal });
       if (reply.status === 304) return;
       if (!reply.ok) {
@@ -158,7 +166,10 @@ export async function startConsumer(settings: ConsumerSettings): Promise<{ url: 
       if (fault === 'early-checkpoint' && since !== null)
         await save({ ...state, records: applied(state.records, body.data) });
       const isOver = fault === 'no-next' || (fault === 'stops-at-empty' && body.data.length === 0);
-      next = isOver ? null : body.pagination.next;
+      // Right as well: the address stands in the header, too.
+      const link = /<([^>]+)>; rel="next"/.exec(reply.headers.get('link') ?? '')?.[1] ?? null;
+      next = isOver ? null : fault === 'by-link' ? link : body.pagination.next;
+      next ??= walks.shift() ?? null;
       digest = reply.headers.get('x-sync-digest');
     }
     const records = applied(since === null ? [] : state.records, entries);

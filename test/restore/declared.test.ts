@@ -93,10 +93,30 @@ suite('a restore that is declared', async () => {
     assert.equal(await countRestores(app.db), 3);
   });
 
+  test('that brings an older backup in the middle of the restamp of one before passes over nothing', async () => {
+    const result = await (await scene.learner('dee')).completes();
+    const stored = 'select learner_id, assessment_id, position, token from assessment_feed where organisation_id = $1';
+    const backup = await app.db.query(stored, [org.id]);
+    await takeUpRestore(app, 'operator');
+    const doing = newRestamping();
+    await restampNext(app, doing);
+    const shown = (await result.read()).body.data.updated_at;
+    for (const row of backup)
+      await app.db.query(
+        'update assessment_feed set position = $4, token = $5 where organisation_id = $1 and learner_id = $2 and assessment_id = $3',
+        [org.id, ...Object.values(row)],
+      );
+    await takeUpRestore(app, 'operator');
+    while ((await restampNext(app, doing)) !== 'nothing left');
+    assert.ok((await result.read()).body.data.updated_at > shown);
+    await verifyDigest(app, org.id);
+    assert.equal(await countRestores(app.db), 5);
+  });
+
   test('another identity is a restore, for one of those who look at once', async () => {
     await app.db.query(`update lineage set identity = '7 1 16384'`);
     const sibling = await service.sibling();
-    assert.equal(await countRestores(app.db), 4, 'found at the start');
+    assert.equal(await countRestores(app.db), 6, 'found at the start');
     await app.db.query(`update lineage set identity = '7 1 16384'`);
     const looks = await Promise.all([app, app, sibling.app, sibling.app].map((one) => takeUpRestore(one)));
     assert.deepEqual(looks.filter((one) => one !== null).length, 1);
