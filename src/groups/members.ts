@@ -1,5 +1,4 @@
 import { uuidArray } from '../db/arrays.ts';
-import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { ApiError } from '../errors.ts';
@@ -62,18 +61,6 @@ export async function joinGroupsOf(
   // Results that came from groups which their learner had left are in scope again where this learner is a member.
   await forgetExits(work.tx, organisationId, pairs(await ids(to)));
   return joined.map((pair) => pair.group_id);
-}
-
-const passOrders = statement(
-  'membership_run.pass',
-  `
-  update membership_run set learner_ids = array_replace(learner_ids, $2, $3)
-   where organisation_id = $1 and finished_at is null and $2 = any(learner_ids)`,
-);
-
-/** Changes of members that are under way (runs.ts) go on with whom a learner turned out to be; the feed's lock is held. */
-export async function passMoves(tx: Tx, organisationId: number, from: string, into: string): Promise<void> {
-  await tx.query(passOrders, [organisationId, from, into]);
 }
 
 /** Ends all memberships of these learners without a live result, teams too. Group sets follow, positions don't. */
@@ -165,7 +152,8 @@ export async function removeMembers(
 export type Moving = { joins: string | null; leaves: string | null };
 
 /**
- * Learners by id, and so those without a reference too. Who has been erased meanwhile is passed over.
+ * Learners by id, and so those without a reference too. Who has been erased meanwhile is passed over; for whoever has been
+ * merged, the one who stays is moved.
  * @returns how many have changed
  * @throws ApiError not_found, team_group_managed
  */

@@ -63,7 +63,8 @@ const livingLearners = statement(
   `
   select l.learner_id, l.ref from learner l
     join learner_feed f on f.organisation_id = l.organisation_id and f.learner_id = l.learner_id and not f.deleted
-   where l.organisation_id = $1 and l.learner_id = any($2)`,
+   where l.organisation_id = $1 and l.learner_id in (
+     select coalesce(m.merged_into, m.learner_id) from learner m where m.organisation_id = $1 and m.learner_id = any($2))`,
 );
 
 export async function findGroup(tx: Tx, organisationId: number, groupId: string): Promise<GroupRow | undefined> {
@@ -113,7 +114,7 @@ export async function findReached(tx: Tx, organisationId: number, refs: string[]
   return new Map(rows.map(({ asked, learner_id, ref }) => [asked, { learner_id, ref }]));
 }
 
-/** The organisation's learners among the ids, without those that are tombstones. */
+/** The organisation's learners among the ids, without those that are tombstones; who was merged into another is that one. */
 export function findLivingLearners(
   tx: Tx,
   organisationId: number,

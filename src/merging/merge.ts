@@ -7,7 +7,7 @@ import { ApiError } from '../errors.ts';
 import { emitGroupsUpdated } from '../events/emit.ts';
 import { lockFeed } from '../feed/position.ts';
 import { stampLearnersAndAssessments } from '../feed/stamp.ts';
-import { joinGroupsOf, passMoves } from '../groups/members.ts';
+import { joinGroupsOf } from '../groups/members.ts';
 import { holdOn, passHolds } from '../holds/holds.ts';
 import { lockInvitationsOf, passInvitations } from '../invitations/invitations.ts';
 import { absorbLearner, findWholeLearners, keepAlias, passAliases, recordChange } from '../learners/learners.ts';
@@ -94,7 +94,6 @@ export async function mergeLearners(
   await passHolds(tx, organisationId, from, into);
   await passCases(tx, organisationId, from, into);
   await passLookups(tx, organisationId, from, into);
-  await passMoves(tx, organisationId, from, into);
   const joined = await joinGroupsOf(work, feed, { from, to: into, by: why.actor });
   await passAliases(tx, organisationId, from, into);
   await forgetLearners(work, feed, [from]);
