@@ -4,7 +4,7 @@ import { contextOf } from '../src/invitations/context.ts';
 import type { Check } from '../src/invitations/check.ts';
 import { checkRows } from '../src/invitations/check.ts';
 import type { Run } from '../src/invitations/run.ts';
-import { beginRun, cancelRun, draftRun, findRun, goOn, pageOfRows } from '../src/invitations/run.ts';
+import { beginRun, cancelRun, draftRun, endsAt, findRun, goOn, isOverdue, pageOfRows } from '../src/invitations/run.ts';
 import { readInviteTable } from '../src/invitations/table.ts';
 import { limits } from '../src/limits.ts';
 import { isUuid } from '../src/uuid.ts';
@@ -61,11 +61,11 @@ function runOutput(run: Run): Output {
   const { run_id, status, total, reached, invited, again, refused } = run;
   const where =
     status === 'waiting'
-      ? ` No credit is left: it stopped after row ${reached}, and goes on once there are credits.`
+      ? ` No credit is left: it stopped after row ${reached}, and goes on once there are credits, until ${endsAt(run).toISOString()}: then it is cancelled.`
       : status === 'running'
         ? ` It stopped after row ${reached}; the service goes on with it.`
         : status === 'cancelled'
-          ? ` It was cancelled after row ${reached}.`
+          ? ` It was cancelled after row ${reached}${isOverdue(run) ? `, because it was not finished within ${limits.inviteRunMs / 86_400_000} days` : ''}.`
           : '';
   return {
     json: { run_id, status, total, reached, invited, open_already: again, refused },

@@ -246,6 +246,8 @@ export const limits = {
   inviteBatch: 250,
   /** How long a run is kept that was prepared and not begun. */
   inviteDraftMs: 24 * 3600_000,
+  /** How long a run that was begun may take, waiting for credits included. */
+  inviteRunMs: 30 * 24 * 3600_000,
   /** How long a start code can be used, and how often one can be tried. */
   startCodeMs: 10 * 60_000,
   startCodeTries: 5,

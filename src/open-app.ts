@@ -7,8 +7,9 @@ import { isDistributed } from './db/distributed.ts';
 import { forgetRestored, isRestored } from './db/embedded/backup.ts';
 import type { EmbeddedDatabase } from './db/embedded/embedded.ts';
 import { startEmbedded } from './db/embedded/embedded.ts';
-import { migrate } from './db/migrate.ts';
+import { DatabaseUnfit, migrate } from './db/migrate.ts';
 import { provePooler } from './db/pooler.ts';
+import { holdsFeeds } from './feed/restored.ts';
 import { createKeyring } from './keyring.ts';
 import { streamLog } from './log.ts';
 import type { Random } from './random.ts';
@@ -63,6 +64,11 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
   };
   try {
     const secret = await serviceSecret(settings, random);
+    // Before anything is made in it: it may be another database than the one that was meant.
+    if (given.restoredBy !== undefined && !(await holdsFeeds(db)))
+      throw new DatabaseUnfit(
+        'There is nothing to restore in this database: it holds no organisation. Check DATABASE_URL.',
+      );
     await migrate(db, clock);
     const keyring = createKeyring([secret, ...settings.previousSecrets], random);
     if (given.acceptSecret === true) await acceptSecret(db, secret, clock.nowMs());

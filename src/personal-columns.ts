@@ -100,7 +100,7 @@ export const personalTables: Record<string, PersonalTable> = {
     of: 'learners',
     purpose: 'Many learners invited at once: what was pasted, and what was wrong with it',
     basis: 'task or contract',
-    kept: 'drafts for a day, finished runs with the organisation',
+    kept: 'drafts for a day, runs that wait for 30 days, finished runs with the organisation',
     rows: 'stay, without texts',
     columns: { cells: gone, ready: gone, faults: gone },
   },
@@ -416,7 +416,7 @@ export const tablesOfNobody: Record<string, { what: string; kept: string }> = {
   },
   invitation_run: {
     what: 'counts of a run of invitations',
-    kept: 'drafts for a day, finished runs with the organisation',
+    kept: 'drafts for a day, runs that wait for 30 days, finished runs with the organisation',
   },
   learner_feed: {
     what: 'where a learner stands in the order of changes',

@@ -2,7 +2,7 @@ import type { Content, Markup } from '../html.ts';
 import { html } from '../html.ts';
 import { foresee } from '../invitations/invite.ts';
 import type { Begun, Run, RunRow } from '../invitations/run.ts';
-import { beginRun, cancelRun, correctRun, goOn, pageOfRows, readRows } from '../invitations/run.ts';
+import { beginRun, cancelRun, correctRun, endsAt, goOn, isOverdue, pageOfRows, readRows } from '../invitations/run.ts';
 import type { GivenRow } from '../invitations/table.ts';
 import { inviteColumns } from '../invitations/table.ts';
 import { limits } from '../limits.ts';
@@ -247,7 +247,7 @@ async function start(visit: Visit): Promise<Answer> {
 }
 
 async function runningPage(visit: Visit, found: Run): Promise<Answer> {
-  const { base } = visit;
+  const { base, organisation } = visit;
   const here = `${base}/invite/${found.run_id}`;
   const done = found.invited + found.again + found.refused;
   return {
@@ -256,7 +256,7 @@ async function runningPage(visit: Visit, found: Run): Promise<Answer> {
       back: { to: `${base}/invite`, label: 'Invite learners' },
       main: html`${
         found.status === 'waiting'
-          ? html`<div class="note"><p>It stopped after row ${number(found.reached)} of ${number(found.total)}. Ask whoever runs the service for credits: within a minute of a grant it goes on with the next row by itself.</p></div>`
+          ? html`<div class="note"><p>It stopped after row ${number(found.reached)} of ${number(found.total)}. Ask whoever runs the service for credits: within a minute of a grant it goes on with the next row by itself. Rows that still wait on ${moment(endsAt(found), organisation.time_zone)} are deleted, because they hold names.</p></div>`
           : null
       }${progress('Rows dealt with', done, found.total, here)}${outcomeFacts(visit, found)}<p><a href="${here}/cancel">Stop here</a></p>`,
     },
@@ -285,7 +285,7 @@ async function reportPage(visit: Visit, found: Run): Promise<Answer> {
     page: {
       title: cancelled ? 'The table was not finished' : `${count(all, 'learner is', 'learners are')} invited`,
       back: { to: `${base}/invite`, label: 'Invite learners' },
-      main: html`${all === 0 ? null : html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards to hand out</a></p>`}${cancelled ? html`<p>It was cancelled after ${count(all + found.refused, 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted.</p>` : null}${outcomeFacts(visit, found)}${
+      main: html`${all === 0 ? null : html`<p><a class="button" href="${base}/invite/${found.run_id}/links">Links and cards to hand out</a></p>`}${cancelled ? html`<p>It was cancelled after ${count(all + found.refused, 'row')} of ${number(found.total)}. What was written until then stays; the other rows are deleted.${isOverdue(found) ? ` The service did it: rows hold names, and a table that isn’t finished ${limits.inviteRunMs / 86_400_000} days after it was begun isn’t kept.` : ''}</p>` : null}${outcomeFacts(visit, found)}${
         refused.length === 0
           ? null
           : table<RunRow>({

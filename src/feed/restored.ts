@@ -46,6 +46,14 @@ export async function beginFeedsAgain(work: Work): Promise<number[]> {
   return ids;
 }
 
+const made = statement('restored.made', `select to_regclass('feed') is not null as made`);
+
+/** Whether there is anything in the database that could have been restored; it may never have been the service's. */
+export async function holdsFeeds(tx: Tx): Promise<boolean> {
+  const [row] = await tx.query<{ made: boolean }>(made);
+  return row!.made && (await tx.query(anywhere)).length > 0;
+}
+
 /** Times are shown in milliseconds: one that is to be later has to be later by one. */
 const laterUs = 1000;
 

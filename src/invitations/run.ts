@@ -18,7 +18,7 @@ import type { Cells } from './table.ts';
  * Many learners invited at once. The rows are read and checked first and kept as a draft: nothing else is written before
  * all are right. Then they are written in the background, batch by batch, how far it came in the transaction of each
  * batch: nobody is invited twice, however often the work is broken off and begun again. What a row said of a person is
- * emptied with its batch; a run that is cancelled, or never begun, is emptied as a whole.
+ * emptied with its batch; a run that is cancelled, never begun, or not finished in time is emptied as a whole.
  */
 export type Run = {
   organisation_id: number;
@@ -175,7 +175,8 @@ const open = statement(
     select organisation_id, run_id, created_at, row_number() over (partition by organisation_id order by status, created_at) as n
       from invitation_run r
      where status in ('running', 'waiting')
-       and not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended)) r
+       and (started_at <= $1
+            or not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended))) r
    order by n, created_at limit 100`,
 );
 const prune = statement(
@@ -319,9 +320,33 @@ export async function cancelRun(work: Work, organisationId: number, runId: strin
   await lockFeed(work, organisationId);
   const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
   if (run === undefined || run.status === 'finished' || run.status === 'cancelled') return false;
-  await work.tx.query(end, [organisationId, runId, 'cancelled', new Date(work.nowMs)]);
-  await work.tx.query(emptyRows, [organisationId, runId]);
+  await endRun(work, run);
   return true;
+}
+
+async function endRun(work: Work, { organisation_id, run_id }: Run): Promise<void> {
+  await work.tx.query(end, [organisation_id, run_id, 'cancelled', new Date(work.nowMs)]);
+  await work.tx.query(emptyRows, [organisation_id, run_id]);
+}
+
+/** When a run that was begun is cancelled if it isn't finished: the names of its rows are kept no longer (docs/decisions/0132). */
+export const endsAt = (run: Run): Date => new Date(run.started_at!.getTime() + limits.inviteRunMs);
+
+/** Whether it was cancelled because its time was over. */
+export const isOverdue = (run: Run): boolean =>
+  run.status === 'cancelled' && run.started_at !== null && run.finished_at! >= endsAt(run);
+
+async function endOverdue(work: Work, run: Run): Promise<void> {
+  await endRun(work, run);
+  await auditInside(work.tx, {
+    organisationId: run.organisation_id,
+    atMs: work.nowMs,
+    requestId: work.uuid(),
+    actor: 'service',
+    action: 'learner invite overdue',
+    resource: `${run.run_id}: cancelled after row ${run.reached} of ${run.total}`,
+    status: null,
+  });
 }
 
 /** Takes away the rows that still wait for a person: nobody is invited by them any more. */
@@ -336,9 +361,13 @@ export async function forgetRunRows(
 /** One batch of a run. @returns whether more is to be done now */
 async function step(work: Work, organisationId: number, runId: string, { evenSuspended }: Going): Promise<boolean> {
   const { suspended } = await lockFeed(work, organisationId);
-  if (suspended && evenSuspended !== true) return false;
   const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
   if (run?.status !== 'running' && run?.status !== 'waiting') return false;
+  if (work.nowMs >= endsAt(run).getTime()) {
+    await endOverdue(work, run);
+    return false;
+  }
+  if (suspended && evenSuspended !== true) return false;
   const { tx } = work;
   const found = await pageOfRows(tx, organisationId, runId, {
     after: run.reached,
@@ -395,9 +424,10 @@ export function goOn(app: App, organisationId: number, runId: string, going: Goi
   return inSteps(() => inWork(app, feedLane(organisationId), once), going.signal);
 }
 
-/** Does what was begun and isn't finished; any number of processes may, at any time. */
+/** Does what was begun and isn't finished, and ends what is overdue; any number of processes may, at any time. */
 export async function runInvitations(app: App, signal?: AbortSignal): Promise<void> {
-  const runs = await app.db.query<{ organisation_id: number; run_id: string }>(open);
+  const begunBefore = new Date(app.clock.nowMs() - limits.inviteRunMs);
+  const runs = await app.db.query<{ organisation_id: number; run_id: string }>(open, [begunBefore]);
   await eachInTurn(app, runs, 'invitation_run.failed', ({ organisation_id, run_id }) =>
     goOn(app, organisation_id, run_id, { signal }),
   );

@@ -43,6 +43,7 @@ suite('commands and the database that they are told of', async () => {
   test('a restore that is declared without its list is refused until the list is back', async () => {
     const list = join(folder, 'erasures');
     const service = await withService();
+    await service.organisation();
     assert.equal(await countRestores(service.app.db), 0);
     const env = {
       DATABASE_URL: service.databaseUrl,
@@ -62,6 +63,25 @@ suite('commands and the database that they are told of', async () => {
     await writeFile(list, '');
     const declared = await run(env, 'restore', '--declare');
     assert.equal(declared.code, 0, declared.said);
-    assert.match(declared.out, /^The restore is declared for 0 organisations/);
+    assert.match(declared.out, /^The restore is declared for 1 organisation:/);
+  });
+
+  test('a restore is declared of no empty database, and nothing is made in it', async () => {
+    const service = await withService();
+    const env = { DATABASE_URL: service.databaseUrl, ARS_SECRET: service.app.settings.secret! };
+    const declares = async () => {
+      const { code, said } = await run(env, 'restore', '--declare');
+      assert.equal(code, 1);
+      assert.match(said, /^ars: There is nothing to restore in this database: it holds no organisation\./);
+    };
+    await declares();
+    assert.equal(await countRestores(service.app.db), 0);
+    await service.app.db.query('drop schema public cascade');
+    await service.app.db.query('create schema public');
+    await declares();
+    assert.deepEqual(
+      await service.app.db.query(`select from pg_class where relnamespace = 'public'::regnamespace`),
+      [],
+    );
   });
 });

@@ -43,6 +43,19 @@ suite('a table of learners in the console', () => {
     assert.equal((await owner.get(`${to}/cancel`)).headers.location, to, 'what is done can’t be stopped');
   });
 
+  test('one that waits for credits says until when, and afterwards why it ended', async () => {
+    const owner = await personOf(service, org.id, 'owner');
+    const once = fresh();
+    const to = `${base}/invite/${once}`;
+    await owner.post(`${base}/invite`, { rows: 'W-1\tWim', once });
+    const begun = (status: string, at: Date) =>
+      app.db.query('update invitation_run set status = $2, started_at = $3 where run_id = $1', [once, status, at]);
+    await begun('waiting', new Date('2026-01-01T12:00:00Z'));
+    assert.match((await owner.get(to)).text, /Rows that still wait on <time[^>]*>31 January 2026/);
+    await goOn(app, org.id, once);
+    assert.match((await owner.get(to)).text, /isn’t finished 30 days after it was begun/);
+  });
+
   test('whatever is sent as a correction is read or refused, and never fails', async () => {
     const owner = await personOf(service, org.id, 'owner');
     const once = fresh();

@@ -9,7 +9,17 @@ import { checkRows } from '../../src/invitations/check.ts';
 import { contextOf } from '../../src/invitations/context.ts';
 import { extendInvitation, TooSoon } from '../../src/invitations/extend.ts';
 import type { Within } from '../../src/invitations/invite.ts';
-import { beginRun, cancelRun, draftRun, findRun, goOn, readRows, runInvitations } from '../../src/invitations/run.ts';
+import {
+  beginRun,
+  cancelRun,
+  draftRun,
+  findRun,
+  goOn,
+  isOverdue,
+  readRows,
+  runInvitations,
+} from '../../src/invitations/run.ts';
+import { limits } from '../../src/limits.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
 import { lastInstantOf } from '../../src/console/zone.ts';
 import { grantCredits, listCreditEntries } from '../../src/organisations/credits.ts';
@@ -224,6 +234,36 @@ suite('a run of invitations', () => {
     await runInvitations(app);
     assert.deepEqual([(await run()).status, (await run()).invited], ['finished', 6]);
     assert.equal(await assertAddsUp(org), 3);
+  });
+
+  test('waits no longer than 30 days, suspended or not: then it is cancelled, and its names are gone', async () => {
+    const [org, closed] = [await service.organisation({ plan: 'standard', credits: 1 }), await service.organisation()];
+    const [run, stopped] = [await draft(org, rowsOf(2)), await draft(closed, rowsOf(2))];
+    await run.begins();
+    await stopped.begins();
+    await inFeed(closed, (work) => suspendOrganisation(work, closed.id, 'Contract ended'));
+    const states = async () => (await Promise.all([run.run(), stopped.run()])).map((one) => one.status);
+    const runsAfter = (ms: number) => {
+      const clock = { ...app.clock, nowMs: () => app.clock.nowMs() + ms };
+      return runInvitations({ ...app, clock });
+    };
+    await runsAfter(0);
+    await runsAfter(limits.inviteRunMs - 3600_000);
+    assert.deepEqual(await states(), ['waiting', 'running']);
+    await runsAfter(limits.inviteRunMs);
+    assert.deepEqual(await states(), ['cancelled', 'cancelled']);
+    for (const [{ id }, { runId }] of [
+      [org, run],
+      [closed, stopped],
+    ] as const) {
+      assert.ok((await readRows(app.db, id, runId)).every((row) => row.cells === null && row.ready === null));
+      const acts = await app.db.query(
+        `select actor, split_part(resource, ':', 1) as run from audit where organisation_id = $1 and action = 'learner invite overdue'`,
+        [id],
+      );
+      assert.deepEqual(acts, [{ actor: 'service', run: runId }]);
+    }
+    assert.deepEqual([isOverdue(await run.run()), (await run.run()).invited], [true, 1]);
   });
 
   test('two workers at once, and two runs of the same rows: nobody is invited twice', async () => {
