@@ -15,14 +15,18 @@ export const newRestamping = (): Restamping => ({ organisationId: 0, through: no
 
 export type RestampStep = 'moved' | 'another process' | 'nothing left';
 
+/** The next slice, of whichever organisation is the first with something left. */
+export async function restampNext(app: App, doing: Restamping): Promise<RestampStep> {
+  const organisationId = await findRestamp(app.db);
+  return organisationId === null ? 'nothing left' : restampOf(app, doing, organisationId);
+}
+
 /**
  * The next slice of what an older release left in its shape, in a transaction of its own: a process that is killed
  * leaves a whole number of slices behind it, and whoever comes next goes on. What the older release left undone while it
  * still served is done on the way: learners are forgotten, and what was told of withdrawn results is taken back.
  */
-export async function restampNext(app: App, doing: Restamping): Promise<RestampStep> {
-  const organisationId = await findRestamp(app.db);
-  if (organisationId === null) return 'nothing left';
+export async function restampOf(app: App, doing: Restamping, organisationId: number): Promise<RestampStep> {
   const from = doing.organisationId === organisationId ? doing.through : nothingRestamped;
   const { step, through } = await inWork(app, feedLane(organisationId), async (work) => {
     const reached = { ...from };

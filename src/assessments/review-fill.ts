@@ -10,7 +10,7 @@ import { lockFeed } from '../feed/position.ts';
 
 const unfilled = statement(
   'review.unfilled',
-  'select organisation_id from review_fill order by organisation_id limit 1',
+  'select organisation_id from review_fill where organisation_id <> all($1) order by organisation_id limit 1',
 );
 const fill = statement(
   'review.fill',
@@ -43,9 +43,9 @@ const fill = statement(
 );
 const filled = statement('review.filled', 'delete from review_fill where organisation_id = $1');
 
-/** An organisation whose queue may lack something. */
-export async function findUnfilledReviews(tx: Tx): Promise<number | null> {
-  return (await tx.query<{ organisation_id: number }>(unfilled))[0]?.organisation_id ?? null;
+/** An organisation whose queue may lack something, other than these. */
+export async function findUnfilledReviews(tx: Tx, others: readonly number[] = []): Promise<number | null> {
+  return (await tx.query<{ organisation_id: number }>(unfilled, [others]))[0]?.organisation_id ?? null;
 }
 
 /** Looks at the next results that have changed since. @returns whether more are left */

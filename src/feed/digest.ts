@@ -168,7 +168,9 @@ export function findBucketMembers(
 
 const unfilled = statement(
   'digest.unfilled',
-  `select organisation_id from feed where digest_through < '${everyLearner}' order by organisation_id limit 1`,
+  `
+  select organisation_id from feed where digest_through < '${everyLearner}' and organisation_id <> all($1)
+   order by organisation_id limit 1`,
 );
 const through = statement('digest.through', 'select digest_through from feed where organisation_id = $1');
 /** The last learner of the next slice: a learner's results are counted all together. */
@@ -194,9 +196,9 @@ const fill = statement(
    where feed.organisation_id = $1`,
 );
 
-/** An organisation whose results aren't all counted yet. */
-export async function findUnfilled(tx: Tx): Promise<number | null> {
-  return (await tx.query<{ organisation_id: number }>(unfilled))[0]?.organisation_id ?? null;
+/** An organisation whose results aren't all counted yet, other than these. */
+export async function findUnfilled(tx: Tx, others: readonly number[] = []): Promise<number | null> {
+  return (await tx.query<{ organisation_id: number }>(unfilled, [others]))[0]?.organisation_id ?? null;
 }
 
 /**

@@ -14,7 +14,9 @@ const step = limits.positionStepUs;
 const pending = statement(
   'restamp.pending',
   `
-  select organisation_id from feed where shape < ${currentShape} or shape_position > 0 or restored_through > 0 order by organisation_id limit 1`,
+  select organisation_id from feed
+   where (shape < ${currentShape} or shape_position > 0 or restored_through > 0) and organisation_id <> all($1)
+   order by organisation_id limit 1`,
 );
 const older = statement('restamp.older', olderProcesses);
 // Another process that restamps is left alone: two would only disturb the writers twice as much.
@@ -73,9 +75,9 @@ const groups = statement(
 
 type Moved = { count: number; through: number; learner_ids: string[] } & CountedRow;
 
-/** An organisation with records in an older shape than the current one. */
-export async function findRestamp(tx: Tx): Promise<number | null> {
-  return (await tx.query<{ organisation_id: number }>(pending))[0]?.organisation_id ?? null;
+/** An organisation with records in an older shape than the current one, other than these. */
+export async function findRestamp(tx: Tx, others: readonly number[] = []): Promise<number | null> {
+  return (await tx.query<{ organisation_id: number }>(pending, [others]))[0]?.organisation_id ?? null;
 }
 
 /** Whether a process that shows an older shape is connected. */

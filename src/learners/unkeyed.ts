@@ -9,7 +9,7 @@ import type { LearnerName } from './store.ts';
 
 const unkeyed = statement(
   'learner.unkeyed',
-  `select organisation_id from learner where name_key is null and full_name <> '' limit 1`,
+  `select organisation_id from learner where name_key is null and full_name <> '' and organisation_id <> all($1) limit 1`,
 );
 const unkeyedOf = statement(
   'learner.unkeyed_of',
@@ -25,9 +25,9 @@ const setKeys = statement(
    where l.organisation_id = $1 and l.learner_id = g.learner_id`,
 );
 
-/** An organisation with learners from before the keys of matching. */
-export async function findUnkeyed(tx: Tx): Promise<number | null> {
-  return (await tx.query<{ organisation_id: number }>(unkeyed))[0]?.organisation_id ?? null;
+/** An organisation with learners from before the keys of matching, other than these. */
+export async function findUnkeyed(tx: Tx, others: readonly number[] = []): Promise<number | null> {
+  return (await tx.query<{ organisation_id: number }>(unkeyed, [others]))[0]?.organisation_id ?? null;
 }
 
 /** Gives some of them theirs. */
