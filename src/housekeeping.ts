@@ -7,6 +7,7 @@ import { pruneRuns, runMoves } from './groups/runs.ts';
 import { foldRefused } from './audit/refused.ts';
 import { sealAudit } from './audit/seal.ts';
 import { pruneCases } from './cases/cases.ts';
+import type { Work } from './db/work.ts';
 import { inWork } from './db/work.ts';
 import { pruneLookups } from './lookups/lookups.ts';
 import { pruneImports, runImports } from './imports/run.ts';
@@ -29,15 +30,62 @@ const everyMs = 60_000;
 /** A process outlives the database that it was connected to: a standby takes over, or a backup comes in its place. */
 const restoresEveryMs = 10_000;
 
-/** What every process tidies once a minute, and how it finds restores; a round that takes longer delays the next one. */
-export function startHousekeeping(app: App): { stop(): Promise<void> } {
+type Chore = (app: App, signal: AbortSignal) => Promise<unknown>;
+
+/** A chore that is one transaction of its own. */
+const inOne =
+  (chore: (work: Work) => Promise<void>): Chore =>
+  (app) =>
+    inWork(app, null, chore);
+
+/** Each by itself: one that is slow or fails keeps no other. */
+const chores: Record<string, Chore> = {
+  idempotency: pruneIdempotency,
+  audit: tidyAudit,
+  audit_indexes: makeAuditIndexes,
+  events: tidyEvents,
+  sittings: closeIdleSittings,
+  retention: carryOutRuns,
+  leaving_learners: forgetLeavingLearners,
+  resends: runResends,
+  imports: runImports,
+  old_imports: pruneImports,
+  moves: runMoves,
+  old_moves: inOne(pruneRuns),
+  invitations: runInvitations,
+  old_drafts: inOne(pruneDrafts),
+  digest: scrubDigest,
+  learner_keys: keyAll,
+  rehearsals: inOne((work) => pruneRehearsals(work, limits.rehearsalMs)),
+  cases: inOne((work) => pruneCases(work, limits.caseTextsMs)),
+  lookups: inOne((work) => pruneLookups(work.tx, new Date(work.nowMs - limits.lookupsMs))),
+  sessions: inOne(pruneSessions),
+  sign_in_attempts: inOne(pruneAttempts),
+  user_invitations: inOne(pruneUserInvitations),
+  mails: inOne(pruneMails),
+};
+
+/**
+ * What every process tidies once a minute, and how it finds restores; a round that takes longer delays the next one of its
+ * own chore.
+ */
+export function startHousekeeping(app: App, choreEveryMs = everyMs): { stop(): Promise<void> } {
   const stopping = new AbortController();
-  const stops = [
-    startRounds(everyMs, () => tidy(app, stopping.signal)),
-    startRounds(restoresEveryMs, () =>
-      followRestores(app).catch((error: unknown) => app.log.error('housekeeping.failed', errorFields(error))),
-    ),
-  ];
+  const loop = (name: string, firstMs: number, ms: number, once: Chore) =>
+    startRounds(firstMs, ms, () =>
+      once(app, stopping.signal).then(
+        () => {},
+        (error: unknown) => app.log.error('housekeeping.failed', { chore: name, ...errorFields(error) }),
+      ),
+    );
+  const all = Object.entries(chores);
+  const stops = all.map(([name, chore], i) =>
+    // One after the other from the start, so that they don't all ask for a connection at once.
+    loop(name, (choreEveryMs * (i + 1)) / all.length, choreEveryMs, async () => {
+      if (!app.restored.pending) await chore(app, stopping.signal);
+    }),
+  );
+  stops.push(loop('restores', restoresEveryMs, restoresEveryMs, followRestores));
   return {
     async stop() {
       stopping.abort();
@@ -46,16 +94,16 @@ export function startHousekeeping(app: App): { stop(): Promise<void> } {
   };
 }
 
-function startRounds(ms: number, once: () => Promise<void>): () => Promise<void> {
+function startRounds(firstMs: number, ms: number, once: () => Promise<void>): () => Promise<void> {
   let round = Promise.resolve();
   let timer: NodeJS.Timeout;
-  const wait = () => {
+  const wait = (waitMs: number) => {
     timer = setTimeout(() => {
-      round = once().then(wait);
-    }, ms);
+      round = once().then(() => wait(ms));
+    }, waitMs);
     timer.unref();
   };
-  wait();
+  wait(firstMs);
   return async () => {
     clearTimeout(timer);
     await round;
@@ -74,37 +122,4 @@ async function tidyAudit(app: App, signal: AbortSignal): Promise<void> {
 async function tidyEvents(app: App): Promise<void> {
   await makeEventMonths(app);
   await dropEventMonths(app);
-}
-
-async function tidy(app: App, signal: AbortSignal): Promise<void> {
-  if (app.restored.pending) return;
-  const done = await Promise.allSettled([
-    pruneIdempotency(app, signal),
-    tidyAudit(app, signal),
-    tidyEvents(app),
-    makeAuditIndexes(app, signal),
-    closeIdleSittings(app),
-    carryOutRuns(app, signal),
-    forgetLeavingLearners(app),
-    runResends(app, signal),
-    runImports(app, signal),
-    pruneImports(app),
-    runMoves(app, signal),
-    runInvitations(app, signal),
-    scrubDigest(app),
-    keyAll(app, signal),
-    inWork(app, null, async (work) => {
-      await pruneRehearsals(work, limits.rehearsalMs);
-      await pruneCases(work, limits.caseTextsMs);
-      await pruneLookups(work.tx, new Date(work.nowMs - limits.lookupsMs));
-      await pruneSessions(work);
-      await pruneAttempts(work);
-      await pruneUserInvitations(work);
-      await pruneMails(work);
-      await pruneRuns(work);
-      await pruneDrafts(work);
-    }),
-  ]);
-  for (const outcome of done)
-    if (outcome.status === 'rejected') app.log.error('housekeeping.failed', errorFields(outcome.reason));
 }
