@@ -11,6 +11,7 @@ import { registerKeyLinks } from './keys/link-page.ts';
 import { limits } from './limits.ts';
 import { registerPlayer } from './player/routes.ts';
 import type { Probes } from './probes.ts';
+import { securityText, securityTextPath } from './security-text.ts';
 import { registerSite } from './site/pages.ts';
 
 /** Refuses whom the pages' limit by address has been used up by; the counts are in this process only. */
@@ -74,6 +75,16 @@ export async function registerPages(app: App, fastify: FastifyInstance, { readin
     limitByAddress(app, pages, limits.consolePagesPerAddress);
     registerConsole(app, pages);
   });
+  const { securityContact: contact } = app.settings;
+  if (contact !== null)
+    fastify.route({
+      method: ['GET', 'HEAD'],
+      url: securityTextPath,
+      handler: (_request, reply) => {
+        const text = securityText(app.clock, { contact, baseUrl: app.settings.baseUrl });
+        return void reply.type('text/plain; charset=utf-8').send(text);
+      },
+    });
   // Browsers ask for an icon by themselves, and complain of a page that has none.
   fastify.route({
     method: ['GET', 'HEAD'],

@@ -50,6 +50,8 @@ export type Settings = {
   sandboxes: 'ask' | 'at_once';
   /** Where it is listed who was erased, outside the database; null: nowhere. */
   erasuresFile: string | null;
+  /** Whom to tell of a vulnerability, as an address of RFC 9116; null: it isn't said. */
+  securityContact: string | null;
   /** Null: nothing is mailed, and every link is copied by hand. */
   mailServer: MailServer | null;
   mailFrom: Mailbox | null;
@@ -268,6 +270,17 @@ export const settingsTable: Row[] = [
       'File that lists who was erased and which organisations were deleted, in ids, outside the database and its backups: what a restore brings back goes again before anything is served. Put it on another disk.',
     read: (text, s) => {
       s.erasuresFile = text === '' ? null : text;
+    },
+  },
+  {
+    name: 'ARS_SECURITY_CONTACT',
+    default: '',
+    meaning:
+      'Whom to tell of a vulnerability, such as mailto:security@example.org or the https address of a form: /.well-known/security.txt says it. Without it there is no such page.',
+    read: (text, s) => {
+      if (text !== '' && !/^mailto:[^\s@]+@[^\s@]+$/.test(text) && !/^https:\/\/[^\s/]+\S*$/.test(text))
+        throw new Error('must begin with mailto: or https://, such as mailto:security@example.org');
+      s.securityContact = text === '' ? null : text;
     },
   },
   {

@@ -13,7 +13,7 @@ import { gunzipSync } from 'node:zlib';
 import { credentials } from '../contract/client.ts';
 import { Scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
-import { read, root } from '../source-tree.ts';
+import { read } from '../source-tree.ts';
 import type { ServedProcess } from './processes.ts';
 import { freePorts, serveOn } from './processes.ts';
 
@@ -22,9 +22,6 @@ import { freePorts, serveOn } from './processes.ts';
 const folder = mkdtempSync(join(tmpdir(), 'ars-proxies-'));
 after(() => rmSync(folder, { recursive: true }));
 const certificate = { key: join(folder, 'key.pem'), cert: join(folder, 'cert.pem'), both: join(folder, 'both.pem') };
-
-/** Where the example of the file lies. */
-const securityText = join(root, 'deploy');
 
 /** `logged`: everything that the proxy has written by now. */
 type Started = { origin: string; logged(): string };
@@ -74,7 +71,6 @@ const proxies: Proxy[] = [
           ['listen 443', `listen 127.0.0.1:${port!}`],
           ['listen 80', `listen 127.0.0.1:${plain!}`],
           ['/var/log/nginx/error.log', logs.errors],
-          ['/etc/ars/', `${securityText}/`],
           ['/etc/ssl/certs/results.example.org.pem', certificate.cert],
           ['/etc/ssl/private/results.example.org.key', certificate.key],
         ]),
@@ -109,7 +105,6 @@ const proxies: Proxy[] = [
           ['bind :443', `bind 127.0.0.1:${port!}`],
           ['/etc/ssl/private/results.example.org.pem', certificate.both],
           ['maxconn 20000', 'maxconn 200'],
-          ['/etc/haproxy/security.txt', `${securityText}/security.txt`],
         ]),
       );
       return run('haproxy', ['-db', '-f', file], `https://127.0.0.1:${port!}`);
@@ -124,7 +119,6 @@ const proxies: Proxy[] = [
       writeFileSync(
         file,
         changed('deploy/Caddyfile', [
-          ['/etc/ars', securityText],
           ['{\n\t# Beside', '{\n\tadmin off\n\tauto_https off\n\t# Beside'],
           ['127.0.0.1:8081', `127.0.0.1:${one!}`],
           ['127.0.0.1:8082', `127.0.0.1:${two!}`],
@@ -191,6 +185,7 @@ if (installed.length > 0)
       ARS_SECRET: 'a secret of the tests, longer than 32 characters',
       ARS_TRUSTED_PROXIES: '127.0.0.1/32',
       ARS_BASE_URL: 'https://results.example.org',
+      ARS_SECURITY_CONTACT: 'mailto:security@results.example.org',
       ARS_RATE_LIMIT: '1000000',
       ARS_DRAIN_DELAY_SECONDS: '1',
     };
@@ -273,7 +268,8 @@ if (installed.length > 0)
 
         test('says whom to tell of a vulnerability', async () => {
           const reply = await call(origin, '/.well-known/security.txt');
-          assert.deepEqual([reply.status, String(reply.body)], [200, read('deploy/security.txt')]);
+          assert.equal(reply.status, 200);
+          assert.match(String(reply.body), /^Contact: mailto:security@results\.example\.org\n/);
           assert.equal(reply.headers['content-type'], 'text/plain; charset=utf-8');
         });
 
@@ -322,10 +318,11 @@ if (installed.length > 0)
       });
   });
 
-/** Takes a request, and breaks off in the middle of its reply. */
+/** Takes a request, and breaks off in the middle of its reply, or before it. */
 async function startBreakingOff(): Promise<{ port: number; end(): Promise<unknown> }> {
   const server = createServer((asked, reply) => {
     if (asked.url === '/readyz') return void reply.end();
+    if (asked.url === '/hangs-up') return void asked.socket.destroy();
     reply.writeHead(200, { 'content-length': 1000 });
     reply.write('x', () => setImmediate(() => reply.destroy()));
   }).listen(0, '127.0.0.1');
@@ -342,7 +339,7 @@ async function startBreakingOff(): Promise<{ port: number; end(): Promise<unknow
 
 suite('before processes that fail', { skip: installed.length === 0 }, () => {
   for (const proxy of installed)
-    test(`${proxy.name} logs neither addresses nor keys`, async () => {
+    test(`${proxy.name} logs neither addresses nor keys, and answers in the one error shape`, async () => {
       const [gone] = await freePorts(1);
       const breaking = await startBreakingOff();
       const { origin, logged } = await proxy.start([breaking.port, gone!]);
@@ -357,8 +354,14 @@ suite('before processes that fail', { skip: installed.length === 0 }, () => {
         await setTimeout(20);
       }
       assert.equal(brokenOff, 3);
+      const unanswered = async (path: string) => {
+        const reply = await call(origin, path);
+        assert.deepEqual([reply.status, reply.headers['retry-after']], [503, '1'], path);
+        assert.equal((reply.json() as { error: { code: string } }).error.code, 'service_unavailable');
+      };
+      await unanswered('/hangs-up');
       await breaking.end();
-      assert.match(String(await ask('/invitations/SECRETLINK')), /^50[23]$/);
+      await unanswered('/invitations/SECRETLINK');
       await setTimeout(200);
       for (const part of ['SECRET', 'learners', 'invitations', 'redirected'])
         assert.ok(!logged().includes(part), logged());
