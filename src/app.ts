@@ -19,7 +19,8 @@ export type App = {
   log: Log;
   /**
    * `pending`: a restore was found, and the list of erasures has not been applied since, so nobody's data may be shown.
-   * `applied`: the restore after which this process has applied its list. See src/restore/erasures.ts.
+   * `applied`: the restore after which this process has applied its list. `older`: the database lacked migrations of this
+   * version, and the restore that explains it has not been taken up since. See src/restore/erasures.ts.
    */
-  restored: { pending: boolean; applied: string };
+  restored: { pending: boolean; applied: string; older: boolean };
 };

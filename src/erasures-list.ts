@@ -1,4 +1,7 @@
 import { open, readFile } from 'node:fs/promises';
+import type { Tx } from './db/database.ts';
+import { statement } from './db/database.ts';
+import { advisoryLocks } from './db/locks.ts';
 import { SettingsError } from './settings.ts';
 import { isUuid } from './uuid.ts';
 
@@ -15,15 +18,20 @@ export type ListedErasure = {
 const lineOf = ({ organisation_id, learner_id }: ListedErasure): string =>
   JSON.stringify(learner_id === null ? { organisation_id, deleted: 'whole' } : { organisation_id, learner_id });
 
-/** Returns once it is on the disk. A line that was broken off, as by a loss of power, is ended first. */
-export async function appendErasures(path: string, erasures: readonly ListedErasure[]): Promise<void> {
+const lock = statement('erasures.lock', `select pg_advisory_xact_lock(${advisoryLocks.erasures})`);
+
+/**
+ * Returns once it is on the disk. A line that was broken off, as by a loss of power, is ended first.
+ * @param tx one transaction at a time adds to a list: on NFS, machines that write at once overwrite each other's lines
+ */
+export async function appendErasures(tx: Tx, path: string, erasures: readonly ListedErasure[]): Promise<void> {
+  await tx.query(lock);
   const file = await open(path, 'a+', 0o600);
   try {
     const { size } = await file.stat();
     const last = Buffer.alloc(1);
     if (size > 0) await file.read(last, 0, 1, size - 1);
     const lines = erasures.map((one) => `${lineOf(one)}\n`).join('');
-    // One write at the end of the file: processes that write at once don't mix their lines.
     await file.appendFile(`${size > 0 && last[0] !== 0x0a ? '\n' : ''}${lines}`);
     await file.datasync();
   } finally {

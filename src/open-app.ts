@@ -81,7 +81,7 @@ export async function openApp(settings: Settings, given: Given = {}): Promise<Op
       log,
       secrets: deriveSecrets(secret, settings.previousSecrets),
       keyring,
-      restored: { pending: false, applied: '' },
+      restored: { pending: false, applied: '', older: false },
     };
     const isPutBack = embedded !== null && (await isRestored(settings.dataDir));
     // Before the list is read: one that is missing after a restore must not be begun anew.

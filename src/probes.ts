@@ -1,8 +1,7 @@
 import type { App } from './app.ts';
 import { batcher } from './db/batcher.ts';
 import type { Tx } from './db/database.ts';
-import { missingMigrations } from './db/migrate.ts';
-import { isPending } from './restore/erasures.ts';
+import { isOlder, isPending } from './restore/erasures.ts';
 import { version } from './version.ts';
 
 /** How long the database may take to answer a probe before the process counts as one that doesn't reach it. */
@@ -34,7 +33,7 @@ export type Probes = {
 type Found = { migrated: boolean; pending: boolean };
 
 async function look(app: App, tx: Tx): Promise<Found> {
-  const migrated = (await missingMigrations(tx)).length === 0;
+  const migrated = !(await isOlder(app, tx));
   return { migrated, pending: migrated && (await isPending(app, tx)) };
 }
 

@@ -8,4 +8,5 @@ export const advisoryLocks = {
   digest: 4_152_907,
   lineage: 4_152_908,
   concurrentMigration: 4_152_909,
+  erasures: 4_152_910,
 } as const;

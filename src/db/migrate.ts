@@ -31,6 +31,7 @@ async function proveDatabase(tx: Tx): Promise<void> {
 /** The database is newer than this code. */
 export class SchemaTooNew extends Error {}
 
+const undefinedTable = '42P01';
 const applied = statement('migration.applied', 'select number from migration');
 
 const numberOf = (file: string) => Number(file.slice(0, 4));
@@ -42,10 +43,14 @@ async function migrationFiles(): Promise<string[]> {
 
 let needed: Promise<number[]> | null = null;
 
-/** The numbers of those that this version needs and the database lacks. A newer database lacks none. */
+/** The numbers of those that this version needs and the database lacks. A newer database lacks none, an empty one all. */
 export async function missingMigrations(tx: Tx): Promise<number[]> {
   needed ??= migrationFiles().then((files) => files.map(numberOf));
-  const there = new Set((await tx.query<{ number: number }>(applied)).map((row) => row.number));
+  const rows = await tx.query<{ number: number }>(applied).catch((error: { code?: string }) => {
+    if (error.code === undefinedTable) return [];
+    throw error;
+  });
+  const there = new Set(rows.map((row) => row.number));
   return (await needed).filter((number) => !there.has(number));
 }
 

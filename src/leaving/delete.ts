@@ -193,7 +193,8 @@ async function carryOut(
     await endDeletion(work, publicId, text);
     const { erasuresFile: path } = work.settings;
     // Written first, as of an erasure: a deletion that is committed is never missing from the list.
-    if (path !== null) work.beforeCommit(() => appendErasures(path, [{ organisation_id: publicId, learner_id: null }]));
+    if (path !== null)
+      work.beforeCommit(() => appendErasures(work.tx, path, [{ organisation_id: publicId, learner_id: null }]));
     await auditDeletion(work, by, `done ${createHash('sha256').update(text).digest('hex')}`, publicId);
     return certificate;
   });

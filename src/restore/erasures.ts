@@ -2,6 +2,7 @@ import { access, constants } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { App } from '../app.ts';
 import type { Tx } from '../db/database.ts';
+import { missingMigrations } from '../db/migrate.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import type { ListedErasure } from '../erasures-list.ts';
 import { appendErasures, proveWritable, readErasures } from '../erasures-list.ts';
@@ -44,7 +45,7 @@ export async function applyErasures(app: App): Promise<number> {
   const known = new Set((listed ?? []).map(keyOf));
   const done = [...(await listErasures(app.db)), ...(await listDeletions(app.db))];
   const missing = done.filter((one) => !known.has(keyOf(one)));
-  if (missing.length > 0 || listed === null) await appendErasures(path, missing);
+  if (missing.length > 0 || listed === null) await inWork(app, null, ({ tx }) => appendErasures(tx, path, missing));
   const ofOrganisation = Map.groupBy(listed ?? [], (one) => one.organisation_id);
   let [erased, deleted] = [0, 0];
   for (const [publicId, all] of ofOrganisation) {
@@ -73,7 +74,17 @@ export async function applyErasures(app: App): Promise<number> {
 export async function isPending(app: App, tx: Tx = app.db): Promise<boolean> {
   const lineage = await knownLineage(tx);
   const applied = app.settings.erasuresFile === null ? isErasedByAny(lineage) : isErasedBy(app, lineage);
-  return (app.restored.pending = !applied);
+  return (app.restored.pending = app.restored.older || !applied);
+}
+
+/**
+ * Whether the database lacks migrations of this version, as after a restore of an older backup. Then nothing is served, and
+ * not before the restore has been taken up either.
+ */
+export async function isOlder(app: App, tx: Tx = app.db): Promise<boolean> {
+  const older = (await missingMigrations(tx)).length > 0;
+  if (older) app.restored.older = app.restored.pending = true;
+  return older;
 }
 
 const isErasedBy = ({ restored }: App, lineage?: Lineage) =>
@@ -87,7 +98,13 @@ const nameOf = ({ restores, since }: Lineage): string => `${restores} ${since.ge
 
 /** What a process that serves does again and again: it takes a restore up, and tries to apply its list until it has. */
 export async function followRestores(app: App): Promise<void> {
+  if (await isOlder(app)) {
+    const advice =
+      'The database lacks migrations of this version, as after the restore of an older backup, and nothing is served: run ars migrate, or start a process again.';
+    return app.log.error('database.older', { advice });
+  }
   await takeUpRestore(app);
+  app.restored.older = false;
   if (!(await isPending(app))) return;
   const why = await applyErasures(app).then(
     () => null,

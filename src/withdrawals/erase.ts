@@ -100,5 +100,5 @@ async function listOutside(work: Work, organisationId: number, learnerIds: reado
   if (path === null) return;
   const { public_id } = await readOrganisation(work.tx, organisationId);
   const erased = learnerIds.map((learner_id) => ({ organisation_id: public_id, learner_id }));
-  work.beforeCommit(() => appendErasures(path, erased));
+  work.beforeCommit(() => appendErasures(work.tx, path, erased));
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { migrate } from '../../src/db/migrate.ts';
 import type { Readiness } from '../../src/probes.ts';
 import { followRestores } from '../../src/restore/erasures.ts';
 import { countRestores } from '../../src/restore/lineage.ts';
@@ -152,6 +153,39 @@ suite('a restore under processes that run on', async () => {
     await followRestores(without.app);
     return (await db.query<{ identity: string }>('select identity from lineage'))[0]!.identity;
   }
+});
+
+test('a database from before this version is not served until it is migrated and the list is applied', async () => {
+  const mine = join(folder, 'mine');
+  const service = await withService({ settings: { ARS_ERASURES_FILE: mine } });
+  const org = await service.organisation();
+  const { db, clock } = service.app;
+  await org.post('/learners', { ref: 'jo', full_name: 'Jo Lee' });
+  const jo = (await org.get('/learners/jo')).body.data.learner_id as string;
+  const state = async () => {
+    const reply = await fetch(`${service.url}/readyz`);
+    const { migrations } = ((await reply.json()) as Readiness).checks;
+    return [reply.status, migrations, (await org.get('/learners/jo')).status];
+  };
+  await writeFile(mine, `${JSON.stringify({ organisation_id: org.publicId, learner_id: jo })}\n`);
+  await db.query('alter table lineage drop column erased_through');
+  await db.query('delete from migration where number = 87');
+  await db.query(`update lineage set identity = '7 1 16384'`);
+  await followRestores(service.app);
+  assert.deepEqual(await state(), [503, 'missing', 503]);
+  await setImmediate();
+  assert.match(service.logged.join(''), /"database\.older".*run ars migrate/);
+  await migrate(db, clock);
+  assert.deepEqual(await state(), [503, 'ok', 503], 'whoever was erased is back until the list is applied');
+  await followRestores(service.app);
+  assert.deepEqual(await state(), [200, 'ok', 404]);
+  // While a backup is put into it, a database has no tables at all.
+  await db.query('alter table migration rename to migration_away');
+  await followRestores(service.app);
+  assert.deepEqual(await state(), [503, 'missing', 503]);
+  await db.query('alter table migration_away rename to migration');
+  await followRestores(service.app);
+  assert.deepEqual(await state(), [200, 'ok', 404]);
 });
 
 test('a database that was never used with a list is served after a restore as it is', async () => {

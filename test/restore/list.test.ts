@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { advisoryLocks } from '../../src/db/locks.ts';
+import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { withService } from '../service.ts';
+
+/** What adds to the list of erasures at once, on machines that share it over NFS, would overwrite each other's lines there. */
+
+const folder = await mkdtemp(join(tmpdir(), 'ars-list-'));
+after(() => rm(folder, { recursive: true, force: true }));
+const list = join(folder, 'erasures');
+
+test('one transaction of the database at a time adds to the list', async () => {
+  const service = await withService({ settings: { ARS_ERASURES_FILE: list } });
+  const { db } = service.app;
+  const org = await service.organisation();
+  await org.post('/learners', { ref: 'kit', full_name: 'Kit Lee' });
+  const kit = (await org.get('/learners/kit')).body.data.learner_id as string;
+  const isListed = async () => (await readFile(list, 'utf8')).includes(kit);
+  const erasing = await db.transaction(async (tx) => {
+    await tx.query('select pg_advisory_xact_lock($1)', [advisoryLocks.erasures]);
+    const under = service.inWork((work) => eraseLearner(work, org.id, kit, { actor: 'operator' }));
+    while ((await db.query(`select from pg_locks where locktype = 'advisory' and not granted`)).length === 0)
+      await delay(5);
+    assert.equal(await isListed(), false);
+    return { under };
+  });
+  await erasing.under;
+  assert.equal(await isListed(), true);
+});
