@@ -1,7 +1,4 @@
 import { open, readFile } from 'node:fs/promises';
-import type { Tx } from './db/database.ts';
-import { statement } from './db/database.ts';
-import { advisoryLocks } from './db/locks.ts';
 import { SettingsError } from './settings.ts';
 import { isUuid } from './uuid.ts';
 
@@ -18,14 +15,11 @@ export type ListedErasure = {
 const lineOf = ({ organisation_id, learner_id }: ListedErasure): string =>
   JSON.stringify(learner_id === null ? { organisation_id, deleted: 'whole' } : { organisation_id, learner_id });
 
-const lock = statement('erasures.lock', `select pg_advisory_xact_lock(${advisoryLocks.erasures})`);
-
 /**
- * Returns once it is on the disk. A line that was broken off, as by a loss of power, is ended first.
- * @param tx one transaction at a time adds to a list: on NFS, machines that write at once overwrite each other's lines
+ * Returns once it is on the disk. A line that was broken off, as by a loss of power, is ended first. The caller holds
+ * `lockErasures`.
  */
-export async function appendErasures(tx: Tx, path: string, erasures: readonly ListedErasure[]): Promise<void> {
-  await tx.query(lock);
+export async function appendErasures(path: string, erasures: readonly ListedErasure[]): Promise<void> {
   const file = await open(path, 'a+', 0o600);
   try {
     const { size } = await file.stat();

@@ -1,3 +1,6 @@
+import type { Tx } from './database.ts';
+import { statement } from './database.ts';
+
 /** Advisory locks, each held by one process at a time: any constants that nothing else in the database uses. */
 export const advisoryLocks = {
   migration: 4_152_901,
@@ -10,3 +13,13 @@ export const advisoryLocks = {
   concurrentMigration: 4_152_909,
   erasures: 4_152_910,
 } as const;
+
+const erasures = statement('erasures.lock', `select pg_advisory_xact_lock(${advisoryLocks.erasures})`);
+
+/**
+ * One transaction at a time adds to the list of erasures (src/erasures-list.ts): on NFS, machines that write at once overwrite
+ * each other's lines.
+ */
+export async function lockErasures(tx: Tx): Promise<void> {
+  await tx.query(erasures);
+}

@@ -3,6 +3,7 @@ import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
 import { findAnchor } from '../audit/verify.ts';
 import { statement } from '../db/database.ts';
+import { lockErasures } from '../db/locks.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import { appendErasures } from '../erasures-list.ts';
@@ -194,7 +195,10 @@ async function carryOut(
     const { erasuresFile: path } = work.settings;
     // Written first, as of an erasure: a deletion that is committed is never missing from the list.
     if (path !== null)
-      work.beforeCommit(() => appendErasures(work.tx, path, [{ organisation_id: publicId, learner_id: null }]));
+      work.beforeCommit(async () => {
+        await lockErasures(work.tx);
+        await appendErasures(path, [{ organisation_id: publicId, learner_id: null }]);
+      });
     await auditDeletion(work, by, `done ${createHash('sha256').update(text).digest('hex')}`, publicId);
     return certificate;
   });

@@ -2,6 +2,7 @@ import { access, constants } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { App } from '../app.ts';
 import type { Tx } from '../db/database.ts';
+import { lockErasures } from '../db/locks.ts';
 import { missingMigrations } from '../db/migrate.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import type { ListedErasure } from '../erasures-list.ts';
@@ -45,7 +46,11 @@ export async function applyErasures(app: App): Promise<number> {
   const known = new Set((listed ?? []).map(keyOf));
   const done = [...(await listErasures(app.db)), ...(await listDeletions(app.db))];
   const missing = done.filter((one) => !known.has(keyOf(one)));
-  if (missing.length > 0 || listed === null) await inWork(app, null, ({ tx }) => appendErasures(tx, path, missing));
+  if (missing.length > 0 || listed === null)
+    await inWork(app, null, async ({ tx }) => {
+      await lockErasures(tx);
+      await appendErasures(path, missing);
+    });
   const ofOrganisation = Map.groupBy(listed ?? [], (one) => one.organisation_id);
   let [erased, deleted] = [0, 0];
   for (const [publicId, all] of ofOrganisation) {

@@ -1,6 +1,7 @@
 import { removeContent } from '../assessments/amend.ts';
 import { findLearnerAssessments, forgetReasons } from '../assessments/assessments.ts';
 import { forgetCases } from '../cases/cases.ts';
+import { lockErasures } from '../db/locks.ts';
 import type { Work } from '../db/work.ts';
 import { cancelEvents } from '../events/cancel.ts';
 import { emptyEditions } from '../evidence/evidence.ts';
@@ -100,5 +101,8 @@ async function listOutside(work: Work, organisationId: number, learnerIds: reado
   if (path === null) return;
   const { public_id } = await readOrganisation(work.tx, organisationId);
   const erased = learnerIds.map((learner_id) => ({ organisation_id: public_id, learner_id }));
-  work.beforeCommit(() => appendErasures(work.tx, path, erased));
+  work.beforeCommit(async () => {
+    await lockErasures(work.tx);
+    await appendErasures(path, erased);
+  });
 }
