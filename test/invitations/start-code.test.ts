@@ -62,8 +62,9 @@ suite('a start code', () => {
       null,
     );
     await app.db.query(
-      'update start_code set code_mac = (select code_mac from start_code where invitation_id = $1) where invitation_id = $2',
-      [a.invitationId, b.invitationId],
+      `update start_code set code_mac = (select code_mac from start_code where organisation_id = $3 and invitation_id = $1)
+        where organisation_id = $3 and invitation_id = $2`,
+      [a.invitationId, b.invitationId, org.id],
     );
     assert.equal(await takes(b.invitationId, code), null, 'a stored hash is of no use elsewhere');
   });
