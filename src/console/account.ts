@@ -18,14 +18,14 @@ import { buttonForm, form, hiddenField, textField } from './form.ts';
 import { consoleName, name } from './frame.ts';
 import { qrCode } from './qr.ts';
 import type { Answer, ConsoleRoute, PersonVisit } from './route.ts';
-import { auditAct, NoSuchPage } from './route.ts';
+import { actAlone, auditAct, NoSuchPage } from './route.ts';
 import { passwordFaultOf } from './sign-in.ts';
 
 /** What a person may see and change of themselves, whatever organisations they belong to. */
 export const accountRoutes: ConsoleRoute[] = [
   { for: 'person', method: 'GET', path: '/console/account', handle: account },
-  { for: 'person', own: true, method: 'GET', path: '/console/account/password', handle: showPassword },
-  { for: 'person', own: true, method: 'POST', path: '/console/account/password', handle: setPassword },
+  { for: 'person', own: true, proof: true, method: 'GET', path: '/console/account/password', handle: showPassword },
+  { for: 'person', own: true, proof: true, method: 'POST', path: '/console/account/password', handle: setPassword },
   {
     for: 'person',
     own: true,
@@ -119,7 +119,7 @@ async function endOne(visit: PersonVisit): Promise<Answer> {
   const id = params.session_id!.toLowerCase();
   const listed = await listSessions(app.db, session.user_id, app.clock.nowMs());
   if (!listed.some((one) => one.session_id === id)) throw new NoSuchPage();
-  await inWork(app, null, async (work) => {
+  await actAlone(visit, async (work) => {
     await endSession(work, session.user_id, id);
     await auditOwn(work, visit, 'POST /console/account/sessions/{session_id}/end');
   });
@@ -129,8 +129,8 @@ async function endOne(visit: PersonVisit): Promise<Answer> {
 }
 
 async function endOthers(visit: PersonVisit): Promise<Answer> {
-  const { app, session } = visit;
-  await inWork(app, null, async (work) => {
+  const { session } = visit;
+  await actAlone(visit, async (work) => {
     await endSessions(work, session.user_id, session.session_id);
     await auditOwn(work, visit, 'POST /console/account/sessions/end-others');
   });
@@ -188,11 +188,11 @@ async function setPassword(visit: PersonVisit): Promise<Answer> {
   if (refused !== null) return passwordPage({ present: refused.fault });
   const others = (await findAccounts(app.db, session.email)).filter((one) => one.user_id !== session.user_id);
   const hashed = await hashPassword(password, app.random, saltOf(others));
-  const token = await inWork(app, null, async (work) => {
+  const token = await actAlone(visit, async (work) => {
     await changePassword(work, session.user_id, hashed);
     await endSessions(work, session.user_id, session.session_id);
     await auditOwn(work, visit, 'POST /console/account/password');
-    return renewSession(work, session.session_id);
+    return renewSession(work, session.session_id, { proved: false });
   });
   return { to: '/console/account?did=password', token };
 }
@@ -242,12 +242,12 @@ async function turnOn(visit: PersonVisit): Promise<Answer> {
   const { app, session, form: sent } = visit;
   const pending = session.pending_totp;
   if (pending === null) return { to: '/console/account/second-factor' };
-  const done = await inWork(app, null, async (work) => {
+  const done = await actAlone(visit, async (work) => {
     const codes = await setSecondFactor(work, session.user_id, pending, sent.text('code').replace(/\s/g, ''));
     if (codes === null) return null;
     await endSessions(work, session.user_id, session.session_id);
     await auditOwn(work, visit, 'POST /console/account/second-factor');
-    return { codes, token: await renewSession(work, session.session_id) };
+    return { codes, token: await renewSession(work, session.session_id, { proved: true }) };
   });
   if (done === null) {
     const secret = pendingSecret(app.keyring, session.user_id, pending);

@@ -13,8 +13,8 @@ import { messagePage } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, form, textField } from './form.ts';
 import { name } from './frame.ts';
-import type { Answer, ConsoleRoute, OpenVisit } from './route.ts';
-import { auditAct } from './route.ts';
+import type { Answer, ConsoleRoute, OpenVisit, PersonVisit } from './route.ts';
+import { actAlone, auditAct } from './route.ts';
 
 /** An invitation's link: an account is made, or one that is there gets a further organisation. */
 export const invitationRoutes: ConsoleRoute[] = [
@@ -126,9 +126,10 @@ async function accept(visit: OpenVisit): Promise<Answer> {
   return token === null ? gone : { to: '/console', token };
 }
 
-async function join({ app, session, params, requestId }: OpenVisit): Promise<Answer> {
-  const { user_id: userId, email } = session!;
-  const joined = await inWork(app, null, async (work) => {
+async function join(visit: PersonVisit): Promise<Answer> {
+  const { params, requestId } = visit;
+  const { user_id: userId, email } = visit.session;
+  const joined = await actAlone(visit, async (work) => {
     const made = await acceptInvitation(work, params.token!, { userId, email });
     if (made === null) return null;
     await auditAct(work, {

@@ -5,6 +5,7 @@ import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
 import type { Role } from '../users/roles.ts';
 import type { Membership, Session } from '../users/sessions.ts';
+import { holdSession } from '../users/sessions.ts';
 import type { Form } from './form.ts';
 import type { Page } from './frame.ts';
 
@@ -85,16 +86,32 @@ export class NoSuchPage extends Error {}
 export const actionOf = ({ for: who, method, path }: ConsoleRoute): string =>
   `${method} /console${Array.isArray(who) ? path : path.replace(/^\/console/, '')}`;
 
-/** An act of somebody in an organisation: what it changes and its audit row are one transaction. */
+/**
+ * An act of somebody in an organisation: what it changes and its audit row are one transaction. Whoever was signed out
+ * while it waited for its turn does nothing any more; a new role, and being removed, sign out, too.
+ * @throws NoSuchPage
+ */
 export function act<T>(
   app: App,
-  by: { organisationId: number; userId: string; action: string; requestId: string },
+  by: { organisationId: number; userId: string; sessionId: string; action: string; requestId: string },
   inside: (work: Work) => Promise<Acted<T>>,
 ): Promise<T> {
   return inWork(app, feedLane(by.organisationId), async (work) => {
+    if (!(await holdSession(work, by.sessionId))) throw new NoSuchPage();
     const { result, resource } = await inside(work);
     if (resource !== undefined) await auditAct(work, { ...by, resource });
     return result;
+  });
+}
+
+/**
+ * An act of somebody on themselves, in one unit of work: nothing once their session has ended.
+ * @throws NoSuchPage
+ */
+export function actAlone<T>({ app, session }: PersonVisit, inside: (work: Work) => Promise<T>): Promise<T> {
+  return inWork(app, null, async (work) => {
+    if (!(await holdSession(work, session.session_id))) throw new NoSuchPage();
+    return inside(work);
   });
 }
 

@@ -69,7 +69,7 @@ export function registerConsole(app: App, fastify: FastifyInstance): void {
           ...(route.upload === undefined ? {} : { bodyLimit: route.upload }),
           // Before the body is read: whoever may not send it has nothing of it kept.
           onRequest: (request, reply) => enter(app, route, request, reply),
-          handler: (request, reply) => answer(app, request, reply),
+          handler: (request, reply) => answer(app, route, request, reply),
         });
     },
     { prefix: '/console' },
@@ -123,8 +123,7 @@ async function enter(
     return refuse(
       refused('This did not come from our pages', 'Nothing was changed. Go back to the page, and send the form again.'),
     );
-  const token = readCookie(request.headers, cookieName(baseUrl, 'session'));
-  const session = token === null ? null : ((await findSession(app.db, token, app.clock.nowMs())) ?? null);
+  const session = await sessionOf(app, request);
   const url = request.raw.url ?? '/';
   const question = url.indexOf('?');
   const path = question < 0 ? url : url.slice(0, question);
@@ -149,9 +148,23 @@ async function enter(
   return undefined;
 }
 
-async function answer(app: App, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { visit, frame, go } = entered.get(request)!;
-  const { session } = visit;
+async function sessionOf(app: App, request: FastifyRequest): Promise<Session | null> {
+  const token = readCookie(request.headers, cookieName(app.settings.baseUrl, 'session'));
+  return token === null ? null : ((await findSession(app.db, token, app.clock.nowMs())) ?? null);
+}
+
+async function answer(
+  app: App,
+  route: ConsoleRoute,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { visit, ...before } = entered.get(request)!;
+  // A body may take a minute to arrive: who has been signed out or lost their role by then is told so.
+  const session = route.method === 'POST' ? await sessionOf(app, request) : visit.session;
+  const found = route.method === 'POST' ? admitted(route, { ...visit, session }) : before;
+  if ('answered' in found) return send(app, reply, found.answered, found.frame);
+  const { frame, go } = found;
   if (session !== null && app.clock.nowMs() - session.last_seen_at.getTime() > touchMs)
     await inWork(app, null, async (work) => {
       await touchSession(work, session.session_id);
@@ -198,6 +211,7 @@ function admitted(
       {
         organisationId: organisation.organisation_id,
         userId: session.user_id,
+        sessionId: session.session_id,
         action: actionOf(route),
         requestId: visit.requestId,
       },

@@ -235,7 +235,7 @@ async function enterCode(visit: OpenVisit): Promise<Answer> {
   if (wrongCode !== null) return refusedCode(codePage(visit, { code: wrongCode.fault }), wrongCode.seconds);
   const token = await inWork(app, null, async (work) => {
     await auditSignIn(work, visit, session.user_id);
-    return renewSession(work, session.session_id);
+    return renewSession(work, session.session_id, { proved: true });
   });
   return { to: wanted(visit), token };
 }
@@ -306,7 +306,10 @@ async function confirm(visit: PersonVisit): Promise<Answer> {
     if (wrongPassword !== null)
       return refusedCode(confirmPage(visit, { password: wrongPassword.fault }), wrongPassword.seconds);
   }
-  return { to: wanted(visit), token: await inWork(app, null, (work) => renewSession(work, session.session_id)) };
+  return {
+    to: wanted(visit),
+    token: await inWork(app, null, (work) => renewSession(work, session.session_id, { proved: true })),
+  };
 }
 
 /** Checks the person's own password under the throttle of sign-ins. @returns what is wrong with it, or null */

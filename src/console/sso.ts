@@ -332,7 +332,7 @@ async function arrive(visit: OpenVisit, errand: Errand, { subject, name }: Someb
       if (!isTheirs(errand.sessionId) || known !== session!.user_id)
         return refused('You came back as somebody else. Begin again.');
       const { session_id: id } = session!;
-      return { to, token: await inWork(app, null, (work) => renewSession(work, id)) };
+      return { to, token: await inWork(app, null, (work) => renewSession(work, id, { proved: true })) };
     }
   }
 }

@@ -76,18 +76,21 @@ const insert = statement(
   insert into user_session (session_id, token_sha256, user_id, stage, created_at, last_seen_at, proved_at, client, sso_organisation_id)
   values ($1, $2, $3, $4, $5, $5, $5, $6, $7)`,
 );
+// Those that wait for their code are counted by themselves: whoever knows a password alone ends nobody's session.
 const endOldest = statement(
   'session.end_oldest',
   `
   delete from user_session where session_id in
-    (select session_id from user_session where user_id = $1 order by created_at desc, session_id offset $2)`,
+    (select session_id from user_session where user_id = $1 and stage = $3 order by created_at desc, session_id offset $2)`,
 );
 const renew = statement(
   'session.renew',
   `
-  update user_session set token_sha256 = $2, stage = 'full', proved_at = $3, last_seen_at = $3, pending_totp = null
-   where session_id = $1 returning session_id`,
+  update user_session set token_sha256 = $2, stage = 'full', proved_at = case when $4 then $3 else proved_at end, last_seen_at = $3,
+         pending_totp = null
+   where session_id = $1 returning user_id`,
 );
+const hold = statement('session.hold', `select session_id from user_session where session_id = $1 for key share`);
 const touch = statement('session.touch', `update user_session set last_seen_at = $2 where session_id = $1`);
 const setPending = statement('session.set_pending', `update user_session set pending_totp = $2 where session_id = $1`);
 const endOne = statement(
@@ -123,15 +126,25 @@ export async function openSession(
     given.client,
     given.ssoOrganisationId ?? null,
   ]);
-  await work.tx.query(endOldest, [given.userId, limits.sessionsPerUser]);
+  await work.tx.query(endOldest, [given.userId, limits.sessionsPerUser, given.stage]);
   return token;
 }
 
-/** The person proved again who they are: the session goes on under another token. */
-export async function renewSession(work: Work, sessionId: string): Promise<string> {
+/**
+ * The session goes on under another token.
+ * @param given.proved whether the person proved again who they are, by the second factor where there is one
+ */
+export async function renewSession(work: Work, sessionId: string, given: { proved: boolean }): Promise<string> {
   const token = newToken(work);
-  await work.tx.query(renew, [sessionId, hashOf(token), new Date(work.nowMs)]);
+  const values = [sessionId, hashOf(token), new Date(work.nowMs), given.proved];
+  const [renewed] = await work.tx.query<{ user_id: string }>(renew, values);
+  if (renewed !== undefined) await work.tx.query(endOldest, [renewed.user_id, limits.sessionsPerUser, 'full']);
   return token;
+}
+
+/** @returns whether the session is still there; whoever ends it waits until the transaction is over */
+export async function holdSession(work: Work, sessionId: string): Promise<boolean> {
+  return (await work.tx.query(hold, [sessionId])).length > 0;
 }
 
 /** A request of the session; told at most once a minute, so that a page costs no write. */

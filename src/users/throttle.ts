@@ -2,7 +2,10 @@ import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
 
-/** What failures are counted by. Neither an e-mail address nor a network address is stored: only their keyed hashes. */
+/**
+ * What failures are counted by: `account` is an e-mail address, which several accounts may have, `code` one account.
+ * Neither an e-mail address nor a network address is stored: only their keyed hashes.
+ */
 export type Subject = { kind: 'account' | 'address' | 'code'; value: string };
 
 const most: Record<Subject['kind'], number> = {
@@ -25,7 +28,10 @@ const count = statement(
 const forget = statement('sign_in.forget', `delete from sign_in_attempts where subject = any($1::bytea[])`);
 const uncount = statement(
   'sign_in.uncount',
-  `update sign_in_attempts set failures = greatest(failures - 1, 0) where subject = any($1::bytea[])`,
+  `
+  update sign_in_attempts a set failures = greatest(failures - 1, 0)
+    from (select subject from sign_in_attempts where subject = any($1::bytea[]) order by subject for update) s
+   where a.subject = s.subject`,
 );
 const prune = statement('sign_in.prune', `delete from sign_in_attempts where since < $1`);
 
@@ -49,12 +55,17 @@ export async function countAttempt(work: Work, subjects: readonly Subject[]): Pr
   return Math.max(0, ...waits);
 }
 
-/** It succeeded: the account's failures are forgotten, and the address has one fewer. */
+/**
+ * It succeeded: failures of the one account's code are forgotten; the e-mail address and the network address have one
+ * fewer. Whoever else has an account with the same e-mail address could otherwise guess at it for ever, and sign in with
+ * their own in between.
+ */
 export async function uncountAttempt(work: Work, subjects: readonly Subject[]): Promise<void> {
-  const of = (kinds: string[]) =>
-    subjects.filter(({ kind }) => kinds.includes(kind)).map((subject) => hashOf(work, subject));
-  await work.tx.query(forget, [of(['account', 'code'])]);
-  await work.tx.query(uncount, [of(['address'])]);
+  const [own, shared] = [true, false].map((isOwn) =>
+    subjects.filter(({ kind }) => (kind === 'code') === isOwn).map((subject) => hashOf(work, subject)),
+  );
+  await work.tx.query(forget, [own]);
+  await work.tx.query(uncount, [shared]);
 }
 
 export async function pruneAttempts(work: Work): Promise<void> {

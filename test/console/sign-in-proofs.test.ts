@@ -12,6 +12,7 @@ import { openSession } from '../../src/users/sessions.ts';
 import { makeRecoveryCodes, recoveryHash } from '../../src/users/totp.ts';
 import { tellApart } from '../laws/interleaved.ts';
 import { withService } from '../service.ts';
+import type { Visitor } from './visitor.ts';
 import { codeNow, password, personOf, visitor } from './visitor.ts';
 
 /** What an attacker at the sign-in page must not learn, and must not be able to do by being quick. */
@@ -163,6 +164,64 @@ suite('at the sign-in page', () => {
     await forgetFailures();
   });
 
+  test('signing in with an account of one’s own gives no more guesses at others of the same address', async () => {
+    await forgetFailures();
+    const email = 'victim@college.example';
+    const own = 'the-guesser-made-it-7';
+    const hash = await hashPassword(password, service.app.random);
+    await account(email, hash);
+    await account(email, await hashPassword(own, service.app.random, hash));
+    const guesser = visitor(service);
+    const guess = async (given: string) => (await guesser.post('/console/sign-in', { email, password: given })).status;
+    for (let n = 0; n < limits.signInFailuresPerAccount - 1; n++) assert.equal(await guess(`guess ${n}`), 422);
+    assert.equal(await guess(own), 303);
+    assert.equal((await guesser.post('/console/confirm', { password: own })).status, 303);
+    assert.deepEqual([await guess('the last'), await guess('one more')], [422, 429]);
+    await forgetFailures();
+  });
+
+  test('half sign-ins end nobody’s session; of either kind the newest go on', async () => {
+    const ana = await personOf(service, org.id, 'owner');
+    const full = () =>
+      service.inWork((work) => openSession(work, { userId: ana.userId, stage: 'full', client: 'Test' }));
+    const halves: Visitor[] = [];
+    for (let n = 0; n < limits.sessionsPerUser + 1; n++) {
+      clock.advance(1);
+      halves.push(await halfSession(ana.userId));
+    }
+    assert.equal((await ana.get(base)).status, 200);
+    const ask = async (one: Visitor) => (await one.get('/console/sign-in/code')).status;
+    assert.deepEqual([await ask(halves[0]!), await ask(halves[1]!), await ask(halves.at(-1)!)], [303, 200, 200]);
+    for (let n = 0; n < limits.sessionsPerUser - 1; n++) {
+      clock.advance(1);
+      await full();
+    }
+    assert.equal((await ana.get(base)).status, 200);
+    // One more by a code is as much one more as by a password alone.
+    clock.advance(1);
+    const last = await halfSession(ana.userId);
+    clock.advance(30_000);
+    assert.equal((await last.post('/console/sign-in/code', { code: codeNow(service, ana.totp!) })).status, 303);
+    assert.equal((await last.get(base)).status, 200);
+    assert.equal((await ana.get(base)).status, 303);
+  });
+
+  test('a password is not changed on an old proof, and is no proof where there is a second factor', async () => {
+    const ana = await personOf(service, org.id, 'owner');
+    const change = (present: string, next: string) =>
+      ana.post('/console/account/password', { present, password: next });
+    const to = ({ headers }: { headers: Record<string, string> }) => headers.location!.split('?')[0];
+    clock.advance(limits.stepUpMs - 1000);
+    assert.equal(to(await change(password, 'several other words 1')), '/console/account');
+    clock.advance(2000);
+    assert.equal((await ana.get(`${base}/people/invite`)).status, 303, 'the proof is as old as it was');
+    assert.equal(to(await change('several other words 1', 'several other words 2')), '/console/confirm');
+    assert.equal(to(await ana.get('/console/account/password')), '/console/confirm');
+    await ana.post('/console/confirm', { code: codeNow(service, ana.totp!) });
+    assert.equal(to(await change('several other words 1', 'several other words 2')), '/console/account');
+    await forgetFailures();
+  });
+
   test('a token that somebody put into the browser is not taken on: it dies when its new holder signs in', async () => {
     const eve = await personOf(service, org.id, 'tutor', { secondFactor: false });
     const ana = await personOf(service, org.id, 'tutor', { secondFactor: false });
@@ -196,6 +255,24 @@ suite('at the sign-in page', () => {
     service.app.db.transaction = transaction;
     assert.deepEqual([answer.status, late.cookie], [422, null]);
     await service.inWork((work) => changePassword(work, userId, hash));
+  });
+
+  test('a session that was ended while the password was checked changes none', async () => {
+    const ana = await personOf(service, org.id, 'tutor', { secondFactor: false });
+    const { transaction } = service.app.db;
+    const counted = asked.filter((name) => name === 'sign_in.uncount').length;
+    // Once the present password has been found right.
+    service.app.db.transaction = async (inside, turn) => {
+      if (asked.filter((name) => name === 'sign_in.uncount').length > counted)
+        await transaction((tx) => tx.query('delete from user_session where user_id = $1', [ana.userId]));
+      return transaction(inside, turn);
+    };
+    const given = { present: password, password: 'several other words 3' };
+    const answer = await ana.post('/console/account/password', given);
+    service.app.db.transaction = transaction;
+    assert.equal(answer.status, 404);
+    const again = visitor(service);
+    assert.equal((await again.post('/console/sign-in', { email: ana.email, password })).status, 303);
   });
 });
 
