@@ -1,7 +1,8 @@
 import type { App } from '../src/app.ts';
 import { isEmailAddress } from '../src/email.ts';
+import { revokeLinksOf } from '../src/keys/link.ts';
 import type { Invited } from '../src/users/invitations.ts';
-import { dropInvitationsFor, inviteUser } from '../src/users/invitations.ts';
+import { dropInvitationsOf, inviteUser } from '../src/users/invitations.ts';
 import { changeRole, listMembers, removeMember } from '../src/users/members.ts';
 import { isRole, roles } from '../src/users/roles.ts';
 import type { Command } from './command.ts';
@@ -14,7 +15,9 @@ function invitedOr(invited: Invited): Exclude<Invited, string> {
     throw new Failure(
       'Somebody with this address belongs to the organisation in another role: give that role, or remove them first.',
     );
-  if (invited === 'full') throw new Failure('The organisation has too many people and open invitations.');
+  // An operator may give every role, so nothing outranks them.
+  if (invited === 'full' || invited === 'outranked')
+    throw new Failure('The organisation has too many people and open invitations.');
   return invited;
 }
 
@@ -108,7 +111,8 @@ export const commands: Command[] = [
         await act(app, found.organisation_id, 'user role', async (work) => {
           const changed = await changeRole(work, found.organisation_id, member.user_id, { to: role, by: 'owner' });
           if (changed === 'last_owner') throw lastOwner;
-          await dropInvitationsFor(work, found.organisation_id, member.email);
+          await dropInvitationsOf(work, found.organisation_id, member, role);
+          await revokeLinksOf(work, found.organisation_id, member.user_id, role);
           return { result: null, resource: member.user_id };
         });
         return { json: { user_id: member.user_id, role }, text: `${member.user_id} has the role ${role} now.` };
@@ -124,11 +128,13 @@ export const commands: Command[] = [
     run: (call) =>
       withApp(async (app) => {
         const found = await organisationOf(app, requiredOption(call, 'organisation'));
-        const { user_id: userId, email } = await memberOf(app, found.organisation_id, call.positionals[0]!);
+        const member = await memberOf(app, found.organisation_id, call.positionals[0]!);
+        const { user_id: userId } = member;
         await act(app, found.organisation_id, 'user remove', async (work) => {
           const removed = await removeMember(work, found.organisation_id, userId, { by: 'owner' });
           if (removed === 'last_owner') throw lastOwner;
-          await dropInvitationsFor(work, found.organisation_id, email);
+          await dropInvitationsOf(work, found.organisation_id, member, null);
+          await revokeLinksOf(work, found.organisation_id, userId, null);
           return { result: null, resource: userId };
         });
         return { json: { user_id: userId, status: 'removed' }, text: `${userId} is removed.` };

@@ -1,4 +1,5 @@
-import { inviteUser, listUserInvitations, withdrawUserInvitation, dropInvitationsFor } from '../users/invitations.ts';
+import { revokeLinksOf } from '../keys/link.ts';
+import { inviteUser, listUserInvitations, withdrawUserInvitation, dropInvitationsOf } from '../users/invitations.ts';
 import type { Invited, UserInvitation } from '../users/invitations.ts';
 import type { Changed, Member } from '../users/members.ts';
 import { changeRole, findMember, listMembers, removeMember } from '../users/members.ts';
@@ -56,7 +57,7 @@ async function people(visit: Visit): Promise<Answer> {
       says: 'Who of the organisation may sign in, and in which role.',
       main: html`${notice(query, {
         role: 'The role is changed. They sign in again to use it.',
-        removed: 'The person is removed. Their sessions have ended.',
+        removed: 'The person is removed. Their sessions have ended, and open links that they made.',
         withdrawn: 'The invitation is withdrawn. Its link does not work any more.',
       })}<div class="actions"><a class="button" href="${base}/people/invite">Invite somebody</a></div>${table<Member>({
         caption: 'Who belongs to the organisation',
@@ -171,7 +172,7 @@ async function invite(visit: Visit): Promise<Answer> {
     const result = await inviteUser(work, organisation.organisation_id, {
       email,
       role: role as Role,
-      invitedBy: session.user_id,
+      invitedBy: { userId: session.user_id, role: organisation.role },
       again: false,
       mailFrom: organisation.name,
     });
@@ -180,6 +181,10 @@ async function invite(visit: Visit): Promise<Answer> {
   if (invited === 'member')
     return invitePage(visit, {
       email: 'Somebody with this address belongs to the organisation already: open their page for a new link.',
+    });
+  if (invited === 'outranked')
+    return invitePage(visit, {
+      email: 'An owner has invited this address as an owner already. Only an owner can change that.',
     });
   if (invited === 'full')
     return invitePage(visit, { email: 'There are too many people and open invitations: remove some first.' });
@@ -217,7 +222,7 @@ function personPage(visit: Visit, member: Member, faults: Faults): Answer {
               choiceField({
                 name: 'role',
                 label: 'Role',
-                hint: 'Their sessions end: they sign in again to use the new role.',
+                hint: 'Their sessions end: they sign in again to use the new role. Open invitations that they made to roles which the new one may not give end, too.',
                 choices: roleChoices(organisation.role),
                 chosen: [member.role],
                 fault: faults.role,
@@ -247,7 +252,8 @@ async function setRole(visit: Visit): Promise<Answer> {
       by: organisation.role,
     });
     if (result !== 'done') return { result };
-    await dropInvitationsFor(work, organisation.organisation_id, member.email);
+    await dropInvitationsOf(work, organisation.organisation_id, member, role);
+    await revokeLinksOf(work, organisation.organisation_id, member.user_id, role);
     return { result, resource: member.user_id };
   });
   if (changed === 'unknown') throw new NoSuchPage();
@@ -263,7 +269,7 @@ async function inviteAgain(visit: Visit): Promise<Answer> {
     const result = await inviteUser(work, organisation.organisation_id, {
       email: member.email,
       role: member.role,
-      invitedBy: session.user_id,
+      invitedBy: { userId: session.user_id, role: organisation.role },
       again: true,
       mailFrom: organisation.name,
     });
@@ -287,7 +293,7 @@ async function showRemove(visit: Visit): Promise<Answer> {
         self
           ? 'You remove yourself: you are signed out at once, and need a new invitation to come back.'
           : 'Their sessions end at once. What they did stays in the audit log under their id.',
-        'Keys that they made go on working: revoke those that only they knew.',
+        'Open invitations to the console and set-up links for keys that they made end, too. Keys that they made go on working: revoke those that only they knew.',
       ],
       action: `${here}/remove`,
       button: self ? 'Remove me' : 'Remove this person',
@@ -303,7 +309,8 @@ async function remove(visit: Visit): Promise<Answer> {
   const changed = await change(async (work): Promise<Acted<Changed>> => {
     const result = await removeMember(work, organisation.organisation_id, member.user_id, { by: organisation.role });
     if (result !== 'done') return { result };
-    await dropInvitationsFor(work, organisation.organisation_id, member.email);
+    await dropInvitationsOf(work, organisation.organisation_id, member, null);
+    await revokeLinksOf(work, organisation.organisation_id, member.user_id, null);
     return { result, resource: member.user_id };
   });
   if (changed === 'unknown' || changed === 'refused') throw new NoSuchPage();

@@ -4,6 +4,8 @@ import type { Work } from '../db/work.ts';
 import { linkToken, readLinkToken } from '../link-token.ts';
 import { cancelLetter, postLetter } from '../mail/outbox.ts';
 import type { Secrets } from '../secrets.ts';
+import type { Role } from '../users/roles.ts';
+import { integrators } from '../users/roles.ts';
 import type { KeyDescription } from './description.ts';
 import type { KeyPair } from './keys.ts';
 import { createKey } from './keys.ts';
@@ -59,6 +61,13 @@ const revoke = statement(
   'key_link.revoke',
   `
   update key_link set revoked_at = coalesce(revoked_at, $3) where organisation_id = $1 and link_id = $2 returning link_id`,
+);
+
+const openOf = statement(
+  'key_link.open_of',
+  `
+  select link_id from key_link
+   where organisation_id = $1 and created_by = $2 and used_at is null and revoked_at is null and expires_at > $3`,
 );
 
 type StoredLink = Omit<KeyLink, 'description'> & {
@@ -142,6 +151,22 @@ export async function revokeLink(work: Work, organisationId: number, linkId: str
   if ((await work.tx.query(revoke, [organisationId, linkId, new Date(work.nowMs)])).length === 0) return false;
   await cancelLetter(work, causeOf(linkId));
   return true;
+}
+
+/**
+ * After a change of somebody's role: links that they made offer nothing more, unless they may still make keys.
+ * @param now their role from now on, or null for who is removed
+ */
+export async function revokeLinksOf(
+  work: Work,
+  organisationId: number,
+  userId: string,
+  now: Role | null,
+): Promise<void> {
+  if (now !== null && integrators.includes(now)) return;
+  const values = [organisationId, userId, new Date(work.nowMs)];
+  for (const { link_id: linkId } of await work.tx.query<{ link_id: string }>(openOf, values))
+    await revokeLink(work, organisationId, linkId);
 }
 
 /**

@@ -56,12 +56,25 @@ const drop = statement(
   'user_invitation.drop',
   `delete from user_invitation where organisation_id = $1 and invitation_id = $2 and role = any($3) returning role`,
 );
+const dropBy = statement(
+  'user_invitation.drop_by',
+  `
+  delete from user_invitation where organisation_id = $1 and invited_by = $2 and role <> all($3) returning invitation_id`,
+);
+const handOver = statement(
+  'user_invitation.hand_over',
+  `update user_invitation set invited_by = $3 where organisation_id = $1 and invited_by = $2`,
+);
+const outranking = statement(
+  'user_invitation.outranking',
+  `select role from user_invitation where organisation_id = $1 and email = $2 and expires_at > $3 and role <> all($4)`,
+);
 const prune = statement('user_invitation.prune', `delete from user_invitation where expires_at <= $1`);
 const people = statement(
   'user_invitation.people',
   `
   select (select count(*) from user_membership where organisation_id = $1)
-       + (select count(*) from user_invitation where organisation_id = $1) as count`,
+       + (select count(*) from user_invitation where organisation_id = $1 and email <> $2) as count`,
 );
 const membersOfEmail = statement(
   'user_invitation.members_of_email',
@@ -72,29 +85,43 @@ const membersOfEmail = statement(
 
 const hashOf = (token: string) => hash('sha256', token, 'buffer');
 
+const givableBy = (giver: Role | null): Role[] => roles.filter((role) => giver !== null && mayGive(giver, role));
+
 const causeOf = (invitationId: string) => `invitation ${invitationId}`;
 
-/** `member`: somebody with this address belongs to the organisation already, in another role than the one given. */
-export type Invited = { token: string; invitationId: string; mailed: boolean } | 'member' | 'full';
+/**
+ * `member`: somebody with this address belongs to the organisation already, in another role than the one given;
+ * `outranked`: the address has an open invitation to a role that this person may not give.
+ */
+export type Invited = { token: string; invitationId: string; mailed: boolean } | 'member' | 'outranked' | 'full';
 
 /**
  * Makes an invitation; an open one for the same address ends. To somebody who belongs to the organisation already it is
  * a way back in for who lost their password or second factor: a new account takes the place of theirs, in the same
  * role.
- * @param invitedBy a user's id, or `operator`
  * @param mailFrom the organisation's name, where the link is mailed as well
  */
 export async function inviteUser(
   work: Work,
   organisationId: number,
-  given: { email: string; role: Role; invitedBy: string; again: boolean; mailFrom?: string },
+  given: {
+    email: string;
+    role: Role;
+    invitedBy: { userId: string; role: Role } | 'operator';
+    again: boolean;
+    mailFrom?: string;
+  },
 ): Promise<Invited> {
   const email = plainEmail(given.email);
   const there = await work.tx.query<{ role: Role }>(membersOfEmail, [organisationId, email]);
   if (there.length > 0 && !(given.again && there.every(({ role }) => role === given.role))) return 'member';
-  await dropInvitationsFor(work, organisationId, email);
-  const [{ count } = { count: 0 }] = await work.tx.query<{ count: number }>(people, [organisationId]);
+  const by = given.invitedBy === 'operator' ? { userId: 'operator', role: 'owner' as const } : given.invitedBy;
+  const now = new Date(work.nowMs);
+  const higher = await work.tx.query(outranking, [organisationId, email, now, givableBy(by.role)]);
+  if (higher.length > 0) return 'outranked';
+  const [{ count } = { count: 0 }] = await work.tx.query<{ count: number }>(people, [organisationId, email]);
   if (count >= limits.usersPerOrganisation) return 'full';
+  await cancelLetters(work, await work.tx.query<Dropped>(dropForEmail, [organisationId, email]));
   const token = work.random.bytes(32).toString('base64url');
   const invitationId = work.uuid();
   const expiresMs = work.nowMs + limits.userInvitationMs;
@@ -104,8 +131,8 @@ export async function inviteUser(
     hashOf(token),
     email,
     given.role,
-    given.invitedBy,
-    new Date(work.nowMs),
+    by.userId,
+    now,
     new Date(expiresMs),
   ]);
   const days = limits.userInvitationMs / 86_400_000;
@@ -136,16 +163,30 @@ export async function withdrawUserInvitation(
   invitationId: string,
   by: Role,
 ): Promise<boolean> {
-  const givable = roles.filter((role) => mayGive(by, role));
-  if ((await work.tx.query(drop, [organisationId, invitationId, givable])).length === 0) return false;
+  if ((await work.tx.query(drop, [organisationId, invitationId, givableBy(by)])).length === 0) return false;
   await cancelLetter(work, causeOf(invitationId));
   return true;
 }
 
-/** After a change of somebody's role: what was promised before doesn't count any more. */
-export async function dropInvitationsFor(work: Work, organisationId: number, email: string): Promise<void> {
-  const dropped = await work.tx.query<{ invitation_id: string }>(dropForEmail, [organisationId, email]);
+type Dropped = { invitation_id: string };
+
+async function cancelLetters(work: Work, dropped: Dropped[]): Promise<void> {
   for (const one of dropped) await cancelLetter(work, causeOf(one.invitation_id));
+}
+
+/**
+ * After a change of somebody's role: what they were promised before doesn't count any more, nor what they promised to
+ * others and may not give now.
+ * @param now their role from now on, or null for who is removed
+ */
+export async function dropInvitationsOf(
+  work: Work,
+  organisationId: number,
+  { user_id: userId, email }: { user_id: string; email: string },
+  now: Role | null,
+): Promise<void> {
+  await cancelLetters(work, await work.tx.query<Dropped>(dropForEmail, [organisationId, email]));
+  await cancelLetters(work, await work.tx.query<Dropped>(dropBy, [organisationId, userId, givableBy(now)]));
 }
 
 /** Who accepts: an account that is there, or a new one that is made. */
@@ -175,6 +216,7 @@ export async function acceptInvitation(
   const others = replaced.filter((one) => one.user_id !== userId);
   for (const { user_id } of others) {
     await handOverTeams(work, organisationId, { from: user_id, to: userId });
+    await work.tx.query(handOver, [organisationId, user_id, userId]);
     await leave(work, organisationId, user_id);
   }
   if (others.length > 0) await writeOfChange(work, { email }, 'replaced');

@@ -3,9 +3,14 @@ import { suite, test } from 'node:test';
 import { removeMember, changeRole, listMembers } from '../../src/users/members.ts';
 import { readAudit } from '../../src/audit/audit.ts';
 import { withService } from '../service.ts';
-import { personOf } from './visitor.ts';
+import type { Answer } from '../contract/client.ts';
+import type { Person } from './visitor.ts';
+import { personOf, visitor } from './visitor.ts';
 
 const service = await withService();
+
+const linkIn = ({ text }: Answer): string => /\/console\/invitation\/[\w-]{43}/.exec(text)![0];
+const statuses = (links: string[]) => Promise.all(links.map(async (link) => (await visitor(service).get(link)).status));
 
 suite('people', () => {
   test('are invited, given roles and removed; each act is in the log under the person’s id, without a name', async () => {
@@ -50,6 +55,61 @@ suite('people', () => {
     // Nor by inviting an owner's address again in a smaller role.
     assert.equal((await admin.post(`${base}/people/invite`, { email: owner.email, role: 'tutor' })).status, 422);
     assert.equal((await owner.get(base)).status, 200);
+  });
+
+  test('an admin ends no invitation that an owner made for an owner', async () => {
+    const org = await service.organisation();
+    const base = `/console/${org.publicId}`;
+    const owner = await personOf(service, org.id, 'owner');
+    const admin = await personOf(service, org.id, 'admin');
+    const link = linkIn(await owner.post(`${base}/people/invite`, { email: 'new@college.example', role: 'owner' }));
+    const refused = await admin.post(`${base}/people/invite`, { email: 'NEW@college.example', role: 'tutor' });
+    assert.deepEqual([refused.status, /as an owner already/.test(refused.text)], [422, true]);
+    assert.equal((await visitor(service).get(link)).status, 200);
+    // An owner's new one takes its place.
+    const again = linkIn(await owner.post(`${base}/people/invite`, { email: 'new@college.example', role: 'tutor' }));
+    assert.deepEqual(await statuses([link, again]), [404, 200]);
+  });
+
+  test('whoever is removed or given less leaves no open link behind that they could not make any more', async () => {
+    const org = await service.organisation();
+    const base = `/console/${org.publicId}`;
+    const owner = await personOf(service, org.id, 'owner');
+    const [ana, bo] = [await personOf(service, org.id, 'owner'), await personOf(service, org.id, 'admin')];
+    const invited = async (by: Person, email: string, role: string) =>
+      linkIn(await by.post(`${base}/people/invite`, { email, role }));
+    const links = [
+      await invited(ana, 'one@college.example', 'owner'),
+      await invited(ana, 'two@college.example', 'tutor'),
+      await invited(bo, 'three@college.example', 'admin'),
+      await invited(owner, 'four@college.example', 'owner'),
+    ];
+    const offered = async (by: Person) => {
+      const once = service.app.random.uuid();
+      const made = await by.post(`${base}/key-links/create`, { label: 'VLE', minutes: '240', once });
+      return /\/setup\/[\w-]+/.exec(made.text)![0];
+    };
+    const setUps = [await offered(ana), await offered(bo)];
+    assert.equal((await owner.post(`${base}/people/${ana.userId}/role`, { role: 'admin' })).status, 303);
+    assert.deepEqual(await statuses(links), [404, 200, 200, 200]);
+    assert.deepEqual(await statuses(setUps), [200, 200]);
+    assert.equal((await owner.post(`${base}/people/${ana.userId}/role`, { role: 'tutor' })).status, 303);
+    assert.equal((await owner.post(`${base}/people/${bo.userId}/remove`)).status, 303);
+    assert.deepEqual(await statuses(links), [404, 404, 404, 200]);
+    assert.ok((await statuses(setUps)).every((status) => status !== 200));
+  });
+
+  test('a new account that takes the place of an old one keeps the invitations that its person made', async () => {
+    const org = await service.organisation();
+    const base = `/console/${org.publicId}`;
+    const [owner, ana] = [await personOf(service, org.id, 'owner'), await personOf(service, org.id, 'admin')];
+    const link = linkIn(await ana.post(`${base}/people/invite`, { email: 'kept@college.example', role: 'admin' }));
+    const anew = linkIn(await owner.post(`${base}/people/${ana.userId}/link`));
+    await visitor(service).post(anew, { full_name: 'Ana', password: 'a wholly new password 1' });
+    assert.deepEqual(await statuses([link]), [200]);
+    const { user_id: userId } = (await listMembers(service.app.db, org.id)).find(({ email }) => email === ana.email)!;
+    assert.equal((await owner.post(`${base}/people/${userId}/remove`)).status, 303);
+    assert.deepEqual(await statuses([link]), [404]);
   });
 
   test('one owner remains, whoever removes whom at the same moment', async () => {

@@ -63,7 +63,7 @@ async function peopled(canary: string) {
     inviteUser(work, org.id, {
       email: `${canary}@invited.example`,
       role: 'tutor',
-      invitedBy: owner.userId,
+      invitedBy: { userId: owner.userId, role: 'owner' },
       again: false,
     }),
   );
