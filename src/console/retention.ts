@@ -25,6 +25,7 @@ import type { Faults } from './form.ts';
 import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
+import { markOf, overtakenNote, saveSeen, seenBy, seenField } from './seen.ts';
 
 /** How long what is kept: set by kind, counted beforehand, deleted in the background. */
 
@@ -51,18 +52,27 @@ const written = (months: Months): Record<KindName, string> =>
     string
   >;
 
+const automaticWords = { off: 'Only when somebody asks for it here', on: 'Every day by itself' };
+
 const keeps = (months: number | null): string => (months === null ? 'For ever' : count(months, 'month'));
 
+/** What the form asks for. */
+type Written = { months: Record<KindName, string>; automatic: boolean };
+
+const writtenOf = ({ months, automatic }: { months: Months; automatic: boolean }): Written => ({
+  months: written(months),
+  automatic,
+});
+
 async function show(visit: Visit): Promise<Answer> {
-  const { months, automatic } = await readPolicy(visit.app.db, visit.organisation.organisation_id);
-  return retentionPage(visit, written(months), automatic, {});
+  const shown = writtenOf(await readPolicy(visit.app.db, visit.organisation.organisation_id));
+  return retentionPage(visit, shown, { seen: markOf(shown) });
 }
 
 async function retentionPage(
   visit: Visit,
-  shown: Record<KindName, string>,
-  automatic: boolean,
-  faults: Faults,
+  shown: Written,
+  { seen, faults = {}, overtaken = null }: { seen: string; faults?: Faults; overtaken?: Content },
 ): Promise<Answer> {
   const { app, base, organisation, query } = visit;
   const { organisation_id: id, time_zone: zone } = organisation;
@@ -74,11 +84,11 @@ async function retentionPage(
   const usual = defaultMonths();
   const mayChange = managers.includes(organisation.role);
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
+    status: overtaken !== null ? 409 : Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Retention',
       back: { to: `${base}/data-protection`, label: 'Data protection' },
-      main: html`${notice(query, { saved: 'The times are saved. Nothing was deleted.' })}<p>How long each kind of data is kept. The months are proposals that suit many training providers; how long you keep what is yours to decide, and to write into your privacy notice. Whoever is under a <a href="${base}/data-protection/holds">legal hold</a> is left alone.</p>${facts(
+      main: html`${notice(query, { saved: 'The times are saved. Nothing was deleted.' })}${overtaken}<p>How long each kind of data is kept. The months are proposals that suit many training providers; how long you keep what is yours to decide, and to write into your privacy notice. Whoever is under a <a href="${base}/data-protection/holds">legal hold</a> is left alone.</p>${facts(
         [
           [
             'Decided',
@@ -118,12 +128,13 @@ async function retentionPage(
           ? form(
               base + path,
               [
+                seenField(seen),
                 kindNames.map((kind) =>
                   textField({
                     name: kind,
                     label: kinds[kind].label,
                     hint: `${kinds[kind].afterwards} ${kinds[kind].hint} Proposal: ${usual[kind]} months. Empty: for ever.`,
-                    value: shown[kind],
+                    value: shown.months[kind],
                     width: 10,
                     inputmode: 'numeric',
                     fault: faults[kind],
@@ -133,14 +144,14 @@ async function retentionPage(
                   name: 'automatic',
                   label: 'Delete what is due',
                   choices: [
-                    { value: 'off', label: 'Only when somebody asks for it here' },
+                    { value: 'off', label: automaticWords.off },
                     {
                       value: 'on',
-                      label: 'Every day by itself',
+                      label: automaticWords.on,
                       hint: 'Count what is due first, so that nothing surprises you.',
                     },
                   ],
-                  chosen: [automatic ? 'on' : 'off'],
+                  chosen: [shown.automatic ? 'on' : 'off'],
                 }),
               ],
               'Save',
@@ -164,17 +175,27 @@ function stateOf(one: Run): string {
 const learnersOf = ({ tally }: Run): number => Object.values(tally).reduce((sum, one) => sum + one.learners, 0);
 
 async function save(visit: Visit): Promise<Answer> {
-  const { base, organisation, session, form: sent, change } = visit;
+  const { base, organisation, session, form: sent } = visit;
   const { organisation_id: id, public_id: publicId } = organisation;
   const given = Object.fromEntries(kindNames.map((kind) => [kind, sent.text(kind)])) as Record<KindName, string>;
   const automatic = sent.raw('automatic') === 'on';
   const read = readMonths(given);
-  if ('faults' in read) return retentionPage(visit, given, automatic, read.faults);
-  await change(async (work) => ({
-    result: await setPolicy(work, id, { months: read.months, automatic, actor: session.user_id }),
+  const typed: Written = { months: given, automatic };
+  if ('faults' in read) return retentionPage(visit, typed, { seen: seenBy(visit), faults: read.faults });
+  const entered = writtenOf({ months: read.months, automatic });
+  const instead = await saveSeen(visit, {
     resource: publicId,
-  }));
-  return { to: `${base}${path}?did=saved` };
+    read: async (tx) => writtenOf(await readPolicy(tx, id)),
+    written: entered,
+    write: (work) => setPolicy(work, id, { months: read.months, automatic, actor: session.user_id }),
+  });
+  if (instead === null) return { to: `${base}${path}?did=saved` };
+  const kept = (text: string) => keeps(text === '' ? null : Number(text));
+  const overtaken = overtakenNote([
+    ...kindNames.map((kind) => [kinds[kind].label, kept(instead.months[kind]), kept(entered.months[kind])] as const),
+    ['Delete what is due', automaticWords[instead.automatic ? 'on' : 'off'], automaticWords[automatic ? 'on' : 'off']],
+  ]);
+  return retentionPage(visit, typed, { seen: markOf(instead), overtaken });
 }
 
 /** @param counted what is carried out; null to count what is due */

@@ -1,3 +1,4 @@
+import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import type { SettingFault, WrittenSettings } from '../organisations/description.ts';
 import { isTimeZone, readSettingsOf, timeZones } from '../organisations/description.ts';
@@ -8,7 +9,8 @@ import { managers, roleMeanings, roleNames, roles } from '../users/roles.ts';
 import { facts, notice } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { choiceField, form, selectField, textField } from './form.ts';
-import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
+import type { Answer, ConsoleRoute, Visit } from './route.ts';
+import { markOf, overtakenNote, saveSeen, seenBy, seenField } from './seen.ts';
 
 /** What an organisation's own people set of it; plan, credits and UKPRN are the operator's. */
 export const settingsRoutes: ConsoleRoute[] = [
@@ -27,23 +29,41 @@ const writtenOf = (row: Organisation): WrittenSettings => ({
   fundingRules: row.funding_rules_url ?? '',
 });
 
+const labels: Record<keyof WrittenSettings, string> = {
+  name: 'Name of the organisation',
+  timeZone: 'Time zone',
+  contact: 'Contact for learners (optional)',
+  noticesEmail: 'E-mail address for notices (optional)',
+  subjects: 'Subjects of an invitation',
+  groupAutocreate: 'Groups that do not exist when a platform invites a learner',
+  retakeGap: 'Days between two assessments in a subject (optional)',
+  fundingRules: 'Rules of your funding (optional)',
+};
+
 async function show(visit: Visit): Promise<Answer> {
   const row = await readOrganisation(visit.app.db, visit.organisation.organisation_id);
-  return settingsPage(visit, row, writtenOf(row), {});
+  const shown = writtenOf(row);
+  return settingsPage(visit, row, shown, { seen: markOf(shown) });
 }
 
-function settingsPage({ app, base, query }: Visit, row: Organisation, shown: WrittenSettings, faults: Faults): Answer {
+function settingsPage(
+  { app, base, query }: Visit,
+  row: Organisation,
+  shown: WrittenSettings,
+  { seen, faults = {}, overtaken = null }: { seen: string; faults?: Faults; overtaken?: Content },
+): Answer {
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
+    status: overtaken !== null ? 409 : Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Settings',
       says: 'What holds for the whole organisation: name, clocks, invitations and groups.',
-      main: html`${notice(query, { saved: 'The settings are saved.' })}${form(
+      main: html`${notice(query, { saved: 'The settings are saved.' })}${overtaken}${form(
         `${base}/settings`,
         [
+          seenField(seen),
           textField({
             name: 'name',
-            label: 'Name of the organisation',
+            label: labels.name,
             hint: 'Learners see it on their pages, and evidence shows it from then on.',
             value: shown.name,
             width: 40,
@@ -51,7 +71,7 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
           }),
           selectField({
             name: 'timeZone',
-            label: 'Time zone',
+            label: labels.timeZone,
             hint: 'All times in the console are by its clocks. The API and exports are always in UTC.',
             choices: [...new Set([...timeZones, ...(isTimeZone(shown.timeZone) ? [shown.timeZone] : [])])].map(
               (zone) => ({ value: zone, label: zone.replaceAll('_', ' ') }),
@@ -61,7 +81,7 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
           }),
           textField({
             name: 'contact',
-            label: 'Contact for learners (optional)',
+            label: labels.contact,
             hint: 'Whom learners can ask, such as a telephone number and its hours. It stands on every page of theirs.',
             value: shown.contact,
             width: 40,
@@ -72,7 +92,7 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
             ? null
             : textField({
                 name: 'noticesEmail',
-                label: 'E-mail address for notices (optional)',
+                label: labels.noticesEmail,
                 hint: html`A shared mailbox that is told, beside owners and admins, when a key is made or ends, and when a webhook endpoint begins to fail. <a href="${base}/mails">What has been mailed</a>`,
                 type: 'email',
                 value: shown.noticesEmail,
@@ -81,7 +101,7 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
               }),
           choiceField({
             name: 'subjects',
-            label: 'Subjects of an invitation',
+            label: labels.subjects,
             hint: 'What a new invitation asks of a learner. Invitations that are open stay as they are.',
             choices: subjects.map((value) => ({ value, label: value[0]!.toUpperCase() + value.slice(1) })),
             chosen: shown.subjects,
@@ -90,7 +110,7 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
           }),
           choiceField({
             name: 'groupAutocreate',
-            label: 'Groups that do not exist when a platform invites a learner',
+            label: labels.groupAutocreate,
             choices: [
               { value: 'on', label: 'Are made' },
               { value: 'off', label: 'Are refused', hint: 'The platform is answered 422 group_autocreate_disabled.' },
@@ -100,7 +120,7 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
           }),
           textField({
             name: 'retakeGap',
-            label: 'Days between two assessments in a subject (optional)',
+            label: labels.retakeGap,
             hint: 'Whoever invites a learner sooner than that has to say why, and the reason is kept. What platforms invite by the API is not held back.',
             inputmode: 'numeric',
             value: shown.retakeGap,
@@ -109,7 +129,7 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
           }),
           textField({
             name: 'fundingRules',
-            label: 'Rules of your funding (optional)',
+            label: labels.fundingRules,
             hint: 'The address of a page, such as your funder’s rules or your own. The lists for funding lead to it.',
             type: 'url',
             value: shown.fundingRules,
@@ -129,7 +149,7 @@ function settingsPage({ app, base, query }: Visit, row: Organisation, shown: Wri
 }
 
 async function save(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, form: sent, change } = visit;
+  const { app, base, organisation, form: sent } = visit;
   const { organisation_id: id, public_id: publicId } = organisation;
   const row = await readOrganisation(app.db, id);
   const written: WrittenSettings = {
@@ -143,15 +163,28 @@ async function save(visit: Visit): Promise<Answer> {
     fundingRules: sent.text('fundingRules'),
   };
   const read = readSettingsOf(written);
-  if ('faults' in read) return settingsPage(visit, row, written, faultsOf(read.faults));
+  if ('faults' in read)
+    return settingsPage(visit, row, written, { seen: seenBy(visit), faults: faultsOf(read.faults) });
   const { notices_email: _, ...others } = read.changes;
   // What the form doesn't ask for stays as it is by then.
   const changes = app.settings.mailServer === null ? others : read.changes;
-  await change(async (work): Promise<Acted<Organisation>> => ({
-    result: await updateOrganisation(work, id, changes),
+  const instead = await saveSeen(visit, {
     resource: publicId,
-  }));
-  return { to: `${base}/settings?did=saved` };
+    read: async (tx) => writtenOf(await readOrganisation(tx, id)),
+    written: writtenOf({ ...row, ...changes }),
+    write: (work) => updateOrganisation(work, id, changes),
+  });
+  if (instead === null) return { to: `${base}/settings?did=saved` };
+  const names = Object.keys(labels) as (keyof WrittenSettings)[];
+  const overtaken = overtakenNote(names.map((name) => [labels[name], inWords(instead, name), inWords(written, name)]));
+  return settingsPage(visit, row, written, { seen: markOf(instead), overtaken });
+}
+
+function inWords(settings: WrittenSettings, name: keyof WrittenSettings): string {
+  if (name === 'groupAutocreate') return settings.groupAutocreate === 'on' ? 'Are made' : 'Are refused';
+  const value =
+    name === 'subjects' ? subjects.filter((one) => settings.subjects.includes(one)).join(', ') : settings[name];
+  return value === '' ? 'Nothing' : value;
 }
 
 const faultsOf = (faults: SettingFault[]): Faults =>

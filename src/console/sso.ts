@@ -1,4 +1,7 @@
+import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
+import { lockFeed } from '../feed/position.ts';
+import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { limits } from '../limits.ts';
 import { isPlainText } from '../personal-data.ts';
@@ -7,8 +10,15 @@ import { findOrganisation, readOrganisation } from '../organisations/organisatio
 import { acceptInvitation, findUserInvitation } from '../users/invitations.ts';
 import { writeOfChange } from '../users/letters.ts';
 import { openSession, endSession, renewSession } from '../users/sessions.ts';
-import type { Provider } from '../users/single-sign-on.ts';
-import { connectIdentity, dropProvider, findByIdentity, findProvider, setProvider } from '../users/single-sign-on.ts';
+import type { Provider, StoredProvider } from '../users/single-sign-on.ts';
+import {
+  connectIdentity,
+  dropProvider,
+  findByIdentity,
+  findProvider,
+  holdProvider,
+  setProvider,
+} from '../users/single-sign-on.ts';
 import { isUuid } from '../uuid.ts';
 import { checkUrl } from '../webhooks/address.ts';
 import { confirmPage, facts, messagePage, notice } from './blocks.ts';
@@ -18,8 +28,9 @@ import { form, textField } from './form.ts';
 import { nameFault } from './invitation.ts';
 import type { Journey, Somebody } from './provider.ts';
 import { callbackOf, comeBack, leaveFor, ProviderFailed } from './provider.ts';
-import type { Answer, ConsoleRoute, OpenVisit, PersonVisit, Visit } from './route.ts';
+import type { Acted, Answer, ConsoleRoute, OpenVisit, PersonVisit, Visit } from './route.ts';
 import { auditAct, NoSuchPage } from './route.ts';
+import { markOf, overtakenNote, seenBy, seenField } from './seen.ts';
 
 /**
  * Sign-in at an organisation's own provider. Setting it up is for owners: whoever says who is who, is everybody. A session
@@ -65,16 +76,23 @@ type Purpose =
 const shared = /^https:\/\/login\.microsoftonline\.com\/(common|organizations|consumers)\b/;
 const needsTenant = /^https:\/\/(accounts\.google\.com|login\.microsoftonline\.com)\b/;
 
-function settingsPage(visit: Visit, provider: Provider | undefined, faults: Faults): Answer {
+/** What was stored when the page was opened. Its secret stands on no page, and a change of it alone counts, too. */
+const markOfStored = (provider: StoredProvider | undefined): string => markOf(provider?.changed_at ?? null);
+
+function settingsPage(
+  visit: Visit,
+  provider: Provider | undefined,
+  { seen, faults = {}, overtaken = null }: { seen: string; faults?: Faults; overtaken?: Content },
+): Answer {
   const { app, base, organisation, form: sent, query } = visit;
   const isFaulty = Object.keys(faults).length > 0;
-  const value = (name: keyof Provider) => (isFaulty ? sent.text(name) : (provider?.[name] ?? ''));
+  const value = (name: keyof Provider) => (isFaulty || overtaken !== null ? sent.text(name) : (provider?.[name] ?? ''));
   const { baseUrl } = app.settings;
   return {
-    status: isFaulty ? 422 : 200,
+    status: overtaken !== null ? 409 : isFaulty ? 422 : 200,
     page: {
       title: 'Single sign-on',
-      main: html`${notice(query, { changed: 'It is set. Try it in another browser before you rely on it.', off: 'Single sign-on is off. Sessions that began there have ended.' })}<p>People sign in at your own provider (OpenID Connect), by invitation. Whoever it vouches for needs no password and no second factor here.</p>${facts(
+      main: html`${notice(query, { changed: 'It is set. Try it in another browser before you rely on it.', off: 'Single sign-on is off. Sessions that began there have ended.' })}${overtaken}<p>People sign in at your own provider (OpenID Connect), by invitation. Whoever it vouches for needs no password and no second factor here.</p>${facts(
         [
           ['Register this redirect address there', html`<code>${callbackOf(baseUrl)}</code>`],
           ['People sign in at', html`<code>${`${baseUrl}/console/sso/sign-in/${organisation.public_id}`}</code>`],
@@ -83,6 +101,7 @@ function settingsPage(visit: Visit, provider: Provider | undefined, faults: Faul
       )}${form(
         `${base}/sso`,
         [
+          seenField(seen),
           textField({
             name: 'issuer',
             label: 'Issuer',
@@ -125,7 +144,8 @@ function settingsPage(visit: Visit, provider: Provider | undefined, faults: Faul
 
 async function settings(visit: Visit): Promise<Answer> {
   const { app, organisation } = visit;
-  return settingsPage(visit, await findProvider(app.db, app.keyring, organisation.organisation_id), {});
+  const provider = await findProvider(app.db, app.keyring, organisation.organisation_id);
+  return settingsPage(visit, provider, { seen: markOfStored(provider) });
 }
 
 async function change(visit: Visit): Promise<Answer> {
@@ -149,12 +169,25 @@ async function change(visit: Visit): Promise<Answer> {
   if (needsTenant.test(provider.issuer) && provider.tenant === null) faults.tenant = 'Enter the tenant.';
   if (provider.tenant !== null && !isPlainText(provider.tenant, limits.clientSecretChars))
     faults.tenant = 'Enter the tenant.';
-  if (Object.keys(faults).length > 0) return settingsPage(visit, undefined, faults);
-  await visit.change(async (work) => {
+  const seen = seenBy(visit);
+  if (Object.keys(faults).length > 0)
+    return settingsPage(visit, await findProvider(app.db, app.keyring, id), { seen, faults });
+  const instead = await visit.change(async (work): Promise<Acted<{ stored: StoredProvider | undefined } | null>> => {
+    await lockFeed(work, id);
+    const stored = await findProvider(work.tx, work.keyring, id);
+    if (markOfStored(stored) !== seen) return { result: { stored } };
     await setProvider(work, id, provider);
     return { result: null, resource: organisation.public_id };
   });
-  return { to: `${base}/sso?did=changed` };
+  if (instead === null) return { to: `${base}/sso?did=changed` };
+  const { stored } = instead;
+  const overtaken = overtakenNote([
+    ['State', stored === undefined ? 'Off' : 'On', 'On'],
+    ['Issuer', stored?.issuer ?? 'None', provider.issuer],
+    ['Client id', stored?.client_id ?? 'None', provider.client_id],
+    ['Tenant', stored?.tenant ?? 'None', provider.tenant ?? 'None'],
+  ]);
+  return settingsPage(visit, stored, { seen: markOfStored(stored), overtaken });
 }
 
 async function showOff({ base }: Visit): Promise<Answer> {
@@ -173,6 +206,7 @@ async function showOff({ base }: Visit): Promise<Answer> {
 
 async function off(visit: Visit): Promise<Answer> {
   await visit.change(async (work) => {
+    await lockFeed(work, visit.organisation.organisation_id);
     await dropProvider(work, visit.organisation.organisation_id);
     return { result: null, resource: visit.organisation.public_id };
   });
@@ -271,8 +305,7 @@ async function callback(visit: OpenVisit): Promise<Answer> {
   const errand = openErrand(visit);
   if (errand === null) return refused('It took too long, or began in another browser. Begin again.');
   const provider = await findProvider(app.db, app.keyring, errand.organisationId);
-  if (provider === undefined || provider.issuer !== errand.issuer)
-    return refused('The organisation has changed its provider meanwhile. Begin again.');
+  if (provider === undefined || provider.issuer !== errand.issuer) return changed;
   let somebody: Somebody;
   try {
     somebody = await comeBack(app, provider, errand.journey, query, errand.purpose === 'confirm');
@@ -280,21 +313,41 @@ async function callback(visit: OpenVisit): Promise<Answer> {
     if (error instanceof ProviderFailed) return refused('Your provider did not vouch for you. Begin again.');
     throw error;
   }
-  return { ...(await arrive(visit, errand, somebody)), errand: null };
+  try {
+    return { ...(await arrive(visit, errand, provider, somebody)), errand: null };
+  } catch (error) {
+    if (error instanceof ProviderChanged) return changed;
+    throw error;
+  }
 }
 
+const changed = refused('The organisation has changed its provider meanwhile. Begin again.');
+
+/** Whoever vouched for somebody does so no more: the provider was changed, or turned off. */
+class ProviderChanged extends Error {}
+
 /** The provider has vouched for somebody: what they came for is done. */
-async function arrive(visit: OpenVisit, errand: Errand, { subject, name }: Somebody): Promise<Answer> {
+async function arrive(
+  visit: OpenVisit,
+  errand: Errand,
+  provider: StoredProvider,
+  { subject, name }: Somebody,
+): Promise<Answer> {
   const { app, session, client, requestId } = visit;
   const { organisationId, issuer, to } = errand;
   const known = await findByIdentity(app.db, organisationId, issuer, subject);
   const isTheirs = (sessionId: string) => session?.stage === 'full' && session.session_id === sessionId;
   const audited = { organisationId, requestId };
+  const held = <T>(inside: (work: Work) => Promise<T>): Promise<T> =>
+    inWork(app, null, async (work) => {
+      if (!(await holdProvider(work, organisationId, provider))) throw new ProviderChanged();
+      return inside(work);
+    });
   switch (errand.purpose) {
     case 'sign-in': {
       if (known === undefined)
         return refused('You are not known here yet: ask an owner or an admin for an invitation, and open its link.');
-      const token = await inWork(app, null, async (work) => {
+      const token = await held(async (work) => {
         if (session !== null) await endSession(work, session.user_id, session.session_id);
         await auditAct(work, { ...audited, userId: known, action: 'GET /console/sso/sign-in', resource: known });
         return openSession(work, { userId: known, stage: 'full', client, ssoOrganisationId: organisationId });
@@ -305,7 +358,7 @@ async function arrive(visit: OpenVisit, errand: Errand, { subject, name }: Someb
       if (known !== undefined) return refused('You belong to the organisation already: sign in instead.');
       const organisation = await readOrganisation(app.db, organisationId);
       const fullName = name !== null && nameFault(name) === null ? name : 'New person';
-      const token = await inWork(app, null, async (work) => {
+      const token = await held(async (work) => {
         const made = await acceptInvitation(work, errand.token, { fullName, password: null });
         if (made === null) return null;
         await connectIdentity(work, organisationId, { issuer, subject, userId: made.userId });
@@ -320,7 +373,7 @@ async function arrive(visit: OpenVisit, errand: Errand, { subject, name }: Someb
     case 'connect': {
       if (!isTheirs(errand.sessionId)) return refused('You have signed out meanwhile. Begin again.');
       const { user_id: userId } = session!;
-      const done = await inWork(app, null, async (work) => {
+      const done = await held(async (work) => {
         if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) return false;
         await writeOfChange(work, session!, 'single_sign_on');
         await auditAct(work, { ...audited, userId, action: 'GET /console/sso/connect', resource: userId });
@@ -332,7 +385,7 @@ async function arrive(visit: OpenVisit, errand: Errand, { subject, name }: Someb
       if (!isTheirs(errand.sessionId) || known !== session!.user_id)
         return refused('You came back as somebody else. Begin again.');
       const { session_id: id } = session!;
-      return { to, token: await inWork(app, null, (work) => renewSession(work, id, { proved: true })) };
+      return { to, token: await held((work) => renewSession(work, id, { proved: true })) };
     }
   }
 }

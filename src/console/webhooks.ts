@@ -33,6 +33,7 @@ import { enterButton, groupField, looksForGroups } from './group-field.ts';
 import { keyKeepers } from './key-links.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
+import { markOf, overtakenNote, saveSeen, seenBy, seenField } from './seen.ts';
 
 /** Webhook endpoints: registered, edited, tried out, paused, rotated, removed, and how each fares. */
 export const webhookRoutes: ConsoleRoute[] = [
@@ -140,6 +141,12 @@ async function endpointOf({ app, organisation, params }: Visit): Promise<Endpoin
   return found;
 }
 
+const groupNames = (groups: readonly { name: string }[]): string =>
+  groups
+    .map((group) => group.name)
+    .sort()
+    .join('; ');
+
 async function webhook(visit: Visit): Promise<Answer> {
   const { app, base, organisation, query } = visit;
   const { organisation_id: id, time_zone: zone } = organisation;
@@ -162,15 +169,7 @@ async function webhook(visit: Visit): Promise<Answer> {
         ['State', statusWords[row.status]],
         ['Health', health(row, nowMs, zone)],
         ['Told of', row.event_types.map((type) => eventNames[type] ?? type).join('; ')],
-        [
-          'Groups',
-          row.group_ids === null
-            ? 'All'
-            : groups
-                .map((group) => group.name)
-                .sort()
-                .join('; '),
-        ],
+        ['Groups', row.group_ids === null ? 'All' : groupNames(groups)],
         ['Registered', moment(row.created_at, zone)],
         ['Endpoint id', html`<code>${row.endpoint_id}</code>`],
       ])}<div class="actions"><a class="button" href="${here}/edit">Edit</a><a href="${base}/deliveries?endpoint=${row.endpoint_id}">Deliveries</a><a href="${base}/resends/create?endpoint=${row.endpoint_id}">Send failed ones again</a></div>${buttonForm(`${here}/test`, 'Send a test event')}${
@@ -301,36 +300,72 @@ async function create(visit: Visit): Promise<Answer> {
   }
 }
 
+const writtenOf = (row: Pick<EndpointRow, 'url' | 'event_types' | 'group_ids'>): WrittenEndpoint => ({
+  url: row.url,
+  eventTypes: [...row.event_types].sort(),
+  groups: [...(row.group_ids ?? [])].sort(),
+});
+
 async function showEdit(visit: Visit): Promise<Answer> {
   const row = await endpointOf(visit);
-  return editPage(visit, row, { url: row.url, eventTypes: row.event_types, groups: row.group_ids ?? [] }, {});
+  const shown = writtenOf(row);
+  return editPage(visit, row, shown, { seen: markOf(shown) });
 }
 
-async function editPage(visit: Visit, row: EndpointRow, shown: WrittenEndpoint, faults: Faults): Promise<Answer> {
+async function editPage(
+  visit: Visit,
+  row: EndpointRow,
+  shown: WrittenEndpoint,
+  { seen, faults = {}, overtaken = null }: { seen: string; faults?: Faults; overtaken?: Content },
+): Promise<Answer> {
   const here = `${visit.base}/webhooks/${row.endpoint_id}`;
   return {
-    status: Object.keys(faults).length === 0 ? 200 : 422,
+    status: overtaken !== null ? 409 : Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: 'Edit the endpoint',
       back: { to: here, label: 'The endpoint' },
-      main: form(`${here}/edit`, await endpointFields(visit, shown, faults), 'Save', { faults, cancel: here }),
+      main: html`${overtaken}${form(
+        `${here}/edit`,
+        [seenField(seen), await endpointFields(visit, shown, faults)],
+        'Save',
+        { faults, cancel: here },
+      )}`,
     },
   };
 }
 
 async function edit(visit: Visit): Promise<Answer> {
-  const { app, base, organisation, form: sent, change } = visit;
+  const { app, base, organisation, form: sent } = visit;
   const { organisation_id: id } = organisation;
   const row = await endpointOf(visit);
-  if (looksForGroups(sent)) return editPage(visit, row, written(visit), {});
+  const seen = seenBy(visit);
+  if (looksForGroups(sent)) return editPage(visit, row, written(visit), { seen });
   const read = await readEndpoint(app.db, id, written(visit), app.settings);
-  if ('faults' in read) return editPage(visit, row, written(visit), read.faults);
-  const edited = await change(async (work) => {
-    const result = await editEndpoint(work, id, row.endpoint_id, read.description);
-    return result === undefined ? { result: false } : { result: true, resource: row.endpoint_id };
+  if ('faults' in read) return editPage(visit, row, written(visit), { seen, faults: read.faults });
+  const { url, eventTypes: event_types, groupIds: group_ids } = read.description;
+  const entered = writtenOf({ url, event_types, group_ids });
+  const instead = await saveSeen(visit, {
+    resource: row.endpoint_id,
+    async read(tx) {
+      const stored = await findEndpoint(tx, id, row.endpoint_id);
+      if (stored === undefined) throw new NoSuchPage();
+      return writtenOf(stored);
+    },
+    written: entered,
+    write: (work) => editEndpoint(work, id, row.endpoint_id, read.description),
   });
-  if (!edited) throw new NoSuchPage();
-  return { to: `${base}/webhooks/${row.endpoint_id}?did=edited` };
+  if (instead === null) return { to: `${base}/webhooks/${row.endpoint_id}?did=edited` };
+  const groups = await findGroups(app.db, id, [...instead.groups, ...entered.groups]);
+  const inWords = ({ url: address, eventTypes: types, groups: ids }: WrittenEndpoint) => [
+    address,
+    types.map((type) => eventNames[type] ?? type).join('; '),
+    ids.length === 0 ? 'All' : groupNames(groups.filter((group) => ids.includes(group.group_id))),
+  ];
+  const [now, yours] = [inWords(instead), inWords(entered)];
+  const overtaken = overtakenNote(
+    ['Address', 'What it is told of', 'Groups'].map((label, i) => [label, now![i]!, yours![i]!] as const),
+  );
+  return editPage(visit, row, written(visit), { seen: markOf(instead), overtaken });
 }
 
 async function test(visit: Visit): Promise<Answer> {

@@ -1,6 +1,7 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
+import { lockFeed } from '../feed/position.ts';
 import type { KindName, Months } from './kinds.ts';
 import { defaultMonths, kindNames, leastMonths, mostMonths } from './kinds.ts';
 
@@ -51,12 +52,16 @@ export async function readPolicy(tx: Tx, organisationId: number): Promise<Policy
   return { ...row, months: { ...defaultMonths(), ...row.months } };
 }
 
-/** @param given kinds that are left out, and `automatic` where it is null, stay as they are by then */
+/**
+ * Two changes at once wait for each other, so that who compares before they write compares with what they replace.
+ * @param given kinds that are left out, and `automatic` where it is null, stay as they are by then
+ */
 export async function setPolicy(
   work: Work,
   organisationId: number,
   given: { months: Partial<Months>; automatic: boolean | null; actor: string },
 ): Promise<void> {
+  await lockFeed(work, organisationId);
   await work.tx.query(write, [
     organisationId,
     JSON.stringify(given.months),

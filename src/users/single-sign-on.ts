@@ -12,11 +12,18 @@ export type Provider = {
   tenant: string | null;
 };
 
+/** A provider as it is stored. */
+export type StoredProvider = Provider & { changed_at: Date };
+
 const find = statement(
   'sso.find',
   `
-  select s.issuer, s.client_id, s.client_secret, s.tenant from organisation_sso s join organisation o using (organisation_id)
+  select s.issuer, s.client_id, s.client_secret, s.tenant, s.changed_at from organisation_sso s join organisation o using (organisation_id)
    where s.organisation_id = $1 and o.suspended_at is null`,
+);
+const hold = statement(
+  'sso.hold',
+  `select issuer from organisation_sso where organisation_id = $1 and issuer = $2 and changed_at = $3 for share`,
 );
 const put = statement(
   'sso.put',
@@ -45,11 +52,23 @@ const disconnect = statement('sso.disconnect', `delete from user_identity where 
 
 const contextOf = (organisationId: number) => `sso ${organisationId}`;
 
-export async function findProvider(tx: Tx, keyring: Keyring, organisationId: number): Promise<Provider | undefined> {
-  const [row] = await tx.query<Provider>(find, [organisationId]);
+export async function findProvider(
+  tx: Tx,
+  keyring: Keyring,
+  organisationId: number,
+): Promise<StoredProvider | undefined> {
+  const [row] = await tx.query<StoredProvider>(find, [organisationId]);
   return row === undefined
     ? undefined
     : { ...row, client_secret: keyring.decrypt(row.client_secret, contextOf(organisationId)) };
+}
+
+/**
+ * @returns whether the organisation's provider is still this one; whoever changes it or turns it off waits until the
+ * transaction is over, and so ends the session that it may open
+ */
+export async function holdProvider(work: Work, organisationId: number, provider: StoredProvider): Promise<boolean> {
+  return (await work.tx.query(hold, [organisationId, provider.issuer, provider.changed_at])).length > 0;
 }
 
 /** Sessions that began at the provider of before end: what it said doesn't count any more. */

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { limits } from '../../src/limits.ts';
 import { withService } from '../service.ts';
 import type { Person } from './visitor.ts';
-import { personOf } from './visitor.ts';
+import { fieldsOf, personOf } from './visitor.ts';
 
 /** Groups are chosen from thousands, without script: looked for, ticked, kept from search to search, and never in an address. */
 
@@ -19,21 +19,6 @@ await service.app.db.query(
      from generate_series(1, 5000) n`,
   [org.id],
 );
-
-/** What a browser would send of the form on a page: every field as it stands. */
-function fieldsOf(text: string): [string, string][] {
-  const plain = (value: string) => value.replaceAll('&quot;', '"').replaceAll('&amp;', '&').replaceAll('&#39;', "'");
-  const main = text.slice(text.indexOf('<main'));
-  const found: [string, string][] = [];
-  for (const [tag] of main.matchAll(/<input[^>]*>/g)) {
-    const of = (name: string) => plain(new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1] ?? '');
-    if (/type="(checkbox|radio)"/.test(tag) && !/ checked/.test(tag)) continue;
-    found.push([of('name'), of('value')]);
-  }
-  for (const [, name, inner] of main.matchAll(/<select[^>]* name="([^"]*)"[^>]*>(.*?)<\/select>/gs))
-    found.push([name!, / value="([^"]*)" selected/.exec(inner!)?.[1] ?? '']);
-  return found;
-}
 
 const set = (fields: [string, string][], changes: Record<string, string>): [string, string][] => [
   ...fields.filter(([name]) => !(name in changes)),

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
+import { readPolicy } from '../../src/retention/policy.ts';
 import { carryOutRuns } from '../../src/retention/run.ts';
 import { withService } from '../service.ts';
-import { personOf } from './visitor.ts';
+import { fieldsOf, personOf } from './visitor.ts';
 
 /** Retention and legal holds in the console. */
 
@@ -23,16 +24,42 @@ const settings = { learners: '84', invited: '12', results: '', answers: '24', re
 suite('retention in the console', () => {
   test('months are set by kind; what is no number of months is refused beside its field', async () => {
     assert.match((await owner.get(path)).text, /Not yet: the months below are proposals/);
-    const refused = await owner.post(path, { ...settings, answers: 'two years' });
+    const refused = await owner.fill(path, { ...settings, answers: 'two years' });
     assert.equal(refused.status, 422);
     assert.match(refused.text, /value="two years"/);
-    const saved = await owner.follow(await owner.post(path, settings));
+    const saved = await owner.follow(await owner.fill(path, settings));
     assert.match(saved.text, /The times are saved. Nothing was deleted/);
     assert.match(saved.text, /name="results"[^>]*value=""/);
     const read = await auditor.get(path);
     assert.match(read.text, /<dt>Results with their evidence<\/dt><dd>For ever<\/dd>/);
     assert.doesNotMatch(read.text, /Count what is due/);
     assert.equal((await auditor.post(path, settings)).status, 404);
+  });
+
+  test('who saves other months than they saw is told so, with what was typed kept; nothing is undone unseen', async () => {
+    const admin = await personOf(service, org.id, 'admin');
+    const [mine, theirs] = [fieldsOf((await owner.get(path)).text), fieldsOf((await admin.get(path)).text)];
+    const typed = (fields: [string, string][], name: string, value: string): [string, string][] =>
+      fields.map((one) => (one[0] === name ? [name, value] : one));
+    assert.equal((await admin.post(path, typed(theirs, 'learners', ''))).status, 303);
+    // The same form twice is one.
+    assert.equal((await admin.post(path, typed(theirs, 'learners', ''))).status, 303);
+    const late = await owner.post(path, typed(mine, 'answers', '36'));
+    assert.equal(late.status, 409);
+    assert.match(late.text, /For ever<\/span><\/td><td[^>]*><span>84 months/);
+    const kept = fieldsOf(late.text);
+    const value = (name: string) => kept.find(([one]) => one === name)![1];
+    assert.deepEqual([value('learners'), value('answers')], ['84', '36']);
+    const stored = async () => (await readPolicy(service.app.db, org.id)).months;
+    assert.deepEqual([(await stored()).learners, (await stored()).answers], [null, 24]);
+    // A fault in between doesn't count as having seen it, and a form that says nothing hasn't.
+    const faulty = fieldsOf((await owner.post(path, typed(mine, 'answers', 'x'))).text);
+    assert.equal((await owner.post(path, typed(faulty, 'answers', '36'))).status, 409);
+    assert.equal((await owner.post(path, settings)).status, 409);
+    // Whoever has seen it decides.
+    assert.equal((await owner.post(path, typed(kept, 'learners', '60'))).status, 303);
+    assert.deepEqual([(await stored()).learners, (await stored()).answers], [60, 36]);
+    assert.equal((await owner.fill(path, settings)).status, 303);
   });
 
   test('a hold by a page of its own; erasing the learner is refused with its sentence', async () => {
@@ -63,10 +90,10 @@ suite('retention in the console', () => {
     assert.ok(rehearsal.text.includes(old) && !rehearsal.text.includes(held));
     const here = counted.headers.location!;
     assert.match((await owner.get(`${here}/carry-out`)).text, /Delete it for good/);
-    await owner.post(path, { ...settings, answers: '1' });
+    await owner.fill(path, { ...settings, answers: '1' });
     const others = await owner.follow(await owner.post(`${here}/carry-out`));
     assert.match(others.text, /Nothing was deleted: count what is due again/, 'other months than were counted by');
-    await owner.post(path, settings);
+    await owner.fill(path, settings);
     assert.equal((await org.get('/learners/old')).status, 200);
     const [first, second] = await Promise.all([owner.post(`${here}/carry-out`), owner.post(`${here}/carry-out`)]);
     assert.equal(first.headers.location, second.headers.location, 'one run');

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { withService } from '../service.ts';
-import { personOf } from './visitor.ts';
+import type { Person } from './visitor.ts';
+import { fieldsOf, personOf } from './visitor.ts';
 
 /** What an organisation sets of itself. */
 
@@ -42,7 +43,7 @@ suite('settings of an organisation', () => {
       subjects: 'maths',
       groupAutocreate: 'off',
     });
-    const saved = await admin.follow(await admin.post(`${base}/settings`, [...sent, ['subjects', 'english']]));
+    const saved = await admin.follow(await admin.fill(`${base}/settings`, [...sent, ['subjects', 'english']]));
     assert.match(saved.text, /The settings are saved/);
     assert.ok(saved.text.includes(`href="${base}/data-protection/retention"`));
     assert.ok(!saved.text.includes('<script>'));
@@ -85,12 +86,12 @@ suite('settings of an organisation', () => {
     const quiet = await service.sibling({ settings: {} });
     const somebody = await personOf(quiet, org.id, 'owner', { email: 'somebody@college.example' });
     assert.doesNotMatch((await somebody.get(`${base}/settings`)).text, /noticesEmail/);
-    await somebody.post(`${base}/settings`, fields());
+    await somebody.fill(`${base}/settings`, fields());
     assert.equal((await stored()).notices_email, 'data@college.example');
   });
 
   test('what is wrong stands at its field, and nothing is changed', async () => {
-    await owner.post(`${base}/settings`, fields());
+    await owner.fill(`${base}/settings`, fields());
     const before = await stored();
     const wrong: [string, string][] = [
       ['name', ''],
@@ -106,7 +107,7 @@ suite('settings of an organisation', () => {
       ['groupAutocreate', 'maybe'],
     ];
     for (const [name, value] of wrong) {
-      const answer = await owner.post(`${base}/settings`, fields({ [name]: value }));
+      const answer = await owner.fill(`${base}/settings`, fields({ [name]: value }));
       assert.equal(answer.status, 422, `${name} ${value}`);
       assert.match(answer.text, new RegExp(`<a href="#${name}">`));
     }
@@ -121,16 +122,33 @@ suite('settings of an organisation', () => {
       'funder.example',
     ];
     for (const fundingRules of [...wrong, 'https://x.example/QQ123456C', `https://x.example/${'a'.repeat(500)}`]) {
-      const refused = await admin.post(`${base}/settings`, fields({ fundingRules }));
+      const refused = await admin.fill(`${base}/settings`, fields({ fundingRules }));
       assert.equal(refused.status, 422, fundingRules);
       assert.match(refused.text, /beginning with https/);
     }
     assert.doesNotMatch((await admin.get(`${base}/results/lists`)).text, /these rules/);
-    await admin.post(`${base}/settings`, fields({ fundingRules: 'https://funder.example/rules?a="b' }));
+    await admin.fill(`${base}/settings`, fields({ fundingRules: 'https://funder.example/rules?a="b' }));
     for (const list of ['', '/digital-below-level-1', '/english-maths-below-level-2'])
       assert.match(
         (await admin.get(`${base}/results/lists${list}`)).text,
         /<a href="https:\/\/funder\.example\/rules\?a=%22b" rel="noreferrer">these rules<\/a>/,
       );
+  });
+
+  test('two people who save different fields of the page don’t undo each other', async () => {
+    const open = async (one: Person) => fieldsOf((await one.get(`${base}/settings`)).text);
+    const typed = (of: [string, string][], name: string, value: string): [string, string][] =>
+      of.map((one) => (one[0] === name ? [name, value] : one));
+    const [mine, theirs] = [await open(owner), await open(admin)];
+    assert.equal((await admin.post(`${base}/settings`, typed(theirs, 'contact', '01632 960 999'))).status, 303);
+    const late = await owner.post(`${base}/settings`, typed(mine, 'name', `Late ${hostile}`));
+    assert.equal(late.status, 409);
+    assert.ok(!late.text.includes('<script>'));
+    assert.match(late.text, /<span>01632 960 999<\/span>/);
+    assert.deepEqual([(await stored()).contact, (await stored()).name], ['01632 960 999', 'Northfield College']);
+    const seen = typed(fieldsOf(late.text), 'contact', '01632 960 999');
+    assert.equal((await owner.post(`${base}/settings`, seen)).status, 303);
+    assert.deepEqual([(await stored()).contact, (await stored()).name], ['01632 960 999', `Late ${hostile}`]);
+    await owner.fill(`${base}/settings`, fields());
   });
 });

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { inviteUser } from '../../src/users/invitations.ts';
 import type { Role } from '../../src/users/roles.ts';
+import { dropProvider } from '../../src/users/single-sign-on.ts';
 import { withService } from '../service.ts';
 import { trustTestAuthority } from '../webhooks/receiver.ts';
 import { startProvider } from './provider.ts';
 import type { Visitor } from './visitor.ts';
-import { password, personOf, visitor } from './visitor.ts';
+import { fieldsOf, password, personOf, visitor } from './visitor.ts';
 
 /** Sign-in at a real OpenID provider, which runs in a process of its own. */
 
@@ -51,12 +53,15 @@ async function throughProvider(to: string, login: string): Promise<string> {
   throw new Error('no way back');
 }
 
-async function by(one: Visitor, path: string, login: string) {
+/** @returns the way back, as the provider sends the browser there */
+async function away(one: Visitor, path: string, login: string): Promise<string> {
   const left = await one.get(path);
   assert.equal(left.status, 303, left.text);
   assert.ok(left.headers.location!.startsWith(issuer));
-  return one.get(await throughProvider(left.headers.location!, login));
+  return throughProvider(left.headers.location!, login);
 }
+
+const by = async (one: Visitor, path: string, login: string) => one.get(await away(one, path, login));
 
 const linkFor = async (email: string, role: Role = 'admin') => {
   const made = await service.inWork((work) =>
@@ -78,9 +83,9 @@ suite('single sign-on', () => {
       { client_id: '' },
       { client_secret: '' },
     ])
-      assert.equal((await owner.post(`${base}/sso`, { ...settings, ...wrong })).status, 422, JSON.stringify(wrong));
+      assert.equal((await owner.fill(`${base}/sso`, { ...settings, ...wrong })).status, 422, JSON.stringify(wrong));
     assert.equal((await visitor(service).get(`/console/sso/sign-in/${org.publicId}`)).status, 404);
-    assert.equal((await owner.post(`${base}/sso`, settings)).status, 303);
+    assert.equal((await owner.fill(`${base}/sso`, settings)).status, 303);
     const shown = (await owner.get(`${base}/sso`)).text;
     assert.match(shown, /console\/sso\/callback/);
     assert.doesNotMatch(shown, /secret-of-the-console/);
@@ -168,15 +173,73 @@ suite('single sign-on', () => {
   });
 
   test('another tenant is refused, and a provider that does not answer is said to', async () => {
-    await owner.post(`${base}/sso`, { ...settings, tenant: 'ours' });
+    await owner.fill(`${base}/sso`, { ...settings, tenant: 'ours' });
     const dan = visitor(service);
     assert.equal((await by(dan, await linkFor('dan@college.example', 'tutor'), 'dan@theirs')).status, 403);
     assert.equal((await by(dan, await linkFor('dan@college.example', 'tutor'), 'dan')).status, 303);
     assert.equal((await dan.get(base)).status, 200);
-    await owner.post(`${base}/sso`, { ...settings, issuer: `${issuer}/none` });
+    await owner.fill(`${base}/sso`, { ...settings, issuer: `${issuer}/none` });
     assert.equal((await dan.get(base)).status, 303, 'sessions of the provider of before have ended');
     assert.equal((await visitor(service).get(`/console/sso/sign-in/${org.publicId}`)).status, 502);
     await owner.post(`${base}/sso/off`);
     assert.equal((await visitor(service).get(`/console/sso/sign-in/${org.publicId}`)).status, 404);
+  });
+
+  test('a provider that was turned off, or changed, while somebody was on their way back lets nobody in', async () => {
+    assert.equal((await owner.fill(`${base}/sso`, settings)).status, 303);
+    assert.equal((await by(visitor(service), await linkFor('late@college.example'), 'late')).status, 303);
+    const { transaction } = service.app.db;
+    const others = async () =>
+      (await service.app.db.query('select from user_session where sso_organisation_id = $1', [org.id])).length;
+    // Turned off just before the session is made: what was checked is not so any more.
+    const early = visitor(service);
+    const back = await away(early, `/console/sso/sign-in/${org.publicId}`, 'late');
+    service.app.db.transaction = async (inside, turn) => {
+      service.app.db.transaction = transaction;
+      await service.inWork((work) => dropProvider(work, org.id));
+      return transaction(inside, turn);
+    };
+    const refused = await early.get(back);
+    assert.deepEqual([refused.status, early.cookie, await others()], [403, null, 0]);
+    // While it is made: turning off waits for it, and ends it.
+    assert.equal((await owner.fill(`${base}/sso`, settings)).status, 303);
+    const late = visitor(service);
+    const way = await away(late, `/console/sso/sign-in/${org.publicId}`, 'late');
+    const reached = Promise.withResolvers<void>();
+    const off = reached.promise.then(() => service.inWork((work) => dropProvider(work, org.id)));
+    service.app.db.transaction = (inside, turn) => {
+      service.app.db.transaction = transaction;
+      return transaction(
+        (tx) =>
+          inside({
+            async query(sql, values) {
+              if (typeof sql !== 'string' && sql.name === 'session.insert') {
+                reached.resolve();
+                await Promise.race([off, delay(500)]);
+              }
+              return tx.query(sql, values);
+            },
+          }),
+        turn,
+      );
+    };
+    assert.equal((await late.get(way)).status, 303);
+    await off;
+    assert.deepEqual([(await late.get(base)).status, await others()], [303, 0]);
+  });
+
+  test('two owners who set it up at the same time don’t undo each other unseen', async () => {
+    assert.equal((await owner.fill(`${base}/sso`, settings)).status, 303);
+    const second = await personOf(service, org.id, 'owner');
+    const [mine, theirs] = [fieldsOf((await owner.get(`${base}/sso`)).text), (await second.get(`${base}/sso`)).text];
+    const secret: [string, string] = ['client_secret', settings.client_secret];
+    const changed = [...fieldsOf(theirs).filter(([name]) => name !== 'client_id'), ['client_id', 'other'], secret];
+    assert.equal((await second.post(`${base}/sso`, changed as [string, string][])).status, 303);
+    const late = await owner.post(`${base}/sso`, [...mine, secret]);
+    assert.equal(late.status, 409);
+    assert.match(late.text, /<span>other<\/span><\/td><td[^>]*><span>console/);
+    assert.ok(!late.text.includes(settings.client_secret));
+    assert.equal((await owner.post(`${base}/sso`, [...fieldsOf(late.text), secret])).status, 303);
+    assert.match((await owner.get(`${base}/sso`)).text, /value="console"/);
   });
 });

@@ -14,6 +14,22 @@ import type { TestService } from '../service.ts';
 
 export const password = 'four-short-words-9';
 
+/** What a browser would send of the form on a page: every field as it stands. */
+export function fieldsOf(text: string): [string, string][] {
+  const named: Record<string, string> = { quot: '"', '#39': "'", lt: '<', gt: '>', amp: '&' };
+  const plain = (value: string) => value.replace(/&(quot|#39|lt|gt|amp);/g, (_, name: string) => named[name]!);
+  const main = text.slice(text.indexOf('<main'));
+  const found: [string, string][] = [];
+  for (const [tag] of main.matchAll(/<input[^>]*>/g)) {
+    const of = (name: string) => plain(new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1] ?? '');
+    if (/type="(checkbox|radio)"/.test(tag) && !/ checked/.test(tag)) continue;
+    found.push([of('name'), of('value')]);
+  }
+  for (const [, name, inner] of main.matchAll(/<select[^>]* name="([^"]*)"[^>]*>(.*?)<\/select>/gs))
+    found.push([name!, / value="([^"]*)" selected/.exec(inner!)?.[1] ?? '']);
+  return found;
+}
+
 export type Visitor = {
   cookie: string | null;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
@@ -22,6 +38,8 @@ export type Visitor = {
     fields?: Record<string, string> | [string, string][],
     headers?: Record<string, string>,
   ): Promise<Answer>;
+  /** Opens the page, and sends its form to the same address: these fields, and the others as they stand there. */
+  fill(path: string, fields: Record<string, string> | [string, string][]): Promise<Answer>;
   /** Follows redirects to the page where they end. */
   follow(answer: Answer): Promise<Answer>;
 };
@@ -33,6 +51,11 @@ export function visitor(service: TestService, cookie: string | null = null): Vis
     get: (path, headers) => request('GET', path, undefined, headers),
     post: (path, fields = {}, headers = { 'sec-fetch-site': 'same-origin' }) =>
       request('POST', path, new URLSearchParams(fields).toString(), headers),
+    async fill(path, given) {
+      const fields = Array.isArray(given) ? given : Object.entries(given);
+      const others = fieldsOf((await self.get(path)).text).filter(([name]) => !fields.some(([one]) => one === name));
+      return self.post(path, [...others, ...fields]);
+    },
     async follow(answer) {
       let last = answer;
       for (let i = 0; i < 5 && last.status === 303; i++) last = await self.get(last.headers.location!);

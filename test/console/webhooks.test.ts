@@ -4,7 +4,7 @@ import type { Answer } from '../contract/client.ts';
 import { Scenario } from '../scenario.ts';
 import { answer } from '../webhooks/receiver.ts';
 import { withScene } from '../webhooks/scene.ts';
-import { personOf } from './visitor.ts';
+import { fieldsOf, personOf } from './visitor.ts';
 
 /** The pages of webhooks and deliveries, as an integration developer and an admin use them. */
 
@@ -38,11 +38,28 @@ suite('webhooks in the console', () => {
     await scene.emit(['ana']);
     await scene.settle(worker);
     assert.match((await developer.follow(await developer.post(`${here}/resume`))).text, /is active/);
-    const edited = await developer.post(`${here}/edit`, {
+    const edited = await developer.fill(`${here}/edit`, {
       url: 'https://elsewhere.example/x?y=1',
       eventTypes: 'assessment.completed',
     });
     assert.match((await developer.follow(edited)).text, /https:\/\/elsewhere\.example\/x\?y=1/);
+    // Another person's page from before is not saved over it.
+    const [mine, theirs] = [await developer.get(`${here}/edit`), await admin.get(`${here}/edit`)];
+    const named = ({ text }: Answer, url: string) => [
+      ...fieldsOf(text).filter(([name]) => name !== 'url'),
+      ['url', url],
+    ];
+    const sent = named(theirs, 'https://elsewhere.example/second') as [string, string][];
+    assert.equal((await admin.post(`${here}/edit`, sent)).status, 303);
+    const late = await developer.post(`${here}/edit`, [
+      ...fieldsOf(mine.text),
+      ['eventTypes', 'learner.groups.updated'],
+    ]);
+    assert.equal(late.status, 409);
+    assert.match(late.text, /A result is completed; A learner joins/);
+    assert.match((await developer.get(here)).text, /elsewhere\.example\/second/);
+    assert.equal((await developer.post(`${here}/edit`, fieldsOf(late.text))).status, 303);
+    assert.match((await developer.get(here)).text, /elsewhere\.example\/x\?y=1[^]*A learner joins/);
     const rotated = await developer.post(`${here}/rotate`);
     assert.notEqual(/whsec_[\w-]+/.exec(rotated.text)![0], secret);
     const page = await developer.get(here);
