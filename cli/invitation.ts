@@ -10,7 +10,7 @@ import {
 import { extendInvitation, TooSoon } from '../src/invitations/extend.ts';
 import { requireStartCode } from '../src/invitations/start-code.ts';
 import { postInvitations } from '../src/invitations/letters.ts';
-import { findBegun } from '../src/sittings/sittings.ts';
+import { correctSupervision, findBegun } from '../src/sittings/sittings.ts';
 import { cancelInvitation } from '../src/withdrawals/cancel-invitation.ts';
 import { limits } from '../src/limits.ts';
 import type { Call, Command } from './command.ts';
@@ -173,6 +173,7 @@ export const commands: Command[] = [
             ...(supervisor === undefined ? {} : { supervisor }),
             ...(purpose === undefined ? {} : { purpose }),
           };
+          await correctSupervision(work.tx, organisation_id, row.invitation_id, given);
           const result = await adjustInvitation(work, organisation_id, row.invitation_id, given);
           if (result === undefined) throw new Failure(`The invitation ${row.invitation_id} is withdrawn.`);
           if (code === undefined) return { result, resource: row.invitation_id };

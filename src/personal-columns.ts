@@ -139,6 +139,9 @@ export const personalTables: Record<string, PersonalTable> = {
       result: gone,
       void_reason: 'stays: a word of the service',
       released_by: stays,
+      supervision: gone,
+      supervisor: gone,
+      retake_reason: gone,
     },
   },
   sitting_item: {

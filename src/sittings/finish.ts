@@ -109,7 +109,7 @@ async function complete(
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;
     if (row.learner_id !== sitting.learner_id) return 'changed';
-    if (JSON.stringify(await readShown(work.tx, sitting)) !== JSON.stringify(shown)) return 'changed';
+    if (JSON.stringify(await readShown(work.tx, row)) !== JSON.stringify(shown)) return 'changed';
     await recordAssessments(
       work,
       feed,
@@ -153,9 +153,19 @@ async function readShown(tx: Tx, sitting: SittingRow): Promise<Shown> {
   const organisation = await readOrganisation(tx, sitting.organisation_id);
   const [learner] = await findLearnersByIds(tx, sitting.organisation_id, [sitting.learner_id]);
   const invitation = await findInvitation(tx, sitting.organisation_id, sitting.invitation_id);
-  const { supervision, supervisor, purpose, retake_reason } = invitation!;
+  const { purpose } = invitation!;
+  // Given again meanwhile, it speaks of the sittings to come.
+  const { supervision, supervisor, retake_reason } = sitting.supervision === null ? invitation! : sitting;
   const { name, ukprn } = organisation;
-  return { organisation: name, ukprn, learner: learner!, supervision, supervisor, purpose, retake_reason };
+  return {
+    organisation: name,
+    ukprn,
+    learner: learner!,
+    supervision: supervision!,
+    supervisor,
+    purpose,
+    retake_reason,
+  };
 }
 
 function makeEdition(

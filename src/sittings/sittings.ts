@@ -1,5 +1,6 @@
 /** What other nouns may ask of sittings. */
 export {
+  correctSupervision,
   countOpenSittings,
   emptyAnswersBefore,
   emptySittingOfResult,

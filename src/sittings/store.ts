@@ -29,6 +29,10 @@ export type SittingRow = {
   /** Who released the code that it began with, by name, and when. */
   released_by: string | null;
   released_at: Date | null;
+  /** What its invitation said of these when it began; null once it is over, and where a release from before began it. */
+  supervision: string | null;
+  supervisor: string | null;
+  retake_reason: string | null;
 };
 
 const openOf = statement(
@@ -85,8 +89,11 @@ export type SittingItemRow = {
   paused_ms: number;
 };
 
+/** What was said of its supervision stands in the evidence, and nowhere else once a sitting is over. */
+const forgotten = 'supervision = null, supervisor = null, retake_reason = null';
+
 const columns = `organisation_id, sitting_id, invitation_id, learner_id, subject, status, bank_version, settings, time_limit_ms, withheld, used_ms,
-  on_screen_since, last_seen_at, started_at, finished_at, stop, declared_at, void_reason, assessment_id, result, released_by, released_at`;
+  on_screen_since, last_seen_at, started_at, finished_at, stop, declared_at, void_reason, assessment_id, result, released_by, released_at, supervision, supervisor, retake_reason`;
 
 const ofInvitation = statement(
   'sitting.of_invitation',
@@ -108,8 +115,9 @@ const locked = statement(
 const insert = statement(
   'sitting.insert',
   `
-  insert into sitting (organisation_id, sitting_id, invitation_id, learner_id, subject, bank_version, settings, time_limit_ms, withheld, on_screen_since, last_seen_at, started_at, released_by, released_at)
-  select $1, $2, invitation_id, $4, $5, $6, $7, $8, $9, $10, $10, $10, $11, $12 from invitation
+  insert into sitting (organisation_id, sitting_id, invitation_id, learner_id, subject, bank_version, settings, time_limit_ms, withheld, on_screen_since, last_seen_at, started_at, released_by, released_at,
+                       supervision, supervisor, retake_reason)
+  select $1, $2, invitation_id, $4, $5, $6, $7, $8, $9, $10, $10, $10, $11, $12, supervision, supervisor, retake_reason from invitation
    where organisation_id = $1 and invitation_id = $3 and status <> 'withdrawn' for share
   on conflict do nothing
   returning ${columns}`,
@@ -118,7 +126,9 @@ const update = statement(
   'sitting.update',
   `
   update sitting set used_ms = $3, on_screen_since = $4, last_seen_at = $5, stop = $6, declared_at = $7, status = $8, finished_at = $9,
-         void_reason = $10, assessment_id = $11, result = $12
+         void_reason = $10, assessment_id = $11, result = $12,
+         supervision = case $8 when 'open' then supervision end, supervisor = case $8 when 'open' then supervisor end,
+         retake_reason = case $8 when 'open' then retake_reason end
    where organisation_id = $1 and sitting_id = $2`,
 );
 const touch = statement(
@@ -126,6 +136,12 @@ const touch = statement(
   `
   update sitting set last_seen_at = $3
    where organisation_id = $1 and sitting_id = $2 and status = 'open' and (on_screen_since is not null or stop is not null) and last_seen_at < $3`,
+);
+const correct = statement(
+  'sitting.correct_supervision',
+  `
+  update sitting set supervision = coalesce($3, supervision), supervisor = case when $4 then $5 else supervisor end
+   where organisation_id = $1 and invitation_id = $2 and status = 'open' and supervision is not null`,
 );
 const items = statement(
   'sitting.items',
@@ -142,12 +158,12 @@ const history = statement(
 const voidOf = statement(
   'sitting.void_of_learner',
   `
-  update sitting set status = 'void', void_reason = $3, finished_at = $4 where organisation_id = $1 and learner_id = $2 and status = 'open'
+  update sitting set status = 'void', void_reason = $3, finished_at = $4, ${forgotten} where organisation_id = $1 and learner_id = $2 and status = 'open'
   returning sitting_id`,
 );
 const voidUnder = statement(
   'sitting.void_under_invitation',
-  "update sitting set status = 'void', void_reason = $3, finished_at = $4 where organisation_id = $1 and invitation_id = $2 and status = 'open'",
+  `update sitting set status = 'void', void_reason = $3, finished_at = $4, ${forgotten} where organisation_id = $1 and invitation_id = $2 and status = 'open'`,
 );
 const moved = statement(
   'sitting.moved',
@@ -218,7 +234,7 @@ function emptiedWhere(name: string, whose: string) {
     `sitting.emptied_${name}`,
     `
   with emptied as (
-    update sitting set result = null, released_by = null where organisation_id = $1 and ${whose} returning sitting_id)
+    update sitting set result = null, released_by = null, ${forgotten} where organisation_id = $1 and ${whose} returning sitting_id)
   update sitting_item i set answer = null from emptied e
    where i.organisation_id = $1 and i.sitting_id = e.sitting_id and i.answer is not null`,
   );
@@ -355,6 +371,22 @@ export async function updateSitting(tx: Tx, row: SittingRow): Promise<void> {
 /** Somebody is there; not while it is paused. */
 export async function touchSitting(tx: Tx, { organisation_id, sitting_id }: SittingKey, at: Date): Promise<void> {
   await tx.query(touch, [organisation_id, sitting_id, at]);
+}
+
+/** Somebody says how the sitting that is under way is supervised, whatever its invitation said when it began. */
+export async function correctSupervision(
+  tx: Tx,
+  organisationId: number,
+  invitationId: string,
+  given: { supervision?: string; supervisor?: string | null },
+): Promise<void> {
+  await tx.query(correct, [
+    organisationId,
+    invitationId,
+    given.supervision ?? null,
+    given.supervisor !== undefined,
+    given.supervisor ?? null,
+  ]);
 }
 
 export function findItems(tx: Tx, { organisation_id, sitting_id }: SittingKey): Promise<SittingItemRow[]> {

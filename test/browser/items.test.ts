@@ -45,6 +45,9 @@ const sitting: SittingRow = {
   result: null,
   released_by: null,
   released_at: null,
+  supervision: 'Not supervised',
+  supervisor: null,
+  retake_reason: null,
 };
 
 function pageOf(item: Item): string {
