@@ -67,11 +67,11 @@ function decision(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
         `(standard error ${decimal(sitting.se)}), so ${midway ? 'by the IRT engine alone ' : ''}${name} is ${met ? 'met' : 'not met'}. The 95% confidence interval, ` +
         `${decimal(sitting.ci[0])} to ${decimal(sitting.ci[1])}, ${
           inside
-            ? `holds the threshold: the result is borderline${input.is_borderline === false ? '; an amendment has removed the flag' : ''}.`
+            ? `holds the threshold: ${isSetByPerson(input) ? 'what the engines found' : 'the result'} is borderline${input.is_borderline === false ? `; ${flagGone(input)}` : ''}.`
             : `lies entirely ${met ? 'above' : 'below'} the threshold: the decision is clear.`
         }${
           midway
-            ? ` The two engines lie two or more levels apart, so the result is placed midway between them, at ${plainText(sitting.reconciled_level)}.`
+            ? ` The two engines lie two or more levels apart, so ${isSetByPerson(input) ? 'the sitting ended' : 'the result is placed'} midway between them, at ${plainText(sitting.reconciled_level)}.`
             : ''
         }`,
     },
@@ -89,12 +89,21 @@ function decision(input: EvidenceInput, sitting: EvidenceSitting): Block[] {
   ];
 }
 
+/** Editions of version 1 took what a person decided for an amendment, and keep their words. */
+const isSetByPerson = ({ version, replaces }: EvidenceInput): boolean => version === 2 && replaces !== undefined;
+
+/** How a flag that the engines set came to be no more. */
+const flagGone = (input: EvidenceInput): string =>
+  isSetByPerson(input)
+    ? 'the flag ended when a person at the provider set the level'
+    : 'an amendment has removed the flag';
+
 /** The engines' distance is that of the sitting; the flag may have been amended since. */
 function reconciledWords(input: EvidenceInput, sitting: EvidenceSitting): string {
   const apart = levelsApart(sitting.irt_level, sitting.rule_level);
   if (apart === null) return 'Only one engine could judge: its level stands';
   if (apart >= 1)
-    return `A full level or more apart: ${input.needs_review === true ? 'flagged for review' : 'an amendment has removed the flag'}`;
+    return `A full level or more apart: ${input.needs_review === true ? 'flagged for review' : flagGone(input)}`;
   return `Less than a full level apart${input.needs_review === true ? '; an amendment has flagged it for review' : ''}`;
 }
 

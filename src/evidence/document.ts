@@ -272,7 +272,7 @@ function domains(input: EvidenceInput): Block[] {
   const caption =
     input.sitting === undefined
       ? 'Scores as they were recorded with the result. The ticks stand at 40% and 65%.'
-      : `Score: the share of the domain’s questions at ${domainsLevel(input.sitting)} that the learner is expected to answer correctly, not the ` +
+      : `Score: the share of the domain’s questions at ${domainsLevel(input, input.sitting)} that the learner is expected to answer correctly, not the ` +
         'share of the questions given. Ticks at 40% (developing) and 65% (secure). A domain with fewer than 3 answers has no score.';
   return [
     { kind: 'heading', text: 'Domains' },
@@ -280,9 +280,17 @@ function domains(input: EvidenceInput): Block[] {
   ];
 }
 
-/** Editions of before the own level counted were judged at the deciding rule's, and keep their words. */
-function domainsLevel({ domains_level: own }: EvidenceSitting): string {
-  return own === undefined ? 'the deciding level' : `${plainText(own)}, the level of this result,`;
+/**
+ * Editions of before the own level counted were judged at the deciding rule's, and keep their words, as do those that took
+ * the level of the domains for that of the result.
+ */
+function domainsLevel(input: EvidenceInput, { domains_level: own, cuts, reconciled_level }: EvidenceSitting): string {
+  if (own === undefined) return 'the deciding level';
+  const placed = input.working_level ?? input.rqf_level;
+  if (input.version !== 2 || own === placed) return `${plainText(own)}, the level of this result,`;
+  if (own === cuts[0]?.level && (placed === belowEntry || reconciled_level === belowEntry))
+    return `${plainText(own)}, the lowest level,`;
+  return `${plainText(own)}, the level before the placement was changed,`;
 }
 
 /** Without a sitting the page says what it does not know, rather than leaving it out. */

@@ -46,7 +46,7 @@ export type EvidenceSitting = {
   provisional?: true;
   /** The error that this adds, in logits, which `se`, `ci` and the probabilities hold; absent where they don't. */
   calibration_sd?: number;
-  /** The level that the domains are judged at; absent where it is the deciding rule's. */
+  /** The level that the domains are judged at, not always the result's; absent where it is the deciding rule's. */
   domains_level?: string;
   /** The share of a level's questions that stands for meeting the level, 0.65. */
   threshold_share: number;
@@ -91,8 +91,8 @@ export type EvidenceAmendment = {
  * A shape once published is never changed: stored editions are rendered again from it to verify them.
  */
 export type EvidenceInput = {
-  /** The shape of this value; absent means 1. */
-  version?: 1;
+  /** The shape of this value; absent means 1. From 2 on, what a person has changed is told from what the sitting found. */
+  version?: 1 | 2;
   source: 'imported' | 'sitting';
   organisation_name: string;
   /** The provider's UKPRN; absent where it is not known. */

@@ -17,6 +17,8 @@ import { lockFeed } from '../feed/position.ts';
 import { formatPosition } from '../feed/time.ts';
 import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
+import type { Level } from '../scoring/levels.ts';
+import { levelName } from '../scoring/levels.ts';
 import type { EvidenceInput } from './document.ts';
 import type { EvidenceAmendment } from './input.ts';
 import { buildDocument } from './document.ts';
@@ -167,6 +169,7 @@ const amendmentsOf = (history: readonly HistoryEntry[]): EvidenceAmendment[] =>
  * What the next edition of a result says. An amendment doesn't change how the result came about: every edition tells of the
  * same sitting.
  * @param of the result whose editions came before
+ * @param judged where the domains were judged anew: at which level, and from how many answers each
  */
 async function nextInput(
   app: App,
@@ -174,16 +177,17 @@ async function nextInput(
   row: Pick<StoredAssessment, 'assessment_id' | 'body' | 'assessed_at' | 'learner' | 'source'>,
   of: string,
   amendments: EvidenceAmendment[],
+  judged: JudgedDomains | null = null,
 ): Promise<{ input: EvidenceInput; last: number }> {
   const organisation = await readOrganisation(app.db, organisationId);
   const [found] = await app.db.query<{ edition: number; input: string }>(newest, [organisationId, of]);
   const before = found === undefined ? null : (JSON.parse(found.input) as EvidenceInput);
-  const answered = new Map(before?.domains.map((domain) => [domain.name, domain.answered]));
+  const answered = new Map((judged ?? before)?.domains.map((domain) => [domain.name, domain.answered]));
   const content = contentOf(row.body, row.assessed_at);
   const replaces = of === row.assessment_id ? before?.replaces : of;
   const last = of === row.assessment_id ? (found?.edition ?? 0) : 0;
   const input: EvidenceInput = {
-    version: 1,
+    version: 2,
     organisation_name: organisation.name,
     ...(organisation.ukprn === null ? {} : { ukprn: organisation.ukprn }),
     learner: JSON.parse(row.learner),
@@ -205,7 +209,12 @@ async function nextInput(
     ...(content.level_probabilities === null ? {} : { level_probabilities: content.level_probabilities }),
     verify_url: verifyUrl(app),
     source: row.source,
-    ...(before?.sitting === undefined ? {} : { sitting: before.sitting }),
+    ...(before?.sitting === undefined
+      ? {}
+      : {
+          sitting:
+            judged === null ? before.sitting : { ...before.sitting, domains_level: levelName(judged.domainLevel) },
+        }),
     ...(replaces === undefined ? {} : { replaces }),
     ...(content.reviewed_at === undefined ? {} : { reviewed_at: content.reviewed_at }),
     ...(amendments.length === 0 ? {} : { amendments }),
@@ -213,17 +222,19 @@ async function nextInput(
   return { input, last };
 }
 
+type JudgedDomains = { domainLevel: Level; domains: readonly { name: string; answered: number }[] };
+
 /** The first edition of a result that takes another one's place, made before it is recorded. */
 export async function renderReplacement(
   app: App,
   organisationId: number,
   from: StoredAssessment,
   to: Pick<StoredAssessment, 'assessment_id' | 'body' | 'assessed_at' | 'learner' | 'source'>,
-  why: { at: string; reason: string },
+  { judged, ...why }: { at: string; reason: string; judged: JudgedDomains | null },
 ): Promise<Edition> {
   const history = (await historyOf(app.db, organisationId, from.assessment_id)) ?? [];
   const amendments = [...amendmentsOf(history), { ...why, changes: differences(from.body, to.body) }];
-  const { input } = await nextInput(app, organisationId, to, from.assessment_id, amendments);
+  const { input } = await nextInput(app, organisationId, to, from.assessment_id, amendments, judged);
   return renderInTurn(organisationId, input);
 }
 

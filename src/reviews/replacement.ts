@@ -7,6 +7,8 @@ import type { Edition } from '../evidence/evidence.ts';
 import { renderReplacement } from '../evidence/evidence.ts';
 import { belowEntry, levelName, levelsOf, publishedLevels } from '../scoring/levels.ts';
 import type { Placement, Subject } from '../scoring/levels.ts';
+import { publishedDomains } from '../scoring/score.ts';
+import { judgeDomainsAgain } from '../sittings/judge-again.ts';
 import { frameworkOf } from '../sittings/standards.ts';
 
 /** The placements that somebody can set, lowest first, by the names that working levels have. */
@@ -22,7 +24,8 @@ export type Replacement = { from: StoredAssessment; to: NewAssessment; edition: 
 
 /**
  * Makes ready what takes the place of a result whose level a person has set: its level can't be amended, because platforms
- * filter by it. The sitting stays what it was; flags, which say how the engines came to a level, end.
+ * filter by it. The sitting stays what it was, and its domains are judged at that level; flags, which say how the engines
+ * came to a level, end.
  * @returns `same` where it is at that level already
  */
 export async function prepareReplacement(
@@ -38,9 +41,14 @@ export async function prepareReplacement(
   const level = publishedLevels(before.subject, placement);
   if (level.working_level === before.working_level && level.rqf_level === before.rqf_level) return 'same';
   const atMs = app.clock.nowMs();
+  const judged = await judgeDomainsAgain(app, organisationId, assessmentId, before.domains, {
+    from: placementsOf(before.subject).get(before.working_level ?? ''),
+    to: placement,
+  });
   const texts = storedTexts({
     ...before,
     ...level,
+    ...(judged === null ? {} : { domains: publishedDomains(judged.domains) }),
     framework: from.source === 'sitting' ? frameworkOf(before.subject, level.rqf_level) : before.framework,
     is_borderline: false,
     needs_review: false,
@@ -53,6 +61,6 @@ export async function prepareReplacement(
     assessed_at: from.assessed_at,
   };
   const to = { ...made, learner: from.learner, ...texts };
-  const edition = await renderReplacement(app, organisationId, from, to, { at: formatMs(atMs), reason });
+  const edition = await renderReplacement(app, organisationId, from, to, { at: formatMs(atMs), reason, judged });
   return { from, to: { ...to, report_sha256: edition.sha256 }, edition, atMs };
 }

@@ -1,6 +1,6 @@
 import { calibrationSd, widened, widenedPosterior } from './calibration.ts';
 import { standardPrior, confidenceInterval, mle, momentsOf, posteriorOf, wle } from './irt.ts';
-import type { MleEstimate, Prior, Response, WleEstimate } from './irt.ts';
+import type { EapEstimate, MleEstimate, Prior, Response, WleEstimate } from './irt.ts';
 import { BankFault, defaultTau, solveCuts } from './cuts.ts';
 import type { Cut, ScoredItem } from './cuts.ts';
 import { scoreDomains } from './domains.ts';
@@ -156,8 +156,6 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
   const fit = personFit(answers);
   if (fit.change === 'better' || fit.change === 'worse') flags.push('person_fit');
 
-  const { placement } = reconciliation;
-  const domainLevel = placement === 'below_entry' ? cuts[0]!.level : placement;
   return {
     outcome: 'scored',
     subject: bank.subject,
@@ -182,19 +180,34 @@ export function score(prepared: ScoringBank, responses: readonly ItemResponse[])
     rules,
     cuts: cuts.map((cut) => ({ ...cut })),
     tau,
-    domainLevel,
-    domains: scoreDomains(
-      bank.domains.map((domain) => domain.name),
-      domainLevel,
-      bank.items,
-      answers,
-      ability,
-    ),
+    ...domainsAt(prepared, reconciliation.placement, answers, ability),
     flags,
     personFit: fit,
     counts,
     versions: { bank: bank.version, ...engineVersions },
   };
+}
+
+/** The domains at a placement: at the level met, the lowest where none is. */
+function domainsAt(
+  { bank, cuts }: ScoringBank,
+  placement: Placement,
+  answers: readonly ScoredAnswer[],
+  ability: EapEstimate,
+): Required<Pick<ScoredResult, 'domainLevel' | 'domains'>> {
+  const domainLevel = placement === 'below_entry' ? cuts[0]!.level : placement;
+  const names = bank.domains.map((domain) => domain.name);
+  return { domainLevel, domains: scoreDomains(names, domainLevel, bank.items, answers, ability) };
+}
+
+/** The domains of a result at another placement than its engines', from the same answers and the same estimate. */
+export function judgeDomains(
+  prepared: ScoringBank,
+  placement: Placement,
+  responses: readonly ItemResponse[],
+  { irt }: Pick<ScoredResult, 'irt'>,
+): ReturnType<typeof domainsAt> {
+  return domainsAt(prepared, placement, scoredAnswers(prepared, responses), { theta: irt.theta, sd: irt.se });
 }
 
 /** The scored part of a published assessment, in the names of the API. */
@@ -211,9 +224,12 @@ export function publishedResult(result: ScoredResult): PublishedResult {
     is_borderline: result.isBorderline,
     needs_review: result.needsReview,
     level_probabilities: result.irt.levelProbabilities,
-    domains: result.domains.map(({ name, scorePct, status }) => ({ name, score_pct: scorePct, status })),
+    domains: publishedDomains(result.domains),
   };
 }
+
+export const publishedDomains = (domains: readonly DomainResult[]): PublishedResult['domains'] =>
+  domains.map(({ name, scorePct, status }) => ({ name, score_pct: scorePct, status }));
 
 function scoredAnswers(prepared: ScoringBank, responses: readonly ItemResponse[]): ScoredAnswer[] {
   const seen = new Set<string>();

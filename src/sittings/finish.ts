@@ -179,7 +179,7 @@ function makeEdition(
 ): Edition {
   const { assessed_at_us, ...fields } = content;
   return renderEdition({
-    version: 1,
+    version: 2,
     source: 'sitting',
     organisation_name: shown.organisation,
     ...(shown.ukprn === null ? {} : { ukprn: shown.ukprn }),

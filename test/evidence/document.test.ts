@@ -8,6 +8,7 @@ import {
   belowEntryResult,
   hostileNames,
   importedResult,
+  placedResult,
   sitting,
   sittingResult,
   supervisedResult,
@@ -222,6 +223,37 @@ suite("an amendment of a sitting's result", () => {
       /An amendment has changed the placement: the sitting itself ended at Level 1\./,
     );
     assert.ok(!sentences({}).includes('amendment'));
+  });
+});
+
+suite('an edition of a result whose level a person has set', () => {
+  const replaced = (changes: Parameters<typeof placedResult>[0] = {}) => textOf(buildDocument(placedResult(changes)));
+
+  test('says that a person ended the flags, and at which level its domains are', () => {
+    const all = replaced();
+    assert.match(all, /questions at Level 2, the level of this result, that/);
+    assert.match(
+      all,
+      /what the engines found is borderline; the flag ended when a person at the provider set the level/,
+    );
+    assert.match(all, /A full level or more apart: the flag ended when a person at the provider set the level/);
+    assert.doesNotMatch(all, /an amendment/);
+  });
+
+  test('names the level of the domains where it is another one', () => {
+    const at = (level: string, working_level: string) =>
+      /questions at ([^,]+, [^,]+),/.exec(
+        replaced({ working_level, sitting: { ...sitting, domains_level: level } }),
+      )?.[1];
+    assert.equal(at('Level 1', 'Level 2'), 'Level 1, the level before the placement was changed');
+    assert.equal(at('Entry Level 1', 'Working towards Entry Level'), 'Entry Level 1, the lowest level');
+    assert.equal(at('Entry Level 1', 'Entry Level 1'), 'Entry Level 1, the level of this result');
+  });
+
+  test('was told otherwise before: those editions keep their words', () => {
+    const all = replaced({ version: 1, sitting: { ...sitting, domains_level: 'Level 1' } });
+    assert.match(all, /questions at Level 1, the level of this result, that/);
+    assert.match(all, /the result is borderline; an amendment has removed the flag/);
   });
 });
 

@@ -241,6 +241,24 @@ export function topResult(): EvidenceInput {
   });
 }
 
+/** A person at the provider has set another level than the engines found. */
+export function placedResult(changes: Partial<EvidenceInput> = {}): EvidenceInput {
+  return sittingResult({
+    version: 2,
+    edition: 1,
+    replaces: '0f2a9e0c-77d1-4c39-b6c8-1b0e4fd2a963',
+    reviewed_at: '2026-10-06T10:00:00.000Z',
+    rqf_level: 'Level 2',
+    rqf_level_code: 3,
+    working_level: 'Level 2',
+    recommended_next_level: 'Level 3',
+    is_borderline: false,
+    needs_review: false,
+    sitting: { ...sitting, domains_level: 'Level 2' },
+    ...changes,
+  });
+}
+
 /** An imported result of which next to nothing is known. */
 export function bareResult(): EvidenceInput {
   return importedResult({
@@ -316,6 +334,7 @@ export const goldenInputs: readonly { name: string; input: EvidenceInput }[] = [
   { name: 'bare', input: bareResult() },
   { name: 'provider and supervisor', input: supervisedResult() },
   { name: 'signs', input: signedResult() },
+  { name: 'placed by a person', input: placedResult() },
   {
     name: 'another assessment',
     input: sittingResult({ sitting: { ...sitting, purpose: 'progress', retake_reason: 'The fire alarm rang' } }),

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { amendAssessment } from '../../src/assessments/amend.ts';
+import type { EvidenceInput } from '../../src/evidence/document.ts';
+import { buildDocument } from '../../src/evidence/document.ts';
+import { readReport } from '../../src/evidence/evidence.ts';
+import { seededRandom } from '../../src/random.ts';
+import { recordAgain } from '../../src/reviews/record-again.ts';
+import { placementsOf, prepareReplacement } from '../../src/reviews/replacement.ts';
+import { withService } from '../service.ts';
+import { invited } from './learner.ts';
+
+type Domain = { name: string; score_pct: number | null; status: string | null };
+
+suite('a result whose level a person sets has its domains at that level', async () => {
+  const service = await withService({ random: seededRandom('judged again') });
+  const org = await service.organisation();
+  const read = async (id: string) =>
+    (await org.get(`/assessments/${id}`)).body.data as { working_level: string; domains: Domain[] };
+
+  async function places(id: string, level: string): Promise<string> {
+    const placement = placementsOf('digital').get(level)!;
+    const made = await prepareReplacement(service.app, org.id, id, placement, 'Seen in class');
+    assert.ok(typeof made === 'object');
+    const decision = { actor: 'operator', reason: 'Seen in class', answer: null, seen: null };
+    assert.equal(await service.inWork((work) => recordAgain(work, org.id, made, decision)), null);
+    return made.to.assessment_id;
+  }
+  const amends = (id: string, changes: Parameters<typeof amendAssessment>[3]) =>
+    service.inWork((work) =>
+      amendAssessment(work, org.id, id, changes, { actor: 'operator', reason: 'Looked at again' }),
+    );
+
+  /** What the newest edition says below the table of domains. */
+  async function caption(id: string): Promise<string> {
+    await readReport(service.app, org.id, id);
+    const [row] = await service.app.db.query<{ input: string }>(
+      'select input from evidence where assessment_id = $1 order by edition desc limit 1',
+      [id],
+    );
+    const { blocks } = buildDocument(JSON.parse(row!.input) as EvidenceInput);
+    return blocks.find((block) => block.kind === 'bars')!.caption;
+  }
+
+  test('up and back again, after amendments of the level and of the domains', async () => {
+    const learner = await invited(service, org, { theta: 0.6 });
+    const { assessment_id: first } = await learner.sits();
+    const { working_level: found, domains } = await read(first!);
+    assert.equal(found, 'Level 1');
+    assert.match(await caption(first!), /questions at Level 1, the level of this result, that/);
+
+    const up = await places(first!, 'Level 2');
+    const above = (await read(up)).domains;
+    assert.deepEqual(
+      above.map(({ name }) => name),
+      domains.map(({ name }) => name),
+    );
+    for (const [i, { score_pct }] of above.entries())
+      assert.ok(score_pct! < domains[i]!.score_pct!, 'less is right of what is harder');
+    assert.match(await caption(up), /questions at Level 2, the level of this result, that/);
+
+    await amends(up, { working_level: 'Level 1' });
+    assert.match(await caption(up), /questions at Level 2, the level before the placement was changed, that/);
+    await amends(up, { working_level: 'Level 2' });
+    const back = await places(up, 'Level 1');
+    assert.deepEqual((await read(back)).domains, domains);
+
+    const set = [{ name: domains[0]!.name, score_pct: 50, status: 'developing' }];
+    await amends(back, { domains: set });
+    const again = await places(back, 'Level 2');
+    assert.deepEqual((await read(again)).domains, set);
+    assert.match(await caption(again), /questions at Level 1, the level before the placement was changed, that/);
+  });
+});
