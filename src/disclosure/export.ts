@@ -5,7 +5,7 @@ import { statement } from '../db/database.ts';
 import { formatPosition } from '../feed/time.ts';
 import { isJsonObject } from '../json.ts';
 import { findPerson } from '../learners/learners.ts';
-import { keptReplies } from '../withdrawals/kept-replies.ts';
+import { keptReplies, replyFor } from '../withdrawals/kept-replies.ts';
 import { summaryPage } from './summary.ts';
 import { learnerTables } from './tables.ts';
 
@@ -123,7 +123,7 @@ export async function* exportLearner(app: App, { organisation, learnerId }: Expo
   if (learner === undefined) throw new Error('there is no such learner');
   const sought = await findPerson(app.db, id, { learner_id: learnerId, ref: (learner.ref ?? null) as string | null });
   const replies: unknown[] = [];
-  for await (const { reply } of keptReplies(app.db, app.secrets, id, sought)) replies.push(unfolded(reply));
+  for await (const { reply } of keptReplies(app.db, app.secrets, id, sought)) replies.push(replyFor(reply, sought));
   if (replies.length > 0) addJson('kept_replies', replies);
   const evidence = await app.db.query<{ assessment_id: string; edition: number }>(files, [id, learnerId]);
   for (const { assessment_id, edition } of evidence) {

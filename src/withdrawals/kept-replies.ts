@@ -1,5 +1,7 @@
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import type { KeptReply } from '../http/route.ts';
+import { isJsonObject } from '../json.ts';
 import type { Secrets } from '../secrets.ts';
 
 const kept = statement(
@@ -49,6 +51,24 @@ export async function* keptReplies(
     if (rows.length < rowsAtOnce) return;
     after = rows.at(-1)!.key_sha256;
   }
+}
+
+/** The lists of what became of references. */
+const listsOfRefs = new Set(['added', 'already_members', 'not_found', 'removed', 'not_members']);
+
+/**
+ * A reply as a person may see it: of the lists of references only their own. It says nothing where it can't be opened.
+ */
+export function replyFor(reply: string, { refs }: Sought): unknown {
+  if (reply === '') return reply;
+  const kept = JSON.parse(reply) as KeptReply;
+  const body = kept.body === '' ? null : (JSON.parse(kept.body) as unknown);
+  if (!isJsonObject(body)) return kept;
+  const own = Object.entries(body).map(([name, value]) => [
+    name,
+    listsOfRefs.has(name) && Array.isArray(value) ? value.filter((ref) => refs.includes(ref as string)) : value,
+  ]);
+  return { ...kept, body: JSON.stringify(Object.fromEntries(own)) };
 }
 
 /** Forgets those replies, and those that can't be opened. */

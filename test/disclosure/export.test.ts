@@ -50,6 +50,13 @@ async function person(ref: string, name: string): Promise<string> {
 
 const zebediah = await person('zq-4471', 'Zebediah Quagmire');
 const other = await person('op-1', 'Ophelia Underhill');
+const both = await org.post('/groups', { type: 'cohort', ref: 'both', name: 'Both' });
+for (const path of ['members', 'members', 'members/remove'])
+  await org.post(
+    `/groups/${both.body.data.id}/${path}`,
+    { learner_refs: ['op-1', 'zq-4471', 'nobody-1'] },
+    { 'idempotency-key': app.random.uuid() },
+  );
 
 async function exported(of: TestOrganisation, learnerId: string): Promise<Record<string, Buffer>> {
   const organisation = await readOrganisation(app.db, of.id);
@@ -116,7 +123,19 @@ suite('the export of a learner', () => {
 
   test('has nothing of anybody else, no keys of questions, and every evidence file', async () => {
     const text = textOf(held);
-    for (const word of ['Ophelia', 'Underhill', 'op-1', other]) assert.ok(!text.includes(word), word);
+    for (const word of ['Ophelia', 'Underhill', 'op-1', 'nobody-1', other]) assert.ok(!text.includes(word), word);
+    const replies = JSON.parse(held['data/kept_replies.json']!.toString()) as { body: string }[];
+    const lists = replies.map(({ body }) => JSON.parse(body)).filter((body) => !('data' in body));
+    assert.deepEqual(
+      lists.map((body) => JSON.stringify(body)).toSorted(),
+      [
+        { added: [], already_members: ['zq-4471'], not_found: [] },
+        { added: ['zq-4471'], already_members: [], not_found: [] },
+        { removed: ['zq-4471'], not_members: [] },
+      ]
+        .map((body) => JSON.stringify(body))
+        .toSorted(),
+    );
     assert.ok(textOf(await exported(org, other)).includes('Underhill'));
     const items = JSON.parse(held['data/sitting_item.json']!.toString()) as any[];
     assert.ok(items.length > 3);
