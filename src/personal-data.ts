@@ -99,7 +99,8 @@ export function isOpaqueRef(text: string): boolean {
   return text.length <= limits.learnerRefChars && opaqueRef.test(text) && !holdsNationalInsuranceNumber(text);
 }
 
-function letters(text: string): string {
+/** The letters of a text in lower case, without marks and whatever stands between them. */
+export function letters(text: string): string {
   if (isAscii(text)) return text.toLowerCase().replace(/[^a-z]/g, '');
   return text
     .normalize('NFKD')

@@ -7,7 +7,7 @@ import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../groups/sight.ts';
 import { limits } from '../limits.ts';
-import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
+import { letters, refPattern, withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import type { Check, Checked } from './check.ts';
 import type { Within } from './invite.ts';
 import { inviteLearners } from './invite.ts';
@@ -136,15 +136,18 @@ const emptyRows = statement(
   update invitation_run_row set cells = null, ready = null, faults = case when outcome is null then null else faults end
    where organisation_id = $1 and run_id = $2 and cells is not null`,
 );
-// Whose reference isn't right, or isn't given, is known by name.
+// A row without a reference, or with one that can't be used (it is out of shape, or the name itself), is known by its
+// name or address. A row with another reference is somebody else's, whatever its name, address and faults.
 const deleteOfPerson = statement(
   'invitation_run.delete_of_person',
   `
   with gone as (
     delete from invitation_run_row
      where organisation_id = $1 and cells is not null
-       and (cells ->> 'ref' = any($2) or lower(cells ->> 'email') = lower($4)
-            or (lower(cells ->> 'full_name') = lower($3) and (cells ->> 'ref' is null or faults is not null)))
+       and (cells ->> 'ref' = any($2)
+            or ((lower(cells ->> 'full_name') = lower($3) or lower(cells ->> 'email') = lower($4))
+                and (cells ->> 'ref' is null or cells ->> 'ref' !~ '${refPattern}'
+                     or regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') = nullif($5, ''))))
     returning run_id, faults is not null as faulty),
   counted as (
     select run_id, count(*) as rows, count(*) filter (where faulty) as faulty from gone group by run_id)
@@ -355,7 +358,7 @@ export async function forgetRunRows(
   organisationId: number,
   { refs, fullName, email }: { refs: readonly string[]; fullName: string; email: string | null },
 ): Promise<void> {
-  await tx.query(deleteOfPerson, [organisationId, refs, fullName, email]);
+  await tx.query(deleteOfPerson, [organisationId, refs, fullName, email, letters(fullName)]);
 }
 
 /** One batch of a run. @returns whether more is to be done now */

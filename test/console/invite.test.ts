@@ -81,25 +81,27 @@ suite('a table of learners in the console', () => {
     assert.equal(count, 0);
   });
 
-  test('whoever is erased is gone from tables that wait, by reference, name or address; others of the name stay', async () => {
+  test('whoever is erased is gone from tables that wait, by reference, name or address; others of the name or the address stay', async () => {
     const owner = await personOf(service, org.id, 'owner');
     const given = { ref: 'E-1', full_name: 'Una Quill', email: 'una@quill.example' };
     const { learner_id: id } = (await org.post('/learners', given)).body.data;
     const once = fresh();
     const rows = 'E-1\tUna\n\tUNA QUILL\n\tMs Quill\tUna@quill.example\nE-2\tUna Quill\n\tQuill b\nx y\tBad';
-    await owner.post(`${base}/invite`, { rows, once });
+    const more =
+      '\nE-3\tUna’s Brother\tuna@quill.example\nE-4\tUna Quill\tno address\nu q\tUna Quill\nUnaQuill\tUna Quill';
+    await owner.post(`${base}/invite`, { rows: rows + more, once });
     await inWork(app, feedLane(org.id), (work) => eraseLearner(work, org.id, id, { actor: 'operator' }));
     const left = await app.db.query<{ name: string }>(
-      "select cells ->> 'full_name' as name from invitation_run_row where run_id = $1 order by row_no",
+      "select concat_ws(' ', cells ->> 'ref', cells ->> 'full_name', cells ->> 'email') as name from invitation_run_row where run_id = $1 order by row_no",
       [once],
     );
     assert.deepEqual(
       left.map((row) => row.name),
-      ['Una Quill', 'Quill b', 'Bad'],
+      ['E-2 Una Quill', 'Quill b', 'x y Bad', 'E-3 Una’s Brother una@quill.example', 'E-4 Una Quill no address'],
     );
     const page = (await owner.get(`${base}/invite/${once}`)).text;
-    assert.match(page, /<dt>Rows<\/dt><dd>3<\/dd>/);
-    assert.match(page, /1 row needs correcting/);
+    assert.match(page, /<dt>Rows<\/dt><dd>5<\/dd>/);
+    assert.match(page, /2 rows need correcting/);
     await owner.post(`${base}/invite/${once}/cancel`);
   });
 
