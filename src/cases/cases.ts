@@ -3,6 +3,7 @@ import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
+import { isHeld } from '../holds/holds.ts';
 import { findPresentLearner, wasErased } from '../learners/learners.ts';
 
 /**
@@ -115,9 +116,11 @@ const prune = statement(
   'case.prune',
   `
   with old as (
-    update data_case set about = null where closed_at < $1 and about is not null)
+    update data_case c set about = null
+     where c.closed_at < $1 and c.about is not null and not ${isHeld('c.organisation_id', 'c.learner_id', '$2')})
   update data_case_entry e set text = null from data_case c
-   where c.closed_at < $1 and e.organisation_id = c.organisation_id and e.case_id = c.case_id and e.text is not null`,
+   where c.closed_at < $1 and e.organisation_id = c.organisation_id and e.case_id = c.case_id and e.text is not null
+     and not ${isHeld('c.organisation_id', 'c.learner_id', '$2')}`,
 );
 
 const months = (extended: boolean): number => (extended ? 3 : 1);
@@ -251,7 +254,7 @@ export async function passCases(tx: Tx, organisationId: number, from: string, to
   await tx.query(pass, [organisationId, from, to]);
 }
 
-/** Takes the texts of cases that were closed long ago. */
+/** Takes the texts of cases that were closed long ago, unless a hold is on their learner or the organisation. */
 export async function pruneCases(work: Work, keptMs: number): Promise<void> {
-  await work.tx.query(prune, [new Date(work.nowMs - keptMs)]);
+  await work.tx.query(prune, [new Date(work.nowMs - keptMs), new Date(work.nowMs)]);
 }

@@ -14,7 +14,7 @@ import {
 } from '../../src/cases/cases.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
-import { placeHold } from '../../src/holds/holds.ts';
+import { placeHold, releaseHold } from '../../src/holds/holds.ts';
 import { manualClock } from '../../src/clock.ts';
 import { withService } from '../service.ts';
 import { personOf } from '../console/visitor.ts';
@@ -117,6 +117,47 @@ suite('the clock of a case', () => {
     assert.equal((await findCase(app.db, org.id, id))!.about, null);
     assert.notEqual((await findCase(app.db, org.id, still))!.about, null);
   });
+});
+
+test('what a hold keeps stays in closed cases, too, until it ends', async () => {
+  const held = await service.organisation();
+  const { learner_id: learnerId } = (await held.post('/learners', { ref: 'cy', full_name: 'Cy Young' })).body.data;
+  const opened = async (of: string | null) => {
+    const caseId = app.random.uuid();
+    const given = { kind: 'complaint', caseId, about: 'By letter', note: 'Asked why', actor: 'operator' } as const;
+    await service.inWork(async (work) => {
+      await openCase(work, held.id, { ...given, learnerId: of, receivedAt: new Date(work.nowMs) });
+      await takeStep(work, held.id, caseId, { kind: 'closed', outcome: 'done', text: null, actor: 'operator' });
+    });
+    return caseId;
+  };
+  const [own, other] = [await opened(learnerId), await opened(null)];
+  /** Which of the two cases have kept their texts, ten days later. */
+  const pruned = async () => {
+    clock.advance(10 * dayMs);
+    await service.inWork((work) => pruneCases(work, 9 * dayMs));
+    const kept = [];
+    for (const id of [own, other]) {
+      const [opening] = await listEntries(app.db, held.id, id);
+      const { about } = (await findCase(app.db, held.id, id))!;
+      assert.equal(opening!.text === null, about === null);
+      kept.push(about !== null);
+    }
+    return kept;
+  };
+  const holds = async (of: string | null) => {
+    const holdId = app.random.uuid();
+    await service.inWork((work) =>
+      placeHold(work, held.id, { holdId, learnerId: of, reason: 'A claim', actor: 'operator', endsAt: null }),
+    );
+    return () => service.inWork((work) => releaseHold(work, held.id, holdId, { actor: 'operator' }));
+  };
+  const [onAll, onOwn] = [await holds(null), await holds(learnerId)];
+  assert.deepEqual(await pruned(), [true, true]);
+  await onAll();
+  assert.deepEqual(await pruned(), [true, false]);
+  await onOwn();
+  assert.deepEqual(await pruned(), [false, false]);
 });
 
 suite('cases in the console and at the command line', () => {
