@@ -50,7 +50,10 @@ export type SubjectBank = {
 };
 
 export type Bank = {
-  /** `<number>-<first 12 hex digits of the content's SHA-256>`, frozen into every sitting and result. */
+  /**
+   * `<number>-<first 12 hex digits of the content's SHA-256>`, as it was when it was made; frozen into every sitting and
+   * result.
+   */
   version: string;
   number: number;
   /** SHA-256 over all items and passages, and over what the templates make of fixed seeds. */
@@ -184,12 +187,16 @@ function countedItem(item: Item, passages: ReadonlyMap<string, Passage>): Counte
   };
 }
 
-/** Makes the bank of some files. Throws scoring's `BankFault` where cuts can't be solved or don't rise. */
-export function bankOf(files: BankFiles): Bank {
+/**
+ * Makes the bank of some files. Throws scoring's `BankFault` where cuts can't be solved or don't rise.
+ * @param storedAs the version that the files were stored under: a later release's templates may make something else of
+ *   the same items, and so another hash
+ */
+export function bankOf(files: BankFiles, storedAs: string | null = null): Bank {
   const sha256 = contentHash(files);
   const items = new Map(files.items.map((item) => [item.id, item]));
   const passages = new Map(files.passages.map((passage) => [passage.id, passage]));
-  const version = `${files.number}-${sha256.slice(0, 12)}`;
+  const version = storedAs ?? `${files.number}-${sha256.slice(0, 12)}`;
   const of = (subject: Subject): SubjectBank => {
     const own = files.items.filter((item) => item.subject === subject && item.state !== 'retired');
     const counted = own.map((item) => countedItem(item, passages));

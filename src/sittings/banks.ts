@@ -89,7 +89,7 @@ export class Banks {
     const [row] = await tx.query<{ content: string }>(read, [version]);
     if (row === undefined) throw new Error(`bank version ${version} is not stored`);
     // Of those who asked at once, the first one to get here makes it ready.
-    const made = this.#ready.get(version) ?? ready(bankOf(JSON.parse(row.content) as BankFiles));
+    const made = this.#ready.get(version) ?? ready(bankOf(JSON.parse(row.content) as BankFiles, version));
     this.#ready.set(version, made);
     return made;
   }
