@@ -136,18 +136,24 @@ const emptyRows = statement(
   update invitation_run_row set cells = null, ready = null, faults = case when outcome is null then null else faults end
    where organisation_id = $1 and run_id = $2 and cells is not null`,
 );
-// A row without a reference, or with one that can't be used (it is out of shape, or the name itself), is known by its
-// name or address. A row with another reference is somebody else's, whatever its name, address and faults.
+/** SQL: whether a row has a reference, neither out of shape nor the name itself. */
+const hasUsableRef = `(cells ->> 'ref' ~ '${refPattern}' and regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') is distinct from nullif($5, ''))`;
+// A row without a reference, or with one that can't be used, is known by its name or address. A row with another reference
+// is somebody else's, whatever its name and faults: of it only the person's address goes.
 const deleteOfPerson = statement(
   'invitation_run.delete_of_person',
   `
-  with gone as (
+  with without as (
+    update invitation_run_row
+       set cells = cells - 'email', ready = case when ready is null then null else ready || '{"email":null}' end
+     where organisation_id = $1 and cells is not null
+       and lower(cells ->> 'email') = lower($4) and ${hasUsableRef} and not cells ->> 'ref' = any($2)),
+  gone as (
     delete from invitation_run_row
      where organisation_id = $1 and cells is not null
        and (cells ->> 'ref' = any($2)
             or ((lower(cells ->> 'full_name') = lower($3) or lower(cells ->> 'email') = lower($4))
-                and (cells ->> 'ref' is null or cells ->> 'ref' !~ '${refPattern}'
-                     or regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') = nullif($5, ''))))
+                and ${hasUsableRef} is not true))
     returning run_id, faults is not null as faulty),
   counted as (
     select run_id, count(*) as rows, count(*) filter (where faulty) as faulty from gone group by run_id)
