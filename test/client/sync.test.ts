@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Change, Report } from '../../client/src/index.ts';
+import type { Change, Filters, Report } from '../../client/src/index.ts';
 import { openMirror, sync, SyncStopped } from '../../client/src/index.ts';
 import { Backup } from '../../src/sandbox/backup.ts';
 import { client as apiClient } from '../contract/client.ts';
@@ -79,6 +79,37 @@ suite('a mirror', async () => {
     await inStep('after the change', filters);
     await assert.rejects(polled({ filters: { status: ['completed'] } }), TypeError);
   });
+
+  for (const [what, of, other] of [
+    ['with a digest', { subject: ['english'] }, { subject: ['maths'] }],
+    ['without one', { assessed_from: '2100-01-01T00:00:00.000Z' }, { assessed_from: '2020-01-01T00:00:00.000Z' }],
+  ] as [string, Filters, Filters][])
+    test(`that another process has opened with other filters, ${what}, is left to it`, async () => {
+      const { ana, polled, inStep, options, store } = await begun();
+      const [before, after] = [of, other].map((filters) => openMirror({ ...options, filters }));
+      const says = (error: unknown) => error instanceof SyncStopped && /filters/.test(error.message);
+      await before!.poll();
+      let stopped = Promise.resolve();
+      await new Promise<void>((onReport) => {
+        stopped = assert.rejects(sync({ ...options, filters: of, everyMs: 10, onReport: () => onReport() }).done, says);
+      });
+      // It has only been opened: the whole walk by its filters hasn't begun.
+      const [id] = heldBy(store).keys();
+      await after!.explain(id ?? 'nothing');
+      await assert.rejects(before!.poll(), says);
+      await stopped;
+      await after!.poll();
+      await inStep('by the later filters', other);
+      const { id: made } = await ana.completes();
+      await assert.rejects(before!.poll(), says);
+      await assert.rejects(before!.verify(), says);
+      await assert.rejects(before!.explain(made), says);
+      assert.equal((await after!.poll()).added, 1);
+      await inStep('with what was made between both', other);
+      // A restart is a decision: it takes the mirror over.
+      await polled({ filters: of });
+      await assert.rejects(after!.poll(), says);
+    });
 
   test('is refused to the key pair of another organisation', async () => {
     const { polled, front } = await begun();

@@ -93,7 +93,7 @@ export class Mirror<Native = unknown> {
     if (typeof organisation !== 'string')
       throw new UnexpectedReplyError('health', 200, 'the reply names no organisation');
     this.#organisation = organisation;
-    await this.load();
+    await this.#read();
     const filters = filterText(this.filters);
     if (this.state.organisation !== organisation)
       throw new SyncStopped(
@@ -106,8 +106,19 @@ export class Mirror<Native = unknown> {
       });
   }
 
-  /** What is stored counts, whoever has written it. A state that somebody has removed begins anew, with the rows that are there. */
+  /** What is stored counts, whoever has written it, unless it was given to others meanwhile: then two would take from each other. */
   async load(): Promise<void> {
+    await this.#read();
+    const { organisation, filters } = this.state;
+    if (organisation === this.#organisation && filters === filterText(this.filters)) return;
+    const what = organisation === this.#organisation ? 'other filters' : 'the key pair of another organisation';
+    throw new SyncStopped(
+      `Another process has opened this mirror with ${what} since this one did, and only one of the two can keep it: end one, or give it another place for its mirror.`,
+    );
+  }
+
+  /** A state that somebody has removed begins anew, with the rows that are there. */
+  async #read(): Promise<void> {
     await this.store.transaction(async (transaction) => {
       this.#text = await transaction.readState();
       this.#state =
