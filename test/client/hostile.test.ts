@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Change } from '../../client/src/index.ts';
-import { Client, openMirror, SyncStopped } from '../../client/src/index.ts';
+import { Client, openMirror, sync, SyncStopped, UnexpectedReplyError } from '../../client/src/index.ts';
 import { heldBy, memoryStore } from './mirrors.ts';
 import type { Answer } from './scripted.ts';
 import { json, refusal, scripted } from './scripted.ts';
@@ -102,6 +102,36 @@ suite('a mirror whose service answers with', () => {
     });
   }
 
+  test('what is not of the service, whatever its status: goes on by itself afterwards', async () => {
+    const { self, client, store, held } = await scene();
+    const page =
+      (status: number, text: string): Answer =>
+      (_request, response) =>
+        response.writeHead(status, { 'content-type': 'text/html', location: 'https://portal.test/' }).end(text);
+    const lies = [302, 400, 401, 403, 404, 418, 451, 500, 511].map((status) => page(status, '<html>Sign in</html>'));
+    const refused = [403, 404].map((status) => page(status, '{"message":"Forbidden"}'));
+    const stopping = new AbortController();
+    const reports: string[] = [];
+    const left = [...lies, ...refused];
+    await sync({
+      client,
+      store,
+      everyMs: 0,
+      signal: stopping.signal,
+      onReport: (report) => {
+        reports.push('failed' in report ? (report.failed as Error).name : 'polled');
+        self.lie = left.shift() ?? null;
+        if (reports.length === 13) stopping.abort();
+      },
+    }).done;
+    assert.deepEqual(reports, ['polled', ...Array.from({ length: 11 }, () => 'UnexpectedReplyError'), 'polled']);
+    assert.deepEqual(held(), all);
+    // The whole service, its health included, from the beginning.
+    const { client: lost, waits } = await scripted([page(302, '')], { patienceMs: 0 });
+    await assert.rejects(sync({ client: lost, store: memoryStore() }).done, /for a day: .*is the base address right/);
+    assert.ok(waits.length > 200, `asked ${waits.length} times`);
+  });
+
   test('304 that nobody asked for: is no end of a walk', async () => {
     const { self, open, seen, held } = await scene();
     self.lie = (_request, response) => response.writeHead(304, { etag: 'W/"other"' }).end();
@@ -151,7 +181,7 @@ suite('a mirror whose service answers with', () => {
     for (const status of [301, 302, 303, 307, 308]) {
       self.lie = (request, response) =>
         response.writeHead(status, { location: `${elsewhere.origin}${request.url}` }).end();
-      await assert.rejects(open().poll(), SyncStopped);
+      await assert.rejects(open().poll(), UnexpectedReplyError);
     }
     assert.equal(elsewhere.seen.length, 0);
     assert.deepEqual(held(), []);

@@ -269,6 +269,36 @@ suite('a mirror', async () => {
       front.interfere = refused(503, 'service_unavailable');
       await assert.rejects(sync({ ...options, client }).done, /for a day/);
     });
+
+    test('counts failures of the store apart from those of the service', async () => {
+      const { options, front, scene } = await begun();
+      const client = clientOf(front.url, scene.org.key, { wait: async () => {} });
+      const stopping = new AbortController();
+      // Longer than the store may fail, then the store as often as it may, twice.
+      const faults = [...'s'.repeat(15), ...'o'.repeat(9), 's', ...'o'.repeat(9)];
+      const failed: string[] = [];
+      front.interfere = (request, response) =>
+        request.url!.includes('/assessments') &&
+        faults[0] === 's' &&
+        faults.shift() !== '' &&
+        refused(503, 'service_unavailable')(request, response);
+      const running = sync({
+        ...options,
+        client,
+        // One page: no request is ahead of what is stored.
+        pageSize: 500,
+        signal: stopping.signal,
+        onChange: () => {
+          if (faults[0] === 'o' && faults.shift() !== '') throw new Error('no room');
+        },
+        onReport: (report) => {
+          if ('failed' in report) return void failed.push((report.failed as Error).name);
+          stopping.abort();
+        },
+      });
+      await running.done;
+      assert.equal(failed.length, 34);
+    });
   });
 
   test('is kept by two engines at once as by one', async () => {

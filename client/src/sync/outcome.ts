@@ -18,8 +18,8 @@ export type Outcome = 'try later' | 'walk everything' | 'is gone' | 'has no dige
 
 /** How each refusal of the service ends: nothing is asked again that can't pass, and nothing that can is given up. */
 export function outcomeOf(error: ArsError, asked: Asked): Outcome {
-  if (error.isTransient) return 'try later';
-  if (!(error instanceof ApiError)) return new SyncStopped(`What answers is not the service: ${error.message}`);
+  // What isn't the service's own (a captive portal, a proxy's page during a deployment) says nothing of the mirror.
+  if (error.isTransient || !(error instanceof ApiError)) return 'try later';
   const { status, code } = error;
   if (status === 401)
     return new SyncStopped(

@@ -96,22 +96,26 @@ export function sync<Native>(options: SyncOptions<Native>): Sync {
 
   const run = async (): Promise<void> => {
     let failures = 0;
-    // Not by the clock: a machine that slept has not asked meanwhile.
+    /** In a row, and not the service's. */
+    let ownFailures = 0;
+    // For the service, and not by the clock: a machine that slept has not asked meanwhile.
     let waitedMs = 0;
     while (!isOver()) {
       isWoken = false;
       try {
         const report = await mirror.poll();
-        failures = waitedMs = 0;
+        failures = ownFailures = waitedMs = 0;
         onReport?.(report);
         await rest();
       } catch (error) {
         if (isOver()) return;
-        const hopeless = givenUp(error, ++failures, waitedMs);
+        const isService = error instanceof ArsError;
+        ownFailures = isService ? 0 : ownFailures + 1;
+        const hopeless = givenUp(error, ownFailures, waitedMs);
         if (hopeless !== null) throw hopeless;
-        const againInMs = Math.min(longestWaitMs, 1000 * 2 ** failures) * (1 - surroundings.random() / 2);
+        const againInMs = Math.min(longestWaitMs, 1000 * 2 ** ++failures) * (1 - surroundings.random() / 2);
         onReport?.({ failed: error, againInMs });
-        waitedMs += againInMs;
+        if (isService) waitedMs += againInMs;
         await surroundings.wait(againInMs, signal).catch(() => {});
       }
     }
@@ -120,14 +124,14 @@ export function sync<Native>(options: SyncOptions<Native>): Sync {
 }
 
 /** What ends the mirror: a fault that can't pass, or one that has had its time. */
-function givenUp(error: unknown, failures: number, waitedMs: number): SyncStopped | null {
+function givenUp(error: unknown, ownFailures: number, waitedMs: number): SyncStopped | null {
   if (error instanceof SyncStopped) return error;
   const said = error instanceof Error ? error.message : String(error);
   if (error instanceof ArsError)
     return waitedMs < patienceMs
       ? null
       : new SyncStopped(`The service has not answered a poll for a day: ${said}`, { cause: error });
-  return failures < mostFailures
+  return ownFailures < mostFailures
     ? null
-    : new SyncStopped(`The store, or onChange, has failed ${failures} times in a row: ${said}`, { cause: error });
+    : new SyncStopped(`The store, or onChange, has failed ${ownFailures} times in a row: ${said}`, { cause: error });
 }
