@@ -84,14 +84,18 @@ suite('a mirror', async () => {
     ['with a digest', { subject: ['english'] }, { subject: ['maths'] }],
     ['without one', { assessed_from: '2100-01-01T00:00:00.000Z' }, { assessed_from: '2020-01-01T00:00:00.000Z' }],
   ] as [string, Filters, Filters][])
-    test(`that another process has opened with other filters, ${what}, is left to it`, async () => {
+    test(`that another process has opened with other filters, ${what}, is left to it`, async (context) => {
       const { ana, polled, inStep, options, store } = await begun();
       const [before, after] = [of, other].map((filters) => openMirror({ ...options, filters }));
       const says = (error: unknown) => error instanceof SyncStopped && /filters/.test(error.message);
       await before!.poll();
+      const ending = new AbortController();
+      context.after(() => ending.abort());
       let stopped = Promise.resolve();
       await new Promise<void>((onReport) => {
-        stopped = assert.rejects(sync({ ...options, filters: of, everyMs: 10, onReport: () => onReport() }).done, says);
+        const given = { ...options, filters: of, everyMs: 10, signal: ending.signal, onReport: () => onReport() };
+        stopped = assert.rejects(sync(given).done, says);
+        stopped.catch(() => {});
       });
       // It has only been opened: the whole walk by its filters hasn't begun.
       const [id] = heldBy(store).keys();
