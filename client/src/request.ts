@@ -88,9 +88,11 @@ export async function send(
     ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
   };
 
-  const beganMs = surroundings.nowMs();
+  // Counted, and not read off a clock that somebody may set meanwhile.
+  let spentMs = 0;
   for (let attempt = 0; ; attempt++) {
     options.signal?.throwIfAborted();
+    const beganMs = performance.now();
     try {
       return await sendOnce(connection, id, address, init, options);
     } catch (error) {
@@ -100,7 +102,8 @@ export async function send(
         return removedBefore(error);
       if (!(error instanceof ArsError) || !error.isTransient) throw error;
       const waitMs = waitAfter(attempt, error, surroundings.random());
-      if (surroundings.nowMs() - beganMs + waitMs > patienceMs) throw error;
+      spentMs += performance.now() - beganMs + waitMs;
+      if (spentMs > patienceMs) throw error;
       await surroundings.wait(waitMs, options.signal);
     }
   }

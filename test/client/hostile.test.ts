@@ -4,6 +4,8 @@ import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Change } from '../../client/src/index.ts';
 import { Client, openMirror, sync, SyncStopped, UnexpectedReplyError } from '../../client/src/index.ts';
+import { Overtaken } from '../../client/src/sync/outcome.ts';
+import type { TestStore } from './mirrors.ts';
 import { heldBy, memoryStore } from './mirrors.ts';
 import type { Answer } from './scripted.ts';
 import { json, refusal, scripted } from './scripted.ts';
@@ -130,6 +132,25 @@ suite('a mirror whose service answers with', () => {
     const { client: lost, waits } = await scripted([page(302, '')], { patienceMs: 0 });
     await assert.rejects(sync({ client: lost, store: memoryStore() }).done, /for a day: .*is the base address right/);
     assert.ok(waits.length > 200, `asked ${waits.length} times`);
+  });
+
+  test('Retry-After that is longer than a call is patient: asks no earlier, but every hour', async () => {
+    const { self, client, store, waits } = await scene();
+    const told = ['3600', '999999', '60'];
+    const stopping = new AbortController();
+    await sync({
+      client,
+      store,
+      signal: stopping.signal,
+      onReport: () => {
+        if (waits.length === 4) stopping.abort();
+        self.lie = refusal(told.length % 2 === 0 ? 503 : 429, 'service_unavailable', {
+          'retry-after': told.shift() ?? '',
+        });
+      },
+    }).done;
+    // After the first poll, a minute; then longer by a little, so that a crowd doesn't come back at once.
+    assert.deepEqual(waits, [60_000, 3_630_000, 3_630_000, 60_500]);
   });
 
   test('304 that nobody asked for: is no end of a walk', async () => {
@@ -274,6 +295,42 @@ suite('a mirror is right in the end', () => {
       ended = steps < at;
       assert.ok(at < 100);
     }
+  });
+
+  test('when other processes always change it first: says so, and does not end by it', async () => {
+    const { open, client, store, held } = await scene();
+    await open().poll();
+    const contested: TestStore = {
+      ...store,
+      transaction: (work) =>
+        store.transaction(async (transaction) => {
+          const { serial, ...state } = JSON.parse((await transaction.readState())!);
+          await transaction.writeState(JSON.stringify({ serial: serial + 1, ...state }));
+          return work(transaction);
+        }),
+    };
+    const says = { name: 'Overtaken', message: /^Other processes/ };
+    await assert.rejects(open({ store: contested }).poll(), says);
+    await assert.rejects(open({ store: contested }).verify(), says);
+    await assert.rejects(open({ store: contested, filters: { subject: ['maths'] } }).poll(), says);
+    const stopping = new AbortController();
+    let failures = 0;
+    await sync({
+      client,
+      store: {
+        ...store,
+        transaction: async () => {
+          throw new Overtaken();
+        },
+      },
+      signal: stopping.signal,
+      onReport: (report) => {
+        assert.ok('failed' in report && says.message.test(String((report.failed as Error).message)));
+        if (++failures === 12) stopping.abort();
+      },
+    }).done;
+    await open().poll();
+    assert.deepEqual(held(), all);
   });
 
   test('whichever call of its store fails, for one engine and for two at once', async () => {

@@ -61,6 +61,18 @@ suite('a call is repeated while the fault may pass', () => {
     assert.ok(waits.every((wait) => wait <= 20_000));
   });
 
+  test('as long as the caller is patient, wherever somebody sets the clock meanwhile', async () => {
+    for (const hours of [-2, 2]) {
+      let nowMs = 1_800_000_000_000;
+      const { client, waits } = await scripted([refusal(503, 'service_unavailable')], {
+        surroundings: { nowMs: () => (nowMs += hours * 3_600_000) },
+      });
+      await assert.rejects(client.health(), ApiError);
+      const total = waits.reduce((sum, wait) => sum + wait, 0);
+      assert.ok(total > 90_000 && total <= 120_000, `${total} with a clock that was set by ${hours} hours`);
+    }
+  });
+
   test('not at all where Retry-After is longer than the patience', async () => {
     const { client, seen } = await scripted([refusal(429, 'rate_limited', { 'retry-after': '3600' })]);
     await assert.rejects(client.health(), (error: unknown) => {

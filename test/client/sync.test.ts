@@ -310,6 +310,12 @@ suite('a mirror', async () => {
     await Promise.all([openMirror(options).poll(), openMirror(options).poll()]);
     await inStep('after both');
     assert.equal(heldBy(store).size, 30);
+    for (const filters of [{ subject: ['english' as const] }, {}]) {
+      const given = { ...options, filters };
+      await Promise.all([openMirror(given).poll(), openMirror(given).poll()]);
+      await inStep('with other filters', filters);
+      await Promise.all([openMirror(given).verify(), openMirror(given).verify()]);
+    }
   });
 
   test('keeps what onChange writes with the rows, or neither', async () => {

@@ -6,7 +6,7 @@ import type { Digest } from './digest.ts';
 import { checkOf, emptyDigest, plus, readDigest, sameDigest } from './digest.ts';
 import type { Filters } from './filters.ts';
 import { filterText, orderedFilters } from './filters.ts';
-import { Overtaken, SyncStopped } from './outcome.ts';
+import { inSpiteOfOthers, Overtaken, SyncStopped } from './outcome.ts';
 import type { State } from './state.ts';
 import { mostGenerations, newState, readState } from './state.ts';
 import type { Row, Store, StoreTransaction } from './store.ts';
@@ -93,17 +93,19 @@ export class Mirror<Native = unknown> {
     if (typeof organisation !== 'string')
       throw new UnexpectedReplyError('health', 200, 'the reply names no organisation');
     this.#organisation = organisation;
-    await this.#read();
     const filters = filterText(this.filters);
-    if (this.state.organisation !== organisation)
-      throw new SyncStopped(
-        `This mirror holds the results of organisation ${this.state.organisation}, and the key pair is of ${organisation}: take the key pair that belongs to it, or another place for this mirror.`,
-      );
-    if (this.state.filters !== filters)
-      await this.change(async (_transaction, next) => {
-        next.filters = filters;
-        beginWhole(next);
-      });
+    await inSpiteOfOthers(async () => {
+      await this.#read();
+      if (this.state.organisation !== organisation)
+        throw new SyncStopped(
+          `This mirror holds the results of organisation ${this.state.organisation}, and the key pair is of ${organisation}: take the key pair that belongs to it, or another place for this mirror.`,
+        );
+      if (this.state.filters !== filters)
+        await this.change(async (_transaction, next) => {
+          next.filters = filters;
+          beginWhole(next);
+        });
+    });
   }
 
   /** What is stored counts, whoever has written it, unless it was given to others meanwhile: then two would take from each other. */

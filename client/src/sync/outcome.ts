@@ -8,6 +8,24 @@ export class SyncStopped extends Error {
 /** Another process has changed the mirror meanwhile: what is stored counts. */
 export class Overtaken extends Error {
   override name = 'Overtaken';
+
+  constructor() {
+    super('Other processes have changed this mirror again and again, always before this one could. Try again.');
+  }
+}
+
+/** How often in a row another process may come first. */
+const mostOvertakings = 50;
+
+/** Does what begins with what is stored, again where another process was first. */
+export async function inSpiteOfOthers(work: () => Promise<void>): Promise<void> {
+  for (let overtakings = 0; ;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof Overtaken) || ++overtakings > mostOvertakings) throw error;
+    }
+  }
 }
 
 /** What was asked for when something went wrong. */

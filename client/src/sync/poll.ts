@@ -3,7 +3,7 @@ import { ArsError } from '../errors.ts';
 import type { Page, Walk } from '../walk.ts';
 import { beginWhole } from './mirror.ts';
 import type { Mirror, Tally } from './mirror.ts';
-import { Overtaken, outcomeOf, SyncStopped } from './outcome.ts';
+import { inSpiteOfOthers, outcomeOf, SyncStopped } from './outcome.ts';
 import { repair } from './repair.ts';
 
 /** What a poll found and did. */
@@ -26,24 +26,16 @@ const weekMs = 7 * dayMs;
 /** In one poll; beyond it something is wrong that walking doesn't mend. */
 const mostWholeWalks = 3;
 const mostRepairs = 3;
-/** How often in a row another process may come first. */
-const mostOvertakings = 50;
 
 /** Brings the mirror up to date: one walk, or what is left of one, and as many more as it takes until the digests agree. */
 export async function poll(mirror: Mirror): Promise<Report> {
   Object.assign(mirror.tally, { added: 0, changed: 0, removed: 0, repaired: 0 });
   const found = { isUnchanged: false, wholeWalks: 0 };
-  let overtakings = 0;
-  for (;;) {
-    try {
-      await mirror.load();
-      await walkOnce(mirror, found);
-      await prove(mirror, found);
-      break;
-    } catch (error) {
-      if (!(error instanceof Overtaken) || ++overtakings > mostOvertakings) throw error;
-    }
-  }
+  await inSpiteOfOthers(async () => {
+    await mirror.load();
+    await walkOnce(mirror, found);
+    await prove(mirror, found);
+  });
   const { digest, checkpoint } = mirror.state;
   return {
     ...mirror.tally,
@@ -161,11 +153,13 @@ async function prove(mirror: Mirror, found: Found): Promise<void> {
 
 /** Counts the mirror's own rows now, and mends what a comparison shows. */
 export async function verify(mirror: Mirror): Promise<Report> {
-  await mirror.load();
-  if (mirror.state.checkpoint !== null)
+  await inSpiteOfOthers(async () => {
+    await mirror.load();
+    if (mirror.state.checkpoint === null) return;
     await mirror.change(async (_transaction, next) => {
       // Both are due at once: a recount where the service has a digest, a whole walk where it has none.
       next.recountedAtMs = next.sweptAtMs = next.quietUntilMs = 0;
     });
+  });
   return poll(mirror);
 }

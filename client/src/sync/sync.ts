@@ -1,9 +1,9 @@
-import { ArsError } from '../errors.ts';
+import { ApiError, ArsError } from '../errors.ts';
 import { explain } from './explain.ts';
 import type { Explanation } from './explain.ts';
 import type { MirrorOptions } from './mirror.ts';
 import { Mirror } from './mirror.ts';
-import { outcomeOf, SyncStopped } from './outcome.ts';
+import { outcomeOf, Overtaken, SyncStopped } from './outcome.ts';
 import type { Report } from './poll.ts';
 import { poll, verify } from './poll.ts';
 
@@ -65,6 +65,8 @@ export type Sync = Omit<MirrorHandle, 'poll'> & {
 };
 
 const longestWaitMs = 300_000;
+/** So long a `Retry-After` is heeded; whoever says more is asked every hour, for a day. */
+const longestToldMs = 3_600_000;
 const dayMs = 86_400_000;
 /** The service may be away for so long before somebody has to look. */
 const patienceMs = dayMs;
@@ -110,10 +112,11 @@ export function sync<Native>(options: SyncOptions<Native>): Sync {
       } catch (error) {
         if (isOver()) return;
         const isService = error instanceof ArsError;
-        ownFailures = isService ? 0 : ownFailures + 1;
+        // Where another process is always first, the mirror is kept.
+        ownFailures = isService || error instanceof Overtaken ? 0 : ownFailures + 1;
         const hopeless = givenUp(error, ownFailures, waitedMs);
         if (hopeless !== null) throw hopeless;
-        const againInMs = Math.min(longestWaitMs, 1000 * 2 ** ++failures) * (1 - surroundings.random() / 2);
+        const againInMs = waitAfter(++failures, error, surroundings.random());
         onReport?.({ failed: error, againInMs });
         if (isService) waitedMs += againInMs;
         await surroundings.wait(againInMs, signal).catch(() => {});
@@ -121,6 +124,13 @@ export function sync<Native>(options: SyncOptions<Native>): Sync {
     }
   };
   return { done: run(), wake, explain: mirror.explain, verify: mirror.verify };
+}
+
+/** Growing waits, and none that ends before the service wants to be asked again. */
+function waitAfter(failures: number, error: unknown, random: number): number {
+  const growing = Math.min(longestWaitMs, 1000 * 2 ** failures) * (1 - random / 2);
+  const told = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+  return Math.max(growing, Math.min(longestToldMs, told) * (1 + random / 60));
 }
 
 /** What ends the mirror: a fault that can't pass, or one that has had its time. */
