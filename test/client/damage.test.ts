@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Filters } from '../../client/src/index.ts';
+import type { Change, Filters } from '../../client/src/index.ts';
 import { openMirror } from '../../client/src/index.ts';
 import { bucketOf, checkOf } from '../../client/src/sync/digest.ts';
+import { grouped } from '../../client/src/sync/repair.ts';
 import type { Random } from '../../src/random.ts';
 import { pick, seededRandom } from '../../src/random.ts';
 import { recordResults } from '../scenario.ts';
@@ -316,6 +317,92 @@ suite('a mirror that was damaged', async () => {
       await polled();
       await inStep(JSON.stringify(altered));
     }
+  });
+
+  for (const [what, sql] of [
+    ['no JSON', "update ars_assessment set record = 'x' where assessment_id = ?"],
+    ['an empty record', "update ars_assessment set record = '{}' where assessment_id = ?"],
+    ['a part less', "update ars_assessment set record = json_remove(record, '$.learner') where assessment_id = ?"],
+  ] as const)
+    test(`and holds ${what} where a result changes or goes, tells nothing of it to onChange`, async () => {
+      const { ana, polled, inStep, store } = await mirrorScene(service, 2);
+      const result = await ana.completes();
+      await polled();
+      const told: unknown[] = [];
+      const onChange = (changes: Change[]) => {
+        for (const change of changes) {
+          const before = change.kind === 'added' ? undefined : change.previously;
+          told.push([change.kind, change.id, before && before.learner.ref]);
+        }
+      };
+      store.database.prepare(sql).run(result.id);
+      await result.isAmended();
+      await polled({ onChange });
+      await result.isAmended({ framework: 'Another' });
+      await polled({ onChange });
+      store.database.prepare(sql).run(result.id);
+      await result.isWithdrawn();
+      await polled({ onChange });
+      assert.deepEqual(told, [
+        ['added', result.id, undefined],
+        ['changed', result.id, 'ana-1'],
+        ['removed', result.id, null],
+      ]);
+      await inStep(what);
+    });
+
+  for (const [what, sql] of [
+    ['a lost row', 'delete from ars_assessment where assessment_id = ?'],
+    ['another content', "update ars_assessment set record = '{}' where assessment_id = ?"],
+  ] as const)
+    test(`by ${what}, while the service counts its digest again or is cut off, is mended once that is over`, async () => {
+      const { store, polled, inStep, clock, front } = await mirrorScene(service, 4);
+      await polled();
+      await polled();
+      const [id] = heldBy(store).keys();
+      store.database.prepare(sql).run(id!);
+      clock.ms += weekMs;
+      const isDigest = (request: { url?: string }) => request.url!.includes('/digest');
+      front.interfere = (request, response) => {
+        if (!isDigest(request)) return false;
+        response.writeHead(503, { 'content-type': 'application/json', 'retry-after': '60' });
+        response.end('{"error":{"code":"service_unavailable","message":"It is being counted."}}');
+        return true;
+      };
+      const counted = await polled();
+      assert.deepEqual([counted.isProven, counted.wholeWalks, counted.repaired], [false, 0, 0]);
+      front.interfere = (request) => isDigest(request) && 'lost';
+      await assert.rejects(polled(), { name: 'ConnectionError' });
+      front.interfere = null;
+      const { isProven, wholeWalks, repaired } = await polled();
+      assert.deepEqual([isProven, wholeWalks, repaired], [true, 0, 1]);
+      await inStep(what);
+      assert.equal((await polled()).requests.length, 1);
+    });
+
+  test('in more rows than a walk has pages, but in none that the digest sees, is walked instead', async () => {
+    const { store, polled, inStep, clock } = await mirrorScene(service, 80);
+    await polled({ pageSize: 100 });
+    await polled({ pageSize: 100 });
+    store.database.exec("update ars_assessment set record = '{}'");
+    clock.ms += weekMs;
+    const report = await polled({ pageSize: 100 });
+    assert.deepEqual([report.isProven, report.wholeWalks, report.added], [true, 1, 80]);
+    await inStep('after the walk');
+  });
+
+  test('in many buckets of a large mirror is compared by parts: what is held in memory has a bound', () => {
+    const buckets = Array.from({ length: 20_000 }, (_, i) => i);
+    const membersOf = (bucket: number) => (bucket === 640 ? 5_000_000 : 300);
+    const groups = grouped(buckets, membersOf);
+    assert.deepEqual(groups.flat(), buckets);
+    for (const group of groups) {
+      const members = group.reduce((sum, bucket) => sum + membersOf(bucket), 0);
+      assert.ok(members <= 100_000 || group.length <= 64, `${members} of ${group.length} buckets`);
+      assert.ok(group.length % 64 === 0 || group === groups.at(-1), 'one request for 64 buckets');
+    }
+    assert.ok(groups.length < 66, `${groups.length} times through the mirror`);
+    assert.deepEqual(grouped([], membersOf), []);
   });
 
   test('is mended when somebody asks for it', async () => {

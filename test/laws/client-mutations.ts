@@ -145,8 +145,8 @@ export const clientMutations: Mutation[] = [
     changes: [
       {
         file: 'client/src/sync/repair.ts',
-        from: 'const found = await differences(mirror);',
-        to: `const found = (await differences(mirror)) === null ? null : null;`,
+        from: 'const found = await differences(mirror).catch(countsAgain);',
+        to: `const found = (await differences(mirror).catch(countsAgain)) === null ? null : null;`,
       },
     ],
     caughtBy: { file: '../client/damage.test.ts', test: 'is mended by 2 requests', says: /requests/ },

@@ -104,6 +104,15 @@ export function storeConformance({ fresh, again, isShared }: StoreUnderTest): St
       expect(seen.length === rows.length && new Set(seen).size === rows.length, 'each of 1,203 rows once');
     }),
 
+    test('the list begins with the lowest id that there can be', async (store) => {
+      const lowest = { ...rowOf(0), id: '00000000-0000-0000-0000-000000000000' };
+      await within(store, (transaction) => transaction.put([rowOf(1), lowest]));
+      await within(store, async (transaction) => {
+        same(await transaction.list(null, 1), [lowest]);
+        same(await transaction.list(lowest.id, 10), [rowOf(1)]);
+      });
+    }),
+
     test('a transaction that fails leaves nothing behind', async (store) => {
       await within(store, async (transaction) => {
         await transaction.put([rowOf(1)]);

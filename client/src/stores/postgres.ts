@@ -106,9 +106,9 @@ export function postgresStore(pool: PgPool, { table = 'ars_assessment' }: Postgr
             if (ids.length > 0) await client.query(`delete from ${table} where assessment_id = any($1::uuid[])`, [ids]);
           },
           async list(after, limit) {
-            const sql = `select ${columns} from ${table} where assessment_id > $1 order by assessment_id limit $2`;
-            // Nothing stands before the lowest id but itself, which no result has.
-            return (await client.query(sql, [after ?? '00000000-0000-0000-0000-000000000000', limit])).rows as Row[];
+            const behind = after === null ? '' : 'where assessment_id > $2';
+            const sql = `select ${columns} from ${table} ${behind} order by assessment_id limit $1`;
+            return (await client.query(sql, after === null ? [limit] : [limit, after])).rows as Row[];
           },
         }),
       ),

@@ -83,8 +83,9 @@ export function sqliteStore<Database extends SqliteDatabase>(
               database.prepare(sql).run(JSON.stringify(ids));
             },
             async list(after, limit) {
-              const sql = `select ${columns} from ${table} where assessment_id > ? order by assessment_id limit ?`;
-              return rowsOf(database.prepare(sql).all(after ?? '', limit));
+              const behind = after === null ? '' : 'where assessment_id > ?';
+              const sql = `select ${columns} from ${table} ${behind} order by assessment_id limit ?`;
+              return rowsOf(database.prepare(sql).all(...(after === null ? [limit] : [after, limit])));
             },
           }),
         ),

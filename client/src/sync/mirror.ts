@@ -22,11 +22,14 @@ export type RemovalReason =
   /** The digests differed, and the service has no such result, or not within the filters. */
   | 'repaired';
 
-/** A change of the mirror, told in the transaction that makes it. */
+/**
+ * A change of the mirror, told in the transaction that makes it. `previously` is as the service gave it: where somebody has
+ * damaged the mirror's own row, a change is told as `added`, and a removal with null.
+ */
 export type Change =
   | { kind: 'added'; id: string; record: Assessment }
   | { kind: 'changed'; id: string; record: Assessment; previously: Assessment }
-  | { kind: 'removed'; id: string; reason: RemovalReason; previously: Assessment };
+  | { kind: 'removed'; id: string; reason: RemovalReason; previously: Assessment | null };
 
 export type MirrorOptions<Native = unknown> = {
   client: Client;
@@ -237,19 +240,23 @@ export class Mirror<Native = unknown> {
   async recount(each: (row: Row, isDamaged: boolean) => void): Promise<void> {
     await this.change(async (transaction, next) => {
       let sum = emptyDigest;
+      let isSound = true;
       let after: string | null = null;
       for (;;) {
         this.signal?.throwIfAborted();
         const rows: Row[] = await transaction.list(after, stride);
         for (const row of rows) {
+          const isBad = isDamaged(row);
+          isSound &&= !isBad;
           sum = plus(sum, row, 1);
-          each(row, isDamaged(row));
+          each(row, isBad);
         }
         if (rows.length < stride) break;
         after = rows.at(-1)!.id;
       }
       next.digest = sum;
-      next.recountedAtMs = this.client.surroundings.nowMs();
+      // What was damaged in its content alone shows in no digest: it is counted again until it is mended.
+      next.recountedAtMs = isSound ? this.client.surroundings.nowMs() : 0;
     });
   }
 
@@ -285,8 +292,8 @@ export function beginWhole(next: State): void {
   next.walk = { kind: 'whole', position: null, shown: 0 };
 }
 
-function removal({ id, record }: Row, reason: RemovalReason): Change {
-  return { kind: 'removed', id, reason, previously: record };
+function removal(row: Row, reason: RemovalReason): Change {
+  return { kind: 'removed', id: row.id, reason, previously: isDamaged(row) ? null : row.record };
 }
 
 async function takeEntries(
@@ -335,6 +342,7 @@ function rowOf(next: State, record: Assessment, held: Row | undefined): { row: R
   next.digest = plus(next.digest, row, 1);
   if (held === undefined) return { row, change: { kind: 'added', id, record } };
   if (isSame(held, row)) return { row, change: null };
+  if (isDamaged(held)) return { row, change: { kind: 'added', id, record } };
   return { row, change: { kind: 'changed', id, record, previously: held.record } };
 }
 

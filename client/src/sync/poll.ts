@@ -36,11 +36,12 @@ export async function poll(mirror: Mirror): Promise<Report> {
     await walkOnce(mirror, found);
     await prove(mirror, found);
   });
-  const { digest, checkpoint } = mirror.state;
+  const { digest, checkpoint, recountedAtMs } = mirror.state;
   return {
     ...mirror.tally,
     ...found,
-    isProven: mirror.isProven,
+    // What was found damaged, and could not be mended yet, is to be counted again at once.
+    isProven: mirror.isProven && recountedAtMs > 0,
     results: digest.n,
     since: checkpoint!.since,
   };
@@ -125,6 +126,8 @@ async function prove(mirror: Mirror, found: Found): Promise<void> {
   const { client } = mirror;
   const nowMs = client.surroundings.nowMs();
   if (mirror.isProven === null) return;
+  const quietMs = mirror.state.quietUntilMs - nowMs;
+  if (quietMs > 0 && quietMs <= dayMs) return;
   let isDamaged = false;
   if (isDue(mirror.state.recountedAtMs, nowMs)) {
     await mirror.recount((_row, isBad) => {
@@ -132,10 +135,10 @@ async function prove(mirror: Mirror, found: Found): Promise<void> {
     });
   }
   if (mirror.isProven && !isDamaged) return;
-  const quietMs = mirror.state.quietUntilMs - nowMs;
-  if (quietMs > 0 && quietMs <= dayMs) return;
   for (let repairs = 0; repairs < mostRepairs; repairs++) {
-    if ((await repair(mirror)) === 'needs a whole walk') break;
+    const outcome = await repair(mirror);
+    if (outcome === 'not now') return;
+    if (outcome === 'needs a whole walk') break;
     // That it is mended shows at once, unless the service has changed meanwhile.
     if (mirror.isProven === false) await walkOnce(mirror, found);
     if (mirror.isProven !== false) return;

@@ -15,6 +15,8 @@ const usualBits = 16;
 const bucketsPerRequest = 64;
 /** So many results are always read by id, however few pages a walk through everything has. */
 const fewResults = 64;
+/** Of so many results ids and times are held in memory, however many the organisation has. */
+const mostHeld = 100_000;
 
 /** What a comparison by buckets found. */
 export type Difference = {
@@ -28,8 +30,9 @@ export type Difference = {
  * Where service and mirror differ is looked up by buckets of ids, then by id; only that is read again. It takes a request
  * for the buckets, one for each 64 that differ, and one for each result.
  */
-export async function repair(mirror: Mirror): Promise<'repaired' | 'needs a whole walk'> {
-  const found = await differences(mirror);
+export async function repair(mirror: Mirror): Promise<'repaired' | 'needs a whole walk' | 'not now'> {
+  const found = await differences(mirror).catch(countsAgain);
+  if (found === 'not now') return found;
   if (found === null) return 'needs a whole walk';
   for (const { id, service } of found) {
     mirror.signal?.throwIfAborted();
@@ -37,45 +40,73 @@ export async function repair(mirror: Mirror): Promise<'repaired' | 'needs a whol
     const isOurs = service !== null || Object.keys(mirror.filters).length === 0;
     await mirror.mend(id, isOurs ? await readRecord(mirror, id) : null);
   }
+  await mirror.change(async (_transaction, next) => {
+    next.recountedAtMs = mirror.client.surroundings.nowMs();
+  });
   return 'repaired';
+}
+
+/** The service may be counting its digest again: until that is done there is no proof. @throws whatever else went wrong */
+function countsAgain(error: unknown): 'not now' {
+  if (error instanceof ApiError && error.status === 503) return 'not now';
+  throw error;
 }
 
 /** @returns null where the service has no digest to compare by, or a walk through everything takes fewer requests */
 async function differences(mirror: Mirror): Promise<Difference[] | null> {
   const served = await serviceBuckets(mirror);
   if (served === null) return null;
-  const { bits } = served;
+  const { bits, buckets } = served;
+  const results = buckets.reduce((sum, { n }) => sum + n, 0);
+  const most = Math.min(mostHeld, Math.max(fewResults, results / mirror.pageSize));
   const own = new Map<number, Digest>();
   const damaged = new Map<string, string>();
   await mirror.recount((row, isDamaged) => {
     const bucket = bucketOf(row.id, bits);
     own.set(bucket, plus(own.get(bucket) ?? emptyDigest, row, 1));
-    if (isDamaged) damaged.set(row.id, row.updated_at);
+    if (isDamaged && damaged.size <= most) damaged.set(row.id, row.updated_at);
   });
-  let results = 0;
-  const wanted = new Set<number>();
-  for (const [bucket, digest] of served.buckets.entries()) {
-    results += digest.n;
-    if (!sameDigest(digest, own.get(bucket) ?? emptyDigest)) wanted.add(bucket);
-  }
-  const most = Math.max(fewResults, results / mirror.pageSize);
+  const wanted: number[] = [];
+  for (const [bucket, digest] of buckets.entries())
+    if (!sameDigest(digest, own.get(bucket) ?? emptyDigest)) wanted.push(bucket);
   // In each of these buckets one result at least differs.
-  if (Math.max(wanted.size, damaged.size) > most) return null;
+  if (Math.max(wanted.length, damaged.size) > most) return null;
 
-  const theirs = await serviceResults(mirror, [...wanted], bits);
-  if (theirs === null) return null;
-  const mine = wanted.size === 0 ? new Map<string, string>() : await ownResults(mirror, wanted, bits);
   // Where the buckets are the same, the service has the ids and times of what was damaged there, too.
-  for (const [id, updated_at] of damaged)
-    if (!wanted.has(bucketOf(id, bits))) {
-      mine.set(id, updated_at);
-      theirs.set(id, updated_at);
+  const isWanted = new Set(wanted);
+  const found: Difference[] = [...damaged].flatMap(([id, time]) =>
+    isWanted.has(bucketOf(id, bits)) ? [] : [{ id, mirror: time, service: time }],
+  );
+  const membersOf = (bucket: number) => buckets[bucket]!.n + (own.get(bucket)?.n ?? 0);
+  for (const some of grouped(wanted, membersOf)) {
+    const theirs = await serviceResults(mirror, some, bits);
+    if (theirs === null) return null;
+    const mine = await ownResults(mirror, new Set(some), bits);
+    for (const [id, time] of mine) {
+      const service = theirs.get(id) ?? null;
+      if (service !== time || damaged.has(id)) found.push({ id, mirror: time, service });
     }
-  const found = [...new Set([...mine.keys(), ...theirs.keys()])].flatMap((id) => {
-    const difference = { id, mirror: mine.get(id) ?? null, service: theirs.get(id) ?? null };
-    return difference.mirror === difference.service && !damaged.has(id) ? [] : [difference];
-  });
-  return found.length > most ? null : found;
+    for (const [id, service] of theirs) if (!mine.has(id)) found.push({ id, mirror: null, service });
+    if (found.length > most) return null;
+  }
+  return found;
+}
+
+/** Buckets in groups that aren't larger together than may be held, as far as they are full requests. */
+export function grouped(buckets: number[], membersOf: (bucket: number) => number): number[][] {
+  const groups: number[][] = [];
+  let members = Infinity;
+  for (let at = 0; at < buckets.length; at += bucketsPerRequest) {
+    const some = buckets.slice(at, at + bucketsPerRequest);
+    const more = some.reduce((sum, bucket) => sum + membersOf(bucket), 0);
+    if (members + more > mostHeld) {
+      groups.push([]);
+      members = 0;
+    }
+    groups.at(-1)!.push(...some);
+    members += more;
+  }
+  return groups;
 }
 
 /** What a by-id read gives, null where there is no such result. */
