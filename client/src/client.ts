@@ -60,12 +60,15 @@ export type Evidence = {
 export class Client {
   readonly #connection: Connection;
   readonly surroundings: Surroundings;
+  /** Half of the key pair, and no secret. */
+  readonly accessKeyId: string;
 
   constructor(options: ClientOptions) {
     this.surroundings = { ...ordinarySurroundings, ...options.surroundings };
+    this.accessKeyId = headerText('accessKeyId', options.accessKeyId);
     this.#connection = {
       baseUrl: apiAddress(options.baseUrl),
-      accessKeyId: headerText('accessKeyId', options.accessKeyId),
+      accessKeyId: this.accessKeyId,
       secretAccessKey: headerText('secretAccessKey', options.secretAccessKey),
       timeoutMs: options.timeoutMs ?? 30_000,
       patienceMs: options.patienceMs ?? 120_000,

@@ -1,12 +1,12 @@
 import type { Client, FeedEntry } from '../client.ts';
-import { UnexpectedReplyError } from '../errors.ts';
+import { ArsError, UnexpectedReplyError } from '../errors.ts';
 import type { Assessment } from '../openapi.ts';
 import type { Page } from '../walk.ts';
 import type { Digest } from './digest.ts';
 import { checkOf, emptyDigest, plus, readDigest, sameDigest } from './digest.ts';
 import type { Filters } from './filters.ts';
 import { filterText, orderedFilters } from './filters.ts';
-import { inSpiteOfOthers, Overtaken, SyncStopped } from './outcome.ts';
+import { inSpiteOfOthers, outcomeOf, Overtaken, SyncStopped } from './outcome.ts';
 import type { State } from './state.ts';
 import { mostGenerations, newState, readState } from './state.ts';
 import type { Row, Store, StoreTransaction } from './store.ts';
@@ -103,12 +103,31 @@ export class Mirror<Native = unknown> {
         throw new SyncStopped(
           `This mirror holds the results of organisation ${this.state.organisation}, and the key pair is of ${organisation}: take the key pair that belongs to it, or another place for this mirror.`,
         );
-      if (this.state.filters !== filters)
+      if (this.state.filters !== filters || !(await this.#seesTheSame()))
         await this.change(async (_transaction, next) => {
           next.filters = filters;
           beginWhole(next);
         });
     });
+  }
+
+  /**
+   * Whether this key pair has the bounds of the one that the mirror was walked with: cursors are refused under others. Where the
+   * service gives its digest, that shows what differs.
+   */
+  async #seesTheSame(): Promise<boolean> {
+    const { key, served, walk } = this.state;
+    if (key === undefined || key.id === this.client.accessKeyId || served !== null || walk?.kind === 'whole')
+      return true;
+    if (key.cursor === null) return false;
+    const position = { next: key.cursor, since: '', etag: '' };
+    try {
+      await this.client.assessments.list({}, { position, signal: this.signal }).pages().next();
+      return true;
+    } catch (error) {
+      if (error instanceof ArsError && outcomeOf(error, 'page') === 'walk everything') return false;
+      throw error;
+    }
   }
 
   /** What is stored counts, whoever has written it, unless it was given to others meanwhile: then two would take from each other. */
@@ -173,6 +192,10 @@ export class Mirror<Native = unknown> {
           ? { kind: 'whole', position: page.position, shown }
           : { kind: 'delta', position: page.position };
         return taken.changes;
+      }
+      if (isWhole) {
+        const cursor = walk?.kind === 'whole' ? (walk.position?.next ?? null) : null;
+        next.key = { id: this.client.accessKeyId, cursor };
       }
       const served = readDigest(page.digest);
       const checkpoint = page.checkpoint!;

@@ -16,6 +16,11 @@ export type State = {
   /** Of the last finished walk; null before the first whole one. */
   checkpoint: Checkpoint | null;
   walk: WalkState | null;
+  /**
+   * The key pair of the last finished whole walk, and the last cursor of that walk, if it had more than one page. Absent in what
+   * earlier versions wrote.
+   */
+  key?: { id: string; cursor: string | null };
   /** Of everything that is held. */
   digest: Digest;
   /** The service's digest at the checkpoint; null where it gave none. The mirror is proved while both are the same. */
@@ -79,9 +84,13 @@ const isPlace = (one: unknown): one is Fields => isObject(one) && isText(one.sin
 
 const isDigest = (one: unknown) => isObject(one) && [one.n, one.w1, one.w2].every(Number.isSafeInteger);
 
+const isQuery = (one: unknown) => String(one).startsWith('?');
+
+const isKey = (one: unknown) => isObject(one) && isText(one.id) && (one.cursor === null || isQuery(one.cursor));
+
 function isWalk(one: unknown): boolean {
   if (!isObject(one)) return false;
-  const isPosition = isPlace(one.position) && String(one.position.next).startsWith('?');
+  const isPosition = isPlace(one.position) && isQuery(one.position.next);
   if (one.kind === 'delta') return isPosition;
   if (one.kind === 'whole') return (isPosition || one.position === null) && Number.isSafeInteger(one.shown);
   const isPart = isPlace(one.checkpoint) && (one.served === null || isDigest(one.served)) && isDigest(one.sum);
@@ -97,6 +106,7 @@ function isState(one: unknown): boolean {
     isText(one.filters) &&
     (one.checkpoint === null || isPlace(one.checkpoint)) &&
     (one.walk === null || isWalk(one.walk)) &&
+    (one.key === undefined || isKey(one.key)) &&
     // A delta goes on from a checkpoint.
     (one.checkpoint !== null || one.walk === null || (one.walk as Fields).kind !== 'delta') &&
     isDigest(one.digest) &&
