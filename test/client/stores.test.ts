@@ -10,6 +10,7 @@ import { storeConformance } from '../../client/src/stores/conformance.ts';
 import { jsonFileStore } from '../../client/src/stores/json-file.ts';
 import { postgresStore } from '../../client/src/stores/postgres.ts';
 import { sqliteStore } from '../../client/src/stores/sqlite.ts';
+import { isDamaged } from '../../client/src/sync/mirror.ts';
 import type { Assessment, Store } from '../../client/src/index.ts';
 import { freshDatabase } from '../postgres.ts';
 import { thisServer } from '../service.ts';
@@ -73,6 +74,21 @@ suite('a JSON file that two processes keep', () => {
     for (const store of [one, two]) assert.deepEqual(await idsOf(store), ['a', 'b', 'd']);
     await rm(path);
     for (const store of [one, two]) assert.deepEqual(await idsOf(store), []);
+  });
+
+  test('and somebody has damaged by hand shows rows that differ, each under its own id', async () => {
+    const path = join(folder, 'damaged.json');
+    const damaged = { a: null, b: 5, c: {}, d: { ...row('a'), generation: 'x' } };
+    await writeFile(path, JSON.stringify({ state: null, results: damaged }));
+    const store = jsonFileStore(path);
+    await store.open();
+    assert.deepEqual(await idsOf(store), ['a', 'b', 'c', 'd']);
+    await store.transaction(async (all) => {
+      const rows = await all.list(null, 10);
+      assert.ok(rows.every((one) => isDamaged(one) && Number.isSafeInteger(one.generation)));
+      await all.remove(rows.map(({ id }) => id));
+    });
+    assert.deepEqual(await idsOf(store), []);
   });
 
   test('leaves no drafts of processes that were killed', async () => {

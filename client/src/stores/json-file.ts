@@ -136,9 +136,26 @@ async function openDraft(path: string): Promise<{ draft: string; file: FileHandl
 function contentOf(path: string, text: string): Content {
   try {
     const { state, results } = JSON.parse(text) as Content;
-    if (typeof results === 'object' && results !== null) return { state: state ?? null, results };
+    if (typeof results === 'object' && results !== null)
+      return {
+        state: state ?? null,
+        results: Object.fromEntries(Object.entries(results).map(([id, row]) => [id, rowUnder(id, row)])),
+      };
   } catch {
     // Said below.
   }
   throw new Error(`${path} is no mirror, or was damaged; take it away, and everything is read anew`);
+}
+
+/** A row that was damaged by hand is one that differs, not the end of everything; its name in the file is its id. */
+function rowUnder(id: string, row: Partial<Row> | null): Row {
+  const { updated_at, generation, check, record } = row ?? {};
+  const textOf = (one: unknown) => (typeof one === 'string' ? one : '');
+  return {
+    id,
+    updated_at: textOf(updated_at),
+    generation: Number.isSafeInteger(generation) ? generation! : 0,
+    check: textOf(check),
+    record: record ?? (null as never),
+  };
 }
