@@ -155,6 +155,8 @@ export const limits = {
   /** How long an import waits to be confirmed, and how long it is known what came of one. */
   importKeptMs: 24 * 3600_000,
   importRunsKeptMs: 90 * 24 * 3600_000,
+  /** Files that one process tries at once before they are imported: each holds a connection of the reads. */
+  importTrialsAtOnce: 2,
   /** Files of results that one process writes at once, and how long one may take. */
   exportsAtOnce: 2,
   exportMs: 15 * 60_000,

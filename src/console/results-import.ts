@@ -9,6 +9,7 @@ import {
   keepImport,
   listImports,
   runImports,
+  TrialsBusy,
   tryImport,
 } from '../imports/run.ts';
 import { limits } from '../limits.ts';
@@ -17,7 +18,7 @@ import { managers } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
 import { buttonForm, choiceField, fileField, form, hiddenField, longTextField } from './form.ts';
 import type { Faults } from './form.ts';
-import { facts, moment, notice, progress, table } from './blocks.ts';
+import { facts, moment, notice, progress, table, messagePage } from './blocks.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 
@@ -114,6 +115,12 @@ async function tryFile(visit: Visit): Promise<Answer> {
   try {
     trial = await tryImport(app, { organisationId, publicId }, bytes, dates);
   } catch (error) {
+    if (error instanceof TrialsBusy)
+      return {
+        status: 503,
+        headers: { 'retry-after': '30' },
+        page: messagePage('Other files are being tried', 'Go back, and try again in a minute. Nothing was imported.'),
+      };
     if (!(error instanceof UnreadableFile)) throw error;
     return showForm(visit, { file: `It could not be read: ${error.message}.` });
   }

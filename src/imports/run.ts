@@ -140,8 +140,25 @@ export type Trial = {
   rows: { line: number; record: string }[];
 };
 
-/** Tries a file in copies of the tables; nothing is written. @throws UnreadableFile */
-export async function tryImport(
+/** As many files as may be tried at once are being tried already. */
+export class TrialsBusy extends Error {}
+
+const trials = new WeakMap<App, number>();
+
+/** Tries a file in copies of the tables; nothing is written. @throws UnreadableFile, TrialsBusy */
+export async function tryImport(...given: Parameters<typeof rehearse>): Promise<Trial> {
+  const [app] = given;
+  const others = trials.get(app) ?? 0;
+  if (others >= limits.importTrialsAtOnce) throw new TrialsBusy();
+  trials.set(app, others + 1);
+  try {
+    return await rehearse(...given);
+  } finally {
+    trials.set(app, trials.get(app)! - 1);
+  }
+}
+
+async function rehearse(
   app: App,
   organisation: { organisationId: number; publicId: string },
   bytes: Buffer,

@@ -38,6 +38,18 @@ async function imported(runId: string) {
 }
 
 suite('an import in the console', () => {
+  test('few files are tried at once, so that other pages have connections; the others are told to come again', async () => {
+    const rows = [head, ...Array.from({ length: 500 }, (_, i) => line(`t-${i}`, 'Tea Lee'))].join('\n');
+    const post = () => owner.post(base, { rows, dates: 'uk', once: app.random.uuid() });
+    const answers = await Promise.all(Array.from({ length: 8 }, post));
+    const busy = answers.filter((answer) => answer.status === 503);
+    assert.ok(busy.length > 0 && busy.length <= 6, `${busy.length} of 8`);
+    assert.match(busy[0]!.text, /Other files are being tried/);
+    assert.ok(answers.every((answer) => [303, 503].includes(answer.status)));
+    assert.equal((await post()).status, 303);
+    await db.query('delete from import_run where organisation_id = $1', [org.id]);
+  });
+
   test('every fault by line and column, in numbers, before anything is written', async () => {
     const secret = 'AB 12 34 56 C';
     const { runId, text } = await tried(
