@@ -80,8 +80,8 @@ export function startHousekeeping(app: App, choreEveryMs = everyMs): { stop(): P
     );
   const all = Object.entries(chores);
   const stops = all.map(([name, chore], i) =>
-    // One after the other from the start, so that they don't all ask for a connection at once.
-    loop(name, (choreEveryMs * (i + 1)) / all.length, choreEveryMs, async () => {
+    // The first of each a little after the one before, so that they don't all ask for a connection at once.
+    loop(name, choreEveryMs * (1 + i / 60), choreEveryMs, async () => {
       if (!app.restored.pending) await chore(app, stopping.signal);
     }),
   );
