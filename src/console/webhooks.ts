@@ -11,31 +11,23 @@ import type { WrittenEndpoint } from '../webhooks/description.ts';
 import { readEndpoint } from '../webhooks/description.ts';
 import { editEndpoint } from '../webhooks/edit.ts';
 import { endpointWarning, noticeAfterMs } from '../webhooks/health.ts';
-import {
-  pauseEndpoint,
-  removeEndpoint,
-  resumeEndpoint,
-  rotateSecret,
-  rotationMs,
-  secretEnds,
-  SecretsHeldError,
-} from '../webhooks/manage.ts';
+import { secretEnds } from '../webhooks/manage.ts';
 import type { Notice } from '../webhooks/notices.ts';
 import { latestNotices } from '../webhooks/notices.ts';
 import { registerEndpoint } from '../webhooks/register.ts';
-import { sendTest } from '../webhooks/test-event.ts';
 import type { EndpointRow } from '../webhooks/webhooks.ts';
 import { countUndelivered, findEndpoint, listEndpoints } from '../webhooks/webhooks.ts';
-import { bar, confirmPage, empty, facts, messagePage, moment, notice, table } from './blocks.ts';
+import { bar, empty, facts, moment, notice, table } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { buttonForm, choiceField, form, hiddenField, textField } from './form.ts';
 import { enterButton, groupField, looksForGroups } from './group-field.ts';
 import { keyKeepers } from './key-links.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
+import { endpointOf, shownSecret, webhookActs } from './webhook-acts.ts';
 import { markOf, overtakenNote, saveSeen, seenBy, seenField } from './seen.ts';
 
-/** Webhook endpoints: registered, edited, tried out, paused, rotated, removed, and how each fares. */
+/** Webhook endpoints: registered, edited, and how each fares. */
 export const webhookRoutes: ConsoleRoute[] = [
   { for: keyKeepers, method: 'GET', path: '/webhooks', menu: 'Webhooks', section: 'integration', handle: webhooks },
   { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/create', handle: (visit) => createPage(visit, {}) },
@@ -43,13 +35,7 @@ export const webhookRoutes: ConsoleRoute[] = [
   { for: keyKeepers, method: 'GET', path: '/webhooks/{endpoint_id}', handle: webhook },
   { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/{endpoint_id}/edit', handle: showEdit },
   { for: keyKeepers, proof: true, method: 'POST', path: '/webhooks/{endpoint_id}/edit', handle: edit },
-  { for: keyKeepers, method: 'POST', path: '/webhooks/{endpoint_id}/test', handle: test },
-  { for: keyKeepers, method: 'POST', path: '/webhooks/{endpoint_id}/pause', handle: pause },
-  { for: keyKeepers, method: 'POST', path: '/webhooks/{endpoint_id}/resume', handle: resume },
-  { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/{endpoint_id}/rotate', handle: showRotate },
-  { for: keyKeepers, proof: true, method: 'POST', path: '/webhooks/{endpoint_id}/rotate', handle: rotate },
-  { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/{endpoint_id}/remove', handle: showRemove },
-  { for: keyKeepers, proof: true, method: 'POST', path: '/webhooks/{endpoint_id}/remove', handle: remove },
+  ...webhookActs,
 ];
 
 export const eventNames: Record<string, string> = {
@@ -134,13 +120,6 @@ async function webhooks(visit: Visit): Promise<Answer> {
 }
 
 /** The endpoint of the address; somebody else's, or nobody's, is the same page that isn't there. */
-async function endpointOf({ app, organisation, params }: Visit): Promise<EndpointRow> {
-  const id = params.endpoint_id!.toLowerCase();
-  const found = isUuid(id) ? await findEndpoint(app.db, organisation.organisation_id, id) : undefined;
-  if (found === undefined) throw new NoSuchPage();
-  return found;
-}
-
 const groupNames = (groups: readonly { name: string }[]): string =>
   groups
     .map((group) => group.name)
@@ -260,22 +239,6 @@ async function createPage(visit: Visit, faults: Faults): Promise<Answer> {
   };
 }
 
-function shownSecret({ base }: Visit, endpointId: string, secret: string | null, title: string, also: Content): Answer {
-  return {
-    page: {
-      title,
-      back: { to: `${base}/webhooks/${endpointId}`, label: 'The endpoint' },
-      main: html`${also}${
-        secret === null
-          ? html`<p>It was made before, and shown then. If it is lost, rotate it.</p>`
-          : html`<p>Copy it now: <strong>it is not shown again.</strong> Your endpoint checks every delivery with it.</p>${textField(
-              { name: 'secret', label: 'Signing secret', value: secret, readonly: true, width: 40 },
-            )}`
-      }`,
-    },
-  };
-}
-
 async function create(visit: Visit): Promise<Answer> {
   const { app, organisation, form: sent, change } = visit;
   const { organisation_id: id } = organisation;
@@ -366,118 +329,4 @@ async function edit(visit: Visit): Promise<Answer> {
     ['Address', 'What it is told of', 'Groups'].map((label, i) => [label, now![i]!, yours![i]!] as const),
   );
   return editPage(visit, row, written(visit), { seen: markOf(instead), overtaken });
-}
-
-async function test(visit: Visit): Promise<Answer> {
-  const { app, base, change } = visit;
-  const row = await endpointOf(visit);
-  await change(async () => ({ result: null, resource: row.endpoint_id }));
-  const made = await sendTest(app, row);
-  const here = `${base}/webhooks/${row.endpoint_id}`;
-  return {
-    page: {
-      ...messagePage(
-        made.outcome === 'succeeded' ? 'The endpoint has taken the test event' : 'The test event failed',
-        made.outcome === 'succeeded'
-          ? `It answered ${made.status_code} in ${made.duration_ms} ms.`
-          : `${made.error} (${made.duration_ms} ms)`,
-        html`The event is <code>webhook.test</code>, with the delivery id <code>${made.deliveryId}</code>. It is signed like any other, and is not tried again.`,
-      ),
-      back: { to: here, label: 'The endpoint' },
-    },
-  };
-}
-
-async function pause(visit: Visit): Promise<Answer> {
-  const row = await endpointOf(visit);
-  await visit.change(async (work) => {
-    const result = await pauseEndpoint(work, row.organisation_id, row.endpoint_id);
-    return result === undefined ? { result } : { result, resource: row.endpoint_id };
-  });
-  return { to: `${visit.base}/webhooks/${row.endpoint_id}?did=paused` };
-}
-
-async function resume(visit: Visit): Promise<Answer> {
-  const row = await endpointOf(visit);
-  await visit.change(async (work) => {
-    const result = await resumeEndpoint(work, row.organisation_id, row.endpoint_id);
-    return result === undefined ? { result } : { result, resource: row.endpoint_id };
-  });
-  return { to: `${visit.base}/webhooks/${row.endpoint_id}?did=resumed` };
-}
-
-async function showRotate(visit: Visit): Promise<Answer> {
-  const row = await endpointOf(visit);
-  const here = `${visit.base}/webhooks/${row.endpoint_id}`;
-  return {
-    page: confirmPage({
-      title: 'Rotate the signing secret?',
-      says: [
-        `A new secret is made and shown once. The one of now signs beside it for ${rotationMs / 3600_000} hours: put the new one into your endpoint within that time.`,
-      ],
-      action: `${here}/rotate`,
-      button: 'Make a new secret and show it',
-      cancel: here,
-      danger: false,
-    }),
-  };
-}
-
-async function rotate(visit: Visit): Promise<Answer> {
-  const { base, organisation, change } = visit;
-  const row = await endpointOf(visit);
-  try {
-    const made = await change(async (work) => {
-      const result = await rotateSecret(work, row.organisation_id, row.endpoint_id);
-      return result === undefined ? { result } : { result, resource: row.endpoint_id };
-    });
-    if (made === undefined) throw new NoSuchPage();
-    return shownSecret(
-      visit,
-      row.endpoint_id,
-      made.secret,
-      'The new secret',
-      html`<p>The one before signs too until ${moment(made.row.previous_secret_until!, organisation.time_zone)}.</p>`,
-    );
-  } catch (error) {
-    if (!(error instanceof SecretsHeldError)) throw error;
-    const back = { to: `${base}/webhooks/${row.endpoint_id}`, label: 'The endpoint' };
-    return { status: 422, page: { ...messagePage('Not yet', error.message), back } };
-  }
-}
-
-async function showRemove(visit: Visit): Promise<Answer> {
-  const { app, base, organisation } = visit;
-  const row = await endpointOf(visit);
-  const here = `${base}/webhooks/${row.endpoint_id}`;
-  const { pending = 0, dead = 0 } =
-    (
-      await countUndelivered(app.db, organisation.organisation_id, {
-        endpointId: row.endpoint_id,
-        upTo: limits.reachCounted + 1,
-      })
-    ).get(row.endpoint_id) ?? {};
-  const many = (count: number) =>
-    `${count > limits.reachCounted ? 'more than ' : ''}${Math.min(count, limits.reachCounted).toLocaleString('en-GB')}`;
-  return {
-    page: confirmPage({
-      title: 'Remove the endpoint?',
-      says: [
-        row.url,
-        `Deliveries that wait for it are dropped: ${many(pending)}. Those that finally failed can’t be sent again: ${many(dead)}. The feed still tells everything.`,
-      ],
-      action: `${here}/remove`,
-      button: 'Remove the endpoint',
-      cancel: here,
-    }),
-  };
-}
-
-async function remove(visit: Visit): Promise<Answer> {
-  const row = await endpointOf(visit);
-  await visit.change(async (work) => {
-    const result = await removeEndpoint(work, row.organisation_id, row.endpoint_id);
-    return result ? { result, resource: row.endpoint_id } : { result };
-  });
-  return { to: `${visit.base}/webhooks?did=removed` };
 }

@@ -1,15 +1,10 @@
 /** What other nouns may ask of sittings. */
 export {
-  correctSupervision,
-  countOpenSittings,
   emptyAnswersBefore,
   emptySittingOfResult,
   emptySittingsOfLearners,
-  findBegun,
-  findSitting,
-  hasOpenSitting,
-  moveSitting,
   voidSittingsOfInvitation,
   voidSittingsOfLearner,
-} from './store.ts';
+} from './emptying.ts';
+export { correctSupervision, countOpenSittings, findBegun, findSitting, hasOpenSitting, moveSitting } from './store.ts';
 export { lockOpenSittings, passSittings } from './passing.ts';

@@ -1,5 +1,4 @@
 import type { Tx } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
 import { statement } from '../db/database.ts';
 import type { ItemOutcome } from '../scoring/score.ts';
 import type { Subject } from '../scoring/levels.ts';
@@ -59,16 +58,6 @@ export async function hasOpenSitting(tx: Tx, organisationId: number, learnerId: 
   return (await tx.query(openOf, [organisationId, learnerId])).length > 0;
 }
 
-/** Nothing that was typed for the result, or that it said, stays in its sitting. */
-export async function emptySittingOfResult(tx: Tx, organisationId: number, assessmentId: string): Promise<void> {
-  await tx.query(emptiedOfResult, [organisationId, assessmentId]);
-}
-
-/** The same for all sittings of learners, those without a result included; none is open. */
-export async function emptySittingsOfLearners(tx: Tx, organisationId: number, learnerIds: string[]): Promise<void> {
-  await tx.query(emptiedOfLearners, [organisationId, learnerIds]);
-}
-
 /** What names a sitting. */
 export type SittingKey = { organisation_id: number; sitting_id: string };
 
@@ -88,9 +77,6 @@ export type SittingItemRow = {
   pauses: number;
   paused_ms: number;
 };
-
-/** What was said of its supervision stands in the evidence, and nowhere else once a sitting is over. */
-const forgotten = 'supervision = null, supervisor = null, retake_reason = null';
 
 const columns = `organisation_id, sitting_id, invitation_id, learner_id, subject, status, bank_version, settings, time_limit_ms, withheld, used_ms,
   on_screen_since, last_seen_at, started_at, finished_at, stop, declared_at, void_reason, assessment_id, result, released_by, released_at, supervision, supervisor, retake_reason`;
@@ -155,16 +141,6 @@ const history = statement(
   select position, item_id, outcome, case when outcome is null then rendered end as rendered
     from sitting_item where organisation_id = $1 and sitting_id = $2 order by position`,
 );
-const voidOf = statement(
-  'sitting.void_of_learner',
-  `
-  update sitting set status = 'void', void_reason = $3, finished_at = $4, ${forgotten} where organisation_id = $1 and learner_id = $2 and status = 'open'
-  returning sitting_id`,
-);
-const voidUnder = statement(
-  'sitting.void_under_invitation',
-  `update sitting set status = 'void', void_reason = $3, finished_at = $4, ${forgotten} where organisation_id = $1 and invitation_id = $2 and status = 'open'`,
-);
 const moved = statement(
   'sitting.moved',
   'update sitting set assessment_id = $3 where organisation_id = $1 and assessment_id = $2',
@@ -228,39 +204,6 @@ const idle = statement(
       from sitting where status = 'open' and last_seen_at < $1) s
    order by n, last_seen_at limit $2`,
 );
-/** Which questions were shown, and whether they were right, stays: no later sitting shows them again. */
-function emptiedWhere(name: string, whose: string) {
-  return statement(
-    `sitting.emptied_${name}`,
-    `
-  with emptied as (
-    update sitting set result = null, released_by = null, ${forgotten} where organisation_id = $1 and ${whose} returning sitting_id)
-  update sitting_item i set answer = null from emptied e
-   where i.organisation_id = $1 and i.sitting_id = e.sitting_id and i.answer is not null`,
-  );
-}
-const emptiedOfResult = emptiedWhere('of_result', 'assessment_id = $2');
-const emptiedOfLearners = emptiedWhere('of_learners', 'learner_id = any($2)');
-
-const emptiedBefore = statement(
-  'sitting.emptied_before',
-  `
-  update sitting_item i set answer = null from sitting s
-   where s.organisation_id = $1 and s.learner_id = $2 and s.finished_at < $3
-     and i.organisation_id = $1 and i.sitting_id = s.sitting_id and i.answer is not null
-  returning i.position`,
-);
-
-/** Takes away what a learner typed in sittings that ended before that time. @returns how many answers */
-export async function emptyAnswersBefore(
-  tx: Tx,
-  organisationId: number,
-  learnerId: string,
-  before: Date,
-): Promise<number> {
-  return (await tx.query(emptiedBefore, [organisationId, learnerId, before])).length;
-}
-
 export function findSittings(tx: Tx, organisationId: number, invitationId: string): Promise<SittingRow[]> {
   return tx.query<SittingRow>(ofInvitation, [organisationId, invitationId]);
 }
@@ -292,20 +235,6 @@ export async function lockSitting(
 /** A result took another one's place: the sitting is where the new one came from. */
 export async function moveSitting(tx: Tx, organisationId: number, from: string, to: string): Promise<void> {
   await tx.query(moved, [organisationId, from, to]);
-}
-
-/** Ends the learner's sittings that are under way, without a result. @returns how many there were */
-export async function voidSittingsOfLearner(work: Work, organisationId: number, learnerId: string): Promise<number> {
-  return (await work.tx.query(voidOf, [organisationId, learnerId, 'erased', new Date(work.nowMs)])).length;
-}
-
-/** The same for those that were begun under an invitation which is cancelled. */
-export async function voidSittingsOfInvitation(
-  work: Work,
-  organisationId: number,
-  invitationId: string,
-): Promise<void> {
-  await work.tx.query(voidUnder, [organisationId, invitationId, 'cancelled', new Date(work.nowMs)]);
 }
 
 /** Those of the invitations under which a sitting has begun, void ones included. */
