@@ -92,7 +92,7 @@ export async function send(
   let spentMs = 0;
   for (let attempt = 0; ; attempt++) {
     options.signal?.throwIfAborted();
-    const beganMs = performance.now();
+    const beganMs = surroundings.monotonicMs();
     try {
       return await sendOnce(connection, id, address, init, options);
     } catch (error) {
@@ -102,7 +102,7 @@ export async function send(
         return removedBefore(error);
       if (!(error instanceof ArsError) || !error.isTransient) throw error;
       const waitMs = waitAfter(attempt, error, surroundings.random());
-      spentMs += performance.now() - beganMs + waitMs;
+      spentMs += surroundings.monotonicMs() - beganMs + waitMs;
       if (spentMs > patienceMs) throw error;
       await surroundings.wait(waitMs, options.signal);
     }

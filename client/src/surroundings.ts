@@ -3,6 +3,8 @@ export type Surroundings = {
   fetch: (address: string, init: RequestInit) => Promise<Response>;
   /** Milliseconds since 1970. */
   nowMs(): number;
+  /** Milliseconds on a clock that nobody sets. */
+  monotonicMs(): number;
   /** From 0 up to, but never, 1. */
   random(): number;
   uuid(): string;
@@ -17,6 +19,7 @@ export const ordinarySurroundings: Surroundings = {
   // Asked for at each call, so that whoever replaces the global later is heard.
   fetch: (address, init) => globalThis.fetch(address, init),
   nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
   random: () => Math.random(),
   uuid: () => globalThis.crypto.randomUUID(),
   wait: (ms, signal) =>

@@ -16,7 +16,7 @@ suite('single sign-on in a browser', { skip: withoutBrowser }, async () => {
   const org = await service.organisation({ name: 'Northfield College' });
   const base = `/console/${org.publicId}`;
   const owner = await personOf(service, org.id, 'owner');
-  await owner.post(`${base}/sso`, {
+  await owner.fill(`${base}/sso`, {
     issuer,
     client_id: 'console',
     client_secret: 'secret-of-the-console',
