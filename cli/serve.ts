@@ -26,8 +26,7 @@ export const commands: Command[] = [
       if (!isForked()) await refuseBusyPort(settings, role);
       if (processes > 1) return serveProcesses(processes, role, settings, call.signal);
       const service = await startService(await openApp(settings), role as Role);
-      if (process.stderr.isTTY && !call.json && role !== 'worker')
-        process.stderr.write(`Answering at ${service.app.settings.baseUrl}\n`);
+      if (!call.json && role !== 'worker') process.stderr.write(`Answering at ${service.app.settings.baseUrl}\n`);
       if (role !== 'worker') void warmUpSoon(service.app, call.signal);
       if (!call.signal.aborted) await once(call.signal, 'abort');
       await service.stop();
