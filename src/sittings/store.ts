@@ -113,8 +113,8 @@ const update = statement(
   `
   update sitting set used_ms = $3, on_screen_since = $4, last_seen_at = $5, stop = $6, declared_at = $7, status = $8, finished_at = $9,
          void_reason = $10, assessment_id = $11, result = $12,
-         supervision = case $8 when 'open' then supervision end, supervisor = case $8 when 'open' then supervisor end,
-         retake_reason = case $8 when 'open' then retake_reason end
+         supervision = case when $8 = 'open' then supervision end, supervisor = case when $8 = 'open' then supervisor end,
+         retake_reason = case when $8 = 'open' then retake_reason end
    where organisation_id = $1 and sitting_id = $2`,
 );
 const touch = statement(

@@ -124,5 +124,13 @@ suite('the database can be distributed by organisation', { skip: onCitus }, asyn
       );
     }));
 
+  test('no case compares a parameter by itself: a node writes it anew as a comparison with true', () => {
+    const found = [...texts].filter(([, text]) => /\bcase\s+\$\d+(?:::\w+)?\s+when\b/i.test(text));
+    assert.deepEqual(
+      found.map(([name]) => name),
+      [],
+    );
+  });
+
   test('the database that was read goes', drop);
 });
