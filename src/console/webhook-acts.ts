@@ -22,8 +22,13 @@ import { NoSuchPage } from './route.ts';
 /** What is done to an endpoint that is there: tried out, paused, its secret rotated, removed. */
 export const webhookActs: ConsoleRoute[] = [
   { for: keyKeepers, method: 'POST', path: '/webhooks/{endpoint_id}/test', handle: test },
-  { for: keyKeepers, method: 'POST', path: '/webhooks/{endpoint_id}/pause', handle: pause },
-  { for: keyKeepers, method: 'POST', path: '/webhooks/{endpoint_id}/resume', handle: resume },
+  { for: keyKeepers, method: 'POST', path: '/webhooks/{endpoint_id}/pause', handle: switched(pauseEndpoint, 'paused') },
+  {
+    for: keyKeepers,
+    method: 'POST',
+    path: '/webhooks/{endpoint_id}/resume',
+    handle: switched(resumeEndpoint, 'resumed'),
+  },
   { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/{endpoint_id}/rotate', handle: showRotate },
   { for: keyKeepers, proof: true, method: 'POST', path: '/webhooks/{endpoint_id}/rotate', handle: rotate },
   { for: keyKeepers, proof: true, method: 'GET', path: '/webhooks/{endpoint_id}/remove', handle: showRemove },
@@ -79,22 +84,16 @@ async function test(visit: Visit): Promise<Answer> {
   };
 }
 
-async function pause(visit: Visit): Promise<Answer> {
-  const row = await endpointOf(visit);
-  await visit.change(async (work) => {
-    const result = await pauseEndpoint(work, row.organisation_id, row.endpoint_id);
-    return result === undefined ? { result } : { result, resource: row.endpoint_id };
-  });
-  return { to: `${visit.base}/webhooks/${row.endpoint_id}?did=paused` };
-}
-
-async function resume(visit: Visit): Promise<Answer> {
-  const row = await endpointOf(visit);
-  await visit.change(async (work) => {
-    const result = await resumeEndpoint(work, row.organisation_id, row.endpoint_id);
-    return result === undefined ? { result } : { result, resource: row.endpoint_id };
-  });
-  return { to: `${visit.base}/webhooks/${row.endpoint_id}?did=resumed` };
+/** Pauses or resumes the endpoint. */
+function switched(act: typeof pauseEndpoint, did: string) {
+  return async (visit: Visit): Promise<Answer> => {
+    const row = await endpointOf(visit);
+    await visit.change(async (work) => {
+      const result = await act(work, row.organisation_id, row.endpoint_id);
+      return result === undefined ? { result } : { result, resource: row.endpoint_id };
+    });
+    return { to: `${visit.base}/webhooks/${row.endpoint_id}?did=${did}` };
+  };
 }
 
 async function showRotate(visit: Visit): Promise<Answer> {
