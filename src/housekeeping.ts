@@ -58,7 +58,7 @@ const chores: Record<string, Chore> = {
   learner_keys: keyAll,
   rehearsals: inOne((work) => pruneRehearsals(work, limits.rehearsalMs)),
   cases: inOne((work) => pruneCases(work, limits.caseTextsMs)),
-  lookups: inOne((work) => pruneLookups(work.tx, new Date(work.nowMs - limits.lookupsMs))),
+  lookups: inOne((work) => pruneLookups(work, limits.lookupsMs)),
   sessions: inOne(pruneSessions),
   sign_in_attempts: inOne(pruneAttempts),
   user_invitations: inOne(pruneUserInvitations),

@@ -252,7 +252,7 @@ export const personalTables: Record<string, PersonalTable> = {
     of: 'both',
     purpose: 'Who opened which page about whom',
     basis: 'legal obligation',
-    kept: 'two years',
+    kept: 'two years, and as long as a legal hold is on them',
     rows: 'stay: ids, page and time',
     columns: { user_id: stays, page: 'stays: the kind of page' },
   },

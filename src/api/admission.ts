@@ -5,6 +5,7 @@ import { arrayLiteral, joinedTexts, joinedTextsOf, uuidArray } from '../db/array
 import { batcher } from '../db/batcher.ts';
 import type { Database, Dedicated } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import { ApiError } from '../errors.ts';
 import type { FeedState } from '../feed/etag.ts';
 import { sameState } from '../feed/etag.ts';
 import type { Caller } from '../http/route.ts';
@@ -351,6 +352,11 @@ export function credentialsOf(headers: IncomingHttpHeaders): { keyId: string; se
     keyId: typeof keyId === 'string' ? keyId.slice(0, 200) : '',
     secret: typeof secret === 'string' ? secret.slice(0, 500) : '',
   };
+}
+
+/** @param why a whole sentence, for whoever is known to have the secret */
+export function notLetIn(why?: string): ApiError {
+  return new ApiError('invalid_credentials', why, { 'www-authenticate': 'AccessKey realm="api"' });
 }
 
 /** Names and values in turn (draft-ietf-httpapi-ratelimit-headers). */

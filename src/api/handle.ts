@@ -8,11 +8,13 @@ import type { Parameter } from '../http/query.ts';
 import { readQuery } from '../http/query.ts';
 import type { Call, KeptReply, Reply, Route } from '../http/route.ts';
 import { changer, jsonType } from '../http/route.ts';
+import { isKeyGood } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
 import { errorFields } from '../log.ts';
 import { holdsNationalInsuranceNumber } from '../personal-data.ts';
 import { apiBase } from '../settings.ts';
 import type { Admission } from './admission.ts';
+import { notLetIn } from './admission.ts';
 import type { Claim } from './idempotency.ts';
 import { claimKey } from './idempotency.ts';
 import { routes } from './routes.ts';
@@ -80,12 +82,14 @@ export async function handle(
     get over() {
       return AbortSignal.any([stopping, closedOf(reply)]);
     },
-    change: changer(
-      app,
-      caller.organisationId,
-      route.method === 'GET' ? undefined : leftOf(reply),
-      claim === null ? null : (work, outcome) => claim.keep(work.tx, outcome),
-    ),
+    change: changer(app, caller.organisationId, {
+      left: route.method === 'GET' ? undefined : leftOf(reply),
+      stands: async (work) => {
+        if (app.clock.monotonicMs() - request.startedMs < limits.admittedMs) return;
+        if (!(await isKeyGood(work.tx, caller.organisationId, caller.keyId, work.nowMs))) throw notLetIn();
+      },
+      keep: claim === null ? null : (work, outcome) => claim.keep(work.tx, outcome),
+    }),
   };
   try {
     const answer = await route.handle(call);
@@ -130,8 +134,11 @@ function leftOf(reply: FastifyReply): AbortSignal {
   return left.signal;
 }
 
-/** What can pass without any change of the request: credits are bought, a group is archived, the other request ends. */
-const passing = [402, 409];
+/**
+ * What can pass without any change of the request: an organisation is no longer suspended, credits are bought, a group
+ * is archived, the other request ends.
+ */
+const passing = [401, 402, 409];
 
 /**
  * A refusal is the first reply too, and is kept. What can pass is not, and neither is a fault of ours, so that the

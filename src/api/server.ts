@@ -21,7 +21,7 @@ import { apiBase } from '../settings.ts';
 import type { RequestSpan } from '../tracing.ts';
 import { beginRequest, endRequest, tracing, withinRequest } from '../tracing.ts';
 import type { Admission } from './admission.ts';
-import { admitter, credentialsOf, rateHeaders } from './admission.ts';
+import { admitter, credentialsOf, notLetIn, rateHeaders } from './admission.ts';
 import { addressReader, callerAddress } from './caller-address.ts';
 import { connectionRefusal, sendError } from './failure.ts';
 import { handle, unsupported } from './handle.ts';
@@ -266,7 +266,7 @@ function letIn(
       const { waitSeconds } = refuse(request);
       if (waitSeconds > 0) throw new ApiError('rate_limited', undefined, { 'retry-after': String(waitSeconds) });
       const why = (await isSuspended(app.db, credentialsOf(request.headers))) ? suspended : undefined;
-      throw new ApiError('invalid_credentials', why, { 'www-authenticate': 'AccessKey realm="api"' });
+      throw notLetIn(why);
     }
     request.caller = caller;
     uses.note(caller, addressOf(request.raw), request.headers['user-agent']);

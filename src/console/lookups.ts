@@ -87,7 +87,7 @@ async function lookups(visit: Visit): Promise<Answer> {
         rows.length === 0
           ? empty('Nobody has opened a page about this learner.')
           : table<Row>({
-              caption: 'The newest first; kept for two years',
+              caption: 'The newest first; kept for two years, longer under a legal hold',
               rows,
               columns: [
                 { head: 'Time', cell: (one) => instant(one.at, zone) },

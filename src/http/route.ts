@@ -126,18 +126,29 @@ export function jsonText(status: number, data: string, extra: Partial<Reply> = {
   return { status, body: `{"data":${data}}`, ...extra };
 }
 
-/** @param left ends the wait for the organisation's turn, when nobody is there any more to read the reply */
+/**
+ * @param left ends the wait for the organisation's turn, when nobody is there any more to read the reply
+ * @param stands throws when whoever was let in may not be any more: the body and the turn may have been long in coming
+ */
 export function changer(
   app: App,
   organisationId: number,
-  left: AbortSignal | undefined,
-  keep: ((work: Work, reply: KeptReply) => Promise<void>) | null,
+  {
+    left,
+    stands,
+    keep,
+  }: {
+    left: AbortSignal | undefined;
+    stands: (work: Work) => Promise<void>;
+    keep: ((work: Work, reply: KeptReply) => Promise<void>) | null;
+  },
 ): Call['change'] {
   return (inside) =>
     inWork(
       app,
       feedLane(organisationId),
       async (work) => {
+        await stands(work);
         const reply = await inside(work);
         if (keep !== null)
           work.beforeCommit(() =>

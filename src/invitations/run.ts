@@ -177,6 +177,7 @@ const advance = statement(
          status = $7, finished_at = $8
    where organisation_id = $1 and run_id = $2`,
 );
+/** Those that wait for credits where there are none keep no other. */
 const open = statement(
   'invitation_run.open',
   `
@@ -185,7 +186,10 @@ const open = statement(
       from invitation_run r
      where status in ('running', 'waiting')
        and (started_at <= $1
-            or not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended))) r
+            or not exists (select from feed f where f.organisation_id = r.organisation_id and f.suspended)
+               and (status = 'running' or exists (
+                 select from organisation o
+                  where o.organisation_id = r.organisation_id and (o.credits > 0 or o.plan <> 'standard'))))) r
    order by n, created_at limit 100`,
 );
 const prune = statement(

@@ -112,8 +112,16 @@ function auditDeletion(work: Work, by: { actor: string; requestId: string }, wha
 
 /** Sandboxes end like this without a certificate: with their organisation, or to be begun anew. */
 export async function deleteWithoutTrace(app: App, organisationId: number): Promise<void> {
+  const deleteInside = await deleterWithoutTrace(app);
+  await inWork(app, null, (work) => deleteInside(work, organisationId));
+}
+
+/** @returns what deletes a sandbox within a transaction */
+export async function deleterWithoutTrace(app: App): Promise<(work: Work, organisationId: number) => Promise<void>> {
   const tables = await ownTables(app.db);
-  await inWork(app, null, (work) => finish(work, tables, organisationId));
+  return async (work, organisationId) => {
+    await finish(work, tables, organisationId);
+  };
 }
 
 type By = { actor: string; requestId: string };

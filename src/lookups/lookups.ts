@@ -1,6 +1,8 @@
 import { batcher } from '../db/batcher.ts';
 import type { Database, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
+import { isHeld } from '../holds/holds.ts';
 
 /**
  * Who looked at whom: every page about one learner leaves a row when it is sent. Rows of many pages travel in one
@@ -44,7 +46,10 @@ const pass = statement(
   insert into lookup (organisation_id, learner_id, at, user_id, page)
   select $1, $3, at, user_id, page from gone on conflict do nothing`,
 );
-const prune = statement('lookup.prune', 'delete from lookup where at < $1');
+const prune = statement(
+  'lookup.prune',
+  `delete from lookup l where at < $1 and not ${isHeld('l.organisation_id', 'l.learner_id', '$2')}`,
+);
 
 const opened = new WeakMap<Database, (lookup: Lookup) => Promise<void>>();
 
@@ -84,6 +89,7 @@ export async function passLookups(tx: Tx, organisationId: number, from: string, 
   await tx.query(pass, [organisationId, from, to]);
 }
 
-export async function pruneLookups(tx: Tx, before: Date): Promise<void> {
-  await tx.query(prune, [before]);
+/** What is older than its time goes, but under a legal hold. */
+export async function pruneLookups({ tx, nowMs }: Work, keptMs: number): Promise<void> {
+  await tx.query(prune, [new Date(nowMs - keptMs), new Date(nowMs)]);
 }

@@ -3,7 +3,7 @@ import { auditInside } from '../audit/audit.ts';
 import { formatMs } from '../clock.ts';
 import type { Work } from '../db/work.ts';
 import { feedLane, inWork } from '../db/work.ts';
-import { deleteWithoutTrace } from '../leaving/delete.ts';
+import { deleterWithoutTrace } from '../leaving/delete.ts';
 import { importRecords } from '../imports/import.ts';
 import { readyRecord } from '../imports/record.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
@@ -22,6 +22,39 @@ const learners = 50;
 /** Who does it, for the audit log of the organisation whose sandbox it is. */
 export type By = { actor: string; action: string; requestId: string };
 
+type Made = { organisation_id: number; public_id: string };
+
+async function make(work: Work, organisation: Organisation, by: By): Promise<Made> {
+  const { organisation_id: id } = organisation;
+  const name = `${[...organisation.name].slice(0, limits.organisationNameChars - 12).join('')} (sandbox)`;
+  const sandbox = await createOrganisation(work, { name, plan: 'unlimited', credits: 0, groupAutocreate: true });
+  await markSandbox(work, sandbox.organisation_id, id);
+  await auditInside(work.tx, {
+    organisationId: id,
+    atMs: work.nowMs,
+    ...by,
+    resource: sandbox.public_id,
+    status: null,
+  });
+  return sandbox;
+}
+
+/**
+ * A process that dies in the middle leaves fewer learners than there should be: whoever sees them begins anew.
+ * @returns the public id of the sandbox that is there afterwards: another one where somebody has begun anew meanwhile
+ */
+async function seed(app: App, organisation: Organisation, sandbox: Made): Promise<string> {
+  const plan = planSandbox({ seed: `sandbox of ${organisation.public_id}`, learners, nowMs: app.clock.nowMs() });
+  try {
+    for await (const _ of seedOrganisation(app, sandbox, plan, 0));
+    return sandbox.public_id;
+  } catch (error) {
+    const { public_id: now } = await findSandbox(app.db, organisation.organisation_id);
+    if (now === null || now === sandbox.public_id) throw error;
+    return now;
+  }
+}
+
 /**
  * Makes an organisation's own sandbox and seeds it, unless there is one.
  * @returns its public id
@@ -32,30 +65,25 @@ export async function grantSandbox(app: App, organisation: Organisation, by: By)
     const there = await findSandbox(work.tx, id);
     if (there.organisation_id !== null)
       return { made: false, sandbox: await readOrganisation(work.tx, there.organisation_id) };
-    const name = `${[...organisation.name].slice(0, limits.organisationNameChars - 12).join('')} (sandbox)`;
-    const row = await createOrganisation(work, { name, plan: 'unlimited', credits: 0, groupAutocreate: true });
-    await markSandbox(work, row.organisation_id, id);
-    await auditInside(work.tx, {
-      organisationId: id,
-      atMs: work.nowMs,
-      ...by,
-      resource: row.public_id,
-      status: null,
-    });
-    return { made: true, sandbox: row };
+    return { made: true, sandbox: await make(work, organisation, by) };
   });
-  if (made) {
-    const plan = planSandbox({ seed: `sandbox of ${organisation.public_id}`, learners, nowMs: app.clock.nowMs() });
-    for await (const _ of seedOrganisation(app, sandbox, plan, 0));
-  }
-  return sandbox.public_id;
+  return made ? seed(app, organisation, sandbox) : sandbox.public_id;
 }
 
-/** The sandbox goes with its keys and endpoints, and another one begins. @returns the new one's public id */
+/**
+ * The sandbox goes with its keys and endpoints, and another one begins, in one transaction: at no time has the
+ * organisation none.
+ * @returns the new one's public id
+ */
 export async function resetOwnSandbox(app: App, organisation: Organisation, by: By): Promise<string> {
-  const { organisation_id: sandboxId } = await findSandbox(app.db, organisation.organisation_id);
-  if (sandboxId !== null) await deleteWithoutTrace(app, sandboxId);
-  return grantSandbox(app, organisation, by);
+  const { organisation_id: id } = organisation;
+  const deleteInside = await deleterWithoutTrace(app);
+  const sandbox = await inWork(app, feedLane(id), async (work) => {
+    const { organisation_id: old } = await findSandbox(work.tx, id);
+    if (old !== null) await deleteInside(work, old);
+    return make(work, organisation, by);
+  });
+  return seed(app, organisation, sandbox);
 }
 
 /** Makes a result of a test learner happen as if it had just been finished, events included. @returns its id */

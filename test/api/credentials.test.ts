@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { limits } from '../../src/limits.ts';
+import { credentials } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';
+import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
 
 const clock = manualClock(Date.UTC(2026, 0, 31, 9));
@@ -27,6 +31,39 @@ suite('keys', () => {
     assert.equal((await there.get('/health')).status, 200);
     await service.inWork((work) => revokeKey(work, org.id, org.key.access_key_id));
     assertRefused(await there.get('/health'), 401, 'invalid_credentials');
+  });
+
+  test('a change whose body was long in coming is refused if the key was revoked meanwhile', async () => {
+    const slow = async (org: TestOrganisation, meanwhile: () => Promise<unknown>) => {
+      const body = JSON.stringify({ type: 'cohort', ref: 'C-1', name: 'Cohort' });
+      const { hostname, port } = new URL(service.url);
+      const socket = connect(Number(port), hostname);
+      const answer = text(socket);
+      const head = Object.entries({
+        host: 'x',
+        connection: 'close',
+        ...credentials(org.key),
+        'content-type': 'application/json',
+        'content-length': body.length,
+      }).map(([name, value]) => `${name}: ${value}`);
+      socket.write(`POST /api/v1/groups HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n${body.slice(0, 5)}`);
+      // Let in: its key has counted one request more than those that are asked here.
+      for (let asked = 1; ; asked++) {
+        const left = Number(/r=(\d+)/.exec((await org.get('/health')).headers.ratelimit!)![1]);
+        if (left < service.app.settings.rateLimit - asked) break;
+      }
+      clock.advance(limits.admittedMs);
+      await meanwhile();
+      socket.write(body.slice(5));
+      return Number(/^HTTP\/1\.1 (\d{3})/.exec(await answer)?.[1]);
+    };
+    const org = await service.organisation();
+    assert.equal(await slow(org, async () => {}), 201);
+    const other = await service.organisation();
+    const second = await other.another();
+    const revoke = () => service.inWork((work) => revokeKey(work, other.id, other.key.access_key_id));
+    assert.equal(await slow(other, revoke), 401);
+    assert.deepEqual((await second.get('/groups')).body.data, []);
   });
 
   test('a key ends at its time', async () => {

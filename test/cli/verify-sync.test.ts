@@ -24,6 +24,13 @@ suite('ars verify-sync', async () => {
   const service = await withService({ settings: { ARS_BASE_URL: 'http://results.test' } });
   const scene = await scenario(service);
   const front = await digestService(service.url, false);
+  const counting = await digestService(service.url);
+  counting.interfere = (request, response) => {
+    if (!request.url!.startsWith('/api/v1/assessments/digest')) return false;
+    response.writeHead(503, { 'content-type': 'application/json', 'retry-after': '3600' });
+    response.end(JSON.stringify({ error: { code: 'service_unavailable', message: 'It is being counted.' } }));
+    return true;
+  };
   const client = clientOf(service.url, scene.org.key);
   const folder = await mkdtemp(join(tmpdir(), 'ars-verify-'));
   after(() => rm(folder, { recursive: true, force: true }));
@@ -67,11 +74,12 @@ suite('ars verify-sync', async () => {
   const ndjson = (held: Map<string, Assessment>) =>
     [...held.values()].map((one) => `${JSON.stringify(one)}\n`).join('');
 
-  for (const [by, api] of [
-    ['walk', front.url],
-    ['digest', service.url],
+  for (const [at, by, api] of [
+    ['a service without a digest', 'walk', front.url],
+    ['one that counts it again', 'walk', counting.url],
+    ['one with a digest', 'digest', service.url],
   ] as const) {
-    test(`names what differs in a file, and the cause, and repairs it (by ${by})`, async () => {
+    test(`names what differs in a file, and the cause, and repairs it, at ${at}`, async () => {
       const file = join(folder, `${by}.ndjson`);
       await writeFile(file, ndjson(faulty));
       const words = ['--api', api, '--mirror', file];

@@ -274,6 +274,17 @@ suite('a mirror', async () => {
       await assert.rejects(sync({ ...options, client }).done, /for a day/);
     });
 
+    test('ends with what onReport throws, and calls it no failure of the store', async () => {
+      const { options } = await begun();
+      let told = 0;
+      const onReport = () => {
+        told++;
+        throw new Error('no log');
+      };
+      await assert.rejects(sync({ ...options, onReport }).done, { message: 'no log' });
+      assert.equal(told, 1);
+    });
+
     test('counts failures of the store apart from those of the service', async () => {
       const { options, front, scene } = await begun();
       const client = clientOf(front.url, scene.org.key, { wait: async () => {} });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { unzipSync } from 'fflate';
-import { listLookups } from '../../src/lookups/lookups.ts';
+import { placeHold, releaseHold } from '../../src/holds/holds.ts';
+import { listLookups, pruneLookups } from '../../src/lookups/lookups.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';
@@ -77,8 +78,17 @@ suite('who looked at whom', () => {
     assert.ok(rows.some((row) => row.user_id === owner.userId && row.page === '/learners/{learner_id}'));
     assert.ok(!JSON.stringify(rows).includes('Olga'));
     assert.deepEqual((await seen()).at(-1), [owner.userId, '/learners/{learner_id}/export'], 'the file is a look, too');
+    // Nothing goes that is held, and then what is older than two years.
+    const holdId = service.app.random.uuid();
+    const held = { holdId, learnerId: id, reason: 'a claim', actor: 'operator', endsAt: null };
+    await service.inWork((work) => placeHold(work, org.id, held));
     const count = (await seen()).length;
+    await service.inWork((work) => pruneLookups(work, 0));
+    assert.equal((await seen()).length, count);
+    await service.inWork((work) => releaseHold(work, org.id, holdId, { actor: 'operator' }));
     await owner.post(`${base}/learners/${id}/erase`);
     assert.equal((await seen()).length, count);
+    await service.inWork((work) => pruneLookups(work, 0));
+    assert.equal((await seen()).length, 0);
   });
 });

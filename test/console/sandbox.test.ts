@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { createKey } from '../../src/keys/keys.ts';
 import { systemRandom } from '../../src/random.ts';
-import { grantSandbox } from '../../src/sandbox/own.ts';
+import { grantSandbox, resetOwnSandbox } from '../../src/sandbox/own.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';
@@ -98,5 +98,28 @@ suite('a sandbox', () => {
     assert.equal((await owner.get(to)).status, 404);
     assert.equal((await platform.get('/health')).status, 401);
     assert.equal((await owner.follow({ ...(await owner.get(again)) })).status, 200);
+  });
+
+  test('begun anew by two at once, or by a process that dies in between, is still there', async () => {
+    const org = await service.organisation({ name: 'Hasty College' });
+    const organisation = await readOrganisation(service.app.db, org.id);
+    const by = { actor: 'operator', action: 'sandbox reset', requestId: systemRandom.uuid() };
+    const first = await grantSandbox(service.app, organisation, by);
+    const ids = await Promise.all([1, 2].map(() => resetOwnSandbox(service.app, organisation, by)));
+    const of = () =>
+      service.app.db.query<{ public_id: string }>('select public_id from organisation where sandbox_of = $1', [org.id]);
+    const left = (await of()).map((row) => row.public_id);
+    assert.equal(left.length, 1);
+    assert.ok(ids.includes(left[0]!) && left[0] !== first);
+    // Whatever fails after the old one was deleted, it is there as it was.
+    const random = {
+      ...service.app.random,
+      uuid: () => {
+        throw new Error('the process dies');
+      },
+    };
+    const failing = { ...service.app, random };
+    await assert.rejects(resetOwnSandbox(failing, organisation, by), { message: 'the process dies' });
+    assert.deepEqual(await of(), [{ public_id: left[0] }]);
   });
 });

@@ -426,4 +426,19 @@ suite('a run of invitations', () => {
       ['team'],
     );
   });
+
+  test('a hundred organisations without credits keep no other one waiting', async () => {
+    for (let i = 0; i < 100; i++) {
+      const org = await service.organisation({ plan: 'standard', credits: 1 });
+      const { runId, begins } = await draft(org, rowsOf(1));
+      assert.equal(await begins(1), 'begun');
+      await inFeed(org, (work) => grantCredits(work, org.id, -1, { actor: 'operator', reason: 'taken back' }));
+      await goOn(app, org.id, runId);
+    }
+    const org = await service.organisation({ plan: 'standard', credits: 1 });
+    const { begins, run } = await draft(org, rowsOf(1));
+    assert.equal(await begins(1), 'begun');
+    await runInvitations(app);
+    assert.equal((await run()).status, 'finished');
+  });
 });

@@ -5,7 +5,7 @@ import { bucketOf, checkOf, emptyDigest, plus, sameDigest } from './digest.ts';
 import type { Filters } from './filters.ts';
 import { orderedFilters } from './filters.ts';
 import type { Difference, Served } from './repair.ts';
-import { serviceBuckets, serviceResults } from './repair.ts';
+import { countsAgain, serviceBuckets, serviceResults } from './repair.ts';
 
 /** What is usually behind a difference. */
 export type Cause =
@@ -39,7 +39,7 @@ export type Comparison = {
 
 /**
  * Compares any mirror with the service: its ids, each with the `updated_at` that it holds. By the service's digest where
- * it has one, otherwise by a walk through everything.
+ * it has one and isn't counting it again, otherwise by a walk through everything.
  * @param given `since`: the mirror's checkpoint, which alone says what a poll has yet to bring; without it, that is judged by
  * the newest change that the mirror holds. `contents`: a sum of each record, to be compared with what a walk shows.
  */
@@ -122,8 +122,8 @@ type Found = Pick<Comparison, 'by' | 'restored'> & {
 };
 
 async function compareBuckets(service: Served, held: Map<string, string>): Promise<Found | null> {
-  const served = await serviceBuckets(service);
-  if (served === null) return null;
+  const served = await serviceBuckets(service).catch(countsAgain);
+  if (served === null || served === 'not now') return null;
   const { bits, restored, through } = served;
   const own = new Map<number, Digest>();
   for (const [id, updated_at] of held) {

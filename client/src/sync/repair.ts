@@ -47,7 +47,7 @@ export async function repair(mirror: Mirror): Promise<'repaired' | 'needs a whol
 }
 
 /** The service may be counting its digest again: until that is done there is no proof. @throws whatever else went wrong */
-function countsAgain(error: unknown): 'not now' {
+export function countsAgain(error: unknown): 'not now' {
   if (error instanceof ApiError && error.status === 503) return 'not now';
   throw error;
 }

@@ -52,13 +52,16 @@ function judged(error: unknown): unknown {
 export type SyncOptions<Native = unknown> = MirrorOptions<Native> & {
   /** From the end of one poll to the next: a minute. Null: only once a day and by `wake`, as for webhooks alone. */
   everyMs?: number | null;
-  /** Told of every poll, and of every one that failed and will be tried again. */
+  /** Told of every poll, and of every one that failed and will be tried again. What it throws ends the sync. */
   onReport?: (report: Report | { failed: unknown; againInMs: number }) => void;
 };
 
 /** A mirror that is kept up to date. */
 export type Sync = Omit<MirrorHandle, 'poll'> & {
-  /** Resolves when `signal` is aborted; rejects with a `SyncStopped` when the mirror can't go on by itself. */
+  /**
+   * Resolves when `signal` is aborted; rejects with a `SyncStopped` when the mirror can't go on by itself, and with what
+   * `onReport` throws.
+   */
   done: Promise<void>;
   /** Polls now, or once more after the poll that runs: call it for every webhook that verifies. */
   wake(): void;
@@ -104,11 +107,9 @@ export function sync<Native>(options: SyncOptions<Native>): Sync {
     let waitedMs = 0;
     while (!isOver()) {
       isWoken = false;
+      let report: Report;
       try {
-        const report = await mirror.poll();
-        failures = ownFailures = waitedMs = 0;
-        onReport?.(report);
-        await rest();
+        report = await mirror.poll();
       } catch (error) {
         if (isOver()) return;
         const isService = error instanceof ArsError;
@@ -120,7 +121,11 @@ export function sync<Native>(options: SyncOptions<Native>): Sync {
         onReport?.({ failed: error, againInMs });
         if (isService) waitedMs += againInMs;
         await surroundings.wait(againInMs, signal).catch(() => {});
+        continue;
       }
+      failures = ownFailures = waitedMs = 0;
+      onReport?.(report);
+      await rest();
     }
   };
   return { done: run(), wake, explain: mirror.explain, verify: mirror.verify };
