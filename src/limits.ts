@@ -246,6 +246,14 @@ export const limits = {
   /** Learners of one run of invitations, and bytes of the table that they come in. */
   inviteRows: 20_000,
   inviteTableBytes: 8 * 1024 * 1024,
+  /** Of one row over all its lines. */
+  inviteLineBytes: 64 * 1024,
+  /** Blank ones are lines, too. */
+  inviteLines: 200_000,
+  /** By these its encoding is recognised. */
+  inviteLookedAtBytes: 256 * 1024,
+  /** Of a file that is imported in the console; each takes a turn of what everybody waits for. */
+  importFormLines: 200_000,
   /** Rows of a run in one transaction: other writers of the organisation wait for no more than one. */
   inviteBatch: 250,
   /** How long a run is kept that was prepared and not begun. */

@@ -1,3 +1,5 @@
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
+
 /** CSV as RFC 4180 has it and spreadsheets write it: with commas, semicolons or tabs. */
 
 export type Delimiter = ',' | ';' | '\t';
@@ -64,6 +66,9 @@ export function cellsOf(text: string, delimiter: Delimiter): string[] | null {
   return reader.read(text) === 'whole' ? reader.cells : null;
 }
 
+/** Lines that are read before others have their turn. */
+const linesInTurn = 1000;
+
 /**
  * Records out of lines. A quote that is never closed, or closed only where it can't be, costs its own line alone: the
  * lines after it are read as if it weren't there. Blank lines are passed over.
@@ -74,14 +79,25 @@ export async function* csvRecords(
   delimiter: Delimiter,
   mostChars: number,
 ): AsyncGenerator<CsvRecord> {
-  let again: TextLine[] = [];
+  // What was read ahead stays here, to be read again when it doesn't belong to the record. Before `at` lies what is done
+  // with; it is dropped when it is half of all, so that each line is moved once or twice.
+  let queue: TextLine[] = [];
   let at = 0;
+  let read = 0;
   const next = async (): Promise<TextLine | undefined> => {
-    if (at < again.length) return again[at++];
-    const result = await lines.next();
-    return result.done === true ? undefined : result.value;
+    if (++read % linesInTurn === 0) await turnOfTheLoop();
+    if (at === queue.length) {
+      const result = await lines.next();
+      if (result.done === true) return undefined;
+      queue.push(result.value);
+    }
+    return queue[at++];
   };
   for (let first = await next(); first !== undefined; first = await next()) {
+    if (at * 2 > queue.length) {
+      queue = queue.slice(at);
+      at = 0;
+    }
     const { line, text, why } = first;
     if (why !== undefined) {
       yield { line, text, cells: null, why };
@@ -93,20 +109,18 @@ export async function* csvRecords(
       continue;
     }
     const reader = cellReader(delimiter);
-    const ahead: TextLine[] = [];
+    const behind = at;
     let state = reader.read(text);
     for (let chars = text.length; state === 'open';) {
       const more = await next();
-      if (more !== undefined) ahead.push(more);
-      chars += more?.text.length ?? 0;
+      chars += 1 + (more?.text.length ?? 0);
       const ends = more === undefined || more.why !== undefined || chars > mostChars;
       state = ends ? 'misplaced' : reader.read(more.text);
     }
     if (state === 'whole') yield { line, text, cells: reader.cells };
     else {
       yield { line, text, cells: null, why: 'quotes' };
-      again = [...ahead, ...again.slice(at)];
-      at = 0;
+      at = behind;
     }
   }
 }

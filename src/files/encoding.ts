@@ -20,17 +20,25 @@ export function recogniseEncoding(head: Buffer): { encoding: Encoding | null; ma
   if (head.subarray(0, mark.length).equals(mark)) return { encoding: 'utf-8', markBytes: mark.length };
   if ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff) || head.includes(0))
     throw new UnreadableFile('the file is not text in UTF-8, but UTF-16 or no text at all: save it as “CSV UTF-8”');
+  if (isAscii(head)) return { encoding: null, markBytes: 0 };
   let encoding: Encoding | null = null;
-  for (let start = 0; start < head.length;) {
-    const end = head.indexOf(10, start);
+  for (let at = beyondAscii(head, 0); at < head.length;) {
+    const end = head.indexOf(10, at);
     // A line that is cut off here may be cut inside a character.
-    const line = end < 0 ? head.subarray(start, head.length - 4) : head.subarray(start, end);
-    start = end < 0 ? head.length : end + 1;
+    const line = head.subarray(head.lastIndexOf(10, at) + 1, end < 0 ? head.length - 4 : end);
+    at = end < 0 ? head.length : beyondAscii(head, end);
     if (isAscii(line)) continue;
     if (isUtf8(line)) return { encoding: 'utf-8', markBytes: 0 };
     if (end >= 0) encoding = 'windows-1252';
   }
   return { encoding, markBytes: 0 };
+}
+
+/** Where the next byte is that is not ASCII; the length where none is. */
+function beyondAscii(bytes: Buffer, from: number): number {
+  let at = from;
+  while (at < bytes.length && bytes[at]! < 128) at++;
+  return at;
 }
 
 const windows1252 = new TextDecoder('windows-1252');

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises';
 
 /**
  * A line as bytes, without its line feed; null when it is longer than it may be, and then it was never held as a whole.
@@ -7,9 +8,13 @@ export type ByteLine = Buffer | null;
 
 const lineFeed = 10;
 
+/** Lines that come together at most: an uploaded file is one chunk, and may be nothing but line feeds. */
+const together = 1000;
+
 /**
  * The bytes between line feeds: other characters that end lines elsewhere may stand inside a line. Those that end in one
- * chunk come together: a wait for each line would take as long as reading it.
+ * chunk come together, a thousand at most, with a turn for others in between: a wait for each line would take as long as
+ * reading it.
  */
 export async function* byteLines(input: AsyncIterable<Buffer>, mostBytes: number): AsyncGenerator<ByteLine[]> {
   let parts: Buffer[] = [];
@@ -27,11 +32,16 @@ export async function* byteLines(input: AsyncIterable<Buffer>, mostBytes: number
   };
   for await (const chunk of input) {
     let start = 0;
-    const lines: ByteLine[] = [];
+    let lines: ByteLine[] = [];
     for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, start)) {
       add(chunk.subarray(start, end));
       lines.push(line());
       start = end + 1;
+      if (lines.length === together) {
+        yield lines;
+        lines = [];
+        await turnOfTheLoop();
+      }
     }
     add(chunk.subarray(start));
     if (lines.length > 0) yield lines;

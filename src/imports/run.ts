@@ -9,6 +9,7 @@ import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { limits } from '../limits.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
+import { UnreadableFile } from '../files/encoding.ts';
 import { importFile } from './file.ts';
 import { importRecords } from './import.ts';
 import { openResults } from './lines.ts';
@@ -165,6 +166,10 @@ async function rehearse(
   dates: Dates,
 ): Promise<Trial> {
   const format = formatOf(bytes);
+  let lines = 0;
+  for (const byte of bytes) if (byte === 10) lines++;
+  if (lines > limits.importFormLines)
+    throw new UnreadableFile(`there are more than ${limits.importFormLines.toLocaleString('en-GB')} lines in it`);
   const faults: LineFault[] = [];
   const refused = new Set<number>();
   const { imported, updated, unchanged, rejected } = await importFile(app, Readable.from([bytes]), {

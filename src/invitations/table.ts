@@ -78,16 +78,19 @@ const headingOf = (cell: string): Heading | undefined => {
 };
 
 async function* linesOf(bytes: Buffer): AsyncGenerator<TextLine> {
-  const { encoding, markBytes } = recogniseEncoding(bytes);
+  const { encoding, markBytes } = recogniseEncoding(bytes.subarray(0, limits.inviteLookedAtBytes));
   const decoder = lineDecoder(encoding);
   let line = 0;
   async function* whole() {
     yield bytes.subarray(markBytes);
   }
-  for await (const together of byteLines(whole(), limits.inviteTableBytes))
+  for await (const together of byteLines(whole(), limits.inviteLineBytes))
     for (const one of together) {
       line++;
-      const { text, damaged } = decoder.decode(one!);
+      if (one === null) throw new UnreadableFile(`line ${line} is too long to be a row`);
+      if (line > limits.inviteLines)
+        throw new UnreadableFile(`there are more than ${limits.inviteLines.toLocaleString('en-GB')} lines in it`);
+      const { text, damaged } = decoder.decode(one);
       const read = text.endsWith('\r') ? text.slice(0, -1) : text;
       yield damaged ? { line, text: read, why: 'encoding' } : { line, text: read };
     }
@@ -96,7 +99,15 @@ async function* linesOf(bytes: Buffer): AsyncGenerator<TextLine> {
 /** What stands between cells: in a table that was pasted, tabs; in a file, what its first line has most of. */
 function delimiterOf(bytes: Buffer): ',' | ';' | '\t' {
   const text = bytes.toString('latin1');
-  const first = text.split('\n').find((line) => line.trim() !== '' && !namesDelimiter(line)) ?? '';
+  const seen = /\S/g;
+  let first = '';
+  while (first === '' && seen.test(text)) {
+    const start = text.lastIndexOf('\n', seen.lastIndex - 1) + 1;
+    const end = text.indexOf('\n', seen.lastIndex);
+    const line = text.slice(start, Math.min(end < 0 ? text.length : end, start + limits.inviteLineBytes));
+    if (!namesDelimiter(line)) first = line;
+    seen.lastIndex = end < 0 ? text.length : end;
+  }
   const count = (mark: string) => first.split(mark).length;
   if (count('\t') > 1) return '\t';
   return count(';') > count(',') ? ';' : ',';
@@ -147,13 +158,13 @@ function cellsOf(values: readonly string[], columns: readonly Heading[]): { cell
  */
 export async function readInviteTable(file: Buffer): Promise<GivenRow[]> {
   // Excel for the Mac still saves lines that end as they did on its first machines.
-  const bytes = file.includes('\n') ? file : Buffer.from(file.toString('latin1').replaceAll('\r', '\n'), 'latin1');
+  const bytes = file.includes('\n') ? file : Buffer.from(file.map((byte) => (byte === 13 ? 10 : byte)));
   const delimiter = delimiterOf(bytes);
   const rows: GivenRow[] = [];
   const taken = new Set<number>();
   let last = 0;
   let columns: readonly Heading[] | null = null;
-  for await (const record of csvRecords(linesOf(bytes), delimiter, limits.importLineBytes)) {
+  for await (const record of csvRecords(linesOf(bytes), delimiter, limits.inviteLineBytes)) {
     if (record.cells === null && record.why === 'encoding')
       throw new UnreadableFile(`line ${record.line} holds characters that were damaged: save the file as “CSV UTF-8”`);
     // Between tabs a quote is a character like any other, unless it was meant to hold a cell together.
