@@ -108,10 +108,38 @@ export function letters(text: string): string {
     .replace(/[^\p{L}]/gu, '');
 }
 
-/** True when the reference is the learner's own name: the same letters, whatever stands between them. */
+/** Letters that have no decomposition, as those write them whose keyboard lacks them; searches by name read them alike. */
+export const plainLetters: Record<string, string> = {
+  ł: 'l',
+  ø: 'o',
+  đ: 'd',
+  ð: 'd',
+  ħ: 'h',
+  ı: 'i',
+  ŋ: 'n',
+  ŧ: 't',
+  æ: 'ae',
+  œ: 'oe',
+  þ: 'th',
+  ß: 'ss',
+};
+export const undecomposed = /[łøđðħıŋŧæœþß]/gu;
+
+/** As they are written in other countries without their marks. */
+const twoLetters: Record<string, string> = { ä: 'ae', å: 'aa', ö: 'oe', ø: 'oe', ü: 'ue' };
+
+/**
+ * True when the reference is the learner's own name: the same letters, whatever stands between them, in any of the ways
+ * in which they are written without marks.
+ */
 export function isNameOf(ref: string, fullName: string): boolean {
-  const name = letters(fullName);
-  return name !== '' && letters(ref) === name;
+  const name = fullName.normalize('NFC').toLowerCase();
+  const plain = (text: string) => letters(text.replaceAll(undecomposed, (letter) => plainLetters[letter]!));
+  const said = letters(ref);
+  return (
+    said !== '' &&
+    [letters(name), plain(name), plain(name.replaceAll(/[äåöøü]/gu, (letter) => twoLetters[letter]!))].includes(said)
+  );
 }
 
 /** The same for text of several lines, which end with a line feed. */

@@ -215,6 +215,15 @@ suite('isNameOf', () => {
       ['AnaSilva', 'Ana Silva'],
       ['zoe.obrien', 'Zoë O\u2019Brien'],
       ['ana.silva.1', 'Ana Silva'],
+      ['michal.kowalski', 'Michał Kowalski'],
+      ['lukasz-zak', 'Łukasz Żak'],
+      ['soren-strauss', 'Søren Strauß'],
+      ['soeren-strauss', 'Søren Strauß'],
+      ['dincer-yildiz', 'Dinçer Yıldız'],
+      ['dincer-yildiz', 'DİNÇER YILDIZ'],
+      ['juergen.mueller', 'Jürgen Müller'],
+      ['jurgen.muller', 'Ju\u0308rgen Mu\u0308ller'],
+      ['thora.aegisdottir', 'Þóra Ægisdóttir'],
     ] as const)
       assert.ok(isNameOf(ref, name), ref);
     for (const [ref, name] of [

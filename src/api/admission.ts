@@ -9,7 +9,7 @@ import { ApiError } from '../errors.ts';
 import type { FeedState } from '../feed/etag.ts';
 import { sameState } from '../feed/etag.ts';
 import type { Caller } from '../http/route.ts';
-import { hashSecret, storedHash } from '../keys/keys.ts';
+import { hashSecret, isValid } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
 import { admissionBatch, admissionTime } from '../measures.ts';
 import { inSpan } from '../tracing.ts';
@@ -57,10 +57,6 @@ function countedBy(asked: string, nowMs: string, limit: string, stepMs: string):
                              cardinality(w.admitted_ms) > d.rows and w.admitted_ms[cardinality(w.admitted_ms)] / ${stepMs}::int8 = t.at / ${stepMs}::int8 as joins) g)`;
 }
 
-/** Secret, end and network of a key, all of which have to be right. */
-const isValid = (secret: string, now: string, address: string) =>
-  `k.secret_sha256 = ${storedHash(secret)} and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})
-   and (k.networks is null or ${address} <<= any(k.networks))`;
 const result = 'w.granted, w.used, w.admitted_ms[1] as oldest_ms, w.last_ms';
 
 /** Every request that waits uses one key, as most batches do. */

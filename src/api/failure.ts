@@ -15,8 +15,8 @@ type Failure = Error & { statusCode?: number; code?: string };
 export function sendError(app: App, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const answer = asApiError(app, error as Failure, request);
   request.code = answer.code;
-  reply.code(answer.status).headers({ ...answer.headers, 'content-type': jsonType });
-  if (answer.status === 401 || answer.status >= 500) reply.header('cache-control', 'no-store');
+  // What is refused now may be there in a moment, or is for another key; a 404 may be kept unless it says so (RFC 9111, 4.2.2).
+  reply.code(answer.status).headers({ ...answer.headers, 'content-type': jsonType, 'cache-control': 'no-store' });
   return reply.send(request.method === 'HEAD' ? undefined : errorBody(answer.code, answer.message));
 }
 
@@ -31,6 +31,7 @@ function asApiError(app: App, error: Failure, request: FastifyRequest): ApiError
     return new ApiError('service_unavailable', error.message, { 'retry-after': String(limits.changeRetrySeconds) });
   }
   if (error instanceof DatabaseUnavailable) {
+    request.unwritten = true;
     app.log.error('database.unavailable', { request_id: request.id, code: error.code });
     return new ApiError('service_unavailable', undefined, { 'retry-after': '1' });
   }

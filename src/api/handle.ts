@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../app.ts';
+import { auditInside } from '../audit/audit.ts';
 import { ApiError, errorBody } from '../errors.ts';
 import type { SetCache } from '../feed/group-sets.ts';
 import { encoded } from '../http/coding.ts';
 import { readJsonObject } from '../http/json.ts';
 import type { Parameter } from '../http/query.ts';
 import { readQuery } from '../http/query.ts';
-import type { Call, KeptReply, Reply, Route } from '../http/route.ts';
+import type { Call, KeptReply, Recorded, Reply, Route } from '../http/route.ts';
 import { changer, jsonType } from '../http/route.ts';
 import { isKeyGood } from '../keys/keys.ts';
 import { limits } from '../limits.ts';
@@ -82,14 +83,7 @@ export async function handle(
     get over() {
       return AbortSignal.any([stopping, closedOf(reply)]);
     },
-    change: changer(app, caller.organisationId, {
-      left: route.method === 'GET' ? undefined : leftOf(reply),
-      stands: async (work) => {
-        if (app.clock.monotonicMs() - request.startedMs < limits.admittedMs) return;
-        if (!(await isKeyGood(work.tx, caller.organisationId, caller.keyId, work.nowMs))) throw notLetIn();
-      },
-      keep: claim === null ? null : (work, outcome) => claim.keep(work.tx, outcome),
-    }),
+    change: changing(app, caller, route, request, reply, claim),
   };
   try {
     const answer = await route.handle(call);
@@ -114,6 +108,60 @@ export async function handle(
     if (claim !== null) await settle(app, claim, error);
     throw error;
   }
+}
+
+/**
+ * A change, its reply kept under the Idempotency-Key and its row of the audit log are one transaction: whoever is told
+ * to repeat a call finds nothing done, and nothing is done that the log doesn't name.
+ */
+function changing(
+  app: App,
+  caller: Admission,
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  claim: Claim | null,
+): Call['change'] {
+  const change = changer(app, caller.organisationId, {
+    left: route.method === 'GET' ? undefined : leftOf(reply),
+    stands: async (work) => {
+      if (app.clock.monotonicMs() - request.startedMs < limits.admittedMs) return;
+      if (!(await isKeyGood(work.tx, caller.organisationId, caller.keyId, work.nowMs))) throw notLetIn();
+    },
+    keep: async (work, { status, body, headers = {}, resource = null, recorded }) => {
+      await claim?.keep(work.tx, { status, body: String(body), headers });
+      const bytes = body === null ? 0 : Buffer.byteLength(body);
+      await auditInside(work.tx, {
+        organisationId: caller.organisationId,
+        atMs: app.clock.nowMs(),
+        requestId: request.id,
+        actor: caller.keyId,
+        action: request.action,
+        resource,
+        status,
+        detail: detailOf(app, request.startedMs, { recorded: recorded ?? null, code: '', bytes }),
+      });
+    },
+  });
+  return async (inside) => {
+    const made = await change(inside);
+    request.committed = made.status;
+    return made;
+  };
+}
+
+/** What the audit log keeps of a call beside its columns. */
+export function detailOf(
+  app: App,
+  startedMs: number,
+  { recorded, code, bytes }: { recorded: Recorded | null; code: string; bytes: number },
+): string {
+  return JSON.stringify({
+    ...recorded,
+    ...(code === '' ? {} : { code }),
+    ...(bytes === 0 ? {} : { bytes }),
+    ms: Math.round(app.clock.monotonicMs() - startedMs),
+  });
 }
 
 /** Aborted once the reply is sent, or its connection has closed before. */

@@ -24,7 +24,7 @@ import type { Admission } from './admission.ts';
 import { admitter, credentialsOf, notLetIn, rateHeaders } from './admission.ts';
 import { addressReader, callerAddress } from './caller-address.ts';
 import { connectionRefusal, sendError } from './failure.ts';
-import { handle, unsupported } from './handle.ts';
+import { detailOf, handle, unsupported } from './handle.ts';
 import type { Refused } from './refused-callers.ts';
 import { RefusedCallers } from './refused-callers.ts';
 import { KeyUses } from './key-uses.ts';
@@ -45,6 +45,10 @@ declare module 'fastify' {
     /** Of the error that was answered; empty otherwise. */
     code: string;
     recorded: Recorded | null;
+    /** The status that was committed with a change and its audit row; 0 where nothing was changed. */
+    committed: number;
+    /** The database is away: nothing can be written of this call. */
+    unwritten: boolean;
     startedMs: number;
     /** Null unless somebody wants spans. */
     span: RequestSpan | null;
@@ -105,6 +109,8 @@ function openFastify(app: App, connections: () => Connections): FastifyInstance 
   fastify.decorateRequest('resource', null);
   fastify.decorateRequest('code', '');
   fastify.decorateRequest('recorded', null);
+  fastify.decorateRequest('committed', 0);
+  fastify.decorateRequest('unwritten', false);
   fastify.decorateRequest('startedMs', 0);
   fastify.decorateRequest('span', null);
   fastify.setErrorHandler((error, request, reply) => sendError(app, error, request, reply));
@@ -208,16 +214,8 @@ export async function buildServer(
   };
 }
 
-/** What the audit log keeps of a call beside its columns. */
-function detailOf(app: App, { recorded, code, startedMs }: FastifyRequest, payload: unknown): string {
-  const bytes =
-    typeof payload === 'string' ? Buffer.byteLength(payload) : payload instanceof Buffer ? payload.length : 0;
-  return JSON.stringify({
-    ...recorded,
-    ...(code === '' ? {} : { code }),
-    ...(bytes === 0 ? {} : { bytes }),
-    ms: Math.round(app.clock.monotonicMs() - startedMs),
-  });
+function bytesOf(payload: unknown): number {
+  return typeof payload === 'string' ? Buffer.byteLength(payload) : payload instanceof Buffer ? payload.length : 0;
 }
 
 /** Every call of the API is let in first and audited last, whether its address is one or not. */
@@ -265,7 +263,8 @@ function letIn(
     if (caller === null) {
       const { waitSeconds } = refuse(request);
       if (waitSeconds > 0) throw new ApiError('rate_limited', undefined, { 'retry-after': String(waitSeconds) });
-      const why = (await isSuspended(app.db, credentialsOf(request.headers))) ? suspended : undefined;
+      const pair = { ...credentialsOf(request.headers), address: addressOf(request.raw) };
+      const why = (await isSuspended(app.db, pair, app.clock.nowMs())) ? suspended : undefined;
       throw notLetIn(why);
     }
     request.caller = caller;
@@ -286,10 +285,10 @@ function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyR
   const recordRefused = refusedCalls(app.db.dedicated());
   // Answered means audited: no byte of the reply leaves before its row is committed.
   api.addHook('onSend', async (request, reply, payload) => {
-    if (reply.statusCode === 503) return payload;
+    const { statusCode: status } = reply;
+    if (request.unwritten || request.committed === status) return payload;
     try {
-      const { caller, id: requestId, action, resource } = request;
-      const { statusCode: status } = reply;
+      const { caller, id: requestId, action, resource, recorded, code } = request;
       const atMs = app.clock.nowMs();
       if (caller === null)
         await recordRefused({
@@ -308,7 +307,7 @@ function auditReplies(app: App, api: FastifyInstance, refuse: (request: FastifyR
           action,
           resource,
           status,
-          detail: detailOf(app, request, payload),
+          detail: detailOf(app, request.startedMs, { recorded, code, bytes: bytesOf(payload) }),
         });
       return payload;
     } catch (error) {

@@ -37,7 +37,7 @@ export const replyHeaders = {
     schema: { type: 'string', format: 'uuid' },
     example: '019c1234-7d0a-7a52-9a63-0d8f0a3b7c21',
     meaning:
-      "On every reply: the id under which the service's log and audit trail keep the request. Log it, and quote it when you ask for help.",
+      "On every reply: the id under which the service's log keeps the request, and its audit trail, but for a 503 while the database is away. Log it, and quote it when you ask for help.",
   },
   ETag: {
     schema: text,
@@ -70,7 +70,7 @@ export const replyHeaders = {
     schema: text,
     example: 'private, no-cache',
     meaning:
-      'Replies may be kept by you, and must be checked with If-None-Match before they are used again. `no-store`, where it stands, means that the reply is not to be kept at all.',
+      'Replies may be kept by you, and must be checked with If-None-Match before they are used again. `no-store`, as on every error, means that the reply is not to be kept at all.',
   },
   'Content-Encoding': {
     schema: { type: 'string', enum: ['zstd', 'br', 'gzip'] },

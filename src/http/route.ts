@@ -129,6 +129,7 @@ export function jsonText(status: number, data: string, extra: Partial<Reply> = {
 /**
  * @param left ends the wait for the organisation's turn, when nobody is there any more to read the reply
  * @param stands throws when whoever was let in may not be any more: the body and the turn may have been long in coming
+ * @param keep writes what is kept of the reply, in the transaction of the change
  */
 export function changer(
   app: App,
@@ -140,7 +141,7 @@ export function changer(
   }: {
     left: AbortSignal | undefined;
     stands: (work: Work) => Promise<void>;
-    keep: ((work: Work, reply: KeptReply) => Promise<void>) | null;
+    keep: (work: Work, reply: Reply) => Promise<void>;
   },
 ): Call['change'] {
   return (inside) =>
@@ -150,10 +151,7 @@ export function changer(
       async (work) => {
         await stands(work);
         const reply = await inside(work);
-        if (keep !== null)
-          work.beforeCommit(() =>
-            keep(work, { status: reply.status, body: String(reply.body), headers: reply.headers ?? {} }),
-          );
+        work.beforeCommit(() => keep(work, reply));
         return reply;
       },
       left,

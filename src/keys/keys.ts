@@ -117,15 +117,29 @@ const good = statement(
    where organisation_id = $1 and key_id = $2 and revoked_at is null and (expires_at is null or expires_at > $3)
      and exists (select from feed f where f.organisation_id = $1 and not f.suspended)`,
 );
+/** SQL: secret, end and network of a key `k`, all of which have to be right. */
+export const isValid = (secret: string, now: string, address: string): string =>
+  `k.secret_sha256 = ${storedHash(secret)} and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${now})
+   and (k.networks is null or ${address} <<= any(k.networks))`;
+
 const belongsTo = statement(
   'key.belongs_to',
-  `select k.organisation_id from access_key k where k.key_id = $1 and k.secret_sha256 = ${storedHash('$2')}`,
+  `select k.organisation_id from access_key k where k.key_id = $1 and ${isValid('$2', '$3', '$4::inet')}`,
 );
 const suspended = statement('key.suspended', 'select from feed where organisation_id = $1 and suspended');
 
 /** Whether a pair that isn't let in would be, were its organisation not suspended. */
-export async function isSuspended(tx: Tx, { keyId, secret }: { keyId: string; secret: string }): Promise<boolean> {
-  const [key] = await tx.query<{ organisation_id: number }>(belongsTo, [keyId, hashSecret(secret)]);
+export async function isSuspended(
+  tx: Tx,
+  { keyId, secret, address }: { keyId: string; secret: string; address: string | null },
+  nowMs: number,
+): Promise<boolean> {
+  const [key] = await tx.query<{ organisation_id: number }>(belongsTo, [
+    keyId,
+    hashSecret(secret),
+    new Date(nowMs),
+    address,
+  ]);
   return key !== undefined && (await tx.query(suspended, [key.organisation_id])).length > 0;
 }
 

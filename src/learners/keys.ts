@@ -1,26 +1,11 @@
 import { hash } from 'node:crypto';
+import { plainLetters, undecomposed } from '../personal-data.ts';
 
 /**
  * What learners who may be one person are found by, as whole numbers that an index holds: equal texts have equal ones, and
  * nobody reads a name out of them. 48 bits: two others of 100,000 are alike by chance once in 60,000 organisations.
  */
 const keyOf = (text: string): number => Number.parseInt(hash('sha256', text).slice(0, 12), 16);
-
-/** Letters that have no decomposition, as those write them whose keyboard lacks them; searches by name read them alike. */
-const plainLetters: Record<string, string> = {
-  ł: 'l',
-  ø: 'o',
-  đ: 'd',
-  ð: 'd',
-  ħ: 'h',
-  ı: 'i',
-  ŋ: 'n',
-  ŧ: 't',
-  æ: 'ae',
-  œ: 'oe',
-  þ: 'th',
-  ß: 'ss',
-};
 
 /**
  * Letters without marks, in lower case, as words; `Silva, Ana` in the order in which it is said. Apostrophes, of whatever
@@ -34,7 +19,7 @@ function wordsOf(fullName: string): string[] {
     .normalize('NFKD')
     .replaceAll(/\p{M}/gu, '')
     .toLowerCase()
-    .replaceAll(/[łøđðħıŋŧæœþß]/gu, (letter) => plainLetters[letter]!)
+    .replaceAll(undecomposed, (letter) => plainLetters[letter]!)
     .split(/[^\p{L}]+/u)
     .filter((word) => word !== '');
   return words.length === 0 ? [fullName] : words;

@@ -1,7 +1,6 @@
 import { batcher } from '../db/batcher.ts';
 import type { Database, Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
-import type { Work } from '../db/work.ts';
 import { isHeld } from '../holds/holds.ts';
 
 /**
@@ -90,6 +89,6 @@ export async function passLookups(tx: Tx, organisationId: number, from: string, 
 }
 
 /** What is older than its time goes, but under a legal hold. */
-export async function pruneLookups({ tx, nowMs }: Work, keptMs: number): Promise<void> {
+export async function pruneLookups({ tx, nowMs }: { tx: Tx; nowMs: number }, keptMs: number): Promise<void> {
   await tx.query(prune, [new Date(nowMs - keptMs), new Date(nowMs)]);
 }

@@ -92,6 +92,11 @@ suite("one organisation's changes keep no other waiting", async () => {
     const left = answers.filter(({ answer }) => answer.status === 503);
     assert.ok(left.length <= 10, `${left.length} refused`);
     for (const { answer } of answers) assert.ok([201, 503].includes(answer.status));
+    const inLog = await service.app.db.query(
+      `select from audit where organisation_id = $1 and status = 503 and request_id = any($2)`,
+      [busy[1]!.id, left.map(({ answer }) => answer.headers.get('x-request-id'))],
+    );
+    assert.equal(inLog.length, left.length, 'refused, and in the log');
     // Nothing was kept under their keys: repeated, they are done.
     for (const { i } of left)
       assert.equal((await write(busy[1]!, `F${i}`, { 'idempotency-key': `full ${i}` })).status, 201);

@@ -4,7 +4,9 @@ import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
+import { suspendOrganisation } from '../../src/leaving/suspend.ts';
 import { limits } from '../../src/limits.ts';
+import type { Answer } from '../contract/client.ts';
 import { credentials } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';
 import type { TestOrganisation } from '../service.ts';
@@ -74,6 +76,24 @@ suite('keys', () => {
     assert.equal((await key.get('/health')).status, 200);
     clock.advance(1);
     assertRefused(await key.get('/health'), 401, 'invalid_credentials');
+  });
+
+  test('only a pair that would be let in is told that its organisation is suspended', async () => {
+    const org = await service.organisation();
+    const [revoked, ended, elsewhere] = [
+      await org.another(),
+      await org.another({ expiresAt: new Date(clock.nowMs() + 1000) }),
+      await org.another({ networks: ['192.0.2.0/24'] }),
+    ];
+    await service.inWork(async (work) => {
+      await revokeKey(work, org.id, revoked.key.access_key_id);
+      await suspendOrganisation(work, org.id, 'a test');
+    });
+    clock.advance(1000);
+    const said = async (of: { get(path: string): Promise<Answer> }) => (await of.get('/health')).body.error.message;
+    const unknown = await said(service.client({ ...org.key, secret_access_key: 'guess' }));
+    assert.match(await said(org), /suspended/);
+    for (const one of [revoked, ended, elsewhere]) assert.equal(await said(one), unknown);
   });
 
   test("another organisation can't revoke it", async () => {

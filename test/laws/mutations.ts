@@ -307,6 +307,12 @@ export const mutations: Mutation[] = [
     caughtBy: { file: 'audit.test.ts', test: 'law 5: a reply waits', says: /law 5: a reply left before its audit row/ },
   },
   {
+    name: 'change-apart-from-its-row',
+    fault: 'the audit row of a change is not of its transaction',
+    changes: [{ file: 'src/api/handle.ts', from: 'await auditInside(work.tx, {', to: 'await auditInside(app.db, {' }],
+    caughtBy: { file: 'audit.test.ts', test: 'law 5: a change and', says: /law 5: a change apart from its row/ },
+  },
+  {
     name: 'read-unaudited',
     fault: 'a repeated read is answered without its audit row',
     changes: [

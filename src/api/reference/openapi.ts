@@ -59,10 +59,9 @@ const shared: Record<number, string> = {
 
 const rate: ReplyHeader[] = ['RateLimit-Policy', 'RateLimit'];
 const refusalHeaders: Record<number, ReplyHeader[]> = {
-  401: ['WWW-Authenticate', 'Cache-Control'],
+  401: ['WWW-Authenticate'],
   429: ['Retry-After', ...rate],
-  500: ['Cache-Control', ...rate],
-  503: ['Retry-After', 'Cache-Control', ...rate],
+  503: ['Retry-After', ...rate],
 };
 
 function headers(names: readonly ReplyHeader[]): Record<string, Schema> {
@@ -158,7 +157,11 @@ function refusalReply(status: number, refusals: Refusal[]): OpenApiReply {
   const waits = refusals.some(({ code }) => code === 'idempotency_conflict');
   return {
     description: `${reasons[status]} Code: ${refusals.map(({ code }) => `\`${code}\``).join(', ')}.`,
-    headers: headers([...(waits ? (['Retry-After'] as const) : []), ...(refusalHeaders[status] ?? rate)]),
+    headers: headers([
+      ...(waits ? (['Retry-After'] as const) : []),
+      'Cache-Control',
+      ...(refusalHeaders[status] ?? rate),
+    ]),
     content: errorContent(refusals),
   };
 }
