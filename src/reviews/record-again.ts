@@ -20,7 +20,8 @@ export async function recordAgain(
 ): Promise<Refusal | null> {
   const found = await openCase(work, organisationId, from.assessment_id, decision);
   if (typeof found === 'string') return found;
-  if (found.row.body !== from.body || found.row.learner !== from.learner) return 'changed';
+  const isSame = (['learner_id', 'learner', 'body'] as const).every((name) => found.row[name] === from[name]);
+  if (!isSame) return 'changed';
   const { actor, reason, answer } = decision;
   await recordReplaced(work, found.feed, from, to, { at: new Date(atMs), actor, reason, answer });
   await storeEdition(work, organisationId, edition);

@@ -7,6 +7,9 @@ import { amendAssessment } from '../../src/assessments/amend.ts';
 import { importRecords } from '../../src/imports/import.ts';
 import { readyRecord } from '../../src/imports/record.ts';
 import { confirmResult, seenOf } from '../../src/reviews/decide.ts';
+import { recordAgain } from '../../src/reviews/record-again.ts';
+import type { Replacement } from '../../src/reviews/replacement.ts';
+import { prepareReplacement } from '../../src/reviews/replacement.ts';
 import { mergeLearners } from '../../src/merging/merge.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { withdrawAssessment } from '../../src/withdrawals/withdraw.ts';
@@ -104,6 +107,29 @@ suite('results that wait for somebody', async () => {
     await inWork((work) => mergeLearners(work, org.id, { from, into }, { actor: 'operator', reason: null }));
     const [review] = await findReviews(app.db, org.id, lost.assessment_id);
     assert.deepEqual([review!.learner_id, review!.request, review!.outcome], [into, 'asks', null]);
+  });
+
+  test('a level is not set for somebody who turns out to be another learner meanwhile', async () => {
+    // Two of one name and no reference: nothing that the result shows tells them apart.
+    const [lost, kept] = ['1', '2'].map((n) =>
+      record({ assessment_id: `${n.repeat(8)}-2222-4222-8222-222222222222`, learner: { ref: null, full_name: 'Ann' } }),
+    ) as [ReturnType<typeof record>, ReturnType<typeof record>];
+    await imports(lost);
+    await imports(kept);
+    const learnerOf = async (id: string) => (await findLive(app.db, org.id, id))!.learner_id;
+    const [from, into] = [await learnerOf(lost.assessment_id), await learnerOf(kept.assessment_id)];
+    assert.notEqual(from, into);
+    const prepares = () => prepareReplacement(app, org.id, lost.assessment_id, 'level2', 'a test');
+    const records = async (made: Awaited<ReturnType<typeof prepares>>) =>
+      inWork((work) =>
+        recordAgain(work, org.id, made as Replacement, { actor: 'ana', reason: 'a test', answer: null, seen: null }),
+      );
+    const made = await prepares();
+    await inWork((work) => mergeLearners(work, org.id, { from, into }, { actor: 'operator', reason: null }));
+    assert.equal(await records(made), 'changed');
+    const again = (await prepares()) as Replacement;
+    assert.equal(await records(again), null);
+    assert.equal(await learnerOf(again.to.assessment_id), into);
   });
 
   test('an erasure takes what was written', async () => {
