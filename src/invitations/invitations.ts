@@ -78,7 +78,8 @@ const adjust = statement(
 const use = statement(
   'invitation.use',
   `
-  update invitation set status = 'used' where organisation_id = $1 and invitation_id = $2 and status = 'open'`,
+  update invitation set status = 'used' where organisation_id = $1 and invitation_id = $2 and status = 'open'
+  returning invitation_id, mailed_at`,
 );
 const extend = statement(
   'invitation.extend',
@@ -320,8 +321,13 @@ export async function adjustInvitation(
   return rows[0];
 }
 
-export async function markInvitationUsed(tx: Tx, organisationId: number, invitationId: string): Promise<void> {
-  await tx.query(use, [organisationId, invitationId]);
+/** @returns the invitation where it was open; a letter of it that waits is for the caller to cancel */
+export async function markInvitationUsed(
+  tx: Tx,
+  organisationId: number,
+  invitationId: string,
+): Promise<Pick<Invitation, 'invitation_id' | 'mailed_at'> | undefined> {
+  return (await tx.query<Pick<Invitation, 'invitation_id' | 'mailed_at'>>(use, [organisationId, invitationId]))[0];
 }
 
 /** A sitting came to nothing: the learner can start again with the same link, however late it was. */

@@ -22,17 +22,18 @@ const mailed = statement(
      and (mailed_at is null or mailed_at <= $4) returning invitation_id`,
 );
 
+// A used one can't be mailed again: when it was mailed stays known.
 const unmailed = statement(
   'invitation.unmailed',
   `
   with was as (
-    select i.invitation_id, i.mailed_at
+    select i.invitation_id, i.status, i.mailed_at
       from unnest($2::uuid[], $3::text[]) as given(learner_id, email)
       join learner l on l.organisation_id = $1 and l.learner_id = given.learner_id
       join invitation i on i.organisation_id = $1 and i.learner_id = given.learner_id
-     where l.email is distinct from given.email and i.status = 'open' and i.mailed_at is not null
+     where l.email is distinct from given.email and i.status <> 'withdrawn' and i.mailed_at is not null
        for update of i)
-  update invitation i set mailed_at = null from was
+  update invitation i set mailed_at = case when was.status = 'open' then null else was.mailed_at end from was
    where i.organisation_id = $1 and i.invitation_id = was.invitation_id returning was.invitation_id, was.mailed_at`,
 );
 

@@ -10,6 +10,7 @@ import { stampLearnersAndAssessments } from '../feed/stamp.ts';
 import { joinGroupsOf } from '../groups/members.ts';
 import { holdOn, passHolds } from '../holds/holds.ts';
 import { lockInvitationsOf, passInvitations } from '../invitations/invitations.ts';
+import { cancelLettersTo } from '../invitations/letters.ts';
 import { absorbLearner, findWholeLearners, keepAlias, passAliases, recordChange } from '../learners/learners.ts';
 import { passLookups } from '../lookups/lookups.ts';
 import { isNameOf } from '../personal-data.ts';
@@ -86,6 +87,7 @@ export async function mergeLearners(
   );
   if (both.length > 0) throw new MergeRefused(bothSit(both.map((one) => one.subject)));
 
+  await cancelLettersTo(work, organisationId, [{ learner_id: from, email: survivor.email ?? lost.email }]);
   const invitations = await passInvitations(tx, organisationId, from, into);
   const sittings = await passSittings(tx, organisationId, from, into);
   const results = await passResults(work, feed, from, into);

@@ -11,6 +11,7 @@ import { formatPosition } from '../feed/time.ts';
 import { auditInside } from '../audit/audit.ts';
 import type { Invitation } from '../invitations/invitations.ts';
 import { findInvitation, lockInvitation, markInvitationUsed, reopenInvitation } from '../invitations/invitations.ts';
+import { cancelInvitationLetter } from '../invitations/letters.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnersByIds } from '../learners/learners.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
@@ -135,7 +136,10 @@ async function complete(
       result: JSON.stringify(result),
     });
     const link = await readLink(app, work.tx, organisationId, sitting.invitation_id);
-    if (link?.next === null) await markInvitationUsed(work.tx, organisationId, sitting.invitation_id);
+    if (link?.next === null) {
+      const used = await markInvitationUsed(work.tx, organisationId, sitting.invitation_id);
+      if (used !== undefined) await cancelInvitationLetter(work, used);
+    }
     await auditInside(work.tx, {
       organisationId,
       atMs: work.nowMs,
