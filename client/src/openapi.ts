@@ -31,7 +31,7 @@ export type Assessment = {
   /** When a person at the provider last looked at this result and decided on it. Left out where nobody did. The flags stay as they were: they say how the result came about. */
   reviewed_at?: string;
   domains: Domain[];
-  /** How likely each level is, given the answers, by the name that working_level would have, lowest first; thousandths that add up to 1. Provisional, as every level of a sitting here, until the questions’ difficulties have been measured on answers: a stated error of theirs is included. Null where it is not known, as in most imported results. */
+  /** How likely each level is, given the answers, by the name that working_level would have, lowest first; thousandths that add up to 1. Provisional, as every level of a sitting here, until the questions’ difficulties have been measured on answers: a stated error of theirs is included. Null where it is not known, as in most imported results, and where a person has set the level. */
   level_probabilities: Record<string, number> | null;
   evidence_pack_url: string;
   /** SHA-256 of the evidence PDF. */

@@ -70,7 +70,7 @@ const levelProbabilities = nullable(
         description:
           'How likely each level is, given the answers, by the name that working_level would have, lowest first; ' +
           'thousandths that add up to 1. Provisional, as every level of a sitting here, until the questions’ difficulties have been ' +
-          'measured on answers: a stated error of theirs is included. Null where it is not known, as in most imported results.',
+          'measured on answers: a stated error of theirs is included. Null where it is not known, as in most imported results, and where a person has set the level.',
         examples: [exampleProbabilities],
       },
     ),

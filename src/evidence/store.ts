@@ -19,8 +19,9 @@ import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import type { Level } from '../scoring/levels.ts';
 import { levelName } from '../scoring/levels.ts';
+import { engineVersions } from '../scoring/score.ts';
 import type { EvidenceInput } from './document.ts';
-import type { EvidenceAmendment } from './input.ts';
+import type { EvidenceAmendment, EvidenceSitting } from './input.ts';
 import { buildDocument } from './document.ts';
 import { renderPdf, rendererVersion } from './pdf/pdf.ts';
 import type { Report } from './stored.ts';
@@ -212,14 +213,22 @@ async function nextInput(
     ...(before?.sitting === undefined
       ? {}
       : {
-          sitting:
-            judged === null ? before.sitting : { ...before.sitting, domains_level: levelName(judged.domainLevel) },
+          sitting: judged === null ? before.sitting : withDomains(before.sitting, judged),
         }),
     ...(replaces === undefined ? {} : { replaces }),
     ...(content.reviewed_at === undefined ? {} : { reviewed_at: content.reviewed_at }),
     ...(amendments.length === 0 ? {} : { amendments }),
   };
   return { input, last };
+}
+
+/** Name of the version that domains were judged anew with, beside those that the sitting was scored with. */
+const domainsVersion = 'Domains';
+
+function withDomains(sitting: EvidenceSitting, { domainLevel }: JudgedDomains): EvidenceSitting {
+  const versions = sitting.versions.filter(({ name }) => name !== domainsVersion);
+  versions.push({ name: domainsVersion, version: `judged by IRT engine ${engineVersions.irt}` });
+  return { ...sitting, domains_level: levelName(domainLevel), versions };
 }
 
 type JudgedDomains = { domainLevel: Level; domains: readonly { name: string; answered: number }[] };

@@ -133,6 +133,8 @@ export type ResultCourse = {
   unfinished: boolean;
   /** Fewer questions were answered than a full sitting has. */
   few: boolean;
+  /** A person has set another level than the engines found. */
+  byPerson: boolean;
   assessedMs: number;
 };
 
@@ -196,7 +198,7 @@ function closingText(last: Closing, names: Names): Content {
     return html`<p>${name(names.organisation)} has removed this result. Please ask there if you want to know more.</p>`;
   if (last.kind === 'erased')
     return html`<p>What was kept of this assessment, and of the person who sat it, has been deleted.</p>`;
-  const { level, sentences } = resultWords(last.content);
+  const { level, sentences } = resultWords(last.content, last.byPerson);
   return html`<div class="result"><p>${subjectNames[last.subject]}</p><p class="level">${level}</p></div>
 ${last.unfinished ? html`<p class="note">This assessment was closed, because nobody had used it for 48 hours. The result comes from the questions that you had answered.</p>` : null}
 ${last.few ? html`<p class="note">You answered fewer questions than usual, so this result is less sure.</p>` : null}

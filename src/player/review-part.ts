@@ -11,6 +11,8 @@ export type ReviewShown = {
   reviews: readonly Review[];
   /** When a person last looked at the result; null where nobody did. */
   reviewedMs: number | null;
+  /** Whether a person gave the result another level than the engines did. */
+  byPerson: boolean;
   nowMs: number;
   /** What was sent and can't be taken, with why. */
   again: { text: string; problem: string } | null;
@@ -30,19 +32,24 @@ const lines = (text: string): Content => text.split('\n').map((line, i) => html`
 
 export function reviewPart(
   address: string,
-  { reviews, reviewedMs, nowMs, again, live }: ReviewShown,
+  { reviews, reviewedMs, byPerson, nowMs, again, live }: ReviewShown,
   names: { organisation: string },
 ): Content {
   const { organisation } = names;
   const waiting = waitingOf(reviews);
   const answered = reviews.filter((one) => one.requested_at !== null && one.decided_at !== null).at(-1);
+  const set = reviews.filter((one) => one.outcome === 'changed').at(-1);
   const may = live ? mayAsk(reviews, nowMs) : 'later';
   return html`${
     live
-      ? html`<h2>How your result was made</h2><p>A computer worked it out from your answers, in two ways that were then put together. ${
-          reviewedMs === null
-            ? html`No person has checked it yet.`
-            : html`A person at ${name(organisation)} looked at it on ${dayInLondon(reviewedMs)}.`
+      ? html`<h2>How your result was made</h2><p>A computer worked ${byPerson || set !== undefined ? 'out a level' : 'it out'} from your answers, in two ways that were then put together. ${
+          set !== undefined
+            ? html`A person at ${name(organisation)} then set the level that stands here, on ${dayInLondon(set.decided_at!.getTime())}.`
+            : byPerson
+              ? html`A person at ${name(organisation)} then set the level that stands here.`
+              : reviewedMs === null
+                ? html`No person has checked it yet.`
+                : html`A person at ${name(organisation)} looked at it on ${dayInLondon(reviewedMs)}.`
         }</p>`
       : null
   }${answered === undefined ? null : answerPart(answered, organisation)}${

@@ -46,7 +46,7 @@ import type { Closing, Names } from './pages.ts';
 import { checkPage, closingPage, pausedPage, resultPage, startCodePage, welcomePage } from './pages.ts';
 import { practicePage, practised } from './practice.ts';
 import { questionPage, skipPage } from './question-page.ts';
-import { resultWords } from './words.ts';
+import { isSetByPerson, resultWords } from './words.ts';
 
 /**
  * What a handler answers: a page, or the address to go on to (303, so that going back or reloading sends nothing
@@ -202,6 +202,7 @@ async function result(
     address: `/result/${token}`,
     reviews: await findReviews(app.db, sitting.organisation_id, sitting.assessment_id!),
     reviewedMs: reviewed === undefined ? null : Date.parse(reviewed),
+    byPerson: closing.kind === 'result' && closing.byPerson,
     nowMs: app.clock.nowMs(),
     again,
     live: closing.kind === 'result',
@@ -350,7 +351,7 @@ async function finish({ app, base, link, sent }: Visit): Promise<Answered> {
       status: 422,
       page: checkPage(base, open, await countOutcomes(app, open), await namesOf(app, link.invitation), true),
     };
-  await finishSitting(app, open, true);
+  await finishSitting(app, open, null);
   return { to: base };
 }
 
@@ -372,13 +373,16 @@ async function closingOf(app: App, sitting: SittingRow): Promise<Closing> {
     const isErased = await wasErased(app.db, sitting.organisation_id, sitting.learner_id);
     return { kind: isErased ? 'erased' : 'removed', subject };
   }
+  const content = contentOf(live.body, live.assessed_at);
+  const scored = JSON.parse(sitting.result!) as ScoredResult;
   return {
     kind: 'result',
     subject,
-    content: contentOf(live.body, live.assessed_at),
+    content,
+    byPerson: isSetByPerson(content, scored),
     address: `/result/${resultToken(app, sitting)}`,
     unfinished: sitting.declared_at === null,
-    few: fewAnswers(sitting, (JSON.parse(sitting.result!) as ScoredResult).counts.answered) !== null,
+    few: fewAnswers(sitting, scored.counts.answered) !== null,
     assessedMs: sitting.finished_at!.getTime(),
   };
 }

@@ -1,5 +1,6 @@
 import type { ResultContent } from '../assessments/body.ts';
 import type { Subject } from '../scoring/levels.ts';
+import type { ScoredResult } from '../scoring/score.ts';
 import { isExtension } from '../sittings/standards.ts';
 
 export const subjectNames: Record<Subject, string> = { digital: 'Digital skills', english: 'English', maths: 'Maths' };
@@ -39,8 +40,17 @@ export function dayInLondon(ms: number): string {
   return londonDay.format(ms);
 }
 
-/** The result in plain words, for the learner. */
-export function resultWords(content: ResultContent): { level: string; sentences: string[] } {
+/** Whether somebody has given the result another level than its sitting ended with. */
+export function isSetByPerson(content: ResultContent, { published }: Pick<ScoredResult, 'published'>): boolean {
+  const { working_level, rqf_level } = content;
+  return rqf_level !== published.rqf_level || (working_level !== null && working_level !== published.working_level);
+}
+
+/**
+ * The result in plain words, for the learner.
+ * @param byPerson how likely each level is says nothing about a level that a person set
+ */
+export function resultWords(content: ResultContent, byPerson = false): { level: string; sentences: string[] } {
   // An amendment may have taken the finer level or the next step away.
   const level = content.working_level ?? content.rqf_level ?? 'Not placed';
   const sentences =
@@ -53,7 +63,7 @@ export function resultWords(content: ResultContent): { level: string; sentences:
     );
   if (content.recommended_next_level !== null) sentences.push(`Your next step is ${content.recommended_next_level}.`);
   else if (content.rqf_level === 'Level 3') sentences.push('There is no higher level in this assessment.');
-  const likely = likelyWords(content);
+  const likely = byPerson ? 'Somebody at your provider has set this level.' : likelyWords(content);
   if (likely !== null) sentences.push(likely);
   if (content.is_borderline)
     sentences.push(

@@ -24,8 +24,8 @@ export type Replacement = { from: StoredAssessment; to: NewAssessment; edition: 
 
 /**
  * Makes ready what takes the place of a result whose level a person has set: its level can't be amended, because platforms
- * filter by it. The sitting stays what it was, and its domains are judged at that level; flags, which say how the engines
- * came to a level, end.
+ * filter by it. The sitting stays what it was, and its domains are judged at that level; flags and probabilities, which say
+ * how the engines came to a level, end (docs/decisions/0142).
  * @returns `same` where it is at that level already
  */
 export async function prepareReplacement(
@@ -52,6 +52,7 @@ export async function prepareReplacement(
     framework: from.source === 'sitting' ? frameworkOf(before.subject, level.rqf_level) : before.framework,
     is_borderline: false,
     needs_review: false,
+    level_probabilities: null,
     reviewed_at: formatMs(atMs),
   });
   const made = {

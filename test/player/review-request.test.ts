@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
-import { findReviews } from '../../src/assessments/assessments.ts';
+import { findLive, findReviews } from '../../src/assessments/assessments.ts';
+import { amendAssessment } from '../../src/assessments/amend.ts';
+import { contentOf } from '../../src/assessments/body.ts';
+import { recordAgain } from '../../src/reviews/record-again.ts';
+import { prepareReplacement } from '../../src/reviews/replacement.ts';
 import { confirmResult } from '../../src/reviews/decide.ts';
 import { askForReview, monthAfter } from '../../src/reviews/request.ts';
 import { resultToken } from '../../src/sittings/result-link.ts';
@@ -107,6 +111,38 @@ suite('a learner asks for a person’s review', async () => {
       await cy.asks('');
     }
     assert.equal((await cy.reviews()).filter((one) => one.requested_at !== null).length, 5);
+  });
+
+  test('the page of a result whose level a person set says so, and nothing of what the engines found', async () => {
+    const eve = await sat('Eve Eden');
+    const before = await eve.read();
+    assert.match(before, /Most likely you are.*A computer worked it out/s);
+    const found = /<p class="level">([^<]*)</.exec(before)![1];
+    const live = (id: string) => findLive(app.db, org.id, id);
+    const { body } = (await live(eve.sitting.assessment_id!))!;
+    const [level, placement] =
+      found === 'Level 2' ? (['Level 1', 'level1'] as const) : (['Level 2', 'level2'] as const);
+    const made = await prepareReplacement(app, org.id, eve.sitting.assessment_id!, placement, 'Seen in class');
+    assert.ok(typeof made === 'object');
+    const decision = { actor: 'ben', reason: 'Seen in class', answer: null, seen: null };
+    assert.equal(await service.inWork((work) => recordAgain(work, org.id, made, decision)), null);
+    const saysSo = async () => {
+      const page = (await eve.read()).replaceAll('\u00a0', ' ');
+      assert.match(
+        page,
+        new RegExp(`You showed the skills of ${level}.*Somebody at your provider has set this level`, 's'),
+      );
+      assert.match(page, /worked out a level.*A person at .*then set the level that stands here, on \d+ \w+ 2026/s);
+      assert.doesNotMatch(page, /Most likely|worked it out|No person has checked/);
+    };
+    await saysSo();
+    // Releases of before kept the engines' probabilities with it.
+    const { level_probabilities } = contentOf(body, 0);
+    assert.notEqual(level_probabilities, null);
+    await service.inWork((work) =>
+      amendAssessment(work, org.id, made.to.assessment_id, { level_probabilities }, { actor: 'operator', reason: 'x' }),
+    );
+    await saysSo();
   });
 
   test('whoever decided before doesn’t decide on the objection, where somebody else can', async () => {

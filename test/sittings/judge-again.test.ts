@@ -7,6 +7,7 @@ import { readReport } from '../../src/evidence/evidence.ts';
 import { seededRandom } from '../../src/random.ts';
 import { recordAgain } from '../../src/reviews/record-again.ts';
 import { placementsOf, prepareReplacement } from '../../src/reviews/replacement.ts';
+import { engineVersions } from '../../src/scoring/score.ts';
 import { withService } from '../service.ts';
 import { invited } from './learner.ts';
 
@@ -16,7 +17,11 @@ suite('a result whose level a person sets has its domains at that level', async 
   const service = await withService({ random: seededRandom('judged again') });
   const org = await service.organisation();
   const read = async (id: string) =>
-    (await org.get(`/assessments/${id}`)).body.data as { working_level: string; domains: Domain[] };
+    (await org.get(`/assessments/${id}`)).body.data as {
+      working_level: string;
+      domains: Domain[];
+      level_probabilities: object | null;
+    };
 
   async function places(id: string, level: string): Promise<string> {
     const placement = placementsOf('digital').get(level)!;
@@ -31,16 +36,18 @@ suite('a result whose level a person sets has its domains at that level', async 
       amendAssessment(work, org.id, id, changes, { actor: 'operator', reason: 'Looked at again' }),
     );
 
-  /** What the newest edition says below the table of domains. */
-  async function caption(id: string): Promise<string> {
+  async function newestOf(id: string): Promise<EvidenceInput> {
     await readReport(service.app, org.id, id);
     const [row] = await service.app.db.query<{ input: string }>(
       'select input from evidence where assessment_id = $1 order by edition desc limit 1',
       [id],
     );
-    const { blocks } = buildDocument(JSON.parse(row!.input) as EvidenceInput);
-    return blocks.find((block) => block.kind === 'bars')!.caption;
+    return JSON.parse(row!.input) as EvidenceInput;
   }
+  /** What the newest edition says below the table of domains. */
+  const caption = async (id: string): Promise<string> =>
+    buildDocument(await newestOf(id)).blocks.find((block) => block.kind === 'bars')!.caption;
+  const versions = async (id: string) => (await newestOf(id)).sitting!.versions;
 
   test('up and back again, after amendments of the level and of the domains', async () => {
     const learner = await invited(service, org, { theta: 0.6 });
@@ -49,8 +56,10 @@ suite('a result whose level a person sets has its domains at that level', async 
     assert.equal(found, 'Level 1');
     assert.match(await caption(first!), /questions at Level 1, the level of this result, that/);
 
+    const before = await versions(first!);
     const up = await places(first!, 'Level 2');
-    const above = (await read(up)).domains;
+    const { domains: above, level_probabilities } = await read(up);
+    assert.equal(level_probabilities, null, 'of the engines, and not of the level that a person set');
     assert.deepEqual(
       above.map(({ name }) => name),
       domains.map(({ name }) => name),
@@ -58,12 +67,15 @@ suite('a result whose level a person sets has its domains at that level', async 
     for (const [i, { score_pct }] of above.entries())
       assert.ok(score_pct! < domains[i]!.score_pct!, 'less is right of what is harder');
     assert.match(await caption(up), /questions at Level 2, the level of this result, that/);
+    const judgedBy = { name: 'Domains', version: `judged by IRT engine ${engineVersions.irt}` };
+    assert.deepEqual(await versions(up), [...before, judgedBy]);
 
     await amends(up, { working_level: 'Level 1' });
     assert.match(await caption(up), /questions at Level 2, the level before the placement was changed, that/);
     await amends(up, { working_level: 'Level 2' });
     const back = await places(up, 'Level 1');
     assert.deepEqual((await read(back)).domains, domains);
+    assert.equal((await versions(back)).filter(({ name }) => name === 'Domains').length, 1);
 
     const set = [{ name: domains[0]!.name, score_pct: 50, status: 'developing' }];
     await amends(back, { domains: set });
