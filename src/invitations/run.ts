@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { App } from '../app.ts';
 import { auditInside } from '../audit/audit.ts';
 import type { Tx } from '../db/database.ts';
@@ -7,7 +8,7 @@ import { eachInTurn, feedLane, inSteps, inWork } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import type { Sight } from '../groups/sight.ts';
 import { limits } from '../limits.ts';
-import { letters, refPattern, withoutNationalInsuranceNumbers } from '../personal-data.ts';
+import { withoutNationalInsuranceNumbers } from '../personal-data.ts';
 import type { Check, Checked } from './check.ts';
 import type { Within } from './invite.ts';
 import { inviteLearners } from './invite.ts';
@@ -136,30 +137,6 @@ const emptyRows = statement(
   update invitation_run_row set cells = null, ready = null, faults = case when outcome is null then null else faults end
    where organisation_id = $1 and run_id = $2 and cells is not null`,
 );
-/** SQL: whether a row has a reference, neither out of shape nor the name itself. */
-const hasUsableRef = `(cells ->> 'ref' ~ '${refPattern}' and regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') is distinct from nullif($5, ''))`;
-// A row without a reference, or with one that can't be used, is known by its name or address. A row with another reference
-// is somebody else's, whatever its name and faults: of it only the person's address goes.
-const deleteOfPerson = statement(
-  'invitation_run.delete_of_person',
-  `
-  with without as (
-    update invitation_run_row
-       set cells = cells - 'email', ready = case when ready is null then null else ready || '{"email":null}' end
-     where organisation_id = $1 and cells is not null
-       and lower(cells ->> 'email') = lower($4) and ${hasUsableRef} and not cells ->> 'ref' = any($2)),
-  gone as (
-    delete from invitation_run_row
-     where organisation_id = $1 and cells is not null
-       and (cells ->> 'ref' = any($2)
-            or ((lower(cells ->> 'full_name') = lower($3) or lower(cells ->> 'email') = lower($4))
-                and ${hasUsableRef} is not true))
-    returning run_id, faults is not null as faulty),
-  counted as (
-    select run_id, count(*) as rows, count(*) filter (where faulty) as faulty from gone group by run_id)
-  update invitation_run r set total = r.total - c.rows, faulty = greatest(0, r.faulty - c.faulty)
-    from counted c where r.organisation_id = $1 and r.run_id = c.run_id`,
-);
 const settle = statement(
   'invitation_run.settle',
   `
@@ -254,7 +231,7 @@ export async function correctRun(
   const [run] = await work.tx.query<Run>(lock, [organisationId, runId]);
   if (run?.status !== 'draft') return false;
   await work.tx.query(deleteFaulty, [organisationId, runId, replaced]);
-  const stay = new Set((await readRows(work.tx, organisationId, runId)).map((row) => row.row_no));
+  const stay = new Map((await readRows(work.tx, organisationId, runId)).map((row) => [row.row_no, row]));
   await writeRows(
     work,
     organisationId,
@@ -262,10 +239,15 @@ export async function correctRun(
     // What was to stay and isn't there was of somebody who is erased by now.
     rows.filter((row) => !stay.has(row.row_no) && !kept.includes(row.row_no)),
   );
-  await rewrite(work, organisationId, runId, rows);
+  // What an erasure has taken out of a row meanwhile isn't written back.
+  const same = rows.filter((row) => stay.has(row.row_no) && hasCells(stay.get(row.row_no)!, row));
+  await rewrite(work, organisationId, runId, same);
   await keepCheck(work, organisationId, runId, check, sight);
   return true;
 }
+
+/** Whether a stored row still says what was checked. */
+const hasCells = (row: RunRow, { cells }: Checked[number]): boolean => isDeepStrictEqual(row.cells, cells);
 
 async function rewrite(work: Work, organisationId: number, runId: string, rows: Checked): Promise<void> {
   await work.tx.query(replaceRows, [
@@ -318,8 +300,8 @@ export async function beginRun(
   if (run?.status !== 'draft') return 'not_draft';
   // Corrected, or somebody of it erased, since it was read.
   const stored = await readRows(work.tx, organisationId, runId);
-  const isSame = stored.length === check.rows.length && stored.every((row, i) => row.row_no === check.rows[i]!.row_no);
-  if (!isSame) return 'not_draft';
+  const isSame = (row: RunRow, i: number) => row.row_no === check.rows[i]!.row_no && hasCells(row, check.rows[i]!);
+  if (stored.length !== check.rows.length || !stored.every(isSame)) return 'not_draft';
   await rewrite(work, organisationId, runId, check.rows);
   await keepCheck(work, organisationId, runId, check, sight);
   if (check.faulty > 0 || check.rows.length === 0) return 'faulty';
@@ -360,15 +342,6 @@ async function endOverdue(work: Work, run: Run): Promise<void> {
     resource: `${run.run_id}: cancelled after row ${run.reached} of ${run.total}`,
     status: null,
   });
-}
-
-/** Takes away the rows that still wait for a person: nobody is invited by them any more. */
-export async function forgetRunRows(
-  tx: Tx,
-  organisationId: number,
-  { refs, fullName, email }: { refs: readonly string[]; fullName: string; email: string | null },
-): Promise<void> {
-  await tx.query(deleteOfPerson, [organisationId, refs, fullName, email, letters(fullName)]);
 }
 
 /** One batch of a run. @returns whether more is to be done now */

@@ -11,7 +11,7 @@ import { forgetHolds, refuseUnderHold } from '../holds/holds.ts';
 import { emptyInvitations } from '../invitations/invitations.ts';
 import { cancelInvitationLetter } from '../invitations/letters.ts';
 import { forgetImportRows } from '../imports/run.ts';
-import { forgetRunRows } from '../invitations/run.ts';
+import { forgetRunRows } from '../invitations/forget-rows.ts';
 import { hashOfRef } from '../learner-ref.ts';
 import type { LearnerName } from '../learners/learners.ts';
 import { findLearnerEmail, findLearnersByIds, findPerson, hashAliases, recordErasure } from '../learners/learners.ts';

@@ -1,0 +1,37 @@
+import type { Tx } from '../db/database.ts';
+import { statement } from '../db/database.ts';
+import { letters, refPattern } from '../personal-data.ts';
+
+/** SQL: whether a row has a reference, neither out of shape nor the name itself. */
+const hasUsableRef = `(cells ->> 'ref' ~ '${refPattern}' and regexp_replace(lower(cells ->> 'ref'), '[^a-z]', '', 'g') is distinct from nullif($5, ''))`;
+// A row without a reference, or with one that can't be used, is known by its name or address. A row with another reference
+// is somebody else's, whatever its name and faults: of it only the person's address goes.
+const deleteOfPerson = statement(
+  'invitation_run.delete_of_person',
+  `
+  with without as (
+    update invitation_run_row
+       set cells = cells - 'email', ready = case when ready is null then null else ready || '{"email":null}' end
+     where organisation_id = $1 and cells is not null
+       and lower(cells ->> 'email') = lower($4) and ${hasUsableRef} and not cells ->> 'ref' = any($2)),
+  gone as (
+    delete from invitation_run_row
+     where organisation_id = $1 and cells is not null
+       and (cells ->> 'ref' = any($2)
+            or ((lower(cells ->> 'full_name') = lower($3) or lower(cells ->> 'email') = lower($4))
+                and ${hasUsableRef} is not true))
+    returning run_id, faults is not null as faulty),
+  counted as (
+    select run_id, count(*) as rows, count(*) filter (where faulty) as faulty from gone group by run_id)
+  update invitation_run r set total = r.total - c.rows, faulty = greatest(0, r.faulty - c.faulty)
+    from counted c where r.organisation_id = $1 and r.run_id = c.run_id`,
+);
+
+/** Takes away the rows that still wait for a person: nobody is invited by them any more. */
+export async function forgetRunRows(
+  tx: Tx,
+  organisationId: number,
+  { refs, fullName, email }: { refs: readonly string[]; fullName: string; email: string | null },
+): Promise<void> {
+  await tx.query(deleteOfPerson, [organisationId, refs, fullName, email, letters(fullName)]);
+}

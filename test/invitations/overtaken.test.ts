@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { checkRows } from '../../src/invitations/check.ts';
+import { contextOf } from '../../src/invitations/context.ts';
+import { beginRun, correctRun, draftRun, findRun, readRows } from '../../src/invitations/run.ts';
+import { readInviteTable } from '../../src/invitations/table.ts';
+import { lastInstantOf } from '../../src/console/zone.ts';
+import { readOrganisation } from '../../src/organisations/organisations.ts';
+import { eraseLearner } from '../../src/withdrawals/erase.ts';
+import { withService } from '../service.ts';
+
+/** Rows of a draft are checked before they are begun or corrected; an erasure may come between. */
+suite('an erasure between the check of a draft and what follows', async () => {
+  const service = await withService();
+  const { app, inWork } = service;
+  const within = { sight: null, teamId: null };
+  const address = 'zebediah@college.example';
+
+  /** A draft in which a row of somebody else has the address of a learner. */
+  async function draft() {
+    const org = await service.organisation();
+    const organisation = await readOrganisation(app.db, org.id);
+    const context = await contextOf(app.db, organisation, app.clock.nowMs(), (day) =>
+      lastInstantOf(day, 'Europe/London'),
+    );
+    const { body } = await org.post('/learners', { ref: 'Z-1', full_name: 'Zebediah Quagmire', email: address });
+    const table = `ref\tname\temail\nE-3\tEd\t${address}\nE-4\tFay\tnone\n`;
+    const runId = app.random.uuid();
+    const check = async (given: Parameters<typeof checkRows>[2]) => checkRows(app, org.id, given, context, within);
+    const first = await check(await readInviteTable(Buffer.from(table)));
+    assert.deepEqual(
+      first.rows.map((row) => row.faults.length),
+      [0, 1],
+    );
+    await inWork((work) => draftRun(work, org.id, { runId, by: 'operator', check: first, ...within }));
+    const rows = () => readRows(app.db, org.id, runId);
+    const given = async () => (await rows()).map(({ row_no, cells }) => ({ row_no, cells: cells! }));
+    const erases = () => inWork((work) => eraseLearner(work, org.id, body.data.learner_id, { actor: 'operator' }));
+    const corrects = (checked: Awaited<ReturnType<typeof check>>) =>
+      inWork((work) => correctRun(work, org.id, { runId, replaced: [2], kept: [1], check: checked, sight: null }));
+    const begins = (checked: Awaited<ReturnType<typeof check>>) =>
+      inWork((work) => beginRun(work, org.id, { runId, check: checked, mails: true, sight: null, credits: null }));
+    const run = async () => (await findRun(app.db, org.id, runId))!;
+    return { check, rows, given, erases, corrects, begins, run };
+  }
+
+  test('brings nothing back where other rows are corrected', async () => {
+    const { check, rows, given, erases, corrects } = await draft();
+    const mended = { row_no: 2, cells: { ref: 'E-4', full_name: 'Fay' } };
+    const checked = await check([(await given())[0]!, mended]);
+    await erases();
+    assert.ok(await corrects(checked));
+    const [first, second, ...more] = await rows();
+    assert.deepEqual([first!.cells, first!.ready!.email, more], [{ ref: 'E-3', full_name: 'Ed' }, null, []]);
+    assert.deepEqual([second!.cells, second!.faults], [mended.cells, null]);
+  });
+
+  test('brings nothing back where the run is begun: it is not, and what is begun then has no such address', async () => {
+    const { check, rows, given, erases, corrects, begins, run } = await draft();
+    assert.ok(await corrects(await check((await given()).slice(0, 1))));
+    const checked = await check(await given());
+    await erases();
+    assert.equal(await begins(checked), 'not_draft');
+    assert.deepEqual([(await run()).status, JSON.stringify(await rows()).includes(address)], ['draft', false]);
+    assert.equal(await begins(await check(await given())), 'begun');
+    assert.ok(!JSON.stringify(await rows()).includes(address));
+  });
+});
