@@ -1,4 +1,5 @@
 import type { App } from '../src/app.ts';
+import { lockFeed } from '../src/feed/position.ts';
 import type { Invitation, Purpose } from '../src/invitations/invitations.ts';
 import {
   adjustInvitation,
@@ -173,9 +174,12 @@ export const commands: Command[] = [
             ...(supervisor === undefined ? {} : { supervisor }),
             ...(purpose === undefined ? {} : { purpose }),
           };
-          await correctSupervision(work.tx, organisation_id, row.invitation_id, given);
+          // Who completes a sitting takes it before its invitation, under this lock.
+          await lockFeed(work, organisation_id);
+          // First, so that a sitting which begins meanwhile is corrected, or begins with what is given.
           const result = await adjustInvitation(work, organisation_id, row.invitation_id, given);
           if (result === undefined) throw new Failure(`The invitation ${row.invitation_id} is withdrawn.`);
+          await correctSupervision(work.tx, organisation_id, row.invitation_id, given);
           if (code === undefined) return { result, resource: row.invitation_id };
           await requireStartCode(work.tx, organisation_id, [row.invitation_id], code === 'on');
           return { result: { ...result, start_code: code === 'on' }, resource: row.invitation_id };

@@ -4,9 +4,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { extendInvitation } from '../../src/invitations/extend.ts';
-import { adjustInvitation, findInvitation } from '../../src/invitations/invitations.ts';
+import { adjustInvitation, findInvitation, holdInvitation } from '../../src/invitations/invitations.ts';
+import { banksOf } from '../../src/sittings/banks.ts';
+import { findSittings, insertSitting } from '../../src/sittings/store.ts';
+import { waitForLocks } from '../postgres.ts';
 import { withService } from '../service.ts';
 import { invited } from '../sittings/learner.ts';
 
@@ -68,6 +72,33 @@ suite('ars invitation and ars sittings', async () => {
       [now!.expires_at, now!.extra_time_pct, now!.supervisor, adjusted!.purpose],
       [end, 25, 'Zuzana Novak', null],
     );
+  });
+
+  test('an invitation: a sitting that begins just now is corrected, too', async () => {
+    const bo = await invited(service, org, { ref: 'bo', name: 'Bo Berg' });
+    const { app } = service;
+    const gives = () =>
+      run('invitation', 'update', '--organisation', org.publicId, bo.invitationId, '--supervisor', 'Zuzana Novak');
+    const [begun, waits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const begins = service.inWork(async (work) => {
+      const { learner_id } = (await holdInvitation(work, org.id, bo.invitationId))!;
+      const { bank } = await banksOf(app).currentStored(work.tx, work.nowMs);
+      await insertSitting(work.tx, {
+        ...{ organisation_id: org.id, invitation_id: bo.invitationId, learner_id, sitting_id: work.uuid() },
+        ...{ subject: 'digital', bank_version: bank.version, settings: '{}', time_limit_ms: 1, withheld: [] },
+        ...{ started_at: new Date(work.nowMs), released_by: null, released_at: null },
+      });
+      begun.resolve();
+      await waits.promise;
+    });
+    await begun.promise;
+    const running = gives();
+    while ((await app.db.query(waitForLocks)).length === 0) await delay(20);
+    waits.resolve();
+    await begins;
+    assert.equal((await running).code, 0);
+    const [sitting] = await findSittings(app.db, org.id, bo.invitationId);
+    assert.equal(sitting!.supervisor, 'Zuzana Novak');
   });
 
   test('an invitation: listed, extended, cancelled with its credit, and the ledger shows it', async () => {
