@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import { eachInTurn } from '../db/work.ts';
 import { endIdle } from './answer.ts';
 import { finishSitting } from './finish.ts';
-import { findIdleSittings, findSitting } from './store.ts';
+import { findIdleSittings } from './store.ts';
 import { idleMs } from './working-time.ts';
 
 const batch = 50;
@@ -19,9 +19,7 @@ export async function closeIdleSittings(app: App): Promise<number> {
   let closed = 0;
   await eachInTurn(app, await findIdleSittings(app.db, before, batch), 'sitting.expiry_failed', async (key) => {
     await endIdle(app, key, before);
-    // A learner who came back just now has answered the last question, and is about to declare.
-    if ((await findSitting(app.db, key))!.last_seen_at >= before) return;
-    if ((await finishSitting(app, key, false)) !== 'not_due') closed++;
+    if ((await finishSitting(app, key, before)) !== 'not_due') closed++;
   });
   return closed;
 }

@@ -27,7 +27,7 @@ import { learnerActor } from './start.ts';
 import type { SittingKey, SittingRow } from './store.ts';
 import { findItems, findSitting, lockSitting, updateSitting } from './store.ts';
 
-/** `completed` and `void` also for a sitting that was so before; `not_due`: questions are still open. */
+/** `completed` and `void` also for a sitting that was so before; `not_due`: questions are still open, or somebody is there. */
 export type Finish = 'completed' | 'void' | 'not_due';
 
 /**
@@ -35,16 +35,18 @@ export type Finish = 'completed' | 'void' | 'not_due';
  * evidence, its event and its place in the feed, and the invitation used up, in one transaction. A process that dies
  * anywhere leaves an open sitting or a whole result. The evidence PDF is made before; if anything that it shows has
  * changed meanwhile, it is made again.
- * @param declared false for a sitting that was given up: it then ended when it was last touched
+ * @param idleSince null for one that the learner declares; a sitting that was given up ended when it was last touched,
+ * which is before that time: a learner who came back just now is about to declare
  */
-export async function finishSitting(app: App, key: SittingKey, declared: boolean): Promise<Finish> {
+export async function finishSitting(app: App, key: SittingKey, idleSince: Date | null): Promise<Finish> {
   const at = new Date(app.clock.nowMs());
   for (;;) {
     const sitting = await findSitting(app.db, key);
     if (sitting === undefined || (sitting.status === 'open' && sitting.stop === null)) return 'not_due';
     if (sitting.status !== 'open') return sitting.status;
-    sitting.declared_at = declared ? at : null;
-    sitting.finished_at = declared ? at : sitting.last_seen_at;
+    if (isThere(sitting, idleSince)) return 'not_due';
+    sitting.declared_at = idleSince === null ? at : null;
+    sitting.finished_at = idleSince === null ? at : sitting.last_seen_at;
     const items = await findItems(app.db, key);
     const { bank, scoring } = await banksOf(app).version(app.db, sitting.bank_version);
     const scored = score(
@@ -53,19 +55,23 @@ export async function finishSitting(app: App, key: SittingKey, declared: boolean
     );
     const done =
       scored.outcome === 'void'
-        ? await closeVoid(app, sitting, scored)
-        : await complete(app, sitting, scored, courseOf(sitting, bank, items));
+        ? await closeVoid(app, sitting, scored, idleSince)
+        : await complete(app, sitting, scored, courseOf(sitting, bank, items), idleSince);
     if (done !== 'changed') return done;
   }
 }
 
+const isThere = (sitting: SittingRow, idleSince: Date | null): boolean =>
+  idleSince !== null && sitting.last_seen_at >= idleSince;
+
 /** Nothing can be said from so little: there is no result, and the learner may start again without a second credit. */
-function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting): Promise<Finish> {
+function closeVoid(app: App, sitting: SittingRow, { reason }: VoidSitting, idleSince: Date | null): Promise<Finish> {
   return inWork(app, rowsLane(sitting.organisation_id), async (work) => {
     // Before the sitting: whoever ends or moves both takes them in this order.
     await lockInvitation(work, sitting.organisation_id, sitting.invitation_id);
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;
+    if (isThere(row, idleSince)) return 'not_due';
     await updateSitting(work.tx, { ...sitting, status: 'void', void_reason: reason });
     await reopenInvitation(work, sitting.organisation_id, sitting.invitation_id);
     await auditInside(work.tx, {
@@ -93,6 +99,7 @@ async function complete(
   sitting: SittingRow,
   result: ScoredResult,
   course: Course,
+  idleSince: Date | null,
 ): Promise<Finish | 'changed'> {
   const organisationId = sitting.organisation_id;
   const shown = await readShown(app.db, sitting);
@@ -109,6 +116,7 @@ async function complete(
     const feed = await lockFeed(work, organisationId);
     const row = (await lockSitting(work.tx, sitting))!;
     if (row.status !== 'open') return row.status;
+    if (isThere(row, idleSince)) return 'not_due';
     if (row.learner_id !== sitting.learner_id) return 'changed';
     if (JSON.stringify(await readShown(work.tx, row)) !== JSON.stringify(shown)) return 'changed';
     await recordAssessments(

@@ -26,23 +26,20 @@ export const learnerActor = 'learner';
 export async function startSitting(app: App, link: Link, code = ''): Promise<string | null> {
   const { invitation, next: subject } = link;
   if (link.open !== null || subject === null || link.expired) return invitation.invitation_id;
-  return inWork(app, rowsLane(invitation.organisation_id), async (work) => {
-    const { organisation_id, invitation_id } = invitation;
-    // Whose it is may have changed since the link was read: the learner turned out to be another one.
+  const { organisation_id, invitation_id } = invitation;
+  return inWork(app, rowsLane(organisation_id), async (work) => {
+    // Whose it is, and what holds for it, may have changed since the link was read.
     const held = await holdInvitation(work, organisation_id, invitation_id);
-    const { learner_id } = held ?? invitation;
+    if (held?.status !== 'open' || held.expires_at.getTime() <= work.nowMs) return invitation_id;
+    const { learner_id, start_code: needsCode, extra_time_pct } = held;
     const learner = { organisation_id, learner_id, subject };
     // Before the code is taken: it would be used up for nothing.
     const before = await invitationOfOpenSitting(work.tx, learner);
     if (before !== undefined) return before;
-    const { start_code: needsCode } = invitation;
-    const release = needsCode
-      ? await takeStartCode(work, invitation.organisation_id, invitation.invitation_id, code)
-      : null;
+    const release = needsCode ? await takeStartCode(work, organisation_id, invitation_id, code) : null;
     if (needsCode && release === null) return null;
     const { bank, pools } = await banksOf(app).currentStored(work.tx, work.nowMs);
     const pool = pools[subject];
-    const { extra_time_pct } = invitation;
     const settings: FrozenSettings = { delivery: pool.settings, extra_time_pct, seed: drawSeed(app.random) };
     const sitting = await insertSitting(work.tx, {
       ...learner,

@@ -87,7 +87,7 @@ suite('a process that dies', async () => {
     };
     for (cut = 0; ; cut++) {
       statements = 0;
-      const finished = await finishSitting(app, sitting, true).catch((error: unknown) => error);
+      const finished = await finishSitting(app, sitting, null).catch((error: unknown) => error);
       if (finished === 'completed') break;
       assert.ok(finished instanceof DatabaseUnavailable);
       assert.deepEqual(await written(sitting), nothing, `cut at statement ${cut}`);

@@ -27,7 +27,7 @@ app.db.transaction = async (inside) => {
   return result;
 };
 const key = { organisation_id: Number(organisation), sitting_id: sittingId };
-if (verb === 'finish') await finishSitting(app, key, true);
+if (verb === 'finish') await finishSitting(app, key, null);
 else await answerQuestion(app, key, { position: 1, answer: {}, skip: true });
 process.stdout.write(`${statements}\n`);
 process.exit(0);

@@ -119,7 +119,7 @@ export class SimulatedLearner {
   }
 
   finishes(sitting: SittingRow): Promise<Finish> {
-    return finishSitting(this.service.app, sitting, true);
+    return finishSitting(this.service.app, sitting, null);
   }
 }
 

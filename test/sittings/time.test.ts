@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { manualClock } from '../../src/clock.ts';
 import { adjustInvitation } from '../../src/invitations/invitations.ts';
-import { endWhenTimeIsUp, pauseSitting, resumePaused } from '../../src/sittings/answer.ts';
+import { requireStartCode } from '../../src/invitations/start-code.ts';
+import { endWhenTimeIsUp, markSeen, pauseSitting, resumePaused } from '../../src/sittings/answer.ts';
 import { closeIdleSittings } from '../../src/sittings/expire.ts';
 import { findItems, findSitting } from '../../src/sittings/store.ts';
-import { displayMsMost, idleMs, remainingMs } from '../../src/sittings/working-time.ts';
+import { standards } from '../../src/sittings/standards.ts';
+import { startSitting } from '../../src/sittings/start.ts';
+import { displayMsMost, idleMs, remainingMs, timeLimitMs } from '../../src/sittings/working-time.ts';
 import { withService } from '../service.ts';
 import { invited } from './learner.ts';
 
@@ -117,6 +120,26 @@ suite('working time', async () => {
     assert.equal((await read(sitting)).time_limit_ms, 75 * minute);
   });
 
+  test('a sitting begins with what holds for its invitation by then, whatever the page was made from', async () => {
+    const eli = await invited(service, org, { ref: 'eli' });
+    const link = await eli.link();
+    await service.inWork((work) => adjustInvitation(work, org.id, eli.invitationId, { extra_time_pct: 50 }));
+    await requireStartCode(service.app.db, org.id, [eli.invitationId], true);
+    assert.equal(await startSitting(service.app, link), null, 'it needs a code now');
+    await requireStartCode(service.app.db, org.id, [eli.invitationId], false);
+    await startSitting(service.app, link);
+    const { open } = await eli.link();
+    assert.equal(JSON.parse(open!.settings).extra_time_pct, 50);
+    assert.equal(open!.time_limit_ms, timeLimitMs(standards.digital.timeLimitMs, 50));
+
+    const flo = await invited(service, org, { ref: 'flo' });
+    const late = await flo.link();
+    const expires_at = new Date(clock.nowMs());
+    await service.inWork((work) => adjustInvitation(work, org.id, flo.invitationId, { expires_at }));
+    await startSitting(service.app, late);
+    assert.equal((await flo.link()).open, null, 'its link has expired');
+  });
+
   test('at the limit the question on the screen is not reached, and the rest is scored', async () => {
     const eve = await invited(service, org, { ref: 'eve', theta: 0.2 });
     const sitting = await eve.starts();
@@ -226,6 +249,30 @@ suite('working time', async () => {
     assert.deepEqual([(await read(sitting)).status, (await read(sitting)).stop === null], ['open', false]);
     assert.equal(await kay.finishes(sitting), 'completed');
     assert.notEqual((await read(sitting)).declared_at, null);
+  });
+
+  test('who comes back while the result of an idle sitting is made declares it, too, much answered or little', async () => {
+    for (const [ref, answers] of [
+      ['lou', 20],
+      ['max', 2],
+    ] as const) {
+      const learner = await invited(service, org, { ref });
+      const sitting = await learner.starts();
+      for (let i = 0; i < answers; i++) await learner.answers();
+      clock.advance(idleMs + 1);
+      const db = Object.create(service.app.db) as typeof service.app.db;
+      db.query = (async (...given: Parameters<typeof db.query>) => {
+        const rows = await service.app.db.query(...given);
+        // Read to be scored: what is written comes later.
+        if (typeof given[0] !== 'string' && given[0].name === 'sitting.items')
+          await markSeen(service.app, await read(sitting));
+        return rows;
+      }) as typeof db.query;
+      assert.equal(await closeIdleSittings(Object.assign(Object.create(service.app), { db })), 0);
+      assert.equal((await read(sitting)).status, 'open');
+      assert.equal(await learner.finishes(sitting), answers > 12 ? 'completed' : 'void');
+      assert.notEqual((await read(sitting)).declared_at, null);
+    }
   });
 
   test('an open sitting outlives its link; nothing new begins after it', async () => {
