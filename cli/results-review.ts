@@ -54,9 +54,13 @@ const refusalWords: Record<Exclude<Refusal, 'gone'>, string> = {
   same_person: 'You decided on this result before, and the learner objects: an owner or admin decides, in the console.',
 };
 
+/** The result isn't what it was when the decision was made ready. */
+class Changed extends Failure {}
+
 /** @throws Failure where the decision wasn't taken, which takes back the unit of work */
 function orFail(refusal: Refusal | null, id: string): void {
   if (refusal === null) return;
+  if (refusal === 'changed') throw new Changed(refusalWords.changed);
   throw refusal === 'gone' ? gone(id) : new Failure(refusalWords[refusal]);
 }
 
@@ -145,13 +149,17 @@ async function runPlace(call: Call) {
       const made = await prepareReplacement(app, organisationId, id, placement, reason);
       if (made === 'gone') throw gone(id);
       if (made === 'same') throw new Failure(`${id} is at ${level} already: nothing was changed.`);
-      const done = await act(app, organisationId, 'results place', async (work) => {
-        const refusal = await recordAgain(work, organisationId, made, { actor: operator, reason, answer, seen: null });
-        if (refusal !== 'changed' || attempt === attempts) orFail(refusal, id);
-        return { result: refusal === null, resource: made.to.assessment_id };
-      });
-      if (!done) continue;
       const to = made.to.assessment_id;
+      try {
+        await act(app, organisationId, 'results place', async (work) => {
+          const decision = { actor: operator, reason, answer, seen: null };
+          orFail(await recordAgain(work, organisationId, made, decision), id);
+          return { result: null, resource: to };
+        });
+      } catch (error) {
+        if (error instanceof Changed && attempt < attempts) continue;
+        throw error;
+      }
       return {
         json: { assessment_id: to, replaces: id, level },
         text: `${to} is at ${level}, and ${id} is withdrawn.`,

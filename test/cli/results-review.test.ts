@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { readyRecord } from '../../src/imports/record.ts';
 import { importRecords } from '../../src/imports/import.ts';
+import { amendAssessment } from '../../src/assessments/amend.ts';
+import { lockFeed } from '../../src/feed/position.ts';
+import { waitForLocks } from '../postgres.ts';
 import { withService } from '../service.ts';
 
 const ars = new URL('../../cli/ars.ts', import.meta.url).pathname;
@@ -86,5 +90,27 @@ suite('ars results review, confirm, place and withdraw', async () => {
       assert.match(done.said, says);
       assert.match(done.said, /^ars: [^\n]+\n$/);
     }
+  });
+
+  test('a result that changes while its level is set is made ready again, and the log tells of what was done only', async () => {
+    const [held, waits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const amended = service.inWork(async (work) => {
+      await lockFeed(work, org.id);
+      held.resolve();
+      await waits.promise;
+      const why = { actor: 'operator', reason: 'Meanwhile' };
+      await amendAssessment(work, org.id, ids[0]!, { framework: 'Another' }, why);
+    });
+    await held.promise;
+    const running = run('place', ids[0]!, '--level', 'Level 2', '--reason', 'Shows more');
+    while ((await service.app.db.query(waitForLocks)).length === 0) await delay(20);
+    waits.resolve();
+    await amended;
+    const { assessment_id: id } = (await running).json;
+    assert.equal((await org.get(`/assessments/${id}`)).body.data.framework, 'Another');
+    const rows = await service.app.db.query<{ resource: string }>(
+      "select resource from audit where action = 'results place' order by at",
+    );
+    assert.deepEqual([rows.at(-1)!.resource, rows.length], [id, 2]);
   });
 });
