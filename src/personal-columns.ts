@@ -129,7 +129,7 @@ export const personalTables: Record<string, PersonalTable> = {
     columns: { actor: stays, reason: gone },
   },
   sitting: {
-    of: 'learners',
+    of: 'both',
     purpose: 'How a sitting went and how its result was computed',
     basis: 'task or contract',
     kept: withThem,
@@ -138,7 +138,7 @@ export const personalTables: Record<string, PersonalTable> = {
       settings: 'stays: time limit and rules',
       result: gone,
       void_reason: 'stays: a word of the service',
-      released_by: stays,
+      released_by: 'emptied: who released the start code, by name',
       supervision: gone,
       supervisor: gone,
       retake_reason: gone,
@@ -149,7 +149,7 @@ export const personalTables: Record<string, PersonalTable> = {
     purpose: 'Which questions were shown, what was answered, and how long it took',
     basis: 'task or contract',
     kept: 'answers for the months of retention, the rest with the learner',
-    rows: 'stay, without answers: no later sitting may show them again, and exposure is counted from them',
+    rows: 'stay, without answers: exposure is counted from them',
     columns: {
       answer: gone,
       rendered: 'stays: the question as it was shown',

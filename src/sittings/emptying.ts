@@ -18,7 +18,7 @@ const voidUnder = statement(
   `update sitting set status = 'void', void_reason = $3, finished_at = $4, ${forgotten} where organisation_id = $1 and invitation_id = $2 and status = 'open'`,
 );
 
-/** Which questions were shown, and whether they were right, stays: no later sitting shows them again. */
+/** Which questions were shown, and whether they were right, stays: a later sitting rather shows others. */
 function emptiedWhere(name: string, whose: string) {
   return statement(
     `sitting.emptied_${name}`,

@@ -15,6 +15,8 @@ import { byteReaders, redactions } from '../../src/redaction.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { correctName } from '../../src/learners/rename.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
+import { releaseStartCode, requireStartCode } from '../../src/invitations/start-code.ts';
+import { startSitting } from '../../src/sittings/start.ts';
 import { personOf } from '../console/visitor.ts';
 import type { TestOrganisation } from '../service.ts';
 import { withService } from '../service.ts';
@@ -232,7 +234,23 @@ suite('the list of personal columns', () => {
   test('says of what an erasure empties what it does: nothing that is called emptied stays', async () => {
     const gone = await service.organisation({ plan: 'standard', credits: 10 });
     const ana = await invited(service, gone, { ref: 'gone-1', name: 'Nia Kettleburn' });
-    await ana.sits();
+    const supervisor = await personOf(service, gone.id, 'tutor', { name: 'Gwen Gray' });
+    await requireStartCode(app.db, gone.id, [ana.invitationId], true);
+    const released = await service.inWork((work) =>
+      releaseStartCode(work, gone.id, ana.invitationId, supervisor.userId),
+    );
+    await startSitting(app, await ana.link(), released!.code);
+    const sitting = (await ana.link()).open!;
+    while ((await ana.answers()) !== null);
+    await ana.finishes(sitting);
+    // What stays because it is an id is nobody's name.
+    for (const [table, { columns }] of Object.entries(personalTables))
+      for (const [column, erasure] of Object.entries(columns)) {
+        if (!erasure.includes('which names nobody')) continue;
+        const text: string = `select ${column} from ${table} where ${column}::text in (
+          select full_name from user_account union all select full_name from learner where full_name <> '')`;
+        assert.deepEqual(await app.db.query(text), [], `${table}.${column}`);
+      }
     const { learner_id: id } = (await gone.get('/learners/gone-1')).body.data;
     await inWork(app, feedLane(gone.id), (work) => eraseLearner(work, gone.id, id, { actor: 'operator' }));
     for (const [table, { columns }] of Object.entries(personalTables)) {
