@@ -7,7 +7,7 @@ import { readInviteTable } from '../src/invitations/table.ts';
 import { openApp } from '../src/open-app.ts';
 import { createOrganisation } from '../src/organisations/organisations.ts';
 import { readSettings } from '../src/settings.ts';
-import { endOfDay } from '../src/console/zone.ts';
+import { endOfDay } from '../src/organisations/zone.ts';
 import { figure } from './figures.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { lastInstantOf } from '../src/console/zone.ts';
+import { lastInstantOf } from '../src/organisations/zone.ts';
 import { UnreadableFile } from '../src/files/encoding.ts';
 import { contextOf } from '../src/invitations/context.ts';
 import type { Check } from '../src/invitations/check.ts';

@@ -8,7 +8,7 @@ import type { Look, ResultFilter } from '../src/assessments/browse-sql.ts';
 import { resultSorts } from '../src/assessments/browse-sql.ts';
 import { fundingFilter, fundingLists } from '../src/console/results-lists.ts';
 import { readFilter, filterNames } from '../src/console/results-filter.ts';
-import { startOfDay } from '../src/console/zone.ts';
+import { startOfDay } from '../src/organisations/zone.ts';
 import type { Tx } from '../src/db/database.ts';
 import type { Sheet, SheetFormat } from '../src/files/sheet.ts';
 import { sheetFormats } from '../src/files/sheet.ts';

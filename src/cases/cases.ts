@@ -1,10 +1,11 @@
-import { monthsAfter } from '../clock.ts';
 import type { Tx } from '../db/database.ts';
 import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { lockFeed } from '../feed/position.ts';
 import { isHeld } from '../holds/holds.ts';
 import { findPresentLearner, wasErased } from '../learners/learners.ts';
+import { readOrganisation } from '../organisations/organisations.ts';
+import { dayAfter, dayMonthsAfter, dayOf, lastInstantOf } from '../organisations/zone.ts';
 
 /**
  * Requests of people about their data, and complaints: each has a month from the day on which it came (UK GDPR, article
@@ -125,9 +126,19 @@ const prune = statement(
 
 const months = (extended: boolean): number => (extended ? 3 : 1);
 
-/** Until when a case is to be answered. */
-function dueAt({ received_at, extended, paused_ms }: Pick<Case, 'received_at' | 'extended' | 'paused_ms'>): Date {
-  return new Date(monthsAfter(received_at.getTime(), months(extended)).getTime() + paused_ms);
+const dayMs = 86_400_000;
+
+/**
+ * Until when a case is to be answered: the end of the same day of a later month by the clocks of the organisation, and what
+ * was paused after it. Months and days are counted by the calendar, because days of UTC are others, and some have 23 hours.
+ */
+function dueAt(
+  { received_at, extended, paused_ms }: Pick<Case, 'received_at' | 'extended' | 'paused_ms'>,
+  zone: string,
+): Date {
+  const day = dayMonthsAfter(dayOf(received_at, zone), months(extended));
+  const last = lastInstantOf(dayAfter(day, Math.floor(paused_ms / dayMs)), zone)!;
+  return new Date(last.getTime() + (paused_ms % dayMs));
 }
 
 /** @throws ApiError not_found where the learner is gone by now */
@@ -149,7 +160,8 @@ export async function openCase(
   await lockFeed(work, organisationId);
   const learnerId =
     given.learnerId === null ? null : await findPresentLearner(work.tx, organisationId, given.learnerId);
-  const due = dueAt({ received_at: receivedAt, extended: false, paused_ms: 0 });
+  const { time_zone: zone } = await readOrganisation(work.tx, organisationId);
+  const due = dueAt({ received_at: receivedAt, extended: false, paused_ms: 0 }, zone);
   await work.tx.query(insert, [organisationId, caseId, kind, learnerId, about, receivedAt, due, actor]);
   await work.tx.query(insertEntry, [organisationId, caseId, new Date(work.nowMs), actor, 'opened', note]);
 }
@@ -203,10 +215,11 @@ export async function takeStep(
     next.outcome = given.outcome;
     next.closed_at = now;
   }
+  const { time_zone: zone } = await readOrganisation(work.tx, organisationId);
   await work.tx.query(update, [
     organisationId,
     caseId,
-    dueAt(next),
+    dueAt(next, zone),
     next.extended,
     next.paused_since,
     next.paused_ms,

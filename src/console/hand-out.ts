@@ -15,7 +15,7 @@ import { inviters, runOf } from './invite.ts';
 import { qrCode } from './qr.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { sightOf } from './sight.ts';
-import { dayOf } from './zone.ts';
+import { dayOf } from '../organisations/zone.ts';
 
 /** Links handed out: to copy, on cards to print, by mail. A link is its learner's alone, and stands in no address of ours. */
 export const handOutRoutes: ConsoleRoute[] = [

@@ -21,7 +21,7 @@ import { qrCode } from './qr.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { sightOf } from './sight.ts';
-import { dayOf, lastInstantOf } from './zone.ts';
+import { dayOf, lastInstantOf } from '../organisations/zone.ts';
 
 const readers = [...inviters, 'auditor'] as const;
 

@@ -18,7 +18,7 @@ import { inviters, readTeam, teamField, withinOf } from './invite.ts';
 import { purposeNames } from './invitations.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
-import { lastInstantOf } from './zone.ts';
+import { lastInstantOf } from '../organisations/zone.ts';
 
 /** One learner invited, by the same rules as a table of them. */
 export const inviteOneRoutes: ConsoleRoute[] = [

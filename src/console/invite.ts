@@ -19,7 +19,7 @@ import { fileField, form, hiddenField, longTextField, selectField } from './form
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { sightOf } from './sight.ts';
-import { lastInstantOf } from './zone.ts';
+import { lastInstantOf } from '../organisations/zone.ts';
 
 /** Who invites learners: tutors those of their teams. */
 export const inviters = ['owner', 'admin', 'tutor'] as const;

@@ -7,7 +7,7 @@ import type { Faults } from './form.ts';
 import { choiceField, longTextField, textField } from './form.ts';
 import { enterButton, groupField } from './group-field.ts';
 import type { Visit } from './route.ts';
-import { lastInstantOf } from './zone.ts';
+import { lastInstantOf } from '../organisations/zone.ts';
 
 /** What describes a key, whoever makes it in the end: the admin, or a vendor by a link. */
 export async function describedFields(visit: Visit, faults: Faults): Promise<Content> {

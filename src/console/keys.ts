@@ -20,7 +20,7 @@ import { keyKeepers, linkTable } from './key-links.ts';
 import { shownPair } from './key-pair.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
-import { dayOf, lastInstantOf } from './zone.ts';
+import { dayOf, lastInstantOf } from '../organisations/zone.ts';
 
 /** Access keys: made, rolled, revoked, and what each may see and was used for. */
 export const keyRoutes: ConsoleRoute[] = [

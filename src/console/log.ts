@@ -12,7 +12,7 @@ import { selectField, textField } from './form.ts';
 import { totalOf } from './key-hours.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
-import { endOfDay } from './zone.ts';
+import { endOfDay } from '../organisations/zone.ts';
 
 /** The request log: every call of the last 90 days, by key, route, status, code and day. */
 

@@ -10,7 +10,7 @@ import { form, hiddenField, selectField, textField } from './form.ts';
 import { keyKeepers } from './key-links.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
-import { dayOf, endOfDay } from './zone.ts';
+import { dayOf, endOfDay } from '../organisations/zone.ts';
 
 /** Sending many deliveries again: counted, confirmed, and then done in the background. */
 export const resendRoutes: ConsoleRoute[] = [

@@ -12,7 +12,7 @@ import { choiceField, form } from './form.ts';
 import { readResultFilter, filterInWords, filterQuery } from './results-filter.ts';
 import { readResultSort, resultReaders } from './results.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { dayOf } from './zone.ts';
+import { dayOf } from '../organisations/zone.ts';
 
 /** The list of results as a file, exactly as it is filtered. */
 export const resultExportRoutes: ConsoleRoute[] = [

@@ -16,7 +16,7 @@ import type { Choice } from './form.ts';
 import { selectField, textField } from './form.ts';
 import type { Visit } from './route.ts';
 import { sightOf } from './sight.ts';
-import { startOfDay, endOfDay } from './zone.ts';
+import { startOfDay, endOfDay } from '../organisations/zone.ts';
 
 /** What of the results an address asks for: ids, words and days, never a name. What isn't understood asks for nothing. */
 

@@ -14,7 +14,7 @@ import { dateFields, filterQuery, groupFields, readResultFilter } from './result
 import { flagWords, intervalWords, learnerCell, percent, readPlace, resultReaders } from './results.ts';
 import { placeText } from './place.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { startOfDay } from './zone.ts';
+import { startOfDay } from '../organisations/zone.ts';
 
 /** The two lists that funding turns on: each learner's latest result in a subject, where it is below a level. */
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { sealOrganisation } from '../../src/audit/seal.ts';
-import { endOfDay } from '../../src/console/zone.ts';
+import { endOfDay } from '../../src/organisations/zone.ts';
 import type { Answer } from '../contract/client.ts';
 import { ask } from '../contract/client.ts';
 import { assertRefused } from '../contract/expect.ts';

@@ -21,7 +21,7 @@ import {
 } from '../../src/invitations/run.ts';
 import { limits } from '../../src/limits.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
-import { lastInstantOf } from '../../src/console/zone.ts';
+import { lastInstantOf } from '../../src/organisations/zone.ts';
 import { grantCredits, listCreditEntries } from '../../src/organisations/credits.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { ensureTeam } from '../../src/organisations/teams.ts';

@@ -1,3 +1,4 @@
+import { monthsAfter } from '../clock.ts';
 import { parseInstant } from '../feed/time.ts';
 
 /** Days as people choose them, by the clocks of their organisation. */
@@ -32,6 +33,16 @@ export function lastInstantOf(day: string, zone: string): Date | null {
 export function dayOf(at: Date, zone: string): string {
   return new Date(at.getTime() + offsetMs(at.getTime(), zone)).toISOString().slice(0, 10);
 }
+
+const midnightMs = (day: string): number => Date.parse(`${day}T00:00:00Z`);
+const dayAt = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+/** So many calendar months after a day such as `2027-01-31`: the same day of the month, or its last. */
+export const dayMonthsAfter = (day: string, months: number): string =>
+  dayAt(monthsAfter(midnightMs(day), months).getTime());
+
+/** So many days after a day. */
+export const dayAfter = (day: string, days: number): string => dayAt(midnightMs(day) + days * 24 * 3600_000);
 
 /** When a day begins in a zone: where the one before is over. */
 export function startOfDay(day: string, zone: string): Date | null {
