@@ -60,7 +60,10 @@ export const commands: Command[] = [
       const id = requiredOption(call, 'organisation');
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
-        const rows = await listHolds(app.db, organisation_id, { limit: limits.consoleRows });
+        const rows = await listHolds(app.db, organisation_id, {
+          limit: limits.consoleRows,
+          now: new Date(app.clock.nowMs()),
+        });
         return {
           json: { data: rows },
           text: table([

@@ -13,7 +13,7 @@ import type { Faults } from './form.ts';
 import { form, hiddenField, textField } from './form.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
-import { lastInstantOf } from './zone.ts';
+import { lastInstantOf } from '../organisations/zone.ts';
 
 /** Legal holds: who or what is kept, whoever asks for its deletion. */
 
@@ -50,9 +50,12 @@ async function holds(visit: Visit): Promise<Answer> {
   const { organisation_id: id, time_zone: zone, role } = organisation;
   const from = readFrom(query);
   const most = limits.consoleRows;
-  const [found, names] = await Promise.all([listHolds(app.db, id, { from, limit: most + 1 }), actorNames(visit)]);
-  const rows = found.slice(0, most);
   const nowMs = app.clock.nowMs();
+  const [found, names] = await Promise.all([
+    listHolds(app.db, id, { from, limit: most + 1, now: new Date(nowMs) }),
+    actorNames(visit),
+  ]);
+  const rows = found.slice(0, most);
   return {
     page: {
       title: 'Legal holds',

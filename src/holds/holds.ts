@@ -64,7 +64,7 @@ const list = statement(
   `
   select ${columns} from legal_hold
    where organisation_id = $1 and ($2::uuid is null or learner_id = $2 or learner_id is null)
-   order by released_at is not null, placed_at desc, hold_id limit $3 offset $4`,
+   order by released_at is not null or coalesce(ends_at <= $5, false), placed_at desc, hold_id limit $3 offset $4`,
 );
 const forget = statement(
   'hold.forget',
@@ -137,9 +137,9 @@ export async function findHold(tx: Tx, organisationId: number, holdId: string): 
 export function listHolds(
   tx: Tx,
   organisationId: number,
-  { learnerId = null, from = 0, limit }: { learnerId?: string | null; from?: number; limit: number },
+  { learnerId = null, from = 0, limit, now }: { learnerId?: string | null; from?: number; limit: number; now: Date },
 ): Promise<Hold[]> {
-  return tx.query<Hold>(list, [organisationId, learnerId, limit, from]);
+  return tx.query<Hold>(list, [organisationId, learnerId, limit, from, now]);
 }
 
 /** Whoever must be kept turned out to be another learner, who must be kept then. */

@@ -14,8 +14,9 @@ import {
 } from '../../src/cases/cases.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
-import { placeHold, releaseHold } from '../../src/holds/holds.ts';
+import { listHolds, placeHold, releaseHold } from '../../src/holds/holds.ts';
 import { manualClock } from '../../src/clock.ts';
+import { dayOf, lastInstantOf } from '../../src/organisations/zone.ts';
 import { withService } from '../service.ts';
 import { personOf } from '../console/visitor.ts';
 
@@ -44,18 +45,18 @@ const counted = (days: number) => countDueCases(app.db, org.id, new Date(clock.n
 suite('the clock of a case', () => {
   test('a month to the same day or the last one; pauses are added; an extension is two months, once', async () => {
     const id = await opens();
-    assert.equal(await due(id), '2026-02-28T09:00');
-    assert.deepEqual([await counted(27), await counted(28)], [0, 1]);
+    assert.equal(await due(id), '2026-02-28T23:59');
+    assert.deepEqual([await counted(28), await counted(29)], [0, 1]);
     assert.equal(await takes(id, { kind: 'resumed', text: null }), false, 'it runs');
     assert.equal(await takes(id, { kind: 'paused', text: 'Who is it?' }), true);
     assert.equal(await takes(id, { kind: 'paused', text: 'Who is it?' }), false);
     assert.equal(await counted(400), 0, 'paused');
     clock.advance(3 * dayMs);
     assert.equal(await takes(id, { kind: 'resumed', text: null }), true);
-    assert.equal(await due(id), '2026-03-03T09:00');
+    assert.equal(await due(id), '2026-03-03T23:59');
     assert.equal(await takes(id, { kind: 'extended', text: 'Eleven requests' }), true);
     assert.equal(await takes(id, { kind: 'extended', text: 'Again' }), false);
-    assert.equal(await due(id), '2026-05-03T09:00');
+    assert.equal(await due(id), '2026-05-03T22:59', 'the same by clocks in London');
     assert.equal(await takes(id, { kind: 'closed', outcome: 'done', text: null }), true);
     for (const step of [
       { kind: 'note', text: 'Late' },
@@ -67,6 +68,42 @@ suite('the clock of a case', () => {
       (await listEntries(app.db, org.id, id)).map((one) => one.kind),
       ['opened', 'paused', 'resumed', 'extended', 'closed'],
     );
+  });
+
+  test('a month is one of the calendar of the organisation, whatever its clocks do meanwhile', async () => {
+    for (const [zone, received, within, extended, pausedTwoDays] of [
+      ['Europe/London', '2027-03-01', '2027-04-01', '2027-06-01', '2027-04-03'],
+      ['Europe/London', '2027-02-28', '2027-03-28', '2027-05-28', '2027-03-30'],
+      ['Europe/London', '2027-02-27', '2027-03-27', '2027-05-27', '2027-03-29'],
+      ['Europe/London', '2027-01-10', '2027-02-10', '2027-04-10', '2027-02-12'],
+      ['Europe/London', '2026-10-31', '2026-11-30', '2027-01-31', '2026-12-02'],
+      ['America/New_York', '2027-01-30', '2027-02-28', '2027-04-30', '2027-03-02'],
+      ['Pacific/Auckland', '2027-03-05', '2027-04-05', '2027-06-05', '2027-04-07'],
+    ] as const) {
+      const { id } = await service.organisation();
+      await app.db.query('update organisation set time_zone = $2 where organisation_id = $1', [id, zone]);
+      const given = { kind: 'access', learnerId: null, about: 'Ana', note: null, actor: 'x' } as const;
+      const [asked, paused] = [app.random.uuid(), app.random.uuid()];
+      const dueDay = async (of: string) => {
+        const at = (await findCase(app.db, id, of))!.due_at;
+        const day = dayOf(at, zone);
+        assert.deepEqual(at, lastInstantOf(day, zone));
+        return day;
+      };
+      const step = (of: string, what: CaseStep) =>
+        service.inWork((work) => takeStep(work, id, of, { ...what, actor: 'x' }));
+      for (const caseId of [asked, paused])
+        await service.inWork((work) =>
+          openCase(work, id, { ...given, caseId, receivedAt: lastInstantOf(received, zone)! }),
+        );
+      assert.equal(await dueDay(asked), within, `${zone} ${received}`);
+      await step(asked, { kind: 'extended', text: 'Many' });
+      assert.equal(await dueDay(asked), extended, `${zone} ${received}, extended`);
+      await step(paused, { kind: 'paused', text: 'Who?' });
+      clock.advance(2 * dayMs);
+      await step(paused, { kind: 'resumed', text: null });
+      assert.equal(await dueDay(paused), pausedTwoDays, `${zone} ${received}, paused`);
+    }
   });
 
   test('more than a page of them, and of holds, are found page by page', async () => {
@@ -95,6 +132,28 @@ suite('the clock of a case', () => {
       assert.equal(new Set(rows).size, 51, here);
       assert.equal((await owner.get(`${here}?from=99999`)).status, 200);
     }
+  });
+
+  test('holds in force come first, those that ended by themselves with those that were released', async () => {
+    const org = await service.organisation();
+    const [old, ended, released] = [app.random.uuid(), app.random.uuid(), app.random.uuid()];
+    const place = (holdId: string, endsAt: Date | null) =>
+      service.inWork((work) => placeHold(work, org.id, { holdId, learnerId: null, reason: 'A', actor: 'x', endsAt }));
+    for (const [id, endsMs] of [
+      [old, null],
+      [ended, dayMs],
+      [released, null],
+    ] as const) {
+      await place(id, endsMs === null ? null : new Date(clock.nowMs() + endsMs));
+      clock.advance(1000);
+    }
+    await service.inWork((work) => releaseHold(work, org.id, released, { actor: 'x' }));
+    clock.advance(2 * dayMs);
+    const listed = await listHolds(app.db, org.id, { limit: 10, now: new Date(clock.nowMs()) });
+    assert.deepEqual(
+      listed.map((one) => one.hold_id),
+      [old, released, ended],
+    );
   });
 
   test('two at once: one closes it', async () => {
