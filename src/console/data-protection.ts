@@ -25,7 +25,7 @@ import type { Faults } from './form.ts';
 import { choiceField, form, hiddenField, longTextField, textField } from './form.ts';
 import type { Acted, Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
-import { dayOf, lastInstantOf } from './zone.ts';
+import { dayOf, lastInstantOf } from '../organisations/zone.ts';
 
 /** Requests of people about their data, and complaints, each as a case with its clock. */
 
@@ -225,6 +225,7 @@ async function casePage(visit: Visit, faults: Faults): Promise<Answer> {
   ]);
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
+    ...(one.learner_id === null ? {} : { about: { of: 'learner', id: one.learner_id } as const }),
     page: {
       title: caseKinds[one.kind],
       back: { to: base + path, label: 'Data protection' },

@@ -2,6 +2,7 @@ import type { Content } from '../html.ts';
 import { html } from '../html.ts';
 import { emptiedWords } from '../events/cancel.ts';
 import { eventTypes } from '../events/emit.ts';
+import { findLearnersByRefs } from '../learners/learners.ts';
 import { limits } from '../limits.ts';
 import { isUuid } from '../uuid.ts';
 import type { BrowsedDelivery, DeliveryFilter, KeptAttempt } from '../webhooks/browse.ts';
@@ -18,7 +19,7 @@ import { payloadFor } from './payload.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { eventNames } from './webhooks.ts';
-import { endOfDay } from './zone.ts';
+import { endOfDay } from '../organisations/zone.ts';
 
 /** Deliveries over all endpoints, and one with every attempt and what it sent. */
 export const deliveryRoutes: ConsoleRoute[] = [
@@ -151,7 +152,9 @@ async function delivery(visit: Visit): Promise<Answer> {
   const gone = one.emptied === null ? null : emptiedWords[one.emptied];
   const body = gone ?? payloadFor(organisation.role, one.payload);
   const mayResend = gone === null && one.status !== 'pending';
+  const about = gone === null ? await aboutWhom(visit, one.payload) : undefined;
   return {
+    ...(about === undefined ? {} : { about }),
     page: {
       title: eventNames[one.type] ?? one.type,
       back: { to: `${base}/deliveries`, label: 'Deliveries' },
@@ -168,6 +171,16 @@ async function delivery(visit: Visit): Promise<Answer> {
       }<h2>Body</h2><p class="hint">${gone === null ? 'The same in every attempt, byte for byte.' : 'What it told of is gone, and nothing of it is kept.'}${body === one.payload || gone !== null ? null : ' Names, scores and levels are not shown to your role.'}</p><pre tabindex="0"><code>${body}</code></pre>`,
     },
   };
+}
+
+/** Whom an event tells of: by the result, which stays theirs after a merge, or by their reference. */
+async function aboutWhom({ app, organisation }: Visit, payload: string): Promise<Answer['about']> {
+  const [, assessmentId] = /"assessment_id":"([0-9a-f-]{36})"/.exec(payload) ?? [];
+  if (assessmentId !== undefined) return { of: 'result', id: assessmentId };
+  const [, ref] = /"learner_ref":"([^"]*)"/.exec(payload) ?? [];
+  if (ref === undefined) return undefined;
+  const [learner] = await findLearnersByRefs(app.db, organisation.organisation_id, [ref]);
+  return learner === undefined ? undefined : { of: 'learner', id: learner.learner_id };
 }
 
 function attemptPart(attempt: KeptAttempt, deliveryId: string, payload: string, zone: string): Content {

@@ -28,18 +28,15 @@ const named = [
 ] as const;
 
 /**
- * To be called with what is about to be sent: a page or file about one learner leaves a row, whichever route it is, and a
- * page that isn't there leaves none.
+ * To be called with what is about to be sent: a page or file about one learner leaves a row, whichever route it is, also
+ * where a form comes back with what is wrong in it. A page that isn't there, or only says why nothing was done, leaves none.
  */
 export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answered: Answer): Promise<void> {
-  const isShown = 'file' in answered || ('page' in answered && (answered.status ?? 200) === 200);
+  const isShown = 'file' in answered || ('page' in answered && [200, 422].includes(answered.status ?? 200));
   if (!isShown) return;
   const { app, params, query, organisation, session } = visit;
   const noted: Lookup[] = [];
-  for (const [parameter, of] of named) {
-    // A page that finds a result by what is asked for has it in its query.
-    const id = params[parameter] ?? (route.path.includes('{') ? undefined : query.get(parameter));
-    if (id === undefined || id === null || !isUuid(id)) continue;
+  const note = (of: Lookup['of'], id: string) =>
     noted.push({
       organisationId: organisation.organisation_id,
       userId: session.user_id,
@@ -48,6 +45,11 @@ export async function noteWhatIsShown(route: ConsoleRoute, visit: Visit, answere
       of,
       id: id.toLowerCase(),
     });
+  if (answered.about !== undefined) note(answered.about.of, answered.about.id);
+  for (const [parameter, of] of named) {
+    // A page that finds a result by what is asked for has it in its query.
+    const id = params[parameter] ?? (route.path.includes('{') ? undefined : query.get(parameter));
+    if (id !== undefined && id !== null && isUuid(id)) note(of, id);
   }
   await Promise.all(noted.map((lookup) => noteLookup(app.db, lookup)));
 }
@@ -62,6 +64,8 @@ const words: Record<string, string> = {
   '/invitations/{invitation_id}': 'An invitation',
   '/invite/one': 'The form to invite the learner',
   '/trace': 'Where a result is',
+  '/deliveries/{delivery_id}': 'What was sent to an endpoint',
+  '/data-protection/cases/{case_id}': 'A case about the learner',
 };
 
 type Row = Awaited<ReturnType<typeof listLookups>>[number];

@@ -17,6 +17,8 @@ export type Answer = (
 ) & {
   /** The session's new token, or null when it ended. */
   token?: string | null;
+  /** A learner of whom this is and whom its address doesn't name, or a result of theirs: for the list of who looked at whom. */
+  about?: { of: 'learner' | 'result'; id: string };
   /** What the browser keeps while its person is at a provider of sign-ins, sealed; null when they are back. */
   errand?: string | null;
 };
@@ -86,6 +88,11 @@ export class NoSuchPage extends Error {}
 export const actionOf = ({ for: who, method, path }: ConsoleRoute): string =>
   `${method} /console${Array.isArray(who) ? path : path.replace(/^\/console/, '')}`;
 
+/** Whoever ends the session waits until the transaction is over. @throws NoSuchPage */
+export async function mustBeSignedIn(work: Work, sessionId: string): Promise<void> {
+  if (!(await holdSession(work, sessionId))) throw new NoSuchPage();
+}
+
 /**
  * An act of somebody in an organisation: what it changes and its audit row are one transaction. Whoever was signed out
  * while it waited for its turn does nothing any more; a new role, and being removed, sign out, too.
@@ -97,7 +104,7 @@ export function act<T>(
   inside: (work: Work) => Promise<Acted<T>>,
 ): Promise<T> {
   return inWork(app, feedLane(by.organisationId), async (work) => {
-    if (!(await holdSession(work, by.sessionId))) throw new NoSuchPage();
+    await mustBeSignedIn(work, by.sessionId);
     const { result, resource } = await inside(work);
     if (resource !== undefined) await auditAct(work, { ...by, resource });
     return result;
@@ -110,7 +117,7 @@ export function act<T>(
  */
 export function actAlone<T>({ app, session }: PersonVisit, inside: (work: Work) => Promise<T>): Promise<T> {
   return inWork(app, null, async (work) => {
-    if (!(await holdSession(work, session.session_id))) throw new NoSuchPage();
+    await mustBeSignedIn(work, session.session_id);
     return inside(work);
   });
 }

@@ -5,7 +5,7 @@ import { placeHold, releaseHold } from '../../src/holds/holds.ts';
 import { listLookups, pruneLookups } from '../../src/lookups/lookups.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
-import { personOf } from './visitor.ts';
+import { fieldsOf, personOf } from './visitor.ts';
 
 /** Who looked at whom: every page about a learner leaves a row, and what isn't there leaves none. */
 
@@ -51,6 +51,48 @@ suite('who looked at whom', () => {
     assert.deepEqual((await seen()).at(-1), [owner.userId, page]);
     const [row] = await listLookups(service.app.db, org.id, other.learner_id, { before: null, limit: 1 });
     assert.equal(row!.page, page);
+  });
+
+  test('a form that comes back with what is wrong shows the learner again, and leaves a row', async () => {
+    const here = `${base}/review/${maths.id}`;
+    const fields = fieldsOf((await owner.get(here)).text);
+    const sent = [...fields.filter(([name]) => name !== 'reason'), ['reason', 'x'.repeat(100_000)]];
+    assert.equal((await owner.post(`${here}/confirm`, sent as [string, string][])).status, 422);
+    assert.deepEqual((await seen()).at(-1), [owner.userId, '/review/{assessment_id}/confirm']);
+    assert.equal((await owner.post(`${base}/learners/${id}/reference`, { ref: '' })).status, 422);
+    assert.deepEqual((await seen()).at(-1), [owner.userId, '/learners/{learner_id}/reference']);
+  });
+
+  test('a case about the learner, and what was sent of them to an endpoint, are looks, too', async () => {
+    const once = service.app.random.uuid();
+    const asked = { kind: 'access', learner: id, about: '', received: '2026-01-05', note: 'By letter', once };
+    assert.equal((await owner.post(`${base}/data-protection/open`, asked)).status, 303);
+    const other = service.app.random.uuid();
+    const stranger = { ...asked, learner: '', about: 'Somebody', once: other };
+    assert.equal((await owner.post(`${base}/data-protection/open`, stranger)).status, 303);
+    const before = (await seen()).length;
+    assert.equal((await auditor.get(`${base}/data-protection/cases/${once}`)).status, 200);
+    assert.equal((await auditor.get(`${base}/data-protection/cases/${other}`)).status, 200);
+    assert.deepEqual((await seen()).slice(before), [[auditor.userId, '/data-protection/cases/{case_id}']]);
+    const hook = [
+      ['once', service.app.random.uuid()],
+      ['url', 'https://platform.example/hook'],
+      ['eventTypes', 'assessment.completed'],
+      ['eventTypes', 'learner.groups.updated'],
+    ] as [string, string][];
+    assert.equal((await owner.post(`${base}/webhooks/create`, hook)).status, 200);
+    await ana.completes({ subject: 'english' });
+    await (await scene.group('looked')).adds(ana);
+    const deliveries = await service.app.db.query<{ delivery_id: string; type: string }>(
+      'select d.delivery_id, e.type from delivery d join event e using (organisation_id, event_id) where organisation_id = $1',
+      [org.id],
+    );
+    assert.deepEqual(deliveries.map((one) => one.type).sort(), ['assessment.completed', 'learner.groups.updated']);
+    for (const { delivery_id: deliveryId, type } of deliveries) {
+      const count = (await seen()).length;
+      assert.equal((await owner.get(`${base}/deliveries/${deliveryId}`)).status, 200);
+      assert.deepEqual((await seen()).slice(count), [[owner.userId, '/deliveries/{delivery_id}']], type);
+    }
   });
 
   test('a hundred pages at once leave a hundred rows, or one where they are the same to the millisecond', async () => {
