@@ -1,6 +1,8 @@
 import { statement } from '../db/database.ts';
 import type { Tx } from '../db/database.ts';
+import type { Work } from '../db/work.ts';
 import { limits } from '../limits.ts';
+import { errorFields } from '../log.ts';
 import { readOrganisation } from '../organisations/organisations.ts';
 import { findSandbox, requestSandbox } from '../organisations/sandboxes.ts';
 import type { Subject } from '../scoring/levels.ts';
@@ -8,13 +10,13 @@ import { subjects } from '../scoring/levels.ts';
 import type { Role } from '../users/roles.ts';
 import { integrators } from '../users/roles.ts';
 import { isUuid } from '../uuid.ts';
-import { confirmPage, empty } from './blocks.ts';
+import { confirmPage, empty, messagePage } from './blocks.ts';
 import type { Faults } from './form.ts';
 import { choiceField, form, selectField } from './form.ts';
 import { html } from '../html.ts';
 import { testResultMade } from './milestones.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
-import { actionOf } from './route.ts';
+import { actionOf, mustBeSignedIn } from './route.ts';
 
 const askers: readonly Role[] = ['owner', 'admin'];
 
@@ -44,6 +46,12 @@ const byOf = ({ session, requestId }: Visit, route: ConsoleRoute) => ({
   requestId,
 });
 
+/** As with every other act: nothing by somebody who has been signed out meanwhile. */
+const guardOf =
+  ({ session }: Visit) =>
+  (work: Work): Promise<void> =>
+    mustBeSignedIn(work, session.session_id);
+
 async function showAsk(visit: Visit): Promise<Answer> {
   const { app, base, organisation } = visit;
   const state = await findSandbox(app.db, organisation.organisation_id);
@@ -70,9 +78,12 @@ async function askFor(visit: Visit): Promise<Answer> {
   if ((await findSandbox(app.db, id)).is_one) return { to: base };
   if (app.settings.sandboxes === 'at_once') {
     // What makes plausible data is large, and is read by those alone who want some.
-    const { grantSandbox } = await import('../sandbox/own.ts');
-    const sandbox = await grantSandbox(app, await readOrganisation(app.db, id), byOf(visit, ask));
-    return { to: `/console/${sandbox}` };
+    const { grantSandbox, NotSeeded } = await import('../sandbox/own.ts');
+    const row = await readOrganisation(app.db, id);
+    return grantSandbox(app, row, byOf(visit, ask), guardOf(visit)).then(
+      (sandbox) => ({ to: `/console/${sandbox}` }),
+      (error: unknown) => notSeeded(visit, error, NotSeeded),
+    );
   }
   await change(async (work) => {
     const result = await requestSandbox(work, id, session.user_id);
@@ -102,9 +113,28 @@ async function beginAnew(visit: Visit): Promise<Answer> {
   const { app, base, organisation } = visit;
   const { organisation_id: id } = organisation;
   if ((await findSandbox(app.db, id)).organisation_id === null) return { to: base };
-  const { resetOwnSandbox } = await import('../sandbox/own.ts');
-  const sandbox = await resetOwnSandbox(app, await readOrganisation(app.db, id), byOf(visit, begin));
-  return { to: `/console/${sandbox}?did=reset` };
+  const { resetOwnSandbox, NotSeeded } = await import('../sandbox/own.ts');
+  const row = await readOrganisation(app.db, id);
+  return resetOwnSandbox(app, row, byOf(visit, begin), guardOf(visit)).then(
+    (sandbox) => ({ to: `/console/${sandbox}?did=reset` }),
+    (error: unknown) => notSeeded(visit, error, NotSeeded),
+  );
+}
+
+/** The sandbox was made, and what comes after it failed: then it isn't so that nothing was changed. */
+function notSeeded({ app, base, requestId }: Visit, error: unknown, NotSeeded: new () => Error): Answer {
+  if (!(error instanceof NotSeeded)) throw error;
+  app.log.error('sandbox.not_seeded', { request_id: requestId, ...errorFields(error.cause) });
+  return {
+    status: 503,
+    page: {
+      ...messagePage(
+        'The sandbox is there, without all its learners',
+        'Something went wrong while they were being made. Begin the sandbox anew in a minute.',
+      ),
+      back: { to: `${base}/sandbox/reset`, label: 'Begin the sandbox anew' },
+    },
+  };
 }
 
 const newest = statement(

@@ -22,6 +22,13 @@ const learners = 50;
 /** Who does it, for the audit log of the organisation whose sandbox it is. */
 export type By = { actor: string; action: string; requestId: string };
 
+/** What must hold inside the transaction that makes a sandbox; it throws where it doesn't. */
+type Guard = (work: Work) => Promise<void>;
+const anybody: Guard = async () => {};
+
+/** A sandbox is there, and its learners aren't, or not all of them. */
+export class NotSeeded extends Error {}
+
 type Made = { organisation_id: number; public_id: string };
 
 async function make(work: Work, organisation: Organisation, by: By): Promise<Made> {
@@ -50,7 +57,8 @@ async function seed(app: App, organisation: Organisation, sandbox: Made): Promis
     return sandbox.public_id;
   } catch (error) {
     const { public_id: now } = await findSandbox(app.db, organisation.organisation_id);
-    if (now === null || now === sandbox.public_id) throw error;
+    if (now === null || now === sandbox.public_id)
+      throw new NotSeeded('The sandbox is there, without all its learners: begin it anew.', { cause: error });
     return now;
   }
 }
@@ -58,10 +66,17 @@ async function seed(app: App, organisation: Organisation, sandbox: Made): Promis
 /**
  * Makes an organisation's own sandbox and seeds it, unless there is one.
  * @returns its public id
+ * @throws NotSeeded
  */
-export async function grantSandbox(app: App, organisation: Organisation, by: By): Promise<string> {
+export async function grantSandbox(
+  app: App,
+  organisation: Organisation,
+  by: By,
+  guard: Guard = anybody,
+): Promise<string> {
   const { organisation_id: id } = organisation;
   const { made, sandbox } = await inWork(app, feedLane(id), async (work) => {
+    await guard(work);
     const there = await findSandbox(work.tx, id);
     if (there.organisation_id !== null)
       return { made: false, sandbox: await readOrganisation(work.tx, there.organisation_id) };
@@ -74,11 +89,18 @@ export async function grantSandbox(app: App, organisation: Organisation, by: By)
  * The sandbox goes with its keys and endpoints, and another one begins, in one transaction: at no time has the
  * organisation none.
  * @returns the new one's public id
+ * @throws NotSeeded
  */
-export async function resetOwnSandbox(app: App, organisation: Organisation, by: By): Promise<string> {
+export async function resetOwnSandbox(
+  app: App,
+  organisation: Organisation,
+  by: By,
+  guard: Guard = anybody,
+): Promise<string> {
   const { organisation_id: id } = organisation;
   const deleteInside = await deleterWithoutTrace(app);
   const sandbox = await inWork(app, feedLane(id), async (work) => {
+    await guard(work);
     const { organisation_id: old } = await findSandbox(work.tx, id);
     if (old !== null) await deleteInside(work, old);
     return make(work, organisation, by);

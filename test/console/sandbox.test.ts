@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { DatabaseUnavailable } from '../../src/db/database.ts';
 import { createKey } from '../../src/keys/keys.ts';
 import { systemRandom } from '../../src/random.ts';
 import { grantSandbox, resetOwnSandbox } from '../../src/sandbox/own.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
+import { endSessions } from '../../src/users/sessions.ts';
 import { withService } from '../service.ts';
 import { personOf } from './visitor.ts';
 
@@ -121,5 +123,37 @@ suite('a sandbox', () => {
     const failing = { ...service.app, random };
     await assert.rejects(resetOwnSandbox(failing, organisation, by), { message: 'the process dies' });
     assert.deepEqual(await of(), [{ public_id: left[0] }]);
+  });
+
+  test('whoever is signed out meanwhile makes none and begins none anew; what fails after it was made says so', async () => {
+    const org = await service.organisation({ name: 'Leaving College' });
+    const base = `/console/${org.publicId}`;
+    const { db } = service.app;
+    const { transaction } = db;
+    const of = () =>
+      db.query<{ public_id: string }>('select public_id from organisation where sandbox_of = $1', [org.id]);
+    const leaves = async (path: string) => {
+      const owner = await personOf(service, org.id, 'owner');
+      db.transaction = async (inside, turn) => {
+        db.transaction = transaction;
+        await service.inWork((work) => endSessions(work, owner.userId));
+        return transaction(inside, turn);
+      };
+      return (await owner.post(`${base}${path}`)).status;
+    };
+    assert.deepEqual([await leaves('/sandbox'), await of()], [404, []]);
+    const stays = await personOf(service, org.id, 'owner');
+    let begun = 0;
+    db.transaction = (inside, turn) =>
+      begun++ === 0 ? transaction(inside, turn) : Promise.reject(new DatabaseUnavailable(null));
+    const failed = await stays.post(`${base}/sandbox`);
+    db.transaction = transaction;
+    assert.equal(failed.status, 503);
+    assert.match(failed.text, /The sandbox is there/);
+    assert.doesNotMatch(failed.text, /Nothing was changed/);
+    const there = await of();
+    assert.equal(there.length, 1);
+    assert.deepEqual([await leaves('/sandbox/reset'), await of()], [404, there]);
+    assert.match((await stays.post(`${base}/sandbox/reset`)).headers.location!, /did=reset/);
   });
 });
