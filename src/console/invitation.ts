@@ -1,9 +1,11 @@
+import type { Work } from '../db/work.ts';
 import { inWork } from '../db/work.ts';
 import { html } from '../html.ts';
+import { handOverLinks } from '../keys/link.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from '../personal-data.ts';
 import { limits } from '../limits.ts';
 import { findAccounts, saltOf } from '../users/accounts.ts';
-import type { UserInvitation } from '../users/invitations.ts';
+import type { Accepting, UserInvitation } from '../users/invitations.ts';
 import { acceptInvitation, findUserInvitation } from '../users/invitations.ts';
 import { hashPassword, passwordFault } from '../users/password.ts';
 import { roleMeanings, roleNames } from '../users/roles.ts';
@@ -96,6 +98,17 @@ async function show(visit: OpenVisit): Promise<Answer> {
 export const nameFault = (fullName: string): string | null =>
   isPlainText(fullName, limits.fullNameChars) && !holdsNationalInsuranceNumber(fullName) ? null : 'Enter your name.';
 
+/** Accepts inside a unit of work: set-up links for keys go over to a new account with everything else, and end with its role. */
+export async function acceptInside(
+  work: Work,
+  token: string,
+  accepting: Accepting,
+): ReturnType<typeof acceptInvitation> {
+  const made = await acceptInvitation(work, token, accepting);
+  for (const from of made?.replaced ?? []) await handOverLinks(work, made!.organisationId, { from, to: made!.userId });
+  return made;
+}
+
 async function accept(visit: OpenVisit): Promise<Answer> {
   const { app, form: sent, params, client, requestId } = visit;
   const invitation = await findUserInvitation(app.db, params.token!, app.clock.nowMs());
@@ -112,7 +125,7 @@ async function accept(visit: OpenVisit): Promise<Answer> {
   const others = await findAccounts(app.db, invitation.email);
   const hashed = await hashPassword(password, app.random, saltOf(others));
   const token = await inWork(app, null, async (work) => {
-    const made = await acceptInvitation(work, params.token!, { fullName, password: hashed });
+    const made = await acceptInside(work, params.token!, { fullName, password: hashed });
     if (made === null) return null;
     await auditAct(work, {
       organisationId: made.organisationId,
@@ -130,7 +143,7 @@ async function join(visit: PersonVisit): Promise<Answer> {
   const { params, requestId } = visit;
   const { user_id: userId, email } = visit.session;
   const joined = await actAlone(visit, async (work) => {
-    const made = await acceptInvitation(work, params.token!, { userId, email });
+    const made = await acceptInside(work, params.token!, { userId, email });
     if (made === null) return null;
     await auditAct(work, {
       organisationId: made.organisationId,

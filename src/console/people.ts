@@ -91,7 +91,10 @@ async function people(visit: Visit): Promise<Answer> {
                 { head: 'Works until', cell: (one) => moment(one.expires_at, zone) },
                 {
                   head: 'Withdraw',
-                  cell: (one) => buttonForm(`${base}/invitations/${one.invitation_id}/withdraw`, 'Withdraw'),
+                  cell: (one) =>
+                    mayGive(organisation.role, one.role)
+                      ? buttonForm(`${base}/invitations/${one.invitation_id}/withdraw`, 'Withdraw')
+                      : 'Only an owner can',
                 },
               ],
             })}`
@@ -275,6 +278,10 @@ async function inviteAgain(visit: Visit): Promise<Answer> {
     });
     return typeof result === 'string' ? { result } : { result, resource: result.invitationId };
   });
+  if (invited === 'full')
+    return personPage(visit, member, {
+      role: 'The link could not be made: they have just been removed, and there are too many people to invite anybody.',
+    });
   if (typeof invited === 'string')
     return personPage(visit, member, { role: 'The link could not be made: the person’s role has just changed.' });
   return linkPage(visit, member.email, invited);

@@ -3,6 +3,7 @@ import { statement } from '../db/database.ts';
 import type { Work } from '../db/work.ts';
 import { linkToken, readLinkToken } from '../link-token.ts';
 import { cancelLetter, postLetter } from '../mail/outbox.ts';
+import { findSandbox } from '../organisations/sandboxes.ts';
 import type { Secrets } from '../secrets.ts';
 import type { Role } from '../users/roles.ts';
 import { integrators } from '../users/roles.ts';
@@ -68,6 +69,11 @@ const openOf = statement(
   `
   select link_id from key_link
    where organisation_id = $1 and created_by = $2 and used_at is null and revoked_at is null and expires_at > $3`,
+);
+
+const handOver = statement(
+  'key_link.hand_over',
+  'update key_link set created_by = $3 where organisation_id = $1 and created_by = $2',
 );
 
 type StoredLink = Omit<KeyLink, 'description'> & {
@@ -154,7 +160,8 @@ export async function revokeLink(work: Work, organisationId: number, linkId: str
 }
 
 /**
- * After a change of somebody's role: links that they made offer nothing more, unless they may still make keys.
+ * After a change of somebody's role: links that they made, also in the sandbox, offer nothing more, unless they may still
+ * make keys.
  * @param now their role from now on, or null for who is removed
  */
 export async function revokeLinksOf(
@@ -164,9 +171,26 @@ export async function revokeLinksOf(
   now: Role | null,
 ): Promise<void> {
   if (now !== null && integrators.includes(now)) return;
-  const values = [organisationId, userId, new Date(work.nowMs)];
-  for (const { link_id: linkId } of await work.tx.query<{ link_id: string }>(openOf, values))
-    await revokeLink(work, organisationId, linkId);
+  for (const id of await withSandbox(work, organisationId)) {
+    const values = [id, userId, new Date(work.nowMs)];
+    for (const { link_id: linkId } of await work.tx.query<{ link_id: string }>(openOf, values))
+      await revokeLink(work, id, linkId);
+  }
+}
+
+/** A new account takes the place of another one: its links are the new one's, and end with the role of that. */
+export async function handOverLinks(
+  work: Work,
+  organisationId: number,
+  { from, to }: { from: string; to: string },
+): Promise<void> {
+  for (const id of await withSandbox(work, organisationId)) await work.tx.query(handOver, [id, from, to]);
+}
+
+/** An organisation, and its sandbox where it has one: people have the same role in both. */
+async function withSandbox({ tx }: Work, organisationId: number): Promise<number[]> {
+  const { organisation_id: sandbox } = await findSandbox(tx, organisationId);
+  return sandbox === null ? [organisationId] : [organisationId, sandbox];
 }
 
 /**

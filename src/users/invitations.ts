@@ -119,8 +119,11 @@ export async function inviteUser(
   const now = new Date(work.nowMs);
   const higher = await work.tx.query(outranking, [organisationId, email, now, givableBy(by.role)]);
   if (higher.length > 0) return 'outranked';
-  const [{ count } = { count: 0 }] = await work.tx.query<{ count: number }>(people, [organisationId, email]);
-  if (count >= limits.usersPerOrganisation) return 'full';
+  // A new account that takes the place of one is nobody more.
+  if (there.length === 0) {
+    const [{ count } = { count: 0 }] = await work.tx.query<{ count: number }>(people, [organisationId, email]);
+    if (count >= limits.usersPerOrganisation) return 'full';
+  }
   await cancelLetters(work, await work.tx.query<Dropped>(dropForEmail, [organisationId, email]));
   const token = work.random.bytes(32).toString('base64url');
   const invitationId = work.uuid();
@@ -190,18 +193,18 @@ export async function dropInvitationsOf(
 }
 
 /** Who accepts: an account that is there, or a new one that is made. */
-type Accepting = { userId: string; email: string } | { fullName: string; password: string | null };
+export type Accepting = { userId: string; email: string } | { fullName: string; password: string | null };
 
 /**
  * Uses an invitation up.
- * @returns who belongs to the organisation from now on; null when the invitation is used, withdrawn, expired, not
+ * @returns who belongs to the organisation from now on, and whose place they take; null when the invitation is used, withdrawn, expired, not
  * theirs, or overtaken by a change of role
  */
 export async function acceptInvitation(
   work: Work,
   token: string,
   accepting: Accepting,
-): Promise<{ userId: string; organisationId: number } | null> {
+): Promise<{ userId: string; organisationId: number; replaced: string[] } | null> {
   const [invitation] = await work.tx.query<
     Pick<UserInvitation, 'organisation_id' | 'invitation_id' | 'email' | 'role'>
   >(take, [hashOf(token), new Date(work.nowMs)]);
@@ -220,7 +223,7 @@ export async function acceptInvitation(
     await leave(work, organisationId, user_id);
   }
   if (others.length > 0) await writeOfChange(work, { email }, 'replaced');
-  return { userId, organisationId };
+  return { userId, organisationId, replaced: others.map((one) => one.user_id) };
 }
 
 export async function pruneUserInvitations(work: Work): Promise<void> {

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { removeMember, changeRole, listMembers } from '../../src/users/members.ts';
 import { readAudit } from '../../src/audit/audit.ts';
+import { limits } from '../../src/limits.ts';
+import { readOrganisation } from '../../src/organisations/organisations.ts';
+import { grantSandbox } from '../../src/sandbox/own.ts';
 import { withService } from '../service.ts';
 import type { Answer } from '../contract/client.ts';
 import type { Person } from './visitor.ts';
@@ -11,6 +14,12 @@ const service = await withService();
 
 const linkIn = ({ text }: Answer): string => /\/console\/invitation\/[\w-]{43}/.exec(text)![0];
 const statuses = (links: string[]) => Promise.all(links.map(async (link) => (await visitor(service).get(link)).status));
+
+const offered = async (base: string, by: Person) => {
+  const once = service.app.random.uuid();
+  const made = await by.post(`${base}/key-links/create`, { label: 'VLE', minutes: '240', once });
+  return /\/setup\/[\w-]+/.exec(made.text)![0];
+};
 
 suite('people', () => {
   test('are invited, given roles and removed; each act is in the log under the person’s id, without a name', async () => {
@@ -84,12 +93,7 @@ suite('people', () => {
       await invited(bo, 'three@college.example', 'admin'),
       await invited(owner, 'four@college.example', 'owner'),
     ];
-    const offered = async (by: Person) => {
-      const once = service.app.random.uuid();
-      const made = await by.post(`${base}/key-links/create`, { label: 'VLE', minutes: '240', once });
-      return /\/setup\/[\w-]+/.exec(made.text)![0];
-    };
-    const setUps = [await offered(ana), await offered(bo)];
+    const setUps = [await offered(base, ana), await offered(base, bo)];
     assert.equal((await owner.post(`${base}/people/${ana.userId}/role`, { role: 'admin' })).status, 303);
     assert.deepEqual(await statuses(links), [404, 200, 200, 200]);
     assert.deepEqual(await statuses(setUps), [200, 200]);
@@ -104,12 +108,53 @@ suite('people', () => {
     const base = `/console/${org.publicId}`;
     const [owner, ana] = [await personOf(service, org.id, 'owner'), await personOf(service, org.id, 'admin')];
     const link = linkIn(await ana.post(`${base}/people/invite`, { email: 'kept@college.example', role: 'admin' }));
+    const setUp = await offered(base, ana);
     const anew = linkIn(await owner.post(`${base}/people/${ana.userId}/link`));
     await visitor(service).post(anew, { full_name: 'Ana', password: 'a wholly new password 1' });
-    assert.deepEqual(await statuses([link]), [200]);
+    assert.deepEqual(await statuses([link, setUp]), [200, 200]);
     const { user_id: userId } = (await listMembers(service.app.db, org.id)).find(({ email }) => email === ana.email)!;
     assert.equal((await owner.post(`${base}/people/${userId}/remove`)).status, 303);
     assert.deepEqual(await statuses([link]), [404]);
+    assert.notDeepEqual(await statuses([setUp]), [200], 'set-up links of the old account end with the new one');
+  });
+
+  test('set-up links that somebody made in the sandbox end with their role, too', async () => {
+    const org = await service.organisation();
+    const base = `/console/${org.publicId}`;
+    const [owner, ana] = [await personOf(service, org.id, 'owner'), await personOf(service, org.id, 'developer')];
+    const by = { actor: 'operator', action: 'sandbox grant', requestId: service.app.random.uuid() };
+    const sandbox = await grantSandbox(service.app, await readOrganisation(service.app.db, org.id), by);
+    const setUps = [await offered(`/console/${sandbox}`, ana), await offered(`/console/${sandbox}`, owner)];
+    assert.deepEqual(await statuses(setUps), [200, 200]);
+    assert.equal((await owner.post(`${base}/people/${ana.userId}/role`, { role: 'tutor' })).status, 303);
+    const [gone, still] = await statuses(setUps);
+    assert.deepEqual([gone === 200, still], [false, 200]);
+  });
+
+  test('a full organisation invites nobody more, and still mends a lost password', async () => {
+    const org = await service.organisation();
+    const base = `/console/${org.publicId}`;
+    const [owner, ana] = [await personOf(service, org.id, 'owner'), await personOf(service, org.id, 'admin')];
+    await service.app.db.query(
+      `insert into user_invitation (organisation_id, invitation_id, token_sha256, email, role, invited_by, created_at, expires_at)
+       select $1, gen_random_uuid(), sha256((random()::text || n)::bytea), n || '@college.example', 'tutor', 'operator', now(), now() + interval '1 day'
+         from generate_series(1, $2) n`,
+      [org.id, limits.usersPerOrganisation - 2],
+    );
+    const refused = await owner.post(`${base}/people/invite`, { email: 'more@college.example', role: 'tutor' });
+    assert.deepEqual([refused.status, /too many people/.test(refused.text)], [422, true]);
+    const anew = linkIn(await owner.post(`${base}/people/${ana.userId}/link`));
+    assert.deepEqual(await statuses([anew]), [200]);
+  });
+
+  test('an admin is offered to withdraw what they may withdraw', async () => {
+    const org = await service.organisation();
+    const base = `/console/${org.publicId}`;
+    const [owner, admin] = [await personOf(service, org.id, 'owner'), await personOf(service, org.id, 'admin')];
+    await owner.post(`${base}/people/invite`, { email: 'one@college.example', role: 'owner' });
+    await owner.post(`${base}/people/invite`, { email: 'two@college.example', role: 'tutor' });
+    const offers = async (one: Person) => (await one.get(`${base}/people`)).text.match(/\/withdraw"/g)?.length;
+    assert.deepEqual([await offers(owner), await offers(admin)], [2, 1]);
   });
 
   test('one owner remains, whoever removes whom at the same moment', async () => {
