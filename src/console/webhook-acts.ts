@@ -88,11 +88,12 @@ async function test(visit: Visit): Promise<Answer> {
 function switched(act: typeof pauseEndpoint, did: string) {
   return async (visit: Visit): Promise<Answer> => {
     const row = await endpointOf(visit);
-    await visit.change(async (work) => {
+    const done = await visit.change(async (work) => {
       const result = await act(work, row.organisation_id, row.endpoint_id);
       return result === undefined ? { result } : { result, resource: row.endpoint_id };
     });
-    return { to: `${visit.base}/webhooks/${row.endpoint_id}?did=${did}` };
+    // Otherwise the page says by itself what it is by now.
+    return { to: `${visit.base}/webhooks/${row.endpoint_id}${done === undefined ? '' : `?did=${did}`}` };
   };
 }
 
