@@ -14,11 +14,16 @@ export const callbackOf = (baseUrl: string): string => `${baseUrl}/console/sso/c
 /** What stands between leaving for a provider and coming back; the browser keeps it, sealed. */
 export type Journey = { state: string; nonce: string; verifier: string };
 
-/** Somebody as the provider knows them. */
-export type Somebody = { subject: string; name: string | null };
+/** Somebody as the provider knows them; `seenMs` is when it last had their password, where it says so (`auth_time`). */
+export type Somebody = { subject: string; name: string | null; seenMs: number | null };
 
 /** The provider can't be reached, or said something that doesn't hold. */
 export class ProviderFailed extends Error {}
+
+/** It was asked for a fresh proof, and doesn't say when it had the password: `auth_time` isn't switched on there. */
+export class NoAuthTime extends ProviderFailed {
+  readonly code = 'no_auth_time';
+}
 
 /**
  * The provider's addresses come from an organisation's settings and from the provider itself: the rules of webhook
@@ -76,7 +81,7 @@ async function orFailed<T>(app: App, event: string, work: () => Promise<T>): Pro
     return await work();
   } catch (error) {
     app.log.error(event, { code: (error as { code?: string }).code ?? (error as Error).name });
-    throw new ProviderFailed('the provider failed', { cause: error });
+    throw error instanceof NoAuthTime ? error : new ProviderFailed('the provider failed', { cause: error });
   }
 }
 
@@ -100,10 +105,14 @@ export function leaveFor(app: App, provider: Provider, fresh: boolean): Promise<
   });
 }
 
-/** How long ago at most the provider may have seen the password, where a fresh proof was asked for. */
-const freshSeconds = 120;
+/** How long ago at most the provider may have had the password, where a fresh proof was asked for. */
+const freshMs = 120_000;
 
-/** Exchanges the code of a person who has come back. @throws ProviderFailed when anything doesn't hold */
+/**
+ * Exchanges the code of a person who has come back.
+ * @param fresh whether the provider was asked for the password: then it must say that it has just had it
+ * @throws ProviderFailed when anything doesn't hold
+ */
 export function comeBack(
   app: App,
   provider: Provider,
@@ -121,7 +130,6 @@ export function comeBack(
       expectedNonce: journey.nonce,
       pkceCodeVerifier: journey.verifier,
       idTokenExpected: true,
-      ...(fresh ? { maxAge: freshSeconds } : {}),
     });
     const claims = tokens.claims()!;
     // openid-client has compared it with what was discovered; what counts is what the organisation has set.
@@ -131,6 +139,10 @@ export function comeBack(
       throw new ProviderFailed('another tenant');
     if (typeof claims.sub !== 'string' || claims.sub === '' || claims.sub.length > 255)
       throw new ProviderFailed('no subject');
-    return { subject: claims.sub, name: typeof claims.name === 'string' ? claims.name : null };
+    const nowMs = app.clock.nowMs();
+    const seenMs = typeof claims.auth_time === 'number' ? Math.min(claims.auth_time * 1000, nowMs) : null;
+    if (fresh && seenMs === null) throw new NoAuthTime('no auth_time');
+    if (fresh && nowMs - seenMs! > freshMs) throw new ProviderFailed('the password was given too long ago');
+    return { subject: claims.sub, name: typeof claims.name === 'string' ? claims.name : null, seenMs };
   });
 }

@@ -7,9 +7,10 @@ import { limits } from '../limits.ts';
 import { isPlainText } from '../personal-data.ts';
 import type { Organisation } from '../organisations/organisations.ts';
 import { findOrganisation, readOrganisation } from '../organisations/organisations.ts';
-import { acceptInvitation, findUserInvitation } from '../users/invitations.ts';
+import { findUserInvitation } from '../users/invitations.ts';
 import { writeOfChange } from '../users/letters.ts';
-import { openSession, endSession, renewSession } from '../users/sessions.ts';
+import { holdMembership } from '../users/members.ts';
+import { endSession, holdSession, openSession, renewSession } from '../users/sessions.ts';
 import type { Provider, StoredProvider } from '../users/single-sign-on.ts';
 import {
   connectIdentity,
@@ -25,9 +26,9 @@ import { confirmPage, facts, messagePage, notice } from './blocks.ts';
 import { safeAddress } from './browser.ts';
 import type { Faults } from './form.ts';
 import { form, textField } from './form.ts';
-import { nameFault } from './invitation.ts';
+import { acceptInside, nameFault } from './invitation.ts';
 import type { Journey, Somebody } from './provider.ts';
-import { callbackOf, comeBack, leaveFor, ProviderFailed } from './provider.ts';
+import { callbackOf, comeBack, leaveFor, NoAuthTime, ProviderFailed } from './provider.ts';
 import type { Acted, Answer, ConsoleRoute, OpenVisit, PersonVisit, Visit } from './route.ts';
 import { auditAct, NoSuchPage } from './route.ts';
 import { markOf, overtakenNote, seenBy, seenField } from './seen.ts';
@@ -79,6 +80,10 @@ const needsTenant = /^https:\/\/(accounts\.google\.com|login\.microsoftonline\.c
 /** What was stored when the page was opened. Its secret stands on no page, and a change of it alone counts, too. */
 const markOfStored = (provider: StoredProvider | undefined): string => markOf(provider?.changed_at ?? null);
 
+/** A form that is sent twice is one: saving again would end everybody's sessions. */
+const isSame = (stored: Provider, sent: Provider): boolean =>
+  (['issuer', 'client_id', 'client_secret', 'tenant'] as const).every((name) => stored[name] === sent[name]);
+
 function settingsPage(
   visit: Visit,
   provider: Provider | undefined,
@@ -92,7 +97,7 @@ function settingsPage(
     status: overtaken !== null ? 409 : isFaulty ? 422 : 200,
     page: {
       title: 'Single sign-on',
-      main: html`${notice(query, { changed: 'It is set. Try it in another browser before you rely on it.', off: 'Single sign-on is off. Sessions that began there have ended.' })}${overtaken}<p>People sign in at your own provider (OpenID Connect), by invitation. Whoever it vouches for needs no password and no second factor here.</p>${facts(
+      main: html`${notice(query, { changed: 'It is set. Try it in another browser before you rely on it.', off: 'Single sign-on is off. Sessions that began there have ended.' })}${overtaken}<p>People sign in at your own provider (OpenID Connect), by invitation. Whoever it vouches for needs no password and no second factor here. Switch on its claim <code>auth_time</code>: without it nobody who signs in there can open the pages that need a fresh proof, such as keys and exports.</p>${facts(
         [
           ['Register this redirect address there', html`<code>${callbackOf(baseUrl)}</code>`],
           ['People sign in at', html`<code>${`${baseUrl}/console/sso/sign-in/${organisation.public_id}`}</code>`],
@@ -175,6 +180,7 @@ async function change(visit: Visit): Promise<Answer> {
   const instead = await visit.change(async (work): Promise<Acted<{ stored: StoredProvider | undefined } | null>> => {
     await lockFeed(work, id);
     const stored = await findProvider(work.tx, work.keyring, id);
+    if (stored !== undefined && isSame(stored, provider)) return { result: null };
     if (markOfStored(stored) !== seen) return { result: { stored } };
     await setProvider(work, id, provider);
     return { result: null, resource: organisation.public_id };
@@ -310,6 +316,11 @@ async function callback(visit: OpenVisit): Promise<Answer> {
   try {
     somebody = await comeBack(app, provider, errand.journey, query, errand.purpose === 'confirm');
   } catch (error) {
+    if (error instanceof NoAuthTime)
+      return refused(
+        'Your provider did not say when you last entered your password there, so that it proves nothing.',
+        'Tell an owner of your organisation: the claim auth_time is to be switched on at the provider. Whoever has a password here can sign in with it instead.',
+      );
     if (error instanceof ProviderFailed) return refused('Your provider did not vouch for you. Begin again.');
     throw error;
   }
@@ -317,6 +328,7 @@ async function callback(visit: OpenVisit): Promise<Answer> {
     return { ...(await arrive(visit, errand, provider, somebody)), errand: null };
   } catch (error) {
     if (error instanceof ProviderChanged) return changed;
+    if (error instanceof Refused) return refused(error.message);
     throw error;
   }
 }
@@ -326,15 +338,23 @@ const changed = refused('The organisation has changed its provider meanwhile. Be
 /** Whoever vouched for somebody does so no more: the provider was changed, or turned off. */
 class ProviderChanged extends Error {}
 
+/** What was so when somebody came back is so no more, seen inside the change: nothing of it is done. */
+class Refused extends Error {}
+
+const unknown = 'You are not known here yet: ask an owner or an admin for an invitation, and open its link.';
+const signedOut = 'You have signed out meanwhile. Begin again.';
+const taken = 'This sign-in belongs to somebody else here.';
+
 /** The provider has vouched for somebody: what they came for is done. */
 async function arrive(
   visit: OpenVisit,
   errand: Errand,
   provider: StoredProvider,
-  { subject, name }: Somebody,
+  { subject, name, seenMs }: Somebody,
 ): Promise<Answer> {
   const { app, session, client, requestId } = visit;
   const { organisationId, issuer, to } = errand;
+  const opened = { stage: 'full', client, provider: { organisationId, seenMs } } as const;
   const known = await findByIdentity(app.db, organisationId, issuer, subject);
   const isTheirs = (sessionId: string) => session?.stage === 'full' && session.session_id === sessionId;
   const audited = { organisationId, requestId };
@@ -345,12 +365,12 @@ async function arrive(
     });
   switch (errand.purpose) {
     case 'sign-in': {
-      if (known === undefined)
-        return refused('You are not known here yet: ask an owner or an admin for an invitation, and open its link.');
+      if (known === undefined) return refused(unknown);
       const token = await held(async (work) => {
+        if (!(await holdMembership(work, organisationId, known))) throw new Refused(unknown);
         if (session !== null) await endSession(work, session.user_id, session.session_id);
         await auditAct(work, { ...audited, userId: known, action: 'GET /console/sso/sign-in', resource: known });
-        return openSession(work, { userId: known, stage: 'full', client, ssoOrganisationId: organisationId });
+        return openSession(work, { ...opened, userId: known });
       });
       return { to, token };
     }
@@ -359,27 +379,29 @@ async function arrive(
       const organisation = await readOrganisation(app.db, organisationId);
       const fullName = name !== null && nameFault(name) === null ? name : 'New person';
       const token = await held(async (work) => {
-        const made = await acceptInvitation(work, errand.token, { fullName, password: null });
+        const made = await acceptInside(work, errand.token, { fullName, password: null });
         if (made === null) return null;
-        await connectIdentity(work, organisationId, { issuer, subject, userId: made.userId });
         const { userId } = made;
+        if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) throw new Refused(taken);
         await auditAct(work, { ...audited, userId, action: 'GET /console/sso/invitation', resource: userId });
-        return openSession(work, { userId, stage: 'full', client, ssoOrganisationId: organisationId });
+        return openSession(work, { ...opened, userId });
       });
       return token === null
         ? refused('The invitation was used meanwhile.')
         : { to: `/console/${organisation.public_id}`, token };
     }
     case 'connect': {
-      if (!isTheirs(errand.sessionId)) return refused('You have signed out meanwhile. Begin again.');
-      const { user_id: userId } = session!;
-      const done = await held(async (work) => {
-        if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) return false;
+      if (!isTheirs(errand.sessionId)) return refused(signedOut);
+      const { user_id: userId, session_id: id } = session!;
+      await held(async (work) => {
+        // In the order in which a removal takes them.
+        const belongs = await holdMembership(work, organisationId, userId);
+        if (!belongs || !(await holdSession(work, id))) throw new Refused(signedOut);
+        if (!(await connectIdentity(work, organisationId, { issuer, subject, userId }))) throw new Refused(taken);
         await writeOfChange(work, session!, 'single_sign_on');
         await auditAct(work, { ...audited, userId, action: 'GET /console/sso/connect', resource: userId });
-        return true;
       });
-      return done ? { to: '/console/account?did=connected' } : refused('This sign-in belongs to somebody else here.');
+      return { to: '/console/account?did=connected' };
     }
     case 'confirm': {
       if (!isTheirs(errand.sessionId) || known !== session!.user_id)

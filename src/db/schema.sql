@@ -974,6 +974,7 @@ create table user_identity (
   organisation_id bigint not null,
   subject text not null,
   user_id uuid not null,
+  constraint user_identity_membership_fkey FOREIGN KEY (organisation_id, user_id) REFERENCES user_membership(organisation_id, user_id) ON DELETE CASCADE,
   constraint user_identity_organisation_id_fkey FOREIGN KEY (organisation_id) REFERENCES organisation(organisation_id),
   constraint user_identity_user_id_fkey FOREIGN KEY (user_id) REFERENCES user_account(user_id),
   constraint user_identity_pkey PRIMARY KEY (organisation_id, issuer, subject)

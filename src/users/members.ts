@@ -50,6 +50,10 @@ const setRole = statement(
   'member.set_role',
   `update user_membership set role = $3 where organisation_id = $1 and user_id = $2`,
 );
+const hold = statement(
+  'member.hold',
+  `select role from user_membership where organisation_id = $1 and user_id = $2 for key share`,
+);
 const remove = statement('member.remove', `delete from user_membership where organisation_id = $1 and user_id = $2`);
 
 const ofUser = statement(
@@ -122,6 +126,11 @@ export async function removeMember(
   if (member.role === 'owner' && isLastOwner(members, userId)) return 'last_owner';
   await leave(work, organisationId, userId);
   return 'done';
+}
+
+/** @returns whether they belong to the organisation; whoever removes them waits until the transaction is over */
+export async function holdMembership(work: Work, organisationId: number, userId: string): Promise<boolean> {
+  return (await work.tx.query(hold, [organisationId, userId])).length > 0;
 }
 
 /** The membership alone: whoever calls sees to it that an owner is left. */

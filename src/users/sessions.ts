@@ -74,7 +74,7 @@ const insert = statement(
   'session.insert',
   `
   insert into user_session (session_id, token_sha256, user_id, stage, created_at, last_seen_at, proved_at, client, sso_organisation_id)
-  values ($1, $2, $3, $4, $5, $5, $5, $6, $7)`,
+  values ($1, $2, $3, $4, $5, $5, $6, $7, $8)`,
 );
 // Those that wait for their code are counted by themselves: whoever knows a password alone ends nobody's session.
 const endOldest = statement(
@@ -111,20 +111,31 @@ export async function findSession(tx: Tx, token: string, nowMs: number): Promise
   return (await tx.query<Session>(find, [hashOf(token), ...bounds(nowMs)]))[0];
 }
 
-/** @returns the token, which only its cookie holds */
+/**
+ * Who signs in here has just proved who they are. At an organisation's provider they may have done so long ago: its own
+ * session answers for them, and unless it says when it last had the password, nothing counts as proved.
+ * @returns the token, which only its cookie holds
+ */
 export async function openSession(
   work: Work,
-  given: { userId: string; stage: Session['stage']; client: string; ssoOrganisationId?: number },
+  given: {
+    userId: string;
+    stage: Session['stage'];
+    client: string;
+    provider?: { organisationId: number; seenMs: number | null };
+  },
 ): Promise<string> {
   const token = newToken(work);
+  const { provider } = given;
   await work.tx.query(insert, [
     work.uuid(),
     hashOf(token),
     given.userId,
     given.stage,
     new Date(work.nowMs),
+    new Date(provider === undefined ? work.nowMs : (provider.seenMs ?? 0)),
     given.client,
-    given.ssoOrganisationId ?? null,
+    provider?.organisationId ?? null,
   ]);
   await work.tx.query(endOldest, [given.userId, limits.sessionsPerUser, given.stage]);
   return token;

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../../src/clock.ts';
 import { inviteUser } from '../../src/users/invitations.ts';
+import { listMembers, removeMember } from '../../src/users/members.ts';
 import type { Role } from '../../src/users/roles.ts';
-import { dropProvider } from '../../src/users/single-sign-on.ts';
+import { endSessions } from '../../src/users/sessions.ts';
+import { connectIdentity, dropProvider } from '../../src/users/single-sign-on.ts';
 import { withService } from '../service.ts';
 import { trustTestAuthority } from '../webhooks/receiver.ts';
 import { startProvider } from './provider.ts';
@@ -13,7 +16,11 @@ import { fieldsOf, password, personOf, visitor } from './visitor.ts';
 /** Sign-in at a real OpenID provider, which runs in a process of its own. */
 
 trustTestAuthority();
-const service = await withService({ settings: { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8, ::1/128' } });
+let laterMs = 0;
+const service = await withService({
+  settings: { ARS_WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8, ::1/128' },
+  clock: { ...systemClock, nowMs: () => systemClock.nowMs() + laterMs },
+});
 const issuer = await startProvider(`${service.url}/console/sso/callback`);
 
 const org = await service.organisation({ name: 'Northfield College' });
@@ -21,9 +28,12 @@ const base = `/console/${org.publicId}`;
 const owner = await personOf(service, org.id, 'owner');
 const settings = { issuer, client_id: 'console', client_secret: 'secret-of-the-console', tenant: '' };
 
-/** A browser's way through the provider's pages, from the address that the service sent it to. @returns the way back */
-async function throughProvider(to: string, login: string): Promise<string> {
-  const jar = new Map<string, string>();
+/**
+ * A browser's way through the provider's pages, from the address that the service sent it to.
+ * @param jar what the browser holds of the provider: with its session there, no page is shown
+ * @returns the way back
+ */
+async function throughProvider(to: string, login: string, jar = new Map<string, string>()): Promise<string> {
   let next = to;
   let body: URLSearchParams | undefined;
   for (let i = 0; i < 12; i++) {
@@ -54,14 +64,28 @@ async function throughProvider(to: string, login: string): Promise<string> {
 }
 
 /** @returns the way back, as the provider sends the browser there */
-async function away(one: Visitor, path: string, login: string): Promise<string> {
+async function away(one: Visitor, path: string, login: string, jar?: Map<string, string>): Promise<string> {
   const left = await one.get(path);
   assert.equal(left.status, 303, left.text);
   assert.ok(left.headers.location!.startsWith(issuer));
-  return throughProvider(left.headers.location!, login);
+  return throughProvider(left.headers.location!, login, jar);
 }
 
-const by = async (one: Visitor, path: string, login: string) => one.get(await away(one, path, login));
+const by = async (one: Visitor, path: string, login: string, jar?: Map<string, string>) =>
+  one.get(await away(one, path, login, jar));
+
+/** Something that happens just before the next transaction begins. */
+function meanwhile(inside: Parameters<typeof service.inWork>[0]): void {
+  const { transaction } = service.app.db;
+  service.app.db.transaction = async (work, turn) => {
+    service.app.db.transaction = transaction;
+    await service.inWork(inside);
+    return transaction(work, turn);
+  };
+}
+
+const identitiesOf = async (userId: string) =>
+  (await service.app.db.query('select from user_identity where user_id = $1', [userId])).length;
 
 const linkFor = async (email: string, role: Role = 'admin') => {
   const made = await service.inWork((work) =>
@@ -153,6 +177,85 @@ suite('single sign-on', () => {
     assert.equal((await ana.get(`${base}/people/invite`)).status, 200);
   });
 
+  test('the provider’s own session proves nothing by itself, however somebody comes by it', async () => {
+    const wanted = `${base}/people/invite`;
+    const jar = new Map<string, string>();
+    const ana = visitor(service);
+    await by(ana, `/console/sso/sign-in/${org.publicId}`, 'ana', jar);
+    assert.match((await ana.get(wanted)).headers.location!, /^\/console\/confirm/);
+    // Straight past the proof: the provider answers for whoever sits at the browser, and asks nothing.
+    const again = await by(ana, `/console/sso/sign-in/${org.publicId}?to=${wanted}`, 'nobody', jar);
+    assert.equal(again.headers.location, wanted, again.text);
+    assert.match((await ana.get(wanted)).headers.location!, /^\/console\/confirm/);
+    assert.equal((await by(ana, `/console/sso/confirm?to=${wanted}`, 'ana', jar)).headers.location, wanted);
+    assert.equal((await ana.get(wanted)).status, 200);
+  });
+
+  test('where the provider says when it had the password, that counts for ten minutes from then', async () => {
+    const wanted = `${base}/people/invite`;
+    await owner.fill(`${base}/sso`, { ...settings, client_id: 'says-when' });
+    const jar = new Map<string, string>();
+    const ana = visitor(service);
+    await by(ana, `/console/sso/sign-in/${org.publicId}`, 'ana', jar);
+    assert.equal((await ana.get(wanted)).status, 200);
+    laterMs = 11 * 60_000;
+    try {
+      assert.equal((await by(ana, `/console/sso/sign-in/${org.publicId}`, 'nobody', jar)).status, 303);
+      assert.match((await ana.get(wanted)).headers.location!, /^\/console\/confirm/);
+    } finally {
+      laterMs = 0;
+    }
+  });
+
+  test('a provider that doesn’t say when it had the password proves nothing, which is said', async () => {
+    await owner.fill(`${base}/sso`, { ...settings, client_id: 'never-says' });
+    const ana = visitor(service);
+    await by(ana, `/console/sso/sign-in/${org.publicId}`, 'ana');
+    const refused = await by(ana, '/console/sso/confirm', 'ana');
+    assert.deepEqual([refused.status, /the claim auth_time/.test(refused.text)], [403, true]);
+    assert.match((await ana.get(`${base}/people/invite`)).headers.location!, /^\/console\/confirm/);
+    assert.ok(service.logged.some((line) => line.includes('"sso.failed"') && line.includes('no_auth_time')));
+    await owner.fill(`${base}/sso`, settings);
+  });
+
+  test('whoever is signed out or removed while they are at the provider connects nothing', async () => {
+    const elsewhere = await service.organisation();
+    const connected = `/console/sso/connect/${org.publicId}`;
+    const out = await personOf(service, org.id, 'tutor');
+    const back = await away(out, connected, 'out');
+    meanwhile((work) => endSessions(work, out.userId));
+    assert.deepEqual([(await out.get(back)).status, await identitiesOf(out.userId)], [403, 0]);
+    // Removed here, and still somewhere else: nothing of them stays here, and they can be removed there.
+    const gone = await personOf(service, org.id, 'tutor');
+    await service.app.db.query(`insert into user_membership values ($1, $2, 'tutor', now())`, [
+      elsewhere.id,
+      gone.userId,
+    ]);
+    const way = await away(gone, connected, 'gone');
+    meanwhile((work) => removeMember(work, org.id, gone.userId, { by: 'owner' }));
+    assert.deepEqual([(await gone.get(way)).status, await identitiesOf(gone.userId)], [403, 0]);
+    assert.equal(
+      await service.inWork((work) => removeMember(work, elsewhere.id, gone.userId, { by: 'owner' })),
+      'done',
+    );
+    // A sign-in that was somebody else's all along takes nothing from who tries to connect it.
+    const kept = await personOf(service, org.id, 'tutor');
+    await by(kept, connected, 'kept');
+    assert.equal((await by(kept, connected, 'ana')).status, 403);
+    assert.equal(await identitiesOf(kept.userId), 1);
+  });
+
+  test('an invitation accepted with a sign-in that has just become somebody else’s stays open', async () => {
+    const [link, other] = [await linkFor('two@college.example', 'tutor'), await personOf(service, org.id, 'tutor')];
+    const one = visitor(service);
+    const back = await away(one, link, 'two');
+    meanwhile((work) => connectIdentity(work, org.id, { issuer, subject: 'two', userId: other.userId }));
+    const count = (await listMembers(service.app.db, org.id)).length;
+    assert.deepEqual([(await one.get(back)).status, one.cookie], [403, null]);
+    assert.equal((await listMembers(service.app.db, org.id)).length, count);
+    assert.equal((await by(visitor(service), link, 'three')).status, 303);
+  });
+
   test('a way back counts once, in the browser that left, with its own state, within ten minutes', async () => {
     const ana = visitor(service);
     const left = await ana.get(`/console/sso/sign-in/${org.publicId}`);
@@ -194,11 +297,7 @@ suite('single sign-on', () => {
     // Turned off just before the session is made: what was checked is not so any more.
     const early = visitor(service);
     const back = await away(early, `/console/sso/sign-in/${org.publicId}`, 'late');
-    service.app.db.transaction = async (inside, turn) => {
-      service.app.db.transaction = transaction;
-      await service.inWork((work) => dropProvider(work, org.id));
-      return transaction(inside, turn);
-    };
+    meanwhile((work) => dropProvider(work, org.id));
     const refused = await early.get(back);
     assert.deepEqual([refused.status, early.cookie, await others()], [403, null, 0]);
     // While it is made: turning off waits for it, and ends it.
@@ -241,5 +340,14 @@ suite('single sign-on', () => {
     assert.ok(!late.text.includes(settings.client_secret));
     assert.equal((await owner.post(`${base}/sso`, [...fieldsOf(late.text), secret])).status, 303);
     assert.match((await owner.get(`${base}/sso`)).text, /value="console"/);
+  });
+
+  test('the same form sent twice is saved once, and ends no sessions', async () => {
+    const sent = fieldsOf((await owner.get(`${base}/sso`)).text).filter(([name]) => name !== 'client_id');
+    sent.push(['client_id', 'console'], ['client_secret', 'a newer secret']);
+    assert.equal((await owner.post(`${base}/sso`, sent)).status, 303);
+    assert.equal((await owner.post(`${base}/sso`, sent)).headers.location, `${base}/sso?did=changed`);
+    sent[sent.length - 1] = ['client_secret', 'yet another secret'];
+    assert.equal((await owner.post(`${base}/sso`, sent)).status, 409, 'a secret alone counts, too');
   });
 });
