@@ -243,6 +243,8 @@ suite('single sign-on', () => {
     await by(kept, connected, 'kept');
     assert.equal((await by(kept, connected, 'ana')).status, 403);
     assert.equal(await identitiesOf(kept.userId), 1);
+    await service.app.db.query('delete from user_membership where user_id = $1', [kept.userId]);
+    assert.equal(await identitiesOf(kept.userId), 0, 'it goes with the membership, whoever takes that');
   });
 
   test('an invitation accepted with a sign-in that has just become somebody else’s stays open', async () => {
