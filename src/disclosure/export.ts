@@ -57,8 +57,24 @@ function withoutKeys(value: unknown): unknown {
   );
 }
 
-/** JSON that is stored as text, or the inside of an object, is shown as what it says. */
+/** Columns of text that hold JSON, or the inside of an object; every other text is what somebody wrote, as it is. */
+const jsonTexts = new Set([
+  'assessment.body',
+  'assessment.learner',
+  'assessment_change.before',
+  'audit.detail',
+  'event.payload',
+  'evidence.input',
+  'import_run_row.record',
+  'sitting.result',
+  'sitting.settings',
+  'sitting_item.answer',
+  'sitting_item.choice',
+  'sitting_item.rendered',
+]);
+
 function unfolded(text: string): unknown {
+  if (text === '') return text;
   for (const whole of [text, `{${text}}`]) {
     if (!/^[[{]/.test(whole)) continue;
     try {
@@ -70,14 +86,21 @@ function unfolded(text: string): unknown {
   return text;
 }
 
-/** A row as people read it: instants instead of positions, JSON instead of text that holds it, no keys of the item bank. */
+/** The names that columns of type timestamptz have, and how PostgreSQL writes their values in JSON: in the zone of the session. */
+export const momentName = /(^|_)(at|since|until)$/;
+const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?[+-]\d\d:\d\d$/;
+
+/** A row as people read it: instants in UTC, also instead of positions; JSON instead of text that holds it; no keys of the item bank. */
 export function shown(table: string, row: Row): Row {
   return Object.fromEntries(
     Object.entries(row).map(([column, value]) => {
       // The position of a question is its number in the sitting.
       if (typeof value === 'number' && instants.has(column) && table !== 'sitting_item')
         return [column, formatPosition(value)];
-      const plain: unknown = typeof value === 'string' ? unfolded(value) : value;
+      if (typeof value !== 'string') return [column, column === 'rendered' ? withoutKeys(value) : value];
+      if (momentName.test(column) && moment.test(value)) return [column, new Date(value).toISOString()];
+      if (!jsonTexts.has(`${table}.${column}`)) return [column, value];
+      const plain = unfolded(value);
       return [column, column === 'rendered' ? withoutKeys(plain) : plain];
     }),
   );

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { unzipSync } from 'fflate';
 import { amendAssessment } from '../../src/assessments/amend.ts';
 import { feedLane, inWork } from '../../src/db/work.ts';
-import { exportLearner } from '../../src/disclosure/export.ts';
+import { exportLearner, momentName, shown } from '../../src/disclosure/export.ts';
 import { idsOnly, learnerTables } from '../../src/disclosure/tables.ts';
 import { personalTables, tablesOfNobody } from '../../src/personal-columns.ts';
 import { byteReaders, redactions } from '../../src/redaction.ts';
@@ -60,10 +60,10 @@ for (const path of ['members', 'members', 'members/remove'])
     { 'idempotency-key': app.random.uuid() },
   );
 
-async function exported(of: TestOrganisation, learnerId: string): Promise<Record<string, Buffer>> {
-  const organisation = await readOrganisation(app.db, of.id);
+async function exported(of: TestOrganisation, learnerId: string, by = app): Promise<Record<string, Buffer>> {
+  const organisation = await readOrganisation(by.db, of.id);
   const parts: Uint8Array[] = [];
-  for await (const part of exportLearner(app, { organisation, learnerId })) parts.push(part);
+  for await (const part of exportLearner(by, { organisation, learnerId })) parts.push(part);
   return opened(Buffer.concat(parts));
 }
 
@@ -167,6 +167,43 @@ suite('the export of a learner', () => {
     const [row] = JSON.parse(held['data/assessment.json']!.toString()) as any[];
     assert.match(row.assessed_at, /^\d{4}-\d\d-\d\dT/);
     assert.equal(row.body.framework, 'G');
+  });
+
+  test('its times are UTC whatever the time zone of the database', async () => {
+    await app.db.query(
+      `do $$ begin execute format('alter database %I set timezone = %L', current_database(), 'Pacific/Auckland'); end $$`,
+    );
+    const elsewhere = await service.sibling();
+    const [{ zone }] = (await elsewhere.app.db.query<{ zone: string }>(
+      `select current_setting('timezone') as zone`,
+    )) as [{ zone: string }];
+    assert.equal(zone, 'Pacific/Auckland');
+    const there = await exported(org, zebediah, elsewhere.app);
+    for (const [name, bytes] of Object.entries(await exported(org, zebediah)))
+      if (name.startsWith('data/') && name !== 'data/kept_replies.json')
+        assert.equal(there[name]!.toString(), bytes.toString(), name);
+    const [sitting] = JSON.parse(there['data/sitting.json']!.toString()) as any[];
+    const [{ at }] = (await app.db.query<{ at: Date }>('select started_at as at from sitting where sitting_id = $1', [
+      sitting.sitting_id,
+    ])) as [{ at: Date }];
+    assert.equal(sitting.started_at, at.toISOString());
+    const began = at.toISOString().slice(0, 16).replace('T', ' at ');
+    assert.ok(there['read-me-first.html']!.toString().includes(`begun on ${began}`), began);
+    const moments = await app.db.query<{ column: string }>(
+      `select distinct column_name as column from information_schema.columns
+        where table_schema = 'public' and table_name = any($1) and data_type = 'timestamp with time zone'`,
+      [Object.keys(learnerTables)],
+    );
+    assert.ok(moments.length > 10);
+    for (const { column } of moments) assert.match(column, momentName);
+  });
+
+  test('what somebody wrote stays as it is, whatever it looks like', () => {
+    const texts = { reason: '[1]', text: '', about: '{"a":1}', supervision: '2026-07-01T10:00:00+01:00' };
+    for (const table of ['learner_change', 'data_case_entry', 'sitting']) assert.deepEqual(shown(table, texts), texts);
+    assert.deepEqual(shown('review', { answer: '[1]' }), { answer: '[1]' });
+    assert.deepEqual(shown('assessment', { body: '', learner: '"ref":"a"' }), { body: '', learner: { ref: 'a' } });
+    assert.deepEqual(shown('sitting_item', { rendered: '{"stem":["Q"],"key":1}' }), { rendered: { stem: ['Q'] } });
   });
 
   test('the same file comes from the page and from the command line, each audited', async () => {
