@@ -19,7 +19,7 @@ import { payloadFor } from './payload.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
 import { eventNames } from './webhooks.ts';
-import { endOfDay } from '../organisations/zone.ts';
+import { endOfDay, startOfDay } from '../organisations/zone.ts';
 
 /** Deliveries over all endpoints, and one with every attempt and what it sent. */
 export const deliveryRoutes: ConsoleRoute[] = [
@@ -35,23 +35,19 @@ export const deliveryWords: Record<DeliveryStatus, string> = {
   cancelled: 'Cancelled',
 };
 
-const dayMs = 24 * 3600_000;
-
 /** What the address filters by; what it says wrongly filters nothing. */
 function readFilter({ query, organisation }: Visit): DeliveryFilter {
   const id = (name: string) => {
     const given = query.get(name) ?? '';
     return isUuid(given) ? given.toLowerCase() : null;
   };
-  const endOf = (name: string) => endOfDay(query.get(name) ?? '', organisation.time_zone);
-  const from = endOf('from');
   const [, ms, deliveryId] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(query.get('after') ?? '') ?? [];
   return {
     endpointId: id('endpoint'),
     status: deliveryStatuses.find((one) => one === query.get('status')) ?? null,
     type: eventTypes.find((one) => one === query.get('type')) ?? null,
-    from: from === null ? null : new Date(from.getTime() - dayMs),
-    to: endOf('to'),
+    from: startOfDay(query.get('from') ?? '', organisation.time_zone),
+    to: endOfDay(query.get('to') ?? '', organisation.time_zone),
     after:
       ms === undefined || !isUuid(deliveryId!) ? null : { createdAt: new Date(Number(ms)), deliveryId: deliveryId! },
   };

@@ -12,7 +12,7 @@ import { selectField, textField } from './form.ts';
 import { totalOf } from './key-hours.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
-import { endOfDay } from '../organisations/zone.ts';
+import { endOfDay, startOfDay } from '../organisations/zone.ts';
 
 /** The request log: every call of the last 90 days, by key, route, status, code and day. */
 
@@ -35,16 +35,16 @@ const classes = { '': 'Any', '2xx': '2xx, sent', '3xx': '304, unchanged', '4xx':
 function readFilter({ query, app, organisation }: Visit, lastDays = days): LogFilter {
   const now = app.clock.nowMs();
   const text = (name: string) => (query.get(name) ?? '') || null;
-  const end = endOfDay(query.get('day') ?? '', organisation.time_zone);
+  const day = query.get('day') ?? '';
   const status = query.get('status') ?? '';
   return {
     actor: text('key'),
     action: text('route'),
     statusClass: /^[2-5]xx$/.test(status) ? Number(status[0]) : null,
     code: text('code'),
-    from: end === null ? new Date(now - lastDays * dayMs) : new Date(end.getTime() - dayMs),
+    from: startOfDay(day, organisation.time_zone) ?? new Date(now - lastDays * dayMs),
     // A clock that is ahead doesn't hide its calls.
-    to: end ?? new Date(now + dayMs),
+    to: endOfDay(day, organisation.time_zone) ?? new Date(now + dayMs),
   };
 }
 

@@ -10,7 +10,7 @@ import { form, hiddenField, selectField, textField } from './form.ts';
 import { keyKeepers } from './key-links.ts';
 import type { Answer, ConsoleRoute, Visit } from './route.ts';
 import { NoSuchPage } from './route.ts';
-import { dayOf, endOfDay } from '../organisations/zone.ts';
+import { dayOf, startOfDay } from '../organisations/zone.ts';
 
 /** Sending many deliveries again: counted, confirmed, and then done in the background. */
 export const resendRoutes: ConsoleRoute[] = [
@@ -65,10 +65,10 @@ async function choosePage(visit: Visit, faults: Faults): Promise<Answer> {
 function readWhich({ form: sent, organisation }: Visit): Which | null {
   const ids = [...new Set(sent.all('delivery').map((id) => id.toLowerCase()))];
   if (ids.length > 0) return ids.length <= mostChosen && ids.every(isUuid) ? { deliveryIds: ids } : null;
-  const end = endOfDay(sent.text('since'), organisation.time_zone);
+  const failedSince = startOfDay(sent.text('since'), organisation.time_zone);
   const endpoint = sent.text('endpoint');
-  if (end === null || (endpoint !== '' && !isUuid(endpoint))) return null;
-  return { endpointId: endpoint === '' ? null : endpoint.toLowerCase(), failedSince: new Date(end.getTime() - dayMs) };
+  if (failedSince === null || (endpoint !== '' && !isUuid(endpoint))) return null;
+  return { endpointId: endpoint === '' ? null : endpoint.toLowerCase(), failedSince };
 }
 
 async function confirmation(visit: Visit, which: Which, cancel: string): Promise<Answer> {

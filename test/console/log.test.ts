@@ -59,6 +59,18 @@ suite('the request log', async () => {
     assert.doesNotMatch(developers, /Carol/);
   });
 
+  test('a day of a change of clocks begins where the one before ends', async () => {
+    const at = new Date('2025-10-25T23:30:00Z');
+    await service.app.db.query(
+      `insert into audit (organisation_id, at, request_id, actor, action, status) values ($1, $2, $3, $4, 'GET /groups', 200)`,
+      [org.id, at, service.app.random.uuid(), org.key.access_key_id],
+    );
+    const isOn = async (day: string) =>
+      (await person.get(`${base}/log?day=${day}`)).text.includes(at.toISOString().slice(0, 16));
+    // British Summer Time ended on 26 October 2025: that day had 25 hours, and began at 23:00Z.
+    assert.deepEqual([await isOn('2025-10-25'), await isOn('2025-10-26'), await isOn('2025-10-27')], [false, true, false]);
+  });
+
   test('errors are grouped with what to do, and hours counted', async () => {
     const { text } = await person.get(`${base}/log/errors`);
     assert.match(

@@ -150,6 +150,28 @@ suite('webhooks in the console', () => {
     assert.equal((await developer.post(`${base}/resends/chosen`)).status, 422);
   });
 
+  test('the day of a change of clocks is whole in the list and in what is sent again', async () => {
+    const endpoint = await scene.endpoint({ behaviour: answer(500) });
+    await scene.emit(['ana']);
+    for (let i = 0; i < 2; i++) {
+      await scene.settle(worker);
+      scene.clock.advance(60_000);
+    }
+    // British Summer Time ended on 26 October 2025: that day began at 23:00Z.
+    await service.app.db.query(
+      'update delivery set created_at = $2, finished_at = $2 where organisation_id = $1 and endpoint_id = $3',
+      [org.id, new Date('2025-10-25T23:30:00Z'), endpoint.id],
+    );
+    const [{ id }] = (await scene.deliveries(endpoint)) as [{ id: string }];
+    const isOn = async (day: string) =>
+      (await developer.get(`${base}/deliveries?endpoint=${endpoint.id}&from=${day}&to=${day}`)).text.includes(id);
+    assert.deepEqual([await isOn('2025-10-25'), await isOn('2025-10-26'), await isOn('2025-10-27')], [false, true, false]);
+    const counted = async (since: string) =>
+      (await developer.post(`${base}/resends/failed`, { since, endpoint: endpoint.id })).text;
+    assert.match(await counted('2025-10-26'), /Send 1 delivery again\?/);
+    assert.match(await counted('2025-10-27'), /nothing to send again/);
+  });
+
   test('another organisation’s endpoints, deliveries and orders are not there', async () => {
     const theirs = await service.organisation();
     const stranger = await personOf(service, theirs.id, 'owner');
