@@ -136,6 +136,22 @@ export async function moved(
   return (await findRun(app.db, organisationId, runId))!.changed;
 }
 
+/** Does it to everybody who is in the group that they leave: an order holds so many, and there is one after the other. */
+async function movedAll(
+  app: App,
+  organisationId: number,
+  action: string,
+  given: { joins: string; leaves: string; managingTeams: boolean },
+): Promise<number> {
+  for (let changed = 0; ;) {
+    const learnerIds = await memberIds(app.db, organisationId, given.leaves, limits.pastedRefs);
+    const count = await moved(app, organisationId, action, { ...given, learnerIds });
+    changed += count;
+    if (learnerIds.length < limits.pastedRefs) return changed;
+    if (count === 0) throw new Failure(`${changed} are moved, and then nobody more could be.`);
+  }
+}
+
 /** Adds or takes out those whose references stand in a file. */
 export function changeMembers(kind: 'group' | 'team', how: 'join' | 'leave'): Command['run'] {
   return async (call) => {
@@ -231,13 +247,11 @@ export function move(kind: 'group' | 'team'): Command['run'] {
       const [source, target] = [await groupOf(app, id, from, kind), await groupOf(app, id, to, kind)];
       if (source.type !== target.type) throw new Failure('The groups are of different types.');
       const looked = pasted === null ? null : await lookUpPasted(app.db, id, source.group_id, pasted, 'leave');
-      const learnerIds = looked?.concerned ?? (await memberIds(app.db, id, source.group_id, limits.pastedRefs));
-      const count = await moved(app, id, `${kind} move`, {
-        joins: target.group_id,
-        leaves: source.group_id,
-        learnerIds,
-        managingTeams: kind === 'team',
-      });
+      const moving = { joins: target.group_id, leaves: source.group_id, managingTeams: kind === 'team' };
+      const count =
+        looked === null
+          ? await movedAll(app, id, `${kind} move`, moving)
+          : await moved(app, id, `${kind} move`, { ...moving, learnerIds: looked.concerned });
       const left = looked?.faults.map(({ row, sentence }) => ({ row, reason: sentence })) ?? [];
       return {
         json: {

@@ -197,6 +197,7 @@ async function previewAll(visit: Visit): Promise<Answer> {
   return confirmation(visit, group, 'move', await everybody(visit, group), null, { all: true });
 }
 
+/** As many of them as one order holds. */
 const everybody = ({ app, organisation }: Visit, { group_id: groupId }: BrowsedGroup): Promise<string[]> =>
   memberIds(app.db, organisation.organisation_id, groupId, limits.pastedRefs);
 
@@ -251,13 +252,18 @@ async function confirmation(
       },
     };
   const count = learnersInWords(learnerIds.length);
+  const stay = all ? group.members - learnerIds.length : 0;
   return {
     status: Object.keys(faults).length === 0 ? 200 : 422,
     page: {
       title: titles[how],
       heading: headings[how](count, name(group.name)),
       back,
-      main: html`${counted}<p>${reachInWords(reach, limits.reachCounted)} get a new position, so that your platforms hear of it.${learnerIds.length > limits.membershipsAtOnce ? ' It goes on in the background.' : null}${
+      main: html`${counted}${
+        stay > 0
+          ? html`<p><strong>Not everybody is moved at once:</strong> ${group.members > limits.membersCountedOfOne ? 'at least ' : null}${learnersInWords(stay)} more ${stay === 1 ? 'stays' : 'stay'} until you move everybody again.</p>`
+          : null
+      }<p>${reachInWords(reach, limits.reachCounted)} get a new position, so that your platforms hear of it.${learnerIds.length > limits.membershipsAtOnce ? ' It goes on in the background.' : null}${
         isTeam(group) ? ' Tutors see the learners of their own teams only, from the moment of the change.' : null
       }</p>${form(
         `${base}/groups/${group.group_id}/members`,

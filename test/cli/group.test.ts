@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
 import { personOf } from '../console/visitor.ts';
+import { limits } from '../../src/limits.ts';
 import { scenario } from '../scenario.ts';
 import { withService } from '../service.ts';
 
@@ -58,6 +59,30 @@ suite('ars group and ars team', () => {
     assert.equal((await run(['group', 'bring-back', id])).json.active, true);
     assert.equal((await run(['group', 'list', '--type', 'king'])).code, 2);
     assert.match((await run(['group', 'archive', org.publicId])).said, /No group with the id/);
+  });
+
+  test('everybody moves, however many they are', async () => {
+    const [from, to] = [
+      (await run(['group', 'create', '--type', 'cohort', '--ref', 'ALL', '--name', 'All'])).json.group_id,
+      (await run(['group', 'create', '--type', 'cohort', '--ref', 'NEXT', '--name', 'Next'])).json.group_id,
+    ];
+    const count = limits.pastedRefs + 1;
+    await service.app.db.query(
+      `with made as (
+         insert into learner (organisation_id, learner_id, ref, full_name, created_at)
+         select $1, md5('all' || n)::uuid, 'all-' || n, 'All ' || n, to_timestamp(0) from generate_series(1, $2) n returning learner_id)
+       insert into learner_feed (organisation_id, learner_id, position, group_set_id)
+       select $1, learner_id, row_number() over (), md5('{}')::uuid from made`,
+      [org.id, count],
+    );
+    const refs = Array.from({ length: count }, (_, n) => `all-${n + 1}`).join('\n');
+    assert.equal((await run(['group', 'add', from, '-'], refs)).json.changed, count);
+    const admin = await personOf(service, org.id, 'admin');
+    const asked = await admin.get(`/console/${org.publicId}/groups/${from}/move-all`);
+    assert.match(asked.text, /Move 10,000 learners out of <bdi>All<\/bdi>/);
+    assert.match(asked.text, /Not everybody is moved at once:<\/strong> 1 learner more stays until/);
+    assert.equal((await run(['group', 'move', '--from', from, '--to', to, '--all'])).json.changed, count);
+    assert.deepEqual((await run(['group', 'members', from])).json.data, []);
   });
 
   test('a team has staff by address, and learners that move to another team; groups’ commands leave it alone', async () => {
