@@ -18,6 +18,7 @@ import { Failure, Misuse } from './command.ts';
 import { namedLearner, readLearner } from './named-learner.ts';
 import {
   act,
+  allOf,
   missing,
   operator,
   option,
@@ -123,7 +124,8 @@ export const commands: Command[] = [
       if (state !== 'open' && state !== 'closed') throw new Misuse('--state must be open or closed');
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
-        const rows = await listCases(app.db, organisation_id, { state, limit: limits.consoleRows });
+        const rows = await allOf((from, limit) => listCases(app.db, organisation_id, { state, from, limit }));
+        await act(app, organisation_id, 'case list', async () => ({ result: null, resource: state }));
         return {
           json: { data: rows },
           text: table([
@@ -155,6 +157,7 @@ export const commands: Command[] = [
         const found = isUuid(caseId) ? await findCase(app.db, organisation_id, caseId) : undefined;
         if (found === undefined) throw missing('case', caseId);
         const entries = await listEntries(app.db, organisation_id, caseId);
+        await act(app, organisation_id, 'case show', async () => ({ result: null, resource: caseId }));
         return {
           json: { ...found, entries },
           text: [

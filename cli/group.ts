@@ -189,6 +189,8 @@ export function changeMembers(kind: 'group' | 'team', how: 'join' | 'leave'): Co
   };
 }
 
+const beyondLimit = '\nThere are more: --limit takes up to 100000.';
+
 /** Who is a member now, or with `--history` who joined and who left. */
 export function showMembers(kind: 'group' | 'team'): Command['run'] {
   return async (call) => {
@@ -197,10 +199,12 @@ export function showMembers(kind: 'group' | 'team'): Command['run'] {
     return withApp(async (app) => {
       const { organisation_id: id } = await organisationOf(app, requiredOption(call, 'organisation'));
       const group = await groupOf(app, id, call.positionals[0]!, kind);
+      await act(app, id, `${kind} members`, async () => ({ result: null, resource: group.group_id }));
       if (withHistory) {
         const from = Number.MAX_SAFE_INTEGER;
-        const passages = await browseHistory(app.db, id, group.group_id, null, { from, skip: 0, limit });
-        const data = passages.map(({ learner_id, ref, at, kind: what, actor }) => ({
+        const passages = await browseHistory(app.db, id, group.group_id, null, { from, skip: 0, limit: limit + 1 });
+        const more = passages.length > limit;
+        const data = passages.slice(0, limit).map(({ learner_id, ref, at, kind: what, actor }) => ({
           at: formatPosition(at),
           what,
           learner_id,
@@ -208,26 +212,27 @@ export function showMembers(kind: 'group' | 'team'): Command['run'] {
           actor,
         }));
         return {
-          json: { group_id: group.group_id, data },
-          text: table([
+          json: { group_id: group.group_id, data, more },
+          text: `${table([
             ['at', 'what', 'learner_id', 'ref', 'actor'],
             ...data.map((one) => [one.at, one.what, one.learner_id, one.ref ?? '', one.actor ?? '']),
-          ]),
+          ])}${more ? beyondLimit : ''}`,
         };
       }
-      const rows = await browseMembers(app.db, id, group, null, { after: null, limit });
-      const data = rows.map((row) => ({
+      const rows = await browseMembers(app.db, id, group, null, { after: null, limit: limit + 1 });
+      const more = rows.length > limit;
+      const data = rows.slice(0, limit).map((row) => ({
         learner_id: row.learner_id,
         ref: row.ref,
         full_name: row.full_name,
         since: formatPosition(row.joined_position),
       }));
       return {
-        json: { group_id: group.group_id, data },
-        text: table([
+        json: { group_id: group.group_id, data, more },
+        text: `${table([
           ['learner_id', 'ref', 'since', 'name'],
           ...data.map((one) => [one.learner_id, one.ref ?? '', one.since, one.full_name]),
-        ]),
+        ])}${more ? beyondLimit : ''}`,
       };
     });
   };

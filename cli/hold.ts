@@ -1,11 +1,11 @@
 import { listHolds, placeHold, releaseHold } from '../src/holds/holds.ts';
-import { limits } from '../src/limits.ts';
 import { isUuid } from '../src/uuid.ts';
 import type { Command } from './command.ts';
 import { Misuse } from './command.ts';
 import { namedLearner, readLearner } from './named-learner.ts';
 import {
   act,
+  allOf,
   missing,
   operator,
   option,
@@ -60,10 +60,8 @@ export const commands: Command[] = [
       const id = requiredOption(call, 'organisation');
       return withApp(async (app) => {
         const { organisation_id } = await organisationOf(app, id);
-        const rows = await listHolds(app.db, organisation_id, {
-          limit: limits.consoleRows,
-          now: new Date(app.clock.nowMs()),
-        });
+        const rows = await allOf((from, limit) => listHolds(app.db, organisation_id, { from, limit, now: new Date(app.clock.nowMs()) }));
+        await act(app, organisation_id, 'hold list', async () => ({ result: null, resource: null }));
         return {
           json: { data: rows },
           text: table([

@@ -2,8 +2,8 @@ import type { App } from '../src/app.ts';
 import { limits } from '../src/limits.ts';
 import { listLookups } from '../src/lookups/lookups.ts';
 import { holdsNationalInsuranceNumber, isPlainText } from '../src/personal-data.ts';
-import type { LearnerFilter, LearnerListed, LearnerSort } from '../src/records/browse.ts';
-import { browseLearners, learnerSorts, placements } from '../src/records/browse.ts';
+import type { LearnerFilter, LearnerListed, LearnerPage, LearnerSort } from '../src/records/browse.ts';
+import { browseLearners, learnerSorts, looked, placements } from '../src/records/browse.ts';
 import { invitationStates } from '../src/records/invitation-state.ts';
 import { findLearnerHead, readRecord } from '../src/records/record.ts';
 import { standingOf } from '../src/records/standing.ts';
@@ -13,6 +13,7 @@ import type { Call, Command, Output } from './command.ts';
 import { Misuse } from './command.ts';
 import { namedLearner, readLearner } from './named-learner.ts';
 import {
+  act,
   numberOption,
   option,
   organisationOf,
@@ -65,6 +66,26 @@ const listedOf = (row: LearnerListed) => ({
   updated_at: iso(row.position),
 });
 
+/** What the page leaves out, in words. */
+function beyond({ extent, passed }: LearnerPage, next: string | null): string {
+  const some =
+    extent === 'some'
+      ? `\nMore than ${looked} are called like that, and these are some of them: give more of the name.`
+      : '';
+  const far = extent === 'looked' ? `; ${passed} learners were looked through for this page` : '';
+  return `${some}${next === null ? '' : `\nThere may be more: --after ${next}${far}`}`;
+}
+
+/** What was asked for, for the audit log: never what a name was looked for by. */
+function askedFor(call: Call): string {
+  const query = new URLSearchParams();
+  for (const name of ['group', 'team', 'subject', 'placement', 'state', 'sort', 'after', 'limit']) {
+    const value = option(call, name);
+    if (value !== undefined) query.set(name, value);
+  }
+  return query.size === 0 ? 'learners' : `learners: ${query.toString()}`.slice(0, 500);
+}
+
 async function runList(call: Call): Promise<Output> {
   const id = requiredOption(call, 'organisation');
   const filter = readFilter(call);
@@ -78,9 +99,9 @@ async function runList(call: Call): Promise<Output> {
     const page = await browseLearners(app.db, organisationId, null, filter, order, place, { limit, now });
     const data = page.learners.map(listedOf);
     const next = page.next !== null && 'after' in page.next ? page.next.after : null;
-    const more = next === null ? '' : `\nThere may be more: --after ${next}`;
+    await act(app, organisationId, 'learner list', async () => ({ result: null, resource: askedFor(call) }));
     return {
-      json: { data, next },
+      json: { data, next, extent: page.extent, looked_through: page.passed },
       text: `${table([
         ['learner_id', 'ref', 'name', 'invitation', 'last_assessed_at'],
         ...data.map((row) => [
@@ -90,7 +111,7 @@ async function runList(call: Call): Promise<Output> {
           row.invitation,
           row.last_assessed_at ?? '',
         ]),
-      ])}${more}`,
+      ])}${beyond(page, next)}`,
     };
   });
 }
@@ -142,6 +163,7 @@ async function runShow(call: Call): Promise<Output> {
     const { organisation_id: organisationId } = await organisationOf(app, id);
     const { learner_id: learnerId } = await namedLearner(app, organisationId, who);
     const shown = await recordOf(app, organisationId, learnerId);
+    await act(app, organisationId, 'learner show', async () => ({ result: null, resource: learnerId }));
     const part = (head: string[], rows: (string | null)[][]) =>
       rows.length === 0 ? '' : `\n\n${table([head, ...rows.map((row) => row.map((cell) => cell ?? ''))])}`;
     return {
@@ -174,6 +196,7 @@ async function runLookups(call: Call): Promise<Output> {
     const before = beforeUs === null ? null : new Date(beforeUs / 1000);
     const rows = await listLookups(app.db, organisationId, learnerId, { before, limit });
     const data = rows.map(({ at, user_id, page }) => ({ at: at.toISOString(), user_id, page }));
+    await act(app, organisationId, 'learner lookups', async () => ({ result: null, resource: learnerId }));
     return {
       json: { learner_id: learnerId, data },
       text: table([['at', 'user_id', 'page'], ...data.map((row) => [row.at, row.user_id, row.page])]),

@@ -115,6 +115,16 @@ export function act<T>(
   });
 }
 
+/** Every row of a list that is read by pages. */
+export async function allOf<Row>(pageFrom: (from: number, limit: number) => Promise<Row[]>): Promise<Row[]> {
+  const limit = 1000;
+  for (const rows: Row[] = []; ;) {
+    const page = await pageFrom(rows.length, limit);
+    rows.push(...page);
+    if (page.length < limit) return rows;
+  }
+}
+
 /** What `missing` says after the id; `hint` begins with its own separator. */
 type Missing = { by?: string; where?: string; hint?: string };
 

@@ -49,6 +49,8 @@ suite('ars group and ars team', () => {
       members.map((one: any) => one.ref),
       ['bo'],
     );
+    const first = (await run(['group', 'members', id, '--history', '--limit', '1'])).json;
+    assert.deepEqual([first.data.length, first.more], [1, true]);
     const history = (await run(['group', 'members', id, '--history'])).json.data;
     assert.deepEqual(
       history.map((one: any) => [one.what, one.actor]),

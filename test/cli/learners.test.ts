@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { suite, test } from 'node:test';
 import { noteLookup } from '../../src/lookups/lookups.ts';
+import { looked } from '../../src/records/browse.ts';
 import { recordResults } from '../scenario.ts';
 import { withService } from '../service.ts';
 
@@ -74,6 +75,48 @@ suite('what the console shows of learners and groups, at the command line', asyn
     assert.deepEqual([code, /^ars: --find must be [^\n]+\n$/.test(said), said.includes('34')], [2, true, false]);
   });
 
+  test('a list says where it has not everything, and who listed is in the log without what was looked for', async () => {
+    const alike = looked + 5;
+    await app.db.query(
+      `with made as (
+         insert into learner (organisation_id, learner_id, ref, full_name, created_at)
+         select $1, md5('alike' || n)::uuid, 'alike-' || n, 'Zara Alike', to_timestamp(0) from generate_series(1, $2) n returning learner_id)
+       insert into learner_feed (organisation_id, learner_id, position, group_set_id)
+       select $1, learner_id, row_number() over (), md5('{}')::uuid from made`,
+      [org.id, alike],
+    );
+    const some = (await run('learner', 'list', '--find', 'zara alike', '--limit', '1000')).json;
+    assert.deepEqual([some.extent, some.data.length], ['some', 1000]);
+    const all = (await run('learner', 'list', '--find', 'ana')).json;
+    assert.deepEqual([all.extent, all.next, all.data.length], ['whole', null, 2]);
+    await run('learner', 'list', '--find', 'ana', '--group', group.id);
+    const rows = await app.db.query<{ action: string; resource: string }>(
+      `select action, resource from audit where organisation_id = $1 and action = 'learner list' order by audit_id desc limit 3`,
+      [org.id],
+    );
+    assert.deepEqual(
+      rows.map(({ resource }) => resource),
+      [`learners: group=${group.id}`, 'learners', 'learners: limit=1000'],
+    );
+  });
+
+  test('holds and cases are listed to the last one', async () => {
+    const many = 1001;
+    await app.db.query(
+      `insert into legal_hold (organisation_id, hold_id, reason, placed_at, placed_by)
+       select $1, md5('hold' || n)::uuid, 'Claim', to_timestamp(n), 'operator' from generate_series(1, $2) n`,
+      [org.id, many],
+    );
+    await app.db.query(
+      `insert into data_case (organisation_id, case_id, kind, about, received_at, due_at, opened_by)
+       select $1, md5('case' || n)::uuid, 'complaint', 'Somebody', to_timestamp(n), to_timestamp(n), 'operator' from generate_series(1, $2) n`,
+      [org.id, many],
+    );
+    const [holds, cases] = await Promise.all([run('hold', 'list'), run('case', 'list')]);
+    assert.equal(new Set(holds.json.data.map((one: { hold_id: string }) => one.hold_id)).size, many);
+    assert.equal(new Set(cases.json.data.map((one: { case_id: string }) => one.case_id)).size, many);
+  });
+
   test('one learner as the page has it, and who looked', async () => {
     const id = idOf('L-1');
     const userId = app.random.uuid();
@@ -81,7 +124,7 @@ suite('what the console shows of learners and groups, at the command line', asyn
     await noteLookup(app.db, {
       ...{ organisationId: org.id, userId, atMs, page: '/learners/{learner_id}', of: 'learner', id },
     });
-    const [{ json }, looked] = await Promise.all([
+    const [{ json }, seen] = await Promise.all([
       run('learner', 'show', 'L-1'),
       run('learner', 'lookups', '--learner-id', id),
     ]);
@@ -90,7 +133,7 @@ suite('what the console shows of learners and groups, at the command line', asyn
       [id, 'Ana Silva', ['Entry Level', 'Working towards Entry Level']],
     );
     assert.deepEqual([json.invitations.length, json.groups[0].name, json.history], [1, 'Cohort', []]);
-    assert.deepEqual(looked.json.data, [
+    assert.deepEqual(seen.json.data, [
       { at: new Date(atMs).toISOString(), user_id: userId, page: '/learners/{learner_id}' },
     ]);
   });

@@ -68,7 +68,10 @@ suite('the request log', async () => {
     const isOn = async (day: string) =>
       (await person.get(`${base}/log?day=${day}`)).text.includes(at.toISOString().slice(0, 16));
     // British Summer Time ended on 26 October 2025: that day had 25 hours, and began at 23:00Z.
-    assert.deepEqual([await isOn('2025-10-25'), await isOn('2025-10-26'), await isOn('2025-10-27')], [false, true, false]);
+    assert.deepEqual(
+      [await isOn('2025-10-25'), await isOn('2025-10-26'), await isOn('2025-10-27')],
+      [false, true, false],
+    );
   });
 
   test('errors are grouped with what to do, and hours counted', async () => {

@@ -162,10 +162,13 @@ suite('webhooks in the console', () => {
       'update delivery set created_at = $2, finished_at = $2 where organisation_id = $1 and endpoint_id = $3',
       [org.id, new Date('2025-10-25T23:30:00Z'), endpoint.id],
     );
-    const [{ id }] = (await scene.deliveries(endpoint)) as [{ id: string }];
+    const { id } = (await scene.deliveries(endpoint))[0]!;
     const isOn = async (day: string) =>
       (await developer.get(`${base}/deliveries?endpoint=${endpoint.id}&from=${day}&to=${day}`)).text.includes(id);
-    assert.deepEqual([await isOn('2025-10-25'), await isOn('2025-10-26'), await isOn('2025-10-27')], [false, true, false]);
+    assert.deepEqual(
+      [await isOn('2025-10-25'), await isOn('2025-10-26'), await isOn('2025-10-27')],
+      [false, true, false],
+    );
     const counted = async (since: string) =>
       (await developer.post(`${base}/resends/failed`, { since, endpoint: endpoint.id })).text;
     assert.match(await counted('2025-10-26'), /Send 1 delivery again\?/);

@@ -4,7 +4,7 @@ import { checkRows } from '../../src/invitations/check.ts';
 import { contextOf } from '../../src/invitations/context.ts';
 import { beginRun, correctRun, draftRun, findRun, readRows } from '../../src/invitations/run.ts';
 import { readInviteTable } from '../../src/invitations/table.ts';
-import { lastInstantOf } from '../../src/console/zone.ts';
+import { lastInstantOf } from '../../src/organisations/zone.ts';
 import { readOrganisation } from '../../src/organisations/organisations.ts';
 import { eraseLearner } from '../../src/withdrawals/erase.ts';
 import { withService } from '../service.ts';
