@@ -56,6 +56,8 @@ async function runSpread(call: Call): Promise<Output> {
           ...(latest === null
             ? {}
             : {
+                // Of a large group the domains are those of the latest assessed alone.
+                domains_of: { results: latest.bySubject[at]!.length, all: !latest.isMore },
                 domains: strengthsOf(latest.bySubject[at]!).map(({ statuses, ...domain }) => ({
                   ...domain,
                   ...Object.fromEntries(statuses),

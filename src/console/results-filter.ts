@@ -130,7 +130,7 @@ export async function groupFields(visit: Visit): Promise<Content> {
   const id = organisation.organisation_id;
   const sight = await sightOf(visit);
   const groupIds = await groupsSeen(app.db, id, sight);
-  const types = (await countGroupTypes(app.db, id)).filter(({ type }) => type !== teamType);
+  const types = (await countGroupTypes(app.db, id, groupIds)).filter(({ type }) => type !== teamType);
   const chosen = await groupOf(visit, given(query, 'group'));
   const type = types.find((one) => one.type === (given(query, 'type') || chosen?.type))?.type ?? null;
   const most = limits.groupsInChoice;

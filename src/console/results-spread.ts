@@ -1,10 +1,12 @@
 import type { ResultContent } from '../assessments/body.ts';
 import { browseResults } from '../assessments/browse.ts';
+import type { ResultPlace } from '../assessments/browse-sql.ts';
 import { unfiltered } from '../assessments/browse-sql.ts';
 import type { DomainStrength, GroupSpread } from '../assessments/spread.ts';
 import { spreadOf, strengthsOf } from '../assessments/spread.ts';
 import type { Database } from '../db/database.ts';
 import { subjectName } from '../evidence/wording.ts';
+import { groupsSeen } from '../groups/browse.ts';
 import { countGroupTypes } from '../groups/list.ts';
 import type { Sight } from '../groups/sight.ts';
 import type { Content } from '../html.ts';
@@ -29,6 +31,8 @@ export const resultSpreadRoutes: ConsoleRoute[] = [
 const number = (value: number) => value.toLocaleString('en-GB');
 /** Results whose domains are added up, of all subjects of a group together. */
 const mostForDomains = 300;
+/** How often it is looked further for them, where a page has passed over others' results and found too few. */
+const mostLooks = 5;
 
 /** Results of a subject at each level, in the order of the levels' names. */
 export const countsOf = ({ counts }: GroupSpread, subject: number) =>
@@ -54,7 +58,8 @@ async function typePage(visit: Visit): Promise<Answer> {
   const { app, base, organisation, query } = visit;
   const { organisation_id: id } = organisation;
   const path = `${base}/results/spread`;
-  const types = await countGroupTypes(app.db, id);
+  const sight = await sightOf(visit);
+  const types = await countGroupTypes(app.db, id, await groupsSeen(app.db, id, sight));
   const type = types.find((one) => one.type === query.get('type'))?.type ?? types[0]?.type ?? null;
   const after = query.get('after') ?? '';
   const found =
@@ -63,7 +68,7 @@ async function typePage(visit: Visit): Promise<Answer> {
       : await spreadOf(
           app.db,
           id,
-          { type, groupId: null, sight: await sightOf(visit) },
+          { type, groupId: null, sight },
           isUuid(after) ? after : null,
           limits.groupsListed + 1,
         );
@@ -128,28 +133,35 @@ async function typePage(visit: Visit): Promise<Answer> {
   };
 }
 
-/** The latest result of each learner of a group, by subject; of a large group the latest assessed of them. */
+/** Results of a group, by subject; `isMore`: they are the latest assessed of those there are, or none could be looked for so far. */
+export type LatestOfGroup = { bySubject: ResultContent[][]; isMore: boolean };
+
+/** The latest result of each learner of a group in each subject; of a large group the latest assessed of them. */
 export async function latestOf(
   db: Database,
   organisationId: number,
   groupId: string,
   sight: Sight,
-): Promise<{ bySubject: ResultContent[][]; isMore: boolean }> {
+  looks = mostLooks,
+): Promise<LatestOfGroup> {
   // All subjects in one look: each of its own would walk past the others' results.
-  const latest = await db.snapshot((tx) =>
-    browseResults(tx, {
-      organisationId,
-      filter: { ...unfiltered, sight, groupIds: [groupId], latest: true },
-      sort: 'assessed',
-      descending: true,
-      after: null,
-      limit: mostForDomains,
-    }),
-  );
-  const contents = latest.rows.map(({ content }) => content);
+  const filter = { ...unfiltered, sight, groupIds: [groupId], latest: true };
+  const contents: ResultContent[] = [];
+  const next = await db.snapshot(async (tx) => {
+    let after: ResultPlace | null = null;
+    for (let n = 0; n < looks; n++) {
+      const limit = mostForDomains - contents.length;
+      const look = { organisationId, filter, sort: 'assessed', descending: true, after, limit } as const;
+      const page = await browseResults(tx, look);
+      contents.push(...page.rows.map(({ content }) => content));
+      after = page.next;
+      if (after === null || !page.passed) break;
+    }
+    return after;
+  });
   return {
     bySubject: subjects.map((subject) => contents.filter((one) => one.subject === subject)),
-    isMore: latest.next !== null,
+    isMore: next !== null,
   };
 }
 
@@ -190,13 +202,16 @@ async function groupPage(visit: Visit, groupId: string): Promise<Answer> {
             },
           })),
         ],
-      })}${bySubject.map((rows, subject) => domainPart(subject, strengthsOf(rows), rows.length, isMore))}<p><a href="${base}/results/progress?${new URLSearchParams({ group: groupId }).toString()}">Starting points against latest results</a></p>`,
+      })}${bySubject.map((rows, subject) => domainPart(subject, strengthsOf(rows), rows.length, isMore && sum(countsOf(one, subject)) > 0))}<p><a href="${base}/results/progress?${new URLSearchParams({ group: groupId }).toString()}">Starting points against latest results</a></p>`,
     },
   };
 }
 
 function domainPart(subject: number, strengths: readonly DomainStrength[], results: number, more: boolean): Content {
-  if (results === 0) return null;
+  if (results === 0)
+    return more
+      ? html`<p>${subjectName(subjects[subject]!)}: its domains are not added up. The group has many results, and those in this subject lie behind what was looked through.</p>`
+      : null;
   const of = more ? `the ${number(results)} latest assessed` : `${number(results)} of them`;
   return table<DomainStrength>({
     caption: `${subjectName(subjects[subject]!)}: domains in each learner’s latest result (${of})`,

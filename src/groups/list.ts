@@ -33,7 +33,9 @@ const search = statement(
 );
 const types = statement(
   'group.types',
-  `select type, count(*)::int4 as groups from learner_group where organisation_id = $1 group by type order by type`,
+  `
+  select type, count(*)::int4 as groups from learner_group
+   where organisation_id = $1 and ($2::uuid[] is null or group_id = any($2)) group by type order by type`,
 );
 
 /**
@@ -49,7 +51,11 @@ export function searchGroups(
   return tx.query(search, [organisationId, given.type, given.text, given.not, limit]);
 }
 
-/** Types of groups that the organisation has, with how many of each. */
-export function countGroupTypes(tx: Tx, organisationId: number): Promise<{ type: string; groups: number }[]> {
-  return tx.query(types, [organisationId]);
+/** Types of groups that the organisation has, with how many of each. @param among these groups alone */
+export function countGroupTypes(
+  tx: Tx,
+  organisationId: number,
+  among: readonly string[] | null = null,
+): Promise<{ type: string; groups: number }[]> {
+  return tx.query(types, [organisationId, among]);
 }
