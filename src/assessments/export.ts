@@ -47,7 +47,6 @@ export type FundingColumns = { below: 'Level 1' | 'Level 2'; startUs: number | n
 
 export function resultColumns(zone: string, funding: FundingColumns | null = null): Column<ExportedResult>[] {
   const clock = clockOf(zone);
-  const shown = (ms: number) => ms + clock(ms);
   const text = (key: string, head: string, width: number, value: (row: ExportedResult) => string | null) => ({
     key,
     head,
@@ -64,10 +63,8 @@ export function resultColumns(zone: string, funding: FundingColumns | null = nul
     head: `${head} (${zone})`,
     width: 18,
     kind: 'moment',
-    value: (row) => {
-      const ms = value(row);
-      return ms === null ? null : shown(ms);
-    },
+    clock,
+    value,
   });
   const interval = ({ content }: ExportedResult) => levelInterval(content.level_probabilities);
   return [

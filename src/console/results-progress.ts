@@ -131,10 +131,8 @@ export function progressColumns(zone: string): Column<Progress>[] {
       head: `${head} assessed (${zone})`,
       width: 18,
       kind: 'moment',
-      value: (row) => {
-        const ms = row[key].content.assessed_at_us / 1000;
-        return ms + clock(ms);
-      },
+      clock,
+      value: (row) => row[key].content.assessed_at_us / 1000,
     },
   ];
   const error = (row: Progress) => {

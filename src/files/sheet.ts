@@ -13,13 +13,22 @@ export const sheetTypes: Record<SheetFormat, string> = {
   json: 'application/x-ndjson',
 };
 
-/** A column of rows: `key` is its name in JSON, where moments and shares are as programs want them. */
-export type Column<Row> = SheetColumn & { key: string; value(row: Row): SheetValue };
+/**
+ * A column of rows: `key` is its name in JSON, where moments and shares are as programs want them. A moment is milliseconds
+ * since 1970, and `clock` says how far the clocks that it is shown by are ahead of UTC then; JSON has it in UTC.
+ */
+export type Column<Row> = SheetColumn & { key: string; value(row: Row): SheetValue; clock?: (ms: number) => number };
 
 export type Sheet<Row> = { name: string; columns: readonly Column<Row>[]; rows: AsyncIterable<readonly Row[]> };
 
 /** A moment by the clocks that it is shown by, as spreadsheets read it out of text in any language. */
 const momentText = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+
+/** What a column shows of a row: moments by its clocks. */
+function shownOf<Row>({ kind, clock, value }: Column<Row>, row: Row): SheetValue {
+  const one = value(row);
+  return kind === 'moment' && typeof one === 'number' && clock !== undefined ? one + clock(one) : one;
+}
 
 function cellText(kind: SheetColumn['kind'], value: SheetValue): string {
   if (value === null) return '';
@@ -39,7 +48,7 @@ async function* csv<Row>({ columns, rows }: Sheet<Row>): AsyncGenerator<Buffer> 
       some
         .map((row) =>
           csvLine(
-            columns.map(({ kind, value }) => cellText(kind, value(row))),
+            columns.map((column) => cellText(column.kind, shownOf(column, row))),
             ',',
           ),
         )
@@ -55,7 +64,7 @@ async function* ndjson<Row>({ columns, rows }: Sheet<Row>): AsyncGenerator<Buffe
         .map((row) => {
           const entries = columns.map(({ key, kind, value }) => {
             const one = value(row);
-            return [key, kind === 'moment' && typeof one === 'number' ? momentText(one) : one];
+            return [key, kind === 'moment' && typeof one === 'number' ? new Date(one).toISOString() : one];
           });
           return `${JSON.stringify(Object.fromEntries(entries))}\n`;
         })
@@ -64,7 +73,7 @@ async function* ndjson<Row>({ columns, rows }: Sheet<Row>): AsyncGenerator<Buffe
 }
 
 async function* valuesOf<Row>({ columns, rows }: Sheet<Row>): AsyncGenerator<SheetValue[][]> {
-  for await (const some of rows) yield some.map((row) => columns.map(({ value }) => value(row)));
+  for await (const some of rows) yield some.map((row) => columns.map((column) => shownOf(column, row)));
 }
 
 export function sheetBytes<Row>(sheet: Sheet<Row>, format: SheetFormat): AsyncGenerator<Buffer> {

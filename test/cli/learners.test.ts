@@ -53,7 +53,7 @@ suite('what the console shows of learners and groups, at the command line', asyn
   await service.inWork((work) =>
     recordResults(work, org.id, [
       { ref: 'L-1', assessed_at: '2026-01-10T09:00:00Z', level: 1 },
-      { ref: 'L-1', assessed_at: '2026-03-10T09:00:00Z', level: 2 },
+      { ref: 'L-1', assessed_at: '2026-04-10T09:00:00Z', level: 2 },
       { ref: 'L-2', assessed_at: '2026-03-11T09:00:00Z' },
     ]),
   );
@@ -148,10 +148,17 @@ suite('what the console shows of learners and groups, at the command line', asyn
     ]);
     assert.equal(json.results, lines.length);
     assert.ok(lines.every((one) => one.after_start === 'Yes' && 'probability_below' in one));
-    assert.ok(lines.some((one) => one.reference === 'L-1'));
+    const ofAna = lines.find((one) => one.reference === 'L-1');
+    assert.equal(ofAna.assessed, '2026-04-10T09:00:00.000Z', 'an instant, not what the clocks of London showed then');
+    assert.match(ofAna.changed, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     assert.equal(wrong.code, 2);
     const [row, ...others] = spread.json.data;
     assert.deepEqual([others.length, row.results, row.levels['Entry Level'], row.domains[0].name], [0, 3, 1, 'Number']);
+    const first = progress.lines.find((one) => one.reference === 'L-1');
+    assert.deepEqual(
+      [first.first_assessed, first.latest_assessed],
+      ['2026-01-10T09:00:00.000Z', '2026-04-10T09:00:00.000Z'],
+    );
     const gained = progress.lines.map((one) => [one.reference, one.results, one.levels_gained]);
     assert.deepEqual(
       gained.toSorted((a, b) => a[0].localeCompare(b[0])),
