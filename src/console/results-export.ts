@@ -47,29 +47,31 @@ export async function lookOf(visit: Visit): Promise<Look> {
   };
 }
 
-/** At most so many rows are in the file; null while nobody has counted. */
-async function mostRows(visit: Visit, { organisationId, filter }: Look): Promise<number | null> {
+/** So many rows are in the file: all of them, or with dates, flags and the like at most so many; null while nobody has counted. */
+async function mostRows(visit: Visit, { organisationId, filter }: Look): Promise<{ n: number; exact: boolean } | null> {
   const { db } = visit.app;
+  const { assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source, latest } = filter;
+  const exact =
+    [assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source].every((one) => one === null) && !latest;
   const counted = await countInCells(db, organisationId, filter.facets, await groupSetsFor(db, organisationId, filter));
-  return counted?.n ?? null;
+  return counted === null ? null : { n: counted.n, exact };
 }
+
+const sheetHolds = `One sheet holds ${(limits.sheetRows - 1).toLocaleString('en-GB')} results.`;
 
 async function showExport(visit: Visit): Promise<Answer> {
   const { base, query } = visit;
   const look = await lookOf(visit);
   const [most, words] = await Promise.all([mostRows(visit, look), filterInWords(visit)]);
   const kept = filterQuery(query).toString();
-  const { assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source, latest } = look.filter;
-  const exact =
-    [assessedFromUs, assessedBeforeUs, changedSinceUs, flag, source].every((one) => one === null) && !latest;
-  const rows = most === null ? 'Not counted yet' : `${exact ? '' : 'At most '}${most.toLocaleString('en-GB')}`;
+  const rows = most === null ? 'Not counted yet' : `${most.exact ? '' : 'At most '}${most.n.toLocaleString('en-GB')}`;
   return {
     page: {
       title: 'Export results',
       back: { to: `${base}/results${kept === '' ? '' : `?${kept}`}`, label: 'Results' },
       main: html`<p>The file holds every result that the list shows with these filters, as they all are at one moment. It holds names: keep it where personal data belongs, and delete it when it has served.</p>${facts(
         [['Results', rows], ...(words.length === 0 ? [['Filters', 'None: all results'] as const] : words)],
-      )}${form(`${base}/results/export${kept === '' ? '' : `?${kept}`}`, formatField(), 'Download', { cancel: `${base}/results${kept === '' ? '' : `?${kept}`}` })}<p class="hint">Who exported what stands in the audit log.</p>`,
+      )}${form(`${base}/results/export${kept === '' ? '' : `?${kept}`}`, formatField(), 'Download', { cancel: `${base}/results${kept === '' ? '' : `?${kept}`}` })}${most === null || most.n < limits.sheetRows ? null : html`<p class="hint">${sheetHolds} The download of a workbook with more breaks off: take CSV then.</p>`}<p class="hint">Who exported what stands in the audit log.</p>`,
     },
   };
 }
@@ -114,12 +116,13 @@ export async function downloadedResults(
 ): Promise<Answer> {
   const format = formatOf(visit);
   const most = await mostRows(visit, look);
-  if (format === 'xlsx' && (most ?? 0) >= limits.sheetRows)
+  // Where the count is of more than the file holds, the sheet itself says when it is full.
+  if (format === 'xlsx' && most !== null && most.exact && most.n >= limits.sheetRows)
     return {
       status: 422,
       page: messagePage(
         'A sheet has no room for so many',
-        `One sheet holds ${(limits.sheetRows - 1).toLocaleString('en-GB')} results. Filter by a subject or a group, or take CSV.`,
+        `${sheetHolds} Filter by a subject or a group, or take CSV.`,
       ),
     };
   const columns = resultColumns(visit.organisation.time_zone, given.funding);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { parse } from 'csv-parse/sync';
 import { strFromU8, unzipSync } from 'fflate';
+import { limits } from '../../src/limits.ts';
 import { ExportsBusy, sheetFile } from '../../src/assessments/export.ts';
 import { unguard } from '../../src/files/csv.ts';
 import { addTeamStaff, addToTeam, ensureTeam } from '../../src/organisations/teams.ts';
@@ -261,6 +262,21 @@ suite('results as a file', () => {
     await db.query('update user_session set proved_at = $2 where user_id = $1', [admin.userId, longAgo]);
     const answer = await admin.post(`${base}/results/export`, { format: 'csv' });
     assert.match(answer.headers.location!, /\/console\/confirm/);
+  });
+
+  test('a workbook is refused where more are counted than a sheet holds, and not for results that the dates leave out', async () => {
+    const many = await scenario(service);
+    const admin = await personOf(service, many.org.id, 'admin');
+    await (await many.learner('one-1')).completes({ assessed_at: '2026-07-10T10:00:00Z' });
+    await db.query('update feed set digest_n = $2 where organisation_id = $1', [many.org.id, limits.sheetRows]);
+    const path = `/console/${many.org.publicId}/results/export`;
+    const refused = await admin.post(path, { format: 'xlsx' });
+    assert.deepEqual([refused.status, refused.text.includes('One sheet holds 1,048,575 results.')], [422, true]);
+    const week = `${path}?from=2026-07-06&to=2026-07-12`;
+    assert.match((await admin.get(week)).text, /At most 1,048,576.*The download of a workbook with more breaks off/s);
+    const sent = await admin.post(week, { format: 'xlsx' });
+    assert.equal(sent.status, 200);
+    assert.match(strFromU8(unzipSync(sent.bytes)['xl/worksheets/sheet1.xml']!), /one-1/);
   });
 
   test('when nobody takes it any more its snapshot ends, and so few are written at once', async () => {
