@@ -107,6 +107,7 @@ suite('a mirror that was damaged', async () => {
     ],
     ['has a row that is no JSON', "update ars_assessment set record = 'x' where assessment_id = ?"],
     ['has a row under another id', "update ars_assessment set assessment_id = 'x' where assessment_id = ?"],
+    ['has an id in capitals', 'update ars_assessment set assessment_id = upper(assessment_id) where assessment_id = ?'],
     [
       'has a row of its own beside',
       "insert into ars_assessment select '10000000-0000-4000-8000-000000000000', updated_at, generation, checksum, record from ars_assessment where assessment_id = ?",

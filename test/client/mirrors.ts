@@ -103,7 +103,7 @@ export function assertSame(held: Map<string, Assessment>, wanted: Map<string, As
 }
 
 /** An organisation with two learners and results, a service before it, and a mirror that is empty yet. */
-export async function mirrorScene(of: TestService, results: number, hasDigest = true) {
+export async function mirrorScene(of: TestService, results: number, hasDigest: boolean | (() => boolean) = true) {
   const scene = await scenario(of);
   const front = await digestService(of.url, hasDigest);
   const clock = { ms: 1_800_000_000_000 };

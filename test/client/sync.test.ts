@@ -316,6 +316,32 @@ suite('a mirror', async () => {
     });
   });
 
+  test('is walked anew once the digest has been away for a week, and not as soon as it is', async () => {
+    let hasDigest = true;
+    const { ana, polled, inStep, clock } = await mirrorScene(service, 8, () => hasDigest);
+    const dayMs = 86_400_000;
+    const after = async (days: number) => {
+      clock.ms += days * dayMs;
+      await ana.completes();
+      const { wholeWalks, isProven } = await polled();
+      await inStep(`after ${days} more days`);
+      return [wholeWalks, isProven];
+    };
+    assert.deepEqual(await after(0), [1, true]);
+    assert.deepEqual(await after(30), [0, true]);
+    hasDigest = false;
+    assert.deepEqual(await after(6), [0, null]);
+    assert.deepEqual(await after(6), [0, null]);
+    hasDigest = true;
+    assert.deepEqual(await after(0), [0, true]);
+    assert.deepEqual(await after(30), [0, true]);
+    hasDigest = false;
+    assert.deepEqual(await after(6), [0, null]);
+    assert.deepEqual(await after(6), [0, null]);
+    assert.deepEqual(await after(6), [1, null]);
+    assert.deepEqual(await after(6), [0, null]);
+  });
+
   test('is kept by two engines at once as by one', async () => {
     const { options, inStep, store } = await begun(30);
     await Promise.all([openMirror(options).poll(), openMirror(options).poll()]);

@@ -207,6 +207,9 @@ export class Mirror<Native = unknown> {
       // A service that has gone back, or says that it was restored, and has no digest to tell what it has lost, is walked anew.
       else if (served === null && (checkpoint.since < since || (page.restored ?? '') > since)) beginWhole(next);
       else {
+        // Proven until now: the week without a digest begins here. Where the service is counting it again, it ends sooner.
+        if (served === null && this.isProven === true && next.recountedAtMs > 0)
+          next.sweptAtMs = this.client.surroundings.nowMs();
         next.walk = null;
         next.checkpoint = checkpoint;
         next.served = served;

@@ -77,7 +77,7 @@ async function walkOnce(mirror: Mirror, found: Found): Promise<void> {
 /** A week later, or at once where the clock stood ahead of today's when it was noted. */
 const isDue = (lastMs: number, nowMs: number) => nowMs - lastMs > weekMs || lastMs - nowMs > dayMs;
 
-/** Once a week where there is no digest: only a whole walk sees what was lost then. */
+/** Once a week where there is no digest, or none any more: only a whole walk sees what was lost then. */
 function isSweepDue(mirror: Mirror): boolean {
   const { served, sweptAtMs } = mirror.state;
   return served === null && isDue(sweptAtMs, mirror.client.surroundings.nowMs());

@@ -37,7 +37,7 @@ export async function repair(mirror: Mirror): Promise<'repaired' | 'needs a whol
   for (const { id, service } of found) {
     mirror.signal?.throwIfAborted();
     // Without filters the result itself says what counts; with filters only their list says whether it belongs here.
-    const isOurs = service !== null || Object.keys(mirror.filters).length === 0;
+    const isOurs = isKey(id) && (service !== null || Object.keys(mirror.filters).length === 0);
     await mirror.mend(id, isOurs ? await readRecord(mirror, id) : null);
   }
   await mirror.change(async (_transaction, next) => {
@@ -45,6 +45,9 @@ export async function repair(mirror: Mirror): Promise<'repaired' | 'needs a whol
   });
   return 'repaired';
 }
+
+/** A result stands under its id in small letters; what stands under any other was written by somebody else. */
+const isKey = (id: string) => id === id.toLowerCase();
 
 /** The service may be counting its digest again: until that is done there is no proof. @throws whatever else went wrong */
 export function countsAgain(error: unknown): 'not now' {
@@ -63,7 +66,8 @@ async function differences(mirror: Mirror): Promise<Difference[] | null> {
   const damaged = new Map<string, string>();
   await mirror.recount((row, isDamaged) => {
     const bucket = bucketOf(row.id, bits);
-    own.set(bucket, plus(own.get(bucket) ?? emptyDigest, row, 1));
+    // A row that stands for no result leaves its bucket short of the one that it was.
+    if (isKey(row.id)) own.set(bucket, plus(own.get(bucket) ?? emptyDigest, row, 1));
     if (isDamaged && damaged.size <= most) damaged.set(row.id, row.updated_at);
   });
   const wanted: number[] = [];

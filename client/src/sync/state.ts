@@ -25,7 +25,10 @@ export type State = {
   digest: Digest;
   /** The service's digest at the checkpoint; null where it gave none. The mirror is proved while both are the same. */
   served: Digest | null;
-  /** When a whole walk, and a recount, last ended, by this machine's clock: they only say when the next is due. */
+  /**
+   * When a whole walk, and a recount, last ended, by this machine's clock: they only say when the next is due. Where a proven
+   * mirror is no longer given a digest, the former counts from then.
+   */
   sweptAtMs: number;
   recountedAtMs: number;
   /** Until when a difference that nothing mends is left alone. */
