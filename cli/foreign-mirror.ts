@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { rename } from 'node:fs/promises';
+import { chmod, chown, realpath, rename, rm, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import type { Assessment } from '../client/src/index.ts';
@@ -19,12 +19,13 @@ export type ForeignMirror = {
   unreadable: string[];
   /** A sum of each record's content; null where whole records aren't there, or weren't asked for. */
   contents: Map<string, string> | null;
-  /** The record takes the place of everything that stands under its id. */
-  put(record: Assessment): Promise<void>;
-  remove(id: string): Promise<void>;
-  removeUnreadable(): Promise<void>;
-  /** Keeps what was put and removed: all of it, or nothing. */
-  save(): Promise<void>;
+  /**
+   * The record takes the place of everything that stands under its id; null takes that away. What the mirror has changed itself
+   * since it was read is left alone. A table is locked for as long as this takes; a file changes with `save`.
+   */
+  write(changes: Map<string, Assessment | null>): Promise<void>;
+  /** Takes away what is no result, and ends the repair. @returns ids of what was left alone */
+  save(): Promise<string[]>;
   close(): Promise<void>;
 };
 
@@ -87,6 +88,15 @@ class Reading {
   }
 }
 
+/**
+ * Whether what stands under an id is still what was read, or is already what is to stand there.
+ * @param now the time of everything that stands there
+ */
+function isAsRead(now: string[], read: string | undefined, wanted: Assessment | null): boolean {
+  if (now.length === 0) return read === undefined || wanted === null;
+  return (read !== undefined && now.includes(read)) || now.every((time) => time === wanted?.updated_at);
+}
+
 /** NDJSON: a record, or just its id and time, on each line. */
 async function openFile(file: string, columns: Columns): Promise<ForeignMirror> {
   const { id, updatedAt, record: recordName, willWrite, readsContents } = columns;
@@ -102,39 +112,64 @@ async function openFile(file: string, columns: Columns): Promise<ForeignMirror> 
     }
   }
   const reading = new Reading(readsContents);
-  for await (const { key, found, at } of lines())
+  let isWhole = recordName !== null || readsContents === true;
+  for await (const { key, found, at } of lines()) {
     reading.take(key, found[updatedAt], `Line ${at} of ${file}`, recordName === null ? found : found[recordName]);
+    isWhole ||= Object.keys(found).some((name) => name !== id && name !== updatedAt);
+  }
   reading.judge();
   const { held, repeated, unreadable, contents } = reading;
-  const changes = new Map<string, string | null>();
+  // Where lines hold no more than ids and times, nobody's name comes among them.
+  const isBare = !isWhole && held.size > 0;
+  const lineOf = (result: Assessment): string => {
+    const named = { [id]: result.assessment_id, [updatedAt]: result.updated_at };
+    if (isBare) return JSON.stringify(named);
+    return JSON.stringify(recordName === null ? { ...result, ...named } : { ...named, [recordName]: result });
+  };
+  const changes = new Map<string, Assessment | null>();
   return {
     held,
     repeated,
     unreadable,
     contents,
-    async put(record) {
-      const { assessment_id, updated_at } = record;
-      const named = { [id]: assessment_id, [updatedAt]: updated_at };
-      changes.set(
-        assessment_id,
-        JSON.stringify(recordName === null ? { ...record, ...named } : { ...named, [recordName]: record }),
-      );
+    async write(more) {
+      for (const [key, record] of more) changes.set(key, record);
     },
-    async remove(key) {
-      changes.set(key, null);
-    },
-    // They are not among the lines that are written again.
-    async removeUnreadable() {},
     async save() {
+      const now = new Map<string, string[]>();
+      for await (const { key, found } of lines())
+        if (changes.has(key)) now.set(key, [...(now.get(key) ?? []), instant(found[updatedAt])]);
+      const left = [...changes]
+        .filter(([key, wanted]) => !isAsRead(now.get(key) ?? [], held.get(key), wanted))
+        .map(([key]) => key);
+      for (const key of left) changes.delete(key);
       const kept = async function* () {
         for await (const { key, line } of lines()) if (isUuid(key) && !changes.has(key)) yield `${line}\n`;
-        for (const line of changes.values()) if (line !== null) yield `${line}\n`;
+        for (const record of changes.values()) if (record !== null) yield `${lineOf(record)}\n`;
       };
-      await pipeline(kept, createWriteStream(`${file}.new`, { flush: true }));
-      await rename(`${file}.new`, file);
+      await replaceFile(file, kept);
+      return left;
     },
     async close() {},
   };
+}
+
+/** The new file is in its place as a whole, and read by whom the old one was. */
+async function replaceFile(file: string, content: () => AsyncGenerator<string>): Promise<void> {
+  const place = await realpath(file);
+  const beside = `${place}.new`;
+  await rm(beside, { force: true });
+  try {
+    await pipeline(content, createWriteStream(beside, { flags: 'wx', mode: 0o600, flush: true }));
+    const { mode, uid, gid } = await stat(place);
+    // Only root may give it to somebody else, and only root has to.
+    await chown(beside, uid, gid).catch(() => {});
+    await chmod(beside, mode & 0o777);
+    await rename(beside, place);
+  } catch (error) {
+    await rm(beside, { force: true });
+    throw error;
+  }
 }
 
 /** A line that is no JSON object has none of the fields. */
@@ -173,9 +208,8 @@ async function openTable(table: string, columns: Columns): Promise<ForeignMirror
     await client.connect().catch((error: Error) => {
       throw new Failure(`The mirror's database can't be reached: ${error.message}.`);
     });
-    // Nobody changes the mirror between what is read and what is written.
-    await client.query('begin');
-    if (willWrite) await ask('written', `lock table ${from} in share row exclusive mode`);
+    // One state of the table, and nobody waits for it: what is written later is looked at again before.
+    await client.query('begin read only');
     const recordText = readsContents === true ? `${quoted(record!)}::text` : 'null';
     await ask(
       'read',
@@ -196,42 +230,71 @@ async function openTable(table: string, columns: Columns): Promise<ForeignMirror
       }
       if (rows.length < fetched) break;
     }
+    await client.query('commit');
     reading.judge();
     const isNumber = willWrite && (await isNumeric(client, from, updatedAt));
     const remove = (keys: (string | null)[]) =>
       ask('written', `delete from ${from} where ${idColumn} = any($1)`, [keys]);
     const { held, repeated, unreadable, contents } = reading;
+    /** Everything that an id may stand there as: as the service writes it, in capitals, and as it was read. */
+    const formsOf = (key: string) => [key, key.toUpperCase(), ...(written.get(key) ?? [])];
+    const put = async (key: string, under: string[], result: Assessment) => {
+      const { updated_at: time } = result;
+      const values = [under[0] ?? key, isNumber ? Date.parse(time) : time, JSON.stringify(result)];
+      // Of several only one may stay, and which is the same.
+      if (under.length > 1) await remove(under);
+      const changed = await ask(
+        'written',
+        `update ${from} set ${timeColumn} = $2, ${quoted(record!)} = $3 where ${idColumn} = $1`,
+        values,
+      );
+      if (changed.rowCount === 0)
+        await ask(
+          'written',
+          `insert into ${from} (${idColumn}, ${timeColumn}, ${quoted(record!)}) values ($1, $2, $3)`,
+          values,
+        );
+    };
+    /** Nobody else writes from here to the end of the work. */
+    const locked = async (work: () => Promise<void>) => {
+      await client.query('begin');
+      await ask('written', `lock table ${from} in share row exclusive mode`);
+      await work();
+      await ask('written', 'commit');
+    };
+    const left: string[] = [];
     return {
       held,
       repeated,
       unreadable,
       contents,
-      async put(result) {
-        const { assessment_id: key, updated_at: time } = result;
-        const values = [written.get(key)?.[0] ?? key, isNumber ? Date.parse(time) : time, JSON.stringify(result)];
-        // Of several only one may stay, and which is the same.
-        if (repeated.includes(key)) await remove([key, ...(written.get(key) ?? [])]);
-        const changed = await ask(
-          'written',
-          `update ${from} set ${timeColumn} = $2, ${quoted(record!)} = $3 where ${idColumn} = $1`,
-          values,
-        );
-        if (changed.rowCount === 0)
-          await ask(
-            'written',
-            `insert into ${from} (${idColumn}, ${timeColumn}, ${quoted(record!)}) values ($1, $2, $3)`,
-            values,
+      write: (changes) =>
+        locked(async () => {
+          const forms = [...changes.keys()].flatMap(formsOf);
+          const { rows } = await ask(
+            'read',
+            `select ${idColumn}::text as id, ${timeColumn}::text as time from ${from} where ${idColumn} = any($1)`,
+            [forms],
           );
-      },
-      async remove(key) {
-        await remove([key, ...(written.get(key) ?? [])]);
-      },
-      async removeUnreadable() {
-        await remove(strangers);
-        if (strangers.includes(null)) await ask('written', `delete from ${from} where ${idColumn} is null`);
-      },
+          const now = Map.groupBy(rows, (row) => keyOf(row.id));
+          const gone: string[] = [];
+          for (const [key, wanted] of changes) {
+            const there = now.get(key) ?? [];
+            const under = there.map((row) => row.id!);
+            const times = there.map((row) => instant(row.time));
+            if (!isAsRead(times, held.get(key), wanted)) left.push(key);
+            else if (wanted === null) gone.push(...under);
+            else await put(key, under, wanted);
+          }
+          await remove(gone);
+        }),
       async save() {
-        await ask('written', 'commit');
+        if (strangers.length > 0)
+          await locked(async () => {
+            await remove(strangers);
+            if (strangers.includes(null)) await ask('written', `delete from ${from} where ${idColumn} is null`);
+          });
+        return left;
       },
       close: () => client.end(),
     };

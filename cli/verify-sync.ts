@@ -1,5 +1,6 @@
 import type { Assessment, CausedDifference, Cause, Comparison, Filters } from '../client/src/index.ts';
 import { ApiError, ArsError, Client, compare, SyncStopped } from '../client/src/index.ts';
+import { orderedFilters } from '../client/src/sync/filters.ts';
 import { accessOption } from './access.ts';
 import type { Call, Command } from './command.ts';
 import { Failure, Misuse } from './command.ts';
@@ -25,15 +26,22 @@ const sentences: Record<Cause, string> = {
 /** What the mirror's next poll sees to by itself. */
 const passing: Cause[] = ['coming', 'restored'];
 
-/** The filters that the mirror was made with, written as the query of its walks. */
+const lists = ['subject', 'rqf_level_code', 'group_id'];
+
+/** The filters that the mirror was made with, written as the query of its walks: a list may stand there in several parts. */
 function filtersOption(call: Call): Filters {
   const query = new URLSearchParams(option(call, 'filters') ?? '');
   const filters: Record<string, unknown> = {};
-  for (const [name, value] of query) {
-    const isList = ['subject', 'rqf_level_code', 'group_id'].includes(name);
-    filters[name] = isList ? value.split(',') : value;
+  for (const name of new Set(query.keys())) {
+    const values = query.getAll(name);
+    if (!lists.includes(name) && values.length > 1) throw new Misuse(`--filters has ${name} more than once`);
+    filters[name] = lists.includes(name) ? values.flatMap((value) => value.split(',')) : values[0];
   }
-  return filters as Filters;
+  try {
+    return orderedFilters(filters as Filters);
+  } catch (error) {
+    throw new Misuse(`--filters: ${(error as Error).message}`);
+  }
 }
 
 /** The mirror's checkpoint, as the service gave it. */
@@ -44,32 +52,82 @@ function sinceOption(call: Call): string | undefined {
   return since;
 }
 
-/** Reads what differs, or is there twice, again by its id, and puts the mirror right; what is gone at the service is removed. */
-async function repair(client: Client, mirror: ForeignMirror, differences: CausedDifference[], signal: AbortSignal) {
-  const gone = new Set(differences.filter(({ service }) => service === null).map(({ id }) => id));
-  for (const id of new Set([...differences.map((one) => one.id), ...mirror.repeated])) {
-    let record: Assessment | null = null;
-    if (!gone.has(id)) {
-      record = await client.assessments.get(id, { signal }).catch((error: unknown) => {
-        if (error instanceof ApiError && error.code === 'not_found') return null;
-        throw error;
-      });
+/** What is read of a mirror's service, and of which organisation. */
+type Asked = { client: Client; filters: Filters; signal: AbortSignal; organisation: string };
+
+/**
+ * Another organisation's key pair, one with bounds or other filters than the mirror's would take most of it away. What the
+ * service says was withdrawn does not count: a mirror may have missed many withdrawals.
+ * @throws Failure
+ */
+async function refuseToEmpty(asked: Asked, mirror: ForeignMirror, differences: CausedDifference[]): Promise<void> {
+  const unknown = new Set(differences.filter(({ service }) => service === null).map(({ id }) => id));
+  const all = mirror.held.size + mirror.unreadable.length;
+  const isMost = () => (unknown.size + mirror.unreadable.length) * 2 > all;
+  if (!isMost()) return;
+  const withdrawn = asked.client.assessments.list({ status: ['deleted'], limit: 500 }, { signal: asked.signal });
+  for await (const { assessment_id: id } of withdrawn) unknown.delete(id);
+  if (isMost())
+    throw new Failure(
+      `Of ${all} results in the mirror ${unknown.size + mirror.unreadable.length} are none that organisation ${asked.organisation} shows to this key pair, or has withdrawn. Is it the mirror's key pair, and are --filters the mirror's? Nothing was changed; --force repairs it all the same.`,
+    );
+}
+
+const pageSize = 500;
+/** So many results are always read by their ids, however few pages a walk through everything has. */
+const fewResults = 64;
+
+/**
+ * Reads what differs, or is there twice, again, by id or by a walk where that takes fewer requests, and puts the mirror right; what
+ * is gone at the service is removed.
+ * @returns what the mirror has changed itself meanwhile
+ */
+async function repair(
+  { client, filters, signal }: Asked,
+  mirror: ForeignMirror,
+  { differences, service: results }: Comparison,
+): Promise<string[]> {
+  const gone = differences.filter(({ service }) => service === null).map(({ id }) => id);
+  const wanted = new Set([...differences.map(({ id }) => id), ...mirror.repeated]);
+  for (const id of gone) wanted.delete(id);
+  for (const ids of inParts(gone)) await mirror.write(new Map(ids.map((id) => [id, null])));
+  if (wanted.size > Math.max(fewResults, results / pageSize)) {
+    const walk = client.assessments.list({ ...filters, status: ['completed'], limit: pageSize }, { signal });
+    for await (const { entries } of walk.pages()) {
+      const found = (entries as Assessment[]).filter((one) => wanted.delete(one.assessment_id));
+      await mirror.write(new Map(found.map((one) => [one.assessment_id, one])));
     }
-    if (record === null) await mirror.remove(id);
-    else await mirror.put(record);
   }
-  if (mirror.unreadable.length > 0) await mirror.removeUnreadable();
-  await mirror.save();
+  for (const ids of inParts([...wanted])) {
+    const read = new Map<string, Assessment | null>();
+    for (const id of ids) read.set(id, await client.assessments.get(id, { signal }).catch(absent));
+    await mirror.write(read);
+  }
+  return mirror.save();
+}
+
+function inParts(ids: string[]): string[][] {
+  const parts = [];
+  for (let at = 0; at < ids.length; at += pageSize) parts.push(ids.slice(at, at + pageSize));
+  return parts;
+}
+
+/** @throws whatever else went wrong */
+function absent(error: unknown): null {
+  if (error instanceof ApiError && error.code === 'not_found') return null;
+  throw error;
 }
 
 const shownLines = 20;
 
 function report(
+  organisation: string,
   mirror: Omit<Comparison, 'differences'>,
   differences: CausedDifference[],
   { held, repeated, unreadable }: ForeignMirror,
 ): string {
   const lines = [
+    `The key pair is of organisation ${organisation}.`,
     `The service shows ${mirror.service} results, the mirror holds ${mirror.mirror} (compared by ${mirror.by}).`,
   ];
   if (differences.length + repeated.length + unreadable.length === 0)
@@ -119,34 +177,39 @@ async function run(call: Call) {
     willWrite: call.options.repair === true,
     readsContents: call.options.content === true,
   });
+  let hasBegun = false;
   try {
     // Whoever waits at a terminal hears soon that nobody answers; what comes later is asked for with more patience.
-    await client.health({ signal: call.signal, patienceMs: limits.verifySyncReachMs });
+    const reach = { signal: call.signal, patienceMs: limits.verifySyncReachMs };
+    const { organisation_id: organisation } = await client.health(reach);
+    const asked: Asked = { client, filters, signal: call.signal, organisation };
     const { held, contents, repeated, unreadable } = mirror;
-    const compared = await compare({
-      client,
-      filters,
-      held,
-      since,
-      contents: contents ?? undefined,
-      signal: call.signal,
-    });
+    const compared = await compare({ ...asked, held, since, contents: contents ?? undefined });
     const { differences, ...sizes } = compared;
     const wrong =
       differences.filter(({ cause }) => !passing.includes(cause)).length + repeated.length + unreadable.length;
     const isRepaired = call.options.repair === true && wrong + differences.length > 0;
-    if (isRepaired) await repair(client, mirror, differences, call.signal);
+    let left: string[] = [];
+    if (isRepaired) {
+      if (call.options.force !== true) await refuseToEmpty(asked, mirror, differences);
+      hasBegun = place.startsWith('table:');
+      left = await repair(asked, mirror, compared);
+    }
     const repaired = isRepaired
-      ? new Set([...differences.map(({ id }) => id), ...repeated]).size + unreadable.length
+      ? new Set([...differences.map(({ id }) => id), ...repeated]).size + unreadable.length - left.length
       : 0;
+    const ending =
+      left.length === 0
+        ? 'The mirror is repaired.'
+        : `The mirror is repaired, but for ${left.length} results that it has changed itself meanwhile: compare again.`;
     return {
-      json: { ...sizes, repaired, differences, repeated, unreadable },
-      text: `${report(sizes, differences, mirror)}${isRepaired ? '\n\nThe mirror is repaired.' : ''}`,
-      exitCode: wrong === 0 || isRepaired ? 0 : 1,
+      json: { organisation, ...sizes, repaired, left, differences, repeated, unreadable },
+      text: `${report(organisation, sizes, differences, mirror)}${isRepaired ? `\n\n${ending}` : ''}`,
+      exitCode: isRepaired ? Math.min(left.length, 1) : Math.min(wrong, 1),
     };
   } catch (error) {
-    if (call.signal.aborted) throw new Failure('Stopped; the mirror is as it was.');
-    if (error instanceof TypeError) throw new Misuse(`--filters: ${error.message}`);
+    if (call.signal.aborted)
+      throw new Failure(`Stopped; ${hasBegun ? 'what was repaired by then stays so' : 'the mirror is as it was'}.`);
     if (error instanceof ApiError && error.status === 401) throw new Failure('The service refuses the key pair.');
     if (error instanceof ApiError && error.operation === 'health' && error.status === 404)
       throw new Failure('There is no API of the service at --api; is the base address right?');
@@ -161,7 +224,7 @@ export const commands: Command[] = [
   {
     name: 'verify-sync',
     usage:
-      '--api URL --mirror FILE|-|table:NAME [--filters QUERY] [--since CHECKPOINT] [--id-column C] [--updated-at-column C] [--record-column C] [--content] [--repair]',
+      '--api URL --mirror FILE|-|table:NAME [--filters QUERY] [--since CHECKPOINT] [--id-column C] [--updated-at-column C] [--record-column C] [--content] [--repair [--force]]',
     summary: "Compare a consumer's mirror with any service by an access key, say what differs and why, and repair it",
     options: {
       api: { type: 'string' },
@@ -174,6 +237,7 @@ export const commands: Command[] = [
       since: { type: 'string' },
       content: { type: 'boolean' },
       repair: { type: 'boolean' },
+      force: { type: 'boolean' },
     },
     run,
   },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
@@ -13,7 +13,7 @@ import { Backup } from '../../src/sandbox/backup.ts';
 import { digestService } from '../client/digest-service.ts';
 import { clientOf, truth } from '../client/mirrors.ts';
 import { freshDatabase, withDatabase } from '../postgres.ts';
-import { scenario } from '../scenario.ts';
+import { recordResults, scenario } from '../scenario.ts';
 import { thisServer, withService } from '../service.ts';
 
 const [command] = commands;
@@ -262,7 +262,105 @@ suite('ars verify-sync', async () => {
     assert.equal((await call({}, ...words, '--filters', 'subject=maths')).code, 0);
     const unfiltered = await call({}, ...words);
     assert.equal(Object.values(causes(unfiltered)).join(), 'coming');
-    assert.equal((await call({}, ...words, '--filters', 'status=completed')).code, 2);
+    // As in a query, a name that stands there twice is a list.
+    for (const both of ['subject=english&subject=maths', 'subject=maths,english'])
+      assert.equal(Object.values(causes(await call({}, ...words, '--filters', both))).join(), 'coming', both);
+    for (const [filters, says] of [
+      ['status=completed', /can't be filtered by status/],
+      ['learner_ref=ana-1&learner_ref=ben-1', /learner_ref more than once/],
+    ] as const) {
+      const refused = await call({}, ...words, '--filters', filters);
+      assert.equal(refused.code, 2);
+      assert.match(refused.said, says);
+    }
+  });
+
+  test('with the key pair of another organisation, or other filters, empties no mirror', async () => {
+    const file = join(folder, 'elsewhere.ndjson');
+    const content = ndjson(await truth(client));
+    await writeFile(file, content);
+    const other = await scenario(service);
+    await (await other.learner('cy-1')).completes();
+    const { organisation_id: id } = await clientOf(service.url, other.org.key).health();
+    const { access_key_id: ACCESS_KEY_ID, secret_access_key: SECRET_ACCESS_KEY } = other.org.key;
+    const pair = { ACCESS_KEY_ID, SECRET_ACCESS_KEY };
+    const words = ['--api', service.url, '--mirror', file, '--repair'];
+    const refused = await call(pair, ...words);
+    assert.deepEqual([refused.code, refused.json], [1, null]);
+    assert.match(refused.said, new RegExp(`Of 6 results in the mirror 6 are none that organisation ${id} `));
+    assert.equal((await call({}, ...words, '--filters', 'subject=english')).code, 1);
+    assert.equal(await readFile(file, 'utf8'), content);
+    const forced = await call(pair, ...words, '--force');
+    assert.deepEqual([forced.code, forced.json.organisation], [0, id], forced.said);
+    assert.equal((await readFile(file, 'utf8')).trim().split('\n').length, 1);
+  });
+
+  test('takes away what was withdrawn, however much of a mirror that is', async () => {
+    const missing = await scenario(service);
+    const { org } = missing;
+    const dan = await missing.learner('dan-1');
+    const all = [await dan.completes(), await dan.completes(), await dan.completes()];
+    const its = clientOf(service.url, org.key);
+    const file = join(folder, 'withdrawn.ndjson');
+    await writeFile(file, ndjson(await truth(its)));
+    for (const one of all.slice(1)) await one.isWithdrawn();
+    const pair = { ACCESS_KEY_ID: org.key.access_key_id, SECRET_ACCESS_KEY: org.key.secret_access_key };
+    const repaired = await call(pair, '--api', front.url, '--mirror', file, '--repair');
+    assert.deepEqual([repaired.code, repaired.json?.repaired], [0, 2], repaired.said);
+    assert.equal(await readFile(file, 'utf8'), ndjson(await truth(its)));
+  });
+
+  test('reads pages where that takes fewer requests, and keeps a file as private as it was', async () => {
+    const many = await scenario(service);
+    const { org } = many;
+    await many.learner('eve-1');
+    const outcomes = Array.from({ length: 80 }, () => ({ ref: 'eve-1' }));
+    await service.inWork((unit) => recordResults(unit, org.id, outcomes));
+    const file = join(folder, 'bare.ndjson');
+    const wanted = [...(await truth(clientOf(service.url, org.key))).values()].map(({ assessment_id, updated_at }) =>
+      JSON.stringify({ assessment_id, updated_at }),
+    );
+    await writeFile(file, `${wanted.slice(0, 10).join('\n')}\n`, { mode: 0o640 });
+    await writeFile(`${file}.new`, 'what a killed run has left', { mode: 0o666 });
+    const pair = { ACCESS_KEY_ID: org.key.access_key_id, SECRET_ACCESS_KEY: org.key.secret_access_key };
+    front.passed.length = 0;
+    const repaired = await call(pair, '--api', front.url, '--mirror', file, '--repair');
+    assert.deepEqual([repaired.code, repaired.json?.repaired], [0, 70], repaired.said);
+    assert.ok(front.passed.length < 10, front.passed.join('\n'));
+    assert.deepEqual((await readFile(file, 'utf8')).trim().split('\n').sort(), wanted.sort());
+    assert.equal((await stat(file)).mode & 0o777, 0o640);
+  });
+
+  test('lets a mirror in a table write while it reads, and leaves alone what that has changed', async () => {
+    const database = await freshDatabase(await thisServer(), { migrated: false });
+    await withDatabase(database.url, async (db) => {
+      await db.query('create table results (assessment_id uuid primary key, updated_at text, record jsonb)');
+      for (const one of faulty.values())
+        await db.query('insert into results values ($1, $2, $3)', [one.assessment_id, one.updated_at, one]);
+      const later = new Date(Date.parse(now.get(outdated.id)!.updated_at) + 60_000).toISOString();
+      const sql = `set lock_timeout = '5s'; update results set updated_at = '${later}' where assessment_id = '${outdated.id}'`;
+      let written: Promise<unknown> | null = null;
+      front.interfere = (request, response) => {
+        if (!request.url!.endsWith(outdated.id)) return false;
+        written = db.query(sql);
+        const answer = () => response.end(JSON.stringify({ data: now.get(outdated.id) }));
+        void written.then(answer, answer);
+        return true;
+      };
+      const words = ['--api', front.url, '--mirror', 'table:results', '--record-column', 'record', '--repair'];
+      const repaired = await call({ DATABASE_URL: database.url }, ...words);
+      front.interfere = null;
+      assert.deepEqual([repaired.code, repaired.json?.left], [1, [outdated.id]], repaired.said);
+      assert.ok(written !== null);
+      await written;
+      const rows = await db.query<{ id: string; time: string }>(
+        'select assessment_id as id, updated_at as time from results',
+      );
+      const held = new Map(rows.map(({ id, time }) => [id, time]));
+      assert.equal(held.get(outdated.id), later);
+      assert.deepEqual([held.has(lost.id), held.has(kept.id)], [true, false]);
+    });
+    await database.drop();
   });
 
   test('is told in a sentence what is missing or wrong', async () => {
