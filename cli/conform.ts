@@ -64,18 +64,15 @@ export function runnerOf(command: string, setup: Setup): Runner {
   };
 }
 
-/** Reads a mirror anew each time; null while it can't be read, because nothing is there yet. */
-export function mirrorReader(place: string, columns: Columns): (isNeeded?: boolean) => Promise<Held | null> {
-  let wasRead = false;
-  return async (isNeeded = false) => {
+/** Reads a mirror anew each time; null while it can't be read, because it isn't there yet or is being made anew. */
+export function mirrorReader(place: string, columns: Columns): (isNeeded: boolean) => Promise<Held | null> {
+  return async (isNeeded) => {
     try {
       const mirror = await openForeignMirror(place, columns);
       await mirror.close();
-      wasRead = true;
       return mirror;
     } catch (error) {
-      // A file that is being written, or a table that the consumer makes.
-      if (error instanceof Failure && !wasRead && !isNeeded) return null;
+      if (error instanceof Failure && !isNeeded) return null;
       throw error;
     }
   };

@@ -36,7 +36,7 @@ export type ConformOptions = {
   url: string;
   forwarder: Forwarder | null;
   /** Null while there is nothing to read, unless it is needed by now: then it says why. */
-  readHeld: (isNeeded?: boolean) => Promise<Held | null>;
+  readHeld: (isNeeded: boolean) => Promise<Held | null>;
   /** Called once the service is ready for the consumer; null: somebody else starts it. */
   prepare: (setup: Setup) => Runner | null;
   only: readonly string[] | null;
@@ -68,7 +68,7 @@ export async function conform(options: ConformOptions): Promise<Outcome[]> {
       if (!isAsked && scenario !== scenarios[0]) continue;
       if (options.signal.aborted) break;
       const outcome = await played(trial, scenario, forwarder);
-      if (trial.front.walks.length > 0) await options.readHeld(true);
+      if (trial.front.walks.length > 0 && !trial.wasRead) await options.readHeld(true);
       outcomes.push(outcome);
       options.tell(outcome);
       if (outcome.faults.some(({ fault }) => fault === 'silent')) break;

@@ -35,7 +35,9 @@ export class Trial {
   readonly runner: Runner | null;
   readonly signal: AbortSignal;
   readonly patienceMs: number;
-  #readHeld: () => Promise<Held | null>;
+  /** Whether the mirror could be read so far. */
+  wasRead = false;
+  #readHeld: (isNeeded: boolean) => Promise<Held | null>;
   /** What the service shows through the consumer's filters. */
   #readShown: (filters: string) => Promise<Map<string, string>>;
 
@@ -45,7 +47,7 @@ export class Trial {
     runner: Runner | null;
     signal: AbortSignal;
     patienceMs: number;
-    readHeld: () => Promise<Held | null>;
+    readHeld: (isNeeded: boolean) => Promise<Held | null>;
     readShown: (filters: string) => Promise<Map<string, string>>;
   }) {
     this.stage = given.stage;
@@ -78,13 +80,31 @@ export class Trial {
     await this.until(() => this.front.requests > before);
   }
 
+  /**
+   * What the consumer holds; nothing before there is a mirror. A consumer that makes its file or table anew is waited for.
+   * @throws why the mirror can't be read, once patience is over
+   */
+  async #held(): Promise<Held> {
+    const endMs = this.nowMs() + this.patienceMs;
+    for (;;) {
+      const held = await this.#readHeld(this.wasRead && this.nowMs() >= endMs);
+      if (held !== null) {
+        this.wasRead = true;
+        return held;
+      }
+      const comesBack = this.wasRead && !this.signal.aborted && this.runner?.hasEnded() !== true;
+      if (!comesBack) return { held: new Map(), repeated: [] };
+      await this.front.next(lookMs);
+    }
+  }
+
   async differences(): Promise<Differences> {
     const { followed, filters } = this.front;
     const shown = new Map<string, string>();
     // A mirror may be made of several walks, such as one for each subject.
     for (const one of followed.size > 0 ? followed : [filters ?? ''])
       for (const [id, updatedAt] of await this.#readShown(one)) shown.set(id, updatedAt);
-    const { held, repeated } = (await this.#readHeld()) ?? { held: new Map<string, string>(), repeated: [] };
+    const { held, repeated } = await this.#held();
     const found: Differences = { lost: [], kept: [], outdated: [], ahead: [], repeated: [...repeated] };
     for (const [id, updatedAt] of shown) {
       const own = held.get(id);

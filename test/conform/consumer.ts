@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -38,7 +38,8 @@ export type ConsumerFault =
   | 'no-digest'
   | 'by-restored'
   | 'by-link'
-  | 'by-subject';
+  | 'by-subject'
+  | 'remakes';
 
 export type ConsumerSettings = {
   api: string;
@@ -86,6 +87,11 @@ export async function startConsumer(settings: ConsumerSettings): Promise<{ url: 
     const checkpoint = () => write(`${file}.state`, JSON.stringify({ since: next.since, etag: next.etag }));
     if (fault === 'checkpoint-first') {
       checkpoint();
+      await wait(250);
+    }
+    // Right as well: it has no file for a moment.
+    if (fault === 'remakes') {
+      rmSync(file, { force: true });
       await wait(250);
     }
     write(file, [...next.records, ...appended].map((one) => `${JSON.stringify(one)}\n`).join(''));
