@@ -66,6 +66,7 @@ SCHEMA = {
         "level_probabilities": nullable("object"),
         "is_borderline": nullable("boolean"),
         "needs_review": nullable("boolean"),
+        "reviewed_at": nullable("string", **DATE_TIME),
         "domains": nullable("array", items={"type": "object"}),
         "evidence_pack_url": nullable("string"),
         "report_sha256": nullable("string"),

@@ -156,7 +156,10 @@ public sealed class Mirror
                     if (!Passing.Contains(status))
                         throw new InvalidOperationException(
                             "refused: " + status + " " + Encoding.UTF8.GetString(body) + " (request " + Header(answer, "X-Request-Id") + ")");
-                    wait = Math.Max(wait, double.Parse(Header(answer, "Retry-After") ?? "0"));
+                    // 0 where a proxy says it as a date.
+                    int told;
+                    int.TryParse(Header(answer, "Retry-After"), out told);
+                    wait = Math.Max(wait, told);
                 }
             }
             catch (Exception passing) when (passing is HttpRequestException || passing is IOException || passing is OperationCanceledException || passing is XmlException)

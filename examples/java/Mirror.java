@@ -130,7 +130,9 @@ public final class Mirror {
                     String id = reply.headers().firstValue("X-Request-Id").orElse("none");
                     throw new IllegalStateException("refused: " + reply.statusCode() + " " + reply.body() + " (request " + id + ")");
                 }
-                wait = Math.max(wait, reply.headers().firstValueAsLong("Retry-After").orElse(0));
+                // A proxy may say it as a date.
+                String told = reply.headers().firstValue("Retry-After").filter(text -> text.matches("[0-9]{1,6}")).orElse("0");
+                wait = Math.max(wait, Integer.parseInt(told));
             } catch (IOException passing) {
                 // The connection ended, or the reply was cut off.
             }

@@ -51,7 +51,8 @@ def get(search, etag=None):
             body = error.read().decode("utf-8", "replace")
             if error.code not in (429, 500, 502, 503, 504):
                 sys.exit(f"refused: {error.code} {body} (request {error.headers.get('X-Request-Id')})")
-            wait = max(wait, float(error.headers.get("Retry-After") or 0))
+            told = error.headers.get("Retry-After") or ""
+            wait = max(wait, float(told) if told.isdecimal() else 0)  # A proxy may say it as a date.
         except (OSError, ValueError, http.client.HTTPException):
             pass  # The connection ended, or the reply was cut off.
         time.sleep(wait)

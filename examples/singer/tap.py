@@ -46,6 +46,7 @@ SCHEMA = {
         "level_probabilities": nullable("object"),
         "is_borderline": nullable("boolean"),
         "needs_review": nullable("boolean"),
+        "reviewed_at": nullable("string", format="date-time"),
         "domains": nullable("array", items={"type": "object"}),
         "evidence_pack_url": nullable("string"),
         "report_sha256": nullable("string"),
@@ -86,7 +87,8 @@ def get(config, search, etag=None):
                 raise CursorRefused from None
             if error.code not in (429, 500, 502, 503, 504):
                 sys.exit(f"refused: {error.code} {body} (request {error.headers.get('X-Request-Id')})")
-            wait = max(wait, float(error.headers.get("Retry-After") or 0))
+            told = error.headers.get("Retry-After") or ""
+            wait = max(wait, float(told) if told.isdecimal() else 0)  # A proxy may say it as a date.
         except (OSError, ValueError, http.client.HTTPException):
             pass  # The connection ended, or the reply was cut off.
         time.sleep(wait)
@@ -99,7 +101,10 @@ def write(message):
 
 def walk(config, bookmark, is_sweep):
     """Sends a walk. What is new or amended comes as it is, what is gone with the time at which it went."""
-    version = bookmark.get("version", 0) + (1 if is_sweep else 0)
+    version = bookmark.get("version", 0)
+    if is_sweep:
+        # By the clock, so that it is a newer one than what the target holds, though the state was lost.
+        version = max(version + 1, int(time.time() * 1000))
     search = {"limit": 500, **({} if is_sweep else {"since": bookmark["since"]})}
     page, headers = get(config, "?" + urllib.parse.urlencode(search), None if is_sweep else bookmark["etag"])
     if page is None:

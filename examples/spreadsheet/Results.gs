@@ -87,7 +87,8 @@ function get(query, etag) {
       if (status === 200) return { page: JSON.parse(reply.getContentText()), headers: named };
       if (![429, 500, 502, 503, 504].includes(status))
         throw new Refused(`refused: ${status} ${reply.getContentText()}`);
-      wait = Math.max(wait, Number(named['retry-after'] || 0));
+      // A proxy may say it as a date.
+      wait = Math.max(wait, Number(named['retry-after']) || 0);
     } catch (error) {
       if (error instanceof Refused) throw error;
       // The connection ended, or the reply was cut off.

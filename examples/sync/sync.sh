@@ -3,11 +3,13 @@
 # from the beginning.
 #   API=http://127.0.0.1:8080/api/v1 ACCESS_KEY_ID=… SECRET_ACCESS_KEY=… sh sync.sh results.json
 set -eu
+umask 077 # Results are about people.
 file=${1:-results.json}
 [ -f "$file" ] || echo '{"since": "", "etag": "\"\"", "results": {}}' > "$file"
 since=$(jq -r .since "$file") etag=$(jq -r .etag "$file")
 new=$(mktemp) page=$(mktemp) headers=$(mktemp)
-trap 'rm -f "$new" "$page" "$headers"' EXIT
+trap 'rm -f "$new" "$new.next" "$page" "$headers"' EXIT
+trap 'exit 1' HUP INT TERM
 header() { sed -n "s/^$1: //Ip" "$headers" | tr -d '\r'; }
 
 cp "$file" "$new"

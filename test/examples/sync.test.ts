@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -85,8 +85,10 @@ suite('the examples that sync', async () => {
     test(`${name} holds what a sweep shows, after every kind of change`, { skip }, async () => {
       const scene = await scenario(service);
       const place = join(work, name);
+      const scratch = await mkdtemp(join(work, 'scratch-'));
       const env = {
         ...process.env,
+        TMPDIR: scratch,
         API: `${service.url}/api/v1`,
         ACCESS_KEY_ID: scene.org.key.access_key_id,
         SECRET_ACCESS_KEY: scene.org.key.secret_access_key,
@@ -121,6 +123,12 @@ suite('the examples that sync', async () => {
       const said = await sync();
       assert.match(said, /nothing has changed/);
       assert.deepEqual(await held(place), await truth(scene));
+
+      // What curl and jq leave on the way is nobody else's, and goes with them.
+      if (name === 'sync.sh') {
+        assert.equal((await stat(place)).mode & 0o777, 0o600);
+        assert.deepEqual(await readdir(scratch), []);
+      }
 
       const backup = new Backup(service.app, scene.org.id);
       await backup.keep();
