@@ -7,6 +7,7 @@ import { pruneRuns, runMoves } from './groups/runs.ts';
 import { foldRefused } from './audit/refused.ts';
 import { sealAudit } from './audit/seal.ts';
 import { pruneCases } from './cases/cases.ts';
+import { clockIsAhead } from './db/ahead.ts';
 import type { Work } from './db/work.ts';
 import { inWork } from './db/work.ts';
 import { pruneLookups } from './lookups/lookups.ts';
@@ -16,6 +17,7 @@ import { errorFields } from './log.ts';
 import { pruneDrafts, runInvitations } from './invitations/run.ts';
 import { keyAll } from './merging/matching.ts';
 import { pruneMails } from './mail/outbox.ts';
+import { giveUpMails } from './mail/worker.ts';
 import { forgetLeavingLearners } from './withdrawals/forget.ts';
 import { pruneUserInvitations } from './users/invitations.ts';
 import { pruneSessions } from './users/sessions.ts';
@@ -38,31 +40,43 @@ const inOne =
   (app) =>
     inWork(app, null, chore);
 
+/** A chore that deletes or ends what has had its time. */
+const inTime =
+  (chore: Chore): Chore =>
+  async (app, signal) => {
+    if (!(await clockIsAhead(app))) await chore(app, signal);
+  };
+
 /** Each by itself: one that is slow or fails keeps no other. */
 const chores: Record<string, Chore> = {
-  idempotency: pruneIdempotency,
-  audit: tidyAudit,
+  idempotency: inTime(pruneIdempotency),
+  audit_months: makeAuditMonths,
+  audit: sealAudit,
+  refused_calls: foldRefused,
+  old_audit_months: inTime(dropAuditMonths),
   audit_indexes: makeAuditIndexes,
-  events: tidyEvents,
-  sittings: closeIdleSittings,
-  retention: carryOutRuns,
-  leaving_learners: forgetLeavingLearners,
+  event_months: makeEventMonths,
+  old_event_months: inTime(dropEventMonths),
+  sittings: inTime(closeIdleSittings),
+  retention: inTime(carryOutRuns),
+  leaving_learners: inTime(forgetLeavingLearners),
   resends: runResends,
   imports: runImports,
-  old_imports: pruneImports,
+  old_imports: inTime(pruneImports),
   moves: runMoves,
-  old_moves: inOne(pruneRuns),
-  invitations: runInvitations,
-  old_drafts: inOne(pruneDrafts),
+  old_moves: inTime(inOne(pruneRuns)),
+  invitations: inTime(runInvitations),
+  old_drafts: inTime(inOne(pruneDrafts)),
   digest: scrubDigest,
   learner_keys: keyAll,
-  rehearsals: inOne((work) => pruneRehearsals(work, limits.rehearsalMs)),
-  cases: inOne((work) => pruneCases(work, limits.caseTextsMs)),
-  lookups: inOne((work) => pruneLookups(work, limits.lookupsMs)),
-  sessions: inOne(pruneSessions),
-  sign_in_attempts: inOne(pruneAttempts),
-  user_invitations: inOne(pruneUserInvitations),
-  mails: inOne(pruneMails),
+  rehearsals: inTime(inOne((work) => pruneRehearsals(work, limits.rehearsalMs))),
+  cases: inTime(inOne((work) => pruneCases(work, limits.caseTextsMs))),
+  lookups: inTime(inOne((work) => pruneLookups(work, limits.lookupsMs))),
+  sessions: inTime(inOne(pruneSessions)),
+  sign_in_attempts: inTime(inOne(pruneAttempts)),
+  user_invitations: inTime(inOne(pruneUserInvitations)),
+  overdue_mails: inTime(giveUpMails),
+  mails: inTime(inOne(pruneMails)),
 };
 
 /**
@@ -109,17 +123,4 @@ function startRounds(firstMs: number, ms: number, once: () => Promise<void>): ()
     await round;
     clearTimeout(timer);
   };
-}
-
-/** In this order: only what is sealed is folded or dropped. */
-async function tidyAudit(app: App, signal: AbortSignal): Promise<void> {
-  await makeAuditMonths(app);
-  await sealAudit(app, signal);
-  await foldRefused(app, signal);
-  await dropAuditMonths(app);
-}
-
-async function tidyEvents(app: App): Promise<void> {
-  await makeEventMonths(app);
-  await dropEventMonths(app);
 }

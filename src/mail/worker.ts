@@ -28,6 +28,12 @@ export type Mailer = {
   stop(): Promise<void>;
 };
 
+/** Ends what can't or mustn't be sent any more, also where no mail server is set by now. */
+export async function giveUpMails(app: App): Promise<void> {
+  const { lost, expired } = await endOverdue(app.db, app.clock.nowMs());
+  if (lost > 0 || expired > 0) app.log.error('mail.given_up', { lost, expired });
+}
+
 /**
  * Sends what is in the outbox, on its own: neither requests nor deliveries of events wait for it. Any number of workers
  * share the work.
@@ -48,8 +54,7 @@ export function startMailer(app: App, gather: ((work: Work) => Promise<void>)[] 
   async function look(): Promise<void> {
     if (app.restored.pending) return;
     for (const step of gather) await inWork(app, null, step).catch(failed);
-    const { lost, expired } = await endOverdue(app.db, app.clock.nowMs());
-    if (lost > 0 || expired > 0) app.log.error('mail.given_up', { lost, expired });
+    await giveUpMails(app);
     while (!stopping.signal.aborted && !app.restored.pending) {
       const nowMs = app.clock.nowMs();
       const held = await takeMails(app.db, { by: id, nowMs, untilMs: nowMs + holdMs }, mostHeld);
