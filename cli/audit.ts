@@ -131,13 +131,16 @@ function shown({ faults, blocks, rows, dropped, redacted, head, unsealed }: Verd
 async function verifyFile(call: Call, id: string, file: string) {
   return withApp(async (app) => {
     const lines = jsonLines(file) as AsyncGenerator<ExportedBlock | ExportedRow>;
-    const { faults, rows, blocks, unknown } = await verifyExport(app, await internalId(app, id), lines);
+    const { faults, rows, blocks, covered, unknown } = await verifyExport(app, await internalId(app, id), lines);
     return {
-      json: { valid: faults.length === 0, faults, rows, blocks, no_longer_kept: unknown },
+      json: { valid: faults.length === 0, faults, rows, blocks, covered, no_longer_kept: unknown },
       exitCode: faults.length === 0 ? 0 : 1,
       text: [
         ...faults,
         `${rows} rows and ${blocks} blocks of the file were compared with the log.`,
+        ...(covered === null
+          ? []
+          : [`They are blocks ${covered.first} to ${covered.last}, with rows of ${covered.from} to ${covered.to}.`]),
         ...(unknown === 0 ? [] : [`${unknown} rows are no longer kept here, and no hash in the file leads to them.`]),
       ].join('\n'),
     };

@@ -1,4 +1,5 @@
 import type { App } from '../app.ts';
+import { arrayLiteral } from '../db/arrays.ts';
 import { statement } from '../db/database.ts';
 import type { SealedRow } from './line.ts';
 import { blockHash, rowLine } from './line.ts';
@@ -102,36 +103,107 @@ const columns = `audit_id, at, request_id, actor, action, resource, status, enco
 const byId = statement('audit.by_id', `select ${columns} from audit where organisation_id = $1 and audit_id = any($2)`);
 const hashes = statement(
   'audit.hashes',
-  'select number, hash from audit_block where organisation_id = $1 and number = any($2)',
+  'select number, hash, first_at, last_at from audit_block where organisation_id = $1 and number = any($2)',
 );
 const blocksOf = statement(
   'audit.blocks_of',
   'select coalesce(max(blocks), 0) as blocks from audit_chain where organisation_id = $1',
 );
 
+/** First and last block of an export, and the first and last instant of the rows in its blocks. */
+export type Covered = { first: number; last: number; from: string | null; to: string | null };
+
 export type ExportVerdict = {
   faults: string[];
   rows: number;
   blocks: number;
+  /** Null where the file has no blocks. */
+  covered: Covered | null;
   /** Rows without a block in the file that the log no longer has. */
   unknown: number;
 };
 
 const atOnce = 1000;
 
+const cutOut = statement(
+  'audit.cut_out',
+  `
+  select b.number from unnest($2::int8[], $3::int8[]) as gap(after, before)
+    join audit_block b on b.number > gap.after and b.number < gap.before
+   where b.organisation_id = $1 and b.ids is not null and b.last_at >= $4 and b.first_at <= $5 order by b.number limit 6`,
+);
+
+/** Which blocks an export has, whatever their order. */
+class Blocks {
+  /** Runs of numbers that follow each other. */
+  #runs: { first: number; last: number }[] = [];
+  /** In the log, whose times nobody can have changed in the file. */
+  #firstEnd = Infinity;
+  #lastBegin = -Infinity;
+  #covered: Covered | null = null;
+
+  /** @param stored the same block in the log, where that still has it */
+  add(number: number, rows: ExportedRow[], stored: { first_at: Date; last_at: Date } | undefined): void {
+    const run = this.#runs.at(-1);
+    if (run?.last === number - 1) run.last = number;
+    else this.#runs.push({ first: number, last: number });
+    this.#covered ??= { first: number, last: number, from: null, to: null };
+    const covered = this.#covered;
+    covered.first = Math.min(covered.first, number);
+    covered.last = Math.max(covered.last, number);
+    for (const { at } of rows) {
+      if (covered.from === null || at < covered.from) covered.from = at;
+      if (covered.to === null || at > covered.to) covered.to = at;
+    }
+    if (stored === undefined) return;
+    this.#firstEnd = Math.min(this.#firstEnd, stored.last_at.getTime());
+    this.#lastBegin = Math.max(this.#lastBegin, stored.first_at.getTime());
+  }
+
+  covered(): Covered | null {
+    return this.#covered;
+  }
+
+  /**
+   * Blocks of the log between those of the file that belong there, a few of them. Each block of a file reaches into the period
+   * that it was made for, so that period has everything from where the first of them ended to where the last of them
+   * began; a block that doesn't reach into that may be of another time, sealed late. Those without rows are in no export.
+   */
+  async cutOut(app: App, organisationId: number): Promise<number[]> {
+    if (this.#firstEnd === Infinity) return [];
+    const runs = this.#runs.sort((a, b) => a.first - b.first);
+    const gaps: { after: number; before: number }[] = [];
+    let after = Infinity;
+    for (const { first, last } of runs) {
+      if (first > after + 1) gaps.push({ after, before: first });
+      after = after === Infinity ? last : Math.max(after, last);
+    }
+    const times = [new Date(this.#firstEnd), new Date(this.#lastBegin)];
+    for (let i = 0; i < gaps.length; i += atOnce) {
+      const some = gaps.slice(i, i + atOnce);
+      const bounds = [arrayLiteral(some.map((gap) => gap.after)), arrayLiteral(some.map((gap) => gap.before))];
+      const found = await app.db.query<{ number: number }>(cutOut, [organisationId, ...bounds, ...times]);
+      if (found.length > 0) return found.map((row) => row.number);
+    }
+    return [];
+  }
+}
+
 /**
  * Compares an export with the log: rows of a block by its hash, and the hash with the one that the log has; other rows,
  * and those of exports from before there were blocks, one by one. Blocks that went with their months are held by the
- * next hash that stayed, so a file that reaches it proves them.
+ * next hash that stayed, so a file that reaches it proves them. Blocks that were cut out in the middle show; what the file
+ * begins and ends with is told, because nothing in it says where it should.
  */
 export async function verifyExport(
   app: App,
   organisationId: number,
   lines: AsyncIterable<ExportedBlock | ExportedRow>,
 ): Promise<ExportVerdict> {
-  const verdict: ExportVerdict = { faults: [], rows: 0, blocks: 0, unknown: 0 };
+  const verdict: ExportVerdict = { faults: [], rows: 0, blocks: 0, covered: null, unknown: 0 };
   const { faults } = verdict;
   const [chain] = await app.db.query<{ blocks: number }>(blocksOf, [organisationId]);
+  const seen = new Blocks();
   let open: { block: ExportedBlock; rows: ExportedRow[] } | null = null;
   let previous: ExportedBlock | null = null;
   let loose: ExportedRow[] = [];
@@ -148,7 +220,8 @@ export async function verifyExport(
     if (follows && block.previous !== previous!.hash)
       faults.push(`Block ${block.block} of the file does not follow the one before.`);
     if (!follows && unconfirmed.length > 0) giveUp();
-    const [stored] = await app.db.query<{ hash: Buffer }>(hashes, [organisationId, [block.block]]);
+    type Stored = { hash: Buffer; first_at: Date; last_at: Date };
+    const [stored] = await app.db.query<Stored>(hashes, [organisationId, [block.block]]);
     if (stored !== undefined) {
       if (stored.hash.toString('hex') !== block.hash)
         faults.push(`Block ${block.block} of the file has another hash than in the log.`);
@@ -156,6 +229,7 @@ export async function verifyExport(
     } else if (block.block > chain!.blocks) faults.push(`The log has no block ${block.block}.`);
     else unconfirmed.push(block.block);
     verdict.blocks++;
+    seen.add(block.block, rows, stored);
     previous = block;
     open = null;
   };
@@ -199,5 +273,11 @@ export async function verifyExport(
   await close();
   if (unconfirmed.length > 0) giveUp();
   await compare();
+  const missing = await seen.cutOut(app, organisationId);
+  if (missing.length > 0)
+    faults.push(
+      `The file lacks blocks that the log has between those of the file: ${missing.slice(0, 5).join(', ')}${missing.length > 5 ? ', and more' : ''}.`,
+    );
+  verdict.covered = seen.covered();
   return verdict;
 }

@@ -4,7 +4,7 @@ import { statement } from '../db/database.ts';
 import type { SealedRow } from './line.ts';
 import { blockHash, rowLine } from './line.ts';
 
-/** A block as it is stored; ids and counters are null once its rows went with their month. */
+/** A block as it is stored; ids are null once its rows went with their month, or into counts of a day. */
 export type Block = {
   number: number;
   sealed_at: Date;
@@ -16,7 +16,7 @@ export type Block = {
   hash: Buffer;
 };
 
-type Chain = { blocks: number; hash: Buffer; sealed_id: number; floor_id: number; dropped_before: Date | null };
+type Chain = { blocks: number; hash: Buffer; dropped_before: Date | null };
 
 /** A hash of a block that was kept elsewhere. */
 export type Anchor = { block: number; hash: string };
@@ -38,7 +38,13 @@ export type Verdict = {
 
 const chainOf = statement(
   'audit.chain',
-  'select blocks, hash, sealed_id, floor_id, dropped_before from audit_chain where organisation_id = $1',
+  'select blocks, hash, dropped_before from audit_chain where organisation_id = $1',
+);
+const folded = statement(
+  'audit.block_folded',
+  `
+  select from audit_block b join audit_chain c using (organisation_id)
+   where b.organisation_id = 0 and b.number = $1 and b.ids is null and c.folded_block >= b.number`,
 );
 const blockPage = statement(
   'audit.blocks',
@@ -67,10 +73,6 @@ const redactions = statement(
   `
   select substring(resource from '"audit_id":"(\\d+)"')::int8 as id from audit
    where organisation_id = $1 and action = 'check personal-data redact' and resource like 'audit %'`,
-);
-const firstKept = statement(
-  'audit.first_refused',
-  'select audit_id from audit where organisation_id = 0 order by audit_id limit 1',
 );
 const countsNow = statement(
   'audit.counts_now',
@@ -133,7 +135,6 @@ export async function verifyAudit(
   const [chain] = await app.db.query<Chain>(chainOf, [organisationId]);
   const wanted = new Map(anchors.map((anchor) => [anchor.block, anchor.hash]));
   const redacted = new Set((await app.db.query<{ id: number }>(redactions, [organisationId])).map(({ id }) => id));
-  const refused = organisationId === 0 ? await refusedNow(app) : null;
   const counts = new Map<string, number>();
   let previous: { number: number; hash: Buffer } = { number: 0, hash: Buffer.alloc(0) };
   for await (const block of readBlocks(app, organisationId)) {
@@ -141,7 +142,8 @@ export async function verifyAudit(
     const gone = block.ids === null;
     if (block.number !== previous.number + 1 && !gone)
       faults.push(`Blocks ${previous.number + 1} to ${block.number - 1} are missing.`);
-    if (gone && (chain.dropped_before === null || block.last_at >= chain.dropped_before))
+    const isDropped = chain.dropped_before !== null && block.last_at < chain.dropped_before;
+    if (gone && !isDropped && !(await isFolded(block.number)))
       faults.push(`Block ${block.number} has no rows, and its month was not dropped.`);
     const anchor = wanted.get(block.number);
     if (anchor !== undefined && anchor !== block.hash.toString('hex'))
@@ -160,20 +162,25 @@ export async function verifyAudit(
   for (const block of [...wanted.keys()].sort((a, b) => a - b))
     if (chain === undefined || block > chain.blocks)
       faults.push(`There is no block ${block}, of which an anchor was kept: the end of the chain is missing.`);
-  for (const [key, calls] of counts) {
-    const now = refused!.counts.get(key);
-    if (now !== undefined && now < calls)
+  const current = counts.size === 0 ? counts : await readCounts(app);
+  for (const [key, calls] of counts)
+    if ((current.get(key) ?? calls) < calls)
       faults.push(`A count of refused calls is lower than it was when it was sealed.`);
-  }
   await checkLoose();
   return verdict;
+
+  /** Refused calls are folded by whole blocks (refused.ts). */
+  async function isFolded(number: number): Promise<boolean> {
+    return organisationId === 0 && (await app.db.query(folded, [number])).length > 0;
+  }
 
   async function checkBlock(app: App, organisationId: number, block: Block, before: Buffer): Promise<void> {
     const rows = await readBlockRows(app, organisationId, block);
     const missing = block.ids!.filter((id) => !rows.some((row) => row.audit_id === id));
     verdict.blocks++;
     verdict.rows += rows.length;
-    if (missing.length > 0 && refused !== null && missing.every((id) => id < refused.firstKept)) {
+    // Folded since the block was read.
+    if (missing.length > 0 && rows.length === 0 && (await isFolded(block.number))) {
       verdict.dropped++;
       return;
     }
@@ -205,11 +212,7 @@ export async function verifyAudit(
 /** Unsealed rows that a verdict shows. */
 const tailRows = 100;
 
-async function refusedNow(app: App): Promise<{ firstKept: number; counts: Map<string, number> }> {
-  const [first] = await app.db.query<{ audit_id: number }>(firstKept);
+async function readCounts(app: App): Promise<Map<string, number>> {
   const counts = await app.db.query<{ key: string; calls: number }>(countsNow);
-  return {
-    firstKept: first?.audit_id ?? Number.MAX_SAFE_INTEGER,
-    counts: new Map(counts.map(({ key, calls }) => [key, calls])),
-  };
+  return new Map(counts.map(({ key, calls }) => [key, calls]));
 }

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { proofLines, verifyExport } from '../../src/audit/export.ts';
 import { foldRefused } from '../../src/audit/refused.ts';
 import { sealOrganisation } from '../../src/audit/seal.ts';
+import { verifyAudit } from '../../src/audit/verify.ts';
+import { act } from '../../cli/open.ts';
 import { manualClock } from '../../src/clock.ts';
 import { limits } from '../../src/limits.ts';
 import { client } from '../contract/client.ts';
@@ -108,10 +111,56 @@ suite('refused calls', () => {
     await sealOrganisation(service.app, 0);
     await foldRefused(service.app, undefined, { listed: 10, counted: 0 });
     const after = await totals(service);
-    assert.deepEqual([after.listed, after.counted], [10, 150]);
+    // The newest ten, and the others of their block.
+    assert.deepEqual([after.listed, after.counted], [60, 100]);
     await foldRefused(service.app, undefined, { listed: 10, counted: 0 });
-    assert.equal((await totals(service)).counted, 150);
+    assert.equal((await totals(service)).counted, 100);
   });
+});
+
+suite('refused calls that were folded', () => {
+  const fold = (service: Service) => foldRefused(service.app, undefined, { listed: 10, counted: 0 });
+  const faultsOf = async (service: Service) => (await verifyAudit(service.app, 0)).faults.join(' ');
+
+  /** Three minutes of refused calls, and in the second one an operator's act. */
+  async function knocked() {
+    const service = await withService({ clock });
+    for (const minute of [1, 2, 3]) {
+      await knock(service, 20);
+      if (minute === 2) await act(service.app, null, 'check all', async () => ({ result: null, resource: null }));
+      clock.advance(120_000);
+    }
+    await sealOrganisation(service.app, 0);
+    return service;
+  }
+
+  test("are nobody's tampering, and an operator's row stays with all of its block", async () => {
+    const service = await knocked();
+    await fold(service);
+    assert.deepEqual(await totals(service).then(({ listed, counted }) => [listed, counted]), [41, 20]);
+    const { faults, dropped, rows } = await verifyAudit(service.app, 0);
+    assert.deepEqual({ faults, dropped, rows }, { faults: [], dropped: 1, rows: 41 });
+    await fold(service);
+    assert.deepEqual((await verifyAudit(service.app, 0)).faults, []);
+    const lines = proofLines(service.app, 0, { from: null, to: null });
+    assert.deepEqual((await verifyExport(service.app, 0, lines)).faults, []);
+  });
+
+  for (const [what, rows] of [
+    ["an operator's row", "actor = 'operator'"],
+    ['one of its block', `actor = '-' and audit_id < (select audit_id from audit where actor = 'operator')`],
+    ['a whole block of later', `audit_id > (select audit_id from audit where actor = 'operator')`],
+  ])
+    test(`excuse nothing that was taken out otherwise: ${what}`, async () => {
+      const service = await knocked();
+      await fold(service);
+      await service.app.db.query(`delete from audit where organisation_id = 0 and ${rows}`);
+      assert.match(await faultsOf(service), /lacks rows that were sealed/);
+      await service.app.db.query(
+        'update audit_block set ids = null where number = (select max(number) from audit_block)',
+      );
+      assert.match(await faultsOf(service), /its month was not dropped/);
+    });
 });
 
 suite('pages without credentials', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { exportedBlock, exportedRow, verifyExport } from '../../src/audit/export.ts';
+import { exportedBlock, exportedRow, proofLines, verifyExport } from '../../src/audit/export.ts';
 import { dropAuditMonths, makeAuditMonths } from '../../src/audit/months.ts';
 import { foldRefused } from '../../src/audit/refused.ts';
 import { sealAudit, sealOrganisation } from '../../src/audit/seal.ts';
@@ -297,7 +297,10 @@ suite('months that go', async () => {
     assert.equal(await count(), 4 * 3);
     const verdict = await verifyAudit(kept.app, org.id, { anchors });
     assert.deepEqual([verdict.faults, verdict.rows, verdict.dropped], [[], 12, 1]);
-    assert.deepEqual(await verifyLines(lines), { faults: [], rows: 24, blocks: 24, unknown: 0 });
+    const { covered, ...whole } = await verifyLines(lines);
+    assert.deepEqual(whole, { faults: [], rows: 24, blocks: 24, unknown: 0 });
+    const ofBlocks = lines.filter((line) => 'block' in line);
+    assert.deepEqual(covered, { first: 1, last: 24, from: ofBlocks[0].first_at, to: ofBlocks.at(-1).last_at });
     const forged = structuredClone(lines);
     forged[1].actor = 'somebody';
     assert.match((await verifyLines(forged)).faults.join(), /Block 1 of the file was changed/);
@@ -313,6 +316,43 @@ suite('months that go', async () => {
   });
 });
 
+suite('an export with its proof', () => {
+  test('of which blocks were cut out in the middle is not valid, in whatever order the others stand', async () => {
+    const org = await service.organisation();
+    await writes(org, 6, 61_000);
+    await sealOrganisation(app, org.id);
+    const lines = await exported(service, org.id, true);
+    const verify = async (given: any[]) => (await verifyExport(app, org.id, each(given))).faults.join(' ');
+    assert.equal(await verify(lines), '');
+    const without = lines.filter((_, i) => i < 4 || i > 7);
+    assert.match(await verify(without), /lacks blocks that the log has between those of the file: 3, 4\.$/);
+    assert.match(await verify([...without.slice(4), ...without.slice(0, 4)]), /: 3, 4\.$/);
+    const shrunk = structuredClone(without).map((line) =>
+      'block' in line ? { ...line, first_at: line.last_at } : line,
+    );
+    assert.match(await verify(shrunk), /: 3, 4\.$/);
+  });
+
+  test('of a period lacks blocks of other times, which were sealed between its own', async () => {
+    const org = await service.organisation();
+    const at = clock.nowMs();
+    for (const ms of [at, at - 3 * 3600_000, at + minute * 2]) {
+      clock.set(ms);
+      await writes(org, 2, 1000);
+      await sealOrganisation(app, org.id);
+    }
+    assert.equal((await blocksOf(org)).length, 3);
+    const lines: any[] = [];
+    const period = { from: new Date(at - minute), to: new Date(at + 10 * minute) };
+    for await (const line of proofLines(app, org.id, period)) lines.push(JSON.parse(JSON.stringify(line)));
+    assert.deepEqual(
+      lines.flatMap(({ block }) => block ?? []),
+      [1, 3],
+    );
+    assert.deepEqual((await verifyExport(app, org.id, each(lines))).faults, []);
+  });
+});
+
 suite('counts of refused callers', async () => {
   const own = manualClock(start);
   const knocked = await withService({ clock: own });
@@ -324,6 +364,8 @@ suite('counts of refused callers', async () => {
   const verify = () => verifyAudit(knocked.app, 0);
 
   test('are sealed once their minute is over, again when some come late, and stay so when they are folded', async () => {
+    await knock(30);
+    own.advance(2 * minute);
     await knock(70);
     await seal();
     const blocks = () => Array.fromAsync(readBlocks(knocked.app, 0));
@@ -339,7 +381,7 @@ suite('counts of refused callers', async () => {
     assert.deepEqual(verdict.faults, []);
     assert.equal(
       (await knocked.app.db.query<{ n: number }>('select count(*) as n from audit where organisation_id = 0'))[0]!.n,
-      10,
+      60,
     );
   });
 
