@@ -1,7 +1,13 @@
+import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { manualClock, systemClock } from '../src/clock.ts';
 import { startHousekeeping } from '../src/housekeeping.ts';
+import { limits } from '../src/limits.ts';
+import { postLetter } from '../src/mail/outbox.ts';
 import { withService } from './service.ts';
+
+const dayMs = 86_400_000;
 
 suite('housekeeping', async () => {
   const service = await withService();
@@ -41,6 +47,75 @@ suite('housekeeping', async () => {
     } finally {
       release.resolve();
       await slow;
+      await housekeeping.stop();
+    }
+  });
+
+  test('deletes nothing by a clock that is far ahead of the database, and seals on', async () => {
+    const clock = manualClock(systemClock.nowMs());
+    const early = await service.sibling({ clock, settings: { ARS_AUDIT_MONTHS: '24' } });
+    const org = await early.organisation();
+    const group = (await org.post('/groups', { type: 'cohort', ref: 'C', name: 'C' })).body.data.id;
+    const months = () =>
+      db.query<{ name: string }>(
+        "select inhrelid::regclass::text as name from pg_inherits where inhparent in ('audit'::regclass, 'event'::regclass) order by 1",
+      );
+    const before = await months();
+    clock.advance(26 * 31 * dayMs);
+    await early.app.db.query(
+      `insert into membership_run (organisation_id, run_id, joins, learner_ids, created_by, created_at, finished_at)
+       values ($1, $2, $3, '{}', 'x', $4, $4)`,
+      [org.id, app.random.uuid(), group, new Date(systemClock.nowMs())],
+    );
+    const runs = () => db.query('select from membership_run where organisation_id = $1', [org.id]);
+    const housekeeping = startHousekeeping(early.app, 40);
+    const ahead = () => early.logged.join('').split('"event":"clock.ahead"').length - 1;
+    try {
+      while ((await db.query('select from audit_block where organisation_id = $1', [org.id])).length === 0)
+        await delay(5);
+      while (ahead() < 60) await delay(5);
+      assert.equal((await runs()).length, 1);
+      const names = (await months()).map(({ name }) => name);
+      assert.deepEqual(
+        before.filter(({ name }) => !names.includes(name)),
+        [],
+      );
+      await db.query("update membership_run set finished_at = '2020-01-01' where organisation_id = $1", [org.id]);
+      clock.set(systemClock.nowMs());
+      while ((await runs()).length > 0) await delay(5);
+    } finally {
+      await housekeeping.stop();
+    }
+  });
+
+  test('forgets mails whose time is over where no mail server is set any more', async () => {
+    const clock = manualClock(systemClock.nowMs() - 30 * dayMs);
+    const settings = { ARS_SMTP_URL: 'smtp://localhost:9', ARS_MAIL_FROM: 'results@example.org' };
+    const mailing = await service.sibling({ clock, settings });
+    await mailing.inWork((work) =>
+      postLetter(work, {
+        organisationId: null,
+        cause: 'test',
+        address: 'ana@college.example',
+        letter: { subject: 'News', says: ['It is so.'] },
+      }),
+    );
+    await mailing.stop();
+    const later = await service.sibling({ clock });
+    const housekeeping = startHousekeeping(later.app, 40);
+    const mail = async () =>
+      (
+        await db.query<{ status: string; sealed: Buffer | null }>(
+          "select status, sealed from mail where cause = 'test'",
+        )
+      )[0]!;
+    try {
+      for (let round = 0; round < 3; round++) await delay(50);
+      assert.equal((await mail()).status, 'waiting');
+      clock.advance(limits.mailMs);
+      while ((await mail()).status === 'waiting') await delay(5);
+      assert.deepEqual(await mail(), { status: 'expired', sealed: null });
+    } finally {
       await housekeeping.stop();
     }
   });

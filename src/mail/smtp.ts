@@ -22,6 +22,8 @@ export type Handed = { outcome: 'sent' } | { outcome: 'refused' | 'again' | 'unk
 export type SmtpSession = {
   /** Never throws. */
   hand(message: Message): Promise<Handed>;
+  /** Whether it can take another message. */
+  isOpen(): boolean;
   close(): void;
 };
 
@@ -106,8 +108,20 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
     signal.removeEventListener('abort', cut);
   }
 
+  let isOpen = true;
+  /** Without it the server still holds the message that it has refused, and refuses the next one for that. */
+  const begin = async () => {
+    try {
+      await step((done) => connection.reset(done));
+    } catch {
+      isOpen = false;
+      connection.close();
+    }
+  };
+
   return {
     close: cut,
+    isOpen: () => isOpen,
     async hand(message) {
       let isHanding = false;
       try {
@@ -124,6 +138,7 @@ export async function openSmtp(server: MailServer, name: string, signal: AbortSi
       } catch (error) {
         const why = smtpFields(error);
         const { reply, command } = why;
+        await begin();
         if (typeof reply === 'number') {
           const isForGood = reply >= 500 && command !== 'MAIL FROM';
           return { outcome: isForGood ? 'refused' : 'again', why };

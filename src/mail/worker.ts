@@ -15,6 +15,8 @@ const everyMs = 5_000;
 /** Longer than the mails of one round take when every answer of the server is slow. */
 const holdMs = 10 * 60_000;
 const mostHeld = 10;
+/** A server that has cut the connection at one mail is asked again for the others, but not for each of them. */
+const mostSessions = 3;
 /** How long a mail under way may still take when the service stops. */
 const stopWithinMs = 2_000;
 
@@ -66,26 +68,36 @@ export function startMailer(app: App, gather: ((work: Work) => Promise<void>)[] 
   /** @returns false when the mail server can't be reached: what else is due waits for the next round */
   async function send(held: HeldMail[]): Promise<boolean> {
     let session: SmtpSession | null = null;
+    const end = () => {
+      if (session !== null) breakOff.signal.removeEventListener('abort', session.close);
+      session?.close();
+      session = null;
+    };
+    const left = [...held];
     const putOff = (mail: HeldMail, waitMs = waitOf(app, mail)) => {
       const nowMs = app.clock.nowMs();
       return putOffMail(app.db, mail.mail_id, id, { nowMs, untilMs: nowMs + waitMs });
     };
     try {
-      session = await openSmtp(mailServer!, domainOf(app), stopping.signal);
-      breakOff.signal.addEventListener('abort', session.close, { once: true });
-      for (const mail of held) {
-        if (stopping.signal.aborted) await putOff(mail, 0);
-        else await sendOne(session, mail, putOff);
+      for (let sessions = 0; left.length > 0 && sessions < mostSessions; sessions++) {
+        session = await openSmtp(mailServer!, domainOf(app), stopping.signal);
+        breakOff.signal.addEventListener('abort', session.close, { once: true });
+        while (left.length > 0 && session.isOpen()) {
+          const mail = left.shift()!;
+          if (stopping.signal.aborted) await putOff(mail, 0);
+          else await sendOne(session, mail, putOff);
+        }
+        end();
       }
+      for (const mail of left) await putOff(mail);
       return true;
     } catch (error) {
       if (session !== null) throw error;
       if (!stopping.signal.aborted) app.log.error('mail.server_unreachable', smtpFields(error));
-      for (const mail of held) await putOff(mail);
+      for (const mail of left) await putOff(mail);
       return false;
     } finally {
-      if (session !== null) breakOff.signal.removeEventListener('abort', session.close);
-      session?.close();
+      end();
     }
   }
 

@@ -17,18 +17,31 @@ export type MailServer = {
   close(): Promise<void>;
 };
 
-/** What it does with the next messages; `cut_…` ends the connection without a word. */
+/** What it does with the next messages; `cut_…` ends the connection without a word, `…_bad` is for addresses that begin so. */
 export type Behaviour =
-  'take' | 'refuse_recipient' | 'busy' | 'cut_before_data' | 'cut_after_data' | 'refuse_sender' | 'silent';
+  | 'take'
+  | 'refuse_bad'
+  | 'cut_bad'
+  | 'refuse_recipient'
+  | 'busy'
+  | 'cut_before_data'
+  | 'cut_after_data'
+  | 'refuse_sender'
+  | 'silent';
 
 const pem = readFileSync(new URL('../webhooks/tls/localhost.pem', import.meta.url), 'utf8');
 
 const failure = (responseCode: number) => Object.assign(new Error('ana@college.example is no good'), { responseCode });
 
 export async function startMailServer(
-  given: { tls?: 'always' | 'starttls' | 'off'; login?: { user: string; password: string }; port?: number } = {},
+  given: {
+    tls?: 'always' | 'starttls' | 'off';
+    login?: { user: string; password: string };
+    port?: number;
+    pipelining?: boolean;
+  } = {},
 ): Promise<MailServer> {
-  const { tls = 'starttls', login } = given;
+  const { tls = 'starttls', login, pipelining = true } = given;
   const received: Received[] = [];
   let behaviour: Behaviour = 'take';
   let sessions = 0;
@@ -44,6 +57,7 @@ export async function startMailServer(
     authOptional: login === undefined,
     allowInsecureAuth: true,
     disableReverseLookup: true,
+    hidePIPELINING: !pipelining,
     onConnect(_session, done) {
       sessions++;
       if (behaviour !== 'silent') done();
@@ -55,8 +69,10 @@ export async function startMailServer(
     onMailFrom(_address, _session, done) {
       done(behaviour === 'refuse_sender' ? failure(553) : null);
     },
-    onRcptTo(_address, session, done) {
-      if (behaviour === 'cut_before_data') cut(session.id);
+    onRcptTo({ address }, session, done) {
+      const isBad = address.startsWith('bad');
+      if (behaviour === 'cut_before_data' || (behaviour === 'cut_bad' && isBad)) cut(session.id);
+      else if (behaviour === 'refuse_bad') done(isBad ? failure(550) : null);
       else done(behaviour === 'refuse_recipient' ? failure(550) : behaviour === 'busy' ? failure(451) : null);
     },
     onData(stream, session, done) {

@@ -44,6 +44,43 @@ suite('the mail server', async () => {
       );
     });
 
+  for (const pipelining of [true, false])
+    for (const [behaviour, status, sessions] of [
+      ['refuse_bad', 'refused', 1],
+      ['cut_bad', 'waiting', 2],
+    ] as const)
+      test(`${behaviour}, pipelining: ${pipelining}: one that isn't taken puts off none of the others`, async () => {
+        const server = await startMailServer({ pipelining });
+        server.behave(behaviour);
+        const sibling = await service.sibling({
+          settings: { ARS_SMTP_URL: server.url, ARS_MAIL_FROM: 'results@example.org' },
+        });
+        const letter = { subject: 'News', says: ['It is so.'] };
+        const names = ['ana', 'bad', 'ben', 'cleo'];
+        for (const name of names)
+          await sibling.inWork((work) =>
+            postLetter(work, { organisationId: null, cause: name, address: `${name}@college.example`, letter }),
+          );
+        // In their order.
+        await service.app.db.query(
+          `update mail set next_attempt_at = next_attempt_at - (9 - array_position($1::text[], cause)) * interval '1 second'`,
+          [names],
+        );
+        const mailer = startMailer(sibling.app);
+        await mailer.round();
+        await mailer.stop();
+        await sibling.stop();
+        const rows = await service.app.db.query<{ cause: string; status: string }>(
+          'delete from mail returning cause, status, attempts',
+        );
+        assert.deepEqual(
+          rows.sort((a, b) => a.cause.localeCompare(b.cause)),
+          names.map((cause) => ({ cause, status: cause === 'bad' ? status : 'sent', attempts: 1 })),
+        );
+        assert.equal(server.received.length, 3);
+        assert.equal(server.sessions, sessions);
+      });
+
   const refusals: [what: string, server: () => Promise<MailServer>, url: (url: string) => string][] = [
     ['does not offer STARTTLS', () => startMailServer({ tls: 'off' }), (url) => url.replace('?starttls=off', '')],
     [
