@@ -220,7 +220,7 @@ export const personalTables: Record<string, PersonalTable> = {
     of: 'both',
     purpose: 'Mails that wait to be sent; sealed, and emptied once they are sent',
     basis: 'task or contract',
-    kept: 'three days at most, without text for 30',
+    kept: 'three days at most, invitations of colleagues seven; without text for 30',
     rows: 'to the learner are deleted',
     columns: { sealed: 'deleted', cause: 'stays: ids' },
   },

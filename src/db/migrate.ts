@@ -4,6 +4,7 @@ import type { Database, Tx } from './database.ts';
 import { statement } from './database.ts';
 import type { Clock } from '../clock.ts';
 import { formatMs } from '../clock.ts';
+import { once } from '../once.ts';
 import { advisoryLocks } from './locks.ts';
 
 const folder = new URL('./migrations/', import.meta.url);
@@ -41,17 +42,16 @@ async function migrationFiles(): Promise<string[]> {
   return (await readdir(folder)).filter((name) => /^\d{4}_\w+\.sql$/.test(name)).sort();
 }
 
-let needed: Promise<number[]> | null = null;
+const needed = once(async () => (await migrationFiles()).map(numberOf));
 
 /** The numbers of those that this version needs and the database lacks. A newer database lacks none, an empty one all. */
 export async function missingMigrations(tx: Tx): Promise<number[]> {
-  needed ??= migrationFiles().then((files) => files.map(numberOf));
   const rows = await tx.query<{ number: number }>(applied).catch((error: { code?: string }) => {
     if (error.code === undefinedTable) return [];
     throw error;
   });
   const there = new Set(rows.map((row) => row.number));
-  return (await needed).filter((number) => !there.has(number));
+  return (await needed()).filter((number) => !there.has(number));
 }
 
 /**

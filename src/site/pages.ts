@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from '../app.ts';
 import { ApiError } from '../errors.ts';
 import { noneMatch } from '../feed/etag.ts';
+import { once } from '../once.ts';
 import { makeSite } from './site.ts';
 
 /** A page loads its own sheet, script and pictures, and nothing else from anywhere. */
@@ -13,17 +14,18 @@ const pagePolicy =
 /** A drawing has its colours in a sheet of its own. */
 const drawingPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
 
-type Served = { type: string; body: Buffer; etag: string; zipped: Promise<Buffer> | null };
+type Served = { type: string; body: Buffer; etag: string; zipped: () => Promise<Buffer> };
 
 const zip = promisify(gzip);
 
 async function serve(app: App): Promise<Map<string, Served>> {
   const { files } = await makeSite(app.settings.baseUrl, app.settings.rateLimit);
   return new Map(
-    [...files].map(([path, { type, body }]) => [
-      path,
-      { type, body: Buffer.from(body), etag: `W/"${hash('sha256', body, 'base64url').slice(0, 24)}"`, zipped: null },
-    ]),
+    [...files].map(([path, { type, body: text }]) => {
+      const body = Buffer.from(text);
+      const etag = `W/"${hash('sha256', body, 'base64url').slice(0, 24)}"`;
+      return [path, { type, body, etag, zipped: once(() => zip(body)) }];
+    }),
   );
 }
 
@@ -31,10 +33,10 @@ async function serve(app: App): Promise<Map<string, Served>> {
 export function registerSite(app: App, fastify: FastifyInstance): void {
   // The origin is known for certain only when the service listens, and a start should not wait for pages that may never
   // be asked for: they are made when the first one is.
-  let made: ReturnType<typeof serve> | null = null;
+  const made = once(() => serve(app));
   const send = async (request: FastifyRequest, reply: FastifyReply) => {
     const { '*': path } = request.params as { '*': string };
-    const file = (await (made ??= serve(app))).get(path === '' ? 'index.html' : path);
+    const file = (await made()).get(path === '' ? 'index.html' : path);
     if (file === undefined) throw new ApiError('not_found');
     reply.headers({
       etag: file.etag,
@@ -47,9 +49,7 @@ export function registerSite(app: App, fastify: FastifyInstance): void {
     if (!noneMatch(request.headers['if-none-match'], file.etag)) return reply.code(304).send();
     reply.type(file.type);
     const mayZip = !file.type.startsWith('image/png') && /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
-    return mayZip
-      ? reply.header('content-encoding', 'gzip').send(await (file.zipped ??= zip(file.body)))
-      : reply.send(file.body);
+    return mayZip ? reply.header('content-encoding', 'gzip').send(await file.zipped()) : reply.send(file.body);
   };
   const method = ['GET', 'HEAD'];
   fastify.route({ method, url: '/docs/*', handler: send });

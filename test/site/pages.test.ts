@@ -43,4 +43,20 @@ suite('the site as it is served', async () => {
     ])
       assert.equal((await ask(service.url, 'GET', path)).status, 404, path);
   });
+
+  test('and the OpenAPI document are made again after they could not be', async () => {
+    const later = await service.sibling();
+    const { baseUrl } = later.app.settings;
+    // As when no more files may be open: what each is made from first fails.
+    let asked = 0;
+    Object.defineProperty(later.app.settings, 'baseUrl', {
+      get() {
+        if (asked++ < 2) throw new Error('EMFILE');
+        return baseUrl;
+      },
+    });
+    for (const status of [500, 200])
+      for (const path of ['/docs/', '/openapi.json'])
+        assert.equal((await ask(later.url, 'GET', path)).status, status, path);
+  });
 });

@@ -2,21 +2,21 @@ import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { App } from '../../app.ts';
 import { noneMatch } from '../../feed/etag.ts';
+import { once } from '../../once.ts';
 import { makeOpenApi, openApiText } from './openapi.ts';
 
 /** Serves the OpenAPI document to everybody: it holds nothing of any organisation. */
 export function registerOpenApi(app: App, fastify: FastifyInstance): void {
   // The origin is known for certain only when the service listens, so it is made when it is first asked for.
-  let made: Promise<{ text: string; etag: string }> | null = null;
-  const make = async () => {
+  const made = once(async () => {
     const text = openApiText(await makeOpenApi(app.settings.baseUrl, app.settings.rateLimit));
     return { text, etag: `"${hash('sha256', text, 'base64url').slice(0, 24)}"` };
-  };
+  });
   fastify.route({
     method: ['GET', 'HEAD'],
     url: '/openapi.json',
     handler: async (request, reply) => {
-      const { text, etag } = await (made ??= make());
+      const { text, etag } = await made();
       reply.headers({
         etag,
         'cache-control': 'public, max-age=0, must-revalidate',
