@@ -1,5 +1,7 @@
-import type { App } from '../app.ts';
+import type { Clock } from '../clock.ts';
 import { limits } from '../limits.ts';
+import type { Log } from '../log.ts';
+import type { Database } from './database.ts';
 import { statement } from './database.ts';
 
 const now = statement('clock.of_the_database', 'select clock_timestamp() as at');
@@ -8,7 +10,7 @@ const now = statement('clock.of_the_database', 'select clock_timestamp() as at')
  * Whether the clock is so far ahead of the database's that nothing may be deleted by it: a machine that has just started may
  * be months ahead, and what it deleted as over would be lost.
  */
-export async function clockIsAhead({ db, clock, log }: Pick<App, 'db' | 'clock' | 'log'>): Promise<boolean> {
+export async function clockIsAhead({ db, clock, log }: { db: Database; clock: Clock; log: Log }): Promise<boolean> {
   const [row] = await db.query<{ at: Date }>(now);
   const aheadMs = clock.nowMs() - row!.at.getTime();
   if (aheadMs <= limits.clockAheadMs) return false;

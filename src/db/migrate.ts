@@ -4,7 +4,6 @@ import type { Database, Tx } from './database.ts';
 import { statement } from './database.ts';
 import type { Clock } from '../clock.ts';
 import { formatMs } from '../clock.ts';
-import { once } from '../once.ts';
 import { advisoryLocks } from './locks.ts';
 
 const folder = new URL('./migrations/', import.meta.url);
@@ -42,7 +41,7 @@ async function migrationFiles(): Promise<string[]> {
   return (await readdir(folder)).filter((name) => /^\d{4}_\w+\.sql$/.test(name)).sort();
 }
 
-const needed = once(async () => (await migrationFiles()).map(numberOf));
+let needed: number[] | null = null;
 
 /** The numbers of those that this version needs and the database lacks. A newer database lacks none, an empty one all. */
 export async function missingMigrations(tx: Tx): Promise<number[]> {
@@ -51,7 +50,8 @@ export async function missingMigrations(tx: Tx): Promise<number[]> {
     throw error;
   });
   const there = new Set(rows.map((row) => row.number));
-  return (await needed()).filter((number) => !there.has(number));
+  needed ??= (await migrationFiles()).map(numberOf);
+  return needed.filter((number) => !there.has(number));
 }
 
 /**

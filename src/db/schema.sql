@@ -111,6 +111,7 @@ create table audit_chain (
   dropped_before timestamp with time zone,
   floor_block bigint not null default 0,
   floor_id bigint not null default 0,
+  folded_block bigint not null default 0,
   hash bytea not null default '\x'::bytea,
   mark_block bigint not null default 0,
   mark_id bigint not null default 0,
@@ -1148,6 +1149,7 @@ begin
   for made in select * from audit_indexes(name) loop
     execute format('create index %I %s', made.name, made.definition);
   end loop;
+  lock table audit_default in access exclusive mode;
   execute format('with moved as (delete from audit_default where at >= %L and at < %L returning *) insert into %I select * from moved',
     month, month + interval '1 month', name);
   execute format('alter table audit attach partition %I for values from (%L) to (%L)', name, month, month + interval '1 month');
